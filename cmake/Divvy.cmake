@@ -1,0 +1,52 @@
+# Helpers shared by every folder's CMakeLists.txt.
+include(CheckCXXCompilerFlag)
+find_program(DIVVY_CCACHE ccache)
+if(DIVVY_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${DIVVY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DIVVY_CCACHE})
+endif()
+
+set(DIVVY_SANITIZE "" CACHE STRING "Comma-separated list for -fsanitize=")
+option(DIVVY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+option(DIVVY_GPU_TESTS "Build the checks that need a real card" OFF)
+
+set(DIVVY_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+
+if(DIVVY_SANITIZE)
+  add_compile_options(-fsanitize=${DIVVY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${DIVVY_SANITIZE})
+endif()
+
+# divvy_library(NAME SOURCES... [DEPS ...]): a static library whose public headers are
+# <folder>/include/<folder>/*.h; nothing else is visible to others.
+function(divvy_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(divvy_${name} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+    target_compile_options(divvy_${name} PRIVATE ${DIVVY_WARNINGS})
+    target_include_directories(divvy_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  else()
+    add_library(divvy_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(divvy_${name} ${scope} ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  target_link_libraries(divvy_${name} ${scope} ${ARG_DEPS})
+endfunction()
+
+# divvy_test(NAME SOURCES... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one
+# ctest entry. The environment names the build's products so that no test guesses a path.
+find_package(GTest REQUIRED)
+function(divvy_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${DIVVY_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR};DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+endfunction()
