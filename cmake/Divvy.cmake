@@ -36,7 +36,11 @@ endfunction()
 
 # divvy_test(NAME SOURCES... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one
 # ctest entry. The environment names the build's products so that no test guesses a path.
+#
+# LABELS that mean something: sanitize (runs under asan and tsan too, built by divvy_sanitize),
+# e2e (whole product), gpu (needs a real card), long (left out of nothing, only marked).
 find_package(GTest REQUIRED)
+add_custom_target(divvy_sanitize)
 function(divvy_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -46,6 +50,9 @@ function(divvy_test name)
   target_compile_options(${name} PRIVATE ${DIVVY_WARNINGS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if("sanitize" IN_LIST ARG_LABELS)
+    add_dependencies(divvy_sanitize ${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR};DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}")

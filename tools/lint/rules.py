@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""The house rules as a test: dependency direction, budgets, what the interposer must never do.
+
+usage: rules.py [--root DIR] [RULE ...]     (no RULE: all of them)
+
+Every finding is one line "path:line: rule: what is wrong; what is accepted". Exit 1 if any.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+# folder -> folders it may include from (itself always). ARCHITECTURE.md says why.
+ALLOWED = {
+    "base": set(),
+    "abi": set(),
+    "ledger": {"base"},
+    "driver": {"abi", "base"},
+    "interposer": {"ledger", "abi", "base"},
+    "simgpu": {"abi", "base"},
+    "agent": {"driver", "ledger", "simgpu", "base"},
+    "cli": {"agent", "driver", "ledger", "simgpu", "base"},
+    "main": {"cli", "agent", "base"},
+}
+# The part of a folder that others may see although the folder as a whole is off limits:
+# daemons know the simulated driver's catalogue, never its insides.
+NARROW = {("agent", "simgpu"): {"catalog.h"}, ("cli", "simgpu"): {"catalog.h", "card_reader.h"}}
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 70
+MAX_COLUMNS = 100
+CODE = (".cpp", ".h", ".c")
+
+# The tenant's process is a guest house (DESIGN 3): none of these may be called there.
+GUEST_FORBIDDEN = re.compile(
+    r"\b(exit|_exit|abort|signal|sigaction|umask|setenv|putenv|unsetenv|printf|fprintf|puts|perror|"
+    r"malloc|calloc|realloc|free|system|popen|atexit|sleep|usleep)\s*\(|\bthrow\b|\btry\s*\{|"
+    r"#include <(iostream|string|vector|map|unordered_map|memory|functional|thread|mutex|fstream|"
+    r"sstream|stdexcept|cstdio|stdio\.h)>")
+# Split so that this file does not match itself.
+WORKPLACE = re.compile("/" + r"work/|/" + r"root/|bash_" + "jobs")
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
+SLEEPS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(")
+
+
+def tracked(root):
+    """Files git knows or would add; every file below root where it is no checkout."""
+    run = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-standard"],
+                         capture_output=True, text=True, check=False)
+    if run.returncode == 0 and (root / ".git").exists():
+        return [root / name for name in run.stdout.splitlines() if (root / name).is_file()]
+    return [path for path in root.rglob("*") if path.is_file()]
+
+
+def code_files(root, *tops):
+    for path in tracked(root):
+        parts = path.relative_to(root).parts
+        if path.suffix in CODE and (not tops or parts[0] in tops):
+            yield path, parts
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def strip_noise(text):
+    """Comments, strings and character constants blanked, line structure kept."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+                         re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+def rule_includes(root):
+    """Dependencies run one way."""
+    include = re.compile(r'^\s*#\s*include\s*"([a-z_]+)/([^"]+)"', re.M)
+    for path, parts in code_files(root, "src", "abi"):
+        own = parts[1] if parts[0] == "src" else "abi"
+        if own not in ALLOWED:
+            yield path, 1, f"folder {own} is not in the dependency table of tools/lint/rules.py"
+            continue
+        text = text_of(path)
+        for match in include.finditer(text):
+            other, header = match.groups()
+            if other == own or other not in ALLOWED:
+                continue
+            narrow = NARROW.get((own, other))
+            if other in ALLOWED[own] and (narrow is None or header in narrow):
+                continue
+            line = text.count("\n", 0, match.start(1)) + 1
+            allowed = ", ".join(sorted(ALLOWED[own])) or "nothing"
+            yield path, line, f"{own} must not include {other}/{header}; it may include {allowed}"
+
+
+def rule_guest(root):
+    """What is loaded into tenants behaves like a guest."""
+    for path, parts in code_files(root, "src"):
+        if parts[1] != "interposer":
+            continue
+        for number, line in enumerate(strip_noise(text_of(path)).splitlines(), 1):
+            found = GUEST_FORBIDDEN.search(line)
+            if found:
+                yield path, number, f"\"{found.group().strip()}\" has no place in a tenant's process"
+
+
+def rule_budgets(root):
+    """Small rooms: file, function and column budgets."""
+    for path, _ in code_files(root):
+        lines = text_of(path).splitlines()
+        if len(lines) > MAX_FILE_LINES:
+            yield path, 1, f"{len(lines)} lines; a file is one noun of at most {MAX_FILE_LINES}"
+        for number, line in enumerate(lines, 1):
+            if len(line) > MAX_COLUMNS:
+                yield path, number, f"{len(line)} columns; at most {MAX_COLUMNS}"
+        yield from long_functions(path)
+
+
+def long_functions(path):
+    """A function is a brace block at namespace, class or file depth whose head ends in ')'."""
+    clean = strip_noise(text_of(path)).splitlines()
+    depth, start, outer = 0, None, []
+    head = ""
+    for number, line in enumerate(clean, 1):
+        for char in line:
+            if char == "{":
+                scope = re.search(r"\b(namespace|class|struct|union|enum|extern)\b[^;()]*$|=\s*$|"
+                                  r"\bextern\s*$", head)
+                outer.append("scope" if scope else "block")
+                if start is None and not scope and ")" in head:
+                    start, depth = number, len(outer)
+                head = ""
+            elif char == "}":
+                if start is not None and len(outer) == depth:
+                    if number - start > MAX_FUNCTION_LINES:
+                        yield path, start, (f"a function of {number - start} lines; "
+                                            f"at most {MAX_FUNCTION_LINES}")
+                    start = None
+                if outer:
+                    outer.pop()
+                head = ""
+            elif char == ";":
+                head = ""
+            else:
+                head += char
+        head += " "
+
+
+def rule_hygiene(root):
+    """No traces of a workplace, nothing unfinished, no sleeps."""
+    for path in tracked(root):
+        if path.suffix in (".png", ".json") or path.name == "LICENSE":
+            continue
+        text = text_of(path)
+        for number, line in enumerate(text.splitlines(), 1):
+            if WORKPLACE.search(line):
+                yield path, number, "names a path of somebody's machine"
+            if UNFINISHED.search(line):
+                yield path, number, "unfinished marker; finish it or open an issue"
+        if path.suffix in CODE:
+            for number, line in enumerate(strip_noise(text).splitlines(), 1):
+                if SLEEPS.search(line):
+                    yield path, number, "a sleep; wait on a condition with a bound instead"
+
+
+def rule_headers(root):
+    """Headers have #pragma once; each folder of src has a README of a screen."""
+    for path, parts in code_files(root, "src", "abi"):
+        if path.suffix == ".h" and "#pragma once" not in text_of(path):
+            yield path, 1, "no #pragma once"
+    src = root / "src"
+    for folder in sorted(src.iterdir()) if src.is_dir() else []:
+        if not folder.is_dir() or not any(folder.rglob("*.cpp")):
+            continue
+        readme = folder / "README.md"
+        if not readme.is_file():
+            yield folder, 1, "no README.md"
+        elif len(text_of(readme).splitlines()) > 80:
+            yield readme, 1, "longer than a screen (80 lines)"
+
+
+RULES = {name[len("rule_"):]: fn for name, fn in globals().items() if name.startswith("rule_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parents[2])
+    parser.add_argument("rules", nargs="*", metavar="RULE", help=", ".join(RULES))
+    options = parser.parse_args()
+    unknown = [name for name in options.rules if name not in RULES]
+    if unknown:
+        parser.error(f"unknown rule {unknown[0]}; accepted: {', '.join(RULES)}")
+    findings = 0
+    root = options.root.resolve()
+    for name in options.rules or RULES:
+        for path, line, what in RULES[name](root):
+            print(f"{path.relative_to(root)}:{line}: {name}: {what}")
+            findings += 1
+    print(f"{findings} finding(s) in {', '.join(options.rules or RULES)}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
