@@ -37,9 +37,15 @@ endfunction()
 # divvy_test(NAME SOURCES... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one
 # ctest entry. The environment names the build's products so that no test guesses a path.
 #
+# DIVVY_CUDA_HEADERS and DIVVY_OLD_LIBC name what `./dev test` fetched; tests skip, and say so,
+# where they are absent.
+#
 # LABELS that mean something: sanitize (runs under asan and tsan too, built by divvy_sanitize),
 # e2e (whole product), gpu (needs a real card), long (left out of nothing, only marked).
 find_package(GTest REQUIRED)
+set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+  DIVVY_CUDA_HEADERS=${CMAKE_SOURCE_DIR}/build/headers
+  DIVVY_OLD_LIBC=${CMAKE_SOURCE_DIR}/build/old-libc/root)
 add_custom_target(divvy_sanitize)
 function(divvy_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
@@ -55,5 +61,5 @@ function(divvy_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR};DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+    ENVIRONMENT "${DIVVY_TEST_ENVIRONMENT}")
 endfunction()
