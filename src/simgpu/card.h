@@ -1,0 +1,99 @@
+// One simulated card: the file all its users map, its books, its lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "card_layout.h"
+#include "profile.h"
+
+namespace divvy::simgpu {
+
+// Makes the directory (0700, parents included) that holds a machine's card files.
+// False: it cannot be made or is not ours.
+bool prepareCardDirectory(const std::string& dir);
+
+class Card {
+ public:
+  Card() = default;
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
+  ~Card();
+
+  // Maps the card's file, making it first if needed (atomically: others never see it half made).
+  // False when the directory cannot be written, or holds a file of another version or profile.
+  bool open(const std::string& dir, const Profile& profile, int index);
+  // Maps an existing file, never creates one.
+  bool openExisting(const std::string& dir, int index);
+
+  bool isOpen() const { return file_ != nullptr; }
+  CardFile& file() const { return *file_; }
+  std::uint64_t capacity() const { return file_->capacity; }
+
+  // Claims this process's record; idempotent. False: all records are taken by live processes.
+  bool join();
+  // Gives the record back with everything charged to it.
+  void leave();
+  // This process's record, nullptr before join().
+  ProcessRecord* self() const { return self_; }
+  int selfIndex() const;
+
+  // Admits n bytes of a kind for this process: true and charged, or false and nothing changed.
+  // Records of dead processes are swept before anybody is refused.
+  bool charge(Charge kind, std::uint64_t bytes);
+  void refund(Charge kind, std::uint64_t bytes);
+  void moveCharge(Charge from, Charge to, std::uint64_t bytes);
+  void countContext(int delta);
+
+  // Memory that other processes may come to hold. `exportBlock` turns bytes charged to this process
+  // into a block it holds, and returns the block's id (0: table full). `holdBlock` adds this process
+  // as a holder (false: the block is gone). `dropBlock` ends this process's hold; the last one
+  // refunds the card.
+  std::uint64_t exportBlock(Charge kind, std::uint64_t bytes);
+  bool holdBlock(std::uint64_t id);
+  void dropBlock(std::uint64_t id);
+
+  // Bytes in use, dead processes swept first.
+  std::uint64_t used();
+  CardView view();
+
+  bool lost() const { return file_->lost.load(std::memory_order_relaxed) != 0; }
+  // Something for NVML's event sets (type: nvmlEventType bit; data: Xid).
+  void postEvent(std::uint64_t type, std::uint64_t data);
+
+  // Adds an executed interval to this process's busy time. CLOCK_MONOTONIC nanoseconds; the end may
+  // lie in the future by less than the ring's length. Needs no lock: a record has one writer.
+  void addBusy(std::uint64_t start_ns, std::uint64_t end_ns, bool copy);
+
+  // True while the process that claimed record `index` lives. Needs no lock.
+  bool alive(int index) const;
+
+ private:
+  friend class CardLock;
+  bool mapFile(int fd);
+  void sweepLocked();
+  void clearLocked(int index);
+  void recomputeLocked();
+  bool admitLocked(std::uint64_t bytes);
+
+  CardFile* file_ = nullptr;
+  ProcessRecord* self_ = nullptr;
+  int fd_ = -1;       // of the live file; kept open for ever, see card.cpp
+  int live_fd_ = -1;
+};
+
+// Holds the card's mutex. A holder that died is recovered from: sums are recomputed from the records.
+class CardLock {
+ public:
+  explicit CardLock(Card& card);
+  ~CardLock();
+  CardLock(const CardLock&) = delete;
+  CardLock& operator=(const CardLock&) = delete;
+
+ private:
+  Card& card_;
+};
+
+}  // namespace divvy::simgpu

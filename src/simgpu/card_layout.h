@@ -1,0 +1,91 @@
+// The file of one simulated card, as mapped by every process that uses it. Fixed width throughout;
+// a layout change changes kCardVersion, and a file of another version is not opened.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine_layout.h"
+#include "simgpu/card_reader.h"
+
+namespace divvy::simgpu {
+
+inline constexpr std::uint64_t kCardMagic = 0x3144524143475344;  // "DSGCARD1"
+inline constexpr std::uint32_t kCardVersion = 1;
+inline constexpr int kMaxProcesses = 1024;
+inline constexpr int kMaxSharedBlocks = 1024;
+inline constexpr int kEventRing = 64;
+
+// NVML samples utilisation in windows of 1/6 s to 1 s; the books are kept in the finest of them.
+inline constexpr std::uint64_t kBusyBucketNs = 166'666'667;
+inline constexpr int kBusyBuckets = 32;
+
+// Busy time of one process in one window, all engines of a kind merged. `window` says which window
+// the figures belong to (CLOCK_MONOTONIC / kBusyBucketNs); an older one counts as zero.
+struct BusyBucket {
+  std::uint64_t window;
+  std::uint64_t compute_ns;
+  std::uint64_t copy_ns;
+};
+
+// One process on this card. Written only under the card's mutex, except where said; whether its
+// owner lives is not in the record but in a file lock (card.h), so that nothing has to be undone.
+struct ProcessRecord {
+  std::uint32_t claimed;  // 0: free
+  std::uint32_t pid;
+  std::uint64_t start_time;  // field 22 of /proc/<pid>/stat
+  std::uint64_t generation;  // of this record: grows with every claim
+  std::uint64_t bytes[kChargeKinds];
+  std::uint64_t peak_bytes;
+  std::uint32_t contexts;
+  std::uint32_t padding;
+  std::uint64_t claimed_ns;  // CLOCK_REALTIME
+  char name[64];
+  BusyBucket busy[kBusyBuckets];
+  EngineProcess engine;
+};
+
+// Memory with holders in several processes: exported handles, pools and IPC blocks move here from
+// their owner's record when they are exported, and are charged while one holder lives.
+struct SharedBlock {
+  std::uint64_t id;  // 0: free
+  std::uint64_t bytes;
+  std::uint64_t holders[kMaxProcesses / 64];  // one bit per process record
+  std::uint32_t owner;                        // record index of the exporter, for per-process figures
+  std::uint32_t kind;
+};
+
+// Something NVML's event calls report (Xid, ECC).
+struct CardEvent {
+  std::uint64_t sequence;  // 0: never written
+  std::uint64_t type;      // nvmlEventType bit
+  std::uint64_t data;      // the Xid
+  std::uint64_t time_ns;
+};
+
+struct CardFile {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t index;
+  std::uint64_t file_bytes;
+  std::uint64_t capacity;  // what processes may hold together
+  char profile[32];
+  pthread_mutex_t mutex;  // robust, process-shared
+  std::uint64_t used;     // cache of the sum over records and blocks; recomputed after EOWNERDEAD
+  std::uint64_t next_generation;
+  std::uint64_t next_block;
+  std::atomic<std::uint32_t> lost;  // fallen off the bus: every call answers "lost"
+  std::uint32_t padding;
+  std::uint64_t ecc_volatile[2];   // single-bit, double-bit
+  std::uint64_t ecc_aggregate[2];
+  std::uint64_t next_event;
+  CardEvent events[kEventRing];
+  EngineShared engine;
+  SharedBlock blocks[kMaxSharedBlocks];
+  ProcessRecord processes[kMaxProcesses];
+};
+
+}  // namespace divvy::simgpu

@@ -1,0 +1,48 @@
+// A card as this process sees it through the driver API: after CUDA_VISIBLE_DEVICES and
+// CUDA_DEVICE_ORDER. Devices are made once by cuInit and live until the process ends.
+#pragma once
+
+#include "abi/cuda_types.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "card.h"
+#include "profile.h"
+
+namespace divvy::simgpu {
+
+class Context;
+class MemPool;
+
+struct Device {
+  int ordinal;     // CUdevice
+  int card_index;  // NVML's index: position in PCI order on the host
+  const Profile* profile;
+  CardIdentity identity;
+  Card card;
+
+  std::mutex mutex;  // guards what follows
+  Context* primary = nullptr;
+  int primary_references = 0;
+  unsigned primary_flags = 0;
+  int context_count = 0;  // live contexts of this process on this device
+
+  MemPool* default_pool = nullptr;               // made on first use
+  std::atomic<MemPool*> current_pool = nullptr;  // cuDeviceSetMemPool
+  MemPool* graph_pool = nullptr;                 // backs graph memory nodes
+};
+
+// nullptr if there is no such ordinal. Valid after cuInit.
+Device* findDevice(CUdevice ordinal);
+int deviceCount();
+
+// The text of CUDA_VISIBLE_DEVICES resolved by the driver's rules against `cards` cards in `order`
+// (order[i] = card index of the i-th device in CUDA_DEVICE_ORDER): the list ends before the first
+// entry that is malformed, unknown, ambiguous or repeated (a repetition makes the list empty).
+// nullptr text: all devices.
+std::vector<int> visibleCards(const char* text, const Profile& profile,
+                              const std::vector<int>& order);
+
+}  // namespace divvy::simgpu

@@ -1,0 +1,58 @@
+// Faults on demand: SIMGPU_FAULTS is a comma list of the names in catalog.h.
+#pragma once
+
+#include "abi/cuda_types.h"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace divvy::simgpu {
+
+enum class FaultSite : int { kCall, kAllocation };
+
+struct KillPoint {
+  std::string symbol;
+  std::uint64_t count;  // SIGKILL at the count-th call (1: the first)
+  std::atomic<std::uint64_t> seen{0};
+
+  KillPoint(std::string name, std::uint64_t at) : symbol(std::move(name)), count(at) {}
+  KillPoint(const KillPoint& other) : symbol(other.symbol), count(other.count) {}
+};
+
+// What this process was told to suffer. Read once; counters are per process.
+class Faults {
+ public:
+  static Faults& get();
+
+  // Reads a SIMGPU_FAULTS text. False: some entry was not understood (the rest is in force), and
+  // `error` names it.
+  bool parse(const char* text, std::string* error);
+
+  // Nothing was asked for: the fast path of every entry point.
+  bool armed() const { return armed_; }
+
+  // Runs the faults that concern any call: slow driver, SIGKILL at a symbol.
+  CUresult beforeCall(const char* symbol);
+  // Whether an allocation of device memory must fail now.
+  bool refuseAllocation();
+  bool isMissing(const char* symbol) const;
+  // True once: the Xid to raise on the first launch or allocation; 0 for none.
+  unsigned takeXid();
+  bool lost() const { return lost_; }
+
+ private:
+  bool parseOne(const std::string& entry);
+
+  bool armed_ = false;
+  bool oom_ = false;
+  bool lost_ = false;
+  std::uint64_t slow_us_ = 0;
+  std::atomic<std::int64_t> oom_after_{-1};
+  std::atomic<unsigned> xid_{0};
+  std::vector<std::string> missing_;
+  std::vector<KillPoint> kills_;
+};
+
+}  // namespace divvy::simgpu

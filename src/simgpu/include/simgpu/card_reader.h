@@ -1,0 +1,53 @@
+// The truth about a simulated card, read from its shared file: for tests and benches, which judge
+// Divvy by it, never by Divvy's own counters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace divvy::simgpu {
+
+// What a byte on the card is for.
+enum class Charge : int {
+  kContext,  // cost of a context
+  kPlain,    // cuMemAlloc, cuMemAllocPitch
+  kManaged,  // cuMemAllocManaged, pages now on the card
+  kPool,     // reserved by stream-ordered pools
+  kVmm,      // cuMemCreate
+  kArray,    // CUDA arrays and mipmapped arrays
+  kGraph,    // graph memory nodes
+  kModule,   // code and globals of modules, device heaps
+};
+inline constexpr int kChargeKinds = 8;
+
+std::string_view chargeName(Charge kind);
+
+struct ProcessView {
+  int pid;
+  std::uint64_t start_time;
+  std::uint64_t bytes;  // all kinds, shared blocks that it exported included
+  std::array<std::uint64_t, kChargeKinds> by_kind;
+  int contexts;
+  int record;  // index in the card file; also names the process's log of executed intervals
+  std::string name;
+};
+
+struct CardView {
+  std::uint64_t capacity;  // what all processes together can hold
+  std::uint64_t used;      // sum over live processes and shared blocks, exact
+  std::vector<ProcessView> processes;
+};
+
+// Opens (never creates) the card's file and recomputes all sums from the records of live processes.
+// Takes the card's lock for the copy. nullopt: no such card has been used yet, or not a card file.
+// Thread-safe. Keeps one descriptor per card open for the life of the process.
+std::optional<CardView> readCard(const std::string& dir, int index);
+
+// The directory that SIMGPU_DIR and SIMGPU_PROFILE in this process's environment select.
+std::string cardDirectory();
+
+}  // namespace divvy::simgpu

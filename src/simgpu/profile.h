@@ -1,0 +1,79 @@
+// What kind of card is simulated. Profiles are data: a new card is one more row in profile.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace divvy::simgpu {
+
+inline constexpr int kMaxCards = 16;
+
+// One model of card. Bytes, MHz, milliwatts and bytes per second; figures from vendors' public data
+// sheets, context and reserve costs typical of what nvidia-smi shows.
+struct Profile {
+  std::string_view name;         // what SIMGPU_PROFILE says
+  std::string_view model;        // what cuDeviceGetName and nvmlDeviceGetName say
+  std::uint64_t memory_bytes;    // total as NVML shows it
+  std::uint64_t reserved_bytes;  // kept by driver and firmware: CUDA's total is memory - reserved
+  std::uint64_t context_bytes;   // charged to the card by every context
+  std::uint64_t l2_bytes;
+  std::uint64_t host_link;    // bytes per second, one direction, host <-> device
+  std::uint64_t peer_link;    // bytes per second, one direction, between two such cards
+  std::uint64_t memory_link;  // bytes per second of device memory
+  int sm_count;
+  int cc_major;
+  int cc_minor;
+  int threads_per_sm;
+  int blocks_per_sm;
+  int shared_per_sm;     // bytes
+  int shared_per_block;  // bytes, opt-in maximum
+  int sm_mhz;
+  int memory_mhz;
+  int bus_bits;
+  int copy_engines;
+  int nvlinks;  // 0: peers go over PCIe
+  int nvlink_version;
+  int pcie_generation;
+  int power_limit_mw;
+  int idle_power_mw;
+  int cores_per_sm;
+  std::uint32_t pci_device_id;  // (device << 16) | vendor, as nvmlPciInfo_t has it
+  bool ecc;
+  bool mig_capable;
+  bool answers_at_once;  // the `null` profile: no books, no contents, no time
+
+  std::uint64_t usableBytes() const { return memory_bytes - reserved_bytes; }
+  double peakFlops() const;  // fp32 multiply-adds counted twice, per second
+};
+
+// All profiles in the order in which they are listed to people.
+std::span<const Profile> profiles();
+
+// A host with `cards` cards of one profile.
+struct Machine {
+  const Profile* profile;
+  int cards;
+
+  std::string name() const;  // "a100", "a100x8": the canonical form, also part of directory names
+};
+
+// "h100", "a100x8", "4090x2" (with or without the rtx of the consumer cards), "null". Case does not
+// matter. nullopt: unknown profile, or a count outside 1..kMaxCards.
+std::optional<Machine> parseMachine(std::string_view text);
+
+// Identity of card `index` of a machine: the same in every process and after every restart.
+struct CardIdentity {
+  std::uint8_t uuid[16];
+  std::uint32_t pci_domain;
+  std::uint32_t pci_bus;
+  std::uint32_t pci_device;
+
+  std::string uuidText() const;    // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+  std::string serialText() const;  // 13 digits
+};
+CardIdentity cardIdentity(const Profile& profile, int index);
+
+}  // namespace divvy::simgpu

@@ -1,0 +1,52 @@
+// The one object of a process that uses the simulated driver.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "context.h"
+#include "device.h"
+#include "faults.h"
+#include "profile.h"
+
+namespace divvy::simgpu {
+
+enum class DriverState : int {
+  kNew,      // cuInit was not called
+  kReady,    // cuInit succeeded
+  kForked,   // a child of an initialised process: every call answers CUDA_ERROR_NOT_INITIALIZED
+};
+
+class Runtime {
+ public:
+  static Runtime& get();
+
+  // cuInit. Idempotent, any thread.
+  CUresult init();
+
+  DriverState state() const { return state_.load(std::memory_order_acquire); }
+  const Machine& machine() const { return machine_; }
+  const std::string& directory() const { return directory_; }
+  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+  int driverVersion() const { return driver_version_; }
+
+ private:
+  CUresult load();
+
+  std::atomic<DriverState> state_{DriverState::kNew};
+  std::mutex mutex_;
+  CUresult init_result_ = CUDA_SUCCESS;
+  bool loaded_ = false;
+  Machine machine_{};
+  std::string directory_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  int driver_version_ = 13000;
+};
+
+// SIMGPU_DRIVER_VERSION, or the newest release we simulate.
+int configuredDriverVersion();
+
+}  // namespace divvy::simgpu
