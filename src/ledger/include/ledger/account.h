@@ -1,0 +1,107 @@
+// A process' account at its tenant: admission of device memory. Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "ledger/fault.h"
+#include "ledger/pages.h"
+#include "ledger/words.h"
+
+namespace divvy::ledger {
+
+enum class Admission : std::uint8_t {
+  kGranted,
+  kOverLimit,  // the share is used up: CUDA_ERROR_OUT_OF_MEMORY
+  kNoSlot,     // no slot left for this process: deny, a fault was counted
+  kBroken,     // the ledger cannot be used (bad index, slot lost, no lane): deny, counted
+};
+
+struct LiveProcess {
+  unsigned slot;
+  Owner owner;
+  std::uint32_t host_pid;  // 0: the agent has not told yet
+  std::uint64_t context_bytes;
+};
+
+struct PrivateState;
+
+// One per process, in static storage; zero-initialised is a valid detached account. All functions
+// but attach may be called from any thread at once and from signal handlers; none allocates, takes
+// a lock that another process could hold, or waits longer than 100 ms (for threads of this process
+// that hold all four lanes). In a forked child the account starts over by itself: the child claims
+// a fresh slot with its first reserve and owns nothing before.
+class Account {
+ public:
+  // Binds to open pages, which must stay open. False when the process-local page cannot be mapped.
+  // Calling it again is a no-op. Not concurrently with anything else.
+  bool attach(const TenantPages& pages);
+  bool attached() const { return private_ != nullptr; }
+
+  // A bound of this process' own, for every device; only ever lowers what it may reserve.
+  void lowerCeiling(std::uint64_t bytes);
+
+  // Admits `bytes` on device `dev` before the driver is asked. kGranted: they are counted and must
+  // be given back by release when the driver refuses or frees them. The total of the tenant never
+  // passes the ceiling at any instant. The first call claims a slot and tells the agent, without
+  // waiting for it.
+  Admission reserve(unsigned dev, std::uint64_t bytes);
+
+  // Gives back what reserve granted, in any portions, from any thread. More than is reserved: the
+  // surplus is not given back and a fault is counted.
+  void release(unsigned dev, std::uint64_t bytes);
+
+  // Claims a slot now (registration at context creation). kGranted when this process has one.
+  Admission claim();
+
+  // For a fork-like child on kernels without MADV_WIPEONFORK (before 4.14): call from the child's
+  // pthread_atfork handler. Harmless elsewhere.
+  void startOverInChild();
+
+  // The share as told to the application: the ceiling, lowered by lowerCeiling.
+  std::uint64_t ceiling(unsigned dev) const;
+  // What all processes of the tenant have reserved.
+  std::uint64_t total(unsigned dev) const;
+  // What reserve could still grant at this moment: ceiling less headroom less total, not below 0.
+  std::uint64_t free(unsigned dev) const;
+
+  // Bytes of one process, by its slot. 0 for a slot or device out of range.
+  std::uint64_t processUsed(unsigned slot, unsigned dev) const;
+  // This process' slot, or kMaxSlots while it has none.
+  unsigned slot() const;
+  // Calls visit(const LiveProcess&) for every claimed slot, in slot order. A process that died
+  // while the agent is away is still listed.
+  template <typename Visit>
+  void forEachLiveSlot(Visit visit) const {
+    const unsigned ready = attached() ? pages_.slotsReady() : 0;
+    for (unsigned i = 0; i < ready; ++i) {
+      LiveProcess process;
+      if (readLive(i, &process)) visit(static_cast<const LiveProcess&>(process));
+    }
+  }
+
+  // What the process' contexts cost, for display; not part of admission.
+  void setContextBytes(std::uint64_t bytes);
+
+  // Counts a fault and puts it into the ring. `site` is the caller's (an entry id).
+  void fault(FaultCode code, std::uint32_t site, std::uint64_t detail, std::uint64_t arg) const;
+
+  const TenantPages& pages() const { return pages_; }
+
+ private:
+  struct Held;
+
+  std::uint64_t admissible(unsigned dev) const;
+  bool readLive(unsigned slot, LiveProcess* out) const;
+  bool validDevice(unsigned dev) const;
+  Admission ensureSlot(std::uint64_t* claimed);
+  Admission reserveOnce(unsigned dev, std::uint64_t bytes, std::uint64_t claimed);
+  int takeLane(std::uint64_t claimed);
+  void releaseAcross(unsigned dev, std::uint64_t bytes, std::uint64_t claimed);
+  void settleDeferred(std::uint64_t claimed);
+
+  TenantPages pages_;
+  PrivateState* private_ = nullptr;  // one page of this process alone, zeroed in forked children
+  std::uint64_t own_limit_ = 0;      // 0: none
+};
+
+}  // namespace divvy::ledger

@@ -1,0 +1,110 @@
+// Atomic access to words that several processes map. Plain integers in the layout plus these
+// functions, so that the same structs can be copied by pread and no libatomic is needed.
+#pragma once
+
+#include <cstdint>
+
+namespace divvy::ledger {
+
+template <typename T>
+inline T loadRelaxed(const T& word) {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+template <typename T>
+inline T loadAcquire(const T& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+template <typename T>
+inline void storeRelaxed(T& word, T value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
+template <typename T>
+inline void storeRelease(T& word, T value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+// On failure `expected` holds what was found.
+template <typename T>
+inline bool compareExchange(T& word, T& expected, T desired) {
+  return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE);
+}
+
+constexpr std::uint64_t saturatingAdd(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t sum = a + b;
+  return sum < a ? UINT64_MAX : sum;
+}
+
+// For a counter with one writer at a time. Never wraps (S12).
+inline void bumpOwned(std::uint64_t& counter, std::uint64_t by) {
+  storeRelaxed(counter, saturatingAdd(loadRelaxed(counter), by));
+}
+
+// For a counter with several writers. Never wraps; an adder that meets the end leaves it there.
+inline void bumpShared(std::uint64_t& counter, std::uint64_t by) {
+  const std::uint64_t before = __atomic_fetch_add(&counter, by, __ATOMIC_RELAXED);
+  if (before + by < before) storeRelaxed(counter, UINT64_MAX);
+}
+
+// Raises `word` to at least `value`. Every failed round means that the word grew, and it stops at
+// the first value that is high enough.
+inline void raiseTo(std::uint64_t& word, std::uint64_t value) {
+  std::uint64_t seen = loadAcquire(word);
+  while (seen < value && !compareExchange(word, seen, value)) {
+  }
+}
+
+// Two words that change together.
+struct alignas(16) Pair {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
+// The halves may stem from different moments; each is true by itself. casPair refuses a mixture,
+// because no word that we compare ever returns to an earlier pair.
+inline Pair loadHalves(const Pair& word) {
+  const std::uint64_t low = loadAcquire(word.low);
+  return {low, loadAcquire(word.high)};
+}
+
+// Sequentially consistent on x86-64, acquire/release on aarch64. On failure `expected` is a hint
+// at the present value (exact on x86-64, possibly mixed on aarch64, like loadHalves).
+inline bool casPair(Pair& word, Pair& expected, const Pair& desired) {
+#if defined(__x86_64__)
+  bool done;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(done), "+m"(word), "+a"(expected.low), "+d"(expected.high)
+               : "b"(desired.low), "c"(desired.high)
+               : "memory");
+  return done;
+#elif defined(__aarch64__)
+  std::uint64_t low, high;
+  std::uint32_t failed;
+  do {
+    asm volatile("ldaxp %0, %1, %2" : "=&r"(low), "=&r"(high) : "Q"(word) : "memory");
+    if (low != expected.low || high != expected.high) {
+      asm volatile("clrex" ::: "memory");
+      expected = {low, high};
+      return false;
+    }
+    asm volatile("stlxp %w0, %2, %3, %1"
+                 : "=&r"(failed), "=Q"(word)
+                 : "r"(desired.low), "r"(desired.high)
+                 : "memory");
+  } while (failed != 0);
+  return true;
+#else
+#error "the ledger needs a 16-byte compare-and-swap: port casPair to this machine"
+#endif
+}
+
+// Tells the processor that this is a waiting loop.
+inline void relax() {
+#if defined(__x86_64__)
+  asm volatile("pause");
+#else
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace divvy::ledger

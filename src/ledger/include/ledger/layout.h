@@ -1,0 +1,220 @@
+// The bytes of a tenant's two pages. Both halves of the ledger, and nothing else, define what they
+// mean from here; every offset is asserted, and layout_hash.h turns them into the layout hash.
+//
+// Rules of the format: fixed-width integers of the host's byte order, 64-byte lines with one writer
+// each, no libc types, strings NUL-terminated inside their field. Reserved bytes are zero and are
+// where a later minor version puts its fields: within a major version nothing ever moves, so that
+// a reader of minor N reads N-1 by finding zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ledger/atomic_word.h"
+
+namespace divvy::ledger {
+
+inline constexpr std::uint64_t kControlMagic = 0x4c54435956564944;  // "DIVVYCTL" in the file
+inline constexpr std::uint64_t kReportMagic = 0x5450525956564944;   // "DIVVYRPT" in the file
+inline constexpr std::uint16_t kMajor = 1;
+inline constexpr std::uint16_t kMinor = 1;
+inline constexpr std::uint16_t kOldestMinor = kMinor - 1;
+
+inline constexpr unsigned kMaxDevices = 16;
+inline constexpr unsigned kMaxSlots = 4096;  // live processes of one tenant
+inline constexpr unsigned kSlotChunk = 64;   // slots are preallocated in steps of 64 KiB
+inline constexpr unsigned kLanes = 4;        // threads of one process inside the ledger at once
+inline constexpr unsigned kFaultEntries = 64;
+inline constexpr unsigned kFaultKinds = 32;
+inline constexpr unsigned kCounters = 32;
+
+// Bits of ControlHeader::flags.
+inline constexpr std::uint32_t kContextOverheadOutside = 1u << 0;
+
+// ControlHeader::pressure_policy.
+inline constexpr std::uint32_t kPressureRefuse = 0;  // beyond the share: out of memory
+inline constexpr std::uint32_t kPressureSwap = 1;    // beyond the guarantee: may be swapped out
+
+// Bits of features in both headers. Unknown bits are ignored by readers.
+inline constexpr std::uint64_t kFeatureLaneCounters = 1u << 0;  // since minor 1
+inline constexpr std::uint64_t kFeatureHeadroom = 1u << 1;      // since minor 1
+inline constexpr std::uint64_t kFeatures = kFeatureLaneCounters | kFeatureHeadroom;
+
+// Written once at creation, before the file gets its name.
+struct Identification {
+  std::uint64_t magic;
+  std::uint16_t major;
+  std::uint16_t minor;
+  std::uint32_t reserved;
+  std::uint64_t size;  // of the whole file
+  std::uint64_t layout_hash;
+  std::uint64_t features;
+  std::uint64_t generation;  // of the tenant directory: one per container start
+  char boot_id[16];          // the kernel's boot id, as 16 bytes
+};
+
+// ---- control: written by the agent, read-only for the tenant ----------------------------------
+
+struct alignas(64) ControlHeader {
+  Identification id;
+  char tenant_id[32];
+  char name[64];
+  std::uint32_t device_count;
+  std::uint32_t slots_capacity;
+  std::uint32_t pressure_policy;
+  std::uint32_t flags;
+  char reserved_a[80];
+  // Changes while the tenant runs.
+  alignas(64) std::uint64_t agent_epoch;  // grows with every start of the agent
+  std::uint32_t slots_ready;              // slots below this index are backed by storage
+  std::uint32_t reserved_b;
+  std::uint64_t fence_seq;  // last sequence used by an agent's own tag (see lane.h)
+  char reserved_c[40];
+  char driver_path[256];  // libcuda of the node; empty: as the loader would choose
+  char nvml_path[256];
+  char agent_socket[112];  // registration socket; empty: none
+  char reserved_d[1104];
+};
+
+struct alignas(64) DeviceControl {
+  char uuid[48];        // "GPU-..." or "MIG-..."
+  char pci_bus_id[16];  // "00000000:3B:00.0" without its NUL where it fills the field
+  std::uint64_t physical_bytes;
+  std::uint64_t context_bytes;  // expected cost of one context
+  std::uint64_t alloc_granule;
+  char reserved_a[40];
+  // Limits. Each is read by itself; mem_guarantee <= mem_ceiling at rest.
+  alignas(64) std::uint64_t mem_guarantee;
+  std::uint64_t mem_ceiling;
+  std::uint64_t headroom_bytes;   // since minor 1: kept back for the driver's own growth
+  std::uint32_t cores_guarantee;  // percent
+  std::uint32_t cores_ceiling;
+  char reserved_b[32];
+  // Compute grant. The word is 32 bits wide because a futex is.
+  alignas(64) std::uint32_t grant_word;
+  std::uint32_t pause_seq;
+  std::uint64_t grant_seq;
+  std::uint32_t quantum_us;
+  std::uint32_t inflight_us;
+  std::uint32_t idle_us;
+  char reserved_c[36];
+  // Swap command.
+  alignas(64) std::uint64_t swap_seq;
+  std::uint64_t swap_bytes;
+  char reserved_d[48];
+  char reserved_e[192];
+};
+
+struct ControlPage {
+  ControlHeader header;
+  DeviceControl devices[kMaxDevices];
+  char reserved[2048];
+};
+
+// ---- report: written by the tenant, hostile for the agent -------------------------------------
+
+struct FaultEntry {
+  std::uint64_t seq;  // 1 + its number; written last
+  std::uint32_t code;
+  std::uint32_t site;
+  std::uint64_t detail;
+  std::uint64_t arg;
+};
+
+struct alignas(64) ReportHeader {
+  Identification id;
+  char tenant_id[32];
+  char reserved_a[96];
+  alignas(64) std::uint64_t fault_head;  // number of faults ever written to the ring
+  char reserved_b[56];
+  std::uint64_t fault_counts[kFaultKinds];  // by code; only grow
+  std::uint64_t counters[kCounters];        // of the tenant; only grow
+  char reserved_c[1280];
+  FaultEntry faults[kFaultEntries];
+};
+
+// What the container uses of one device.
+struct alignas(64) DeviceReport {
+  Pair total;  // low: bytes admitted; high: tag of the operation that made it so
+  char reserved_a[48];
+  alignas(64) std::uint64_t resident_bytes;
+  std::uint64_t swapped_bytes;
+  std::uint64_t swap_ack;
+  std::uint64_t pause_ack;
+  char reserved_b[32];
+  char reserved_c[128];
+};
+
+// One writer at a time: the thread that holds the lane's process-local lock, or, after the
+// process' death, the agent.
+struct alignas(64) Lane {
+  std::uint64_t seq;         // last operation begun; never starts again, whoever owns the slot
+  std::uint64_t done;        // last operation finished; seq - done is 0 or 1
+  std::int64_t delta;        // of operation seq
+  std::uint64_t used_after;  // value of used[device] when operation seq is finished
+  std::uint32_t device;      // of operation seq
+  std::uint32_t reserved;
+  std::uint64_t grants;  // since minor 1: operations by outcome; only grow, also across owners
+  std::uint64_t releases;
+  std::uint64_t refusals;
+  std::uint64_t used[kMaxDevices];  // bytes
+};
+
+enum class Phase : std::uint64_t { kFree = 0, kLive = 1, kReaping = 2, kRetired = 3 };
+
+struct alignas(64) Slot {
+  // Claimed and freed in one 16-byte compare-and-swap, so that no slot is ever held by nobody.
+  Pair state;                        // low: generation and phase; high: owner (see identity.h)
+  std::uint64_t adopted_generation;  // host_pid is of this generation of the slot
+  std::uint32_t host_pid;            // written by the agent
+  std::uint32_t flags;
+  std::uint64_t context_bytes;   // of this process, all devices
+  std::uint64_t last_launch_ns;  // CLOCK_MONOTONIC
+  char reserved_a[16];
+  // Written by whoever overwrites an operation's tag; see lane.h.
+  alignas(64) std::uint64_t committed[kLanes];
+  char reserved_b[32];
+  std::uint64_t counters[16];  // of the processes of this slot; only grow, also across owners
+  Lane lanes[kLanes];
+};
+
+struct ReportPage {
+  ReportHeader header;
+  DeviceReport devices[kMaxDevices];
+  Slot slots[kMaxSlots];
+};
+
+static_assert(sizeof(Pair) == 16 && alignof(Pair) == 16);
+static_assert(sizeof(Identification) == 64 && offsetof(Identification, boot_id) == 48);
+static_assert(sizeof(ControlHeader) == 2048);
+static_assert(offsetof(ControlHeader, tenant_id) == 64);
+static_assert(offsetof(ControlHeader, device_count) == 160);
+static_assert(offsetof(ControlHeader, agent_epoch) == 256);
+static_assert(offsetof(ControlHeader, slots_ready) == 264);
+static_assert(offsetof(ControlHeader, driver_path) == 320);
+static_assert(offsetof(ControlHeader, nvml_path) == 576);
+static_assert(offsetof(ControlHeader, agent_socket) == 832);
+static_assert(sizeof(DeviceControl) == 512);
+static_assert(offsetof(DeviceControl, physical_bytes) == 64);
+static_assert(offsetof(DeviceControl, mem_guarantee) == 128);
+static_assert(offsetof(DeviceControl, mem_ceiling) == 136);
+static_assert(offsetof(DeviceControl, grant_word) == 192);
+static_assert(offsetof(DeviceControl, swap_seq) == 256);
+static_assert(sizeof(ControlPage) == 12288 && offsetof(ControlPage, devices) == 2048);
+static_assert(sizeof(FaultEntry) == 32);
+static_assert(sizeof(ReportHeader) == 4096);
+static_assert(offsetof(ReportHeader, fault_head) == 192);
+static_assert(offsetof(ReportHeader, fault_counts) == 256);
+static_assert(offsetof(ReportHeader, counters) == 512);
+static_assert(offsetof(ReportHeader, faults) == 2048);
+static_assert(sizeof(DeviceReport) == 256 && offsetof(DeviceReport, resident_bytes) == 64);
+static_assert(sizeof(Lane) == 192 && offsetof(Lane, used) == 64);
+static_assert(sizeof(Slot) == 1024);
+static_assert(offsetof(Slot, committed) == 64);
+static_assert(offsetof(Slot, counters) == 128);
+static_assert(offsetof(Slot, lanes) == 256);
+static_assert(offsetof(ReportPage, devices) == 4096);
+static_assert(offsetof(ReportPage, slots) == 8192);
+static_assert(sizeof(ReportPage) == 8192 + 4096 * 1024);
+
+}  // namespace divvy::ledger

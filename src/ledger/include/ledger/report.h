@@ -1,0 +1,72 @@
+// What the agent may believe of a report page: a copy, taken once and validated.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "ledger/layout.h"
+#include "ledger/words.h"
+
+namespace divvy::ledger {
+
+// Reasons to distrust a report. The values read are clamped all the same.
+enum class Suspicion : std::uint32_t {
+  kTruncated = 1u << 0,    // the file is shorter than the slots that were preallocated
+  kHeader = 1u << 1,       // magic, version, size, hash, tenant or generation were changed
+  kPhase = 1u << 2,        // a slot's phase is none of ours
+  kTotal = 1u << 3,        // a total above the device's physical memory
+  kUsed = 1u << 4,         // a process' bytes above the device's physical memory
+  kSequence = 1u << 5,     // a lane's sequence numbers are impossible
+  kTag = 1u << 6,          // a total's tag names no lane of ours
+  kSumMismatch = 1u << 7,  // no operation under way, and total differs from the slots' sum
+  kFaultRing = 1u << 8,    // a fault entry names an unknown code
+};
+// "truncated, total": the names of all bits set; empty for 0.
+std::string suspicionNames(std::uint32_t bits);
+
+struct SlotSnapshot {
+  unsigned slot = 0;
+  std::uint64_t generation = 0;
+  Phase phase = Phase::kFree;
+  Owner owner;
+  std::uint32_t host_pid = 0;  // 0: not told for this generation
+  bool operation_pending = false;
+  Bytes context;
+  std::uint64_t last_launch_ns = 0;
+  std::array<Bytes, kMaxDevices> used{};  // each at most the device's physical memory
+};
+
+struct DeviceUse {
+  Bytes total;     // admitted; at most the device's physical memory
+  Bytes slot_sum;  // sum of the slots' used, clamped likewise
+  Bytes resident;
+  Bytes swapped;
+};
+
+struct FaultRecord {
+  std::uint64_t number = 0;  // from 1
+  std::uint32_t code = 0;
+  std::uint32_t site = 0;
+  std::uint64_t detail = 0;
+  std::uint64_t arg = 0;
+};
+
+struct ReportSnapshot {
+  std::uint32_t suspicions = 0;  // bits of Suspicion
+  std::vector<DeviceUse> devices;
+  std::vector<SlotSnapshot> slots;  // the claimed ones, in order
+  unsigned free_slots = 0;          // of the preallocated ones
+  std::vector<FaultRecord> faults;  // oldest first; holes where a writer was overtaken
+  std::array<std::uint64_t, kFaultKinds> fault_counts{};
+  std::array<std::uint64_t, kCounters> counters{};
+  std::uint64_t grants = 0;  // of all processes that ever lived
+  std::uint64_t releases = 0;
+  std::uint64_t refusals = 0;
+
+  bool suspect() const { return suspicions != 0; }
+};
+
+}  // namespace divvy::ledger

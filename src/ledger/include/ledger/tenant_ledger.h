@@ -1,0 +1,121 @@
+// The agent's half: creates a tenant's pages, changes its limits, cleans up after dead processes.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "ledger/report.h"
+
+namespace divvy::ledger {
+
+struct DeviceSpec {
+  std::string uuid;        // "GPU-..." or "MIG-...", at most 47 characters
+  std::string pci_bus_id;  // at most 15 characters
+  Bytes guarantee;
+  Bytes ceiling;  // >= guarantee, > 0
+  Bytes headroom;
+  Bytes physical;
+  Bytes context;  // expected cost of one context
+  Bytes granule{512};
+  unsigned cores_guarantee = 0;  // percent
+  unsigned cores_ceiling = 100;
+};
+
+struct TenantSpec {
+  std::string id;                   // 1 to 31 characters of [A-Za-z0-9._-]
+  std::string name;                 // for people, at most 63 bytes
+  std::vector<DeviceSpec> devices;  // 1 to kMaxDevices
+  bool context_overhead_outside = false;
+  std::uint32_t pressure_policy = kPressureRefuse;
+  std::uint64_t generation = 1;
+  std::string driver_path;  // empty: as the loader would choose
+  std::string nvml_path;
+  std::string agent_socket;  // at most 107 bytes; empty: none
+  unsigned slots = 256;      // preallocated at first: processes that can start with the agent away
+};
+
+enum class ReapOutcome {
+  kFreed,        // refunded now
+  kAlreadyFree,  // the slot is free or of another generation: nothing to do
+  kRetired,      // its bytes make no sense; refunded as far as possible, never used again
+};
+
+struct ReapResult {
+  ReapOutcome outcome = ReapOutcome::kAlreadyFree;
+  std::array<Bytes, kMaxDevices> refunded{};
+};
+
+class Mapping;
+
+// Handle of one tenant's directory. Movable. Member functions may be called from several threads
+// except that reap, ensureFreeSlots, adoptSlot and the setters must not run at the same time as one
+// another for one tenant. Exactly one agent process may hold a handle (it owns the runtime
+// directory's lock). Every access to memory that the tenant could truncate runs under a SIGBUS
+// guard; the first call in the process installs that signal's handler.
+class TenantLedger {
+ public:
+  // Makes `dir` (0700) with both files in it, complete or not at all. kUsage: the spec is wrong, or
+  // dir exists; kIo: the disk is full, the parent read-only, ...; nothing is left behind.
+  static Result<TenantLedger> create(const std::filesystem::path& dir, const TenantSpec& spec);
+
+  // Takes over the inodes of an earlier agent. kNotFound: no pages; kUnsupported: of a newer, or
+  // too old, version; kUnavailable: from before a reboot, to be discarded; kCorrupt: damaged.
+  static Result<TenantLedger> adopt(const std::filesystem::path& dir);
+
+  TenantLedger(TenantLedger&&) noexcept;
+  TenantLedger& operator=(TenantLedger&&) noexcept;
+  ~TenantLedger();
+
+  const TenantSpec& spec() const { return spec_; }
+  const std::filesystem::path& dir() const { return dir_; }
+
+  // New limits of a running tenant. When it returns, no reservation above the new ceiling can be
+  // granted any more, not even by a process that read the old one and was stopped. kUsage: index,
+  // ceiling 0 or below the guarantee.
+  Result<void> setMemory(unsigned dev, Bytes guarantee, Bytes ceiling);
+  Result<void> setHeadroom(unsigned dev, Bytes headroom);
+  Result<void> setCores(unsigned dev, unsigned guarantee, unsigned ceiling);
+  Result<void> setAgentEpoch(std::uint64_t epoch);
+
+  // Notes the agent's pid of the process in a slot. kNotFound: the slot is of another generation.
+  Result<void> adoptSlot(unsigned slot, std::uint64_t generation, std::uint32_t host_pid);
+
+  // Refunds the bytes of a dead process and frees its slot, exactly once whatever happens in
+  // between, the death of the agent included. The process must be dead: its pidfd has become
+  // readable, or its owner word names nobody. kUnavailable: the tenant kept changing the total;
+  // call again. kCorrupt: the file was truncated.
+  Result<ReapResult> reap(unsigned slot, std::uint64_t generation);
+
+  // Copies and validates. Never fails because of what the bytes are, only when the file cannot be
+  // read at all (kIo).
+  Result<ReportSnapshot> readReport() const;
+
+  // Preallocates until `wanted` slots are free or all kMaxSlots are ready. Returns how many are
+  // free. kIo: no room on the file system; what was ready before stays usable.
+  Result<unsigned> ensureFreeSlots(unsigned wanted);
+
+  // The mapped control page, for the grant, swap and pause words. Owned by the handle.
+  ControlPage& control();
+
+ private:
+  TenantLedger();
+
+  std::filesystem::path dir_;
+  TenantSpec spec_;
+  std::unique_ptr<Mapping> control_;
+  std::unique_ptr<Mapping> report_;
+};
+
+// Whether the process that an owner word names still lives, seen from its own pid namespace. A
+// zombie is dead once all its threads are. An owner without a start time is dead only when no
+// process has its number.
+bool ownerAlive(const Owner& owner);
+
+// The owner word of a process of this pid namespace. kNotFound when there is none.
+Result<Owner> readOwner(std::uint32_t pid);
+
+}  // namespace divvy::ledger
