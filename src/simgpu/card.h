@@ -48,9 +48,9 @@ class Card {
   void countContext(int delta);
 
   // Memory that other processes may come to hold. `exportBlock` turns bytes charged to this process
-  // into a block it holds, and returns the block's id (0: table full). `holdBlock` adds this process
-  // as a holder (false: the block is gone). `dropBlock` ends this process's hold; the last one
-  // refunds the card.
+  // into a block it holds, and returns the block's id (0: table full). `holdBlock` adds this
+  // process as a holder (false: the block is gone). `dropBlock` ends this process's hold; the last
+  // one refunds the card.
   std::uint64_t exportBlock(Charge kind, std::uint64_t bytes);
   bool holdBlock(std::uint64_t id);
   void dropBlock(std::uint64_t id);
@@ -63,30 +63,31 @@ class Card {
   // Something for NVML's event sets (type: nvmlEventType bit; data: Xid).
   void postEvent(std::uint64_t type, std::uint64_t data);
 
-  // Adds an executed interval to this process's busy time. CLOCK_MONOTONIC nanoseconds; the end may
-  // lie in the future by less than the ring's length. Needs no lock: a record has one writer.
-  void addBusy(std::uint64_t start_ns, std::uint64_t end_ns, bool copy);
-
   // True while the process that claimed record `index` lives. Needs no lock.
   bool alive(int index) const;
+  // The record of a live process, or nullptr. Under the card's lock.
+  ProcessRecord* findLocked(std::uint32_t pid, std::uint64_t start_time);
 
  private:
   friend class CardLock;
-  bool mapFile(int fd);
+  bool attach(const std::string& dir, int index);
+  bool claimLocked(int index);
   void sweepLocked();
   void clearLocked(int index);
   void recomputeLocked();
-  bool admitLocked(std::uint64_t bytes);
+  void releaseHoldLocked(SharedBlock& block, int index);
+  SharedBlock* findBlockLocked(std::uint64_t id);
 
   CardFile* file_ = nullptr;
   ProcessRecord* self_ = nullptr;
-  int fd_ = -1;       // of the live file; kept open for ever, see card.cpp
-  int live_fd_ = -1;
+  int live_fd_ = -1;  // never closed, see attach()
 };
 
-// Holds the card's mutex. A holder that died is recovered from: sums are recomputed from the records.
+// Holds the card's mutex. A holder that died is recovered from: sums are recomputed from the
+// records.
 class CardLock {
  public:
+  // `card` must be open.
   explicit CardLock(Card& card);
   ~CardLock();
   CardLock(const CardLock&) = delete;
@@ -95,5 +96,12 @@ class CardLock {
  private:
   Card& card_;
 };
+
+// Adds an executed interval to a process's busy time. CLOCK_MONOTONIC nanoseconds. Under the card's
+// lock. Parts older than the ring are dropped.
+void addBusyLocked(ProcessRecord& record, std::uint64_t start_ns, std::uint64_t end_ns, bool copy);
+
+// Field 22 of /proc/<pid>/stat; 0 when there is no such process.
+std::uint64_t processStartTime(int pid);
 
 }  // namespace divvy::simgpu

@@ -54,7 +54,7 @@ struct SharedBlock {
   std::uint64_t id;  // 0: free
   std::uint64_t bytes;
   std::uint64_t holders[kMaxProcesses / 64];  // one bit per process record
-  std::uint32_t owner;                        // record index of the exporter, for per-process figures
+  std::uint32_t owner;  // record index of the exporter, for per-process figures
   std::uint32_t kind;
 };
 
@@ -79,7 +79,7 @@ struct CardFile {
   std::uint64_t next_block;
   std::atomic<std::uint32_t> lost;  // fallen off the bus: every call answers "lost"
   std::uint32_t padding;
-  std::uint64_t ecc_volatile[2];   // single-bit, double-bit
+  std::uint64_t ecc_volatile[2];  // single-bit, double-bit
   std::uint64_t ecc_aggregate[2];
   std::uint64_t next_event;
   CardEvent events[kEventRing];

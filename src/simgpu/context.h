@@ -32,16 +32,16 @@ class Context {
 
   bool canAccess(const Device& peer) const;
 
-  unsigned flags;                             // CUctx_flags
-  unsigned api_version;                       // what cuCtxGetApiVersion answers
-  CUgreenCtx green = nullptr;                 // set when made by cuCtxFromGreenCtx
-  int sm_count;                               // of the device, fewer in a green context
+  unsigned flags;                                   // CUctx_flags
+  unsigned api_version;                             // what cuCtxGetApiVersion answers
+  CUgreenCtx green = nullptr;                       // set when made by cuCtxFromGreenCtx
+  int sm_count;                                     // of the device, fewer in a green context
   std::array<std::atomic<std::size_t>, 16> limits;  // indexed by CUlimit
   CUfunc_cache cache_config{};
   CUsharedconfig shared_config{};
-  std::mutex mutex;                           // guards peers
-  std::set<const Device*> peers;              // cuCtxEnablePeerAccess
-  ExecContext* exec = nullptr;                // owned by the execution half
+  std::mutex mutex;               // guards peers
+  std::set<const Device*> peers;  // cuCtxEnablePeerAccess
+  ExecContext* exec = nullptr;    // owned by the execution half
 
  private:
   Device& device_;
@@ -59,7 +59,8 @@ CUcontext currentHandle();
 
 // Makes a context, charges its overhead to the card and tells the execution half. Not pushed.
 CUresult makeContext(Device& device, unsigned flags, bool primary, Context** out);
-// Waits for its work, frees everything it owns, refunds its overhead. The handle is dead afterwards.
+// Waits for its work, frees everything it owns, refunds its overhead. The handle is dead
+// afterwards.
 void endContext(Context* context);
 // References on the primary context, as cuDevicePrimaryCtxRetain and Release count them.
 CUresult retainPrimary(Device& device, Context** out);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace divvy::simgpu {
 
-// Per card. Zero bytes are a valid initial state. Touched under CardLock unless its owner says else.
+// Per card. Zero bytes are a valid initial state. Touched under CardLock unless its owner says
+// else.
 struct EngineShared {
   alignas(64) std::byte space[64 << 10];
 };
@@ -14,5 +16,10 @@ struct EngineShared {
 struct EngineProcess {
   alignas(64) std::byte space[2048];
 };
+
+// Called under the card's lock, from every library that maps card files, so that the engines stay
+// whole whoever notices first: a process died or left / a holder of the lock died within a change.
+void engineProcessGone(EngineShared& shared, std::uint32_t pid, std::uint64_t start_time);
+void engineRecover(EngineShared& shared);
 
 }  // namespace divvy::simgpu

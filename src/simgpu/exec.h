@@ -19,8 +19,8 @@ struct StreamArgument {
 
 namespace exec {
 
-// A context was made / is about to end. contextEnding waits for its work (unless poisoned) and drops
-// its streams, events and modules.
+// A context was made / is about to end. contextEnding waits for its work (unless poisoned) and
+// drops its streams, events and modules.
 void contextMade(Context& context);
 void contextEnding(Context& context);
 

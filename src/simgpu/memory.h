@@ -42,17 +42,18 @@ std::uint64_t memoryEpoch();
 enum class PointerKind : int { kUnknown, kPinnedHost, kDevice, kManaged };
 struct PointerView {
   PointerKind kind = PointerKind::kUnknown;
-  Device* device = nullptr;   // where the memory lives; for pinned host memory that of its context
-  CUdeviceptr base = 0;       // of the allocation or mapping
-  std::size_t bytes = 0;      // as asked for
+  Device* device = nullptr;  // where the memory lives; for pinned host memory that of its context
+  CUdeviceptr base = 0;      // of the allocation or mapping
+  std::size_t bytes = 0;     // as asked for
   Charge charge = Charge::kPlain;
   CUcontext context = nullptr;
   std::uint64_t buffer_id = 0;  // unique over the life of the process
 };
 PointerView describePointer(CUdeviceptr address);
 
-// Device memory owned by a context, for parts of the driver that need some (module globals: kModule).
-// Charged to the card, poisoned unless told otherwise. CUDA_ERROR_OUT_OF_MEMORY or CUDA_SUCCESS.
+// Device memory owned by a context, for parts of the driver that need some (module globals:
+// kModule). Charged to the card, poisoned unless told otherwise. CUDA_ERROR_OUT_OF_MEMORY or
+// CUDA_SUCCESS.
 CUresult allocateOwned(Context& context, Charge kind, std::size_t bytes, CUdeviceptr* out);
 CUresult freeOwned(CUdeviceptr address);
 

@@ -10,6 +10,7 @@
 namespace divvy::simgpu {
 
 inline constexpr int kMaxCards = 16;
+inline constexpr std::string_view kDefaultProfile = "h100";  // when SIMGPU_PROFILE is not set
 
 // One model of card. Bytes, MHz, milliwatts and bytes per second; figures from vendors' public data
 // sheets, context and reserve costs typical of what nvidia-smi shows.

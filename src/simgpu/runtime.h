@@ -15,9 +15,9 @@
 namespace divvy::simgpu {
 
 enum class DriverState : int {
-  kNew,      // cuInit was not called
-  kReady,    // cuInit succeeded
-  kForked,   // a child of an initialised process: every call answers CUDA_ERROR_NOT_INITIALIZED
+  kNew,     // cuInit was not called
+  kReady,   // cuInit succeeded
+  kForked,  // a child of an initialised process: every call answers CUDA_ERROR_NOT_INITIALIZED
 };
 
 class Runtime {

@@ -1,0 +1,67 @@
+#include "simgpu/catalog.h"
+
+#include <vector>
+
+#include "profile.h"
+
+namespace divvy::simgpu {
+namespace {
+
+std::string_view aliasOf(std::string_view name) {
+  if (name == "rtx4070") return "4070";
+  if (name == "rtx4090") return "4090";
+  if (name == "v100") return "v100-16";
+  if (name == "a100") return "a100-40";
+  return "";
+}
+
+std::vector<ProfileEntry> makeProfiles() {
+  std::vector<ProfileEntry> entries;
+  for (const Profile& p : profiles()) {
+    entries.push_back({p.name, aliasOf(p.name), p.model, p.memory_bytes, p.usableBytes(),
+                       p.context_bytes, p.sm_count, p.cc_major, p.cc_minor,
+                       p.answers_at_once ? "answers every call at once; for measuring overheads"
+                                         : std::string_view()});
+  }
+  return entries;
+}
+
+constexpr FaultEntry kFaults[] = {
+    {"oom", "every allocation of device memory is refused"},
+    {"oom-after=N", "the first N allocations of device memory succeed, later ones are refused"},
+    {"xid=NN",
+     "the first allocation or launch raises Xid NN: NVML's event calls report it, the "
+     "context is poisoned where the real one would be"},
+    {"lost",
+     "the card has fallen off the bus for this process: CUDA calls answer "
+     "CUDA_ERROR_UNKNOWN, NVML answers NVML_ERROR_GPU_IS_LOST (xid=79: for everybody)"},
+    {"ecc=N", "N uncorrectable memory errors: reported by NVML's counters and events"},
+    {"slow=US", "every driver call takes US microseconds longer"},
+    {"missing=SYMBOL[+SYMBOL...]",
+     "cuGetProcAddress does not find these names, calls of them "
+     "answer CUDA_ERROR_NOT_FOUND"},
+    {"kill-at=SYMBOL:N", "the process is killed by SIGKILL as it enters its N-th call of SYMBOL"},
+    {"SIMGPU_DRIVER_VERSION=NNNNN",
+     "(a variable of its own) an older driver, e.g. 11040: its "
+     "version, and none of the names introduced since"},
+};
+
+}  // namespace
+
+std::span<const ProfileEntry> profileCatalog() {
+  static const std::vector<ProfileEntry> entries = makeProfiles();
+  return entries;
+}
+
+std::span<const FaultEntry> faultCatalog() {
+  return kFaults;
+}
+
+std::optional<SimulatedMachine> findMachine(std::string_view text) {
+  static_assert(kMaxSimulatedCards == kMaxCards);
+  const std::optional<Machine> machine = parseMachine(text);
+  if (!machine) return std::nullopt;
+  return SimulatedMachine{machine->name(), std::string(machine->profile->name), machine->cards};
+}
+
+}  // namespace divvy::simgpu

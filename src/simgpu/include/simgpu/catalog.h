@@ -1,0 +1,41 @@
+// What can be simulated, for `divvy sim` and for people: profiles and fault injections.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace divvy::simgpu {
+
+struct ProfileEntry {
+  std::string_view name;   // for SIMGPU_PROFILE; "xN" after it makes N cards
+  std::string_view alias;  // another accepted spelling, or empty
+  std::string_view model;
+  std::uint64_t memory_bytes;   // as NVML shows it
+  std::uint64_t usable_bytes;   // as the CUDA driver shows it: what processes can hold together
+  std::uint64_t context_bytes;  // what each context costs
+  int sm_count;
+  int cc_major;
+  int cc_minor;
+  std::string_view note;
+};
+std::span<const ProfileEntry> profileCatalog();
+inline constexpr int kMaxSimulatedCards = 16;
+
+struct FaultEntry {
+  std::string_view form;  // for SIMGPU_FAULTS, e.g. "oom-after=N"
+  std::string_view effect;
+};
+std::span<const FaultEntry> faultCatalog();
+
+// "H100" -> {"h100", 1}, "4090x2" -> {"rtx4090", 2}. nullopt: not a profile, or not 1..16 cards.
+struct SimulatedMachine {
+  std::string name;     // canonical, as used in directory names: "rtx4090x2"
+  std::string profile;  // "rtx4090"
+  int cards;
+};
+std::optional<SimulatedMachine> findMachine(std::string_view text);
+
+}  // namespace divvy::simgpu

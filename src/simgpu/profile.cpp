@@ -1,0 +1,328 @@
+#include "profile.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+
+namespace divvy::simgpu {
+namespace {
+
+constexpr std::uint64_t kMiB = 1ULL << 20;
+constexpr std::uint64_t kGB = 1'000'000'000ULL;
+constexpr std::uint32_t kVendor = 0x10de;
+
+constexpr std::uint32_t pciId(std::uint32_t device) {
+  return device << 16 | kVendor;
+}
+
+constexpr Profile kConsumer{
+    .name = "rtx4070",
+    .model = "NVIDIA GeForce RTX 4070",
+    .memory_bytes = 12282 * kMiB,
+    .reserved_bytes = 404 * kMiB,
+    .context_bytes = 264 * kMiB,
+    .l2_bytes = 36 * kMiB,
+    .host_link = 25 * kGB,
+    .peer_link = 20 * kGB,
+    .memory_link = 504 * kGB,
+    .sm_count = 46,
+    .cc_major = 8,
+    .cc_minor = 9,
+    .threads_per_sm = 1536,
+    .blocks_per_sm = 24,
+    .shared_per_sm = 100 << 10,
+    .shared_per_block = 99 << 10,
+    .sm_mhz = 2475,
+    .memory_mhz = 10501,
+    .bus_bits = 192,
+    .copy_engines = 2,
+    .nvlinks = 0,
+    .nvlink_version = 0,
+    .pcie_generation = 4,
+    .power_limit_mw = 200'000,
+    .idle_power_mw = 9'000,
+    .cores_per_sm = 128,
+    .pci_device_id = pciId(0x2786),
+    .ecc = false,
+    .mig_capable = false,
+    .answers_at_once = false,
+};
+
+constexpr Profile rtx4090() {
+  Profile p = kConsumer;
+  p.name = "rtx4090";
+  p.model = "NVIDIA GeForce RTX 4090";
+  p.memory_bytes = 24564 * kMiB;
+  p.reserved_bytes = 357 * kMiB;
+  p.context_bytes = 392 * kMiB;
+  p.l2_bytes = 72 * kMiB;
+  p.memory_link = 1008 * kGB;
+  p.sm_count = 128;
+  p.sm_mhz = 2520;
+  p.bus_bits = 384;
+  p.power_limit_mw = 450'000;
+  p.idle_power_mw = 15'000;
+  p.pci_device_id = pciId(0x2684);
+  return p;
+}
+
+constexpr Profile kDataCenter{
+    .name = "v100",
+    .model = "Tesla V100-SXM2-16GB",
+    .memory_bytes = 16384 * kMiB,
+    .reserved_bytes = 235 * kMiB,
+    .context_bytes = 308 * kMiB,
+    .l2_bytes = 6 * kMiB,
+    .host_link = 12 * kGB,
+    .peer_link = 150 * kGB,
+    .memory_link = 900 * kGB,
+    .sm_count = 80,
+    .cc_major = 7,
+    .cc_minor = 0,
+    .threads_per_sm = 2048,
+    .blocks_per_sm = 32,
+    .shared_per_sm = 96 << 10,
+    .shared_per_block = 96 << 10,
+    .sm_mhz = 1530,
+    .memory_mhz = 877,
+    .bus_bits = 4096,
+    .copy_engines = 5,
+    .nvlinks = 6,
+    .nvlink_version = 2,
+    .pcie_generation = 3,
+    .power_limit_mw = 300'000,
+    .idle_power_mw = 42'000,
+    .cores_per_sm = 64,
+    .pci_device_id = pciId(0x1db1),
+    .ecc = true,
+    .mig_capable = false,
+    .answers_at_once = false,
+};
+
+constexpr Profile v100x32() {
+  Profile p = kDataCenter;
+  p.name = "v100-32";
+  p.model = "Tesla V100-SXM2-32GB";
+  p.memory_bytes = 32768 * kMiB;
+  p.reserved_bytes = 268 * kMiB;
+  p.pci_device_id = pciId(0x1db5);
+  return p;
+}
+
+constexpr Profile a100() {
+  Profile p = kDataCenter;
+  p.name = "a100";
+  p.model = "NVIDIA A100-SXM4-40GB";
+  p.memory_bytes = 40960 * kMiB;
+  p.reserved_bytes = 625 * kMiB;
+  p.context_bytes = 416 * kMiB;
+  p.l2_bytes = 40 * kMiB;
+  p.host_link = 25 * kGB;
+  p.peer_link = 300 * kGB;
+  p.memory_link = 1555 * kGB;
+  p.sm_count = 108;
+  p.cc_major = 8;
+  p.shared_per_sm = 164 << 10;
+  p.shared_per_block = 163 << 10;
+  p.sm_mhz = 1410;
+  p.memory_mhz = 1215;
+  p.bus_bits = 5120;
+  p.nvlinks = 12;
+  p.nvlink_version = 3;
+  p.pcie_generation = 4;
+  p.power_limit_mw = 400'000;
+  p.idle_power_mw = 52'000;
+  p.pci_device_id = pciId(0x20b0);
+  p.mig_capable = true;
+  return p;
+}
+
+constexpr Profile a100x80() {
+  Profile p = a100();
+  p.name = "a100-80";
+  p.model = "NVIDIA A100-SXM4-80GB";
+  p.memory_bytes = 81920 * kMiB;
+  p.reserved_bytes = 768 * kMiB;
+  p.memory_link = 2039 * kGB;
+  p.memory_mhz = 1593;
+  p.pci_device_id = pciId(0x20b2);
+  return p;
+}
+
+constexpr Profile h100() {
+  Profile p = a100();
+  p.name = "h100";
+  p.model = "NVIDIA H100 80GB HBM3";
+  p.memory_bytes = 81559 * kMiB;
+  p.reserved_bytes = 551 * kMiB;
+  p.context_bytes = 520 * kMiB;
+  p.l2_bytes = 50 * kMiB;
+  p.host_link = 52 * kGB;
+  p.peer_link = 450 * kGB;
+  p.memory_link = 3352 * kGB;
+  p.sm_count = 132;
+  p.cc_major = 9;
+  p.shared_per_sm = 228 << 10;
+  p.shared_per_block = 227 << 10;
+  p.sm_mhz = 1980;
+  p.memory_mhz = 2619;
+  p.nvlinks = 18;
+  p.nvlink_version = 4;
+  p.pcie_generation = 5;
+  p.power_limit_mw = 700'000;
+  p.idle_power_mw = 70'000;
+  p.cores_per_sm = 128;
+  p.pci_device_id = pciId(0x2330);
+  return p;
+}
+
+constexpr Profile h200() {
+  Profile p = h100();
+  p.name = "h200";
+  p.model = "NVIDIA H200";
+  p.memory_bytes = 143771 * kMiB;
+  p.reserved_bytes = 690 * kMiB;
+  p.memory_link = 4800 * kGB;
+  p.memory_mhz = 3201;
+  p.bus_bits = 6144;
+  p.pci_device_id = pciId(0x2335);
+  return p;
+}
+
+constexpr Profile h20() {
+  Profile p = h100();
+  p.name = "h20";
+  p.model = "NVIDIA H20";
+  p.memory_bytes = 97871 * kMiB;
+  p.reserved_bytes = 590 * kMiB;
+  p.l2_bytes = 60 * kMiB;
+  p.memory_link = 4000 * kGB;
+  p.sm_count = 78;
+  p.bus_bits = 6144;
+  p.power_limit_mw = 500'000;
+  p.pci_device_id = pciId(0x2329);
+  return p;
+}
+
+constexpr Profile l20() {
+  Profile p = kConsumer;
+  p.name = "l20";
+  p.model = "NVIDIA L20";
+  p.memory_bytes = 46068 * kMiB;
+  p.reserved_bytes = 613 * kMiB;
+  p.context_bytes = 400 * kMiB;
+  p.l2_bytes = 96 * kMiB;
+  p.memory_link = 864 * kGB;
+  p.sm_count = 92;
+  p.sm_mhz = 2520;
+  p.memory_mhz = 9001;
+  p.bus_bits = 384;
+  p.copy_engines = 3;
+  p.power_limit_mw = 275'000;
+  p.idle_power_mw = 35'000;
+  p.pci_device_id = pciId(0x26ba);
+  p.ecc = true;
+  return p;
+}
+
+constexpr Profile nullCard() {
+  Profile p = h100();
+  p.name = "null";
+  p.model = "simgpu null card";
+  p.answers_at_once = true;
+  return p;
+}
+
+constexpr std::array kProfiles{kConsumer, rtx4090(), kDataCenter, v100x32(), a100(),    a100x80(),
+                               h20(),     l20(),     h100(),      h200(),    nullCard()};
+
+struct Alias {
+  std::string_view from;
+  std::string_view to;
+};
+constexpr Alias kAliases[] = {
+    {"4070", "rtx4070"}, {"4090", "rtx4090"}, {"v100-16", "v100"}, {"a100-40", "a100"}};
+
+const Profile* findProfile(std::string_view name) {
+  for (const Alias& alias : kAliases) {
+    if (name == alias.from) name = alias.to;
+  }
+  for (const Profile& profile : kProfiles) {
+    if (profile.name == name) return &profile;
+  }
+  return nullptr;
+}
+
+// A stable hash (FNV-1a) spread over 16 bytes; only has to differ between cards.
+void fillUuid(std::string_view seed, std::uint8_t (&uuid)[16]) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (int i = 0; i < 16; ++i) {
+    for (const char c : seed) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash ^= static_cast<std::uint64_t>(i) << 32;
+    uuid[i] = static_cast<std::uint8_t>(hash >> 29);
+  }
+  uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);
+  uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
+}
+
+}  // namespace
+
+double Profile::peakFlops() const {
+  return 2.0 * cores_per_sm * sm_count * sm_mhz * 1e6;
+}
+
+std::span<const Profile> profiles() {
+  return kProfiles;
+}
+
+std::string Machine::name() const {
+  std::string text(profile->name);
+  if (cards > 1) text += "x" + std::to_string(cards);
+  return text;
+}
+
+std::optional<Machine> parseMachine(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (const Profile* whole = findProfile(lower)) return Machine{whole, 1};
+  const std::size_t x = lower.rfind('x');
+  if (x == std::string::npos || x + 1 == lower.size()) return std::nullopt;
+  int cards = 0;
+  const char* end = lower.data() + lower.size();
+  const auto [stop, error] = std::from_chars(lower.data() + x + 1, end, cards);
+  if (error != std::errc() || stop != end || cards < 1 || cards > kMaxCards) return std::nullopt;
+  const Profile* profile = findProfile(std::string_view(lower).substr(0, x));
+  if (profile == nullptr) return std::nullopt;
+  return Machine{profile, cards};
+}
+
+CardIdentity cardIdentity(const Profile& profile, int index) {
+  CardIdentity identity{};
+  fillUuid(std::string(profile.name) + "#" + std::to_string(index), identity.uuid);
+  identity.pci_bus =
+      0x17 + 0x11 * static_cast<std::uint32_t>(index % 8) + static_cast<std::uint32_t>(index / 8);
+  return identity;
+}
+
+std::string CardIdentity::uuidText() const {
+  std::string text = "GPU-";
+  char digits[3];
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    std::snprintf(digits, sizeof digits, "%02x", uuid[i]);
+    text += digits;
+  }
+  return text;
+}
+
+std::string CardIdentity::serialText() const {
+  std::uint64_t number = 0;
+  for (int i = 0; i < 5; ++i) number = number << 8 | uuid[i];
+  std::string text = std::to_string(number % 1'000'000'000'000);
+  return "1" + std::string(12 - text.size(), '0') + text;
+}
+
+}  // namespace divvy::simgpu
