@@ -1,0 +1,45 @@
+// What can be said about the future: how long a waiter may sleep.
+#include <algorithm>
+
+#include "timeline.h"
+#include "timeline_lists.h"
+
+namespace divvy::simgpu {
+
+// Fills `bound` of everything in the lane: the earliest end, or for what its owner ends the
+// earliest begin. Dependencies and costs are honoured, neighbours and the engine's queue are not:
+// whoever sleeps until then looks again.
+void Timeline::estimate(std::uint32_t lane) const {
+  for (std::uint16_t slot = s_.lanes[lane].oldest; slot != kNil; slot = op(lane, slot).newer) {
+    Op& o = op(lane, slot);
+    if (o.state == OpState::kDone) {
+      o.bound = o.end_ns;
+      continue;
+    }
+    Nanos begin = s_.frontier;
+    for (OpRef dep : o.deps) {
+      if (ended(dep) || laneOf(dep) != lane) continue;
+      begin = std::max(begin, op(dep).owner_ends ? kNever : op(dep).bound);
+    }
+    o.bound = begin == kNever || o.owner_ends ? begin : begin + o.work / 1000;
+  }
+}
+
+Nanos Timeline::attentionBound(std::uint32_t lane) const {
+  estimate(lane);
+  Nanos earliest = kNever;
+  for (std::uint16_t slot = s_.lanes[lane].oldest; slot != kNil; slot = op(lane, slot).newer) {
+    const Op& o = op(lane, slot);
+    if (o.attention) earliest = std::min(earliest, o.bound);
+  }
+  return earliest;
+}
+
+Nanos Timeline::endBound(OpRef ref) const {
+  if (ref == 0 || !isCurrent(ref)) return s_.frontier;
+  estimate(laneOf(ref));
+  const Op& o = op(ref);
+  return o.owner_ends && o.state != OpState::kDone ? kNever : o.bound;
+}
+
+}  // namespace divvy::simgpu
