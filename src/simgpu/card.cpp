@@ -74,7 +74,6 @@ std::uint64_t processStartTime(int pid) {
 CardLock::CardLock(Card& card) : card_(card) {
   if (pthread_mutex_lock(&card.file_->mutex) == EOWNERDEAD) {
     card.recomputeLocked();
-    engineRecover(card.file_->engine);
     pthread_mutex_consistent(&card.file_->mutex);
   }
 }
@@ -104,7 +103,6 @@ void Card::clearLocked(int index) {
   for (SharedBlock& block : file_->blocks) {
     if (block.id != 0 && holds(block, index)) releaseHoldLocked(block, index);
   }
-  engineProcessGone(file_->engine, record.pid, record.start_time);
   const std::uint64_t generation = record.generation;
   record.claimed = 0;
   std::memset(static_cast<void*>(&record), 0, sizeof record);

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine_layout.h"
 #include "simgpu/card_reader.h"
 
 namespace divvy::simgpu {
@@ -45,7 +44,6 @@ struct ProcessRecord {
   std::uint64_t claimed_ns;  // CLOCK_REALTIME
   char name[64];
   BusyBucket busy[kBusyBuckets];
-  EngineProcess engine;
 };
 
 // Memory with holders in several processes: exported handles, pools and IPC blocks move here from
@@ -83,7 +81,6 @@ struct CardFile {
   std::uint64_t ecc_aggregate[2];
   std::uint64_t next_event;
   CardEvent events[kEventRing];
-  EngineShared engine;
   SharedBlock blocks[kMaxSharedBlocks];
   ProcessRecord processes[kMaxProcesses];
 };

@@ -10,8 +10,8 @@
 namespace divvy::simgpu {
 
 struct EngineFileLayout {
-  std::uint64_t magic;  // written last when the file is made
-  std::uint64_t boot[2];  // CLOCK_MONOTONIC means nothing after a reboot
+  std::uint64_t magic;                  // written last when the file is made
+  std::uint64_t boot[2];                // CLOCK_MONOTONIC means nothing after a reboot
   std::atomic<std::uint32_t> changing;  // non-zero while a lock holder changes the state
   std::uint32_t reserved;
   Nanos last_sweep;

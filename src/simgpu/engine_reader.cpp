@@ -15,14 +15,17 @@ namespace divvy::simgpu {
 namespace {
 
 constexpr int kTries = 1000;
-constexpr std::size_t kReadable =
-    offsetof(EngineFileLayout, state) + offsetof(TimelineState, ops);
+constexpr std::size_t kReadable = offsetof(EngineFileLayout, state) + offsetof(TimelineState, ops);
 
 Interval intervalOf(const IntervalRecord& record) {
-  return {.pid = static_cast<int>(record.pid), .context = record.context_uid,
+  return {.pid = static_cast<int>(record.pid),
+          .context = record.context_uid,
           .engine = static_cast<CardEngine>(record.engine),
-          .work = static_cast<CardWork>(record.kind), .start_ns = record.start_ns,
-          .end_ns = record.end_ns, .bytes = record.bytes, .ops = record.ops};
+          .work = static_cast<CardWork>(record.kind),
+          .start_ns = record.start_ns,
+          .end_ns = record.end_ns,
+          .bytes = record.bytes,
+          .ops = record.ops};
 }
 
 std::optional<IntervalView> copyLog(const IntervalLog& log) {

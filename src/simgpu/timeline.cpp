@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::uint64_t kWorkPerNano = 1000;
 
-void setBit(LaneBits& bits, std::uint32_t lane) { bits[lane / 64] |= 1ULL << lane % 64; }
+void setBit(LaneBits& bits, std::uint32_t lane) {
+  bits[lane / 64] |= 1ULL << lane % 64;
+}
 
 }  // namespace
 
@@ -36,7 +38,8 @@ std::uint32_t Timeline::pickLane() const {
 
 void Timeline::resetLane(std::uint32_t lane) {
   Lane& l = s_.lanes[lane];
-  for (std::uint32_t slot = 0; slot < l.slots_touched; ++slot) op(lane, slot).state = OpState::kFree;
+  for (std::uint32_t slot = 0; slot < l.slots_touched; ++slot)
+    op(lane, slot).state = OpState::kFree;
   l.lists.fill(OpList{});
   l.free_head = l.oldest = l.newest = kNil;
   l.slots_touched = 0;
@@ -245,9 +248,13 @@ OpView Timeline::view(OpRef ref) const {
   return {.released = false, .state = o.state, .start_ns = o.start_ns, .end_ns = o.end_ns};
 }
 
-OpRef Timeline::firstDone(std::uint32_t lane) const { return firstBegun(lane, ListId::kDone); }
+OpRef Timeline::firstDone(std::uint32_t lane) const {
+  return firstBegun(lane, ListId::kDone);
+}
 
-std::uint64_t Timeline::doneOrder(OpRef ref) const { return op(ref).done_order; }
+std::uint64_t Timeline::doneOrder(OpRef ref) const {
+  return op(ref).done_order;
+}
 
 OpRef Timeline::firstBegun(std::uint32_t lane, ListId list) const {
   const std::uint16_t slot = listOf(s_.lanes[lane], list).head;

@@ -11,9 +11,9 @@ namespace divvy::simgpu {
 struct OpSpec {
   Engine engine = Engine::kNone;
   IntervalKind kind = IntervalKind::kOther;
-  bool owner_ends = false;  // no cost: runs until finish() (spinning kernel, host function)
-  bool attention = false;   // shows up in attentionBound()
-  std::int8_t priority = 0; // lower runs first, and takes over from a running higher one
+  bool owner_ends = false;   // no cost: runs until finish() (spinning kernel, host function)
+  bool attention = false;    // shows up in attentionBound()
+  std::int8_t priority = 0;  // lower runs first, and takes over from a running higher one
   Nanos cost = 0;
   std::uint64_t bytes = 0;
   std::array<OpRef, kMaxDeps> deps{};

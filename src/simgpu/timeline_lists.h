@@ -7,7 +7,9 @@ namespace divvy::simgpu {
 
 using LaneOps = std::array<Op, kOpsPerLane>;
 
-inline OpList& listOf(Lane& lane, ListId id) { return lane.lists[static_cast<int>(id)]; }
+inline OpList& listOf(Lane& lane, ListId id) {
+  return lane.lists[static_cast<int>(id)];
+}
 inline const OpList& listOf(const Lane& lane, ListId id) {
   return lane.lists[static_cast<int>(id)];
 }

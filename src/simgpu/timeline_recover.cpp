@@ -38,7 +38,8 @@ void Timeline::recover() {
   for (std::uint32_t lane = 0; lane < kMaxLanes; ++lane) {
     Lane& l = s_.lanes[lane];
     if (l.live != 0) ++s_.live_lanes;
-    l.slots_touched = static_cast<std::uint16_t>(std::min<std::uint32_t>(l.slots_touched, kOpsPerLane));
+    l.slots_touched =
+        static_cast<std::uint16_t>(std::min<std::uint32_t>(l.slots_touched, kOpsPerLane));
     rebuildLane(lane);
   }
   // Edges cross lanes, so readiness is derived only when all lanes have their lists.

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::uint64_t kFullRate = 1000;
 
-bool testBit(const LaneBits& bits, std::uint32_t lane) { return bits[lane / 64] >> lane % 64 & 1; }
+bool testBit(const LaneBits& bits, std::uint32_t lane) {
+  return bits[lane / 64] >> lane % 64 & 1;
+}
 
 // The first set bit at or after `from`; kNoLane if none up to the end.
 std::uint32_t findBit(const LaneBits& bits, std::uint32_t from) {
@@ -202,9 +204,15 @@ void Timeline::logRun(int e, bool ended) {
                        record->end_ns == start && record->kind == o.kind;
   if (!extends) {
     record = &log.ring[log.next % kLogRecords];
-    *record = {.start_ns = start, .end_ns = start, .bytes = 0, .pid = l.pid,
-               .context_uid = l.context_uid, .ops = 0, .engine = static_cast<std::uint8_t>(e),
-               .kind = o.kind, .reserved = 0};
+    *record = {.start_ns = start,
+               .end_ns = start,
+               .bytes = 0,
+               .pid = l.pid,
+               .context_uid = l.context_uid,
+               .ops = 0,
+               .engine = static_cast<std::uint8_t>(e),
+               .kind = o.kind,
+               .reserved = 0};
     l.last_record[e] = ++log.next;
   }
   record->end_ns = now;

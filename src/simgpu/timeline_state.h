@@ -34,17 +34,29 @@ using OpRef = std::uint64_t;
 constexpr OpRef makeRef(std::uint32_t lane, std::uint32_t slot, std::uint64_t seq) {
   return std::uint64_t{lane} << 54 | std::uint64_t{slot} << 43 | (seq & ((1ULL << 43) - 1));
 }
-constexpr std::uint32_t laneOf(OpRef ref) { return static_cast<std::uint32_t>(ref >> 54); }
+constexpr std::uint32_t laneOf(OpRef ref) {
+  return static_cast<std::uint32_t>(ref >> 54);
+}
 constexpr std::uint32_t slotOf(OpRef ref) {
   return static_cast<std::uint32_t>(ref >> 43) & (kOpsPerLane - 1);
 }
-constexpr std::uint64_t seqOf(OpRef ref) { return ref & ((1ULL << 43) - 1); }
+constexpr std::uint64_t seqOf(OpRef ref) {
+  return ref & ((1ULL << 43) - 1);
+}
 
 enum class OpState : std::uint8_t { kFree, kWaiting, kReady, kDone };
 // Which list of its lane an operation is linked in; ready lists come first, one per engine.
 // kDue holds markers whose dependencies have ended.
 enum class ListId : std::uint8_t {
-  kReady0, kReady1, kReady2, kOpen, kHost, kDue, kDone, kCount, kNone
+  kReady0,
+  kReady1,
+  kReady2,
+  kOpen,
+  kHost,
+  kDue,
+  kDone,
+  kCount,
+  kNone
 };
 
 struct OpList {
@@ -59,10 +71,10 @@ struct Op {
   std::uint32_t first_edge;                       // edges of those that depend on this
   std::uint16_t prev, next;                       // in the list named by `list`, or the free one
   Nanos ready_ns, start_ns, end_ns;
-  std::uint64_t work;   // what is left, in thousandths of a nanosecond at full rate
+  std::uint64_t work;  // what is left, in thousandths of a nanosecond at full rate
   std::uint64_t bytes;
-  std::uint64_t bound;       // scratch of the wake-up estimate
-  std::uint64_t done_order;  // card-wide order of completion
+  std::uint64_t bound;         // scratch of the wake-up estimate
+  std::uint64_t done_order;    // card-wide order of completion
   std::uint16_t older, newer;  // in submission order, until released
   OpState state;
   ListId list;
@@ -83,14 +95,14 @@ struct EngineTotals {
 struct Lane {
   std::uint32_t live;  // written last by addLane, first by dropLane
   std::uint32_t pid;
-  std::uint32_t record;      // the process's record in the card file, and which of its users:
+  std::uint32_t record;  // the process's record in the card file, and which of its users:
   std::uint32_t padding;
   std::uint64_t generation;
   std::uint64_t next_seq;
   Nanos timeslice;
   std::uint32_t context_uid;
   std::uint32_t pending_launches;
-  std::uint32_t in_use;       // slots not free
+  std::uint32_t in_use;  // slots not free
   std::uint16_t free_head;
   std::uint16_t slots_touched;  // the rest were never used since the lane was taken
   std::uint16_t oldest, newest;
@@ -116,8 +128,8 @@ struct EngineState {
 
 // How this card slices and copies; from its profile, constant once the file exists.
 struct EngineConfig {
-  Nanos timeslice = 2'048'000;    // what NVIDIA's default is reported to be
-  Nanos switch_cost = 100'000;    // between contexts, compute engine only
+  Nanos timeslice = 2'048'000;           // what NVIDIA's default is reported to be
+  Nanos switch_cost = 100'000;           // between contexts, compute engine only
   std::uint32_t duplex_permille = 1000;  // rate of each copy engine while both copy
   std::uint32_t reserved = 0;
 };
@@ -137,7 +149,9 @@ struct TimelineState {
 
 // Keeps the compiler from moving stores across: what a dying holder leaves behind is then always a
 // prefix of what it wrote, which is all that recovery relies on.
-inline void orderStores() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+inline void orderStores() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
 
 static_assert(sizeof(Op) <= 144);
 

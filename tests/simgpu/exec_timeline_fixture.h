@@ -34,14 +34,21 @@ class TimelineTest : public ::testing::Test {
   std::uint32_t lane(std::uint32_t pid) { return line().addLane({pid, 0, 1}); }
   OpRef kernel(std::uint32_t lane, Nanos cost, std::initializer_list<OpRef> deps = {},
                int priority = 0) {
-    return put(lane, {.engine = Engine::kCompute, .kind = IntervalKind::kKernel,
-                      .priority = static_cast<std::int8_t>(priority), .cost = cost}, deps);
+    return put(lane,
+               {.engine = Engine::kCompute,
+                .kind = IntervalKind::kKernel,
+                .priority = static_cast<std::int8_t>(priority),
+                .cost = cost},
+               deps);
   }
   OpRef copy(std::uint32_t lane, Engine engine, Nanos cost, std::uint64_t bytes,
              std::initializer_list<OpRef> deps = {}) {
-    return put(lane, {.engine = engine, .kind = engine == Engine::kCopyIn ? IntervalKind::kCopyIn
-                                                                          : IntervalKind::kCopyOut,
-                      .cost = cost, .bytes = bytes}, deps);
+    return put(lane,
+               {.engine = engine,
+                .kind = engine == Engine::kCopyIn ? IntervalKind::kCopyIn : IntervalKind::kCopyOut,
+                .cost = cost,
+                .bytes = bytes},
+               deps);
   }
   OpRef marker(std::uint32_t lane, std::initializer_list<OpRef> deps = {}) {
     return put(lane, {}, deps);

@@ -170,8 +170,8 @@ TEST_F(TimelineTest, SpinningKernelSharesTheEngineWithItsContextAndInSlicesWithO
   reset({.timeslice = kSlice, .switch_cost = 0});
   const std::uint32_t a = lane(1);
   const std::uint32_t b = lane(2);
-  const OpRef spin = put(a, {.engine = Engine::kCompute, .kind = IntervalKind::kKernel,
-                             .owner_ends = true}, {});
+  const OpRef spin =
+      put(a, {.engine = Engine::kCompute, .kind = IntervalKind::kKernel, .owner_ends = true}, {});
   const OpRef beside = kernel(a, 1000);
   kernel(b, 100 * kSlice);
   pass(4 * kSlice + 10);
