@@ -1,0 +1,34 @@
+// How bodies for entry points are written. Two macros, because only they can turn a name of the
+// list into a symbol:
+//
+//   DIVVY_HOOK(cuMemAlloc_v2)(CUdeviceptr* dptr, size_t bytes) noexcept { ... }
+//       the interposer's body; needs "interposer/cuda_hooks.h" (or nvml_hooks.h). Does not compile
+//       unless the list says `wrap` for that name and the parameters are the list's.
+//   SIMGPU_IMPL(cuMemAlloc_v2)(CUdeviceptr* dptr, size_t bytes) { ... }
+//       the simulated driver's body; needs "simgpu/cuda_impls.h" (or nvml_impls.h).
+//
+// Both define C functions (hook_NAME, sim_NAME) that are not exported; generated assembly refers to
+// them. A `wrap` line without a body does not link.
+#pragma once
+
+#define DIVVY_HIDDEN __attribute__((visibility("hidden")))
+
+namespace divvy::abi {
+
+template <class F>
+struct ReturnOf;
+template <class R, class... A>
+struct ReturnOf<R(A...)> {
+  using type = R;
+};
+template <class R, class... A>
+struct ReturnOf<R(A...) noexcept> {
+  using type = R;
+};
+
+}  // namespace divvy::abi
+
+#define DIVVY_HOOK(name) \
+  extern "C" typename divvy::abi::ReturnOf<decltype(hook_##name)>::type hook_##name
+#define SIMGPU_IMPL(name) \
+  extern "C" typename divvy::abi::ReturnOf<decltype(sim_##name)>::type sim_##name

@@ -1,0 +1,153 @@
+"""Read installed NVIDIA headers: which functions they declare and since which version.
+
+Used by harvest.py (which maintains the lists) and parity.py (which checks them). Nothing here
+writes into the repository; the headers themselves are only ever read through the preprocessor.
+"""
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CUDA_HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
+TYPEDEF_HEADERS = ("cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h",
+                   "cudaVDPAUTypedefs.h", "cudaProfilerTypedefs.h")
+# cuda.h renames its functions by macro; these three readings together show every exported name.
+CUDA_READINGS = ((), ("__CUDA_API_VERSION_INTERNAL",), ("CUDA_API_PER_THREAD_DEFAULT_STREAM",))
+NVML_READINGS = ((), ("NVML_NO_UNVERSIONED_FUNC_DEFS",))
+# Headers of others that the interop headers include; stand-ins do, since nothing is compiled.
+FOREIGN = ("GL/gl.h", "EGL/egl.h", "EGL/eglext.h", "vdpau/vdpau.h", "cudaProfiler.h")
+
+_FUNCTION = re.compile(
+    r"^(?:extern\s+)?(?P<ret>(?:const\s+)?\w+(?:\s*\*)?)\s*\b(?P<name>(?:cu|nvml)\w+)\s*"
+    r"\((?P<params>.*)\)$", re.S)
+_TYPEDEF = re.compile(
+    r"^typedef\s+(?P<ret>\w+)\s*\(\s*\*\s*PFN_(?P<base>\w+?)_v(?P<since>\d{4,5})"
+    r"(?P<mode>_ptds|_ptsz)?\s*\)\s*\((?P<params>.*)\)$", re.S)
+
+
+@dataclass
+class Release:
+    """What one set of headers says. `functions` maps a symbol to its `ret(params)` text."""
+    version: str
+    path: Path
+    functions: dict = field(default_factory=dict)
+    typedefs: dict = field(default_factory=dict)  # (base, mode) -> {since: "ret(params)"}
+    renames: dict = field(default_factory=dict)  # name used in source -> name that is linked
+    aliases: dict = field(default_factory=dict)  # typedef name -> the typedef it repeats
+
+
+def shadow_includes(directory: Path, into: Path) -> Path:
+    """Make stand-ins (they include cuda.h alone) below `into` for foreign headers that `directory` does not have."""
+    for name in FOREIGN:
+        if not (directory / name).exists():
+            stub = into / name
+            stub.parent.mkdir(parents=True, exist_ok=True)
+            stub.write_text("#include <cuda.h>\n")
+    return into
+
+
+def preprocess(header: Path, defines=(), macros=False) -> str:
+    """Run the C preprocessor over `header`; raises CalledProcessError if it cannot be read."""
+    with tempfile.TemporaryDirectory(prefix="divvy-abi-") as shadow:
+        shadow_includes(header.parent, Path(shadow))
+        command = ["cc", "-E", "-P", "-x", "c", "-DCUDAAPI=", f"-I{header.parent}", f"-I{shadow}"]
+        command += ["-dM"] if macros else []
+        command += [f"-D{name}" for name in defines] + [str(header)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def statements(text: str):
+    """Yield the top-level declarations of preprocessed C, blanks collapsed, bodies included."""
+    depth, start = 0, 0
+    for position, char in enumerate(text):
+        if char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0 and text[start:position].lstrip().startswith("static"):
+                start = position + 1
+        elif char == ";" and depth == 0:
+            yield " ".join(re.sub(r"__attribute__\s*\(\(.*?\)\)", "", text[start:position]).split())
+            start = position + 1
+
+
+def tidy(ret: str, params: str) -> str:
+    """One spelling of a signature: single blanks, the star at the type."""
+    text = f"{ret.strip()}({params.strip()})"
+    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"\s*\*\s*", "* ", text)
+    text = re.sub(r"\*\s+(?=[*,)])", "*", text)
+    text = re.sub(r"\s*,\s*", ", ", text)
+    text = re.sub(r"\(\s+", "(", text)
+    text = re.sub(r"\s+\)", ")", text)
+    text = re.sub(r"\* \(", "*(", text)
+    return text.replace("(void)", "()")
+
+
+def _read_functions(release: Release, header: Path, readings) -> None:
+    for defines in readings:
+        for text in statements(preprocess(header, defines)):
+            match = _FUNCTION.match(text)
+            if match and not text.startswith(("typedef", "static")):
+                release.functions.setdefault(match["name"], tidy(match["ret"], match["params"]))
+            alias = re.match(r"typedef (\w+) (\w+)$", text)
+            if alias and alias[1] != alias[2]:
+                release.aliases[alias[2]] = alias[1]
+
+
+def _read_typedefs(release: Release, header: Path) -> None:
+    for defines in CUDA_READINGS:
+        for text in statements(preprocess(header, defines)):
+            match = _TYPEDEF.match(text)
+            if match:
+                mode = (match["mode"] or "_-")[1:]
+                family = release.typedefs.setdefault((match["base"], mode), {})
+                family[int(match["since"])] = tidy(match["ret"], match["params"])
+
+
+def _read_renames(release: Release, header: Path) -> None:
+    for line in preprocess(header, (), macros=True).splitlines():
+        match = re.match(r"#define ((?:cu|nvml)\w+) (?:__CUDA_API_PT[DS]Z?\((\w+)\)|(\w+))$", line)
+        if match:
+            release.renames[match[1]] = match[2] or match[3]
+
+
+def version_of(directory: Path) -> str:
+    """CUDA release of a header directory, e.g. "12.4"; nvml.h alone is known by its API macros."""
+    text = (directory / "cuda.h").read_text(errors="replace") if (
+        directory / "cuda.h").exists() else ""
+    match = re.search(r"#define\s+CUDA_VERSION\s+(\d+)", text)
+    if match:
+        return f"{int(match[1]) // 1000}.{int(match[1]) % 1000 // 10}"
+    return directory.name
+
+
+def read_cuda(directory: Path) -> Release:
+    """Functions, versioned typedefs and renames of the CUDA driver headers in `directory`."""
+    release = Release(version_of(directory), directory)
+    for name in CUDA_HEADERS:
+        if (directory / name).exists():
+            _read_functions(release, directory / name, CUDA_READINGS)
+            _read_renames(release, directory / name)
+    for name in TYPEDEF_HEADERS:
+        if (directory / name).exists():
+            _read_typedefs(release, directory / name)
+    for (base, mode), family in release.typedefs.items():
+        if mode == "-" and len(family) == 1:  # known by its typedef alone (cudaProfiler.h missing)
+            release.functions.setdefault(base, next(iter(family.values())))
+    return release
+
+
+def read_nvml(directory: Path) -> Release:
+    """Functions of nvml.h in `directory`."""
+    release = Release(version_of(directory), directory)
+    _read_functions(release, directory / "nvml.h", NVML_READINGS)
+    _read_renames(release, directory / "nvml.h")
+    return release
+
+
+def order(version: str):
+    """Sort key of a release such as "12.10"."""
+    return tuple(int(part) for part in re.findall(r"\d+", version))
