@@ -88,16 +88,14 @@ class Account {
   const TenantPages& pages() const { return pages_; }
 
  private:
-  struct Held;
-
-  std::uint64_t admissible(unsigned dev) const;
+  bool validDevice(unsigned dev) const { return attached() && dev < pages_.deviceCount(); }
   bool readLive(unsigned slot, LiveProcess* out) const;
-  bool validDevice(unsigned dev) const;
-  Admission ensureSlot(std::uint64_t* claimed);
-  Admission reserveOnce(unsigned dev, std::uint64_t bytes, std::uint64_t claimed);
-  int takeLane(std::uint64_t claimed);
-  void releaseAcross(unsigned dev, std::uint64_t bytes, std::uint64_t claimed);
-  void settleDeferred(std::uint64_t claimed);
+  Admission obtainClaim(std::uint64_t* claim);
+  Admission claimAfresh(std::uint64_t* claim);
+  Admission reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
+  void releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
+  void defer(unsigned dev, std::uint64_t bytes);
+  void settleDeferred(std::uint64_t claim);
 
   TenantPages pages_;
   PrivateState* private_ = nullptr;  // one page of this process alone, zeroed in forked children
