@@ -119,6 +119,7 @@ void writeControl(const TenantSpec& spec, ControlPage& page) {
   header.device_count = static_cast<std::uint32_t>(spec.devices.size());
   header.slots_capacity = kMaxSlots;
   header.pressure_policy = spec.pressure_policy;
+  header.node_devices = spec.node_devices;
   header.flags = spec.context_overhead_outside ? kContextOverheadOutside : 0;
   header.slots_ready = (spec.slots + kSlotChunk - 1) / kSlotChunk * kSlotChunk;
   put(spec.driver_path, header.driver_path);
@@ -142,6 +143,7 @@ TenantSpec specOf(const ControlPage& page) {
   spec.name = get(header.name);
   spec.context_overhead_outside = (header.flags & kContextOverheadOutside) != 0;
   spec.pressure_policy = header.pressure_policy;
+  spec.node_devices = header.node_devices;
   spec.generation = header.id.generation;
   spec.driver_path = get(header.driver_path);
   spec.nvml_path = get(header.nvml_path);

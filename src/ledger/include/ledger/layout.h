@@ -63,7 +63,8 @@ struct alignas(64) ControlHeader {
   std::uint32_t slots_capacity;
   std::uint32_t pressure_policy;
   std::uint32_t flags;
-  char reserved_a[80];
+  std::uint32_t node_devices;  // devices that the node's driver has; 0: not told
+  char reserved_a[76];
   // Changes while the tenant runs.
   alignas(64) std::uint64_t agent_epoch;  // grows with every start of the agent
   std::uint32_t slots_ready;              // slots below this index are backed by storage

@@ -31,6 +31,9 @@ struct TenantSpec {
   std::vector<DeviceSpec> devices;  // 1 to kMaxDevices
   bool context_overhead_outside = false;
   std::uint32_t pressure_policy = kPressureRefuse;
+  // Devices that an unrestricted process sees on the node, so that a tenant can tell whether it has
+  // all of them. 0: not told.
+  unsigned node_devices = 0;
   std::uint64_t generation = 1;
   std::string driver_path;  // empty: as the loader would choose
   std::string nvml_path;
