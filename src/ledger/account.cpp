@@ -6,13 +6,16 @@
 #include "claim.h"
 #include "lane.h"
 #include "lane_holder.h"
+#include "patience.h"
 #include "proc_self.h"
+#include "spare.h"
 #include "syscalls.h"
 
 namespace divvy::ledger {
 namespace {
 
 constexpr std::size_t kPrivateBytes = 4096;
+constexpr std::int64_t kMoverPatienceNs = 1'000'000;  // moving takes some 100 ns
 
 LaneSite siteOf(const TenantPages& pages, std::uint64_t claim, unsigned lane) {
   return {&pages.report(), &pages.control().header, claimSlot(claim), lane};
@@ -96,26 +99,56 @@ Admission Account::reserve(unsigned dev, std::uint64_t bytes) {
   Admission result = reserveOnALane(dev, bytes, claim);
   if (loadRelaxed(private_->any_deferred) != 0) [[unlikely]] {
     settleDeferred(claim);
-    if (result == Admission::kOverLimit) result = reserveOnALane(dev, bytes, claim);
+  }
+  if (result == Admission::kOverLimit) [[unlikely]] {
+    result = reserveInNeed(dev, bytes, claim);
   }
   return result;
 }
 
 Admission Account::reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
-  const int lane = holdAnyLane(*private_);
-  if (lane < 0) {
+  const int held = holdAnyLane(*private_);
+  if (held < 0) {
     fault(FaultCode::kLaneBusy, 0, dev, bytes);
     return Admission::kBroken;
   }
-  const Step step = addOnLane(siteOf(pages_, claim, static_cast<unsigned>(lane)), dev, bytes,
-                              pages_.control().devices[dev], own_limit_);
-  letGo(*private_, static_cast<unsigned>(lane));
+  const auto lane = static_cast<unsigned>(held);
+  const LaneSite site = siteOf(pages_, claim, lane);
+  const Limits limits{&pages_.control().devices[dev], own_limit_};
+  Step step = Step::kRefused;
+  if (loadRelaxed(site.laneRef().spare[dev].low) >= bytes) {
+    step = spendOnLane(site, dev, bytes, limits);
+  }
+  if (step == Step::kRefused) step = admitOnLane(site, dev, bytes, limits);
+  letGo(*private_, lane);
   if (step == Step::kDone) [[likely]] {
     return Admission::kGranted;
   }
-  if (step == Step::kOverLimit) return Admission::kOverLimit;
+  if (step == Step::kRefused) return Admission::kOverLimit;
   fault(step == Step::kRetired ? FaultCode::kLaneRetired : FaultCode::kContended, 0, dev, bytes);
   return Admission::kBroken;
+}
+
+// The total counts spare bytes, so a refusal stands only when nobody had any and the total stood
+// still meanwhile. Somebody who is just moving some is waited for, but not for long: it may have
+// been stopped.
+Admission Account::reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
+  const ErrnoKeeper keeper;
+  const std::uint64_t& tag = pages_.report().devices[dev].total.high;
+  for (Patience patience(kMoverPatienceNs);;) {
+    const std::uint64_t before = loadAcquire(tag);
+    const Admission result = reserveOnALane(dev, bytes, claim);
+    if (result != Admission::kOverLimit) return result;
+    const int lane = holdAnyLane(*private_);
+    if (lane < 0) break;
+    const LaneSite site = siteOf(pages_, claim, static_cast<unsigned>(lane));
+    const Reclaimed reclaimed = reclaimSpare(site, pages_, dev);
+    letGo(*private_, static_cast<unsigned>(lane));
+    if (reclaimed == Reclaimed::kNone && loadAcquire(tag) == before) break;
+    if (!patience.wait()) break;
+  }
+  bumpShared(pages_.report().slots[claimSlot(claim)].lanes[0].refusals, 1);
+  return Admission::kOverLimit;
 }
 
 void Account::release(unsigned dev, std::uint64_t bytes) {
@@ -130,24 +163,35 @@ void Account::release(unsigned dev, std::uint64_t bytes) {
   }
   std::uint64_t claim;
   if (obtainClaim(&claim) != Admission::kGranted) return;
-  const int lane = holdAnyLane(*private_);
-  bool done = false;
-  if (lane >= 0) [[likely]] {
-    const LaneSite site = siteOf(pages_, claim, static_cast<unsigned>(lane));
-    // Lanes never go below zero: what another lane reserved is given back there.
-    if (loadRelaxed(site.laneRef().used[dev]) >= bytes) [[likely]] {
-      std::uint64_t missing = 0;
-      done = subtractOnLane(site, dev, bytes, kLastTenantSeq, &missing) == Step::kDone;
-      if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
-    }
-    letGo(*private_, static_cast<unsigned>(lane));
-  }
-  if (!done) [[unlikely]] {
+  if (!releaseOnALane(dev, bytes, claim)) [[unlikely]] {
     releaseAcrossLanes(dev, bytes, claim);
   }
   if (loadRelaxed(private_->any_deferred) != 0) [[unlikely]] {
     settleDeferred(claim);
   }
+}
+
+// Lanes never go below zero: false when this one has less in use, as the thread that reserved had
+// another one.
+bool Account::releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim) {
+  const int held = holdAnyLane(*private_);
+  if (held < 0) return false;
+  const auto lane = static_cast<unsigned>(held);
+  const LaneSite site = siteOf(pages_, claim, lane);
+  Step step = Step::kRefused;
+  std::uint64_t missing = 0;
+  if (loadRelaxed(site.laneRef().used[dev]) >= bytes) {
+    const Limits limits{&pages_.control().devices[dev], own_limit_};
+    if (worthKeeping(site, dev, bytes, limits)) {
+      markSpare(site);
+      step = keepOnLane(site, dev, bytes);
+    } else {
+      step = refundOnLane(site, dev, bytes, kLastTenantSeq, &missing);
+    }
+  }
+  letGo(*private_, lane);
+  if (missing != 0) fault(FaultCode::kTotalUnderflow, 0, dev, missing);
+  return step == Step::kDone;
 }
 
 // With all lanes held, their sum is what this process has, exactly; the surplus was never reserved.
@@ -164,7 +208,7 @@ void Account::releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_
     const std::uint64_t held = loadRelaxed(site.laneRef().used[dev]);
     const std::uint64_t part = held < left ? held : left;
     if (part == 0) continue;
-    const Step step = subtractOnLane(site, dev, part, kLastTenantSeq + kReleaseReserve, &missing);
+    const Step step = refundOnLane(site, dev, part, kLastReleaseSeq, &missing);
     if (step == Step::kDone) {
       left -= part;
     } else {

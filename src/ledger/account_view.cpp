@@ -2,6 +2,7 @@
 #include "lane.h"
 #include "ledger/account.h"
 #include "private_state.h"
+#include "spare.h"
 
 namespace divvy::ledger {
 
@@ -12,7 +13,10 @@ std::uint64_t Account::ceiling(unsigned dev) const {
 }
 
 std::uint64_t Account::total(unsigned dev) const {
-  return validDevice(dev) ? loadAcquire(pages_.report().devices[dev].total.low) : 0;
+  if (!validDevice(dev)) return 0;
+  const std::uint64_t admitted = loadAcquire(pages_.report().devices[dev].total.low);
+  const std::uint64_t spare = sumSpare(pages_, dev);
+  return admitted > spare ? admitted - spare : 0;
 }
 
 std::uint64_t Account::free(unsigned dev) const {

@@ -1,18 +1,9 @@
 #include "claim.h"
 
-#include <time.h>
-
 #include "ledger/registration.h"
-#include "syscalls.h"
+#include "patience.h"
 
 namespace divvy::ledger {
-namespace {
-
-constexpr unsigned kPolls = 50;    // of
-constexpr long kPollNs = 100'000;  // 100 us: 5 ms, the bound on start-up (S9)
-
-}  // namespace
-
 std::uint64_t claimSlotFor(const TenantPages& pages, const Owner& owner) {
   const unsigned ready = pages.slotsReady();
   for (unsigned i = 0; i < ready; ++i) {
@@ -40,9 +31,7 @@ void abandonSlot(const TenantPages& pages, std::uint64_t claim, const Owner& own
 bool awaitMoreSlots(const TenantPages& pages, unsigned before, std::uint32_t pid) {
   if (before >= pages.control().header.slots_capacity) return false;
   if (!announce(pages, kWantMoreSlots, 0, pid)) return false;
-  for (unsigned i = 0; i < kPolls && pages.slotsReady() <= before; ++i) {
-    const timespec nap{0, kPollNs};
-    syscall(SYS_nanosleep, &nap, nullptr);
+  for (Patience patience(kLongestWaitNs); pages.slotsReady() <= before && patience.wait();) {
   }
   return pages.slotsReady() > before;
 }

@@ -18,7 +18,7 @@ void abandonSlot(const TenantPages& pages, std::uint64_t claim, const Owner& own
 // it could not be delivered; the agent then finds the slot by looking through them.
 bool announce(const TenantPages& pages, unsigned slot, std::uint64_t generation, std::uint32_t pid);
 
-// Asks the agent for more slots and waits at most 5 ms for slots_ready to grow beyond `before`.
+// Asks the agent for more slots and waits at most 100 ms for slots_ready to grow beyond `before`.
 bool awaitMoreSlots(const TenantPages& pages, unsigned before, std::uint32_t pid);
 
 }  // namespace divvy::ledger

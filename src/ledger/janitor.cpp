@@ -28,18 +28,21 @@ bool exhausted(const Slot& slot) {
   return false;
 }
 
-// Gives back everything that one lane holds. False when the total would not stand still.
+// Gives back everything that one lane has in use or spare. False when a word would not stand still.
 bool drainLane(const LaneSite& site, unsigned device_count, Reaped& reaped) {
   Lane& lane = site.laneRef();
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) {
-    const std::uint64_t used = loadAcquire(lane.used[dev]);
-    if (used == 0) continue;
-    if (dev >= device_count) {  // no such device: a forgery
+    if (dev >= device_count) {  // no such device: forged if not 0
       storeRelease(lane.used[dev], std::uint64_t{0});
+      storeRelease(lane.spare[dev].low, std::uint64_t{0});
       continue;
     }
+    const Step taken = takeOnLane(site, dev, spareWord(site.slot, site.lane), kMaxSeq);
+    if (taken == Step::kContended) return false;
+    const std::uint64_t used = loadAcquire(lane.used[dev]);
+    if (used == 0) continue;
     std::uint64_t missing = 0;
-    if (subtractOnLane(site, dev, used, kMaxSeq, &missing) != Step::kDone) return false;
+    if (refundOnLane(site, dev, used, kMaxSeq, &missing) != Step::kDone) return false;
     reaped.refunded[dev] = saturatingAdd(reaped.refunded[dev], used - missing);
   }
   return true;
@@ -65,7 +68,11 @@ Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index
       reaped.contended = true;
       return reaped;
     }
+    storeRelaxed(site.laneRef().moving, std::uint64_t{0});
   }
+  // Before the slot is free: the next owner sets it again.
+  __atomic_fetch_and(&report.header.spare_map[index / 64], ~(1ull << (index % 64)),
+                     __ATOMIC_RELAXED);
   storeRelaxed(slot.context_bytes, std::uint64_t{0});
   storeRelaxed(slot.last_launch_ns, std::uint64_t{0});
   Pair reaping{packState(generation, Phase::kReaping), loadRelaxed(slot.state.high)};

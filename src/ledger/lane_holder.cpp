@@ -1,46 +1,10 @@
 #include "lane_holder.h"
 
-#include <time.h>
-
+#include "patience.h"
 #include "syscalls.h"
 
 namespace divvy::ledger {
 namespace {
-
-constexpr unsigned kSpins = 64;  // about 2 us: longer than an operation, shorter than a time slice
-constexpr std::int64_t kPatienceNs = 100'000'000;  // S1: no wait is longer
-constexpr long kNapNs = 50'000;                    // lets a holder of lower real-time priority run
-
-std::int64_t nowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
-
-// Paces one waiting loop. False when the patience has run out.
-class Patience {
- public:
-  bool wait() {
-    ++rounds_;
-    if (rounds_ <= kSpins) {
-      relax();
-      return true;
-    }
-    const std::int64_t now = nowNs();
-    if (deadline_ == 0) deadline_ = now + kPatienceNs;
-    if (rounds_ % 16 == 0) {
-      const timespec nap{0, kNapNs};
-      syscall(SYS_nanosleep, &nap, nullptr);
-    } else {
-      sysYield();
-    }
-    return now < deadline_;
-  }
-
- private:
-  unsigned rounds_ = 0;
-  std::int64_t deadline_ = 0;
-};
 
 unsigned homeLane(std::uint64_t self) {
   return static_cast<unsigned>((self * 0x9e3779b97f4a7c15) >> 62);
@@ -49,7 +13,7 @@ static_assert(kLanes == 4, "homeLane takes two bits");
 
 int waitForAnyLane(PrivateState& state, std::uint64_t self) {
   const ErrnoKeeper keeper;
-  for (Patience patience;;) {
+  for (Patience patience(kLongestWaitNs);;) {
     bool somebody_else = false;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const std::uint64_t holder = loadRelaxed(state.lanes[lane].thread);
@@ -75,7 +39,7 @@ int holdAnyLane(PrivateState& state) {
 bool holdAllLanes(PrivateState& state) {
   const ErrnoKeeper keeper;
   const std::uint64_t self = threadId();
-  Patience patience;
+  Patience patience(kLongestWaitNs);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     while (!tryHold(state, lane, self)) {
       if (loadRelaxed(state.lanes[lane].thread) != self && patience.wait()) continue;

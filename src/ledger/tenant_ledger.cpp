@@ -87,7 +87,7 @@ Result<void> TenantLedger::fence(unsigned dev) {
     storeRelease(header.fence_seq, seq);
   });
   if (!intact) return Error(ErrorCode::kCorrupt, "the control file was truncated");
-  if (!guarded(&page, sizeof page, [&] { fenceTotal(page, header, dev, seq); })) {
+  if (!guarded(&page, sizeof page, [&] { fenceDevice(page, header, dev, seq); })) {
     return truncated();
   }
   return {};
