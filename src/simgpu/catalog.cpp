@@ -61,7 +61,8 @@ std::optional<SimulatedMachine> findMachine(std::string_view text) {
   static_assert(kMaxSimulatedCards == kMaxCards);
   const std::optional<Machine> machine = parseMachine(text);
   if (!machine) return std::nullopt;
-  return SimulatedMachine{machine->name(), std::string(machine->profile->name), machine->cards};
+  return SimulatedMachine{machine->name(), std::string(machine->cards.front()->name),
+                          static_cast<int>(machine->cards.size())};
 }
 
 }  // namespace divvy::simgpu

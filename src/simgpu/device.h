@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "card.h"
 #include "profile.h"
@@ -38,11 +40,13 @@ struct Device {
 Device* findDevice(CUdevice ordinal);
 int deviceCount();
 
-// The text of CUDA_VISIBLE_DEVICES resolved by the driver's rules against `cards` cards in `order`
-// (order[i] = card index of the i-th device in CUDA_DEVICE_ORDER): the list ends before the first
-// entry that is malformed, unknown, ambiguous or repeated (a repetition makes the list empty).
-// nullptr text: all devices.
-std::vector<int> visibleCards(const char* text, const Profile& profile,
-                              const std::vector<int>& order);
+// CUDA_DEVICE_ORDER: card indices in the order in which CUDA numbers them. "PCI_BUS_ID", or
+// (anything else, nullptr included) the fastest first, equal ones by PCI.
+std::vector<int> cudaOrder(const char* text, const Machine& machine);
+
+// CUDA_VISIBLE_DEVICES: positions in `uuids` (the cards in CUDA's order) that become devices 0, 1,
+// ... The list ends before the first entry that is malformed, unknown or ambiguous; a repeated
+// entry makes it empty. nullptr: all.
+std::vector<int> visibleCards(const char* text, const std::vector<std::string>& uuids);
 
 }  // namespace divvy::simgpu

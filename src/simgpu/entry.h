@@ -12,7 +12,7 @@
 #include "context.h"
 #include "faults.h"
 #include "runtime.h"
-#include "simgpu/impl.h"
+#include "simgpu/cuda_impls.h"
 
 namespace divvy::simgpu {
 

@@ -6,11 +6,12 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace divvy::simgpu {
 
-enum class FaultSite : int { kCall, kAllocation };
+class Context;
 
 struct KillPoint {
   std::string symbol;
@@ -33,17 +34,20 @@ class Faults {
   // Nothing was asked for: the fast path of every entry point.
   bool armed() const { return armed_; }
 
-  // Runs the faults that concern any call: slow driver, SIGKILL at a symbol.
+  // Runs the faults that concern any call: slow driver, SIGKILL at a symbol, missing symbols.
   CUresult beforeCall(const char* symbol);
   // Whether an allocation of device memory must fail now.
   bool refuseAllocation();
   bool isMissing(const char* symbol) const;
-  // True once: the Xid to raise on the first launch or allocation; 0 for none.
-  unsigned takeXid();
+  // Every allocation and every launch: raises the Xid or ECC errors asked for, once, and returns
+  // the context's sticky error afterwards. Call it only when armed().
+  CUresult strike(Context& context);
   bool lost() const { return lost_; }
 
  private:
   bool parseOne(const std::string& entry);
+  bool parseMissing(std::string_view names);
+  bool parseKill(std::string_view text);
 
   bool armed_ = false;
   bool oom_ = false;
@@ -51,6 +55,7 @@ class Faults {
   std::uint64_t slow_us_ = 0;
   std::atomic<std::int64_t> oom_after_{-1};
   std::atomic<unsigned> xid_{0};
+  std::atomic<std::uint64_t> ecc_{0};
   std::vector<std::string> missing_;
   std::vector<KillPoint> kills_;
 };

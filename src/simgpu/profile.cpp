@@ -255,6 +255,24 @@ const Profile* findProfile(std::string_view name) {
   return nullptr;
 }
 
+// One part of a machine: "h100" or "h100x8".
+bool appendCards(std::string_view part, Machine* machine) {
+  int count = 1;
+  const Profile* profile = findProfile(part);
+  if (profile == nullptr) {
+    const std::size_t x = part.rfind('x');
+    if (x == std::string_view::npos) return false;
+    const char* end = part.data() + part.size();
+    const auto [stop, error] = std::from_chars(part.data() + x + 1, end, count);
+    if (error != std::errc() || stop != end || count < 1) return false;
+    profile = findProfile(part.substr(0, x));
+  }
+  const std::size_t room = static_cast<std::size_t>(kMaxCards) - machine->cards.size();
+  if (profile == nullptr || static_cast<std::size_t>(count) > room) return false;
+  machine->cards.insert(machine->cards.end(), static_cast<std::size_t>(count), profile);
+  return true;
+}
+
 // A stable hash (FNV-1a) spread over 16 bytes; only has to differ between cards.
 void fillUuid(std::string_view seed, std::uint8_t (&uuid)[16]) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -278,8 +296,15 @@ std::span<const Profile> profiles() {
 }
 
 std::string Machine::name() const {
-  std::string text(profile->name);
-  if (cards > 1) text += "x" + std::to_string(cards);
+  std::string text;
+  for (std::size_t i = 0; i < cards.size();) {
+    std::size_t end = i;
+    while (end < cards.size() && cards[end] == cards[i]) ++end;
+    if (!text.empty()) text += '+';
+    text += cards[i]->name;
+    if (end - i > 1) text += "x" + std::to_string(end - i);
+    i = end;
+  }
   return text;
 }
 
@@ -287,16 +312,17 @@ std::optional<Machine> parseMachine(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (const Profile* whole = findProfile(lower)) return Machine{whole, 1};
-  const std::size_t x = lower.rfind('x');
-  if (x == std::string::npos || x + 1 == lower.size()) return std::nullopt;
-  int cards = 0;
-  const char* end = lower.data() + lower.size();
-  const auto [stop, error] = std::from_chars(lower.data() + x + 1, end, cards);
-  if (error != std::errc() || stop != end || cards < 1 || cards > kMaxCards) return std::nullopt;
-  const Profile* profile = findProfile(std::string_view(lower).substr(0, x));
-  if (profile == nullptr) return std::nullopt;
-  return Machine{profile, cards};
+  Machine machine;
+  for (std::string_view rest = lower;;) {
+    const std::size_t plus = rest.find('+');
+    if (!appendCards(rest.substr(0, plus), &machine)) return std::nullopt;
+    if (plus == std::string_view::npos) break;
+    rest.remove_prefix(plus + 1);
+  }
+  const auto nulls = std::count_if(machine.cards.begin(), machine.cards.end(),
+                                   [](const Profile* p) { return p->answers_at_once; });
+  if (nulls != 0 && nulls != static_cast<long>(machine.cards.size())) return std::nullopt;
+  return machine;
 }
 
 CardIdentity cardIdentity(const Profile& profile, int index) {

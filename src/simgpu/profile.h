@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace divvy::simgpu {
 
@@ -53,16 +54,18 @@ struct Profile {
 // All profiles in the order in which they are listed to people.
 std::span<const Profile> profiles();
 
-// A host with `cards` cards of one profile.
+// A host and its cards, in PCI order.
 struct Machine {
-  const Profile* profile;
-  int cards;
+  std::vector<const Profile*> cards;
 
-  std::string name() const;  // "a100", "a100x8": the canonical form, also part of directory names
+  // "a100", "a100x8", "l20+h100x2": the canonical form, also part of directory names.
+  std::string name() const;
+  bool answersAtOnce() const { return cards.front()->answers_at_once; }
 };
 
-// "h100", "a100x8", "4090x2" (with or without the rtx of the consumer cards), "null". Case does not
-// matter. nullopt: unknown profile, or a count outside 1..kMaxCards.
+// "h100", "a100x8", "4090x2" (with or without the rtx of the consumer cards), "null"; cards of
+// several kinds joined by "+". Case does not matter. nullopt: an unknown profile, more than
+// kMaxCards cards in all or none, or `null` beside others.
 std::optional<Machine> parseMachine(std::string_view text);
 
 // Identity of card `index` of a machine: the same in every process and after every restart.

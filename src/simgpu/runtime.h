@@ -35,6 +35,7 @@ class Runtime {
 
  private:
   CUresult load();
+  CUresult openDevices();
 
   std::atomic<DriverState> state_{DriverState::kNew};
   std::mutex mutex_;
@@ -43,10 +44,12 @@ class Runtime {
   Machine machine_{};
   std::string directory_;
   std::vector<std::unique_ptr<Device>> devices_;
-  int driver_version_ = 13000;
+  int driver_version_ = 0;
 };
 
-// SIMGPU_DRIVER_VERSION, or the newest release we simulate.
+// The newest release of the driver that we simulate, in cuDriverGetVersion's form.
+inline constexpr int kNewestDriver = 13050;
+// SIMGPU_DRIVER_VERSION (11000 and up), or kNewestDriver.
 int configuredDriverVersion();
 
 }  // namespace divvy::simgpu

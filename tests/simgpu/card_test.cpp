@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
 const Profile& smallCard() {
-  return *parseMachine("rtx4070")->profile;
+  return *parseMachine("rtx4070")->cards.front();
 }
 
 // A child process on a card of its own opening; `ready` and `go` are how test and child meet.

@@ -4,8 +4,6 @@ abi/cuda_enums.def and abi/nvml_enums.def hold names and numbers only:
 
     enum CUresult
       CUDA_SUCCESS 0
-
-A number that meant something else once is followed by the first release in which it holds.
 """
 
 import re
@@ -57,7 +55,7 @@ def read(header: Path) -> dict:
 
 
 def parse(path: Path) -> dict:
-    """{enum: {name: value}} of an enum list."""
+    """Read an enum list."""
     result, current = {}, None
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.split("#")[0].split()
@@ -65,30 +63,23 @@ def parse(path: Path) -> dict:
             continue
         if words[0] == "enum" and len(words) == 2:
             current = result.setdefault(words[1], {})
-        elif len(words) in (2, 3) and current is not None:
+        elif len(words) == 2 and current is not None:
             current[words[0]] = int(words[1], 0)
         else:
-            raise ValueError(f"{path.name}:{number}: expected `enum NAME` or `NAME VALUE [SINCE]`")
+            raise ValueError(f"{path.name}:{number}: expected `enum NAME` or `NAME VALUE`")
     return result
 
 
-def moved(path: Path) -> dict:
-    """{name: release} of the enumerators that had another number before that release."""
-    lines = [line.split("#")[0].split() for line in path.read_text().splitlines()]
-    return {words[0]: words[2] for words in lines if len(words) == 3}
-
-
-def render(comment: str, enums: dict, since: dict) -> str:
-    """The text of an enum list under `comment`; `since` is what moved() tells."""
+def render(comment: str, enums: dict) -> str:
+    """The text of an enum list under `comment`."""
     out = [comment.rstrip("\n")]
     for enum, names in enums.items():
         out.append(f"enum {enum}")
-        for name, value in names.items():
-            out.append(f"  {name} {value}" + (f" {since[name]}" if name in since else ""))
+        out += [f"  {name} {value}" for name, value in names.items()]
     return "\n".join(out) + "\n"
 
 
-def merge(known: dict, fresh: dict, version: str, since: dict) -> list:
+def merge(known: dict, fresh: dict, version: str) -> list:
     """Add what `fresh` has and `known` lacks; returns a remark per value that differs.
 
     An enumerator keeps the enumeration and value in which it was seen first: read the newest
@@ -100,8 +91,8 @@ def merge(known: dict, fresh: dict, version: str, since: dict) -> list:
         if enum in _SUPERSEDED:
             continue
         for name, value in names.items():
-            mine = known.setdefault(homes.setdefault(name, enum), {})
-            before = name in since and headers.order(version) < headers.order(since[name])
-            if mine.setdefault(name, value) != value and not before:
-                remarks.append(f"{name}: {mine[name]} in the list, {value} in {version}")
+            home = homes.setdefault(name, enum)
+            mine = known.setdefault(home, {})
+            if mine.setdefault(name, value) != value:
+                remarks.append(f"{home}::{name}: {mine[name]} in the list, {value} in {version}")
     return remarks

@@ -30,10 +30,11 @@ struct FaultEntry {
 };
 std::span<const FaultEntry> faultCatalog();
 
-// "H100" -> {"h100", 1}, "4090x2" -> {"rtx4090", 2}. nullopt: not a profile, or not 1..16 cards.
+// "H100" -> {"h100", "h100", 1}, "4090x2" -> {"rtx4090x2", "rtx4090", 2}, "l20+h100x2" -> three
+// cards of two kinds. nullopt: not a profile, or not 1..16 cards.
 struct SimulatedMachine {
   std::string name;     // canonical, as used in directory names: "rtx4090x2"
-  std::string profile;  // "rtx4090"
+  std::string profile;  // of the first card
   int cards;
 };
 std::optional<SimulatedMachine> findMachine(std::string_view text);

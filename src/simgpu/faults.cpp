@@ -1,0 +1,170 @@
+#include "faults.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "context.h"
+#include "device.h"
+
+namespace divvy::simgpu {
+namespace {
+
+bool parseNumber(std::string_view text, std::uint64_t* out) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *out);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+// What a context answers after an Xid; CUDA_SUCCESS where the real driver goes on.
+CUresult consequence(unsigned xid) {
+  switch (xid) {
+    case 13:
+    case 31:
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case 48:
+    case 94:
+    case 95:
+      return CUDA_ERROR_ECC_UNCORRECTABLE;
+    case 45:
+    case 63:
+    case 64:
+    case 92:
+      return CUDA_SUCCESS;
+    case 79:
+      return CUDA_ERROR_UNKNOWN;
+    default:
+      return CUDA_ERROR_LAUNCH_FAILED;
+  }
+}
+
+constexpr std::uint64_t kEventDoubleBitEcc = 0x2;
+constexpr std::uint64_t kEventXid = 0x8;
+
+}  // namespace
+
+Faults& Faults::get() {
+  static Faults* const faults = new Faults;
+  return *faults;
+}
+
+bool Faults::parse(const char* text, std::string* error) {
+  bool understood = true;
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string entry(rest.substr(0, comma));
+    if (!entry.empty() && !parseOne(entry)) {
+      understood = false;
+      *error = entry;
+    }
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  armed_ = oom_ || lost_ || slow_us_ != 0 || oom_after_.load() >= 0 || xid_.load() != 0 ||
+           ecc_.load() != 0 || !missing_.empty() || !kills_.empty();
+  return understood;
+}
+
+bool Faults::parseOne(const std::string& entry) {
+  const std::size_t equals = entry.find('=');
+  const std::string name = entry.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : entry.substr(equals + 1);
+  if (equals == std::string::npos) {
+    if (name == "oom") return oom_ = true;
+    if (name == "lost") return lost_ = true;
+    return false;
+  }
+  if (name == "missing") return parseMissing(value);
+  if (name == "kill-at") return parseKill(value);
+  std::uint64_t number = 0;
+  if (!parseNumber(value, &number)) return false;
+  if (name == "oom-after") {
+    oom_after_.store(static_cast<std::int64_t>(number));
+  } else if (name == "xid" && number > 0 && number < 1000) {
+    xid_.store(static_cast<unsigned>(number));
+  } else if (name == "ecc" && number > 0) {
+    ecc_.store(number);
+  } else if (name == "slow") {
+    slow_us_ = number;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Faults::parseMissing(std::string_view names) {
+  while (!names.empty()) {
+    const std::size_t plus = names.find('+');
+    missing_.emplace_back(names.substr(0, plus));
+    if (plus == std::string_view::npos) break;
+    names.remove_prefix(plus + 1);
+  }
+  return !missing_.empty();
+}
+
+bool Faults::parseKill(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  std::uint64_t count = 1;
+  if (colon != std::string_view::npos && !parseNumber(text.substr(colon + 1), &count)) return false;
+  if (colon == 0 || count == 0) return false;
+  kills_.emplace_back(std::string(text.substr(0, colon)), count);
+  return true;
+}
+
+CUresult Faults::beforeCall(const char* symbol) {
+  for (KillPoint& point : kills_) {
+    if (point.symbol == symbol && point.seen.fetch_add(1) + 1 == point.count) {
+      kill(getpid(), SIGKILL);
+    }
+  }
+  if (slow_us_ != 0) {
+    timespec pause{static_cast<time_t>(slow_us_ / 1'000'000),
+                   static_cast<long>(slow_us_ % 1'000'000 * 1000)};
+    while (nanosleep(&pause, &pause) != 0) {
+    }
+  }
+  return isMissing(symbol) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+bool Faults::refuseAllocation() {
+  if (oom_) return true;
+  if (oom_after_.load(std::memory_order_relaxed) < 0) return false;
+  // Counts down to zero and stays there.
+  std::int64_t left = oom_after_.load();
+  while (left > 0 && !oom_after_.compare_exchange_weak(left, left - 1)) {
+  }
+  return left == 0;
+}
+
+bool Faults::isMissing(const char* symbol) const {
+  for (const std::string& name : missing_) {
+    if (name == symbol) return true;
+  }
+  return false;
+}
+
+CUresult Faults::strike(Context& context) {
+  Card& card = context.device().card;
+  if (const std::uint64_t errors = ecc_.exchange(0); errors != 0) {
+    {
+      CardLock lock(card);
+      card.file().ecc_volatile[1] += errors;
+      card.file().ecc_aggregate[1] += errors;
+    }
+    card.postEvent(kEventDoubleBitEcc, 0);
+    card.postEvent(kEventXid, 48);
+    context.poison(CUDA_ERROR_ECC_UNCORRECTABLE);
+  }
+  if (const unsigned xid = xid_.exchange(0); xid != 0) {
+    if (xid == 79) card.file().lost.store(1);
+    card.postEvent(kEventXid, xid);
+    if (consequence(xid) != CUDA_SUCCESS) context.poison(consequence(xid));
+  }
+  return context.sticky();
+}
+
+}  // namespace divvy::simgpu

@@ -1,0 +1,5 @@
+#pragma once
+#include "abi/cuda_types.h"
+namespace divvy::simgpu {
+CUresult freePooled(CUdeviceptr address);
+}

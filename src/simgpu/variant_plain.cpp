@@ -1,0 +1,7 @@
+#include "variant.h"
+
+namespace divvy::simgpu {
+
+const bool kReentrant = false;
+
+}  // namespace divvy::simgpu
