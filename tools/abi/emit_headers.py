@@ -36,6 +36,16 @@ def enumerations(library, listed) -> str:
     return "".join(out).rstrip("\n") + "\n"
 
 
+def layouts(library, listed) -> str:
+    """static_asserts over our mirror types; one translation unit of the tests includes them."""
+    out = [_head(f"{library.name}_layout.def", "<cstddef>", f'"abi/{library.name}_types.h"')]
+    for name, layout in listed.items():
+        out.append(f"static_assert(sizeof({name}) == {layout.size});\n")
+        out += [f"static_assert(offsetof({name}, {member}) == {offset});\n"
+                for member, offset in layout.members.items()]
+    return "".join(out)
+
+
 def _number(value: int) -> str:
     return f"{value}U" if value > 0x7FFFFFFF else str(value)
 

@@ -4,6 +4,8 @@ abi/cuda_enums.def and abi/nvml_enums.def hold names and numbers only:
 
     enum CUresult
       CUDA_SUCCESS 0
+
+A number that meant something else once is followed by the first release in which it holds.
 """
 
 import re
@@ -55,7 +57,7 @@ def read(header: Path) -> dict:
 
 
 def parse(path: Path) -> dict:
-    """Read an enum list."""
+    """{enum: {name: value}} of an enum list."""
     result, current = {}, None
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.split("#")[0].split()
@@ -63,23 +65,30 @@ def parse(path: Path) -> dict:
             continue
         if words[0] == "enum" and len(words) == 2:
             current = result.setdefault(words[1], {})
-        elif len(words) == 2 and current is not None:
+        elif len(words) in (2, 3) and current is not None:
             current[words[0]] = int(words[1], 0)
         else:
-            raise ValueError(f"{path.name}:{number}: expected `enum NAME` or `NAME VALUE`")
+            raise ValueError(f"{path.name}:{number}: expected `enum NAME` or `NAME VALUE [SINCE]`")
     return result
 
 
-def render(comment: str, enums: dict) -> str:
-    """The text of an enum list under `comment`."""
+def moved(path: Path) -> dict:
+    """{name: release} of the enumerators that had another number before that release."""
+    lines = [line.split("#")[0].split() for line in path.read_text().splitlines()]
+    return {words[0]: words[2] for words in lines if len(words) == 3}
+
+
+def render(comment: str, enums: dict, since: dict) -> str:
+    """The text of an enum list under `comment`; `since` is what moved() tells."""
     out = [comment.rstrip("\n")]
     for enum, names in enums.items():
         out.append(f"enum {enum}")
-        out += [f"  {name} {value}" for name, value in names.items()]
+        for name, value in names.items():
+            out.append(f"  {name} {value}" + (f" {since[name]}" if name in since else ""))
     return "\n".join(out) + "\n"
 
 
-def merge(known: dict, fresh: dict, version: str) -> list:
+def merge(known: dict, fresh: dict, version: str, since: dict) -> list:
     """Add what `fresh` has and `known` lacks; returns a remark per value that differs.
 
     An enumerator keeps the enumeration and value in which it was seen first: read the newest
@@ -91,8 +100,8 @@ def merge(known: dict, fresh: dict, version: str) -> list:
         if enum in _SUPERSEDED:
             continue
         for name, value in names.items():
-            home = homes.setdefault(name, enum)
-            mine = known.setdefault(home, {})
-            if mine.setdefault(name, value) != value:
-                remarks.append(f"{home}::{name}: {mine[name]} in the list, {value} in {version}")
+            mine = known.setdefault(homes.setdefault(name, enum), {})
+            before = name in since and headers.order(version) < headers.order(since[name])
+            if mine.setdefault(name, value) != value and not before:
+                remarks.append(f"{name}: {mine[name]} in the list, {value} in {version}")
     return remarks

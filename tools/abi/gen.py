@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generate every product of the entry-point lists: gen.py --abi DIR --out DIR [--list].
 
-Reads cuda.def, nvml.def and the two enum lists in --abi; writes below --out and leaves a file
+Reads the lists in --abi (cuda.def, nvml.def, their enumerations and layouts); writes below --out and leaves a file
 alone when its text did not change, so that builds redo only what they must. The same input gives
 the same bytes. --list prints the names of the products instead of writing them.
 """
@@ -15,6 +15,7 @@ import emit_asm
 import emit_docs
 import emit_headers
 import enums
+import layout
 from library import CUDA, NVML
 
 
@@ -26,6 +27,8 @@ def products(abi: Path) -> dict:
         listed_enums = enums.parse(abi / f"{library.name}_enums.def")
         name = library.name
         out[f"abi/{name}_enums.h"] = emit_headers.enumerations(library, listed_enums)
+        out[f"abi/{name}_layout.h"] = emit_headers.layouts(
+            library, layout.parse(abi / f"{name}_layout.def"))
         out[f"abi/{name}_ids.h"] = emit_headers.ids(library, listed)
         out[f"abi/{name}_protos.h"] = emit_headers.protos(library, listed)
         out[f"abi/{name}_entries.h"] = emit_headers.entries(library, listed)

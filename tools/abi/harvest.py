@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Maintain abi/cuda.def and abi/nvml.def from installed NVIDIA headers.
+"""Maintain the lists in abi/ from installed NVIDIA headers.
 
     harvest.py report DIR...          say what the headers confirm, lack and add
     harvest.py update DIR...          the same, and rewrite the lists
@@ -15,7 +15,9 @@ import sys
 from pathlib import Path
 
 import classify
+import enums
 import headers
+import layout
 import signature
 from deflist import DefList, Entry, parse, render
 
@@ -129,6 +131,38 @@ def run(name: str, releases, since, update: bool) -> None:
         path.write_text(render(deflist))
 
 
+def opening(path: Path) -> str:
+    """The comment at the top of a list, which rewriting keeps."""
+    lines = path.read_text().splitlines()
+    return "\n".join(line for line in lines if line.startswith("#"))
+
+
+def run_enums(name: str, header: str, directories, update: bool) -> None:
+    """Add enumerators that the list lacks; values that moved are told and left alone."""
+    path = ROOT / "abi" / name
+    known, since = enums.parse(path), enums.moved(path)
+    before = sum(len(names) for names in known.values())
+    for directory in reversed(directories):
+        version = headers.version_of(directory)
+        for remark in enums.merge(known, enums.read(directory / header), version, since):
+            print(f"{name}: {remark}")
+    print(f"{name}: {before} enumerators, {sum(map(len, known.values())) - before} new")
+    if update:
+        path.write_text(enums.render(opening(path), known, since))
+
+
+def run_layout(name: str, prefix: str, sources, directories, update: bool) -> None:
+    """Measure every structure that our mirror defines, newest release first."""
+    path = ROOT / "abi" / name
+    wanted = layout.mirrored(ROOT / "abi/include/abi", prefix)
+    measured = [(headers.version_of(directory), layout.measure(directory, sources, wanted))
+                for directory in reversed(directories)]
+    fresh = layout.harvest(measured)
+    print(f"{name}: {len(fresh)} of {len(wanted)} mirrored structures found")
+    if update:
+        path.write_text(layout.render(opening(path), fresh))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -137,12 +171,18 @@ def main() -> int:
     arguments = parser.parse_args()
     directories = sorted(arguments.directories, key=lambda d: headers.order(headers.version_of(d)))
     update = arguments.action == "update"
-    cuda = [headers.read_cuda(d) for d in directories if (d / "cuda.h").exists()]
-    if cuda:
-        run("cuda.def", cuda, lambda _: cuda_since(cuda), update)
-    nvml = [headers.read_nvml(d) for d in directories if (d / "nvml.h").exists()]
-    if nvml:
-        run("nvml.def", nvml, lambda deflist: nvml_since(nvml, deflist.entries), update)
+    with_cuda = [d for d in directories if (d / "cuda.h").exists()]
+    if with_cuda:
+        releases = [headers.read_cuda(d) for d in with_cuda]
+        run("cuda.def", releases, lambda _: cuda_since(releases), update)
+        run_enums("cuda_enums.def", "cuda.h", with_cuda, update)
+        run_layout("cuda_layout.def", "cuda", ["cuda.h", "cudaEGL.h"], with_cuda, update)
+    with_nvml = [d for d in directories if (d / "nvml.h").exists()]
+    if with_nvml:
+        releases = [headers.read_nvml(d) for d in with_nvml]
+        run("nvml.def", releases, lambda deflist: nvml_since(releases, deflist.entries), update)
+        run_enums("nvml_enums.def", "nvml.h", with_nvml, update)
+        run_layout("nvml_layout.def", "nvml", ["nvml.h"], with_nvml, update)
     return 0
 
 

@@ -13,11 +13,21 @@ from pathlib import Path
 CUDA_HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
 TYPEDEF_HEADERS = ("cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h",
                    "cudaVDPAUTypedefs.h", "cudaProfilerTypedefs.h")
+# Functions that are declared in a header which an installation may lack.
+OPTIONAL = {"cudaGL.h": r"cuGL|cuGraphicsGL", "cudaEGL.h": r"EGL|Egl", "cudaVDPAU.h": r"VDPAU",
+            "cudaProfilerTypedefs.h": r"cuProfiler"}
 # cuda.h renames its functions by macro; these three readings together show every exported name.
 CUDA_READINGS = ((), ("__CUDA_API_VERSION_INTERNAL",), ("CUDA_API_PER_THREAD_DEFAULT_STREAM",))
 NVML_READINGS = ((), ("NVML_NO_UNVERSIONED_FUNC_DEFS",))
-# Headers of others that the interop headers include; stand-ins do, since nothing is compiled.
-FOREIGN = ("GL/gl.h", "EGL/egl.h", "EGL/eglext.h", "vdpau/vdpau.h", "cudaProfiler.h")
+# Headers of others that the interop headers include, and what they need from them.
+FOREIGN = {
+    "GL/gl.h": "typedef unsigned GLuint; typedef unsigned GLenum;",
+    "EGL/egl.h": "typedef int EGLint;",
+    "EGL/eglext.h": "typedef void *EGLImageKHR, *EGLStreamKHR, *EGLSyncKHR;",
+    "vdpau/vdpau.h": "typedef unsigned VdpDevice, VdpVideoSurface, VdpOutputSurface;"
+                     "typedef int VdpGetProcAddress(VdpDevice, unsigned, void **);",
+    "cudaProfiler.h": "",
+}
 
 _FUNCTION = re.compile(
     r"^(?:extern\s+)?(?P<ret>(?:const\s+)?\w+(?:\s*\*)?)\s*\b(?P<name>(?:cu|nvml)\w+)\s*"
@@ -39,12 +49,12 @@ class Release:
 
 
 def shadow_includes(directory: Path, into: Path) -> Path:
-    """Make stand-ins (they include cuda.h alone) below `into` for foreign headers that `directory` does not have."""
-    for name in FOREIGN:
+    """Make stand-ins below `into` for the FOREIGN headers that `directory` does not have."""
+    for name, text in FOREIGN.items():
         if not (directory / name).exists():
             stub = into / name
             stub.parent.mkdir(parents=True, exist_ok=True)
-            stub.write_text("#include <cuda.h>\n")
+            stub.write_text(f"#pragma once\n#include <cuda.h>\n{text}\n")
     return into
 
 
@@ -146,6 +156,12 @@ def read_nvml(directory: Path) -> Release:
     _read_functions(release, directory / "nvml.h", NVML_READINGS)
     _read_renames(release, directory / "nvml.h")
     return release
+
+
+def readable(release: Release, symbol: str) -> bool:
+    """False if `symbol` is declared in a header that this installation lacks."""
+    return not any(re.search(pattern, symbol) and not (release.path / name).exists()
+                   for name, pattern in OPTIONAL.items())
 
 
 def order(version: str):

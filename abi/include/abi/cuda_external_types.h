@@ -95,7 +95,7 @@ struct CUDA_EXT_SEM_WAIT_NODE_PARAMS {
   unsigned int numExtSems;
 };
 
-// As they stand in CUgraphNodeParams; the context came with CUDA 13.x.
+// As they stand in CUgraphNodeParams; the context came with CUDA 13.4.
 struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2 {
   CUexternalSemaphore* extSemArray;
   const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS* paramsArray;

@@ -69,7 +69,7 @@ struct CUDA_HOST_NODE_PARAMS {
 };
 using CUDA_HOST_NODE_PARAMS_v1 = CUDA_HOST_NODE_PARAMS;
 
-// The last two members came with CUDA 13.x; older drivers read the first two.
+// The last two members came with CUDA 13.4; older drivers read the first two.
 struct CUDA_HOST_NODE_PARAMS_v2 {
   CUhostFn fn;
   void* userData;
@@ -106,7 +106,7 @@ struct CUDA_CHILD_GRAPH_NODE_PARAMS {
 
 struct CUDA_EVENT_RECORD_NODE_PARAMS {
   CUevent event;
-  CUcontext ctx;  // since 13.x
+  CUcontext ctx;  // since 13.4
 };
 
 struct CUDA_EVENT_WAIT_NODE_PARAMS {

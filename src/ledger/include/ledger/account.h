@@ -59,9 +59,10 @@ class Account {
 
   // The share as told to the application: the ceiling, lowered by lowerCeiling.
   std::uint64_t ceiling(unsigned dev) const;
-  // What all processes of the tenant have reserved.
+  // What all processes of the tenant have reserved and not released. Exact while nobody reserves or
+  // releases; otherwise of about this moment.
   std::uint64_t total(unsigned dev) const;
-  // What reserve could still grant at this moment: ceiling less headroom less total, not below 0.
+  // What reserve could still grant: ceiling less headroom less total, not below 0.
   std::uint64_t free(unsigned dev) const;
 
   // Bytes of one process, by its slot. 0 for a slot or device out of range.
@@ -88,16 +89,16 @@ class Account {
   const TenantPages& pages() const { return pages_; }
 
  private:
-  struct Held;
-
-  std::uint64_t admissible(unsigned dev) const;
+  bool validDevice(unsigned dev) const { return attached() && dev < pages_.deviceCount(); }
   bool readLive(unsigned slot, LiveProcess* out) const;
-  bool validDevice(unsigned dev) const;
-  Admission ensureSlot(std::uint64_t* claimed);
-  Admission reserveOnce(unsigned dev, std::uint64_t bytes, std::uint64_t claimed);
-  int takeLane(std::uint64_t claimed);
-  void releaseAcross(unsigned dev, std::uint64_t bytes, std::uint64_t claimed);
-  void settleDeferred(std::uint64_t claimed);
+  Admission obtainClaim(std::uint64_t* claim);
+  Admission claimAfresh(std::uint64_t* claim);
+  Admission reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
+  Admission reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
+  bool releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
+  void releaseAcrossLanes(unsigned dev, std::uint64_t bytes, std::uint64_t claim);
+  void defer(unsigned dev, std::uint64_t bytes);
+  void settleDeferred(std::uint64_t claim);
 
   TenantPages pages_;
   PrivateState* private_ = nullptr;  // one page of this process alone, zeroed in forked children

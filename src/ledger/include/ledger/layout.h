@@ -22,7 +22,7 @@ inline constexpr std::uint16_t kOldestMinor = kMinor - 1;
 
 inline constexpr unsigned kMaxDevices = 16;
 inline constexpr unsigned kMaxSlots = 4096;  // live processes of one tenant
-inline constexpr unsigned kSlotChunk = 64;   // slots are preallocated in steps of 64 KiB
+inline constexpr unsigned kSlotChunk = 64;   // slots are preallocated in steps of 128 KiB
 inline constexpr unsigned kLanes = 4;        // threads of one process inside the ledger at once
 inline constexpr unsigned kFaultEntries = 64;
 inline constexpr unsigned kFaultKinds = 32;
@@ -63,7 +63,8 @@ struct alignas(64) ControlHeader {
   std::uint32_t slots_capacity;
   std::uint32_t pressure_policy;
   std::uint32_t flags;
-  char reserved_a[80];
+  std::uint32_t node_devices;  // devices that the node's driver has; 0: not told
+  char reserved_a[76];
   // Changes while the tenant runs.
   alignas(64) std::uint64_t agent_epoch;  // grows with every start of the agent
   std::uint32_t slots_ready;              // slots below this index are backed by storage
@@ -129,13 +130,14 @@ struct alignas(64) ReportHeader {
   char reserved_b[56];
   std::uint64_t fault_counts[kFaultKinds];  // by code; only grow
   std::uint64_t counters[kCounters];        // of the tenant; only grow
-  char reserved_c[1280];
+  std::uint64_t spare_map[kMaxSlots / 64];  // bit: the slot may have spare bytes
+  char reserved_c[768];
   FaultEntry faults[kFaultEntries];
 };
 
 // What the container uses of one device.
 struct alignas(64) DeviceReport {
-  Pair total;  // low: bytes admitted; high: tag of the operation that made it so
+  Pair total;  // low: bytes admitted, spare ones included; high: tag of the operation that did it
   char reserved_a[48];
   alignas(64) std::uint64_t resident_bytes;
   std::uint64_t swapped_bytes;
@@ -146,18 +148,21 @@ struct alignas(64) DeviceReport {
 };
 
 // One writer at a time: the thread that holds the lane's process-local lock, or, after the
-// process' death, the agent.
+// process' death, the agent. Only `spare` is also written by others.
 struct alignas(64) Lane {
   std::uint64_t seq;         // last operation begun; never starts again, whoever owns the slot
   std::uint64_t done;        // last operation finished; seq - done is 0 or 1
-  std::int64_t delta;        // of operation seq
   std::uint64_t used_after;  // value of used[device] when operation seq is finished
   std::uint32_t device;      // of operation seq
-  std::uint32_t reserved;
-  std::uint64_t grants;  // since minor 1: operations by outcome; only grow, also across owners
+  std::uint32_t word;        // what operation seq changes: see wordAt in lane.h
+  std::uint64_t moving;      // 1: spare bytes are on their way through this lane to the total
+  std::uint64_t grants;      // since minor 1: operations by outcome; only grow, also across owners
   std::uint64_t releases;
-  std::uint64_t refusals;
+  std::uint64_t refusals;           // of the process, in its lane 0
   std::uint64_t used[kMaxDevices];  // bytes
+  // low: bytes that this lane gave back and that stay counted in the total, to be reserved again
+  // without touching it; high: tag as in DeviceReport::total. Anybody in need may take them.
+  Pair spare[kMaxDevices];
 };
 
 enum class Phase : std::uint64_t { kFree = 0, kLive = 1, kReaping = 2, kRetired = 3 };
@@ -165,7 +170,7 @@ enum class Phase : std::uint64_t { kFree = 0, kLive = 1, kReaping = 2, kRetired 
 struct alignas(64) Slot {
   // Claimed and freed in one 16-byte compare-and-swap, so that no slot is ever held by nobody.
   Pair state;                        // low: generation and phase; high: owner (see identity.h)
-  std::uint64_t adopted_generation;  // host_pid is of this generation of the slot
+  std::uint64_t adopted_generation;  // 1 + the generation of the slot that host_pid is of
   std::uint32_t host_pid;            // written by the agent
   std::uint32_t flags;
   std::uint64_t context_bytes;   // of this process, all devices
@@ -206,15 +211,17 @@ static_assert(sizeof(ReportHeader) == 4096);
 static_assert(offsetof(ReportHeader, fault_head) == 192);
 static_assert(offsetof(ReportHeader, fault_counts) == 256);
 static_assert(offsetof(ReportHeader, counters) == 512);
+static_assert(offsetof(ReportHeader, spare_map) == 768);
 static_assert(offsetof(ReportHeader, faults) == 2048);
 static_assert(sizeof(DeviceReport) == 256 && offsetof(DeviceReport, resident_bytes) == 64);
-static_assert(sizeof(Lane) == 192 && offsetof(Lane, used) == 64);
-static_assert(sizeof(Slot) == 1024);
+static_assert(sizeof(Lane) == 448 && offsetof(Lane, used) == 64);
+static_assert(offsetof(Lane, spare) == 192);
+static_assert(sizeof(Slot) == 2048);
 static_assert(offsetof(Slot, committed) == 64);
 static_assert(offsetof(Slot, counters) == 128);
 static_assert(offsetof(Slot, lanes) == 256);
 static_assert(offsetof(ReportPage, devices) == 4096);
 static_assert(offsetof(ReportPage, slots) == 8192);
-static_assert(sizeof(ReportPage) == 8192 + 4096 * 1024);
+static_assert(sizeof(ReportPage) == 8192 + 4096 * 2048);
 
 }  // namespace divvy::ledger

@@ -36,12 +36,14 @@ struct SlotSnapshot {
   bool operation_pending = false;
   Bytes context;
   std::uint64_t last_launch_ns = 0;
-  std::array<Bytes, kMaxDevices> used{};  // each at most the device's physical memory
+  std::array<Bytes, kMaxDevices> used{};   // each at most the device's physical memory
+  std::array<Bytes, kMaxDevices> spare{};  // admitted but not in use; likewise
 };
 
 struct DeviceUse {
-  Bytes total;     // admitted; at most the device's physical memory
-  Bytes slot_sum;  // sum of the slots' used, clamped likewise
+  Bytes total;     // in use by the tenant's processes: admitted less spare
+  Bytes admitted;  // at most the device's physical memory
+  Bytes spare;     // admitted, but given back and not yet reserved again
   Bytes resident;
   Bytes swapped;
 };

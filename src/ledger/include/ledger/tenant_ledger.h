@@ -15,11 +15,11 @@ namespace divvy::ledger {
 struct DeviceSpec {
   std::string uuid;        // "GPU-..." or "MIG-...", at most 47 characters
   std::string pci_bus_id;  // at most 15 characters
-  Bytes guarantee;
-  Bytes ceiling;  // >= guarantee, > 0
-  Bytes headroom;
-  Bytes physical;
-  Bytes context;  // expected cost of one context
+  Bytes guarantee{};
+  Bytes ceiling{};  // >= guarantee, > 0
+  Bytes headroom{};
+  Bytes physical{};
+  Bytes context{};  // expected cost of one context
   Bytes granule{512};
   unsigned cores_guarantee = 0;  // percent
   unsigned cores_ceiling = 100;
@@ -31,6 +31,9 @@ struct TenantSpec {
   std::vector<DeviceSpec> devices;  // 1 to kMaxDevices
   bool context_overhead_outside = false;
   std::uint32_t pressure_policy = kPressureRefuse;
+  // Devices that an unrestricted process sees on the node, so that a tenant can tell whether it has
+  // all of them. 0: not told.
+  unsigned node_devices = 0;
   std::uint64_t generation = 1;
   std::string driver_path;  // empty: as the loader would choose
   std::string nvml_path;
@@ -41,7 +44,7 @@ struct TenantSpec {
 enum class ReapOutcome {
   kFreed,        // refunded now
   kAlreadyFree,  // the slot is free or of another generation: nothing to do
-  kRetired,      // its bytes make no sense; refunded as far as possible, never used again
+  kRetired,      // its sequence numbers make no sense: never used again, its bytes stay counted
 };
 
 struct ReapResult {
@@ -70,6 +73,7 @@ class TenantLedger {
   TenantLedger& operator=(TenantLedger&&) noexcept;
   ~TenantLedger();
 
+  // As created, with the limits and the number of preallocated slots as they are now.
   const TenantSpec& spec() const { return spec_; }
   const std::filesystem::path& dir() const { return dir_; }
 
@@ -104,8 +108,14 @@ class TenantLedger {
  private:
   TenantLedger();
 
+  // The control entry of a device; kUsage where the tenant has none of that index.
+  Result<DeviceControl*> device(unsigned dev);
+  // Makes every reservation under way look at the limits again.
+  Result<void> fence(unsigned dev);
+
   std::filesystem::path dir_;
   TenantSpec spec_;
+  std::uint64_t fence_seq_ = 0;
   std::unique_ptr<Mapping> control_;
   std::unique_ptr<Mapping> report_;
 };

@@ -47,6 +47,8 @@ struct Tag {
 inline constexpr std::uint64_t kMaxSeq = (1ull << 49) - 1;
 // Tenants stop using a lane here, so that the agent can still clean it up.
 inline constexpr std::uint64_t kLastTenantSeq = kMaxSeq - (1ull << 20);
+// What is reserved on such a lane can still be given back, up to this number.
+inline constexpr std::uint64_t kLastReleaseSeq = kMaxSeq - (1ull << 19);
 
 constexpr std::uint64_t packTag(const Tag& tag) {
   return (std::uint64_t{tag.slot} << 51) | (std::uint64_t{tag.lane} << 49) | (tag.seq & kMaxSeq);

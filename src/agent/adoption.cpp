@@ -1,0 +1,73 @@
+// What a new agent finds in the runtime directory, and what it makes of it.
+#include <algorithm>
+#include <filesystem>
+
+#include "log.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The control page outlives the note beside it; both say the same but for changes after a full
+// disk.
+void believePages(TenantRecord& record, const ledger::TenantSpec& spec) {
+  if (record.name.empty()) record.name = spec.name;
+  record.context_inside = !spec.context_overhead_outside;
+  record.shares.clear();
+  for (const ledger::DeviceSpec& device : spec.devices) {
+    const Bytes reserve = record.context_inside ? device.ceiling : device.ceiling + device.context;
+    record.shares.push_back({device.uuid, device.ceiling, reserve, device.cores_guarantee});
+  }
+}
+
+}  // namespace
+
+void Tenants::adoptAll() {
+  std::error_code fault;
+  std::vector<std::string> ids;
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.tenants(), fault)) {
+    ids.push_back(entry.path().filename().string());
+  }
+  std::sort(ids.begin(), ids.end());
+  for (const std::string& id : ids) {
+    // Names with a dot in front are halves of a share whose creation was interrupted.
+    if (id.starts_with('.')) {
+      fs::remove_all(paths_.tenants() + "/" + id, fault);
+    } else {
+      adopt(id);
+    }
+  }
+}
+
+void Tenants::adopt(const std::string& id) {
+  auto tenant = std::make_shared<Tenant>(loop_);
+  tenant->dir = paths_.tenants() + "/" + id;
+  Result<TenantRecord> record = loadRecord(tenant->dir);
+  if (record) tenant->record = std::move(*record);
+  tenant->record.id = id;
+  Result<ledger::TenantLedger> pages = ledger::TenantLedger::adopt(tenant->dir);
+  if (pages) {
+    tenant->pages = std::move(*pages);
+    believePages(tenant->record, tenant->pages->spec());
+    static_cast<void>(
+        tenant->pages->setAgentEpoch(tenant->pages->control().header.agent_epoch + 1));
+  } else {
+    tenant->broken = pages.error().message();
+    warn("tenant " + id +
+         " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
+  }
+  tenants_[id] = tenant;
+  if (tenant->pages) {
+    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
+    if (report && report->suspect()) {
+      warn("tenant " + id +
+           ": its report is not to be trusted: " + ledger::suspicionNames(report->suspicions));
+    }
+    info("tenant " + id + " taken over");
+  }
+  watchHolder(tenant);
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,55 @@
+#include "agent/ask.h"
+
+#include <charconv>
+
+namespace divvy::agent {
+
+Bytes MemoryAsk::on(Bytes physical) const {
+  if (!isPercent()) return bytes;
+  return {
+      static_cast<std::uint64_t>(static_cast<unsigned __int128>(physical.count) * percent / 100)};
+}
+
+std::string MemoryAsk::text() const {
+  return isPercent() ? std::to_string(percent) + "%" : formatBytes(bytes);
+}
+
+Result<MemoryAsk> parseMemoryAsk(std::string_view text) {
+  if (!text.ends_with('%')) {
+    Result<Bytes> bytes = parseBytes(text);
+    if (!bytes)
+      return Error{bytes.error().code(), bytes.error().message() + ", or 1% to 100% of the card"};
+    return MemoryAsk{*bytes, 0};
+  }
+  const std::string_view digits = text.substr(0, text.size() - 1);
+  unsigned percent = 0;
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+  if (fault != std::errc{} || end != digits.data() + digits.size() || percent < 1 ||
+      percent > 100) {
+    return Error{ErrorCode::kUsage, "memory \"" + std::string(text) +
+                                        "\": not a share of a card; accepted: 1% to 100%"};
+  }
+  return MemoryAsk{{}, percent};
+}
+
+const char* priorityName(Priority priority) {
+  switch (priority) {
+    case Priority::kLow:
+      return "low";
+    case Priority::kHigh:
+      return "high";
+    case Priority::kNormal:
+      break;
+  }
+  return "normal";
+}
+
+Result<Priority> parsePriority(std::string_view text) {
+  for (const Priority priority : {Priority::kLow, Priority::kNormal, Priority::kHigh}) {
+    if (text == priorityName(priority)) return priority;
+  }
+  return Error{ErrorCode::kUsage,
+               "priority \"" + std::string(text) + "\" is not known; accepted: low, normal, high"};
+}
+
+}  // namespace divvy::agent

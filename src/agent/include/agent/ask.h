@@ -1,0 +1,44 @@
+// What somebody asks of the agent, and the small words used in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace divvy::agent {
+
+// Memory per device: bytes, or a whole percentage (1..100) of the card it is placed on.
+struct MemoryAsk {
+  Bytes bytes;
+  unsigned percent = 100;  // used where bytes are zero
+
+  bool isPercent() const { return bytes.count == 0; }
+  // The bytes this means on a card of `physical` bytes.
+  Bytes on(Bytes physical) const;
+  // "4 GiB" or "50%".
+  std::string text() const;
+};
+
+// "4Gi", "512Mi" (see parseBytes) or "50%". kUsage errors name what is accepted.
+Result<MemoryAsk> parseMemoryAsk(std::string_view text);
+
+enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
+const char* priorityName(Priority priority);
+Result<Priority> parsePriority(std::string_view text);
+
+// What placement needs to know of a request. Every listed filter must match; an empty one always
+// does.
+struct Ask {
+  MemoryAsk memory;
+  unsigned cores = 0;  // percent of each device's compute guaranteed; 0 = no guarantee, no cap
+  unsigned gpus = 1;
+  std::vector<std::string> models;  // parts of a model name, letter case ignored; any may match
+  std::vector<std::string> uuids;   // UUIDs or prefixes of them; any may match
+  bool context_inside = true;       // contexts count against the share
+};
+
+}  // namespace divvy::agent

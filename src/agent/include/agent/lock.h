@@ -1,0 +1,15 @@
+// flock on a path that may be removed and made again by others.
+#pragma once
+
+#include <string>
+
+#include "agent/fd.h"
+
+namespace divvy::agent {
+
+// Locks `path` (a file, created if missing, or a directory) exclusively. Invalid when someone else
+// holds it and `wait` is false, or when it cannot be opened (errno says why). A lock on a file that
+// was unlinked meanwhile is no lock: the path's present file is what counts.
+Fd lockPath(const std::string& path, bool directory, bool wait);
+
+}  // namespace divvy::agent

@@ -1,0 +1,23 @@
+// The agent: one process per user and node flavour that owns the tenants' ledgers.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/node.h"
+#include "base/result.h"
+
+namespace divvy::agent {
+
+struct ServeOptions {
+  Node node;
+  std::uint64_t idle_ms = 0;  // leave this long after the last tenant and connection; 0 = never
+  bool to_log_file = false;   // diary to agent.log instead of stderr
+  int ready_fd = -1;          // told "ok\n", or the one-line error, once; -1 = nobody
+};
+
+// Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a
+// successor; without any, everything the agent made is removed. An agent that already runs for this
+// node is a success with nothing done. Single-threaded; must not be called twice in a process.
+Result<void> serve(const ServeOptions& options);
+
+}  // namespace divvy::agent

@@ -1,0 +1,177 @@
+// The agent's socket protocol: one JSON object per line in each direction (agent.sock). This header
+// is the protocol's only description; wire_json.cpp turns it into text and back. A request is
+// answered by exactly one reply, except `run` (queued replies may precede the grant or refusal).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "agent/ask.h"
+#include "base/result.h"
+
+namespace divvy::agent {
+
+// A line longer than this is refused and its sender dropped.
+constexpr std::size_t kMaxLine = 1 << 20;
+// At most this much of a command line travels; it is for showing only.
+constexpr std::size_t kMaxCommand = 4096;
+
+// Are you there? Answered by Done.
+struct PingRequest {};
+
+// Give me a share. The sender becomes its holder: the share lives at least as long as that process,
+// until it says `end`.
+struct RunRequest {
+  Ask ask;
+  std::string name;  // empty = none; else unique among the living
+  Priority priority = Priority::kNormal;
+  bool wait = false;          // queue instead of refusing
+  std::uint64_t wait_ms = 0;  // 0 = no end
+  std::vector<std::string> command;
+  std::uint64_t start_time =
+      0;  // of the sender, clock ticks since boot (/proc/<pid>/stat field 22)
+};
+
+// The command was started as this process. From the holder only.
+struct StartedRequest {
+  std::string tenant;
+  int pid = 0;
+};
+
+// The tree has ended: free the share if no other process uses it. From the holder only.
+struct EndRequest {
+  std::string tenant;
+};
+
+// Tell me all: devices, tenants, queue.
+struct ListRequest {};
+
+// Change a living share. Zero or empty means unchanged.
+struct SetRequest {
+  std::string tenant;  // id or name
+  bool has_memory = false;
+  MemoryAsk memory;
+  unsigned cores = 0;
+  std::string name;
+};
+
+// Answer when this tenant (id or name) has ended; empty: when none is left.
+struct WaitRequest {
+  std::string tenant;
+};
+
+// Leave. Refused while tenants live, unless forced: then their processes are ended first.
+struct StopRequest {
+  bool force = false;
+};
+
+using Request = std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest,
+                             SetRequest, WaitRequest, StopRequest>;
+
+struct DeviceView {
+  unsigned index = 0;
+  std::string uuid;
+  std::string model;
+  std::string pci;
+  std::uint64_t physical = 0;   // bytes
+  std::uint64_t allocated = 0;  // bytes promised to tenants
+  std::uint64_t used = 0;       // bytes in use, by whomever, as the driver says
+  std::uint64_t context = 0;    // bytes one context costs
+  unsigned cores = 0;           // percent promised to tenants
+  unsigned tenants = 0;
+  int utilisation = -1;  // percent over the driver's last sample; -1 = not known
+};
+
+struct ShareView {
+  unsigned device = 0;
+  std::string uuid;
+  std::uint64_t limit = 0;  // bytes
+  std::uint64_t used = 0;   // bytes
+  unsigned cores = 0;       // percent; 0 = no guarantee
+  int utilisation = -1;     // percent of the device's time; -1 = not known
+};
+
+struct TenantView {
+  std::string id;
+  std::string name;
+  std::string
+      state;  // running, orphaned (its `divvy run` is gone), broken (its ledger is unreadable)
+  std::string priority;
+  std::string note;           // why, when broken
+  int pid = 0;                // the command, or its `divvy run` until it is started
+  unsigned processes = 0;     // that use the device
+  std::int64_t created = 0;   // seconds since 1970
+  std::uint64_t refused = 0;  // allocations over the limit
+  std::vector<std::string> command;
+  std::vector<ShareView> shares;
+};
+
+struct QueuedView {
+  int pid = 0;
+  std::string name;
+  std::string memory;
+  unsigned gpus = 1;
+  std::string reason;
+};
+
+struct Snapshot {
+  std::string node;
+  std::string driver;
+  int agent_pid = 0;
+  std::vector<DeviceView> devices;
+  std::vector<TenantView> tenants;
+  std::vector<QueuedView> queue;
+};
+
+struct DoneReply {
+  std::string note;
+};
+
+// The request failed. `reasons` has one line per device, for refused shares.
+struct FailedReply {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;
+  std::vector<std::string> reasons;
+};
+
+// The request waits; the grant, or a refusal, follows.
+struct QueuedReply {
+  unsigned position = 0;  // 1 = next
+  std::vector<std::string> reasons;
+};
+
+struct GrantedReply {
+  std::string tenant;
+  std::string dir;                   // the tenant's pages
+  std::vector<std::string> devices;  // UUIDs, in device order
+};
+
+struct SnapshotReply {
+  Snapshot snapshot;
+};
+
+using Reply = std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply>;
+
+// One line each, newline included.
+std::string encode(const Request& request);
+std::string encode(const Reply& reply);
+
+// Input is untrusted; any deviation is kCorrupt with the member's name. Unknown members are
+// ignored.
+Result<Request> decodeRequest(std::string_view line);
+Result<Reply> decodeReply(std::string_view line);
+
+// What `-o json` prints: an array of objects with the member names of the views above.
+std::string devicesJson(const std::vector<Snapshot>& nodes);
+std::string tenantsJson(const std::vector<Snapshot>& nodes);
+std::string snapshotsJson(const std::vector<Snapshot>& nodes);
+
+// The names errors travel under ("usage", "no-room", ...).
+const char* errorName(ErrorCode code);
+// kInternal for a name that is none of them.
+ErrorCode errorFromName(std::string_view name);
+
+}  // namespace divvy::agent

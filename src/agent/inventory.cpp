@@ -1,0 +1,64 @@
+#include "inventory.h"
+
+#include <cstdlib>
+
+#include "context_costs.h"
+#include "driver/library.h"
+#include "log.h"
+
+namespace divvy::agent {
+
+Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
+                                  const Install& install) {
+  std::string nvml_path = "libnvidia-ml.so.1";
+  std::string cuda_path;
+  if (node.simulated()) {
+    nvml_path = driver::findIn({install.sim_dir}, nvml_path);
+    cuda_path = driver::findIn({install.sim_dir}, "libcuda.so.1");
+    if (nvml_path[0] != '/' || cuda_path[0] != '/') {
+      return Error{ErrorCode::kUnavailable, "the simulated driver is missing: " + install.sim_dir +
+                                                " should hold libcuda.so.1 and libnvidia-ml.so.1"};
+    }
+    setenv("SIMGPU_PROFILE", node.profile().c_str(), 1);
+    setenv("SIMGPU_DIR", paths.cards().c_str(), 1);
+  }
+  Result<driver::Nvml> nvml = driver::Nvml::open(nvml_path);
+  if (!nvml && !node.simulated()) {
+    return Error{nvml.error().code(),
+                 nvml.error().message() +
+                     "; install the NVIDIA driver, or share a simulated card with --sim h100"};
+  }
+  if (!nvml) return nvml.error();
+  Inventory inventory(std::move(*nvml));
+  inventory.cuda_path_ = cuda_path;
+  inventory.driver_version_ = inventory.nvml_.driverVersion();
+  Result<std::vector<driver::DeviceInfo>> devices = inventory.nvml_.devices();
+  if (!devices) return devices.error();
+  if (devices->empty())
+    return Error{ErrorCode::kUnavailable, "the NVIDIA driver knows no usable device"};
+  for (driver::DeviceInfo& info : *devices)
+    inventory.devices_.push_back({std::move(info), kAssumedContext});
+  return inventory;
+}
+
+void Inventory::measureContexts(const NodePaths& paths, const Install& install) {
+  ContextCosts costs = loadCosts(paths.contextCosts(), driver_version_);
+  std::vector<std::string> unknown;
+  for (const Device& device : devices_) {
+    if (!costs.contains(device.info.uuid)) unknown.push_back(device.info.uuid);
+  }
+  if (!unknown.empty()) {
+    const std::string cuda = cuda_path_.empty() ? "libcuda.so.1" : cuda_path_;
+    costs.merge(probeAll({install.executable, cuda, nvml_.path()}, unknown));
+    saveCosts(paths.contextCosts(), driver_version_, costs);
+  }
+  for (Device& device : devices_) {
+    const auto cost = costs.find(device.info.uuid);
+    if (cost != costs.end()) device.context = cost->second;
+    info("device " + std::to_string(device.info.index) + " " + device.info.uuid + " " +
+         device.info.model + ", " + formatBytes(device.info.physical) + ", one context costs " +
+         formatBytes(device.context) + (cost == costs.end() ? " (assumed)" : ""));
+  }
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,52 @@
+// The cards of this node: fixed facts, what a context costs on each, and what is going on on them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/install.h"
+#include "agent/node.h"
+#include "base/bytes.h"
+#include "base/result.h"
+#include "driver/nvml.h"
+
+namespace divvy::agent {
+
+struct Device {
+  driver::DeviceInfo info;
+  Bytes context;  // measured, or kAssumedContext where that failed
+};
+
+// Charged for a context where measuring it failed: what recent data-centre cards were seen to need.
+constexpr Bytes kAssumedContext = mib(512);
+
+// Owns the driver connection. One thread; every call blocks as long as the driver does.
+class Inventory {
+ public:
+  // Opens the node's driver. Simulated nodes get their cards' state under paths.cards(): sets
+  // SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is missing and what is
+  // accepted.
+  static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install);
+
+  // Measures what a context costs on each card, all cards at once, in child processes; at most
+  // kProbeLimit altogether. Figures of the same driver and card are taken from
+  // `paths.contextCosts()`.
+  void measureContexts(const NodePaths& paths, const Install& install);
+
+  const std::vector<Device>& devices() const { return devices_; }
+  const driver::Nvml& nvml() const { return nvml_; }
+  const std::string& driverVersion() const { return driver_version_; }
+  // Absolute path of libcuda for tenants; empty: as their loader chooses.
+  const std::string& cudaPath() const { return cuda_path_; }
+
+ private:
+  explicit Inventory(driver::Nvml nvml) : nvml_(std::move(nvml)) {}
+
+  driver::Nvml nvml_;
+  std::vector<Device> devices_;
+  std::string driver_version_;
+  std::string cuda_path_;
+};
+
+}  // namespace divvy::agent

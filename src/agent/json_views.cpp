@@ -1,0 +1,157 @@
+#include "wire_json.h"
+
+namespace divvy::agent {
+namespace json {
+namespace {
+
+bj::object write(const DeviceView& view) {
+  bj::object object{{"index", view.index},        {"uuid", view.uuid},
+                    {"model", clean(view.model)}, {"pci", view.pci},
+                    {"physical", view.physical},  {"allocated", view.allocated},
+                    {"used", view.used},          {"context", view.context},
+                    {"cores", view.cores},        {"tenants", view.tenants}};
+  object["utilisation"] = view.utilisation < 0 ? bj::value(nullptr) : bj::value(view.utilisation);
+  return object;
+}
+
+bj::object write(const ShareView& view) {
+  bj::object object{{"device", view.device},
+                    {"uuid", view.uuid},
+                    {"limit", view.limit},
+                    {"used", view.used},
+                    {"cores", view.cores}};
+  object["utilisation"] = view.utilisation < 0 ? bj::value(nullptr) : bj::value(view.utilisation);
+  return object;
+}
+
+bj::object write(const TenantView& view) {
+  bj::array shares;
+  for (const ShareView& share : view.shares) shares.push_back(write(share));
+  bj::object object{{"id", view.id},           {"name", clean(view.name)},
+                    {"state", view.state},     {"priority", view.priority},
+                    {"pid", view.pid},         {"processes", view.processes},
+                    {"created", view.created}, {"refused", view.refused}};
+  object["command"] = json::write(view.command);
+  object["shares"] = std::move(shares);
+  if (!view.note.empty()) object["note"] = clean(view.note);
+  return object;
+}
+
+// `null` stands for a figure that is not known.
+void readKnown(Reader& reader, const char* name, int& out) {
+  const bj::value* member = reader.find(name);
+  if (member != nullptr && !member->is_null()) reader.number(name, out);
+}
+
+void read(Reader& reader, DeviceView& out) {
+  reader.number("index", out.index);
+  reader.text("uuid", out.uuid);
+  reader.text("model", out.model);
+  reader.text("pci", out.pci);
+  reader.number("physical", out.physical);
+  reader.number("allocated", out.allocated);
+  reader.number("used", out.used);
+  reader.number("context", out.context);
+  reader.number("cores", out.cores);
+  reader.number("tenants", out.tenants);
+  readKnown(reader, "utilisation", out.utilisation);
+}
+
+void read(Reader& reader, ShareView& out) {
+  reader.number("device", out.device);
+  reader.text("uuid", out.uuid);
+  reader.number("limit", out.limit);
+  reader.number("used", out.used);
+  reader.number("cores", out.cores);
+  readKnown(reader, "utilisation", out.utilisation);
+}
+
+void read(Reader& reader, TenantView& out) {
+  reader.text("id", out.id);
+  reader.text("name", out.name);
+  reader.text("state", out.state);
+  reader.text("priority", out.priority);
+  reader.text("note", out.note);
+  reader.number("pid", out.pid);
+  reader.number("processes", out.processes);
+  reader.number("created", out.created);
+  reader.number("refused", out.refused);
+  reader.texts("command", out.command);
+  reader.each("shares", [&](Reader& item) { read(item, out.shares.emplace_back()); });
+}
+
+// The node's name goes into every row, so that rows of several nodes can stand in one list.
+bj::array rows(const Snapshot& node, const char* what) {
+  bj::array result;
+  const bj::object whole = json::write(node);
+  for (const bj::value& item : whole.at(what).get_array()) {
+    bj::object row{{"node", node.node}};
+    for (const auto& member : item.get_object()) row[member.key()] = member.value();
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+std::string joined(const std::vector<Snapshot>& nodes, const char* what) {
+  bj::array all;
+  for (const Snapshot& node : nodes) {
+    for (bj::value& row : rows(node, what)) all.push_back(std::move(row));
+  }
+  return pretty(all);
+}
+
+}  // namespace
+
+bj::object write(const Snapshot& snapshot) {
+  bj::array devices;
+  bj::array tenants;
+  bj::array queue;
+  for (const DeviceView& view : snapshot.devices) devices.push_back(write(view));
+  for (const TenantView& view : snapshot.tenants) tenants.push_back(write(view));
+  for (const QueuedView& view : snapshot.queue) {
+    queue.push_back(bj::object{{"pid", view.pid},
+                               {"name", clean(view.name)},
+                               {"memory", view.memory},
+                               {"gpus", view.gpus},
+                               {"reason", clean(view.reason)}});
+  }
+  bj::object object{
+      {"node", snapshot.node}, {"driver", snapshot.driver}, {"agent_pid", snapshot.agent_pid}};
+  object["devices"] = std::move(devices);
+  object["tenants"] = std::move(tenants);
+  object["queue"] = std::move(queue);
+  return object;
+}
+
+void read(Reader& reader, Snapshot& out) {
+  reader.text("node", out.node);
+  reader.text("driver", out.driver);
+  reader.number("agent_pid", out.agent_pid);
+  reader.each("devices", [&](Reader& item) { read(item, out.devices.emplace_back()); });
+  reader.each("tenants", [&](Reader& item) { read(item, out.tenants.emplace_back()); });
+  reader.each("queue", [&](Reader& item) {
+    QueuedView& view = out.queue.emplace_back();
+    item.number("pid", view.pid);
+    item.text("name", view.name);
+    item.text("memory", view.memory);
+    item.number("gpus", view.gpus);
+    item.text("reason", view.reason);
+  });
+}
+
+}  // namespace json
+
+std::string devicesJson(const std::vector<Snapshot>& nodes) {
+  return json::joined(nodes, "devices");
+}
+std::string tenantsJson(const std::vector<Snapshot>& nodes) {
+  return json::joined(nodes, "tenants");
+}
+
+std::string snapshotsJson(const std::vector<Snapshot>& nodes) {
+  json::bj::array all;
+  for (const Snapshot& node : nodes) all.push_back(json::write(node));
+  return json::pretty(all);
+}
+
+}  // namespace divvy::agent

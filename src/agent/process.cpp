@@ -1,0 +1,100 @@
+#include "agent/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace divvy::agent {
+namespace {
+
+// Whole text of a /proc file; empty when it cannot be read. Environments are bounded by the kernel
+// (a quarter of the stack limit), this bound is only against surprises.
+std::string readProc(const std::string& path) {
+  constexpr std::size_t kMax = 8u << 20;
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> chunk;
+  while (file.valid() && text.size() < kMax) {
+    const ssize_t got = read(file.get(), chunk.data(), chunk.size());
+    if (got <= 0) break;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+// Calls visit(pid) for every process directory that belongs to `uid`.
+template <typename Visit>
+void forEachProcessOf(uid_t uid, Visit visit) {
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return;
+  while (const dirent* entry = readdir(proc)) {
+    int pid = 0;
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    const auto [rest, fault] = std::from_chars(entry->d_name, end, pid);
+    if (fault != std::errc{} || rest != end) continue;
+    struct stat info {};
+    if (fstatat(dirfd(proc), entry->d_name, &info, 0) == 0 && info.st_uid == uid) visit(pid);
+  }
+  closedir(proc);
+}
+
+}  // namespace
+
+std::uint64_t startTimeOf(int pid) {
+  const std::string stat = readProc("/proc/" + std::to_string(pid) + "/stat");
+  // The command name may hold anything, parentheses included: fields count from its last ')'.
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return 0;
+  std::size_t at = name_end + 2;
+  constexpr int kFieldsFromStateToStartTime = 19;
+  for (int field = 0; field < kFieldsFromStateToStartTime; ++field) {
+    at = stat.find(' ', at);
+    if (at == std::string::npos) return 0;
+    ++at;
+  }
+  return std::strtoull(stat.c_str() + at, nullptr, 10);
+}
+
+Fd openProcess(const ProcessId& id) {
+  if (id.pid <= 0 || id.start_time == 0) return Fd();
+  Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, id.pid, 0)));
+  // Checked after opening: the pidfd pins the process, so the answer cannot go stale.
+  if (pidfd.valid() && startTimeOf(id.pid) != id.start_time) pidfd.reset();
+  return pidfd;
+}
+
+bool hasEnded(int pidfd) {
+  pollfd waiting{pidfd, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
+std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid) {
+  const std::string wanted = "DIVVY_TENANT_DIR=" + tenant_dir;
+  std::vector<ProcessId> found;
+  forEachProcessOf(uid, [&](int pid) {
+    const std::string environment = readProc("/proc/" + std::to_string(pid) + "/environ");
+    for (std::size_t at = 0; at < environment.size();) {
+      const std::size_t end = environment.find('\0', at);
+      const std::string_view entry =
+          std::string_view(environment).substr(at, end == std::string::npos ? end : end - at);
+      if (entry == wanted) {
+        const std::uint64_t start_time = startTimeOf(pid);
+        if (start_time != 0) found.push_back({pid, start_time});
+        return;
+      }
+      if (end == std::string::npos) return;
+      at = end + 1;
+    }
+  });
+  return found;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,153 @@
+#include "registrar.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "ledger/registration.h"
+#include "log.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr int kBacklog = 1024;
+
+struct Registration {
+  ledger::RegisterPacket packet{};
+  Fd pidfd;
+  ucred peer{};
+};
+
+// Takes the descriptors that came with a message; all but the first are closed.
+Fd takeDescriptor(msghdr& message) {
+  Fd first;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
+      Fd owned(fd);
+      if (!first.valid()) first = std::move(owned);
+    }
+  }
+  return first;
+}
+
+enum class Receipt { kWhole, kNotYet, kRubbish };
+
+// kWhole: a packet of ours, from a process of this user.
+Receipt receive(int connection, Registration& out) {
+  iovec data{&out.packet, sizeof out.packet};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = recvmsg(connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Receipt::kNotYet : Receipt::kRubbish;
+  out.pidfd = takeDescriptor(message);
+  socklen_t size = sizeof out.peer;
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &out.peer, &size) != 0)
+    return Receipt::kRubbish;
+  const bool ours = out.peer.uid == geteuid() || out.peer.uid == 0;
+  const bool whole = got == static_cast<ssize_t>(sizeof out.packet) &&
+                     out.packet.magic == ledger::kRegisterMagic &&
+                     out.packet.version == ledger::kRegisterVersion;
+  return ours && whole ? Receipt::kWhole : Receipt::kRubbish;
+}
+
+// Whether the slot is claimed, in this generation, by the process that says so.
+bool owns(const Tenant& tenant, const ledger::RegisterPacket& packet) {
+  const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
+  if (!report) return false;
+  for (const ledger::SlotSnapshot& slot : report->slots) {
+    if (slot.slot == packet.slot)
+      return slot.generation == packet.generation && slot.owner.pid == packet.pid;
+  }
+  return false;
+}
+
+std::string tenantOf(const ledger::RegisterPacket& packet) {
+  return std::string(packet.tenant_id, strnlen(packet.tenant_id, sizeof packet.tenant_id));
+}
+
+void answer(int connection, ledger::RegisterStatus status, int host_pid) {
+  const ledger::RegisterReply reply{ledger::kRegisterMagic, status,
+                                    static_cast<std::uint32_t>(host_pid), 0};
+  // The sender may be gone or not interested.
+  static_cast<void>(send(connection, &reply, sizeof reply, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+}  // namespace
+
+Result<void> Registrar::listen(const std::string& path) {
+  Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  unlink(path.c_str());
+  if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0) {
+    return Error{ErrorCode::kIo, "listening on " + path + ": " + std::strerror(errno)};
+  }
+  socket_.assign(fd.release());
+  accept();
+  return {};
+}
+
+void Registrar::accept() {
+  socket_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& fault) {
+    if (fault) return;
+    for (;;) {
+      Fd connection(
+          accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!connection.valid()) break;
+      serve(std::move(connection));
+    }
+    accept();
+  });
+}
+
+// Clients send right after connecting, mostly before they are accepted; the few others are waited
+// for.
+void Registrar::serve(Fd connection) {
+  Registration registration;
+  const Receipt receipt = receive(connection.get(), registration);
+  if (receipt == Receipt::kRubbish) return;
+  if (receipt == Receipt::kNotYet) {
+    auto waiting = std::make_shared<asio::posix::stream_descriptor>(socket_.get_executor(),
+                                                                    connection.release());
+    waiting->async_wait(asio::posix::stream_descriptor::wait_read,
+                        [this, waiting](const error_code& fault) {
+                          if (!fault) serve(Fd(waiting->release()));
+                        });
+    return;
+  }
+  const ledger::RegisterPacket& packet = registration.packet;
+  const int pid = registration.peer.pid;
+  const TenantPtr tenant = tenants_.find(tenantOf(packet));
+  if (tenant == nullptr || !tenant->pages)
+    return answer(connection.get(), ledger::RegisterStatus::kUnknownTenant, pid);
+  if (packet.slot >= ledger::kMaxSlots) {
+    tenants_.sweep();
+    return answer(connection.get(), ledger::RegisterStatus::kBusy, pid);
+  }
+  if (!owns(*tenant, packet))
+    return answer(connection.get(), ledger::RegisterStatus::kBadSlot, pid);
+  // The kernel's word, not the packet's, says which process this is. The pidfd that came along
+  // serves where the agent cannot open one by number any more.
+  const ProcessId id{pid, startTimeOf(pid)};
+  Fd pidfd = openProcess(id);
+  if (!pidfd.valid()) pidfd = std::move(registration.pidfd);
+  tenants_.watchProcess(tenant, {packet.slot, packet.generation}, id, std::move(pidfd));
+  answer(connection.get(), ledger::RegisterStatus::kOk, pid);
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,172 @@
+#include "agent/serve.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "agent/lock.h"
+#include "asio.h"
+#include "inventory.h"
+#include "log.h"
+#include "registrar.h"
+#include "server.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+namespace {
+
+using Clock = asio::steady_timer::clock_type;
+
+// How often lost registrations are looked for, and idleness is judged.
+constexpr std::chrono::seconds kSweep{1};
+
+// Answers whoever started us, once.
+void tell(int fd, const std::string& line) {
+  if (fd < 0) return;
+  static_cast<void>(write(fd, line.data(), line.size()));
+  close(fd);
+}
+
+void raiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class Agent {
+ public:
+  Agent(const ServeOptions& options, NodePaths paths, Inventory inventory, Fd lock)
+      : options_(options),
+        paths_(std::move(paths)),
+        inventory_(std::move(inventory)),
+        lock_(std::move(lock)),
+        signals_(loop_, SIGTERM, SIGINT),
+        tick_(loop_),
+        tenants_(loop_, paths_, inventory_, [this] { server_.wakeQueue(); }),
+        server_(loop_, options_.node, tenants_, inventory_, [this] { loop_.stop(); }),
+        registrar_(loop_, tenants_) {}
+
+  Result<void> run() {
+    tenants_.adoptAll();
+    Result<void> listening = registrar_.listen(paths_.registrar());
+    if (listening) listening = server_.listen(paths_.socket());
+    if (!listening) return listening;
+    signals_.async_wait([this](const error_code& fault, int) {
+      if (!fault) loop_.stop();
+    });
+    last_busy_ = Clock::now();
+    tick();
+    tell(options_.ready_fd, "ok\n");
+    info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
+    loop_.run();
+    return {};
+  }
+
+  // Removes all that this agent and its predecessors made, unless tenants live.
+  void cleanUp() {
+    if (!tenants_.all().empty()) {
+      info("agent leaves; tenants that live on are taken over by the next one");
+      return;
+    }
+    std::error_code ignored;
+    unlink(paths_.socket().c_str());
+    std::filesystem::remove_all(paths_.dir(), ignored);
+    if (!runtimeRootIsNamed()) rmdir(paths_.root().c_str());
+  }
+
+ private:
+  void tick() {
+    tenants_.sweep();
+    if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
+    if (options_.idle_ms != 0 &&
+        Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))
+      leave();
+    const std::chrono::milliseconds idle(options_.idle_ms == 0 ? UINT32_MAX : options_.idle_ms);
+    tick_.expires_after(std::min<std::chrono::milliseconds>(kSweep, idle));
+    tick_.async_wait([this](const error_code& fault) {
+      if (!fault) tick();
+    });
+  }
+
+  // Clients start agents under the lock on the directory: with it in our hands nobody starts one,
+  // and whoever connected until now is served first.
+  void leave() {
+    Fd gate = lockPath(paths_.dir(), true, false);
+    if (!gate.valid() || server_.acceptPending()) {
+      last_busy_ = Clock::now();
+      return;
+    }
+    gate_ = std::move(gate);
+    info("idle, leaving");
+    loop_.stop();
+  }
+
+  ServeOptions options_;
+  NodePaths paths_;
+  Inventory inventory_;
+  Fd lock_;
+  Fd gate_;
+  asio::io_context loop_{1};
+  asio::signal_set signals_;
+  asio::steady_timer tick_;
+  Clock::time_point last_busy_;
+  Tenants tenants_;
+  Server server_;
+  Registrar registrar_;
+};
+
+Result<void> start(const ServeOptions& options) {
+  Result<std::string> root = runtimeRoot();
+  if (!root) return root.error();
+  Result<Install> install = findInstall();
+  if (!install) return install.error();
+  NodePaths paths(*root, options.node);
+  Result<MadeDirs> made = makeNodeDir(paths);
+  if (!made) return made.error();
+  Fd lock = lockPath(paths.lock(), false, false);
+  if (!lock.valid() && errno == EWOULDBLOCK) {
+    tell(options.ready_fd, "ok\n");
+    return {};
+  }
+  if (!lock.valid())
+    return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
+  openLog(options.to_log_file ? paths.log() : "");
+  Result<Inventory> inventory = Inventory::open(options.node, paths, *install);
+  Result<void> result;
+  if (inventory) {
+    inventory->measureContexts(paths, *install);
+    Agent agent(options, paths, std::move(*inventory), std::move(lock));
+    result = agent.run();
+    agent.cleanUp();
+    return result;
+  }
+  result = inventory.error();
+  if (!std::filesystem::exists(paths.tenants())) {
+    std::error_code ignored;
+    std::filesystem::remove_all(paths.dir(), ignored);
+    if (made->made_root) rmdir(paths.root().c_str());
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<void> serve(const ServeOptions& options) {
+  umask(077);
+  signal(SIGPIPE, SIG_IGN);
+  raiseDescriptorLimit();
+  Result<void> result = start(options);
+  if (!result) {
+    tell(options.ready_fd,
+         std::string(errorName(result.error().code())) + " " + result.error().message() + "\n");
+  }
+  return result;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,277 @@
+#include "server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
+#include <csignal>
+
+#include "log.h"
+
+namespace divvy::agent {
+namespace {
+
+using asio::steady_timer;
+using namespace asio::experimental::awaitable_operators;
+
+constexpr int kBacklog = 1024;
+constexpr unsigned kMaxSessions = 4096;
+// Memory that other programs give back makes no noise: queued requests look again this often.
+constexpr std::chrono::seconds kLookAgain{1};
+// What a tenant gets between SIGTERM and SIGKILL when the agent is stopped by force.
+constexpr std::chrono::seconds kGrace{5};
+
+FailedReply failed(const Error& error) {
+  return {error.code(), error.message(), {}};
+}
+
+// A peer that talks while it should wait for its answer is treated like one that left.
+bool hungUp(int fd) {
+  char byte = 0;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+}  // namespace
+
+Server::Server(asio::io_context& loop, const Node& node, Tenants& tenants,
+               const Inventory& inventory, std::function<void()> stop)
+    : loop_(loop),
+      node_(node),
+      tenants_(tenants),
+      inventory_(inventory),
+      stop_(std::move(stop)),
+      acceptor_(loop),
+      room_(loop) {
+  room_.expires_at(steady_timer::time_point::max());
+}
+
+Result<void> Server::listen(const std::string& path) {
+  unlink(path.c_str());
+  error_code fault;
+  const asio::local::stream_protocol::endpoint endpoint(path);
+  acceptor_.open(endpoint.protocol(), fault);
+  if (!fault) acceptor_.bind(endpoint, fault);
+  if (!fault) acceptor_.listen(kBacklog, fault);
+  if (fault) return Error{ErrorCode::kIo, "listening on " + path + ": " + fault.message()};
+  asio::co_spawn(loop_, acceptLoop(), asio::detached);
+  return {};
+}
+
+asio::awaitable<void> Server::acceptLoop() {
+  for (;;) {
+    auto [fault, socket] = co_await acceptor_.async_accept(kNoThrow);
+    if (fault == asio::error::operation_aborted) co_return;
+    if (fault) {
+      // Out of descriptors: those in use are freed by sessions that end.
+      steady_timer pause(loop_, std::chrono::milliseconds(100));
+      co_await pause.async_wait(kNoThrow);
+      continue;
+    }
+    start(std::move(socket));
+  }
+}
+
+bool Server::acceptPending() {
+  error_code fault;
+  acceptor_.non_blocking(true, fault);
+  bool any = false;
+  for (;;) {
+    Socket socket(loop_);
+    acceptor_.accept(socket, fault);
+    if (fault) return any;
+    any = true;
+    start(std::move(socket));
+  }
+}
+
+void Server::start(Socket socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  const bool known = getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  const bool allowed = known && (peer.uid == geteuid() || peer.uid == 0);
+  if (!allowed || sessions_ >= kMaxSessions) return;
+  auto session = std::make_shared<Session>(std::move(socket));
+  session->peer = peer.pid;
+  asio::co_spawn(loop_, talk(std::move(session)), asio::detached);
+}
+
+asio::awaitable<void> Server::send(SessionPtr session, const Reply& reply) {
+  const std::string line = encode(reply);
+  co_await asio::async_write(session->socket, asio::buffer(line), kNoThrow);
+}
+
+asio::awaitable<void> Server::talk(SessionPtr session) {
+  ++sessions_;
+  for (;;) {
+    auto [fault, size] = co_await asio::async_read_until(
+        session->socket, asio::dynamic_buffer(session->buffer, kMaxLine), '\n', kNoThrow);
+    if (fault) break;
+    const std::string line = session->buffer.substr(0, size);
+    session->buffer.erase(0, size);
+    Result<Request> request = decodeRequest(line);
+    if (!request) {
+      const Reply reply = failed(request.error());
+      co_await send(session, reply);
+      break;
+    }
+    const Reply reply = co_await handle(session, std::move(*request));
+    co_await send(session, reply);
+  }
+  --sessions_;
+}
+
+asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
+  if (auto* run_request = std::get_if<RunRequest>(&request))
+    co_return co_await run(session, std::move(*run_request));
+  if (auto* wait = std::get_if<WaitRequest>(&request))
+    co_return co_await waitFor(session, std::move(*wait));
+  if (auto* stop = std::get_if<StopRequest>(&request)) co_return co_await stopAgent(*stop);
+  if (auto* change = std::get_if<SetRequest>(&request)) co_return set(*change);
+  if (auto* start_note = std::get_if<StartedRequest>(&request))
+    co_return started(*start_note, session->peer);
+  if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
+  if (std::get_if<ListRequest>(&request) != nullptr) {
+    co_return SnapshotReply{takeSnapshot(node_, tenants_, inventory_, queue_)};
+  }
+  co_return DoneReply{};
+}
+
+asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& timer) {
+  co_await (timer.async_wait(kNoThrow) || session->socket.async_wait(Socket::wait_read, kNoThrow));
+  co_return !hungUp(session->socket.native_handle());
+}
+
+asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
+  Decision decision = place(request.ask, tenants_.cards());
+  // Who is willing to wait does not overtake; who is not takes what is there.
+  if (decision.fits() && (!request.wait || queue_.empty()))
+    co_return grant(request, decision, session->peer);
+  if (!request.wait || decision.impossible) co_return refuse(request, decision);
+  const std::uint64_t ticket = queue_.join(
+      {0, request.priority, session->peer, request.name, request.ask, decision.summary});
+  QueuedReply queued{queue_.position(ticket), reasonLines(decision)};
+  co_await send(session, Reply(std::move(queued)));
+  const auto end = request.wait_ms == 0 ? steady_timer::time_point::max()
+                                        : steady_timer::clock_type::now() +
+                                              std::chrono::milliseconds(request.wait_ms);
+  bool connected = true;
+  bool placed = false;
+  while (connected && !placed && steady_timer::clock_type::now() < end) {
+    steady_timer timer(loop_);
+    timer.expires_at(std::min(end, steady_timer::clock_type::now() + kLookAgain));
+    co_await (room_.async_wait(kNoThrow) || waitConnected(session, timer));
+    connected = !hungUp(session->socket.native_handle());
+    if (!queue_.isHead(ticket)) continue;
+    decision = place(request.ask, tenants_.cards());
+    placed = decision.fits();
+    queue_.setReason(ticket, decision.summary);
+  }
+  queue_.leave(ticket);
+  Reply reply =
+      placed && connected ? grant(request, decision, session->peer) : refuse(request, decision);
+  wakeQueue();
+  co_return reply;
+}
+
+Reply Server::grant(const RunRequest& request, const Decision& decision, int peer) {
+  const TenantPtr namesake = request.name.empty() ? nullptr : tenants_.find(request.name);
+  if (namesake != nullptr) {
+    return failed({ErrorCode::kUsage, "name \"" + request.name + "\" belongs to tenant " +
+                                          namesake->record.id +
+                                          "; a name that no living tenant has is accepted"});
+  }
+  const ProcessId holder{peer, startTimeOf(peer)};
+  if (holder.start_time == 0 ||
+      (request.start_time != 0 && holder.start_time != request.start_time)) {
+    return failed({ErrorCode::kUnavailable, "the asking process is gone"});
+  }
+  Result<TenantPtr> tenant = tenants_.create(request, decision, holder);
+  if (!tenant) {
+    warn("a share could not be made: " + tenant.error().message());
+    return failed(tenant.error());
+  }
+  GrantedReply reply{(*tenant)->record.id, (*tenant)->dir, {}};
+  for (const ShareRecord& share : (*tenant)->record.shares) reply.devices.push_back(share.uuid);
+  return reply;
+}
+
+Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
+  const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
+  std::string message = decision.summary;
+  if (!decision.impossible && !request.wait) message += "; --wait queues the request instead";
+  return FailedReply{code, std::move(message), reasonLines(decision)};
+}
+
+Reply Server::started(const StartedRequest& request, int peer) {
+  const TenantPtr tenant = tenants_.find(request.tenant);
+  if (tenant == nullptr || tenant->record.holder.pid != peer) {
+    return failed({ErrorCode::kNotFound, "no tenant " + request.tenant + " of yours"});
+  }
+  tenant->record.command_pid = request.pid;
+  Result<void> saved = saveRecord(tenant->dir, tenant->record);
+  if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  return DoneReply{};
+}
+
+Reply Server::ended(const EndRequest& request, int peer) {
+  const TenantPtr tenant = tenants_.find(request.tenant);
+  if (tenant == nullptr || tenant->record.holder.pid != peer)
+    return DoneReply{"it is gone already"};
+  tenants_.end(tenant);
+  return DoneReply{};
+}
+
+Reply Server::set(const SetRequest& request) {
+  const TenantPtr tenant = tenants_.find(request.tenant);
+  if (tenant == nullptr)
+    return failed({ErrorCode::kNotFound, "no tenant \"" + request.tenant + "\""});
+  Result<void> changed = tenants_.change(tenant, request);
+  if (!changed) return failed(changed.error());
+  return DoneReply{};
+}
+
+asio::awaitable<Reply> Server::waitFor(SessionPtr session, WaitRequest request) {
+  const bool all = request.tenant.empty();
+  if (!all && tenants_.find(request.tenant) == nullptr) {
+    co_return failed({ErrorCode::kNotFound, "no tenant \"" + request.tenant + "\""});
+  }
+  for (;;) {
+    const auto& living = tenants_.all();
+    const TenantPtr tenant =
+        all ? (living.empty() ? nullptr : living.begin()->second) : tenants_.find(request.tenant);
+    if (tenant == nullptr) co_return DoneReply{};
+    if (!co_await waitConnected(session, tenant->ended)) co_return DoneReply{};
+    if (!all) co_return DoneReply{};
+  }
+}
+
+asio::awaitable<Reply> Server::stopAgent(StopRequest request) {
+  std::string ids;
+  for (const auto& [id, tenant] : tenants_.all()) ids += (ids.empty() ? "" : ", ") + id;
+  if (!ids.empty() && !request.force) {
+    co_return failed({ErrorCode::kUnavailable,
+                      "tenants are running: " + ids +
+                          "; wait for them (divvy wait --all) or end them with --force"});
+  }
+  tenants_.signalAll(SIGTERM);
+  const auto deadline = steady_timer::clock_type::now() + kGrace;
+  while (!tenants_.all().empty()) {
+    const TenantPtr tenant = tenants_.all().begin()->second;
+    steady_timer patience(loop_);
+    patience.expires_at(
+        std::max(deadline, steady_timer::clock_type::now() + std::chrono::milliseconds(100)));
+    co_await (tenant->ended.async_wait(kNoThrow) || patience.async_wait(kNoThrow));
+    if (steady_timer::clock_type::now() >= deadline) tenants_.signalAll(SIGKILL);
+  }
+  asio::post(loop_, stop_);
+  co_return DoneReply{};
+}
+
+void Server::wakeQueue() {
+  room_.cancel();
+}
+
+}  // namespace divvy::agent

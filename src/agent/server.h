@@ -1,0 +1,78 @@
+// agent.sock: one coroutine per connection, one JSON object per line.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/wire.h"
+#include "asio.h"
+#include "inventory.h"
+#include "queue.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+
+using Socket = asio::local::stream_protocol::socket;
+
+// Everything on the loop's one thread.
+class Server {
+ public:
+  // `stop` ends the agent; it is called once no tenant is left.
+  Server(asio::io_context& loop, const Node& node, Tenants& tenants, const Inventory& inventory,
+         std::function<void()> stop);
+
+  // Binds and listens on `path`; a leftover of an earlier agent is replaced.
+  Result<void> listen(const std::string& path);
+
+  // Queued requests may fit now.
+  void wakeQueue();
+  // Nobody is connected and nobody waits.
+  bool idle() const { return sessions_ == 0; }
+  // Answers who has connected but was not accepted yet; true when there was anyone.
+  bool acceptPending();
+
+ private:
+  struct Session {
+    explicit Session(Socket connected) : socket(std::move(connected)) {}
+    Socket socket;
+    std::string buffer;
+    int peer = 0;
+  };
+  using SessionPtr = std::shared_ptr<Session>;
+
+  asio::awaitable<void> acceptLoop();
+  void start(Socket socket);
+  asio::awaitable<void> talk(SessionPtr session);
+  asio::awaitable<Reply> handle(SessionPtr session, Request request);
+  asio::awaitable<Reply> run(SessionPtr session, RunRequest request);
+  asio::awaitable<Reply> waitFor(SessionPtr session, WaitRequest request);
+  asio::awaitable<Reply> stopAgent(StopRequest request);
+  // Waits for the timer; false when the peer hung up meanwhile.
+  asio::awaitable<bool> waitConnected(SessionPtr session, asio::steady_timer& timer);
+  asio::awaitable<void> send(SessionPtr session, const Reply& reply);
+
+  Reply grant(const RunRequest& request, const Decision& decision, int peer);
+  Reply refuse(const RunRequest& request, const Decision& decision) const;
+  Reply started(const StartedRequest& request, int peer);
+  Reply ended(const EndRequest& request, int peer);
+  Reply set(const SetRequest& request);
+
+  asio::io_context& loop_;
+  Node node_;
+  Tenants& tenants_;
+  const Inventory& inventory_;
+  std::function<void()> stop_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  Queue queue_;
+  asio::steady_timer room_;  // cancelled when queued requests should be tried again
+  unsigned sessions_ = 0;
+};
+
+// The whole state as it is shown.
+Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
+                      const Queue& queue);
+// "device 0 (NVIDIA H100): needs 4 GiB, 2 GiB free", one per refused device.
+std::vector<std::string> reasonLines(const Decision& decision);
+
+}  // namespace divvy::agent

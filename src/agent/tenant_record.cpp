@@ -1,0 +1,117 @@
+#include "tenant_record.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "wire_json.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::size_t kMaxRecord = 1u << 20;
+
+Error ioError(const std::string& what) {
+  return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
+}
+
+std::string fileOf(const std::string& dir) {
+  return dir + "/tenant.json";
+}
+
+json::bj::object toJson(const TenantRecord& record) {
+  json::bj::array shares;
+  for (const ShareRecord& share : record.shares) {
+    shares.push_back(json::bj::object{{"uuid", share.uuid},
+                                      {"limit", share.limit.count},
+                                      {"reserve", share.reserve.count},
+                                      {"cores", share.cores}});
+  }
+  json::bj::object object{{"version", kVersion},
+                          {"id", record.id},
+                          {"name", json::clean(record.name)},
+                          {"priority", priorityName(record.priority)},
+                          {"holder_pid", record.holder.pid},
+                          {"holder_start", record.holder.start_time},
+                          {"command_pid", record.command_pid},
+                          {"created", record.created},
+                          {"context_inside", record.context_inside}};
+  object["command"] = json::write(record.command);
+  object["shares"] = std::move(shares);
+  return object;
+}
+
+Result<void> writeAll(int fd, const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t put = write(fd, text.data() + at, text.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return ioError("writing");
+    at += static_cast<std::size_t>(put);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> saveRecord(const std::string& dir, const TenantRecord& record) {
+  const std::string path = fileOf(dir);
+  const std::string temporary = path + ".new";
+  Fd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return ioError("writing " + path);
+  Result<void> written = writeAll(file.get(), json::bj::serialize(toJson(record)) + "\n");
+  file.reset();
+  if (written && rename(temporary.c_str(), path.c_str()) == 0) return {};
+  Error error =
+      written ? ioError("renaming " + temporary) : std::move(written).error().context(path);
+  unlink(temporary.c_str());
+  return error;
+}
+
+Result<TenantRecord> loadRecord(const std::string& dir) {
+  const std::string path = fileOf(dir);
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid() && errno == ENOENT)
+    return Error{ErrorCode::kNotFound, path + " does not exist"};
+  if (!file.valid()) return ioError("reading " + path);
+  std::string text;
+  std::array<char, 4096> chunk;
+  ssize_t got = 0;
+  while (text.size() < kMaxRecord && (got = read(file.get(), chunk.data(), chunk.size())) > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  }
+  Result<json::bj::value> value = json::parse(text);
+  if (!value) return std::move(value).error().context(path);
+  json::Reader reader(*value);
+  TenantRecord record;
+  int version = 0;
+  reader.number("version", version);
+  reader.text("id", record.id);
+  reader.text("name", record.name);
+  reader.priority("priority", record.priority);
+  reader.number("holder_pid", record.holder.pid);
+  reader.number("holder_start", record.holder.start_time);
+  reader.number("command_pid", record.command_pid);
+  reader.number("created", record.created);
+  reader.flag("context_inside", record.context_inside);
+  reader.texts("command", record.command);
+  reader.each("shares", [&](json::Reader& item) {
+    ShareRecord& share = record.shares.emplace_back();
+    item.text("uuid", share.uuid);
+    item.number("limit", share.limit.count);
+    item.number("reserve", share.reserve.count);
+    item.number("cores", share.cores);
+  });
+  if (reader.ok() && version != kVersion) {
+    reader.fail("version " + std::to_string(version) + "; accepted: " + std::to_string(kVersion));
+  }
+  if (!reader.ok()) return Error(reader.error()).context(path);
+  return record;
+}
+
+}  // namespace divvy::agent

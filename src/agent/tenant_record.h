@@ -1,0 +1,40 @@
+// The agent's own note about one tenant, kept in its directory so that a successor can carry on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/ask.h"
+#include "agent/process.h"
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace divvy::agent {
+
+struct ShareRecord {
+  std::string uuid;
+  Bytes limit;    // what the tenant may use
+  Bytes reserve;  // what leaves the card's free memory for it
+  unsigned cores = 0;
+};
+
+struct TenantRecord {
+  std::string id;
+  std::string name;
+  Priority priority = Priority::kNormal;
+  ProcessId holder;  // the `divvy run`
+  int command_pid = 0;
+  std::int64_t created = 0;  // seconds since 1970
+  bool context_inside = true;
+  std::vector<std::string> command;
+  std::vector<ShareRecord> shares;
+};
+
+// Writes <dir>/tenant.json whole: to a temporary file in `dir`, then renamed.
+Result<void> saveRecord(const std::string& dir, const TenantRecord& record);
+
+// kNotFound when there is none, kCorrupt (naming the file and the fault) when it cannot be used.
+Result<TenantRecord> loadRecord(const std::string& dir);
+
+}  // namespace divvy::agent

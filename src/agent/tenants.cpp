@@ -1,0 +1,310 @@
+#include "tenants.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "log.h"
+
+namespace divvy::agent {
+namespace {
+
+// Between two looks for survivors: an execve hides a process from a look for far less.
+constexpr std::chrono::milliseconds kRecheck{100};
+// Looks that must find nobody before a tenant is given up whose holder did not say good-bye.
+constexpr unsigned kEmptyScans = 2;
+// Slots to keep free for processes to come.
+constexpr unsigned kFreeSlots = 128;
+constexpr std::size_t kIdLength = 6;
+
+std::map<std::string, std::uint64_t> addUp(const std::map<std::string, TenantPtr>& tenants) {
+  std::map<std::string, std::uint64_t> sums;
+  for (const auto& [id, tenant] : tenants) {
+    for (const auto& [uuid, use] : useOf(*tenant))
+      sums[uuid] += use.inside.count + use.outside.count;
+  }
+  return sums;
+}
+
+ProcessId idOf(const ledger::Owner& owner) {
+  const int pid = static_cast<int>(owner.pid);
+  return {pid, owner.start != 0 ? owner.start : startTimeOf(pid)};
+}
+
+}  // namespace
+
+std::map<std::string, TenantUse> useOf(const Tenant& tenant) {
+  std::map<std::string, TenantUse> uses;
+  if (!tenant.pages) return uses;
+  const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
+  if (!report) return uses;
+  const ledger::TenantSpec& spec = tenant.pages->spec();
+  for (std::size_t i = 0; i < spec.devices.size() && i < report->devices.size(); ++i) {
+    TenantUse& use = uses[spec.devices[i].uuid];
+    use.inside = report->devices[i].total;
+  }
+  if (!spec.context_overhead_outside || uses.empty()) return uses;
+  // A process' contexts are told as one sum; with one device it is that device's.
+  Bytes contexts;
+  for (const ledger::SlotSnapshot& slot : report->slots) contexts = contexts + slot.context;
+  for (auto& [uuid, use] : uses) use.outside = {contexts.count / uses.size()};
+  return uses;
+}
+
+Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
+                 std::function<void()> changed)
+    : loop_(loop), paths_(std::move(paths)), inventory_(inventory), changed_(std::move(changed)) {}
+
+std::string Tenants::freshId() const {
+  // Without letters that look alike; nothing here needs to be unguessable.
+  constexpr std::string_view kLetters = "23456789abcdefghjkmnpqrstuvwxyz";
+  std::string id;
+  do {
+    std::array<unsigned char, kIdLength> random{};
+    if (getentropy(random.data(), random.size()) != 0)
+      random.fill(static_cast<unsigned char>(tenants_.size()));
+    id.clear();
+    for (const unsigned char byte : random) id += kLetters[byte % kLetters.size()];
+  } while (tenants_.contains(id) || access((paths_.tenants() + "/" + id).c_str(), F_OK) == 0);
+  return id;
+}
+
+Bytes Tenants::reservedOf(const Tenant& tenant, const std::string& uuid) const {
+  for (const ShareRecord& share : tenant.record.shares) {
+    if (share.uuid == uuid) return share.reserve;
+  }
+  return {};
+}
+
+std::vector<Card> Tenants::cards() const {
+  const std::map<std::string, std::uint64_t> used_by_tenants = addUp(tenants_);
+  std::vector<Card> cards;
+  for (const Device& device : inventory_.devices()) {
+    Card card;
+    card.index = device.info.index;
+    card.uuid = device.info.uuid;
+    card.model = device.info.model;
+    card.physical = device.info.physical;
+    card.context = device.context;
+    const Result<driver::DeviceUse> use = inventory_.nvml().use(device.info.index);
+    card.healthy = use.has_value();
+    for (const auto& [id, tenant] : tenants_) {
+      Bytes held = reservedOf(*tenant, card.uuid);
+      const std::map<std::string, TenantUse> uses = useOf(*tenant);
+      const auto own = uses.find(card.uuid);
+      // After a shrink a tenant may use more than it was promised.
+      if (own != uses.end()) held = std::max(held, own->second.inside + own->second.outside);
+      card.reserved = card.reserved + held;
+      for (const ShareRecord& share : tenant->record.shares) {
+        if (share.uuid == card.uuid) card.cores_reserved += share.cores;
+      }
+    }
+    const auto ours = used_by_tenants.find(card.uuid);
+    if (use) card.foreign = use->used - Bytes{ours == used_by_tenants.end() ? 0 : ours->second};
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& decision,
+                                  ProcessId holder) {
+  auto tenant = std::make_shared<Tenant>(loop_);
+  TenantRecord& record = tenant->record;
+  record.id = freshId();
+  record.name = request.name;
+  record.priority = request.priority;
+  record.holder = holder;
+  record.created = std::time(nullptr);
+  record.context_inside = request.ask.context_inside;
+  record.command = request.command;
+  ledger::TenantSpec spec;
+  spec.id = record.id;
+  spec.name = record.name;
+  spec.context_overhead_outside = !record.context_inside;
+  spec.node_devices = static_cast<unsigned>(inventory_.devices().size());
+  spec.driver_path = inventory_.cudaPath();
+  spec.nvml_path = inventory_.nvml().path();
+  spec.agent_socket = paths_.registrar();
+  for (const Placed& placed : decision.shares) {
+    const auto device = std::find_if(inventory_.devices().begin(), inventory_.devices().end(),
+                                     [&](const Device& d) { return d.info.index == placed.index; });
+    ledger::DeviceSpec share;
+    share.uuid = device->info.uuid;
+    share.pci_bus_id = device->info.pci;
+    share.guarantee = placed.limit;
+    share.ceiling = placed.limit;
+    share.physical = device->info.physical;
+    share.context = device->context;
+    share.cores_guarantee = placed.cores;
+    share.cores_ceiling = placed.cores == 0 ? 100 : placed.cores;
+    spec.devices.push_back(share);
+    record.shares.push_back({share.uuid, placed.limit, placed.reserve, placed.cores});
+  }
+  tenant->dir = paths_.tenants() + "/" + record.id;
+  if (mkdir(paths_.tenants().c_str(), 0700) != 0 && errno != EEXIST) {
+    return Error{ErrorCode::kIo, "creating " + paths_.tenants() + ": " + std::strerror(errno)};
+  }
+  Result<ledger::TenantLedger> pages = ledger::TenantLedger::create(tenant->dir, spec);
+  if (!pages) return std::move(pages).error().context("creating the share");
+  tenant->pages = std::move(*pages);
+  Result<void> saved = saveRecord(tenant->dir, record);
+  if (!saved) {
+    std::error_code ignored;
+    std::filesystem::remove_all(tenant->dir, ignored);
+    return std::move(saved).error().context("creating the share");
+  }
+  tenants_[record.id] = tenant;
+  watchHolder(tenant);
+  info("tenant " + record.id + " of process " + std::to_string(holder.pid) + " got " +
+       request.ask.memory.text() + " on " + record.shares.front().uuid +
+       (record.shares.size() > 1 ? " and others" : ""));
+  return tenant;
+}
+
+TenantPtr Tenants::find(const std::string& id_or_name) const {
+  const auto by_id = tenants_.find(id_or_name);
+  if (by_id != tenants_.end()) return by_id->second;
+  if (id_or_name.empty()) return nullptr;
+  for (const auto& [id, tenant] : tenants_) {
+    if (tenant->record.name == id_or_name) return tenant;
+  }
+  return nullptr;
+}
+
+void Tenants::watch(Watched& watched, Fd pidfd, std::function<void()> on_exit) {
+  watched.exit = std::make_unique<asio::posix::stream_descriptor>(loop_, pidfd.release());
+  watched.exit->async_wait(asio::posix::stream_descriptor::wait_read,
+                           [on_exit = std::move(on_exit)](const error_code& fault) {
+                             if (!fault) on_exit();
+                           });
+}
+
+void Tenants::watchHolder(const TenantPtr& tenant) {
+  Fd pidfd = openProcess(tenant->record.holder);
+  if (!pidfd.valid()) return check(tenant);
+  tenant->holder.emplace(Watched{tenant->record.holder, nullptr});
+  watch(*tenant->holder, std::move(pidfd), [this, tenant] {
+    tenant->holder.reset();
+    check(tenant);
+  });
+}
+
+void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd) {
+  if (!tenant->pages || tenant->processes.contains(key)) return;
+  if (!pidfd.valid()) pidfd = openProcess(id);
+  if (!pidfd.valid()) {
+    // Out of descriptors is no death: the next sweep looks again.
+    const bool alive = id.start_time != 0 && startTimeOf(id.pid) == id.start_time;
+    return alive ? void() : reap(tenant, key);
+  }
+  static_cast<void>(
+      tenant->pages->adoptSlot(key.slot, key.generation, static_cast<std::uint32_t>(id.pid)));
+  Watched& watched = tenant->processes[key];
+  watched.id = id;
+  watch(watched, std::move(pidfd), [this, tenant, key] {
+    tenant->processes.erase(key);
+    reap(tenant, key);
+    check(tenant);
+  });
+}
+
+void Tenants::reap(const TenantPtr& tenant, const SlotKey& key) {
+  if (!tenant->pages) return;
+  Result<ledger::ReapResult> result = tenant->pages->reap(key.slot, key.generation);
+  if (!result && result.error().code() == ErrorCode::kUnavailable) {
+    asio::post(loop_, [this, tenant, key] { reap(tenant, key); });
+    return;
+  }
+  if (!result) warn("tenant " + tenant->record.id + ": " + result.error().message());
+  changed_();
+}
+
+bool Tenants::watchSurvivors(const TenantPtr& tenant) {
+  for (const ProcessId& id : processesIn(tenant->dir, geteuid())) {
+    if (id.pid == getpid() || tenant->survivors.contains(id.pid)) continue;
+    Fd pidfd = openProcess(id);
+    if (!pidfd.valid()) continue;
+    Watched& watched = tenant->survivors[id.pid];
+    watched.id = id;
+    watch(watched, std::move(pidfd), [this, tenant, pid = id.pid] {
+      tenant->survivors.erase(pid);
+      check(tenant);
+    });
+  }
+  return !tenant->survivors.empty();
+}
+
+void Tenants::check(const TenantPtr& tenant) {
+  if (!tenants_.contains(tenant->record.id)) return;
+  if (tenant->holder && !tenant->said_ended) return;
+  // Processes that ended but whose exit the loop has not seen yet do not count.
+  for (auto& [key, watched] : tenant->processes) {
+    if (!hasEnded(watched.exit->native_handle())) return;
+  }
+  if (watchSurvivors(tenant)) {
+    tenant->empty_scans = 0;
+    return;
+  }
+  if (tenant->said_ended || ++tenant->empty_scans >= kEmptyScans) return bury(tenant);
+  tenant->recheck.expires_after(kRecheck);
+  tenant->recheck.async_wait([this, tenant](const error_code& fault) {
+    if (!fault) check(tenant);
+  });
+}
+
+void Tenants::end(const TenantPtr& tenant) {
+  tenant->said_ended = true;
+  check(tenant);
+}
+
+void Tenants::bury(const TenantPtr& tenant) {
+  tenants_.erase(tenant->record.id);
+  tenant->holder.reset();
+  tenant->processes.clear();
+  tenant->survivors.clear();
+  tenant->recheck.cancel();
+  tenant->pages.reset();
+  std::error_code fault;
+  std::filesystem::remove_all(tenant->dir, fault);
+  if (fault) warn("removing " + tenant->dir + ": " + fault.message());
+  info("tenant " + tenant->record.id + " ended");
+  tenant->ended.cancel();
+  changed_();
+}
+
+void Tenants::sweep() {
+  const std::map<std::string, TenantPtr> snapshot = tenants_;
+  for (const auto& [id, tenant] : snapshot) {
+    if (!tenant->pages) continue;
+    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
+    if (!report) continue;
+    for (const ledger::SlotSnapshot& slot : report->slots) {
+      if (slot.phase == ledger::Phase::kRetired) continue;
+      watchProcess(tenant, {slot.slot, slot.generation}, idOf(slot.owner), Fd());
+    }
+    const Result<unsigned> slots = tenant->pages->ensureFreeSlots(kFreeSlots);
+    if (!slots) warn("tenant " + id + ": " + slots.error().message());
+  }
+}
+
+void Tenants::signalAll(int signal) {
+  for (const auto& [id, tenant] : tenants_) {
+    watchSurvivors(tenant);
+    const auto send = [signal](const Watched& watched) {
+      if (watched.exit)
+        syscall(SYS_pidfd_send_signal, watched.exit->native_handle(), signal, nullptr, 0);
+    };
+    for (const auto& [key, watched] : tenant->processes) send(watched);
+    for (const auto& [pid, watched] : tenant->survivors) send(watched);
+    if (tenant->holder) send(*tenant->holder);
+  }
+}
+
+}  // namespace divvy::agent

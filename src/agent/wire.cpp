@@ -1,0 +1,249 @@
+#include "agent/wire.h"
+
+#include <array>
+#include <utility>
+
+#include "wire_json.h"
+
+namespace divvy::agent {
+namespace {
+
+namespace bj = boost::json;
+using json::Reader;
+
+constexpr std::array<std::pair<ErrorCode, const char*>, 8> kErrorNames{
+    {{ErrorCode::kUsage, "usage"},
+     {ErrorCode::kNotFound, "not-found"},
+     {ErrorCode::kNoRoom, "no-room"},
+     {ErrorCode::kUnavailable, "unavailable"},
+     {ErrorCode::kIo, "io"},
+     {ErrorCode::kCorrupt, "corrupt"},
+     {ErrorCode::kUnsupported, "unsupported"},
+     {ErrorCode::kInternal, "internal"}}};
+
+std::string line(const bj::object& object) {
+  return bj::serialize(object) + "\n";
+}
+
+bj::object write(const PingRequest&) {
+  return {{"verb", "ping"}};
+}
+bj::object write(const ListRequest&) {
+  return {{"verb", "list"}};
+}
+bj::object write(const WaitRequest& request) {
+  return {{"verb", "wait"}, {"tenant", request.tenant}};
+}
+bj::object write(const StopRequest& request) {
+  return {{"verb", "stop"}, {"force", request.force}};
+}
+bj::object write(const EndRequest& request) {
+  return {{"verb", "end"}, {"tenant", request.tenant}};
+}
+
+bj::object write(const StartedRequest& request) {
+  return {{"verb", "started"}, {"tenant", request.tenant}, {"pid", request.pid}};
+}
+
+bj::object write(const SetRequest& request) {
+  bj::object object{{"verb", "set"},
+                    {"tenant", request.tenant},
+                    {"cores", request.cores},
+                    {"name", request.name}};
+  if (request.has_memory) object["memory"] = json::write(request.memory);
+  return object;
+}
+
+bj::object write(const RunRequest& request) {
+  bj::object object{{"verb", "run"},
+                    {"name", json::clean(request.name)},
+                    {"priority", priorityName(request.priority)},
+                    {"wait", request.wait},
+                    {"wait_ms", request.wait_ms},
+                    {"start_time", request.start_time},
+                    {"cores", request.ask.cores},
+                    {"gpus", request.ask.gpus},
+                    {"context_inside", request.ask.context_inside}};
+  object["memory"] = json::write(request.ask.memory);
+  object["models"] = json::write(request.ask.models);
+  object["uuids"] = json::write(request.ask.uuids);
+  object["command"] = json::write(request.command);
+  return object;
+}
+
+bj::object write(const DoneReply& reply) {
+  return {{"reply", "done"}, {"note", reply.note}};
+}
+
+bj::object write(const FailedReply& reply) {
+  bj::object object{{"reply", "failed"},
+                    {"code", errorName(reply.code)},
+                    {"message", json::clean(reply.message)}};
+  object["reasons"] = json::write(reply.reasons);
+  return object;
+}
+
+bj::object write(const QueuedReply& reply) {
+  bj::object object{{"reply", "queued"}, {"position", reply.position}};
+  object["reasons"] = json::write(reply.reasons);
+  return object;
+}
+
+bj::object write(const GrantedReply& reply) {
+  bj::object object{{"reply", "granted"}, {"tenant", reply.tenant}, {"dir", reply.dir}};
+  object["devices"] = json::write(reply.devices);
+  return object;
+}
+
+bj::object write(const SnapshotReply& reply) {
+  bj::object object{{"reply", "snapshot"}};
+  object["snapshot"] = json::write(reply.snapshot);
+  return object;
+}
+
+RunRequest readRun(Reader& reader) {
+  RunRequest request;
+  reader.memory("memory", request.ask.memory);
+  reader.number("cores", request.ask.cores);
+  reader.number("gpus", request.ask.gpus);
+  reader.texts("models", request.ask.models);
+  reader.texts("uuids", request.ask.uuids);
+  reader.flag("context_inside", request.ask.context_inside);
+  reader.text("name", request.name);
+  reader.priority("priority", request.priority);
+  reader.flag("wait", request.wait);
+  reader.number("wait_ms", request.wait_ms);
+  reader.texts("command", request.command);
+  reader.number("start_time", request.start_time);
+  if (request.ask.cores > 100) reader.fail("cores is more than 100");
+  if (request.ask.gpus == 0) reader.fail("gpus is zero");
+  return request;
+}
+
+SetRequest readSet(Reader& reader) {
+  SetRequest request;
+  reader.text("tenant", request.tenant);
+  request.has_memory = reader.find("memory") != nullptr;
+  reader.memory("memory", request.memory);
+  reader.number("cores", request.cores);
+  reader.text("name", request.name);
+  if (request.cores > 100) reader.fail("cores is more than 100");
+  return request;
+}
+
+Result<Request> readVerb(Reader& reader, const std::string& verb) {
+  if (verb == "ping") return Request{PingRequest{}};
+  if (verb == "list") return Request{ListRequest{}};
+  if (verb == "run") return Request{readRun(reader)};
+  if (verb == "set") return Request{readSet(reader)};
+  if (verb == "started") {
+    StartedRequest request;
+    reader.text("tenant", request.tenant);
+    reader.number("pid", request.pid);
+    return Request{request};
+  }
+  if (verb == "end") {
+    EndRequest request;
+    reader.text("tenant", request.tenant);
+    return Request{request};
+  }
+  if (verb == "wait") {
+    WaitRequest request;
+    reader.text("tenant", request.tenant);
+    return Request{request};
+  }
+  if (verb == "stop") {
+    StopRequest request;
+    reader.flag("force", request.force);
+    return Request{request};
+  }
+  return Error{ErrorCode::kCorrupt, "verb \"" + json::clean(verb) + "\" is not known"};
+}
+
+Result<Reply> readReply(Reader& reader, const std::string& kind) {
+  if (kind == "done") {
+    DoneReply reply;
+    reader.text("note", reply.note);
+    return Reply{reply};
+  }
+  if (kind == "failed") {
+    FailedReply reply;
+    std::string code;
+    reader.text("code", code);
+    reply.code = errorFromName(code);
+    reader.text("message", reply.message);
+    reader.texts("reasons", reply.reasons);
+    return Reply{reply};
+  }
+  if (kind == "queued") {
+    QueuedReply reply;
+    reader.number("position", reply.position);
+    reader.texts("reasons", reply.reasons);
+    return Reply{reply};
+  }
+  if (kind == "granted") {
+    GrantedReply reply;
+    reader.text("tenant", reply.tenant);
+    reader.text("dir", reply.dir);
+    reader.texts("devices", reply.devices);
+    return Reply{reply};
+  }
+  if (kind == "snapshot") {
+    SnapshotReply reply;
+    const bj::value* member = reader.find("snapshot");
+    if (member == nullptr) return Error{ErrorCode::kCorrupt, "snapshot is missing"};
+    Reader inner(*member);
+    json::read(inner, reply.snapshot);
+    if (!inner.ok()) return inner.error();
+    return Reply{std::move(reply)};
+  }
+  return Error{ErrorCode::kCorrupt, "reply \"" + json::clean(kind) + "\" is not known"};
+}
+
+}  // namespace
+
+std::string encode(const Request& request) {
+  return std::visit([](const auto& typed) { return line(write(typed)); }, request);
+}
+
+std::string encode(const Reply& reply) {
+  return std::visit([](const auto& typed) { return line(write(typed)); }, reply);
+}
+
+Result<Request> decodeRequest(std::string_view text) {
+  Result<bj::value> value = json::parse(text);
+  if (!value) return value.error();
+  Reader reader(*value);
+  std::string verb;
+  reader.text("verb", verb);
+  Result<Request> request = readVerb(reader, verb);
+  if (!reader.ok()) return reader.error();
+  return request;
+}
+
+Result<Reply> decodeReply(std::string_view text) {
+  Result<bj::value> value = json::parse(text);
+  if (!value) return value.error();
+  Reader reader(*value);
+  std::string kind;
+  reader.text("reply", kind);
+  Result<Reply> reply = readReply(reader, kind);
+  if (!reader.ok()) return reader.error();
+  return reply;
+}
+
+const char* errorName(ErrorCode code) {
+  for (const auto& [known, text] : kErrorNames) {
+    if (code == known) return text;
+  }
+  return "internal";
+}
+
+ErrorCode errorFromName(std::string_view name) {
+  for (const auto& [code, text] : kErrorNames) {
+    if (name == text) return code;
+  }
+  return ErrorCode::kInternal;
+}
+
+}  // namespace divvy::agent

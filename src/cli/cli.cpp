@@ -1,0 +1,50 @@
+#include "cli/cli.h"
+
+#include <cstdio>
+#include <exception>
+
+#include "commands.h"
+
+namespace divvy::cli {
+namespace {
+
+struct Dispatch {
+  int operator()(const RunOptions& options) const { return run(options); }
+  int operator()(const ListOptions& options) const { return list(options); }
+  int operator()(const TopOptions& options) const { return top(options); }
+  int operator()(const SetOptions& options) const { return set(options); }
+  int operator()(const WaitOptions& options) const { return wait(options); }
+  int operator()(const StopOptions& options) const { return stop(options); }
+  int operator()(const AgentOptions& options) const { return serveAgent(options); }
+  int operator()(const ProbeOptions& options) const { return probe(options); }
+  int operator()(const SimOptions& options) const { return sim(options); }
+  int operator()(const VersionOptions& options) const { return version(options); }
+  int operator()(const PrintOptions& options) const {
+    std::fputs(options.text.c_str(), stdout);
+    return 0;
+  }
+};
+
+// A full disk or closed pipe is a failure too, but only when it lost what was to be said.
+int finish(int status) {
+  return std::fflush(stdout) == 0 || status != 0 ? status : 1;
+}
+
+}  // namespace
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "divvy: %s\n", error.message().c_str());
+  return error.code() == ErrorCode::kUsage ? 2 : 1;
+}
+
+int main(int argc, char** argv) {
+  try {
+    const Result<Options> options = parseOptions(argc, argv);
+    if (!options) return fail(options.error());
+    return finish(std::visit(Dispatch{}, *options));
+  } catch (const std::exception& fault) {
+    return fail({ErrorCode::kInternal, std::string("internal error: ") + fault.what()});
+  }
+}
+
+}  // namespace divvy::cli

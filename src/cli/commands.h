@@ -1,0 +1,22 @@
+// One function per subcommand. Each returns the exit status; errors have been printed.
+#pragma once
+
+#include "options.h"
+
+namespace divvy::cli {
+
+int run(const RunOptions& options);
+int list(const ListOptions& options);
+int top(const TopOptions& options);
+int set(const SetOptions& options);
+int wait(const WaitOptions& options);
+int stop(const StopOptions& options);
+int serveAgent(const AgentOptions& options);
+int probe(const ProbeOptions& options);
+int sim(const SimOptions& options);
+int version(const VersionOptions& options);
+
+// "divvy: <message>" on stderr; the exit status of the error's kind (2 = usage, 1 = failure).
+int fail(const Error& error);
+
+}  // namespace divvy::cli

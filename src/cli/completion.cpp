@@ -1,0 +1,155 @@
+#include "completion.h"
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+namespace divvy::cli {
+namespace {
+
+struct Flag {
+  std::string name;  // "--memory"
+  std::string text;
+};
+struct Command {
+  std::string name;
+  std::string text;
+  std::vector<Flag> flags;
+};
+
+std::vector<Command> commandsOf(const CLI::App& app) {
+  std::vector<Command> commands;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (sub->get_group().empty()) continue;
+    Command& command = commands.emplace_back(Command{sub->get_name(), sub->get_description(), {}});
+    for (const CLI::Option* option : sub->get_options()) {
+      if (option->get_group().empty()) continue;
+      for (const std::string& name : option->get_lnames()) {
+        command.flags.push_back({"--" + name, option->get_description()});
+      }
+    }
+  }
+  return commands;
+}
+
+// For single-quoted text of all three shells.
+std::string quoted(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else if (c == ':' || c == '[' || c == ']') {
+      result += ' ';
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string bash(const std::vector<Command>& commands) {
+  std::string names;
+  std::string cases;
+  for (const Command& command : commands) {
+    names += (names.empty() ? "" : " ") + command.name;
+    std::string flags;
+    for (const Flag& flag : command.flags) flags += (flags.empty() ? "" : " ") + flag.name;
+    cases += "    " + command.name + ") words='" + flags + "' ;;\n";
+  }
+  return R"~(# bash completion of divvy
+_divvy() {
+  local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words i
+  for ((i = 2; i < COMP_CWORD; i++)); do
+    if [[ ${COMP_WORDS[i]} == -- ]]; then
+      COMPREPLY=($(compgen -c -f -- "$current"))
+      return
+    fi
+  done
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W ')~" +
+         names + R"~(' -- "$current"))
+    return
+  fi
+  case $command in
+)~" + cases +
+         R"~(    *) words= ;;
+  esac
+  if [[ $command == completion ]]; then words='bash zsh fish'; fi
+  if [[ ($command == set || $command == wait) && $current != -* ]]; then
+    words=$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _divvy divvy
+)~";
+}
+
+std::string zsh(const std::vector<Command>& commands) {
+  std::string names;
+  std::string cases;
+  for (const Command& command : commands) {
+    names += "    '" + command.name + ":" + quoted(command.text) + "'\n";
+    cases += "    " + command.name + ") flags=(";
+    for (const Flag& flag : command.flags)
+      cases += " '" + flag.name + ":" + quoted(flag.text) + "'";
+    cases += ") ;;\n";
+  }
+  return R"~(#compdef divvy
+_divvy() {
+  local -a commands flags
+  commands=(
+)~" + names +
+         R"~(  )
+  if ((CURRENT == 2)); then
+    _describe -t commands command commands
+    return
+  fi
+  if ((${words[(I)--]} > 1 && ${words[(I)--]} < CURRENT)); then
+    _normal
+    return
+  fi
+  case $words[2] in
+)~" + cases +
+         R"~(  esac
+  if [[ $words[2] == completion ]]; then
+    _values shell bash zsh fish
+    return
+  fi
+  if [[ ($words[2] == set || $words[2] == wait) && $PREFIX != -* ]]; then
+    flags=(${(f)"$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')"})
+         fi _describe -
+         t flags option flags
+}
+if [[ $funcstack[1] == _divvy ]]; then _divvy "$@"; else compdef _divvy divvy; fi
+)~";
+}
+
+std::string fish(const std::vector<Command>& commands) {
+  std::string script = "# fish completion of divvy\ncomplete -c divvy -f\n";
+  for (const Command& command : commands) {
+    script += "complete -c divvy -n __fish_use_subcommand -a " + command.name + " -d '" +
+              quoted(command.text) + "'\n";
+    for (const Flag& flag : command.flags) {
+      script += "complete -c divvy -n '__fish_seen_subcommand_from " + command.name + "' -l " +
+                flag.name.substr(2) + " -d '" + quoted(flag.text) + "'\n";
+    }
+  }
+  return script +
+         R"~(complete -c divvy -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
+complete -c divvy -n '__fish_seen_subcommand_from set wait' \
+  -a "(divvy ls --no-headers 2>/dev/null | awk '{print \$1}')"
+complete -c divvy -n '__fish_seen_subcommand_from run' -F
+)~";
+}
+
+}  // namespace
+
+Result<Options> completionScript(const CLI::App& app, const std::string& shell) {
+  const std::vector<Command> commands = commandsOf(app);
+  if (shell == "bash") return Options{PrintOptions{bash(commands)}};
+  if (shell == "zsh") return Options{PrintOptions{zsh(commands)}};
+  if (shell == "fish") return Options{PrintOptions{fish(commands)}};
+  return Error{ErrorCode::kUsage,
+               "shell \"" + shell + "\" is not known; accepted: bash, zsh, fish"};
+}
+
+}  // namespace divvy::cli

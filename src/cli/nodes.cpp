@@ -1,0 +1,83 @@
+#include "nodes.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "simgpu/catalog.h"
+
+namespace divvy::cli {
+
+std::string defaultProfile() {
+  const char* named = std::getenv("DIVVY_SIM");
+  return named == nullptr || *named == '\0' ? "h100" : named;
+}
+
+Result<agent::Node> nodeForRun(const SimChoice& sim) {
+  if (!sim) return agent::Node{};
+  const std::string text = sim->empty() ? defaultProfile() : *sim;
+  const std::optional<simgpu::SimulatedMachine> machine = simgpu::findMachine(text);
+  if (machine) return agent::parseNode("sim-" + machine->name);
+  std::string accepted;
+  for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog())
+    accepted += " " + std::string(entry.name);
+  return Error{ErrorCode::kUsage,
+               "simulated card \"" + text + "\" is not known; accepted:" + accepted +
+                   ", with xN behind it for N cards (put -- before the command)"};
+}
+
+std::vector<agent::Node> runningNodes(const SimChoice& sim) {
+  std::vector<agent::Node> nodes;
+  const Result<std::string> root = agent::runtimeRoot();
+  if (!root) return nodes;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(*root, ignored)) {
+    Result<agent::Node> node = agent::parseNode(entry.path().filename().string());
+    if (node) nodes.push_back(*node);
+  }
+  if (sim) {
+    const Result<agent::Node> wanted = nodeForRun(sim);
+    std::erase_if(nodes,
+                  [&](const agent::Node& node) { return !wanted || node.name != wanted->name; });
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const agent::Node& a, const agent::Node& b) {
+    return a.simulated() != b.simulated() ? b.simulated() : a.name < b.name;
+  });
+  return nodes;
+}
+
+std::vector<NodeLink> linkRunning(const SimChoice& sim) {
+  std::vector<NodeLink> links;
+  const Result<std::string> root = agent::runtimeRoot();
+  for (const agent::Node& node : runningNodes(sim)) {
+    Result<AgentLink> link = findAgent(agent::NodePaths(*root, node));
+    if (link) links.push_back({node, std::move(*link)});
+  }
+  return links;
+}
+
+Result<std::vector<NodeLink>> linkOrStart(const SimChoice& sim) {
+  std::vector<NodeLink> links = linkRunning(sim);
+  if (!links.empty()) return links;
+  Result<agent::Node> node = nodeForRun(sim);
+  if (!node) return node.error();
+  Result<AgentLink> link = findOrStartAgent(*node);
+  if (!link) return link.error();
+  links.push_back({*node, std::move(*link)});
+  return links;
+}
+
+std::vector<agent::Snapshot> snapshotsOf(std::vector<NodeLink>& links) {
+  std::vector<agent::Snapshot> snapshots;
+  for (NodeLink& node : links) {
+    if (!node.link.open()) continue;
+    Result<agent::Reply> reply = node.link.call(agent::ListRequest{});
+    auto* snapshot = reply ? std::get_if<agent::SnapshotReply>(&*reply) : nullptr;
+    if (snapshot != nullptr) snapshots.push_back(std::move(snapshot->snapshot));
+    if (snapshot == nullptr) node.link.close();
+  }
+  return snapshots;
+}
+
+}  // namespace divvy::cli

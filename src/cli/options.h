@@ -1,0 +1,107 @@
+// The command line, parsed: one struct per subcommand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "agent/ask.h"
+#include "agent/node.h"
+#include "base/result.h"
+
+namespace divvy::cli {
+
+// --sim: absent = whatever runs here; else the profile.
+using SimChoice = std::optional<std::string>;
+
+struct Output {
+  bool json = false;
+  bool headers = true;
+  bool color = true;
+};
+
+struct RunOptions {
+  agent::Ask ask;
+  std::string name;
+  agent::Priority priority = agent::Priority::kNormal;
+  SimChoice sim;
+  bool wait = false;
+  std::uint64_t wait_ms = 0;
+  std::vector<std::string> command;
+};
+
+struct ListOptions {
+  enum class What { kTenants, kDevices } what = What::kTenants;
+  SimChoice sim;
+  Output output;
+};
+
+struct TopOptions {
+  SimChoice sim;
+  Output output;
+  unsigned frames = 0;  // 0 = until q, or 1 when not on a terminal
+  std::uint64_t interval_ms = 1000;
+};
+
+struct SetOptions {
+  std::string tenant;
+  std::optional<agent::MemoryAsk> memory;
+  unsigned cores = 0;
+  std::string name;
+  SimChoice sim;
+};
+
+struct WaitOptions {
+  std::string tenant;  // empty = all
+  std::uint64_t timeout_ms = 0;
+  SimChoice sim;
+};
+
+struct StopOptions {
+  bool force = false;
+  SimChoice sim;
+};
+
+struct AgentOptions {
+  agent::Node node;
+  std::uint64_t idle_ms = 0;
+  bool to_log_file = false;
+  int ready_fd = -1;
+};
+
+struct ProbeOptions {
+  std::string cuda;
+  std::string nvml;
+  std::string uuid;
+};
+
+struct SimOptions {
+  Output output;
+};
+
+struct VersionOptions {
+  Output output;
+};
+
+// Text to print as it is: help, completion scripts.
+struct PrintOptions {
+  std::string text;
+};
+
+using Options =
+    std::variant<RunOptions, ListOptions, TopOptions, SetOptions, WaitOptions, StopOptions,
+                 AgentOptions, ProbeOptions, SimOptions, VersionOptions, PrintOptions>;
+
+// kUsage errors are one line that says what is accepted.
+Result<Options> parseOptions(int argc, char** argv);
+
+// "500ms", "30s", "5m", "1h", or seconds. kUsage names what is accepted.
+Result<std::uint64_t> parseDurationMs(std::string_view text);
+
+// A whole number in [low, high]; `what` names it in the error.
+Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,
+                            unsigned high);
+
+}  // namespace divvy::cli

@@ -1,0 +1,357 @@
+// The only user of CLI11, which is slow to compile: the command line's grammar and its help.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "completion.h"
+#include "help.h"
+#include "options.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr unsigned kMaxGpus = 16;
+
+// What CLI11 fills; turned into Options by the subcommand's `make`.
+struct Raw {
+  std::string memory, cores, gpus, name, priority, wait, overhead, output, interval, frames, tenant,
+      timeout;
+  std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
+  std::vector<std::string> models, uuids, command;
+  bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
+  CLI::Option* sim_option = nullptr;
+  CLI::Option* wait_option = nullptr;
+};
+
+using Maker = std::function<Result<Options>(const Raw&)>;
+
+SimChoice simOf(const Raw& raw) {
+  return raw.sim_option->count() == 0 ? SimChoice() : SimChoice(raw.sim);
+}
+
+Result<Output> outputOf(const Raw& raw) {
+  if (!raw.output.empty() && raw.output != "json" && raw.output != "table") {
+    return Error{ErrorCode::kUsage,
+                 "output \"" + raw.output + "\" is not known; accepted: table, json"};
+  }
+  return Output{raw.output == "json", !raw.no_headers, !raw.no_color};
+}
+
+Result<Options> makeRun(const Raw& raw) {
+  RunOptions run;
+  run.sim = simOf(raw);
+  run.name = raw.name;
+  run.ask.models = raw.models;
+  run.ask.uuids = raw.uuids;
+  run.command = raw.command;
+  run.wait = raw.wait_option->count() != 0;
+  if (run.command.empty())
+    return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
+  if (run.name.size() > 63) return Error{ErrorCode::kUsage, "run: --name is longer than 63 bytes"};
+  if (!raw.memory.empty()) {
+    Result<agent::MemoryAsk> memory = agent::parseMemoryAsk(raw.memory);
+    if (!memory) return memory.error();
+    run.ask.memory = *memory;
+  }
+  if (!raw.cores.empty()) {
+    Result<unsigned> cores = parseCount(raw.cores, "--cores", 1, 100);
+    if (!cores) return cores.error();
+    run.ask.cores = *cores;
+  }
+  if (!raw.gpus.empty()) {
+    Result<unsigned> gpus = parseCount(raw.gpus, "--gpus", 1, kMaxGpus);
+    if (!gpus) return gpus.error();
+    run.ask.gpus = *gpus;
+  }
+  if (!raw.priority.empty()) {
+    Result<agent::Priority> priority = agent::parsePriority(raw.priority);
+    if (!priority) return priority.error();
+    run.priority = *priority;
+  }
+  if (!raw.wait.empty()) {
+    Result<std::uint64_t> wait = parseDurationMs(raw.wait);
+    if (!wait) return wait.error();
+    run.wait_ms = *wait;
+  }
+  if (!raw.overhead.empty() && raw.overhead != "inside" && raw.overhead != "outside") {
+    return Error{ErrorCode::kUsage, "--context-overhead \"" + raw.overhead +
+                                        "\" is not known; accepted: inside, outside"};
+  }
+  run.ask.context_inside = raw.overhead != "outside";
+  return Options{run};
+}
+
+Result<Options> makeList(ListOptions::What what, const Raw& raw) {
+  Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  return Options{ListOptions{what, simOf(raw), *output}};
+}
+
+Result<Options> makeTop(const Raw& raw) {
+  Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  TopOptions top;
+  top.sim = simOf(raw);
+  top.output = *output;
+  if (!raw.frames.empty()) {
+    Result<unsigned> frames = parseCount(raw.frames, "-n", 1, 1000000);
+    if (!frames) return frames.error();
+    top.frames = *frames;
+  }
+  if (!raw.interval.empty()) {
+    Result<std::uint64_t> interval = parseDurationMs(raw.interval);
+    if (!interval) return interval.error();
+    top.interval_ms = std::max<std::uint64_t>(*interval, 100);
+  }
+  return Options{top};
+}
+
+Result<Options> makeSet(const Raw& raw) {
+  SetOptions set;
+  set.tenant = raw.tenant;
+  set.sim = simOf(raw);
+  set.name = raw.name;
+  if (!raw.memory.empty()) {
+    Result<agent::MemoryAsk> memory = agent::parseMemoryAsk(raw.memory);
+    if (!memory) return memory.error();
+    set.memory = *memory;
+  }
+  if (!raw.cores.empty()) {
+    Result<unsigned> cores = parseCount(raw.cores, "--cores", 1, 100);
+    if (!cores) return cores.error();
+    set.cores = *cores;
+  }
+  if (!set.memory && set.cores == 0 && set.name.empty()) {
+    return Error{ErrorCode::kUsage, "set: nothing to change; accepted: --memory, --cores, --name"};
+  }
+  return Options{set};
+}
+
+Result<Options> makeWait(const Raw& raw) {
+  WaitOptions wait;
+  wait.sim = simOf(raw);
+  wait.tenant = raw.tenant;
+  if (raw.all != raw.tenant.empty()) {
+    return Error{ErrorCode::kUsage, "wait: accepted is either a tenant or --all"};
+  }
+  if (!raw.timeout.empty()) {
+    Result<std::uint64_t> timeout = parseDurationMs(raw.timeout);
+    if (!timeout) return timeout.error();
+    wait.timeout_ms = *timeout;
+  }
+  return Options{wait};
+}
+
+Result<Options> makeAgent(const Raw& raw) {
+  AgentOptions options;
+  Result<agent::Node> node = agent::parseNode(raw.node.empty() ? "gpu" : raw.node);
+  if (!node) return node.error();
+  options.node = *node;
+  options.to_log_file = raw.log_file;
+  if (!raw.idle_exit.empty()) {
+    Result<std::uint64_t> idle = parseDurationMs(raw.idle_exit);
+    if (!idle) return idle.error();
+    options.idle_ms = *idle;
+  }
+  if (!raw.ready_fd.empty()) {
+    Result<unsigned> fd = parseCount(raw.ready_fd, "--ready-fd", 0, 1023);
+    if (!fd) return fd.error();
+    options.ready_fd = static_cast<int>(*fd);
+  }
+  return Options{options};
+}
+
+Result<Options> makeOutput(bool version, const Raw& raw) {
+  Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  return version ? Options{VersionOptions{*output}} : Options{SimOptions{*output}};
+}
+
+struct Grammar {
+  CLI::App app{"Share GPUs between processes: memory and compute limits that hold.", "divvy"};
+  Raw raw;
+  std::map<const CLI::App*, Maker> makers;
+
+  Grammar();
+
+ private:
+  CLI::App* add(const std::string& name, const std::string& text, Maker make) {
+    CLI::App* command = app.add_subcommand(name, text);
+    command->footer(examplesOf(name));
+    makers[command] = std::move(make);
+    return command;
+  }
+  void addSim(CLI::App* command, const std::string& text) {
+    // Which subcommand's option was given is only known after parsing.
+    CLI::Option* option =
+        command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
+    sims.push_back(option);
+  }
+  void addOutput(CLI::App* command) {
+    command->add_option("-o,--output", raw.output, "table or json")->type_name("FORMAT");
+    command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
+  }
+  void addRun();
+  void addViews();
+  void addControl();
+  void addService();
+
+ public:
+  std::vector<CLI::Option*> sims;
+};
+
+Grammar::Grammar() {
+  app.require_subcommand(1);
+  app.footer(examplesOf(""));
+  app.set_version_flag("--version", versionLine());
+  addRun();
+  addViews();
+  addControl();
+  addService();
+}
+
+void Grammar::addRun() {
+  CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
+  run->prefix_command();
+  run->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
+      ->type_name("SIZE");
+  run->add_option("--cores", raw.cores, "percent of each device's compute, 1 to 100")
+      ->type_name("PERCENT");
+  run->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
+  run->add_option("--model", raw.models,
+                  "only on a card whose model name holds this; may be repeated")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--uuid", raw.uuids, "only on this card (or prefix); may be repeated")
+      ->type_name("UUID")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--name", raw.name, "a name for ls, set and wait")->type_name("NAME");
+  run->add_option("--priority", raw.priority,
+                  "low, normal or high: the order in the queue [normal]")
+      ->type_name("WORD");
+  addSim(run, "share a simulated card instead [DIVVY_SIM, else h100]");
+  raw.wait_option =
+      run->add_option("--wait", raw.wait, "queue until there is room, at most this long")
+          ->expected(0, 1)
+          ->type_name("[TIME]");
+  run->add_option("--context-overhead", raw.overhead,
+                  "CUDA contexts count inside the share, or outside [inside]")
+      ->type_name("WHERE");
+}
+
+void Grammar::addViews() {
+  CLI::App* ls = add("ls", "List tenants: who holds which share",
+                     [](const Raw& r) { return makeList(ListOptions::What::kTenants, r); });
+  CLI::App* gpus = add("gpus", "List devices: physical, allocated and used memory",
+                       [](const Raw& r) { return makeList(ListOptions::What::kDevices, r); });
+  CLI::App* top = add("top", "Watch devices and tenants live", makeTop);
+  for (CLI::App* command : {ls, gpus, top}) {
+    addOutput(command);
+    addSim(command, "only this simulated node");
+  }
+  top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
+  top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
+      ->type_name("TIME");
+  top->add_flag("--no-color", raw.no_color, "no colours (as NO_COLOR in the environment)");
+}
+
+void Grammar::addControl() {
+  CLI::App* set = add("set", "Change a running share", makeSet);
+  set->add_option("TENANT", raw.tenant, "id or name")->required();
+  set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
+      ->type_name("SIZE");
+  set->add_option("--cores", raw.cores, "percent of each device's compute, 1 to 100")
+      ->type_name("PERCENT");
+  set->add_option("--name", raw.name, "new name")->type_name("NAME");
+  CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
+  wait->add_option("TENANT", raw.tenant, "id or name");
+  wait->add_flag("--all", raw.all, "until no tenant is left");
+  wait->add_option("--timeout", raw.timeout, "give up after this long (exit status 1)")
+      ->type_name("TIME");
+  CLI::App* stop = add("stop", "Stop the agent", [](const Raw& r) {
+    return Result<Options>(Options{StopOptions{r.force, simOf(r)}});
+  });
+  stop->add_flag("--force", raw.force, "end the tenants' processes first");
+  for (CLI::App* command : {set, wait, stop}) addSim(command, "only this simulated node");
+}
+
+void Grammar::addService() {
+  CLI::App* sim = add("sim", "Explain the simulated cards, list profiles and fault injections",
+                      [](const Raw& r) { return makeOutput(false, r); });
+  CLI::App* version =
+      add("version", "Print the version", [](const Raw& r) { return makeOutput(true, r); });
+  for (CLI::App* command : {sim, version}) addOutput(command);
+  CLI::App* agent = add(
+      "agent", "Serve as the agent in the foreground (others start it by themselves)", makeAgent);
+  agent->add_option("--node", raw.node, "gpu, or sim-<profile> [gpu]")->type_name("NODE");
+  agent->add_option("--idle-exit", raw.idle_exit, "leave after this long without tenants [never]")
+      ->type_name("TIME");
+  agent->add_flag("--log-file", raw.log_file,
+                  "write agent.log in the runtime directory instead of stderr");
+  agent->add_option("--ready-fd", raw.ready_fd)->group("");
+  CLI::App* completion = add("completion", "Print a completion script",
+                             [this](const Raw& r) { return completionScript(app, r.shell); });
+  completion->add_option("SHELL", raw.shell, "bash, zsh or fish")->required();
+  CLI::App* probe = add("probe-context", "", [](const Raw& r) {
+    return Result<Options>(Options{ProbeOptions{r.cuda, r.nvml, r.uuid}});
+  });
+  probe->group("");
+  probe->add_option("--cuda", raw.cuda)->required();
+  probe->add_option("--nvml", raw.nvml)->required();
+  probe->add_option("--uuid", raw.uuid)->required();
+}
+
+// One line, and where to read on.
+Error usage(const CLI::App& app, const std::string& what) {
+  std::string text = what.substr(0, what.find('\n'));
+  std::string command = "divvy";
+  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
+  return {ErrorCode::kUsage, text + "; see " + command + " --help"};
+}
+
+// What follows "--" belongs to the command, whatever it looks like.
+std::vector<std::string> splitCommand(std::vector<std::string>& words) {
+  std::vector<std::string> command;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (words.empty() || words[0] != "run" || dashes == words.end()) return command;
+  command.assign(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return command;
+}
+
+}  // namespace
+
+Result<Options> parseOptions(int argc, char** argv) {
+  Grammar grammar;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  grammar.raw.command = splitCommand(words);
+  const bool dashed = !grammar.raw.command.empty();
+  try {
+    std::reverse(words.begin(), words.end());
+    grammar.app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = grammar.app.get_subcommands();
+    return Options{PrintOptions{chosen.empty() ? grammar.app.help() : chosen[0]->help("divvy")}};
+  } catch (const CLI::CallForVersion&) {
+    return Options{PrintOptions{versionLine() + "\n"}};
+  } catch (const CLI::ParseError& error) {
+    return usage(grammar.app, error.what());
+  }
+  CLI::App* chosen = grammar.app.get_subcommands().front();
+  const std::vector<std::string> rest = chosen->remaining();
+  if (!rest.empty() && (dashed || chosen->get_name() != "run")) {
+    return usage(grammar.app, "\"" + rest[0] + "\" is not accepted here");
+  }
+  if (!dashed) grammar.raw.command = rest;
+  for (CLI::Option* option : grammar.sims) {
+    if (grammar.raw.sim_option == nullptr || option->count() != 0) grammar.raw.sim_option = option;
+  }
+  return grammar.makers.at(chosen)(grammar.raw);
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,141 @@
+// `divvy run`: a share for one command and everything it starts.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "agent/install.h"
+#include "agent/process.h"
+#include "agent_link.h"
+#include "commands.h"
+#include "nodes.h"
+#include "tree.h"
+
+extern char** environ;
+
+namespace divvy::cli {
+namespace {
+
+// For the good-bye, after which the share is free for the next command of a script.
+constexpr int kFarewellMs = 5000;
+// Agents that die one after the other are not helped by yet another.
+constexpr unsigned kRevivals = 5;
+
+agent::RunRequest requestOf(const RunOptions& options) {
+  agent::RunRequest request;
+  request.ask = options.ask;
+  request.name = options.name;
+  request.priority = options.priority;
+  request.wait = options.wait;
+  request.wait_ms = options.wait_ms;
+  request.start_time = agent::startTimeOf(getpid());
+  std::size_t left = agent::kMaxCommand;
+  for (const std::string& word : options.command) {
+    if (word.size() > left) break;
+    left -= word.size();
+    request.command.push_back(word);
+  }
+  return request;
+}
+
+Result<agent::GrantedReply> ask(AgentLink& link, const RunOptions& options) {
+  Result<void> sent = link.send(requestOf(options));
+  if (!sent) return sent.error();
+  for (;;) {
+    Result<agent::Reply> reply = link.receive(options.wait ? -1 : AgentLink::kPatienceMs);
+    if (!reply) return reply.error();
+    if (auto* granted = std::get_if<agent::GrantedReply>(&*reply)) return std::move(*granted);
+    if (auto* failed = std::get_if<agent::FailedReply>(&*reply)) return asError(*failed);
+    if (auto* queued = std::get_if<agent::QueuedReply>(&*reply)) {
+      const Error why =
+          asError({ErrorCode::kNoRoom,
+                   "waiting for room, place " + std::to_string(queued->position), queued->reasons});
+      std::fprintf(stderr, "divvy: %s\n", why.message().c_str());
+    }
+  }
+}
+
+// NAME=value with `value` in front of what the variable held, or alone.
+void setFirst(std::vector<std::string>& environment, const std::string& name, std::string value,
+              bool keep_old) {
+  for (std::string& entry : environment) {
+    if (!entry.starts_with(name + "=")) continue;
+    const std::string old = entry.substr(name.size() + 1);
+    if (keep_old && !old.empty()) value += ":" + old;
+    entry = name + "=" + value;
+    return;
+  }
+  environment.push_back(name + "=" + value);
+}
+
+Result<Launch> launchOf(const RunOptions& options, const agent::Node& node,
+                        const std::string& tenant_dir) {
+  Result<agent::Install> install = agent::findInstall();
+  if (!install) return install.error();
+  Result<std::string> preload = install->preload();
+  if (!preload) return preload.error();
+  Launch launch{options.command, {}};
+  for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
+  setFirst(launch.environment, "LD_PRELOAD", *preload, true);
+  setFirst(launch.environment, "DIVVY_TENANT_DIR", tenant_dir, false);
+  if (!node.simulated()) return launch;
+  const agent::NodePaths paths(tenant_dir.substr(0, tenant_dir.find("/" + node.name + "/tenants/")),
+                               node);
+  setFirst(launch.environment, "LD_LIBRARY_PATH", install->sim_dir, true);
+  setFirst(launch.environment, "SIMGPU_PROFILE", node.profile(), false);
+  setFirst(launch.environment, "SIMGPU_DIR", paths.cards(), false);
+  return launch;
+}
+
+// The agent went away while the command runs: another takes its place, so that shares of processes
+// that die are freed. It outlives the tree, so it must not become part of it.
+AgentLink reviveAgent(const agent::Node& node) {
+  const Tree::Pause pause;
+  Result<AgentLink> link = findOrStartAgent(node);
+  return link ? std::move(*link) : AgentLink();
+}
+
+void sayGoodBye(AgentLink& link, const agent::Node& node, const std::string& tenant) {
+  const agent::EndRequest request{tenant};
+  if (link.open() && link.call(request, kFarewellMs)) return;
+  const Tree::Pause pause;
+  Result<AgentLink> other = findOrStartAgent(node);
+  if (other) static_cast<void>(other->call(request, kFarewellMs));
+}
+
+// Exit statuses of shells: not found, found but not executable.
+int launchStatus(const Error& error) {
+  return error.code() == ErrorCode::kNotFound ? 127 : 126;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  Result<agent::Node> node = nodeForRun(options.sim);
+  if (!node) return fail(node.error());
+  Result<AgentLink> link = findOrStartAgent(*node);
+  if (!link) return fail(link.error());
+  Result<agent::GrantedReply> granted = ask(*link, options);
+  if (!granted) return fail(granted.error());
+  Result<Launch> launch = launchOf(options, *node, granted->dir);
+  if (!launch) return fail(launch.error());
+  Tree tree;
+  Result<pid_t> started = tree.start(*launch);
+  if (!started) {
+    sayGoodBye(*link, *node, granted->tenant);
+    fail(started.error());
+    return launchStatus(started.error());
+  }
+  static_cast<void>(link->call(agent::StartedRequest{granted->tenant, *started}));
+  unsigned revivals = 0;
+  tree.waitForAll(link->fd(), [&] {
+    link->close();  // the agent never speaks unasked: it has gone
+    if (++revivals > kRevivals) return -1;
+    *link = reviveAgent(*node);
+    return link->fd();
+  });
+  sayGoodBye(*link, *node, granted->tenant);
+  tree.endLikeCommand();
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,108 @@
+// `divvy agent`, `divvy version`, `divvy sim` and the hidden probe.
+#include <cstdio>
+
+#include "agent/serve.h"
+#include "commands.h"
+#include "driver/context_probe.h"
+#include "help.h"
+#include "simgpu/catalog.h"
+#include "table.h"
+#include "terminal.h"
+
+namespace divvy::cli {
+namespace {
+
+// Catalogue texts are ours and hold nothing that JSON would have to escape but quotes and
+// backslashes.
+std::string jsonText(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+void simJson() {
+  std::string out = "{\n  \"profiles\": [";
+  const char* separator = "\n";
+  for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog()) {
+    out += separator + std::string("    {\"name\": ") + jsonText(entry.name) +
+           ", \"model\": " + jsonText(entry.model) +
+           ", \"memory\": " + std::to_string(entry.memory_bytes) +
+           ", \"usable\": " + std::to_string(entry.usable_bytes) +
+           ", \"context\": " + std::to_string(entry.context_bytes) +
+           ", \"note\": " + jsonText(entry.note) + "}";
+    separator = ",\n";
+  }
+  out += "\n  ],\n  \"faults\": [";
+  separator = "\n";
+  for (const simgpu::FaultEntry& entry : simgpu::faultCatalog()) {
+    out += separator + std::string("    {\"form\": ") + jsonText(entry.form) +
+           ", \"effect\": " + jsonText(entry.effect) + "}";
+    separator = ",\n";
+  }
+  std::printf("%s\n  ]\n}\n", out.c_str());
+}
+
+void simText(const Output& output) {
+  std::puts(
+      R"(Simulated cards stand in for real ones: a CUDA driver and an NVML of our own, several processes sharing
+one card with exact memory, streams, events and time-slicing. No GPU is needed.
+
+  divvy run --sim h100 --memory 4Gi -- ./program      a share of a simulated card
+  divvy run --sim 4090x2 --gpus 2 -- ./program        two cards: any profile takes xN, up to 16
+  SIMGPU_PROFILE=h100 LD_LIBRARY_PATH=<prefix>/simgpu ./program      without Divvy
+
+Programs reach it through the driver API (libcuda.so.1); the CUDA runtime library verifies the driver it
+loads and does not run on a simulated one.
+
+Profiles (--sim, SIMGPU_PROFILE, DIVVY_SIM for the default):)");
+  Table profiles({"  NAME", "MEMORY>", "CONTEXT>", "SMS>", "MODEL", "NOTE"});
+  for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog()) {
+    profiles.add({"  " + std::string(entry.name), sizeWord(entry.memory_bytes),
+                  sizeWord(entry.context_bytes), std::to_string(entry.sm_count),
+                  std::string(entry.model), std::string(entry.note)});
+  }
+  std::fputs(profiles.text(output.headers, outputWidth()).c_str(), stdout);
+  std::puts("\nFault injections (SIMGPU_FAULTS, comma-separated, per process):");
+  Table faults({"  FORM", "EFFECT"});
+  for (const simgpu::FaultEntry& entry : simgpu::faultCatalog()) {
+    faults.add({"  " + std::string(entry.form), std::string(entry.effect)});
+  }
+  std::fputs(faults.text(output.headers, outputWidth()).c_str(), stdout);
+}
+
+}  // namespace
+
+int serveAgent(const AgentOptions& options) {
+  const Result<void> served =
+      agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd});
+  return served ? 0 : fail(served.error());
+}
+
+int probe(const ProbeOptions& options) {
+  const Result<Bytes> bytes = driver::probeContext(options.cuda, options.nvml, options.uuid);
+  if (!bytes) {
+    std::printf("%s\n", bytes.error().message().c_str());
+    return 1;
+  }
+  std::printf("%llu\n", static_cast<unsigned long long>(bytes->count));
+  return 0;
+}
+
+int sim(const SimOptions& options) {
+  options.output.json ? simJson() : simText(options.output);
+  return 0;
+}
+
+int version(const VersionOptions& options) {
+  if (options.output.json) {
+    std::printf("{\n  \"name\": \"divvy\",\n  \"version\": \"%s\"\n}\n", DIVVY_VERSION);
+  } else {
+    std::printf("%s\n", versionLine().c_str());
+  }
+  return 0;
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,65 @@
+// What the driver says of its cards: a typed NVML opened at run time. Source: NVML API reference
+// (names, numbers and structure layouts only).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace divvy::driver {
+
+// Fixed facts of one card.
+struct DeviceInfo {
+  unsigned index = 0;  // NVML's own, which is PCI order
+  std::string uuid;
+  std::string model;
+  std::string pci;
+  Bytes physical;  // what programs can use: the total without what the driver keeps for itself
+};
+
+struct ProcessUse {
+  int pid = 0;
+  Bytes bytes;  // zero where the driver does not tell
+};
+
+// What is going on on one card now.
+struct DeviceUse {
+  Bytes used;            // by anyone, without what the driver keeps for itself
+  int utilisation = -1;  // percent of the last sample period; -1 = not told
+  std::vector<ProcessUse> processes;
+};
+
+// Share of the device's time one process had in the driver's recent samples.
+struct ProcessTime {
+  int pid = 0;
+  unsigned percent = 0;
+};
+
+// One initialised NVML. Calls block as long as the driver does; one thread at a time.
+class Nvml {
+ public:
+  // `path`: absolute, or a bare soname for the loader's search. kUnavailable says what is missing.
+  static Result<Nvml> open(const std::string& path);
+  ~Nvml();
+  Nvml(Nvml&&) noexcept;
+  Nvml& operator=(Nvml&&) noexcept;
+
+  const std::string& path() const;
+  // "" where the driver does not tell.
+  std::string driverVersion() const;
+  Result<std::vector<DeviceInfo>> devices() const;
+  Result<DeviceUse> use(unsigned index) const;
+  // Empty where nothing ran lately or the card cannot tell.
+  std::vector<ProcessTime> processTimes(unsigned index) const;
+
+ private:
+  struct Api;
+  explicit Nvml(std::unique_ptr<Api> api);
+  std::unique_ptr<Api> api_;
+};
+
+}  // namespace divvy::driver

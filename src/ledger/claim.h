@@ -1,0 +1,24 @@
+// Taking a slot for this process and telling the agent.
+#pragma once
+
+#include "ledger/pages.h"
+#include "ledger/words.h"
+#include "private_state.h"
+
+namespace divvy::ledger {
+
+// Takes a free slot by one compare-and-swap of its whole state. Returns the claim word, 0 when no
+// slot below slots_ready is free.
+std::uint64_t claimSlotFor(const TenantPages& pages, const Owner& owner);
+
+// Gives back a slot in which nothing was ever reserved.
+void abandonSlot(const TenantPages& pages, std::uint64_t claim, const Owner& owner);
+
+// Best effort and never blocking: one packet with a pidfd of this process to the agent. False when
+// it could not be delivered; the agent then finds the slot by looking through them.
+bool announce(const TenantPages& pages, unsigned slot, std::uint64_t generation, std::uint32_t pid);
+
+// Asks the agent for more slots and waits at most 100 ms for slots_ready to grow beyond `before`.
+bool awaitMoreSlots(const TenantPages& pages, unsigned before, std::uint32_t pid);
+
+}  // namespace divvy::ledger

@@ -1,0 +1,114 @@
+// Making a tenant's directory: complete under another name first, then renamed.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "ledger/tenant_ledger.h"
+#include "mapping.h"
+#include "spec.h"
+
+namespace divvy::ledger {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error ioError(const std::string& doing, int code) {
+  return {ErrorCode::kIo, doing + ": " + std::generic_category().message(code)};
+}
+
+Result<void> writeAll(int fd, const void* bytes, std::size_t size) {
+  std::size_t sent = 0;
+  while (sent < size) {
+    const ssize_t n = write(fd, static_cast<const char*>(bytes) + sent, size - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ioError("writing", errno);
+    sent += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+struct NewFile {
+  const char* name;
+  mode_t mode;
+  const void* start;
+  std::size_t start_size;
+  std::size_t size;       // of the file
+  std::size_t allocated;  // backed by storage from the beginning
+};
+
+Result<void> writeFile(int dir, const NewFile& file) {
+  const int fd = openat(dir, file.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return ioError(std::string("creating ") + file.name, errno);
+  Result<void> result = writeAll(fd, file.start, file.start_size);
+  if (result && ftruncate(fd, static_cast<off_t>(file.size)) != 0) {
+    result = ioError(std::string("sizing ") + file.name, errno);
+  }
+  if (result) {
+    const int code = posix_fallocate(fd, 0, static_cast<off_t>(file.allocated));
+    if (code != 0) result = ioError(std::string("preallocating ") + file.name, code);
+  }
+  if (result && (fchmod(fd, file.mode) != 0 || fsync(fd) != 0)) {
+    result = ioError(std::string("finishing ") + file.name, errno);
+  }
+  close(fd);
+  return result;
+}
+
+// The directory is closed to everybody else; a container gets the two files bind-mounted, control
+// read-only, and its processes may run as any uid.
+Result<void> fill(const fs::path& dir, const TenantSpec& spec) {
+  const auto control = std::make_unique<ControlPage>();
+  const auto report = std::make_unique<ReportHeader>();
+  writeControl(spec, *control);
+  writeReportHeader(spec, *report);
+  const std::size_t slots = control->header.slots_ready;
+  const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ioError("opening", errno);
+  Result<void> result = writeFile(
+      fd, {"control", 0644, control.get(), sizeof *control, sizeof *control, sizeof *control});
+  if (result) {
+    result = writeFile(fd, {"report", 0666, report.get(), sizeof *report, sizeof(ReportPage),
+                            offsetof(ReportPage, slots) + slots * sizeof(Slot)});
+  }
+  if (result && fsync(fd) != 0) result = ioError("finishing", errno);
+  close(fd);
+  return result;
+}
+
+Result<void> moveIntoPlace(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+  int code = errno;
+  // Some file systems know no flags; there a directory that is not empty is still not replaced.
+  if (code == EINVAL && rename(from.c_str(), to.c_str()) == 0) return {};
+  if (code == EINVAL) code = errno;
+  if (code == EEXIST || code == ENOTEMPTY) {
+    return Error(ErrorCode::kUsage, "the directory exists already");
+  }
+  return ioError("renaming", code);
+}
+
+}  // namespace
+
+Result<TenantLedger> TenantLedger::create(const fs::path& dir, const TenantSpec& spec) {
+  const std::string doing = "creating tenant pages in " + dir.string();
+  if (Result<void> good = checkSpec(spec); !good) return std::move(good).error().context(doing);
+  std::string pattern = (dir.parent_path() / ".new-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return ioError(doing, errno);
+  const fs::path fresh = pattern;
+  Result<void> made = fill(fresh, spec);
+  if (made) made = moveIntoPlace(fresh, dir);
+  if (!made) {
+    std::error_code ignored;
+    fs::remove_all(fresh, ignored);
+    return std::move(made.error()).context(doing);
+  }
+  return adopt(dir);
+}
+
+}  // namespace divvy::ledger

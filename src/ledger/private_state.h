@@ -1,0 +1,46 @@
+// What a process keeps to itself about its account: one page that the kernel zeroes in every forked
+// child (MADV_WIPEONFORK), so that a child starts over whatever its parent's threads held, also
+// when it was made by a raw system call that runs no pthread_atfork handler. All zero = no slot.
+#pragma once
+
+#include <cstdint>
+
+#include "ledger/layout.h"
+
+namespace divvy::ledger {
+
+struct PrivateState {
+  // 0, or generation << 16 | slot + 1. Set once per process, by the thread that wins.
+  alignas(64) std::uint64_t claimed;
+  // Releases that found their lane held by the very thread that was interrupted by a signal handler
+  // doing the release. Settled by the next to let go of a lane.
+  std::uint64_t any_deferred;
+  std::uint64_t deferred[kMaxDevices];
+  struct Holder {
+    alignas(64) std::uint64_t thread;  // thread pointer of the holder, 0: free
+  } lanes[kLanes];
+};
+static_assert(sizeof(PrivateState) <= 4096);
+
+constexpr std::uint64_t packClaim(unsigned slot, std::uint64_t generation) {
+  return (generation << 16) | (slot + 1);
+}
+constexpr unsigned claimSlot(std::uint64_t claim) {
+  return static_cast<unsigned>(claim & 0xffff) - 1;
+}
+constexpr std::uint64_t claimGeneration(std::uint64_t claim) {
+  return claim >> 16;
+}
+
+// A number that no two living threads of a process share; never 0.
+inline std::uint64_t threadId() {
+  std::uint64_t id;
+#if defined(__x86_64__)
+  asm("mov %%fs:0, %0" : "=r"(id));
+#else
+  asm("mrs %0, tpidr_el0" : "=r"(id));
+#endif
+  return id;
+}
+
+}  // namespace divvy::ledger

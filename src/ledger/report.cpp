@@ -1,0 +1,218 @@
+#include "ledger/report.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "ledger/layout_hash.h"
+#include "ledger/tenant_ledger.h"
+#include "mapping.h"
+
+namespace divvy::ledger {
+namespace {
+
+// A private copy of the part of the report that is backed by storage.
+class ReportCopy {
+ public:
+  static Result<ReportCopy> take(const Mapping& from, unsigned slots) {
+    ReportCopy copy;
+    copy.slots_ = slots;
+    const std::size_t size = offsetof(ReportPage, slots) + slots * sizeof(Slot);
+    copy.bytes_.reset(new (std::align_val_t{64}) std::byte[size]);
+    const Result<std::size_t> got = from.copyStart(copy.bytes_.get(), size);
+    if (!got) return got.error();
+    copy.truncated_ = *got < size;
+    return copy;
+  }
+
+  const ReportHeader& header() const { return *at<ReportHeader>(0); }
+  const DeviceReport& device(unsigned i) const {
+    return *at<DeviceReport>(offsetof(ReportPage, devices) + i * sizeof(DeviceReport));
+  }
+  const Slot& slot(unsigned i) const {
+    return *at<Slot>(offsetof(ReportPage, slots) + i * sizeof(Slot));
+  }
+  unsigned slots() const { return slots_; }
+  bool truncated() const { return truncated_; }
+
+ private:
+  struct Deleter {
+    void operator()(std::byte* bytes) const { operator delete[](bytes, std::align_val_t{64}); }
+  };
+
+  template <typename T>
+  const T* at(std::size_t offset) const {
+    return reinterpret_cast<const T*>(bytes_.get() + offset);
+  }
+
+  std::unique_ptr<std::byte[], Deleter> bytes_;
+  unsigned slots_ = 0;
+  bool truncated_ = false;
+};
+
+class Reader {
+ public:
+  Reader(const ReportCopy& copy, const TenantSpec& spec) : copy_(copy), spec_(spec) {}
+
+  ReportSnapshot read() {
+    if (copy_.truncated()) suspect(Suspicion::kTruncated);
+    readHeader();
+    out_.devices.resize(spec_.devices.size());
+    for (unsigned dev = 0; dev < out_.devices.size(); ++dev) readDevice(dev);
+    for (unsigned i = 0; i < copy_.slots(); ++i) readSlot(i);
+    for (unsigned dev = 0; dev < out_.devices.size(); ++dev) {
+      DeviceUse& use = out_.devices[dev];
+      use.total = use.admitted - use.spare;
+      sums_differ_ = sums_differ_ || use.admitted != used_[dev] + use.spare;
+    }
+    readFaults();
+    return std::move(out_);
+  }
+
+  // Nothing was under way, and yet a total is not what the slots add up to.
+  bool sumsDiffer() const { return quiet_ && sums_differ_; }
+
+ private:
+  void suspect(Suspicion reason) { out_.suspicions |= static_cast<std::uint32_t>(reason); }
+
+  // What the device has; a device of unknown size bounds nothing but the sign.
+  Bytes clamp(std::uint64_t bytes, unsigned dev, Suspicion reason) {
+    const std::uint64_t physical = spec_.devices[dev].physical.count;
+    const std::uint64_t most = physical != 0 ? physical : INT64_MAX;
+    if (bytes <= most) return {bytes};
+    suspect(reason);
+    return {most};
+  }
+
+  void readHeader() {
+    const Identification& id = copy_.header().id;
+    const bool same = id.magic == kReportMagic && id.major == kMajor && id.minor <= kMinor &&
+                      id.size == sizeof(ReportPage) && id.layout_hash == kLayoutHash &&
+                      id.generation == spec_.generation &&
+                      std::strncmp(copy_.header().tenant_id, spec_.id.c_str(),
+                                   sizeof copy_.header().tenant_id) == 0;
+    if (!same) suspect(Suspicion::kHeader);
+    std::ranges::copy(copy_.header().fault_counts, out_.fault_counts.begin());
+    std::ranges::copy(copy_.header().counters, out_.counters.begin());
+  }
+
+  void readDevice(unsigned dev) {
+    const DeviceReport& from = copy_.device(dev);
+    DeviceUse& to = out_.devices[dev];
+    to.admitted = clamp(from.total.low, dev, Suspicion::kTotal);
+    to.resident = clamp(from.resident_bytes, dev, Suspicion::kTotal);
+    // What is swapped out lies in host memory, which the card's size does not bound.
+    to.swapped = {std::min<std::uint64_t>(from.swapped_bytes, INT64_MAX)};
+    const Tag tag = unpackTag(from.total.high);
+    if (tag.slot > kMaxSlots || (tag.slot != kMaxSlots && tag.slot >= spec_.slots)) {
+      suspect(Suspicion::kTag);
+    }
+  }
+
+  void readSlot(unsigned index) {
+    const Slot& from = copy_.slot(index);
+    for (const Lane& lane : from.lanes) {
+      out_.grants = saturatingAdd(out_.grants, lane.grants);
+      out_.releases = saturatingAdd(out_.releases, lane.releases);
+      out_.refusals = saturatingAdd(out_.refusals, lane.refusals);
+    }
+    const Phase phase = statePhase(from.state.low);
+    if (phase == Phase::kFree) {
+      ++out_.free_slots;
+      return;
+    }
+    if (phase > Phase::kRetired) suspect(Suspicion::kPhase);
+    SlotSnapshot to;
+    to.slot = index;
+    to.generation = stateGeneration(from.state.low);
+    // An unknown phase is treated as the one that allows least and lets it be cleaned up.
+    to.phase = phase > Phase::kRetired ? Phase::kReaping : phase;
+    to.owner = unpackOwner(from.state.high);
+    if (from.adopted_generation == to.generation + 1) to.host_pid = from.host_pid;
+    to.context = {std::min<std::uint64_t>(from.context_bytes, INT64_MAX)};
+    to.last_launch_ns = from.last_launch_ns;
+    readLanes(from, to);
+    out_.slots.push_back(to);
+  }
+
+  void readLanes(const Slot& from, SlotSnapshot& to) {
+    for (const Lane& lane : from.lanes) {
+      const bool pending = lane.seq != lane.done;
+      if (pending && lane.seq != lane.done + 1) suspect(Suspicion::kSequence);
+      if (lane.seq > kMaxSeq) suspect(Suspicion::kSequence);
+      to.operation_pending = to.operation_pending || pending;
+    }
+    quiet_ = quiet_ && !to.operation_pending;
+    for (unsigned dev = 0; dev < out_.devices.size(); ++dev) {
+      std::uint64_t used = 0;
+      std::uint64_t spare = 0;
+      for (const Lane& lane : from.lanes) {
+        used = saturatingAdd(used, lane.used[dev]);
+        spare = saturatingAdd(spare, lane.spare[dev].low);
+      }
+      to.used[dev] = clamp(used, dev, Suspicion::kUsed);
+      to.spare[dev] = clamp(spare, dev, Suspicion::kUsed);
+      DeviceUse& all = out_.devices[dev];
+      all.spare = clamp((all.spare + to.spare[dev]).count, dev, Suspicion::kUsed);
+      used_[dev] = clamp((used_[dev] + to.used[dev]).count, dev, Suspicion::kUsed);
+    }
+  }
+
+  void readFaults() {
+    for (const FaultEntry& entry : copy_.header().faults) {
+      if (entry.seq == 0) continue;
+      if (entry.code >= kFaultKinds) {
+        suspect(Suspicion::kFaultRing);
+        continue;
+      }
+      out_.faults.push_back({entry.seq, entry.code, entry.site, entry.detail, entry.arg});
+    }
+    std::ranges::sort(out_.faults, {}, &FaultRecord::number);
+  }
+
+  const ReportCopy& copy_;
+  const TenantSpec& spec_;
+  ReportSnapshot out_;
+  std::array<Bytes, kMaxDevices> used_{};
+  bool quiet_ = true;
+  bool sums_differ_ = false;
+};
+
+bool sameTags(const ReportCopy& a, const ReportCopy& b, std::size_t devices) {
+  for (unsigned dev = 0; dev < devices; ++dev) {
+    if (a.device(dev).total.high != b.device(dev).total.high) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string suspicionNames(std::uint32_t bits) {
+  constexpr const char* kNames[] = {"truncated", "header", "phase",        "total",     "used",
+                                    "sequence",  "tag",    "sum mismatch", "fault ring"};
+  std::string names;
+  for (unsigned i = 0; i < std::size(kNames); ++i) {
+    if ((bits & (1u << i)) == 0) continue;
+    names += (names.empty() ? "" : ", ");
+    names += kNames[i];
+  }
+  return names;
+}
+
+Result<ReportSnapshot> TenantLedger::readReport() const {
+  const Result<ReportCopy> copy = ReportCopy::take(*report_, spec_.slots);
+  if (!copy) return copy.error();
+  Reader reader(*copy, spec_);
+  ReportSnapshot snapshot = reader.read();
+  // A copy of a moving page proves nothing about sums. It does when no operation was under way in
+  // it and the totals' tags, which never repeat, are still there; lanes turning spare bytes over at
+  // the wrong moment can still mislead it, so one mismatch is a hint and a lasting one is proof.
+  const Result<ReportCopy> after = ReportCopy::take(*report_, 0);
+  if (!after) return after.error();
+  if (reader.sumsDiffer() && sameTags(*copy, *after, snapshot.devices.size())) {
+    snapshot.suspicions |= static_cast<std::uint32_t>(Suspicion::kSumMismatch);
+  }
+  return snapshot;
+}
+
+}  // namespace divvy::ledger

@@ -1,0 +1,96 @@
+// The slots of a report as the agent handles them: adopting, reaping, preallocating.
+#include <fcntl.h>
+
+#include <system_error>
+
+#include "janitor.h"
+#include "ledger/tenant_ledger.h"
+#include "mapping.h"
+#include "sigbus_guard.h"
+
+namespace divvy::ledger {
+namespace {
+
+Error truncated() {
+  return {ErrorCode::kCorrupt, "the tenant truncated its report file"};
+}
+
+unsigned countFree(const ReportPage& page, unsigned ready) {
+  unsigned free = 0;
+  for (unsigned i = 0; i < ready; ++i) {
+    if (statePhase(loadRelaxed(page.slots[i].state.low)) == Phase::kFree) ++free;
+  }
+  return free;
+}
+
+}  // namespace
+
+Result<void> TenantLedger::adoptSlot(unsigned slot, std::uint64_t generation,
+                                     std::uint32_t host_pid) {
+  if (slot >= spec_.slots) {
+    return Error(ErrorCode::kNotFound, "no slot " + std::to_string(slot));
+  }
+  Slot& target = report_->as<ReportPage>()->slots[slot];
+  bool live = false;
+  const bool intact = guarded(&target, sizeof target, [&] {
+    live = loadAcquire(target.state.low) == packState(generation, Phase::kLive);
+    if (!live) return;
+    storeRelaxed(target.host_pid, host_pid);
+    storeRelease(target.adopted_generation, generation + 1);
+  });
+  if (!intact) return truncated();
+  if (!live) {
+    return Error(ErrorCode::kNotFound, "slot " + std::to_string(slot) +
+                                           " is not live in generation " +
+                                           std::to_string(generation));
+  }
+  return {};
+}
+
+Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
+  ReapResult result;
+  if (slot >= spec_.slots) return result;
+  ReportPage& page = *report_->as<ReportPage>();
+  const auto devices = static_cast<unsigned>(spec_.devices.size());
+  Reaped reaped;
+  // The control page shares the guard's fate: one range cannot span both mappings.
+  const bool intact = guarded(&control(), sizeof(ControlPage), [&] {
+    if (!guarded(&page, sizeof page,
+                 [&] { reaped = reapSlot(page, control().header, slot, generation, devices); })) {
+      reaped.outcome = ReapOutcome::kRetired;
+      reaped.contended = true;
+    }
+  });
+  if (!intact || (reaped.contended && reaped.outcome == ReapOutcome::kRetired)) return truncated();
+  if (reaped.contended) {
+    return Error(ErrorCode::kUnavailable,
+                 "tenant " + spec_.id + " keeps changing its total; try again");
+  }
+  result.outcome = reaped.outcome;
+  for (unsigned dev = 0; dev < kMaxDevices; ++dev) result.refunded[dev] = {reaped.refunded[dev]};
+  return result;
+}
+
+Result<unsigned> TenantLedger::ensureFreeSlots(unsigned wanted) {
+  ReportPage& page = *report_->as<ReportPage>();
+  for (;;) {
+    unsigned free = 0;
+    const unsigned ready = spec_.slots;
+    if (!guarded(&page, sizeof page, [&] { free = countFree(page, ready); })) return truncated();
+    if (free >= wanted || ready + kSlotChunk > kMaxSlots) return free;
+    const std::size_t offset = offsetof(ReportPage, slots) + ready * sizeof(Slot);
+    const int code = posix_fallocate(report_->fd(), static_cast<off_t>(offset),
+                                     static_cast<off_t>(kSlotChunk * sizeof(Slot)));
+    if (code != 0) {
+      return Error(ErrorCode::kIo, "preallocating slots of tenant " + spec_.id + ": " +
+                                       std::generic_category().message(code));
+    }
+    spec_.slots = ready + kSlotChunk;
+    const bool intact = guarded(&control(), sizeof(ControlPage), [&] {
+      storeRelease(control().header.slots_ready, std::uint32_t{spec_.slots});
+    });
+    if (!intact) return Error(ErrorCode::kCorrupt, "the control file was truncated");
+  }
+}
+
+}  // namespace divvy::ledger

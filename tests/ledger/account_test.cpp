@@ -1,0 +1,105 @@
+#include "ledger/account.h"
+
+#include "tenant_fixture.h"
+
+namespace divvy::ledger {
+namespace {
+
+using AccountTest = TenantTest;
+
+TEST_F(AccountTest, GrantsUpToTheCeilingAndNotOneByteMore) {
+  EXPECT_EQ(account_.reserve(0, 999), Admission::kGranted);
+  EXPECT_EQ(account_.reserve(0, 2), Admission::kOverLimit);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kOverLimit);
+  EXPECT_EQ(account_.total(0), 1000u);
+  EXPECT_EQ(account_.free(0), 0u);
+}
+
+TEST_F(AccountTest, ReleaseGivesBackInAnyPortions) {
+  ASSERT_EQ(account_.reserve(0, 1000), Admission::kGranted);
+  account_.release(0, 1);
+  account_.release(0, 599);
+  EXPECT_EQ(account_.total(0), 400u);
+  EXPECT_EQ(account_.processUsed(account_.slot(), 0), 400u);
+  account_.release(0, 400);
+  EXPECT_EQ(account_.total(0), 0u);
+  EXPECT_EQ(faults(FaultCode::kOverRelease), 0u);
+}
+
+TEST_F(AccountTest, ReleasingMoreThanReservedIsClampedAndCounted) {
+  ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
+  account_.release(0, 25);
+  EXPECT_EQ(account_.total(0), 0u);
+  EXPECT_EQ(faults(FaultCode::kOverRelease), 1u);
+  const ReportSnapshot seen = snapshot();
+  ASSERT_EQ(seen.faults.size(), 1u);
+  EXPECT_EQ(seen.faults[0].code, static_cast<std::uint32_t>(FaultCode::kOverRelease));
+  EXPECT_EQ(seen.faults[0].arg, 15u);
+  EXPECT_FALSE(seen.suspect()) << suspicionNames(seen.suspicions);
+}
+
+TEST_F(AccountTest, HugeAmountsAreRefusedNotWrapped) {
+  ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  EXPECT_EQ(account_.reserve(0, UINT64_MAX), Admission::kOverLimit);
+  EXPECT_EQ(account_.reserve(0, UINT64_MAX - 1), Admission::kOverLimit);
+  EXPECT_EQ(account_.total(0), 1u);
+}
+
+TEST_F(AccountTest, OwnLimitOnlyLowers) {
+  account_.lowerCeiling(2000);
+  EXPECT_EQ(account_.ceiling(0), 1000u);
+  account_.lowerCeiling(300);
+  account_.lowerCeiling(400);
+  EXPECT_EQ(account_.ceiling(0), 300u);
+  EXPECT_EQ(account_.reserve(0, 301), Admission::kOverLimit);
+  EXPECT_EQ(account_.reserve(0, 300), Admission::kGranted);
+}
+
+TEST_F(AccountTest, UnknownDeviceIsRefusedAndCounted) {
+  EXPECT_EQ(account_.reserve(1, 1), Admission::kBroken);
+  EXPECT_EQ(account_.reserve(4711, 1), Admission::kBroken);
+  account_.release(1, 1);
+  EXPECT_EQ(faults(FaultCode::kBadDevice), 3u);
+  EXPECT_EQ(account_.ceiling(1), 0u);
+}
+
+TEST_F(AccountTest, RefundAfterDeathIsExact) {
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  const pid_t child = spawn([&] {
+    Account& inherited = account_;
+    return inherited.reserve(0, 500) == Admission::kGranted ? 0 : 1;
+  });
+  ASSERT_EQ(waitFor(child), 0);
+  EXPECT_EQ(account_.total(0), 600u);
+  const ReportSnapshot before = snapshot();
+  ASSERT_EQ(before.slots.size(), 2u);
+  const SlotSnapshot& dead = before.slots[1];
+  EXPECT_EQ(dead.owner.pid, static_cast<std::uint32_t>(child));
+  EXPECT_EQ(dead.used[0].count, 500u);
+  EXPECT_FALSE(ownerAlive(dead.owner));
+  EXPECT_TRUE(ownerAlive(before.slots[0].owner));
+
+  const Result<ReapResult> reaped = ledger_.reap(dead.slot, dead.generation);
+  ASSERT_TRUE(reaped) << reaped.error().message();
+  EXPECT_EQ(reaped->outcome, ReapOutcome::kFreed);
+  EXPECT_EQ(reaped->refunded[0].count, 500u);
+  EXPECT_EQ(account_.total(0), 100u);
+  EXPECT_EQ(ledger_.reap(dead.slot, dead.generation)->outcome, ReapOutcome::kAlreadyFree);
+  EXPECT_EQ(account_.total(0), 100u);
+}
+
+TEST_F(AccountTest, ShrinkRefusesUntilUseIsUnder) {
+  ASSERT_EQ(account_.reserve(0, 600), Admission::kGranted);
+  ASSERT_TRUE(ledger_.setMemory(0, {500}, {500}));
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kOverLimit);
+  EXPECT_EQ(account_.free(0), 0u);
+  account_.release(0, 200);
+  EXPECT_EQ(account_.reserve(0, 101), Admission::kOverLimit);
+  EXPECT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  ASSERT_TRUE(ledger_.setMemory(0, {500}, {2000}));
+  EXPECT_EQ(account_.reserve(0, 1500), Admission::kGranted);
+}
+
+}  // namespace
+}  // namespace divvy::ledger
