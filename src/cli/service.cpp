@@ -47,15 +47,15 @@ void simJson() {
 
 void simText(const Output& output) {
   std::puts(
-      R"(Simulated cards stand in for real ones: a CUDA driver and an NVML of our own, several processes sharing
-one card with exact memory, streams, events and time-slicing. No GPU is needed.
+      R"(Simulated cards stand in for real ones: a CUDA driver and an NVML of our own, several processes
+sharing one card with exact memory, streams, events and time-slicing. No GPU is needed.
 
-  divvy run --sim h100 --memory 4Gi -- ./program      a share of a simulated card
-  divvy run --sim 4090x2 --gpus 2 -- ./program        two cards: any profile takes xN, up to 16
-  SIMGPU_PROFILE=h100 LD_LIBRARY_PATH=<prefix>/simgpu ./program      without Divvy
+  divvy run --sim h100 --memory 4Gi -- ./program    a share of a simulated card
+  divvy run --sim 4090x2 --gpus 2 -- ./program      two cards: any profile takes xN, up to 16
+  SIMGPU_PROFILE=h100 LD_LIBRARY_PATH=<prefix>/simgpu ./program     without Divvy
 
-Programs reach it through the driver API (libcuda.so.1); the CUDA runtime library verifies the driver it
-loads and does not run on a simulated one.
+Programs reach it through the driver API (libcuda.so.1); the CUDA runtime library verifies the
+driver it loads and does not run on a simulated one.
 
 Profiles (--sim, SIMGPU_PROFILE, DIVVY_SIM for the default):)");
   Table profiles({"  NAME", "MEMORY>", "CONTEXT>", "SMS>", "MODEL", "NOTE"});
