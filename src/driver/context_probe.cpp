@@ -6,48 +6,49 @@
 #include <cstdio>
 #include <optional>
 
+#include "abi/cuda_enums.h"
+#include "abi/cuda_protos.h"
 #include "driver/library.h"
 #include "driver/nvml.h"
 
 namespace divvy::driver {
 namespace {
 
-using Status = int;  // CUresult; 0 is success
+using abi::Cu;
+template <Cu id>
+using Function = typename abi::CuFn<id>::type;
 
-struct Uuid {
-  std::array<unsigned char, 16> bytes;
-};
-
-std::string uuidText(const Uuid& uuid) {
+std::string uuidText(const CUuuid& uuid) {
   std::string text = "GPU-";
-  for (std::size_t i = 0; i < uuid.bytes.size(); ++i) {
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     std::array<char, 3> hex{};
-    std::snprintf(hex.data(), hex.size(), "%02x", uuid.bytes[i]);
+    std::snprintf(hex.data(), hex.size(), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
     text += hex.data();
   }
   return text;
 }
 
-Error refused(const char* call, Status status) {
+Error refused(const char* call, CUresult status) {
   return {ErrorCode::kUnavailable, std::string(call) + ": CUDA error " + std::to_string(status)};
 }
 
 // The CUDA device with this UUID; the driver's order need not be NVML's.
-Result<int> findDevice(const Library& cuda, const std::string& uuid) {
-  auto* count_of = cuda.find<Status(int*)>("cuDeviceGetCount");
-  auto* get = cuda.find<Status(int*, int)>("cuDeviceGet");
-  auto* uuid_of = cuda.find<Status(Uuid*, int)>("cuDeviceGetUuid");
+Result<CUdevice> findDevice(const Library& cuda, const std::string& uuid) {
+  auto* count_of = cuda.find<Function<Cu::cuDeviceGetCount>>("cuDeviceGetCount");
+  auto* get = cuda.find<Function<Cu::cuDeviceGet>>("cuDeviceGet");
+  auto* uuid_of = cuda.find<Function<Cu::cuDeviceGetUuid>>("cuDeviceGetUuid");
   if (count_of == nullptr || get == nullptr || uuid_of == nullptr) {
     return Error{ErrorCode::kUnsupported, cuda.path() + " lacks the device calls"};
   }
   int count = 0;
-  if (const Status status = count_of(&count); status != 0)
+  if (const CUresult status = count_of(&count); status != CUDA_SUCCESS)
     return refused("cuDeviceGetCount", status);
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    int device = 0;
-    Uuid found{};
-    if (get(&device, ordinal) == 0 && uuid_of(&found, device) == 0 && uuidText(found) == uuid)
+    CUdevice device = 0;
+    CUuuid found{};
+    if (get(&device, ordinal) == CUDA_SUCCESS && uuid_of(&found, device) == CUDA_SUCCESS &&
+        uuidText(found) == uuid)
       return device;
   }
   return Error{ErrorCode::kNotFound, "the CUDA driver does not know " + uuid};
@@ -82,18 +83,19 @@ Result<Bytes> probeContext(const std::string& cuda_path, const std::string& nvml
   while (index < devices->size() && (*devices)[index].uuid != uuid) ++index;
   if (index == devices->size()) return Error{ErrorCode::kNotFound, "NVML does not know " + uuid};
   index = (*devices)[index].index;
-  auto* init = cuda->find<Status(unsigned)>("cuInit");
-  auto* retain = cuda->find<Status(void**, int)>("cuDevicePrimaryCtxRetain");
-  auto* release = cuda->find<Status(int)>("cuDevicePrimaryCtxRelease_v2");
+  auto* init = cuda->find<Function<Cu::cuInit>>("cuInit");
+  auto* retain = cuda->find<Function<Cu::cuDevicePrimaryCtxRetain>>("cuDevicePrimaryCtxRetain");
+  auto* release =
+      cuda->find<Function<Cu::cuDevicePrimaryCtxRelease_v2>>("cuDevicePrimaryCtxRelease_v2");
   if (init == nullptr || retain == nullptr)
     return Error{ErrorCode::kUnsupported, cuda->path() + " lacks cuInit"};
-  if (const Status status = init(0); status != 0) return refused("cuInit", status);
-  Result<int> device = findDevice(*cuda, uuid);
+  if (const CUresult status = init(0); status != CUDA_SUCCESS) return refused("cuInit", status);
+  Result<CUdevice> device = findDevice(*cuda, uuid);
   if (!device) return device.error();
   Result<Sample> before = sample(*nvml, index);
   if (!before) return before.error();
-  void* context = nullptr;
-  if (const Status status = retain(&context, *device); status != 0) {
+  CUcontext context = nullptr;
+  if (const CUresult status = retain(&context, *device); status != CUDA_SUCCESS) {
     return refused("cuDevicePrimaryCtxRetain", status);
   }
   Result<Sample> after = sample(*nvml, index);

@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <array>
 
+#include "abi/nvml_enums.h"
+#include "abi/nvml_protos.h"
 #include "driver/library.h"
-#include "nvml_api.h"
 
 namespace divvy::driver {
 namespace {
+
+using abi::Nv;
+template <Nv id>
+using Function = typename abi::NvFn<id>::type*;
 
 constexpr unsigned kTextSize = 96;
 // More processes than one card can serve; bounds the grow-and-retry of the process lists.
 constexpr unsigned kMaxProcesses = 1u << 16;
 
-std::string code(Return status) {
+std::string code(nvmlReturn_t status) {
   return "NVML error " + std::to_string(status);
 }
 
@@ -21,41 +26,41 @@ std::string code(Return status) {
 
 struct Nvml::Api {
   Library library;
-  Return (*init)();
-  Return (*shutdown)();
-  Return (*driver_version)(char*, unsigned);
-  Return (*count)(unsigned*);
-  Return (*handle)(unsigned, Device*);
-  Return (*uuid)(Device, char*, unsigned);
-  Return (*name)(Device, char*, unsigned);
-  Return (*pci)(Device, PciInfo*);
-  Return (*memory_v1)(Device, MemoryV1*);
-  Return (*memory_v2)(Device, MemoryV2*);
-  Return (*utilization)(Device, Utilization*);
-  Return (*processes)(Device, unsigned*, ProcessInfo*);
-  Return (*process_utilization)(Device, ProcessSample*, unsigned*, unsigned long long);
+  Function<Nv::nvmlInit_v2> init{};
+  Function<Nv::nvmlShutdown> shutdown{};
+  Function<Nv::nvmlSystemGetDriverVersion> driver_version{};
+  Function<Nv::nvmlDeviceGetCount_v2> count{};
+  Function<Nv::nvmlDeviceGetHandleByIndex_v2> handle{};
+  Function<Nv::nvmlDeviceGetUUID> uuid{};
+  Function<Nv::nvmlDeviceGetName> name{};
+  Function<Nv::nvmlDeviceGetPciInfo_v3> pci{};
+  Function<Nv::nvmlDeviceGetMemoryInfo> memory_v1{};
+  Function<Nv::nvmlDeviceGetMemoryInfo_v2> memory_v2{};
+  Function<Nv::nvmlDeviceGetUtilizationRates> utilization{};
+  Function<Nv::nvmlDeviceGetComputeRunningProcesses_v3> processes{};
+  Function<Nv::nvmlDeviceGetProcessUtilization> process_utilization{};
 
   explicit Api(Library opened) : library(std::move(opened)) {
-    init = library.find<Return()>("nvmlInit_v2");
-    shutdown = library.find<Return()>("nvmlShutdown");
-    driver_version = library.find<Return(char*, unsigned)>("nvmlSystemGetDriverVersion");
-    count = library.find<Return(unsigned*)>("nvmlDeviceGetCount_v2");
-    handle = library.find<Return(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2");
-    uuid = library.find<Return(Device, char*, unsigned)>("nvmlDeviceGetUUID");
-    name = library.find<Return(Device, char*, unsigned)>("nvmlDeviceGetName");
-    pci = library.find<Return(Device, PciInfo*)>("nvmlDeviceGetPciInfo_v3");
-    memory_v1 = library.find<Return(Device, MemoryV1*)>("nvmlDeviceGetMemoryInfo");
-    memory_v2 = library.find<Return(Device, MemoryV2*)>("nvmlDeviceGetMemoryInfo_v2");
-    utilization = library.find<Return(Device, Utilization*)>("nvmlDeviceGetUtilizationRates");
-    processes = library.find<Return(Device, unsigned*, ProcessInfo*)>(
-        "nvmlDeviceGetComputeRunningProcesses_v3");
-    if (processes == nullptr) {
-      processes = library.find<Return(Device, unsigned*, ProcessInfo*)>(
-          "nvmlDeviceGetComputeRunningProcesses_v2");
-    }
-    process_utilization =
-        library.find<Return(Device, ProcessSample*, unsigned*, unsigned long long)>(
-            "nvmlDeviceGetProcessUtilization");
+    get(init, "nvmlInit_v2");
+    get(shutdown, "nvmlShutdown");
+    get(driver_version, "nvmlSystemGetDriverVersion");
+    get(count, "nvmlDeviceGetCount_v2");
+    get(handle, "nvmlDeviceGetHandleByIndex_v2");
+    get(uuid, "nvmlDeviceGetUUID");
+    get(name, "nvmlDeviceGetName");
+    get(pci, "nvmlDeviceGetPciInfo_v3");
+    get(memory_v1, "nvmlDeviceGetMemoryInfo");
+    get(memory_v2, "nvmlDeviceGetMemoryInfo_v2");
+    get(utilization, "nvmlDeviceGetUtilizationRates");
+    get(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    // Same structure, same signature; drivers before 510 have only this one.
+    if (processes == nullptr) get(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+    get(process_utilization, "nvmlDeviceGetProcessUtilization");
+  }
+
+  template <typename Type>
+  void get(Type*& function, const char* symbol) {
+    function = library.find<Type>(symbol);
   }
 
   // What no use can do without; everything else degrades.
@@ -69,10 +74,10 @@ struct Nvml::Api {
     return nullptr;
   }
 
-  Result<Device> device(unsigned index) const {
-    Device found = nullptr;
-    const Return status = handle(index, &found);
-    if (status != kSuccess) {
+  Result<nvmlDevice_t> device(unsigned index) const {
+    nvmlDevice_t found = nullptr;
+    const nvmlReturn_t status = handle(index, &found);
+    if (status != NVML_SUCCESS) {
       return Error{ErrorCode::kUnavailable,
                    "device " + std::to_string(index) + ": " + code(status)};
     }
@@ -80,14 +85,14 @@ struct Nvml::Api {
   }
 
   // v1's total includes what the driver keeps for itself; v2, where there, tells it apart.
-  Result<MemoryV2> memory(Device device) const {
-    MemoryV2 v2{};
-    v2.version = kMemoryV2;
-    if (memory_v2 != nullptr && memory_v2(device, &v2) == kSuccess) return v2;
-    MemoryV1 v1{};
-    const Return status = memory_v1(device, &v1);
-    if (status != kSuccess) return Error{ErrorCode::kUnavailable, "memory: " + code(status)};
-    return MemoryV2{kMemoryV2, v1.total, 0, v1.free, v1.used};
+  Result<nvmlMemory_v2_t> memory(nvmlDevice_t device) const {
+    nvmlMemory_v2_t v2{};
+    v2.version = nvmlMemory_v2;
+    if (memory_v2 != nullptr && memory_v2(device, &v2) == NVML_SUCCESS) return v2;
+    nvmlMemory_t v1{};
+    const nvmlReturn_t status = memory_v1(device, &v1);
+    if (status != NVML_SUCCESS) return Error{ErrorCode::kUnavailable, "memory: " + code(status)};
+    return nvmlMemory_v2_t{nvmlMemory_v2, v1.total, 0, v1.free, v1.used};
   }
 };
 
@@ -107,8 +112,8 @@ Result<Nvml> Nvml::open(const std::string& path) {
     return Error{ErrorCode::kUnsupported,
                  api->library.path() + " lacks " + symbol + "; drivers from 450 on are accepted"};
   }
-  const Return status = api->init();
-  if (status != kSuccess) {
+  const nvmlReturn_t status = api->init();
+  if (status != NVML_SUCCESS) {
     api->shutdown = nullptr;
     return Error{ErrorCode::kUnavailable,
                  "the NVIDIA driver does not start: nvmlInit: " + code(status)};
@@ -122,55 +127,59 @@ const std::string& Nvml::path() const {
 
 std::string Nvml::driverVersion() const {
   std::array<char, kTextSize> text{};
-  if (api_->driver_version == nullptr || api_->driver_version(text.data(), kTextSize) != kSuccess)
+  if (api_->driver_version == nullptr ||
+      api_->driver_version(text.data(), kTextSize) != NVML_SUCCESS)
     return "";
   return text.data();
 }
 
 Result<std::vector<DeviceInfo>> Nvml::devices() const {
   unsigned count = 0;
-  const Return status = api_->count(&count);
-  if (status != kSuccess)
+  const nvmlReturn_t status = api_->count(&count);
+  if (status != NVML_SUCCESS)
     return Error{ErrorCode::kUnavailable, "counting devices: " + code(status)};
   std::vector<DeviceInfo> all;
   for (unsigned index = 0; index < count; ++index) {
-    Result<Device> device = api_->device(index);
+    Result<nvmlDevice_t> device = api_->device(index);
     if (!device) continue;  // fallen off the bus: the others remain usable
     std::array<char, kTextSize> uuid{};
     std::array<char, kTextSize> name{};
-    Result<MemoryV2> memory = api_->memory(*device);
-    if (!memory || api_->uuid(*device, uuid.data(), kTextSize) != kSuccess) continue;
+    Result<nvmlMemory_v2_t> memory = api_->memory(*device);
+    if (!memory || api_->uuid(*device, uuid.data(), kTextSize) != NVML_SUCCESS) continue;
     api_->name(*device, name.data(), kTextSize);
-    PciInfo pci{};
+    nvmlPciInfo_t pci{};
     if (api_->pci != nullptr) api_->pci(*device, &pci);
-    all.push_back(
-        {index, uuid.data(), name.data(), pci.id, Bytes{memory->total} - Bytes{memory->reserved}});
+    all.push_back({index, uuid.data(), name.data(), pci.busIdLegacy,
+                   Bytes{memory->total} - Bytes{memory->reserved}});
   }
   return all;
 }
 
 Result<DeviceUse> Nvml::use(unsigned index) const {
-  Result<Device> device = api_->device(index);
+  Result<nvmlDevice_t> device = api_->device(index);
   if (!device) return device.error();
-  Result<MemoryV2> memory = api_->memory(*device);
+  Result<nvmlMemory_v2_t> memory = api_->memory(*device);
   if (!memory) return memory.error();
   DeviceUse use;
   use.used = {memory->used};
-  Utilization rates{};
-  if (api_->utilization != nullptr && api_->utilization(*device, &rates) == kSuccess) {
+  nvmlUtilization_t rates{};
+  if (api_->utilization != nullptr && api_->utilization(*device, &rates) == NVML_SUCCESS) {
     use.utilisation = static_cast<int>(std::min(rates.gpu, 100u));
   }
   if (api_->processes == nullptr) return use;
-  std::vector<ProcessInfo> list(64);
-  Return status = kInsufficientSize;
-  while (status == kInsufficientSize && list.size() <= kMaxProcesses) {
+  std::vector<nvmlProcessInfo_t> list(64);
+  nvmlReturn_t status = NVML_ERROR_INSUFFICIENT_SIZE;
+  while (status == NVML_ERROR_INSUFFICIENT_SIZE && list.size() <= kMaxProcesses) {
     auto size = static_cast<unsigned>(list.size());
     status = api_->processes(*device, &size, list.data());
-    list.resize(status == kInsufficientSize ? std::max<std::size_t>(size, list.size()) * 2 : size);
+    list.resize(status == NVML_ERROR_INSUFFICIENT_SIZE
+                    ? std::max<std::size_t>(size, list.size()) * 2
+                    : size);
   }
-  if (status != kSuccess) return use;
-  for (const ProcessInfo& info : list) {
-    const std::uint64_t bytes = info.used_memory == kNotAvailable ? 0 : info.used_memory;
+  if (status != NVML_SUCCESS) return use;
+  for (const nvmlProcessInfo_t& info : list) {
+    const std::uint64_t bytes =
+        info.usedGpuMemory == NVML_VALUE_NOT_AVAILABLE ? 0 : info.usedGpuMemory;
     use.processes.push_back({static_cast<int>(info.pid), Bytes{bytes}});
   }
   return use;
@@ -178,16 +187,16 @@ Result<DeviceUse> Nvml::use(unsigned index) const {
 
 std::vector<ProcessTime> Nvml::processTimes(unsigned index) const {
   std::vector<ProcessTime> times;
-  Result<Device> device = api_->device(index);
+  Result<nvmlDevice_t> device = api_->device(index);
   if (!device || api_->process_utilization == nullptr) return times;
   unsigned count = 0;
   api_->process_utilization(*device, nullptr, &count, 0);
   if (count == 0 || count > kMaxProcesses) return times;
-  std::vector<ProcessSample> samples(count);
-  if (api_->process_utilization(*device, samples.data(), &count, 0) != kSuccess) return times;
+  std::vector<nvmlProcessUtilizationSample_t> samples(count);
+  if (api_->process_utilization(*device, samples.data(), &count, 0) != NVML_SUCCESS) return times;
   samples.resize(std::min<std::size_t>(count, samples.size()));
-  for (const ProcessSample& sample : samples) {
-    times.push_back({static_cast<int>(sample.pid), std::min(sample.sm, 100u)});
+  for (const nvmlProcessUtilizationSample_t& sample : samples) {
+    times.push_back({static_cast<int>(sample.pid), std::min(sample.smUtil, 100u)});
   }
   return times;
 }
