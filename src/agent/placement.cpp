@@ -67,6 +67,20 @@ std::string summarise(const Ask& ask, const std::vector<Card>& cards, std::size_
   return text;
 }
 
+// "device 3", "devices 0-2, 5": `devices` ascends.
+std::string spans(const std::vector<unsigned>& devices) {
+  std::string text = devices.size() == 1 ? "device " : "devices ";
+  for (std::size_t first = 0; first < devices.size();) {
+    std::size_t last = first;
+    while (last + 1 < devices.size() && devices[last + 1] == devices[last] + 1) ++last;
+    if (first != 0) text += ", ";
+    text += std::to_string(devices[first]);
+    if (last != first) text += "-" + std::to_string(devices[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Refusal::text() const {
@@ -112,6 +126,28 @@ Decision place(const Ask& ask, const std::vector<Card>& cards) {
   decision.summary = summarise(ask, cards, decision.shares.size());
   decision.shares.clear();
   return decision;
+}
+
+std::vector<std::string> explain(const Decision& decision) {
+  struct Group {
+    std::string model;
+    std::string text;
+    std::vector<unsigned> devices;
+  };
+  std::vector<Group> groups;
+  for (const Refusal& refusal : decision.refusals) {
+    const std::string text = refusal.text();
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
+      return other.model == refusal.model && other.text == text;
+    });
+    if (group == groups.end()) group = groups.insert(groups.end(), {refusal.model, text, {}});
+    group->devices.push_back(refusal.index);
+  }
+  std::vector<std::string> lines;
+  for (const Group& group : groups) {
+    lines.push_back(spans(group.devices) + " (" + group.model + "): " + group.text);
+  }
+  return lines;
 }
 
 bool canGrow(const Card& card, Bytes held, Bytes wanted) {

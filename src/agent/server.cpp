@@ -152,7 +152,7 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   if (!request.wait || decision.impossible) co_return refuse(request, decision);
   const std::uint64_t ticket = queue_.join(
       {0, request.priority, session->peer, request.name, request.ask, decision.summary});
-  QueuedReply queued{queue_.position(ticket), reasonLines(decision)};
+  QueuedReply queued{queue_.position(ticket), explain(decision)};
   co_await send(session, Reply(std::move(queued)));
   const auto end = request.wait_ms == 0 ? steady_timer::time_point::max()
                                         : steady_timer::clock_type::now() +
@@ -202,7 +202,7 @@ Reply Server::refuse(const RunRequest& request, const Decision& decision) const 
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   std::string message = decision.summary;
   if (!decision.impossible && !request.wait) message += "; --wait queues the request instead";
-  return FailedReply{code, std::move(message), reasonLines(decision)};
+  return FailedReply{code, std::move(message), explain(decision)};
 }
 
 Reply Server::started(const StartedRequest& request, int peer) {

@@ -72,7 +72,5 @@ class Server {
 // The whole state as it is shown.
 Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
                       const Queue& queue);
-// "device 0 (NVIDIA H100): needs 4 GiB, 2 GiB free", one per refused device.
-std::vector<std::string> reasonLines(const Decision& decision);
 
 }  // namespace divvy::agent

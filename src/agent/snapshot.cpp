@@ -89,15 +89,6 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
 
 }  // namespace
 
-std::vector<std::string> reasonLines(const Decision& decision) {
-  std::vector<std::string> lines;
-  for (const Refusal& refusal : decision.refusals) {
-    lines.push_back("device " + std::to_string(refusal.index) + " (" + refusal.model +
-                    "): " + refusal.text());
-  }
-  return lines;
-}
-
 Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
                       const Queue& queue) {
   Snapshot snapshot;

@@ -24,13 +24,24 @@ constexpr unsigned kEmptyScans = 2;
 constexpr unsigned kFreeSlots = 128;
 constexpr std::size_t kIdLength = 6;
 
-std::map<std::string, std::uint64_t> addUp(const std::map<std::string, TenantPtr>& tenants) {
-  std::map<std::string, std::uint64_t> sums;
-  for (const auto& [id, tenant] : tenants) {
-    for (const auto& [uuid, use] : useOf(*tenant))
-      sums[uuid] += use.inside.count + use.outside.count;
+// What tenants hold of one card.
+struct Held {
+  Bytes reserved;
+  Bytes used;
+  unsigned cores = 0;
+};
+
+void addHeld(const Tenant& tenant, std::map<std::string, Held>& held) {
+  const std::map<std::string, TenantUse> uses = useOf(tenant);
+  for (const ShareRecord& share : tenant.record.shares) {
+    Held& card = held[share.uuid];
+    const auto use = uses.find(share.uuid);
+    const Bytes used = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
+    // After a shrink a tenant may use more than it was promised.
+    card.reserved = card.reserved + std::max(share.reserve, used);
+    card.used = card.used + used;
+    card.cores += share.cores;
   }
-  return sums;
 }
 
 ProcessId idOf(const ledger::Owner& owner) {
@@ -76,38 +87,23 @@ std::string Tenants::freshId() const {
   return id;
 }
 
-Bytes Tenants::reservedOf(const Tenant& tenant, const std::string& uuid) const {
-  for (const ShareRecord& share : tenant.record.shares) {
-    if (share.uuid == uuid) return share.reserve;
-  }
-  return {};
-}
-
 std::vector<Card> Tenants::cards() const {
-  const std::map<std::string, std::uint64_t> used_by_tenants = addUp(tenants_);
+  std::map<std::string, Held> held;
+  for (const auto& [id, tenant] : tenants_) addHeld(*tenant, held);
   std::vector<Card> cards;
   for (const Device& device : inventory_.devices()) {
+    const Held& ours = held[device.info.uuid];
+    const Result<driver::DeviceUse> use = inventory_.nvml().use(device.info.index);
     Card card;
     card.index = device.info.index;
     card.uuid = device.info.uuid;
     card.model = device.info.model;
     card.physical = device.info.physical;
     card.context = device.context;
-    const Result<driver::DeviceUse> use = inventory_.nvml().use(device.info.index);
     card.healthy = use.has_value();
-    for (const auto& [id, tenant] : tenants_) {
-      Bytes held = reservedOf(*tenant, card.uuid);
-      const std::map<std::string, TenantUse> uses = useOf(*tenant);
-      const auto own = uses.find(card.uuid);
-      // After a shrink a tenant may use more than it was promised.
-      if (own != uses.end()) held = std::max(held, own->second.inside + own->second.outside);
-      card.reserved = card.reserved + held;
-      for (const ShareRecord& share : tenant->record.shares) {
-        if (share.uuid == card.uuid) card.cores_reserved += share.cores;
-      }
-    }
-    const auto ours = used_by_tenants.find(card.uuid);
-    if (use) card.foreign = use->used - Bytes{ours == used_by_tenants.end() ? 0 : ours->second};
+    card.reserved = ours.reserved;
+    card.cores_reserved = ours.cores;
+    if (use) card.foreign = use->used - ours.used;
     cards.push_back(std::move(card));
   }
   return cards;

@@ -92,7 +92,6 @@ class Tenants {
   void check(const TenantPtr& tenant);
   void bury(const TenantPtr& tenant);
   std::string freshId() const;
-  Bytes reservedOf(const Tenant& tenant, const std::string& uuid) const;
 
   asio::io_context& loop_;
   NodePaths paths_;

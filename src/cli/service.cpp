@@ -47,8 +47,8 @@ void simJson() {
 
 void simText(const Output& output) {
   std::puts(
-      R"(Simulated cards stand in for real ones: a CUDA driver and an NVML of our own, several processes
-sharing one card with exact memory, streams, events and time-slicing. No GPU is needed.
+      R"(Simulated cards stand in for real ones: a CUDA driver and an NVML of our own, several
+processes sharing one card with exact memory, streams, events and time-slicing. No GPU is needed.
 
   divvy run --sim h100 --memory 4Gi -- ./program    a share of a simulated card
   divvy run --sim 4090x2 --gpus 2 -- ./program      two cards: any profile takes xN, up to 16

@@ -75,6 +75,9 @@ struct Decision {
 // First fit in device order. Never places more than `free()` on a card.
 Decision place(const Ask& ask, const std::vector<Card>& cards);
 
+// "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
+std::vector<std::string> explain(const Decision& decision);
+
 // Whether a share on `card` that reserves `held` now may reserve `wanted` instead.
 bool canGrow(const Card& card, Bytes held, Bytes wanted);
 

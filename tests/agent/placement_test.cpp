@@ -1,0 +1,224 @@
+#include "agent/placement.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+namespace divvy::agent {
+namespace {
+
+Card card(unsigned index, std::uint64_t physical_gib = 80) {
+  Card card;
+  card.index = index;
+  card.uuid = "GPU-0000000" + std::to_string(index) + "-aaaa";
+  card.model = "NVIDIA H100 80GB HBM3";
+  card.physical = gib(physical_gib);
+  card.context = mib(500);
+  return card;
+}
+
+Ask askFor(Bytes memory, unsigned gpus = 1) {
+  Ask ask;
+  ask.memory = {memory, 0};
+  ask.gpus = gpus;
+  return ask;
+}
+
+rc::Gen<Card> anyCard() {
+  return rc::gen::apply(
+      [](unsigned physical, unsigned reserved, unsigned foreign, unsigned cores, bool healthy,
+         bool a100) {
+        Card result = card(0, physical);
+        result.reserved = gib(reserved);
+        result.foreign = gib(foreign);
+        result.cores_reserved = cores;
+        result.healthy = healthy;
+        if (a100) result.model = "NVIDIA A100-SXM4-40GB";
+        return result;
+      },
+      rc::gen::inRange(1u, 160u), rc::gen::inRange(0u, 200u), rc::gen::inRange(0u, 40u),
+      rc::gen::inRange(0u, 120u), rc::gen::weightedElement<bool>({{9, true}, {1, false}}),
+      rc::gen::arbitrary<bool>());
+}
+
+std::vector<Card> anyCards() {
+  std::vector<Card> cards = *rc::gen::container<std::vector<Card>>(anyCard());
+  if (cards.size() > 16) cards.resize(16);
+  for (unsigned i = 0; i < cards.size(); ++i) {
+    cards[i].index = i;
+    cards[i].uuid = card(i).uuid;
+  }
+  return cards;
+}
+
+Ask anyAsk() {
+  Ask ask;
+  ask.gpus = *rc::gen::inRange(1u, 5u);
+  ask.cores = *rc::gen::element(0u, 10u, 50u, 100u);
+  ask.context_inside = *rc::gen::arbitrary<bool>();
+  ask.memory = *rc::gen::arbitrary<bool>() ? MemoryAsk{mib(*rc::gen::inRange(1u, 200000u)), 0}
+                                           : MemoryAsk{{}, *rc::gen::inRange(1u, 101u)};
+  if (*rc::gen::inRange(0, 4) == 0) ask.models = {"a100"};
+  return ask;
+}
+
+RC_GTEST_PROP(Placement, NeverPlacesMoreThanIsFreeOnACard, ()) {
+  const std::vector<Card> cards = anyCards();
+  const Decision decision = place(anyAsk(), cards);
+  for (const Placed& share : decision.shares) {
+    RC_ASSERT(share.reserve <= cards[share.index].free());
+    RC_ASSERT(share.limit <= cards[share.index].physical);
+    RC_ASSERT(share.limit.count > 0u);
+  }
+}
+
+RC_GTEST_PROP(Placement, GivesExactlyTheDevicesAskedOrNoneWithReasons, ()) {
+  const std::vector<Card> cards = anyCards();
+  const Ask ask = anyAsk();
+  const Decision decision = place(ask, cards);
+  if (decision.fits()) {
+    RC_ASSERT(decision.shares.size() == ask.gpus);
+    RC_ASSERT(decision.summary.empty());
+  } else {
+    RC_ASSERT(!decision.summary.empty());
+    RC_ASSERT(cards.size() - decision.refusals.size() < ask.gpus);
+  }
+}
+
+RC_GTEST_PROP(Placement, RefusesOnlyWhatDoesNotFitAlone, ()) {
+  const std::vector<Card> cards = anyCards();
+  Ask ask = anyAsk();
+  const Decision decision = place(ask, cards);
+  ask.gpus = 1;
+  for (const Refusal& refusal : decision.refusals) {
+    RC_ASSERT(!place(ask, {cards[refusal.index]}).fits());
+  }
+}
+
+RC_GTEST_PROP(Placement, CallsImpossibleExactlyWhatIdleCardsCannotServe, ()) {
+  std::vector<Card> cards = anyCards();
+  const Ask ask = anyAsk();
+  const Decision now = place(ask, cards);
+  for (Card& card : cards) {
+    card.reserved = card.foreign = {};
+    card.cores_reserved = 0;
+    card.healthy = true;
+  }
+  RC_ASSERT(now.impossible == !place(ask, cards).fits());
+}
+
+RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFit, ()) {
+  const std::vector<Card> cards = anyCards();
+  Ask ask = anyAsk();
+  const Decision decision = place(ask, cards);
+  RC_PRE(decision.fits());
+  ask.gpus = 1;
+  std::vector<unsigned> fitting;
+  for (const Card& card : cards) {
+    if (place(ask, {card}).fits()) fitting.push_back(card.index);
+  }
+  for (std::size_t i = 0; i < decision.shares.size(); ++i)
+    RC_ASSERT(decision.shares[i].index == fitting[i]);
+}
+
+// Tenants come and go; what they were promised never adds up to more than a card has.
+RC_GTEST_PROP(Placement, NeverPromisesMoreThanPhysicalOverAnyHistory, ()) {
+  std::vector<Card> cards = anyCards();
+  for (Card& card : cards) {
+    card.reserved = card.foreign = {};
+    card.cores_reserved = 0;
+  }
+  std::vector<Placed> live;
+  const int steps = *rc::gen::inRange(1, 60);
+  for (int step = 0; step < steps; ++step) {
+    if (!live.empty() && *rc::gen::inRange(0, 3) == 0) {
+      const std::size_t gone = *rc::gen::inRange<std::size_t>(0, live.size());
+      Card& card = cards[live[gone].index];
+      card.reserved = card.reserved - live[gone].reserve;
+      card.cores_reserved -= live[gone].cores;
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(gone));
+      continue;
+    }
+    for (const Placed& share : place(anyAsk(), cards).shares) {
+      cards[share.index].reserved = cards[share.index].reserved + share.reserve;
+      cards[share.index].cores_reserved += share.cores;
+      live.push_back(share);
+    }
+    for (const Card& card : cards) {
+      RC_ASSERT(card.reserved <= card.physical);
+      RC_ASSERT(card.cores_reserved <= 100u);
+    }
+  }
+}
+
+TEST(Placement, TellsTheReasonPerDevice) {
+  std::vector<Card> cards{card(0), card(1), card(2, 24), card(3)};
+  cards[0].reserved = gib(78);
+  cards[1].reserved = gib(78);
+  cards[2].model = "NVIDIA GeForce RTX 4090";
+  cards[3].healthy = false;
+  Ask ask = askFor(gib(4));
+  ask.models = {"h100"};
+  const Decision decision = place(ask, cards);
+  EXPECT_FALSE(decision.impossible);
+  EXPECT_EQ(explain(decision), (std::vector<std::string>{
+                                   "devices 0-1 (NVIDIA H100 80GB HBM3): needs 4 GiB, 2 GiB free",
+                                   "device 2 (NVIDIA GeForce RTX 4090): is another model",
+                                   "device 3 (NVIDIA H100 80GB HBM3): is out of service"}));
+}
+
+TEST(Placement, FindsModelsHoweverTheyAreSpelt) {
+  Card geforce = card(0, 24);
+  geforce.model = "NVIDIA GeForce RTX 4090";
+  for (const char* name : {"4090", "rtx4090", "RTX 4090", "geforce-rtx-4090"}) {
+    Ask ask = askFor(gib(1));
+    ask.models = {name};
+    EXPECT_TRUE(place(ask, {geforce}).fits()) << name;
+  }
+}
+
+TEST(Placement, MatchesUuidPrefixesInAnyCase) {
+  Ask ask = askFor(gib(1));
+  ask.uuids = {"gpu-00000001"};
+  const Decision decision = place(ask, {card(0), card(1)});
+  ASSERT_TRUE(decision.fits());
+  EXPECT_EQ(decision.shares[0].index, 1u);
+}
+
+TEST(Placement, RefusesForEverWhatTheCardLacks) {
+  const Decision decision = place(askFor(gib(200)), {card(0)});
+  EXPECT_TRUE(decision.impossible);
+  EXPECT_EQ(explain(decision).at(0),
+            "device 0 (NVIDIA H100 80GB HBM3): needs 200 GiB, the card has 80 GiB");
+}
+
+TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
+  Ask ask = askFor(mib(300));
+  EXPECT_EQ(place(ask, {card(0)}).refusals.at(0).why, Why::kBelowContext);
+  ask.context_inside = false;
+  const Decision outside = place(ask, {card(0)});
+  ASSERT_TRUE(outside.fits());
+  EXPECT_EQ(outside.shares[0].limit, mib(300));
+  EXPECT_EQ(outside.shares[0].reserve, mib(800));
+}
+
+TEST(Placement, LeavesForeignProcessesTheirMemory) {
+  Card busy = card(0);
+  busy.foreign = gib(30);
+  busy.reserved = gib(40);
+  EXPECT_TRUE(place(askFor(gib(10)), {busy}).fits());
+  EXPECT_FALSE(place(askFor(gib(11)), {busy}).fits());
+}
+
+TEST(Placement, GrowsOnlyIntoFreeMemory) {
+  Card half = card(0);
+  half.reserved = gib(60);
+  EXPECT_TRUE(canGrow(half, gib(4), gib(24)));
+  EXPECT_FALSE(canGrow(half, gib(4), gib(25)));
+  EXPECT_TRUE(canGrow(half, gib(60), gib(1)));
+}
+
+}  // namespace
+}  // namespace divvy::agent

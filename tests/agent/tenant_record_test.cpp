@@ -1,0 +1,96 @@
+#include "tenant_record.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace divvy::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TenantRecordTest : public ::testing::Test {
+ protected:
+  TenantRecordTest() {
+    std::string pattern = fs::temp_directory_path() / "divvy-record-XXXXXX";
+    dir_ = mkdtemp(pattern.data());
+  }
+  ~TenantRecordTest() override { fs::remove_all(dir_); }
+
+  static TenantRecord sample() {
+    TenantRecord record;
+    record.id = "abc234";
+    record.name = "web";
+    record.priority = Priority::kHigh;
+    record.holder = {42, 4711};
+    record.command_pid = 43;
+    record.created = 1700000000;
+    record.context_inside = false;
+    record.command = {"python", "x.py"};
+    record.shares = {{"GPU-1", gib(4), gib(5), 30}};
+    return record;
+  }
+  std::string text() const {
+    std::ifstream file(dir_ + "/tenant.json");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void write(const std::string& text) const { std::ofstream(dir_ + "/tenant.json") << text; }
+
+  std::string dir_;
+};
+
+TEST_F(TenantRecordTest, ComesBackAsItWas) {
+  ASSERT_TRUE(saveRecord(dir_, sample()));
+  const Result<TenantRecord> back = loadRecord(dir_);
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->id, "abc234");
+  EXPECT_EQ(back->priority, Priority::kHigh);
+  EXPECT_EQ(back->holder.start_time, 4711u);
+  EXPECT_FALSE(back->context_inside);
+  ASSERT_EQ(back->shares.size(), 1u);
+  EXPECT_EQ(back->shares[0].reserve, gib(5));
+}
+
+// F18: a file torn at any byte is refused with its name, never half believed.
+TEST_F(TenantRecordTest, TornAtEveryByteIsRefused) {
+  ASSERT_TRUE(saveRecord(dir_, sample()));
+  const std::string whole = text();
+  for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
+    write(whole.substr(0, size));
+    const Result<TenantRecord> back = loadRecord(dir_);
+    ASSERT_FALSE(back) << size;
+    EXPECT_EQ(back.error().code(), ErrorCode::kCorrupt);
+    EXPECT_NE(back.error().message().find("tenant.json"), std::string::npos);
+  }
+}
+
+TEST_F(TenantRecordTest, AnotherVersionIsRefusedByName) {
+  write(R"({"version":2})");
+  const Result<TenantRecord> back = loadRecord(dir_);
+  ASSERT_FALSE(back);
+  EXPECT_NE(back.error().message().find("version 2; accepted: 1"), std::string::npos);
+}
+
+TEST_F(TenantRecordTest, AbsenceIsNotCorruption) {
+  const Result<TenantRecord> back = loadRecord(dir_);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code(), ErrorCode::kNotFound);
+}
+
+TEST_F(TenantRecordTest, FailedSaveKeepsTheOldRecordAndLeavesNoHalf) {
+  ASSERT_TRUE(saveRecord(dir_, sample()));
+  const std::string before = text();
+  // A directory in the way of the temporary file fails for every user, root included.
+  fs::create_directory(dir_ + "/tenant.json.new");
+  TenantRecord changed = sample();
+  changed.name = "other";
+  EXPECT_FALSE(saveRecord(dir_, changed));
+  EXPECT_EQ(text(), before);
+}
+
+}  // namespace
+}  // namespace divvy::agent

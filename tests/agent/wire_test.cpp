@@ -1,0 +1,165 @@
+#include "agent/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace divvy::agent {
+namespace {
+
+RunRequest sampleRun() {
+  RunRequest run;
+  run.ask.memory = {gib(4), 0};
+  run.ask.cores = 30;
+  run.ask.gpus = 2;
+  run.ask.models = {"h100"};
+  run.ask.uuids = {"GPU-1", "GPU-2"};
+  run.ask.context_inside = false;
+  run.name = "web";
+  run.priority = Priority::kLow;
+  run.wait = true;
+  run.wait_ms = 1500;
+  run.command = {"python", "serve.py", "a \"b\"\n"};
+  run.start_time = 1ull << 60;
+  return run;
+}
+
+Snapshot sampleSnapshot() {
+  Snapshot snapshot;
+  snapshot.node = "sim-h100";
+  snapshot.driver = "550.54";
+  snapshot.agent_pid = 7;
+  DeviceView device;
+  device.index = 3;
+  device.uuid = "GPU-3";
+  device.model = "NVIDIA H100";
+  device.physical = gib(80).count;
+  device.allocated = gib(5).count;
+  device.used = gib(2).count;
+  device.utilisation = -1;
+  snapshot.devices = {device};
+  TenantView tenant;
+  tenant.id = "abc234";
+  tenant.state = "running";
+  tenant.priority = "low";
+  tenant.pid = 99;
+  tenant.created = 1700000000;
+  tenant.command = {"./program"};
+  tenant.shares = {{3, "GPU-3", gib(4).count, gib(1).count, 30, 42}};
+  snapshot.tenants = {tenant};
+  snapshot.queue = {{12, "batch", "50%", 2, "no room"}};
+  return snapshot;
+}
+
+TEST(Wire, RunRequestSurvivesTheTrip) {
+  const Result<Request> back = decodeRequest(encode(Request(sampleRun())));
+  ASSERT_TRUE(back) << back.error().message();
+  const auto& run = std::get<RunRequest>(*back);
+  EXPECT_EQ(run.ask.memory.bytes, gib(4));
+  EXPECT_EQ(run.ask.cores, 30u);
+  EXPECT_EQ(run.ask.gpus, 2u);
+  EXPECT_EQ(run.ask.models, sampleRun().ask.models);
+  EXPECT_EQ(run.ask.uuids, sampleRun().ask.uuids);
+  EXPECT_FALSE(run.ask.context_inside);
+  EXPECT_EQ(run.name, "web");
+  EXPECT_EQ(run.priority, Priority::kLow);
+  EXPECT_TRUE(run.wait);
+  EXPECT_EQ(run.wait_ms, 1500u);
+  EXPECT_EQ(run.command, sampleRun().command);
+  EXPECT_EQ(run.start_time, 1ull << 60);
+}
+
+TEST(Wire, PercentageOfTheCardSurvivesTheTrip) {
+  RunRequest run;
+  run.ask.memory = {{}, 50};
+  const Result<Request> back = decodeRequest(encode(Request(run)));
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(std::get<RunRequest>(*back).ask.memory.isPercent());
+  EXPECT_EQ(std::get<RunRequest>(*back).ask.memory.percent, 50u);
+}
+
+TEST(Wire, EveryRequestKeepsItsKind) {
+  const std::vector<Request> all{PingRequest{},          sampleRun(),
+                                 StartedRequest{"a", 3}, EndRequest{"a"},
+                                 ListRequest{},          SetRequest{"a", true, {gib(1), 0}, 5, "n"},
+                                 WaitRequest{"a"},       StopRequest{true}};
+  for (const Request& request : all) {
+    const Result<Request> back = decodeRequest(encode(request));
+    ASSERT_TRUE(back) << encode(request);
+    EXPECT_EQ(back->index(), request.index());
+    EXPECT_EQ(encode(*back), encode(request));
+  }
+}
+
+TEST(Wire, EveryReplySurvivesTheTrip) {
+  const std::vector<Reply> all{DoneReply{"n"}, FailedReply{ErrorCode::kNoRoom, "full", {"a", "b"}},
+                               QueuedReply{2, {"x"}}, GrantedReply{"id", "/d", {"GPU-1"}},
+                               SnapshotReply{sampleSnapshot()}};
+  for (const Reply& reply : all) {
+    const Result<Reply> back = decodeReply(encode(reply));
+    ASSERT_TRUE(back) << encode(reply);
+    EXPECT_EQ(back->index(), reply.index());
+    EXPECT_EQ(encode(*back), encode(reply));
+  }
+}
+
+TEST(Wire, NamesTheMemberThatIsWrong) {
+  const auto message = [](const std::string& line) {
+    const Result<Request> request = decodeRequest(line);
+    return request ? std::string("accepted") : request.error().message();
+  };
+  EXPECT_NE(message("{").find("not JSON"), std::string::npos);
+  EXPECT_EQ(message("[]"), "not an object");
+  EXPECT_EQ(message(R"({"verb":"fly"})"), "verb \"fly\" is not known");
+  EXPECT_EQ(message(R"({"verb":"run","gpus":-1})"), "gpus is not a fitting number");
+  EXPECT_EQ(message(R"({"verb":"run","gpus":0})"), "gpus is zero");
+  EXPECT_EQ(message(R"({"verb":"run","cores":101})"), "cores is more than 100");
+  EXPECT_EQ(message(R"({"verb":"run","memory":0})"), "memory is not a fitting number of bytes");
+  EXPECT_EQ(message(R"({"verb":"run","memory":1.5})"), "memory is not a fitting number");
+  EXPECT_EQ(message(R"({"verb":"run","uuids":[1]})"), "uuids holds something that is not a text");
+  EXPECT_EQ(message(R"({"verb":"stop","force":1})"), "force is not true or false");
+  EXPECT_EQ(message(R"({"verb":"started","pid":99999999999})"), "pid is not a fitting number");
+}
+
+TEST(Wire, UnknownMembersAreIgnored) {
+  EXPECT_TRUE(decodeRequest(R"({"verb":"ping","later":[1,{}]})"));
+}
+
+TEST(Wire, CommandsThatAreNotUtf8CanBeTold) {
+  RunRequest run;
+  run.command = {"\xff\xfe", "ok"};
+  const Result<Request> back = decodeRequest(encode(Request(run)));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(std::get<RunRequest>(*back).command[0], "??");
+}
+
+TEST(Wire, DeepNestingIsRefusedNotFollowed) {
+  EXPECT_FALSE(decodeRequest("{\"verb\":" + std::string(100000, '[')));
+}
+
+// Fixed seed: any byte may change, the decoder may refuse or accept but never fail otherwise.
+TEST(Wire, MutatedLinesNeverCrash) {
+  std::mt19937 random(1);
+  const std::string request = encode(Request(sampleRun()));
+  const std::string reply = encode(Reply(SnapshotReply{sampleSnapshot()}));
+  for (int round = 0; round < 20000; ++round) {
+    std::string line = round % 2 == 0 ? request : reply;
+    for (int change = 0; change < 3; ++change)
+      line[random() % line.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) line.resize(random() % line.size());
+    static_cast<void>(decodeRequest(line));
+    static_cast<void>(decodeReply(line));
+  }
+}
+
+TEST(Wire, RowsOfSeveralNodesStandInOneList) {
+  Snapshot other = sampleSnapshot();
+  other.node = "gpu";
+  const std::string text = devicesJson({sampleSnapshot(), other});
+  EXPECT_NE(text.find("\"node\": \"sim-h100\""), std::string::npos);
+  EXPECT_NE(text.find("\"node\": \"gpu\""), std::string::npos);
+  EXPECT_NE(text.find("\"utilisation\": null"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace divvy::agent
