@@ -203,7 +203,14 @@ bool Card::charge(Charge kind, std::uint64_t bytes) {
   self_->bytes[slot(kind)] += bytes;
   file_->used += bytes;
   self_->peak_bytes = std::max(self_->peak_bytes, sum(*self_));
+  notePeakLocked();
   return true;
+}
+
+void Card::notePeakLocked() {
+  if (file_->used <= file_->peak_used) return;
+  sweepLocked();  // what the dead held is no part of a peak
+  file_->peak_used = std::max(file_->peak_used, file_->used);
 }
 
 void Card::refund(Charge kind, std::uint64_t bytes) {

@@ -75,6 +75,7 @@ class Card {
   void sweepLocked();
   void clearLocked(int index);
   void recomputeLocked();
+  void notePeakLocked();
   void releaseHoldLocked(SharedBlock& block, int index);
   SharedBlock* findBlockLocked(std::uint64_t id);
 

@@ -13,7 +13,7 @@
 namespace divvy::simgpu {
 
 inline constexpr std::uint64_t kCardMagic = 0x3144524143475344;  // "DSGCARD1"
-inline constexpr std::uint32_t kCardVersion = 1;
+inline constexpr std::uint32_t kCardVersion = 2;
 inline constexpr int kMaxProcesses = 1024;
 inline constexpr int kMaxSharedBlocks = 1024;
 inline constexpr int kEventRing = 64;
@@ -73,6 +73,7 @@ struct CardFile {
   char profile[32];
   pthread_mutex_t mutex;  // robust, process-shared
   std::uint64_t used;     // cache of the sum over records and blocks; recomputed after EOWNERDEAD
+  std::uint64_t peak_used;  // the most that living processes ever held together
   std::uint64_t next_generation;
   std::uint64_t next_block;
   std::atomic<std::uint32_t> lost;  // fallen off the bus: every call answers "lost"

@@ -44,6 +44,7 @@ CardView Card::view() {
   sweepLocked();
   CardView view{};
   view.capacity = file_->capacity;
+  view.peak = file_->peak_used;
   std::map<std::uint32_t, ProcessView> by_index;
   for (std::uint32_t i = 0; i < kMaxProcesses; ++i) {
     const ProcessRecord& record = file_->processes[i];

@@ -87,6 +87,30 @@ TEST(Card, IsExactToTheByteAndRefusesTheFirstByteTooMany) {
   EXPECT_EQ(card.used(), 1U);
 }
 
+TEST(Card, PeakIsTheMostThatTheLivingEverHeldTogether) {
+  ScratchDir dir;
+  Card card;
+  ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
+  ASSERT_TRUE(card.join());
+  EXPECT_TRUE(card.charge(Charge::kPlain, 40 * kMiB));
+  card.refund(Charge::kPlain, 30 * kMiB);
+  {
+    Child child(dir.path(), [](Card& own, Child& self) {
+      own.charge(Charge::kPlain, 100 * kMiB);
+      self.signal();
+      self.pause();
+    });
+    child.await();
+    child.killNow();
+    // The dead one's 100 MiB are not yet swept when these are charged; they are no part of a peak.
+    EXPECT_TRUE(card.charge(Charge::kVmm, 60 * kMiB));
+  }
+  const std::optional<CardView> view = readCard(dir.path(), 0);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->used, 70 * kMiB);
+  EXPECT_EQ(view->peak, 110 * kMiB);
+}
+
 TEST(Card, AKilledProcessHoldsNothingEvenAsAZombie) {
   ScratchDir dir;
   Card card;

@@ -39,6 +39,7 @@ struct ProcessView {
 struct CardView {
   std::uint64_t capacity;  // what all processes together can hold
   std::uint64_t used;      // sum over live processes and shared blocks, exact
+  std::uint64_t peak;      // the highest `used` ever, exact: no moment is missed
   std::vector<ProcessView> processes;
 };
 
