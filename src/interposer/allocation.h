@@ -1,0 +1,53 @@
+// What every allocating and freeing hook does around the driver's call.
+#pragma once
+
+#include "charge.h"
+#include "thread_state.h"
+
+namespace divvy::interposer {
+
+// Remembers a block under `key`. One that cannot be remembered stays charged for the life of the
+// process, because its free could not be told from that of memory never counted.
+inline void remember(BlockMap& map, std::uint64_t key, Block block, abi::Cu site) {
+  if (!map.insert(key, block)) {
+    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(site), block.bytes);
+  }
+}
+
+// Charges `bytes` (already rounded), lets `call` ask the driver and, when it succeeds, remembers
+// the block under the address or handle that it left in *out. The driver's result is the result.
+template <typename Out, typename Call>
+CUresult allocateOn(BlockMap& map, Seat seat, std::uint64_t bytes, BlockKind kind, abi::Cu site,
+                    Out* out, Call call) {
+  if (seat.verdict == Verdict::kPass) return call();
+  if (seat.verdict == Verdict::kDeny) return refuse();
+  Charge charge(seat.device, bytes);
+  if (!charge.granted()) return refuse();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || out == nullptr) return result;
+  charge.keep();
+  remember(map, blockKey(*out), {bytes, static_cast<std::uint8_t>(seat.device), kind}, site);
+  return result;
+}
+
+// Frees what `key` stands for in `map`. The block is taken out before the driver is asked (its
+// address may be handed to another thread the moment the driver is done) and its bytes go back
+// after (so that the card never holds more than is charged). Keys that are unknown reach the driver
+// too.
+template <typename Call>
+CUresult freeFrom(BlockMap& map, std::uint64_t key, abi::Cu site, Call call) {
+  Block block;
+  const bool known = map.take(key, &block);
+  const CUresult result = call();
+  if (!known) return result;
+  if (result != CUDA_SUCCESS) {
+    remember(map, key, block, site);
+  } else if (block.kind == BlockKind::kPooled) {
+    runtime().pools.blockFreed(block.bytes);
+  } else {
+    runtime().tenant.account().release(block.device, block.bytes);
+  }
+  return result;
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,25 @@
+// What goes wrong inside us without anybody being told, by name. Written to the tenant's report
+// page and kept in the process for divvy_control.
+#pragma once
+
+#include <cstdint>
+
+namespace divvy::interposer {
+
+// The ledger's own codes end below 16; see ledger/fault.h. Values never change their meaning.
+enum class Fault : std::uint32_t {
+  kPagesUnusable = 16,   // the tenant directory cannot be used; detail: ledger::OpenStatus
+  kForeignDevice = 17,   // a device that is not the tenant's was asked for; detail: CUdevice
+  kUncounted = 18,       // memory consumed without a known device; detail: bytes
+  kBlockForgotten = 19,  // no memory to remember a block: its bytes stay charged; detail: bytes
+  kPoolOutgrew = 20,     // a pool grew more than was admitted; detail: bytes
+  kGraphOutgrew = 21,    // graph memory grew more than was admitted; detail: bytes
+  kUnknownName = 22,     // cuGetProcAddress of a name newer than our list; arg: hash of the name
+  kContextOverdue = 23,  // a context exists whose cost could not be admitted; detail: bytes
+};
+inline constexpr unsigned kFaultCodes = 32;
+
+// Counts the fault; `site` is the entry point (abi::Cu). Any thread, any signal handler.
+void noteFault(Fault fault, std::uint32_t site, std::uint64_t detail = 0, std::uint64_t arg = 0);
+
+}  // namespace divvy::interposer

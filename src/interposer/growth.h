@@ -1,0 +1,65 @@
+// A charge for memory whose amount only the driver knows: what a stream-ordered pool, or the graph
+// memory of a device, has reserved from the card.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "ledger/account.h"
+
+namespace divvy::interposer {
+
+// A call that may make the driver reserve more is charged beforehand with the most that it can take
+// (reserve, begin), and corrected afterwards by a sample of what the driver really holds (settle).
+// Between the two nothing is locked and any number of threads may be inside: the charge is
+//
+//     base + started        started, finished: bytes begun and ended so far; both only grow
+//
+// A sample taken at a time t bounds the driver's holding for ever after by
+// sample + (started - finished read before t), because whatever is not in the sample yet was begun
+// and not ended then. So `sample - finished` is a valid base whenever it is applied, and the lowest
+// one seen is the tightest. With no call under way it is exact.
+class GrowthCharge {
+ public:
+  // A call that can make the driver grow by up to `bytes` is about to be made; the caller has
+  // reserved them, and this takes them over.
+  void begin(std::uint64_t bytes) { started_.fetch_add(bytes, std::memory_order_acq_rel); }
+
+  // That call is over, whatever came of it.
+  void end(std::uint64_t bytes) { finished_.fetch_add(bytes, std::memory_order_acq_rel); }
+
+  // To be read before the sample is taken, and handed to settle with it.
+  std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
+
+  // Lowers the charge to what the sample proves enough. Returns the bytes by which the driver holds
+  // more than is charged (it should be 0: then some begin admitted too little).
+  std::uint64_t settle(ledger::Account& account, unsigned device, std::uint64_t finished_before,
+                       std::uint64_t sample);
+
+  // Takes `bytes` more into the charge, after settle said so; false if they are not to be had.
+  bool admitMore(ledger::Account& account, unsigned device, std::uint64_t bytes);
+
+  // Gives everything back: the memory is gone.
+  void drop(ledger::Account& account, unsigned device);
+
+  std::uint64_t charged() const {
+    return static_cast<std::uint64_t>(base_.load(std::memory_order_acquire)) +
+           started_.load(std::memory_order_acquire);
+  }
+
+  void forget() {
+    base_.store(0, std::memory_order_relaxed);
+    started_.store(0, std::memory_order_relaxed);
+    finished_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  // Replaces the base if `base` is lower, and gives the difference back.
+  void lowerTo(ledger::Account& account, unsigned device, std::int64_t base);
+
+  std::atomic<std::int64_t> base_{0};
+  std::atomic<std::uint64_t> started_{0};
+  std::atomic<std::uint64_t> finished_{0};
+};
+
+}  // namespace divvy::interposer

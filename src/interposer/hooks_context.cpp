@@ -1,0 +1,188 @@
+// Contexts: cuCtxCreate* and cuCtxDestroy*, primary contexts, green contexts.
+#include "allocation.h"
+#include "contexts.h"
+
+using namespace divvy::interposer;
+using divvy::abi::Cu;
+
+namespace {
+
+PrimaryContexts& primaries() {
+  return runtime().primaries;
+}
+
+// Runs a call that makes (or retains) the device's primary context.
+template <typename Call>
+CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
+  const Seat seat = seatOfDevice(dev, site);
+  if (seat.verdict != Verdict::kAccount) {
+    // A device of somebody else does not exist for this tenant; where the limit is unknown only
+    // memory is refused, and the context is needed for compute.
+    return seat.verdict == Verdict::kDeny && runtime().tenant.ready() ? CUDA_ERROR_INVALID_DEVICE
+                                                                      : call();
+  }
+  if (!primaries().admit(seat.device)) return refuse();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) primaries().settle(seat.device, dev);
+  return result;
+}
+
+// Runs a call that may end the device's primary context and everything in it.
+template <typename Call>
+CUresult endPrimary(CUdevice dev, Call call) {
+  const CUresult result = call();
+  const DeviceTable* table = runtime().tenant.ready() ? runtime().devices.get() : nullptr;
+  const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(dev);
+  if (device != kNoDevice && primaries().settle(device, dev)) {
+    sweepAfterContext(device, primaries().handle(device));
+  }
+  return result;
+}
+
+template <typename Call>
+CUresult retainPrimary(CUcontext* out, CUdevice dev, Call call) {
+  const Inside inside;
+  if (inside.nested()) return call();
+  const CUresult result = activatePrimary(Cu::cuDevicePrimaryCtxRetain, dev, call);
+  if (result != CUDA_SUCCESS || out == nullptr || !runtime().tenant.ready()) return result;
+  const DeviceTable* table = runtime().devices.get();
+  const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(dev);
+  if (device != kNoDevice) primaries().setHandle(device, *out);
+  return result;
+}
+
+template <typename Call>
+CUresult releasePrimary(CUdevice dev, Call call) {
+  const Inside inside;
+  return inside.nested() ? call() : endPrimary(dev, call);
+}
+
+template <typename Call>
+CUresult createContext(Cu site, CUcontext* out, CUdevice dev, Call call) {
+  const Inside inside;
+  if (inside.nested()) return call();
+  const Seat seat = seatOfDevice(dev, site);
+  if (seat.verdict == Verdict::kDeny) {
+    return runtime().tenant.ready() ? CUDA_ERROR_INVALID_DEVICE : call();
+  }
+  const std::uint64_t bytes = seat.verdict == Verdict::kAccount ? contextBytes(seat.device) : 0;
+  return allocateOn(runtime().contexts, seat, bytes, BlockKind::kContext, site, out, call);
+}
+
+template <typename Call>
+CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
+  const Inside inside;
+  if (inside.nested()) return call();
+  Block block;
+  const bool known = runtime().contexts.find(blockKey(ctx), &block);
+  const CUresult result = freeFrom(runtime().contexts, blockKey(ctx), site, call);
+  if (known && result == CUDA_SUCCESS) sweepAfterContext(block.device, ctx);
+  return result;
+}
+
+// Green contexts retain the primary one; which device's is not said when they end.
+template <typename Call>
+CUresult endGreen(Call call) {
+  const Inside inside;
+  const CUresult result = call();
+  const DeviceTable* table =
+      inside.nested() || !runtime().tenant.ready() ? nullptr : runtime().devices.get();
+  if (table == nullptr) return result;
+  for (CUdevice dev = 0; dev < DeviceTable::kMostDevices; ++dev) {
+    const unsigned device = table->ledgerIndex(dev);
+    if (device != kNoDevice && primaries().settle(device, dev)) {
+      sweepAfterContext(device, primaries().handle(device));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+DIVVY_HOOK(cuDevicePrimaryCtxRetain)(CUcontext* pctx, CUdevice dev) noexcept {
+  return retainPrimary(pctx, dev, [=] { return real<Cu::cuDevicePrimaryCtxRetain>()(pctx, dev); });
+}
+
+DIVVY_HOOK(cuDevicePrimaryCtxRelease)(CUdevice dev) noexcept {
+  return releasePrimary(dev, [=] { return real<Cu::cuDevicePrimaryCtxRelease>()(dev); });
+}
+
+DIVVY_HOOK(cuDevicePrimaryCtxRelease_v2)(CUdevice dev) noexcept {
+  return releasePrimary(dev, [=] { return real<Cu::cuDevicePrimaryCtxRelease_v2>()(dev); });
+}
+
+DIVVY_HOOK(cuDevicePrimaryCtxReset)(CUdevice dev) noexcept {
+  return releasePrimary(dev, [=] { return real<Cu::cuDevicePrimaryCtxReset>()(dev); });
+}
+
+DIVVY_HOOK(cuDevicePrimaryCtxReset_v2)(CUdevice dev) noexcept {
+  return releasePrimary(dev, [=] { return real<Cu::cuDevicePrimaryCtxReset_v2>()(dev); });
+}
+
+DIVVY_HOOK(cuCtxCreate)(CUcontext* pctx, unsigned int flags, CUdevice dev) noexcept {
+  return createContext(Cu::cuCtxCreate, pctx, dev,
+                       [=] { return real<Cu::cuCtxCreate>()(pctx, flags, dev); });
+}
+
+DIVVY_HOOK(cuCtxCreate_v2)(CUcontext* pctx, unsigned int flags, CUdevice dev) noexcept {
+  return createContext(Cu::cuCtxCreate_v2, pctx, dev,
+                       [=] { return real<Cu::cuCtxCreate_v2>()(pctx, flags, dev); });
+}
+
+DIVVY_HOOK(cuCtxCreate_v3)
+(CUcontext* pctx, CUexecAffinityParam* params, int count, unsigned int flags,
+ CUdevice dev) noexcept {
+  return createContext(Cu::cuCtxCreate_v3, pctx, dev,
+                       [=] { return real<Cu::cuCtxCreate_v3>()(pctx, params, count, flags, dev); });
+}
+
+DIVVY_HOOK(cuCtxCreate_v4)
+(CUcontext* pctx, CUctxCreateParams* params, unsigned int flags, CUdevice dev) noexcept {
+  return createContext(Cu::cuCtxCreate_v4, pctx, dev,
+                       [=] { return real<Cu::cuCtxCreate_v4>()(pctx, params, flags, dev); });
+}
+
+DIVVY_HOOK(cuCtxDestroy)(CUcontext ctx) noexcept {
+  return destroyContext(Cu::cuCtxDestroy, ctx, [=] { return real<Cu::cuCtxDestroy>()(ctx); });
+}
+
+DIVVY_HOOK(cuCtxDestroy_v2)(CUcontext ctx) noexcept {
+  return destroyContext(Cu::cuCtxDestroy_v2, ctx, [=] { return real<Cu::cuCtxDestroy_v2>()(ctx); });
+}
+
+// cuCtxAttach and cuCtxDetach count uses of a context that cuCtxCreate made with one.
+DIVVY_HOOK(cuCtxAttach)(CUcontext* pctx, unsigned int flags) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuCtxAttach>()(pctx, flags);
+  if (inside.nested() || result != CUDA_SUCCESS || pctx == nullptr) return result;
+  const std::uint64_t key = blockKey(*pctx);
+  Block uses;
+  if (!runtime().context_uses.take(key, &uses)) uses = {0, 0, BlockKind::kOther};
+  ++uses.bytes;
+  remember(runtime().context_uses, key, uses, Cu::cuCtxAttach);
+  return result;
+}
+
+DIVVY_HOOK(cuCtxDetach)(CUcontext ctx) noexcept {
+  const auto call = [=] { return real<Cu::cuCtxDetach>()(ctx); };
+  Block uses;
+  if (divvy_thread.depth != 0 || !runtime().context_uses.take(blockKey(ctx), &uses)) {
+    return destroyContext(Cu::cuCtxDetach, ctx, call);
+  }
+  const Inside inside;
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) --uses.bytes;
+  if (uses.bytes > 0) remember(runtime().context_uses, blockKey(ctx), uses, Cu::cuCtxDetach);
+  return result;
+}
+
+DIVVY_HOOK(cuGreenCtxCreate)
+(CUgreenCtx* out, CUdevResourceDesc desc, CUdevice dev, unsigned int flags) noexcept {
+  const Inside inside;
+  const auto call = [=] { return real<Cu::cuGreenCtxCreate>()(out, desc, dev, flags); };
+  return inside.nested() ? call() : activatePrimary(Cu::cuGreenCtxCreate, dev, call);
+}
+
+DIVVY_HOOK(cuGreenCtxDestroy)(CUgreenCtx ctx) noexcept {
+  return endGreen([=] { return real<Cu::cuGreenCtxDestroy>()(ctx); });
+}

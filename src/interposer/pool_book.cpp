@@ -1,0 +1,131 @@
+#include "pool_book.h"
+
+#include "capture.h"
+#include "runtime.h"
+#include "sys.h"
+
+namespace divvy::interposer {
+
+using abi::Cu;
+
+namespace {
+
+constexpr unsigned kEnterRounds = 1000;
+constexpr long kEnterNanoseconds = 100'000;
+
+}  // namespace
+
+Pool* PoolBook::find(CUmemoryPool handle) {
+  const unsigned used = used_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used; ++i) {
+    if (pools_[i].handle.load(std::memory_order_acquire) == handle &&
+        pools_[i].life.load(std::memory_order_acquire) == Pool::Life::kAlive) {
+      return &pools_[i];
+    }
+  }
+  return nullptr;
+}
+
+Pool* PoolBook::enter(CUmemoryPool handle, unsigned device) {
+  if (Pool* known = find(handle)) return known;
+  for (unsigned round = 0; entering_.exchange(true, std::memory_order_acquire); ++round) {
+    if (round == kEnterRounds) return nullptr;
+    sys::nap(kEnterNanoseconds);
+  }
+  Pool* pool = enterLocked(handle, device);
+  entering_.store(false, std::memory_order_release);
+  return pool;
+}
+
+Pool* PoolBook::enterLocked(CUmemoryPool handle, unsigned device) {
+  if (Pool* known = find(handle)) return known;
+  for (unsigned i = 0; i < kMostPools; ++i) {
+    Pool& pool = pools_[i];
+    if (pool.handle.load(std::memory_order_acquire) != nullptr) continue;
+    pool.device = device;
+    pool.handle.store(handle, std::memory_order_release);
+    if (used_.load(std::memory_order_relaxed) < i + 1) {
+      used_.store(i + 1, std::memory_order_release);
+    }
+    return &pool;
+  }
+  return nullptr;
+}
+
+// One thread strikes a pool that is gone; its entry may be another pool's right after.
+void PoolBook::strike(Pool* pool) {
+  Pool::Life life = Pool::Life::kDestroyed;
+  if (!pool->life.compare_exchange_strong(life, Pool::Life::kStriking)) return;
+  pool->charge.drop(runtime().tenant.account(), pool->device);
+  pool->charge.forget();
+  pool->fine.store(false, std::memory_order_relaxed);
+  pool->handle.store(nullptr, std::memory_order_release);
+  pool->life.store(Pool::Life::kAlive, std::memory_order_release);
+}
+
+void PoolBook::beginDestroy(Pool* pool) {
+  settle(pool);
+  pool->life.store(Pool::Life::kDestroyed, std::memory_order_release);
+}
+
+void PoolBook::endDestroy(Pool* pool, bool destroyed) {
+  if (!destroyed) pool->life.store(Pool::Life::kAlive, std::memory_order_release);
+  settle(pool);
+}
+
+void PoolBook::settle(Pool* pool) {
+  if (pool->life.load(std::memory_order_acquire) != Pool::Life::kAlive) {
+    if (pool->live.load(std::memory_order_acquire) == 0) strike(pool);
+    return;
+  }
+  ledger::Account& account = runtime().tenant.account();
+  const std::uint64_t finished = pool->charge.finished();
+  cuuint64_t reserved = 0;
+  {
+    const RelaxedCapture relaxed;
+    if (real<Cu::cuMemPoolGetAttribute>()(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+                                          &reserved) != CUDA_SUCCESS) {
+      return;
+    }
+  }
+  if (reserved % kPoolStep != 0) pool->fine.store(true, std::memory_order_relaxed);
+  const std::uint64_t excess = pool->charge.settle(account, pool->device, finished, reserved);
+  if (excess == 0) return;
+  noteFault(Fault::kPoolOutgrew, static_cast<std::uint32_t>(Cu::cuMemAllocAsync), excess);
+  pool->charge.admitMore(account, pool->device, excess);
+}
+
+void PoolBook::settleAll(unsigned device) {
+  const unsigned used = used_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used; ++i) {
+    if (pools_[i].handle.load(std::memory_order_acquire) == nullptr) continue;
+    if (device == kNoDevice || pools_[i].device == device) settle(&pools_[i]);
+  }
+}
+
+void PoolBook::trimAll(unsigned device) {
+  const unsigned used = used_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used; ++i) {
+    CUmemoryPool handle = pools_[i].handle.load(std::memory_order_acquire);
+    if (handle == nullptr || pools_[i].device != device) continue;
+    if (pools_[i].life.load(std::memory_order_acquire) == Pool::Life::kAlive) {
+      const RelaxedCapture relaxed;
+      real<Cu::cuMemPoolTrimTo>()(handle, 0);
+    }
+    settle(&pools_[i]);
+  }
+}
+
+void PoolBook::forgetAfterFork() {
+  for (Pool& pool : pools_) {
+    pool.handle.store(nullptr, std::memory_order_relaxed);
+    pool.live.store(0, std::memory_order_relaxed);
+    pool.life.store(Pool::Life::kAlive, std::memory_order_relaxed);
+    pool.fine.store(false, std::memory_order_relaxed);
+    pool.charge.forget();
+  }
+  used_.store(0, std::memory_order_relaxed);
+  entering_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,70 @@
+// The stream-ordered pools of this process and what they hold.
+#pragma once
+
+#include "device_map.h"
+#include "driver.h"
+#include "growth.h"
+
+namespace divvy::interposer {
+
+// What is charged for a pool is what it has reserved from the card (not what is allocated from it:
+// freed memory stays with the pool until a synchronisation finds it above the release threshold).
+struct Pool {
+  // A pool that the application destroyed lives on in the driver until its last block is freed.
+  enum class Life : std::uint8_t { kAlive, kDestroyed, kStriking };
+
+  std::atomic<CUmemoryPool> handle;  // null: no pool
+  std::atomic<std::uint32_t> live;   // blocks allocated from it and not freed
+  std::atomic<Life> life;
+  std::atomic<bool> fine;  // it was seen to reserve in smaller steps than kPoolStep
+  unsigned device;         // ledger index
+  GrowthCharge charge;
+};
+
+// Pools reserve from the card in steps; the coarsest that a driver was seen to use.
+inline constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
+inline constexpr std::uint64_t kFinePoolStep = std::uint64_t{2} << 20;
+
+class PoolBook {
+ public:
+  static constexpr unsigned kMostPools = 512;
+
+  // True once any pool was used: what lets everything else skip pools at the cost of a load.
+  bool any() const { return used_.load(std::memory_order_acquire) != 0; }
+
+  Pool* find(CUmemoryPool handle);
+  // Finds or enters; nullptr when the book is full.
+  Pool* enter(CUmemoryPool handle, unsigned device);
+  std::uint64_t indexOf(const Pool* pool) const {
+    return static_cast<std::uint64_t>(pool - pools_);
+  }
+  // A block that came from the pool with this index was freed.
+  void blockFreed(std::uint64_t index) {
+    if (index < kMostPools) pools_[index].live.fetch_sub(1, std::memory_order_acq_rel);
+  }
+
+  // Asks the driver what the pool holds and corrects its charge.
+  void settle(Pool* pool);
+  // All pools on `device`, or on every device with kNoDevice.
+  void settleAll(unsigned device = kNoDevice);
+  // Makes the pools of a device give back what they hold unused, as the driver does under pressure.
+  void trimAll(unsigned device);
+
+  // Around cuMemPoolDestroy: off the book before the driver may hand out the handle again, back on
+  // it should the driver refuse.
+  void beginDestroy(Pool* pool);
+  void endDestroy(Pool* pool, bool destroyed);
+
+  void forgetAfterFork();
+
+ private:
+  Pool* enterLocked(CUmemoryPool handle, unsigned device);
+  void strike(Pool* pool);
+
+  // Held while an entry is made, which no driver call and no wait is part of.
+  std::atomic<bool> entering_{false};
+  Pool pools_[kMostPools] = {};
+  std::atomic<unsigned> used_{0};  // entries below this may hold a pool
+};
+
+}  // namespace divvy::interposer

@@ -1,0 +1,5 @@
+#include "runtime.h"
+
+extern "C" {
+constinit divvy::interposer::Runtime divvy_runtime{};
+}

@@ -1,0 +1,50 @@
+// The interposer's one object. Everything that outlives a call is in here (and, per thread, in
+// divvy_thread; per entry point, in divvy_cuda_real).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "block_map.h"
+#include "contexts.h"
+#include "device_map.h"
+#include "driver.h"
+#include "faults.h"
+#include "graph_memory.h"
+#include "pool_book.h"
+#include "tenant.h"
+#include "vmm_book.h"
+
+namespace divvy::interposer {
+
+struct Runtime {
+  Tenant tenant;
+  Driver driver;
+  DeviceMap devices;
+
+  BlockMap blocks;        // by device address
+  BlockMap arrays;        // by CUarray or CUmipmappedArray
+  BlockMap array_owners;  // the same keys; `bytes` is the CUcontext that an array dies with
+  BlockMap contexts;      // by CUcontext, those made by cuCtxCreate
+  BlockMap context_uses;  // by CUcontext; `bytes` counts cuCtxAttach
+  PrimaryContexts primaries;
+  PoolBook pools;
+  GraphMemory graphs;
+  VmmBook vmm;
+
+  // A stream capture was begun at some time in this process.
+  std::atomic<bool> captures_begun{false};
+
+  std::atomic<std::uint64_t> refusals{0};  // allocations answered with out-of-memory by us
+  std::atomic<std::uint64_t> fault_counts[kFaultCodes] = {};
+};
+
+extern "C" {
+extern __attribute__((visibility("hidden"))) Runtime divvy_runtime;
+}
+
+inline Runtime& runtime() {
+  return divvy_runtime;
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,78 @@
+// System calls without libc's wrappers: no cancellation points, nothing that another preloaded
+// library may have replaced, no symbol above the GLIBC_2.17 floor.
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace divvy::interposer {
+
+// Puts errno back at the end of a scope: whatever we do, the application's errno is its own.
+class ErrnoKeeper {
+ public:
+  ErrnoKeeper() : saved_(errno) {}
+  ~ErrnoKeeper() { errno = saved_; }
+  ErrnoKeeper(const ErrnoKeeper&) = delete;
+  ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
+
+ private:
+  int saved_;
+};
+
+namespace sys {
+
+// Read-only, close-on-exec; -1 with errno on failure.
+inline int openRead(const char* path) {
+  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
+}
+
+inline void close(int fd) {
+  ::syscall(SYS_close, fd);
+}
+
+// False on any failure. The kernel's struct stat is glibc's on 64-bit systems.
+inline bool fileStatus(int fd, struct stat* out) {
+  return ::syscall(SYS_fstat, fd, out) == 0;
+}
+
+inline bool pathStatus(const char* path, struct stat* out) {
+  return ::syscall(SYS_newfstatat, AT_FDCWD, path, out, 0) == 0;
+}
+
+// True if exactly `size` bytes were read at `offset`.
+inline bool readAt(int fd, void* buffer, size_t size, uint64_t offset) {
+  return ::syscall(SYS_pread64, fd, buffer, size, offset) == static_cast<long>(size);
+}
+
+// Zeroed private memory of whole pages, or nullptr. Never malloc: callers may be inside it.
+inline void* mapAnonymous(size_t size) {
+  const long address = ::syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return address == -1 ? nullptr : reinterpret_cast<void*>(address);
+}
+
+// Read-only private view of a file, or nullptr.
+inline void* mapFile(int fd, size_t size) {
+  const long address = ::syscall(SYS_mmap, nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  return address == -1 ? nullptr : reinterpret_cast<void*>(address);
+}
+
+inline void unmap(void* address, size_t size) {
+  ::syscall(SYS_munmap, address, size);
+}
+
+// At most `nanoseconds` (below one second); a signal ends it early.
+inline void nap(long nanoseconds) {
+  const struct timespec time = {0, nanoseconds};
+  ::syscall(SYS_nanosleep, &time, nullptr);
+}
+
+}  // namespace sys
+}  // namespace divvy::interposer

@@ -1,0 +1,66 @@
+// Physical memory made by cuMemCreate: it lives while a handle or a mapping refers to it.
+#pragma once
+
+#include "block_map.h"
+#include "slab.h"
+
+namespace divvy::interposer {
+
+// Physical memory of this tenant. Freed, and given back, when `references` gets to 0.
+struct PhysicalBlock {
+  std::atomic<std::uint32_t> taken;
+  std::atomic<std::uint32_t> references;  // handles held by the application, and mappings
+  std::uint64_t bytes;
+  unsigned device;  // ledger index
+};
+
+struct Mapping {
+  std::atomic<std::uint32_t> taken;
+  std::uint32_t block;  // number of the PhysicalBlock
+  std::uint32_t next;   // in a chain of mappings that are being unmapped
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+
+// Handles imported from other processes and multicast objects are not in the book: whoever made the
+// memory pays for it.
+class VmmBook {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  // Enters memory that cuMemCreate just made: one reference, by `handle`. False: no room.
+  bool enter(std::uint64_t handle, unsigned device, std::uint64_t bytes);
+
+  // The application got `handle` (again) for memory that is mapped at `address`. Does nothing for
+  // memory that is not ours.
+  void retain(std::uint64_t handle, std::uint64_t address);
+
+  // Around cuMemRelease: the handle's reference is taken back before the driver is asked (kNone for
+  // a foreign handle), and dropped, or put back, after.
+  std::uint32_t beginRelease(std::uint64_t handle);
+  void endRelease(std::uint32_t block, std::uint64_t handle, bool released);
+
+  // Around cuMemMap: the mapping's reference is added before, so that no release in between frees
+  // the block, and taken back if the driver refuses.
+  std::uint32_t beginMap(std::uint64_t handle);
+  void endMap(std::uint32_t block, std::uint64_t address, std::uint64_t bytes, bool mapped);
+
+  // Around cuMemUnmap of a range that may hold several mappings: the head of their chain.
+  std::uint32_t beginUnmap(std::uint64_t address, std::uint64_t bytes);
+  void endUnmap(std::uint32_t chain, bool unmapped);
+
+  void forgetAfterFork();
+
+ private:
+  std::uint32_t find(std::uint64_t handle) const;
+  std::uint32_t findMapped(std::uint64_t address);
+  void addHandle(std::uint64_t handle, std::uint32_t block);
+  void drop(std::uint32_t block);
+
+  Slab<PhysicalBlock> blocks_;
+  Slab<Mapping> mappings_;
+  BlockMap handles_;  // by handle: `bytes` is the block's number and, above it, the handle's count
+  BlockMap ranges_;   // by start address: `bytes` is the mapping's number
+};
+
+}  // namespace divvy::interposer
