@@ -124,7 +124,7 @@ CUresult Faults::beforeCall(const char* symbol) {
   if (slow_us_ != 0) {
     timespec pause{static_cast<time_t>(slow_us_ / 1'000'000),
                    static_cast<long>(slow_us_ % 1'000'000 * 1000)};
-    while (nanosleep(&pause, &pause) != 0) {
+    while (nanosleep(&pause, &pause) != 0) {  // slow on purpose
     }
   }
   return isMissing(symbol) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;

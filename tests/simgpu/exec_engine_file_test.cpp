@@ -16,7 +16,7 @@ namespace divvy::simgpu {
 namespace {
 
 const Profile& profile() {
-  return *parseMachine("h100")->profile;
+  return *parseMachine("h100")->cards[0];
 }
 
 struct Opened {

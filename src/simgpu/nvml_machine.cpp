@@ -1,0 +1,94 @@
+#include "nvml_machine.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "simgpu/card_reader.h"
+
+namespace divvy::simgpu {
+namespace {
+
+const char* variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+bool listed(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (list.substr(0, comma) == name) return true;
+    if (comma == std::string_view::npos) return false;
+    list.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+Card* NvmlCard::books() {
+  if (!open_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(mutex_);
+    if (!open_.load(std::memory_order_relaxed)) {
+      if (!card_.openExisting(dir_, index_)) return nullptr;
+      open_.store(true, std::memory_order_release);
+    }
+  }
+  return &card_;
+}
+
+bool NvmlCard::lost() {
+  Card* card = books();
+  return card != nullptr && card->lost();
+}
+
+NvmlMachine& NvmlMachine::get() {
+  // Never destroyed: calls may come from other libraries' exit handlers.
+  static NvmlMachine& machine = *new NvmlMachine;
+  return machine;
+}
+
+nvmlReturn_t NvmlMachine::load() {
+  const auto machine = parseMachine(variable("SIMGPU_PROFILE", kDefaultProfile.data()));
+  if (!machine) return NVML_ERROR_DRIVER_NOT_LOADED;
+  const std::string dir = cardDirectory();
+  for (std::size_t i = 0; i < machine->cards.size(); ++i) {
+    cards_.push_back(std::make_unique<NvmlCard>(*machine->cards[i], static_cast<int>(i), dir));
+  }
+  lost_here_ = listed(variable("SIMGPU_FAULTS", ""), "lost");
+  driver_version_ = std::atoi(variable("SIMGPU_DRIVER_VERSION", "13050"));
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t NvmlMachine::init() {
+  const std::lock_guard lock(mutex_);
+  if (!loaded_) {
+    if (const nvmlReturn_t result = load(); result != NVML_SUCCESS) return result;
+    loaded_ = true;
+  }
+  references_.fetch_add(1, std::memory_order_release);
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t NvmlMachine::shutdown() {
+  const std::lock_guard lock(mutex_);
+  if (references_.load(std::memory_order_relaxed) == 0) return NVML_ERROR_UNINITIALIZED;
+  references_.fetch_sub(1, std::memory_order_release);
+  return NVML_SUCCESS;
+}
+
+NvmlCard* NvmlMachine::find(nvmlDevice_t device) const {
+  for (const auto& card : cards_) {
+    if (card->handle() == device) return card.get();
+  }
+  return nullptr;
+}
+
+nvmlReturn_t giveText(const std::string& text, char* out, unsigned length) {
+  if (out == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  if (length < text.size() + 1) return NVML_ERROR_INSUFFICIENT_SIZE;
+  std::memcpy(out, text.c_str(), text.size() + 1);
+  return NVML_SUCCESS;
+}
+
+}  // namespace divvy::simgpu
