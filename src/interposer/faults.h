@@ -16,6 +16,7 @@ enum class Fault : std::uint32_t {
   kGraphOutgrew = 21,    // graph memory grew more than was admitted; detail: bytes
   kUnknownName = 22,     // cuGetProcAddress of a name newer than our list; arg: hash of the name
   kContextOverdue = 23,  // a context exists whose cost could not be admitted; detail: bytes
+  kUnknownVersion = 24,  // a structure of an unknown version went to the driver; detail: version
 };
 inline constexpr unsigned kFaultCodes = 32;
 

@@ -1,0 +1,96 @@
+// The NVML hooks under threads and forks.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "interposer/nvml_hooks.h"
+#include "nvml_fake_driver.h"
+
+namespace divvy::interposer::test {
+namespace {
+
+// Everything a monitor asks, once. False at the first wrong answer.
+bool lookAround(unsigned expected_cards, std::uint64_t expected_total) {
+  unsigned count = 0;
+  if (hook_nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || count != expected_cards) return false;
+  for (unsigned i = 0; i < count; ++i) {
+    nvmlDevice_t device = nullptr;
+    if (hook_nvmlDeviceGetHandleByIndex_v2(i, &device) != NVML_SUCCESS) return false;
+    nvmlMemory_t memory{};
+    if (hook_nvmlDeviceGetMemoryInfo(device, &memory) != NVML_SUCCESS) return false;
+    if (memory.total != expected_total || memory.total != memory.used + memory.free) return false;
+    unsigned index = 99;
+    if (hook_nvmlDeviceGetIndex(device, &index) != NVML_SUCCESS || index != i) return false;
+    unsigned processes = 0;
+    const nvmlReturn_t listed =
+        hook_nvmlDeviceGetComputeRunningProcesses_v3(device, &processes, nullptr);
+    if (listed != NVML_SUCCESS && listed != NVML_ERROR_INSUFFICIENT_SIZE) return false;
+  }
+  return true;
+}
+
+TEST(NvmlThreads, FirstCallsOfManyThreadsAgree) {
+  for (int round = 0; round < 20; ++round) {
+    inFreshProcess([] {
+      addCards(4);
+      const auto cards = fakeNode().cards();
+      TenantDir tenant({shareOf(*cards[1], gib(2)), shareOf(*cards[2], gib(2))});
+      std::atomic<int> ready{0};
+      std::atomic<int> wrong{0};
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 8; ++i) {
+        threads.emplace_back([&] {
+          ++ready;
+          while (ready.load() < 8) std::this_thread::yield();
+          if (!lookAround(2, gib(2).count)) ++wrong;
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      EXPECT_EQ(wrong.load(), 0);
+    });
+  }
+}
+
+TEST(NvmlThreads, QueriesGoOnWhileOthersShutDownAndTheShareChanges) {
+  inFreshProcess([] {
+    addCards(2);
+    TenantDir tenant({shareOf(*fakeNode().cards()[1], gib(2))});
+    std::atomic<bool> stop{false};
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        while (!stop.load()) {
+          if (!lookAround(1, gib(2).count)) ++wrong;
+        }
+      });
+    }
+    for (int i = 0; i < 200; ++i) hook_nvmlShutdown();
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong.load(), 0);
+  });
+}
+
+TEST(NvmlThreads, B5_AForkedChildSeesTheSameTenant) {
+  inFreshProcess([] {
+    addCards(3);
+    TenantDir tenant({shareOf(*fakeNode().cards()[2], gib(2))});
+    EXPECT_TRUE(lookAround(1, gib(2).count));
+    inFreshProcess([] { EXPECT_TRUE(lookAround(1, gib(2).count)); });
+    EXPECT_TRUE(lookAround(1, gib(2).count));
+  });
+}
+
+TEST(NvmlThreads, B5_AForkBeforeTheFirstCall) {
+  inFreshProcess([] {
+    addCards(3);
+    TenantDir tenant({shareOf(*fakeNode().cards()[2], gib(2))});
+    inFreshProcess([] { EXPECT_TRUE(lookAround(1, gib(2).count)); });
+    EXPECT_TRUE(lookAround(1, gib(2).count));
+  });
+}
+
+}  // namespace
+}  // namespace divvy::interposer::test
