@@ -29,7 +29,8 @@ def found_directories():
     places += sorted(Path("/usr/local").glob("cuda*/include"))
     result = []
     for place in places:
-        for folder in (place, *sorted(place.glob("*/include")), *sorted(place.glob("[0-9]*"))):
+        for folder in (place, place / "include", *sorted(place.glob("*/include")),
+                       *sorted(place.glob("[0-9]*"))):
             if (folder / "cuda.h").exists() or (folder / "nvml.h").exists():
                 if folder.resolve() not in result:
                     result.append(folder.resolve())
