@@ -94,6 +94,18 @@ class Reading(unittest.TestCase):
         self.assertEqual(wrong.headers, ())
         self.assertTrue(any("declares it otherwise" in remark for remark in remarks))
 
+    def test_a_name_that_means_another_function_is_told(self):
+        with (self.path / "cuda.h").open("a") as stream:
+            stream.write("#define cuPull cuAlloc_v2\n")
+        release = headers.read_cuda(self.path)
+        text = "R()"
+        entries = [deflist.Entry(name, base, "2000", "-", "alloc", "pass", (), text)
+                   for name, base in (("cuPull", "cuPull"), ("cuAlloc_v2", "cuAlloc"))]
+        listed = deflist.DefList(Path("x.def"), entries)
+        self.assertEqual(len(harvest.renamed(listed, [release])), 1)
+        listed.also.append(deflist.Also("cuPull", 12000, "-", "cuAlloc_v2"))
+        self.assertEqual(harvest.renamed(listed, [release]), [])
+
     def test_enumerators_and_layouts_are_measured(self):
         self.assertEqual(enums.read(self.path / "cuda.h"),
                          {"CUcolour": {"CU_RED": 1, "CU_GREEN": 2}})

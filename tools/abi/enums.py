@@ -34,7 +34,7 @@ def bodies(text: str):
 
 def read(header: Path) -> dict:
     """{enum: {name: value}} of one header, the values computed by the C compiler."""
-    found = dict(bodies(headers.preprocess(header)))
+    found = dict(bodies(headers.preprocess(header.parent, (header.name,))))
     if not found:
         return {}
     lines = [f'#include "{header.name}"', "#include <stdio.h>", "int main(void) {"]

@@ -105,6 +105,19 @@ def merge(deflist: DefList, releases, since: dict) -> list:
     return remarks
 
 
+def renamed(deflist: DefList, releases) -> list:
+    """Remarks on names that a header maps to another family without an `also` line for it."""
+    known = {(also.base, also.symbol) for also in deflist.also}
+    symbols, remarks = {entry.symbol for entry in deflist.entries}, []
+    for release in releases:
+        for name, target in release.renames.items():
+            pair = (name, target)
+            if symbols.issuperset(pair) and family_of(target)[0] != name and pair not in known:
+                remarks.append(f"{name}: from {release.version} on it means {target}: add `also`")
+                known.add(pair)
+    return remarks
+
+
 def insert(deflist: DefList, entry: Entry) -> None:
     """Put a new line behind its family, else behind its class, else at the end."""
     best = len(deflist.lines)
@@ -125,6 +138,9 @@ def run(name: str, releases, since, update: bool) -> None:
     for release in releases:
         mine = [entry for entry in deflist.entries if release.version in entry.headers]
         print(f"{name}: {release.version} confirms {len(mine)} of {len(deflist.entries)}")
+    if name == "cuda.def":  # NVML is not looked up by version
+        for remark in renamed(deflist, releases):
+            print(f"{name}: {remark}")
     unverified = [entry.symbol for entry in deflist.entries if not entry.headers]
     print(f"{name}: {len(unverified)} unverified" + "".join(f" {symbol}" for symbol in unverified))
     if update:

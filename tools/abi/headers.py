@@ -8,6 +8,7 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 CUDA_HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
@@ -58,27 +59,37 @@ def shadow_includes(directory: Path, into: Path) -> Path:
     return into
 
 
-def preprocess(header: Path, defines=(), macros=False) -> str:
-    """Run the C preprocessor over `header`; raises CalledProcessError if it cannot be read."""
-    with tempfile.TemporaryDirectory(prefix="divvy-abi-") as shadow:
-        shadow_includes(header.parent, Path(shadow))
-        command = ["cc", "-E", "-P", "-x", "c", "-DCUDAAPI=", f"-I{header.parent}", f"-I{shadow}"]
+@lru_cache(maxsize=None)
+def preprocess(directory: Path, sources: tuple, defines=(), macros=False) -> str:
+    """Run the C preprocessor over the headers `sources` of `directory`, all in one; raises
+    CalledProcessError if they cannot be read."""
+    with tempfile.TemporaryDirectory(prefix="divvy-abi-") as folder:
+        shadow_includes(directory, Path(folder))
+        source = Path(folder) / "all.c"
+        source.write_text("".join(f'#include "{name}"\n' for name in sources))
+        command = ["cc", "-E", "-P", "-x", "c", "-DCUDAAPI=", f"-I{directory}", f"-I{folder}"]
         command += ["-dM"] if macros else []
-        command += [f"-D{name}" for name in defines] + [str(header)]
+        command += [f"-D{name}" for name in defines] + [str(source)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def present(directory: Path, names) -> tuple:
+    """Those of `names` that `directory` has."""
+    return tuple(name for name in names if (directory / name).exists())
 
 
 def statements(text: str):
     """Yield the top-level declarations of preprocessed C, blanks collapsed, bodies included."""
     depth, start = 0, 0
-    for position, char in enumerate(text):
+    for match in re.finditer(r"[{};]", text):
+        position, char = match.start(), match[0]
         if char == "{":
             depth += 1
         elif char == "}":
             depth -= 1
             if depth == 0 and text[start:position].lstrip().startswith("static"):
                 start = position + 1
-        elif char == ";" and depth == 0:
+        elif depth == 0:
             yield " ".join(re.sub(r"__attribute__\s*\(\(.*?\)\)", "", text[start:position]).split())
             start = position + 1
 
@@ -96,32 +107,29 @@ def tidy(ret: str, params: str) -> str:
     return text.replace("(void)", "()")
 
 
-def _read_functions(release: Release, header: Path, readings) -> None:
+def _read(release: Release, sources: tuple, readings) -> None:
     for defines in readings:
-        for text in statements(preprocess(header, defines)):
-            match = _FUNCTION.match(text)
-            if match and not text.startswith(("typedef", "static")):
-                release.functions.setdefault(match["name"], tidy(match["ret"], match["params"]))
-            alias = re.match(r"typedef (\w+) (\w+)$", text)
-            if alias and alias[1] != alias[2]:
-                release.aliases[alias[2]] = alias[1]
-
-
-def _read_typedefs(release: Release, header: Path) -> None:
-    for defines in CUDA_READINGS:
-        for text in statements(preprocess(header, defines)):
-            match = _TYPEDEF.match(text)
-            if match:
-                mode = (match["mode"] or "_-")[1:]
-                family = release.typedefs.setdefault((match["base"], mode), {})
-                family[int(match["since"])] = tidy(match["ret"], match["params"])
-
-
-def _read_renames(release: Release, header: Path) -> None:
-    for line in preprocess(header, (), macros=True).splitlines():
+        for text in statements(preprocess(release.path, sources, defines)):
+            if text.startswith("typedef"):
+                _read_typedef(release, text)
+            elif not text.startswith("static"):
+                match = _FUNCTION.match(text)
+                if match:
+                    release.functions.setdefault(match["name"], tidy(match["ret"], match["params"]))
+    for line in preprocess(release.path, sources, (), macros=True).splitlines():
         match = re.match(r"#define ((?:cu|nvml)\w+) (?:__CUDA_API_PT[DS]Z?\((\w+)\)|(\w+))$", line)
         if match:
             release.renames[match[1]] = match[2] or match[3]
+
+
+def _read_typedef(release: Release, text: str) -> None:
+    match = _TYPEDEF.match(text)
+    if match:
+        family = release.typedefs.setdefault((match["base"], (match["mode"] or "_-")[1:]), {})
+        family[int(match["since"])] = tidy(match["ret"], match["params"])
+    alias = re.match(r"typedef (\w+) (\w+)$", text)
+    if alias and alias[1] != alias[2]:
+        release.aliases[alias[2]] = alias[1]
 
 
 def version_of(directory: Path) -> str:
@@ -137,13 +145,7 @@ def version_of(directory: Path) -> str:
 def read_cuda(directory: Path) -> Release:
     """Functions, versioned typedefs and renames of the CUDA driver headers in `directory`."""
     release = Release(version_of(directory), directory)
-    for name in CUDA_HEADERS:
-        if (directory / name).exists():
-            _read_functions(release, directory / name, CUDA_READINGS)
-            _read_renames(release, directory / name)
-    for name in TYPEDEF_HEADERS:
-        if (directory / name).exists():
-            _read_typedefs(release, directory / name)
+    _read(release, present(directory, CUDA_HEADERS + TYPEDEF_HEADERS), CUDA_READINGS)
     for (base, mode), family in release.typedefs.items():
         if mode == "-" and len(family) == 1:  # known by its typedef alone (cudaProfiler.h missing)
             release.functions.setdefault(base, next(iter(family.values())))
@@ -153,8 +155,7 @@ def read_cuda(directory: Path) -> Release:
 def read_nvml(directory: Path) -> Release:
     """Functions of nvml.h in `directory`."""
     release = Release(version_of(directory), directory)
-    _read_functions(release, directory / "nvml.h", NVML_READINGS)
-    _read_renames(release, directory / "nvml.h")
+    _read(release, ("nvml.h",), NVML_READINGS)
     return release
 
 

@@ -90,10 +90,10 @@ def _members(body: str) -> list:
     return names
 
 
-def declared(header: Path, defines=()) -> set:
-    """Type names that a header defines."""
+def declared(directory: Path, sources: tuple) -> set:
+    """Type names that the headers define."""
     names = set()
-    for text in headers.statements(headers.preprocess(header, defines)):
+    for text in headers.statements(headers.preprocess(directory, sources, (LEGACY,))):
         if text.startswith("typedef"):
             tail = text.rsplit("}", 1)[-1]
             names.update(re.findall(r"(\w+)\s*(?=,|$)", tail))
@@ -102,9 +102,7 @@ def declared(header: Path, defines=()) -> set:
 
 def measure(directory: Path, sources, wanted: dict) -> dict:
     """{structure: Layout} of the `wanted` ones that the headers `sources` in `directory` have."""
-    present = set()
-    for source in sources:
-        present |= declared(directory / source, (LEGACY,))
+    present = declared(directory, tuple(sources))
     lines = ["#include <cstddef>", "#include <cstdio>"]
     lines += [f'#include "{source}"' for source in sources] + ["int main() {"]
     for name, members in wanted.items():
