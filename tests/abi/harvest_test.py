@@ -96,7 +96,7 @@ class Reading(unittest.TestCase):
 
     def test_a_name_that_means_another_function_is_told(self):
         with (self.path / "cuda.h").open("a") as stream:
-            stream.write("#define cuPull cuAlloc_v2\n")
+            stream.write("#define cuPull cuAlloc_v2\n#define cuAlloc_v2 cuAlloc_v2\n")
         release = headers.read_cuda(self.path)
         text = "R()"
         entries = [deflist.Entry(name, base, "2000", "-", "alloc", "pass", (), text)

@@ -112,7 +112,8 @@ def renamed(deflist: DefList, releases) -> list:
     for release in releases:
         for name, target in release.renames.items():
             pair = (name, target)
-            if symbols.issuperset(pair) and family_of(target)[0] != name and pair not in known:
+            moved = family_of(target)[0] != family_of(name)[0]
+            if moved and symbols.issuperset(pair) and pair not in known:
                 remarks.append(f"{name}: from {release.version} on it means {target}: add `also`")
                 known.add(pair)
     return remarks
