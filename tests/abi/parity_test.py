@@ -48,7 +48,8 @@ class Parity:
     @classmethod
     def setUpClass(cls):
         cls.listed = deflist.parse(ABI / f"{cls.prefix}.def")
-        cls.releases = [cls.read(folder) for folder in DIRECTORIES if (folder / cls.header).exists()]
+        folders = [folder for folder in DIRECTORIES if (folder / cls.header).exists()]
+        cls.releases = [cls.read(folder) for folder in folders]
         known = [r for r in cls.releases if r.version in cls.listed.releases]
         for release in cls.releases:
             if release not in known:
@@ -93,7 +94,8 @@ class Parity:
             for name, theirs in measured.items():
                 if headers.order(release.version) >= headers.order(listed[name].since):
                     checked += 1
-                    self.assertTrue(layout.agrees(listed[name], theirs), f"{release.version} {name}")
+                    self.assertTrue(layout.agrees(listed[name], theirs),
+                                    f"{release.version} {name}")
             print(f"{self.prefix}: {release.version}: {checked} structures agree, "
                   f"{len(measured) - checked} older versions skipped")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 CLASSES = (
     "init", "lookup", "error", "device", "context", "green", "module", "library", "link",
-    "memory", "alloc", "free", "host", "managed", "vmm", "pool", "array", "copy", "set", "multicast",
-    "pointer", "stream", "capture", "event", "function", "launch", "graph", "graphmem", "ipc",
+    "memory", "alloc", "free", "host", "managed", "vmm", "pool", "array", "copy", "set",
+    "multicast", "pointer", "stream", "capture", "event", "function", "launch", "graph", "graphmem", "ipc",
     "external", "texture", "surface", "tensor", "graphics", "peer", "checkpoint", "coredump",
     "profiler", "logs", "report", "process", "unit", "control", "vgpu", "mig", "gpm",
     "fabric", "conf")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Generate every product of the entry-point lists: gen.py --abi DIR --out DIR [--list].
 
-Reads the lists in --abi (cuda.def, nvml.def, their enumerations and layouts); writes below --out and leaves a file
-alone when its text did not change, so that builds redo only what they must. The same input gives
-the same bytes. --list prints the names of the products instead of writing them.
+Reads the lists in --abi (cuda.def, nvml.def, their enumerations and layouts); writes below --out
+and leaves a file alone when its text did not change, so that builds redo only what they must. The
+same input gives the same bytes. --list prints the names of the products instead of writing them.
 """
 
 import argparse

@@ -42,7 +42,8 @@ def parse(path: Path) -> dict:
         elif text.startswith(" ") and len(words) == 2 and current:
             current.members[words[0]] = int(words[1])
         else:
-            raise ValueError(f"{path.name}:{number}: expected `TYPE SIZE SINCE` or `  MEMBER OFFSET`")
+            raise ValueError(
+                f"{path.name}:{number}: expected `TYPE SIZE SINCE` or `  MEMBER OFFSET`")
     return result
 
 
