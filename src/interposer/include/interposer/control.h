@@ -27,4 +27,5 @@ struct Control {
 
 // Fills *out, at most out->size bytes of it. 0, or -1 if out is null or its size is below 8. Starts
 // nothing: an interposer that did nothing yet is left so.
-extern "C" int divvy_control(divvy::interposer::Control* out);
+extern "C" __attribute__((visibility("default"))) int divvy_control(
+    divvy::interposer::Control* out);
