@@ -23,3 +23,15 @@ divvy_test(interposer_nvml_library_test
   SOURCES nvml_library_test.cpp nvml_tenant_dir.cpp run_program.cpp
   DEPS divvy_abi divvy_ledger)
 add_dependencies(interposer_nvml_library_test divvy_nvml_so nvml_probe nvml_tiny_driver)
+
+# Both libraries in front of the simulated driver.
+add_executable(cuda_holder cuda_holder.c)
+target_link_libraries(cuda_holder PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(cuda_holder PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+configure_file(nvml_replay.py ${CMAKE_BINARY_DIR}/tests/nvml_replay.py COPYONLY)
+divvy_test(interposer_nvml_simulated_test
+  SOURCES nvml_replay_test.cpp nvml_simulated_test.cpp nvml_tenant_dir.cpp run_program.cpp
+    simulated_node.cpp
+  DEPS divvy_abi divvy_ledger TIMEOUT 120)
+add_dependencies(interposer_nvml_simulated_test divvy_cuda_so divvy_nvml_so divvy_simgpu_cuda
+  divvy_simgpu_nvml cuda_holder nvml_probe)

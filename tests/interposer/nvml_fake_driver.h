@@ -57,7 +57,8 @@ ledger::DeviceSpec shareOf(const FakeDevice& device, Bytes ceiling);
 // A tenant directory below a fresh temporary one, removed at the end; DIVVY_TENANT_DIR names it.
 class TenantDir {
  public:
-  explicit TenantDir(std::vector<ledger::DeviceSpec> devices);
+  // `node_devices`: how many the node has; 0: not told.
+  explicit TenantDir(std::vector<ledger::DeviceSpec> devices, unsigned node_devices = 0);
   ~TenantDir();
   TenantDir(const TenantDir&) = delete;
   TenantDir& operator=(const TenantDir&) = delete;

@@ -16,6 +16,11 @@ typedef struct {
   unsigned long long total, reserved, free, used;
 } Memory2;
 typedef struct {
+  char legacy[16];
+  unsigned numbers[6];
+  char bus_id[32];
+} PciInfo;
+typedef struct {
   unsigned pid;
   unsigned long long bytes;
   unsigned gpu_instance, compute_instance;
@@ -98,6 +103,11 @@ static void ask(const char* question, const char* argument) {
     int status = CALL("nvmlDeviceGetHandleByPciBusId_v2", argument, &device);
     printf("%d", status);
     printUuid(device);
+  } else if (strcmp(question, "pci") == 0) {
+    PciInfo info;
+    memset(&info, 0, sizeof info);
+    int status = CALL("nvmlDeviceGetPciInfo_v3", deviceAt(argument), &info);
+    printf("%d %s", status, info.legacy);
   } else if (strcmp(question, "memory") == 0) {
     Memory memory = {0, 0, 0};
     int status = CALL("nvmlDeviceGetMemoryInfo", deviceAt(argument), &memory);

@@ -11,7 +11,7 @@
 
 namespace divvy::interposer::test {
 
-TenantDir::TenantDir(std::vector<ledger::DeviceSpec> devices) {
+TenantDir::TenantDir(std::vector<ledger::DeviceSpec> devices, unsigned node_devices) {
   std::string pattern = std::filesystem::temp_directory_path() / "divvy-nvml-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "mkdtemp " << pattern;
   parent_ = pattern;
@@ -20,6 +20,7 @@ TenantDir::TenantDir(std::vector<ledger::DeviceSpec> devices) {
   spec.id = "nvml-test";
   spec.name = "nvml test";
   spec.devices = std::move(devices);
+  spec.node_devices = node_devices;
   Result<ledger::TenantLedger> made = ledger::TenantLedger::create(path_, spec);
   if (!made) {
     ADD_FAILURE() << made.error().message();
