@@ -200,9 +200,10 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
-  std::string message = decision.summary;
-  if (!decision.impossible && !request.wait) message += "; --wait queues the request instead";
-  return FailedReply{code, std::move(message), explain(decision)};
+  FailedReply reply{code, decision.summary, explain(decision)};
+  if (!decision.impossible && !request.wait)
+    reply.reasons.emplace_back("--wait queues the request instead");
+  return reply;
 }
 
 Reply Server::started(const StartedRequest& request, int peer) {

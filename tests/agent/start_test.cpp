@@ -1,0 +1,132 @@
+// How agents come to be, and how they go.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <set>
+
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+constexpr unsigned kManyRuns = 50;
+
+std::size_t countOf(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(AgentStart, FirstRunStartsAnAgentAndTheNextOnesFindIt) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
+  const int first = sandbox.agentPid();
+  EXPECT_NE(first, 0);
+  EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
+  EXPECT_EQ(sandbox.agentPid(), first);
+}
+
+TEST(AgentStart, FiftySimultaneousRunsMakeOneAgent) {
+  Sandbox sandbox;
+  std::vector<Child> runs;
+  for (unsigned i = 0; i < kManyRuns; ++i)
+    runs.push_back(sandbox.run("1Gi", {"sh", "-c", "echo up"}));
+  for (Child& run : runs) {
+    const Outcome outcome = run.wait();
+    EXPECT_EQ(outcome.code(), 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "up\n");
+  }
+  EXPECT_EQ(countOf(sandbox.agentLog(), "ready"), 1u) << sandbox.agentLog();
+  EXPECT_TRUE(sandbox.tenantCount(0));
+}
+
+TEST(AgentStart, SimultaneousRunsNeverGetMoreThanTheCardHas) {
+  Sandbox sandbox;
+  std::vector<Child> runs;
+  for (unsigned i = 0; i < 20; ++i)
+    runs.push_back(sandbox.run("10Gi", {"sh", "-c", "echo up; read end"}));
+  unsigned refused = 0;
+  unsigned running = 0;
+  for (Child& run : runs) {
+    const bool decided =
+        eventually([&] { return run.ended() || !run.out().empty() || run.printed("up"); });
+    ASSERT_TRUE(decided);
+    if (run.ended()) {
+      const Outcome outcome = run.wait();
+      EXPECT_EQ(outcome.code(), 1);
+      EXPECT_NE(outcome.err.find("0 of 1 device fits"), std::string::npos) << outcome.err;
+      ++refused;
+    } else {
+      ++running;
+    }
+  }
+  EXPECT_EQ(running, 7u);
+  EXPECT_EQ(refused, 13u);
+  for (Child& run : runs) run.closeInput();
+  EXPECT_TRUE(sandbox.tenantCount(0));
+}
+
+TEST(AgentStart, LeavesWhenIdleAndTakesEverythingWithIt) {
+  Sandbox sandbox;
+  Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "300ms"});
+  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
+  EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
+  EXPECT_EQ(agent.wait().code(), 0);
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+TEST(AgentStart, StaysWhileATenantLives) {
+  Sandbox sandbox;
+  Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "200ms"});
+  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
+  Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end"});
+  ASSERT_TRUE(run.printed("up"));
+  EXPECT_FALSE(eventually([&] { return agent.ended(); }, std::chrono::milliseconds(1500)));
+  run.closeInput();
+  EXPECT_EQ(run.wait().code(), 1);  // read saw the end of its input
+  EXPECT_EQ(agent.wait().code(), 0);
+}
+
+TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
+  const int first = sandbox.agentPid();
+  EXPECT_EQ(sandbox.divvy({"agent", "--node", "sim-h100"}).code(), 0);
+  EXPECT_EQ(sandbox.agentPid(), first);
+}
+
+TEST(AgentStart, EveryNodeHasAnAgentOfItsOwn) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"run", "--sim", "a100x2", "--", "true"}).code(), 0);
+  const Outcome gpus = sandbox.divvy({"gpus", "--no-headers"});
+  EXPECT_EQ(countOf(gpus.out, "sim-h100 "), 1u) << gpus.out;
+  EXPECT_EQ(countOf(gpus.out, "sim-a100x2"), 2u) << gpus.out;
+}
+
+TEST(AgentStart, StoppingIsRefusedWhileTenantsLive) {
+  Sandbox sandbox;
+  Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end"});
+  ASSERT_TRUE(run.printed("up"));
+  const Outcome refused = sandbox.divvy({"stop"});
+  EXPECT_EQ(refused.code(), 1);
+  EXPECT_NE(refused.err.find("tenants are running"), std::string::npos);
+  EXPECT_EQ(sandbox.divvy({"stop", "--force"}).code(), 0);
+  EXPECT_EQ(run.wait().signal(), SIGTERM);
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+TEST(AgentStart, ForceEndsThoseWhoDoNotListen) {
+  Sandbox sandbox;
+  Child run =
+      sandbox.run("4Gi", {"sh", "-c", "trap '' TERM; echo up; while :; do sleep 1000; done"});
+  ASSERT_TRUE(run.printed("up"));
+  EXPECT_EQ(sandbox.divvy({"stop", "--force"}).code(), 0);
+  EXPECT_EQ(run.wait().signal(), SIGKILL);
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+}  // namespace
+}  // namespace divvy::test
