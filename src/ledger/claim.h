@@ -7,9 +7,13 @@
 
 namespace divvy::ledger {
 
+// Cleans up what this process had before it called exec: its pid and start time are still the same,
+// so to the agent it never died, but the program that held the bytes is gone.
+void reapOwnPast(const TenantPages& pages, const Owner& owner, std::uint64_t exec_id);
+
 // Takes a free slot by one compare-and-swap of its whole state. Returns the claim word, 0 when no
 // slot below slots_ready is free.
-std::uint64_t claimSlotFor(const TenantPages& pages, const Owner& owner);
+std::uint64_t claimSlotFor(const TenantPages& pages, const Owner& owner, std::uint64_t exec_id);
 
 // Gives back a slot in which nothing was ever reserved.
 void abandonSlot(const TenantPages& pages, std::uint64_t claim, const Owner& owner);

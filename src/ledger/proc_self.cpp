@@ -1,5 +1,7 @@
 #include "proc_self.h"
 
+#include <sys/auxv.h>
+
 #include "syscalls.h"
 
 namespace divvy::ledger {
@@ -18,6 +20,16 @@ int hexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;
+}
+
+// "monotonic 0 0 / boottime 0 0" outside of any.
+bool inTimeNamespace() {
+  char text[256];
+  const std::size_t size = readText("/proc/self/timens_offsets", text, sizeof text);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (text[i] >= '1' && text[i] <= '9') return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -42,8 +54,19 @@ std::uint64_t parseStartTime(const char* text, std::size_t size) {
 Owner readSelf() {
   char text[1024];
   const std::size_t size = readText("/proc/self/stat", text, sizeof text);
-  const Owner owner{static_cast<std::uint32_t>(sysGetpid()), parseStartTime(text, size)};
+  Owner owner{static_cast<std::uint32_t>(sysGetpid()), parseStartTime(text, size)};
+  if (inTimeNamespace()) owner.start = 0;
   return unpackOwner(packOwner(owner));
+}
+
+// The kernel gives each image 16 random bytes. Only a digest of 32 bits leaves this function: they
+// also seed the stack protector.
+std::uint64_t readExecId() {
+  const auto* random = reinterpret_cast<const unsigned char*>(getauxval(AT_RANDOM));
+  if (random == nullptr) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (int i = 0; i < 16; ++i) hash = (hash ^ random[i]) * 0x100000001b3;
+  return (hash >> 32) | (1ull << 32);
 }
 
 bool readBootId(char (&id)[16]) {

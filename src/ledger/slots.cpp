@@ -53,20 +53,27 @@ Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
   ReportPage& page = *report_->as<ReportPage>();
   const auto devices = static_cast<unsigned>(spec_.devices.size());
   Reaped reaped;
-  // The control page shares the guard's fate: one range cannot span both mappings.
-  const bool intact = guarded(&control(), sizeof(ControlPage), [&] {
-    if (!guarded(&page, sizeof page,
-                 [&] { reaped = reapSlot(page, control().header, slot, generation, devices); })) {
-      reaped.outcome = ReapOutcome::kRetired;
-      reaped.contended = true;
-    }
+  // Two guards: one range cannot span both mappings.
+  bool report_intact = false;
+  const bool control_intact = guarded(&control(), sizeof(ControlPage), [&] {
+    report_intact = guarded(&page, sizeof page, [&] {
+      reaped = reapSlot(page, control().header, slot, generation, devices, true);
+    });
   });
-  if (!intact || (reaped.contended && reaped.outcome == ReapOutcome::kRetired)) return truncated();
-  if (reaped.contended) {
-    return Error(ErrorCode::kUnavailable,
-                 "tenant " + spec_.id + " keeps changing its total; try again");
+  if (!control_intact || !report_intact) return truncated();
+  switch (reaped.outcome) {
+    case Reap::kContended:
+      return Error(ErrorCode::kUnavailable,
+                   "tenant " + spec_.id + " keeps changing its total; try again");
+    case Reap::kFreed:
+      result.outcome = ReapOutcome::kFreed;
+      break;
+    case Reap::kRetired:
+      result.outcome = ReapOutcome::kRetired;
+      break;
+    case Reap::kNotOurs:
+      break;
   }
-  result.outcome = reaped.outcome;
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) result.refunded[dev] = {reaped.refunded[dev]};
   return result;
 }

@@ -58,24 +58,24 @@ std::uint64_t sumSpare(const TenantPages& pages, unsigned dev) {
 
 Reclaimed reclaimSpare(const LaneSite& site, const TenantPages& pages, unsigned dev) {
   bool some = false;
-  bool moving = false;
   std::uint64_t& own_flag = site.laneRef().moving;
   forEachMarked(pages, [&](unsigned slot) {
     Slot& victim = pages.report().slots[slot];
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       if (loadAcquire(victim.lanes[lane].spare[dev].low) == 0) continue;
+      markSpare(site);  // whoever looks for movers looks at marked slots only
       storeRelease(own_flag, std::uint64_t{1});
       some = moveToTotal(site, dev, spareWord(slot, lane)) || some;
     }
   });
   storeRelease(own_flag, std::uint64_t{0});
   if (some) return Reclaimed::kSome;
-  const unsigned ready = pages.slotsReady();
-  for (unsigned slot = 0; slot < ready; ++slot) {
+  bool moving = false;
+  forEachMarked(pages, [&](unsigned slot) {
     for (const Lane& lane : pages.report().slots[slot].lanes) {
       moving = moving || loadAcquire(lane.moving) != 0;
     }
-  }
+  });
   return moving ? Reclaimed::kMoving : Reclaimed::kNone;
 }
 

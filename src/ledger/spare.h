@@ -12,7 +12,7 @@ namespace divvy::ledger {
 // of (an eighth of the limit), and one lane never sits on more than a sixteenth of it.
 bool worthKeeping(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits);
 
-// To be called before a slot keeps its first bytes; a no-op afterwards.
+// To be called before a slot keeps or moves its first bytes; a no-op afterwards.
 void markSpare(const LaneSite& site);
 
 // Sum of the spare bytes of all slots, at no single moment while others move.

@@ -175,7 +175,8 @@ struct alignas(64) Slot {
   std::uint32_t flags;
   std::uint64_t context_bytes;   // of this process, all devices
   std::uint64_t last_launch_ns;  // CLOCK_MONOTONIC
-  char reserved_a[16];
+  std::uint64_t exec_id;         // of the program image that claimed the slot; 0: not told
+  char reserved_a[8];
   // Written by whoever overwrites an operation's tag; see lane.h.
   alignas(64) std::uint64_t committed[kLanes];
   char reserved_b[32];

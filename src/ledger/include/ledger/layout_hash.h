@@ -79,6 +79,7 @@ inline constexpr LayoutField kLayoutFields[] = {
     field(&Slot::flags, offsetof(Slot, flags)),
     field(&Slot::context_bytes, offsetof(Slot, context_bytes)),
     field(&Slot::last_launch_ns, offsetof(Slot, last_launch_ns)),
+    field(&Slot::exec_id, offsetof(Slot, exec_id)),
     field(&Slot::committed, offsetof(Slot, committed)),
     field(&Slot::counters, offsetof(Slot, counters)),
     field(&Slot::lanes, offsetof(Slot, lanes)),

@@ -89,9 +89,9 @@ class TenantLedger {
   Result<void> adoptSlot(unsigned slot, std::uint64_t generation, std::uint32_t host_pid);
 
   // Refunds the bytes of a dead process and frees its slot, exactly once whatever happens in
-  // between, the death of the agent included. The process must be dead: its pidfd has become
-  // readable, or its owner word names nobody. kUnavailable: the tenant kept changing the total;
-  // call again. kCorrupt: the file was truncated.
+  // between, the death of the agent included. The process must be dead, whatever the slot's phase:
+  // its pidfd has become readable, or findProcess does not find its owner. kUnavailable: the tenant
+  // kept changing the total; call again. kCorrupt: the file was truncated.
   Result<ReapResult> reap(unsigned slot, std::uint64_t generation);
 
   // Copies and validates. Never fails because of what the bytes are, only when the file cannot be
@@ -120,10 +120,15 @@ class TenantLedger {
   std::unique_ptr<Mapping> report_;
 };
 
-// Whether the process that an owner word names still lives, seen from its own pid namespace. A
-// zombie is dead once all its threads are. An owner without a start time is dead only when no
-// process has its number.
-bool ownerAlive(const Owner& owner);
+// The process that an owner word names, as a pid of this process' own namespace; 0 when it is dead.
+// Looks into pid namespaces below ours, so that a tenant's container is understood. A zombie is
+// dead once all its threads are. An owner without a start time matches by number only. Where
+// several match (the same numbers in two namespaces) one of them is told: never 0 for a living
+// owner.
+std::uint32_t findProcess(const Owner& owner);
+inline bool ownerAlive(const Owner& owner) {
+  return findProcess(owner) != 0;
+}
 
 // The owner word of a process of this pid namespace. kNotFound when there is none.
 Result<Owner> readOwner(std::uint32_t pid);
