@@ -35,8 +35,9 @@ bool inTimeNamespace() {
 }  // namespace
 
 std::uint64_t parseStartTime(const char* text, std::size_t size) {
-  constexpr int kStartField = 22;  // proc(5); the name is field 2
-  std::size_t at = size;
+  constexpr int kStartField = 22;       // proc(5); the name is field 2
+  constexpr std::size_t kNameEnd = 96;  // the longest pid and name the kernel prints end before
+  std::size_t at = size < kNameEnd ? size : kNameEnd;
   while (at > 0 && text[at - 1] != ')') --at;
   if (at == 0) return 0;
   int field = 2;

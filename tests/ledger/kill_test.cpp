@@ -8,14 +8,20 @@
 namespace divvy::ledger {
 namespace {
 
-// What the bystander, who shares the tenant with the victim, does once the victim is dead and not
-// yet cleaned up: nothing, or operations that overwrite the victim's tag in the total and in its
-// spare word, so that the clean-up must rely on what the overwriter wrote down.
-enum class Bystander { kIdle, kOverwrites };
+// What happens to the victim at an instruction, and what the bystander, who shares the tenant with
+// it, does then.
+enum class Blow {
+  kStopped,     // it stands still, the bystander works on, it goes on and is killed later
+  kKilled,      // it is killed, the bystander is idle
+  kFenced,      // the agent changes the limits, which fences every word, and it is killed
+  kOverwritten  // it is killed, and before the agent comes the bystander overwrites the victim's
+                // tags, so that the clean-up must rely on what the overwriter wrote down
+};
 
 struct Scenario {
   const char* name;
   std::uint64_t ceiling;
+  std::uint64_t used_after;  // by the victim, when nothing interrupts it
   std::function<void(Account&)> prepare;
   std::function<void(Account&)> operation;
 };
@@ -83,32 +89,93 @@ class KillTest : public testing::Test {
     EXPECT_EQ(reaped->outcome, ReapOutcome::kFreed);
   }
 
-  void killEverywhere(const Scenario& scenario, std::initializer_list<Bystander> bystanders = {
-                                                    Bystander::kIdle, Bystander::kOverwrites}) {
+  void strikeEverywhere(const Scenario& scenario,
+                        std::initializer_list<Blow> blows = {Blow::kStopped, Blow::kKilled,
+                                                             Blow::kFenced, Blow::kOverwritten}) {
     begin(scenario.ceiling);
     const Steps steps = victim(scenario);
     const std::vector<std::uintptr_t> trace = traceOf(steps);
     reapAllDead();
     std::printf("%s: %zu instructions\n", scenario.name, trace.size());
-    for (const Bystander bystander : bystanders) {
+    for (const Blow blow : blows) {
       for (std::size_t k = 0; k < trace.size() && !HasFailure(); ++k) {
-        SCOPED_TRACE(testing::Message() << scenario.name << ", killed before instruction " << k);
-        killAt(steps, trace, k, bystander);
+        SCOPED_TRACE(testing::Message() << scenario.name << ", before instruction " << k
+                                        << ", blow " << static_cast<int>(blow));
+        Stepped child(steps);
+        runToStep(child, trace, k);
+        ASSERT_EQ(child.instruction(), trace[k]);
+        if (blow == Blow::kStopped) goOnAfterwards(child, scenario.used_after);
+        const pid_t pid = child.pid();
+        if (blow == Blow::kFenced) {
+          ASSERT_TRUE(ledger_->setMemory(0, {}, {1}));
+          ASSERT_TRUE(ledger_->setMemory(0, {}, {ceiling_}));
+        }
+        child.kill();
+        if (blow == Blow::kOverwritten) overwriteTags();
+        EXPECT_LE(bystander_.pages().report().devices[0].total.low, ceiling_);
+        reap(slotOf(pid));
+        expectHealed();
       }
     }
   }
 
-  void killAt(const Steps& steps, const std::vector<std::uintptr_t>& trace, std::size_t k,
-              Bystander bystander) {
+  // A process that stands still holds up nobody, and goes on as if nothing had been.
+  void goOnAfterwards(Stepped& child, std::uint64_t used_after) {
+    overwriteTags();
+    child.finish();
+    EXPECT_EQ(slotOf(child.pid()).used[0].count, used_after);
+    EXPECT_EQ(bystander_.total(0), kOwn + used_after);
+  }
+
+  // The first instruction at which the victim's operation has committed and is not finished.
+  std::size_t firstCommitted(const Steps& steps, std::size_t length) {
     Stepped child(steps);
-    runToStep(child, trace, k);
-    ASSERT_EQ(child.instruction(), trace[k]);
-    const pid_t pid = child.pid();
-    child.kill();
-    if (bystander == Bystander::kOverwrites) overwriteTags();
-    EXPECT_LE(bystander_.pages().report().devices[0].total.low, ceiling_);
-    reap(slotOf(pid));
-    expectHealed();
+    const std::vector<std::uint64_t> before = movable();
+    for (std::size_t k = 0; k < length; ++k, child.step()) {
+      if (slotOf(child.pid()).operation_pending && movable() != before) return k;
+    }
+    ADD_FAILURE() << "never pending and committed";
+    return 0;
+  }
+
+  // Every word that an operation can commit to.
+  std::vector<std::uint64_t> movable() {
+    const ReportPage& page = bystander_.pages().report();
+    std::vector<std::uint64_t> words{page.devices[0].total.high};
+    for (unsigned slot = 0; slot < kSlotChunk; ++slot) {
+      for (const Lane& lane : page.slots[slot].lanes) words.push_back(lane.spare[0].high);
+    }
+    return words;
+  }
+
+  // The victim stands between commit and end, another process overwrites its tag and is killed at
+  // any instruction of that, then the victim is killed too.
+  void strikeHelperEverywhere(const Scenario& scenario, const Scenario& helping) {
+    begin(scenario.ceiling);
+    const Steps steps = victim(scenario);
+    const std::vector<std::uintptr_t> trace = traceOf(steps);
+    reapAllDead();
+    const std::size_t committed = firstCommitted(steps, trace.size());
+    reapAllDead();
+    const Steps helper_steps = victim(helping);
+    std::vector<std::uintptr_t> helper_trace;
+    {
+      Stepped child(steps);
+      runToStep(child, trace, committed);
+      helper_trace = traceOf(helper_steps);
+    }
+    reapAllDead();
+    for (std::size_t k = 0; k < helper_trace.size() && !HasFailure(); ++k) {
+      SCOPED_TRACE(testing::Message() << "helper killed before instruction " << k);
+      {
+        Stepped child(steps);
+        runToStep(child, trace, committed);
+        Stepped helper(helper_steps);
+        runToStep(helper, helper_trace, k);
+      }
+      reapAllDead();
+      expectHealed();
+    }
   }
 
   void reapAllDead() {
@@ -130,52 +197,100 @@ constexpr std::uint64_t kRoomy = 10000;
 constexpr std::uint64_t kTight = 100;
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfTheFirstReserve) {
-  killEverywhere({"claim and admit", kRoomy, [](Account&) {},
-                  [](Account& account) { account.reserve(0, 60); }},
-                 {Bystander::kIdle});
+  strikeEverywhere({"claim and admit", kRoomy, 60, [](Account&) {},
+                    [](Account& account) { account.reserve(0, 60); }},
+                   {Blow::kKilled});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserve) {
-  killEverywhere({"admit", kRoomy, [](Account& account) { account.reserve(0, 20); },
-                  [](Account& account) { account.reserve(0, 60); }});
+  strikeEverywhere({"admit", kRoomy, 80, [](Account& account) { account.reserve(0, 20); },
+                    [](Account& account) { account.reserve(0, 60); }});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReleaseToTheTotal) {
-  killEverywhere({"refund", kTight, [](Account& account) { account.reserve(0, 58); },
-                  [](Account& account) { account.release(0, 58); }});
+  strikeEverywhere({"refund", kTight, 0, [](Account& account) { account.reserve(0, 58); },
+                    [](Account& account) { account.release(0, 58); }});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReleaseToSpare) {
-  killEverywhere({"keep", kRoomy, [](Account& account) { account.reserve(0, 60); },
-                  [](Account& account) { account.release(0, 60); }});
+  strikeEverywhere({"keep", kRoomy, 0, [](Account& account) { account.reserve(0, 60); },
+                    [](Account& account) { account.release(0, 60); }});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserveFromSpare) {
-  killEverywhere({"spend", kRoomy,
-                  [](Account& account) {
-                    account.reserve(0, 60);
-                    account.release(0, 60);
-                  },
-                  [](Account& account) { account.reserve(0, 30); }});
+  strikeEverywhere({"spend", kRoomy, 30,
+                    [](Account& account) {
+                      account.reserve(0, 60);
+                      account.release(0, 60);
+                    },
+                    [](Account& account) { account.reserve(0, 30); }});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReserveThatTakesSpareBack) {
-  killEverywhere({"reclaim", 1600,
-                  [](Account& account) {
-                    account.reserve(0, 100);
-                    account.release(0, 100);
-                  },
-                  [](Account& account) { account.reserve(0, 1555); }});
+  strikeEverywhere({"reclaim", 1600, 1555,
+                    [](Account& account) {
+                      account.reserve(0, 100);
+                      account.release(0, 100);
+                    },
+                    [](Account& account) { account.reserve(0, 1555); }});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfARefusedReserve) {
-  killEverywhere({"refused", kTight, [](Account& account) { account.reserve(0, 50); },
-                  [](Account& account) { account.reserve(0, 50); }});
+  strikeEverywhere({"refused", kTight, 50, [](Account& account) { account.reserve(0, 50); },
+                    [](Account& account) { account.reserve(0, 50); }});
 }
 
 TEST_F(KillTest, Requirement_S1_KillAtEveryInstructionOfReleasingTooMuch) {
-  killEverywhere({"over-release", kTight, [](Account& account) { account.reserve(0, 30); },
-                  [](Account& account) { account.release(0, 31); }});
+  strikeEverywhere({"over-release", kTight, 0, [](Account& account) { account.reserve(0, 30); },
+                    [](Account& account) { account.release(0, 31); }});
+}
+
+TEST_F(KillTest, Requirement_S1_KillTheOverwriterOfATotalsTagAtEveryInstruction) {
+  const auto nothing = [](Account&) {};
+  strikeHelperEverywhere(
+      {"admit", kRoomy, 60, nothing, [](Account& account) { account.reserve(0, 60); }},
+      {"admit over it", kRoomy, 50, nothing, [](Account& account) { account.reserve(0, 50); }});
+}
+
+TEST_F(KillTest, Requirement_S1_KillTheOverwriterOfASpareTagAtEveryInstruction) {
+  strikeHelperEverywhere({"keep", 1600, 0, [](Account& account) { account.reserve(0, 90); },
+                          [](Account& account) { account.release(0, 90); }},
+                         {"take it", 1600, 1550, [](Account& account) { account.claim(); },
+                          [](Account& account) { account.reserve(0, 1550); }});
+}
+
+// A reservation that read the old ceiling and was then stopped must not be granted by it after the
+// agent has said that the new one holds. `used_before` is what the victim has anyway.
+TEST_F(KillTest, ShrinkHoldsForReservationsStoppedAtAnyInstruction) {
+  begin(kRoomy);
+  const Scenario scenarios[] = {
+      {"admit", kRoomy, 20, [](Account& account) { account.reserve(0, 20); },
+       [](Account& account) { account.reserve(0, 60); }},
+      {"spend", kRoomy, 20,
+       [](Account& account) {
+         account.reserve(0, 80);
+         account.release(0, 60);
+       },
+       [](Account& account) { account.reserve(0, 60); }}};
+  for (const Scenario& scenario : scenarios) {
+    const Steps steps = victim(scenario);
+    const std::vector<std::uintptr_t> trace = traceOf(steps);
+    reapAllDead();
+    for (std::size_t k = 0; k < trace.size() && !HasFailure(); ++k) {
+      SCOPED_TRACE(testing::Message() << scenario.name << ", stopped before instruction " << k);
+      Stepped child(steps);
+      runToStep(child, trace, k);
+      const bool committed = bystander_.total(0) == kOwn + 80;
+      ASSERT_TRUE(ledger_->setMemory(0, {}, {kOwn + 70}));
+      child.finish();
+      EXPECT_EQ(slotOf(child.pid()).used[0].count, committed ? 80u : 20u);
+      ASSERT_TRUE(ledger_->setMemory(0, {}, {kRoomy}));
+      const SlotSnapshot dead = slotOf(child.pid());
+      child.kill();
+      reap(dead);
+      expectHealed();
+    }
+  }
 }
 
 }  // namespace
