@@ -120,9 +120,9 @@ bool Stepped::runTo(std::uintptr_t address, std::size_t times) {
   }
 }
 
-void Stepped::finish() {
+void Stepped::finishWithSignal(int signal) {
   if (ended_) return;
-  request(PTRACE_CONT, pid_, 0, 0);
+  request(PTRACE_CONT, pid_, 0, signal);
   if (!waitTrap()) die("child died in its operation");
   ended_ = true;
 }
@@ -150,7 +150,7 @@ bool Stepped::step() {
 bool Stepped::runTo(std::uintptr_t, std::size_t) {
   return false;
 }
-void Stepped::finish() {}
+void Stepped::finishWithSignal(int) {}
 void Stepped::kill() {}
 
 #endif

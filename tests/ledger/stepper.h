@@ -34,7 +34,9 @@ class Stepped {
   // Runs until `address` is reached for the `times`-th time. False when the operation ended first.
   bool runTo(std::uintptr_t address, std::size_t times);
   // Runs to the end of the operation; the child stays alive.
-  void finish();
+  void finish() { finishWithSignal(0); }
+  // The same, with a signal delivered first (0: none).
+  void finishWithSignal(int signal);
   // SIGKILL, and waits until the process is gone.
   void kill();
 

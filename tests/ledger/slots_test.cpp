@@ -1,0 +1,251 @@
+// S11: who gets a slot, who does not, and whose it is.
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "tenant_fixture.h"
+
+namespace divvy::ledger {
+namespace {
+
+class SlotsTest : public TenantTest {
+ protected:
+  Slot& slotAt(unsigned i) { return page().slots[i]; }
+
+  // Takes a slot as a process of that number and start time would have.
+  void occupy(unsigned i, const Owner& owner, std::uint64_t exec_id = 1) {
+    slotAt(i).state = {packState(stateGeneration(slotAt(i).state.low), Phase::kLive),
+                       packOwner(owner)};
+    slotAt(i).exec_id = exec_id;
+  }
+};
+
+TEST_F(SlotsTest, Requirement_S11_ExhaustionDeniesAndNeverEndsAProcess) {
+  for (unsigned i = 0; i < kSlotChunk; ++i) occupy(i, {100 + i, 5});
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kNoSlot);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kNoSlot);
+  EXPECT_EQ(faults(FaultCode::kSlotsExhausted), 2u);
+  EXPECT_EQ(account_.total(0), 0u);
+  account_.release(0, 1);
+  EXPECT_EQ(faults(FaultCode::kUnclaimedRelease), 1u);
+  // One becomes free: the same process goes on.
+  ASSERT_EQ(ledger_.reap(7, 0)->outcome, ReapOutcome::kFreed);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  EXPECT_EQ(account_.slot(), 7u);
+}
+
+TEST_F(SlotsTest, Requirement_S11_GrowsToFourThousandNinetySixAndThenDenies) {
+  for (unsigned ready = kSlotChunk; ready < kMaxSlots; ready += kSlotChunk) {
+    for (unsigned i = ready - kSlotChunk; i < ready; ++i) occupy(i, {100 + i, 5});
+    const Result<unsigned> free = ledger_.ensureFreeSlots(1);
+    ASSERT_TRUE(free) << free.error().message();
+    ASSERT_EQ(*free, kSlotChunk);
+  }
+  EXPECT_EQ(account_.pages().slotsReady(), kMaxSlots);
+  for (unsigned i = kMaxSlots - kSlotChunk; i < kMaxSlots; ++i) occupy(i, {100 + i, 5});
+  EXPECT_EQ(*ledger_.ensureFreeSlots(1), 0u);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kNoSlot);
+  EXPECT_EQ(snapshot().slots.size(), kMaxSlots);
+  ASSERT_EQ(ledger_.reap(kMaxSlots - 1, 0)->outcome, ReapOutcome::kFreed);
+  EXPECT_EQ(account_.reserve(0, kCeiling), Admission::kGranted);
+  EXPECT_EQ(account_.slot(), kMaxSlots - 1);
+}
+
+TEST_F(SlotsTest, Requirement_S11_AReusedPidIsNotTheOldProcess) {
+  const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
+  ASSERT_TRUE(self);
+  EXPECT_TRUE(ownerAlive(*self));
+  EXPECT_FALSE(ownerAlive({self->pid, self->start - 1}));
+  EXPECT_TRUE(ownerAlive({self->pid, 0}));  // start time unknown: the number decides
+  EXPECT_FALSE(ownerAlive({0, 0}));
+}
+
+TEST_F(SlotsTest, AZombieIsDeadAndItsThreadsAreNot) {
+  const pid_t child = spawn([] { return 0; });
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  const Result<Owner> zombie = readOwner(static_cast<std::uint32_t>(child));
+  ASSERT_TRUE(zombie);
+  EXPECT_FALSE(ownerAlive(*zombie));
+  waitFor(child);
+
+  // The leader ends, a thread lives on: the process holds its memory.
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t leaderless = spawn([&]() -> int {
+    std::thread([&] {
+      char byte;
+      (void)!read(pipe_ends[0], &byte, 1);
+      _exit(0);
+    }).detach();
+    close(pipe_ends[1]);
+    syscall(SYS_exit, 0);
+    return 0;
+  });
+  close(pipe_ends[0]);
+  const auto number = static_cast<std::uint32_t>(leaderless);
+  const auto state = [&] {
+    FILE* file = fopen(("/proc/" + std::to_string(leaderless) + "/stat").c_str(), "r");
+    char found = '?';
+    if (file != nullptr) {
+      (void)!fscanf(file, "%*d (%*[^)]) %c", &found);
+      fclose(file);
+    }
+    return found;
+  };
+  for (int i = 0; i < 100000 && state() != 'Z'; ++i) std::this_thread::yield();
+  EXPECT_EQ(state(), 'Z');
+  EXPECT_TRUE(ownerAlive(*readOwner(number)));
+  close(pipe_ends[1]);
+  waitFor(leaderless);
+}
+
+TEST_F(SlotsTest, ThreadsThatClaimAtOnceEndUpInOneSlot) {
+  std::atomic<int> waiting{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      waiting.fetch_add(1);
+      while (waiting.load() < 8) std::this_thread::yield();
+      EXPECT_EQ(account_.reserve(0, 10), Admission::kGranted);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const ReportSnapshot seen = snapshot();
+  ASSERT_EQ(seen.slots.size(), 1u);
+  EXPECT_EQ(seen.slots[0].used[0].count, 80u);
+}
+
+TEST_F(SlotsTest, AForkedChildStartsOverInASlotOfItsOwn) {
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  const pid_t child = spawn([&] {
+    if (account_.slot() != kMaxSlots) return 1;
+    account_.release(0, 100);  // its parent's; nothing of its own
+    if (account_.total(0) != 100) return 2;
+    if (account_.reserve(0, 50) != Admission::kGranted) return 3;
+    if (account_.processUsed(account_.slot(), 0) != 50) return 4;
+    return account_.slot() == 0 ? 5 : 0;
+  });
+  EXPECT_EQ(waitFor(child), 0);
+  EXPECT_EQ(account_.slot(), 0u);
+  EXPECT_EQ(account_.total(0), 150u);
+}
+
+// Forks made past libc run no pthread_atfork handler.
+TEST_F(SlotsTest, AChildOfARawForkStartsOverToo) {
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (child == 0) {
+    const bool good = account_.slot() == kMaxSlots &&
+                      account_.reserve(0, 50) == Admission::kGranted && account_.slot() == 1;
+    syscall(SYS_exit_group, good ? 0 : 1);
+  }
+  EXPECT_EQ(waitFor(child), 0);
+}
+
+// B5: another thread is inside a lane, or inside all of them, when the process forks.
+TEST_F(SlotsTest, AForkWhileAThreadIsInsideALaneDoesNotHangTheChild) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!stop.load()) {
+        if (account_.reserve(0, 10) == Admission::kGranted) account_.release(0, 10);
+        if (account_.reserve(0, 100) == Admission::kGranted) account_.release(0, 100);
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = spawn([&] {
+      alarm(20);  // a hang becomes a failure
+      return account_.reserve(0, 1) == Admission::kGranted ? 0 : 1;
+    });
+    ASSERT_EQ(waitFor(child), 0);
+    for (const SlotSnapshot& slot : snapshot().slots) {
+      if (slot.owner.pid == static_cast<std::uint32_t>(child)) {
+        ASSERT_EQ(ledger_.reap(slot.slot, slot.generation)->refunded[0].count, 1u);
+      }
+    }
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(account_.total(0), 0u);
+}
+
+TEST_F(SlotsTest, Requirement_F14_AForkStormLeavesNoSlotsBehind) {
+  ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
+  for (int i = 0; i < 300; ++i) ASSERT_EQ(waitFor(spawn([] { return 0; })), 0);
+  EXPECT_EQ(snapshot().slots.size(), 1u);
+}
+
+// exec keeps pid, start time and pidfd: to the agent the process never died.
+TEST_F(SlotsTest, AProcessThatCalledExecGivesBackWhatItsEarlierImageHad) {
+  const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
+  ASSERT_TRUE(self);
+  occupy(0, *self, 12345);
+  Lane& lane = slotAt(0).lanes[2];
+  lane.used[0] = 70;
+  lane.spare[0].low = 5;
+  page().devices[0].total.low = 75;
+  ASSERT_EQ(account_.reserve(0, kCeiling), Admission::kGranted);
+  EXPECT_EQ(account_.slot(), 0u);
+  EXPECT_EQ(stateGeneration(slotAt(0).state.low), 1u);
+  EXPECT_EQ(account_.processUsed(0, 0), kCeiling);
+}
+
+TEST_F(SlotsTest, ASlotOfAnotherCopyOfTheLibraryInTheSameProcessIsLeftAlone) {
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  Account copy;
+  mustAttach(dir(), copy);
+  ASSERT_EQ(copy.reserve(0, 50), Admission::kGranted);
+  EXPECT_EQ(copy.slot(), 1u);
+  EXPECT_EQ(account_.total(0), 150u);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
+}
+
+TEST_F(SlotsTest, AProcessTakenForDeadStopsInsteadOfScribbling) {
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  ASSERT_EQ(ledger_.reap(0, 0)->outcome, ReapOutcome::kFreed);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kBroken);
+  account_.release(0, 100);
+  EXPECT_EQ(account_.total(0), 0u);
+  EXPECT_EQ(faults(FaultCode::kSlotLost), 2u);
+}
+
+TEST_F(SlotsTest, ALaneWithoutSequenceNumbersRefusesAndGivesBack) {
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  for (Lane& lane : slotAt(0).lanes) lane.seq = lane.done = kLastTenantSeq;
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kBroken);
+  EXPECT_EQ(faults(FaultCode::kLaneRetired), 1u);
+  account_.release(0, 60);
+  EXPECT_EQ(account_.total(0), 40u);
+  ASSERT_EQ(ledger_.reap(0, 0)->outcome, ReapOutcome::kFreed);
+  EXPECT_EQ(account_.total(0), 0u);
+}
+
+TEST_F(SlotsTest, AdoptingTellsTheHostPidOnlyForThatGeneration) {
+  ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  ASSERT_TRUE(ledger_.adoptSlot(0, 0, 4242));
+  EXPECT_EQ(snapshot().slots[0].host_pid, 4242u);
+  unsigned seen = 0;
+  account_.forEachLiveSlot([&](const LiveProcess& process) {
+    ++seen;
+    EXPECT_EQ(process.slot, 0u);
+    EXPECT_EQ(process.host_pid, 4242u);
+    EXPECT_EQ(process.owner.pid, static_cast<std::uint32_t>(getpid()));
+  });
+  EXPECT_EQ(seen, 1u);
+  EXPECT_EQ(ledger_.adoptSlot(0, 1, 4243).error().code(), ErrorCode::kNotFound);
+  EXPECT_EQ(ledger_.adoptSlot(kMaxSlots, 0, 1).error().code(), ErrorCode::kNotFound);
+  ASSERT_EQ(ledger_.reap(0, 0)->outcome, ReapOutcome::kFreed);
+  occupy(0, {77, 5});
+  EXPECT_EQ(snapshot().slots[0].host_pid, 0u);
+}
+
+}  // namespace
+}  // namespace divvy::ledger
