@@ -103,6 +103,10 @@ void Card::clearLocked(int index) {
   for (SharedBlock& block : file_->blocks) {
     if (block.id != 0 && holds(block, index)) releaseHoldLocked(block, index);
   }
+  if (file_->accounting != 0 && record.contexts_made != 0) {
+    file_->accounts[file_->next_account++ % kAccountingRing] = {
+        record.pid, 0, record.peak_bytes, record.claimed_ns, realtimeNs(), record.busy_ns};
+  }
   const std::uint64_t generation = record.generation;
   record.claimed = 0;
   std::memset(static_cast<void*>(&record), 0, sizeof record);
@@ -230,6 +234,7 @@ void Card::moveCharge(Charge from, Charge to, std::uint64_t bytes) {
 void Card::countContext(int delta) {
   CardLock lock(*this);
   self_->contexts += static_cast<std::uint32_t>(delta);
+  if (delta > 0) ++self_->contexts_made;
 }
 
 SharedBlock* Card::findBlockLocked(std::uint64_t id) {

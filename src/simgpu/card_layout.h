@@ -40,8 +40,9 @@ struct ProcessRecord {
   std::uint64_t bytes[kChargeKinds];
   std::uint64_t peak_bytes;
   std::uint32_t contexts;
-  std::uint32_t padding;
+  std::uint32_t contexts_made;
   std::uint64_t claimed_ns;  // CLOCK_REALTIME
+  std::uint64_t busy_ns;     // compute time since then
   char name[64];
   BusyBucket busy[kBusyBuckets];
 };
@@ -64,6 +65,17 @@ struct CardEvent {
   std::uint64_t time_ns;
 };
 
+// What NVML's accounting keeps of a process that has ended.
+inline constexpr int kAccountingRing = 128;
+struct AccountingEntry {
+  std::uint32_t pid;  // 0: never written
+  std::uint32_t padding;
+  std::uint64_t peak_bytes;
+  std::uint64_t begin_ns;  // CLOCK_REALTIME
+  std::uint64_t end_ns;
+  std::uint64_t busy_ns;
+};
+
 struct CardFile {
   std::uint64_t magic;
   std::uint32_t version;
@@ -71,8 +83,8 @@ struct CardFile {
   std::uint64_t file_bytes;
   std::uint64_t capacity;  // what processes may hold together
   char profile[32];
-  pthread_mutex_t mutex;  // robust, process-shared
-  std::uint64_t used;     // cache of the sum over records and blocks; recomputed after EOWNERDEAD
+  pthread_mutex_t mutex;    // robust, process-shared
+  std::uint64_t used;       // cache of the sum over records and blocks; recomputed after EOWNERDEAD
   std::uint64_t peak_used;  // the most that living processes ever held together
   std::uint64_t next_generation;
   std::uint64_t next_block;
@@ -82,6 +94,9 @@ struct CardFile {
   std::uint64_t ecc_aggregate[2];
   std::uint64_t next_event;
   CardEvent events[kEventRing];
+  std::uint64_t accounting;  // 1: on
+  std::uint64_t next_account;
+  AccountingEntry accounts[kAccountingRing];
   SharedBlock blocks[kMaxSharedBlocks];
   ProcessRecord processes[kMaxProcesses];
 };

@@ -72,6 +72,7 @@ void addBusyLocked(ProcessRecord& record, std::uint64_t start_ns, std::uint64_t 
     BusyBucket& bucket = record.busy[window % kBusyBuckets];
     if (bucket.window != window) bucket = {window, 0, 0};
     (copy ? bucket.copy_ns : bucket.compute_ns) += stop - start_ns;
+    if (!copy) record.busy_ns += stop - start_ns;
     start_ns = stop;
   }
 }

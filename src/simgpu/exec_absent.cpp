@@ -40,3 +40,7 @@ __attribute__((weak)) CUresult enqueueAction(Context&, StreamArgument,
 
 }  // namespace exec
 }  // namespace divvy::simgpu
+
+namespace divvy::simgpu {
+__attribute__((weak)) void closeImport(CUdeviceptr) {}
+}  // namespace divvy::simgpu

@@ -45,6 +45,7 @@ struct Region {
   unsigned flags = 0;             // of host and managed memory
   bool closed = false;            // freed in stream order, or graph memory between launches
   bool sync_memops = false;
+  std::uint64_t free_token = 0;  // of the free that is queued in a stream; 0: none
   // By device ordinal; meaningful for kMapped, kPool and kImported, where access is per device.
   std::array<std::uint8_t, kMaxCards> access{};
   MemPool* pool = nullptr;

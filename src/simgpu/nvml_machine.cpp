@@ -37,6 +37,14 @@ Card* NvmlCard::books() {
   return &card_;
 }
 
+Card* NvmlCard::makeBooks() {
+  if (Card* existing = books(); existing != nullptr) return existing;
+  const std::lock_guard lock(mutex_);
+  if (!prepareCardDirectory(dir_) || !card_.open(dir_, profile_, index_)) return nullptr;
+  open_.store(true, std::memory_order_release);
+  return &card_;
+}
+
 bool NvmlCard::lost() {
   Card* card = books();
   return card != nullptr && card->lost();

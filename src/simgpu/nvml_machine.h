@@ -31,6 +31,8 @@ class NvmlCard {
 
   // The card's books, or nullptr while nobody has used the card yet. Any thread.
   Card* books();
+  // The card's books, made if nobody has used the card yet; nullptr when that is not possible.
+  Card* makeBooks();
   // Fallen off the bus.
   bool lost();
 

@@ -1,4 +1,4 @@
-// Utilisation of cards and processes, and accounting.
+// Utilisation of cards and processes.
 #include <cstdint>
 
 #include "nvml_busy.h"
@@ -83,25 +83,6 @@ SIMGPU_IMPL(nvmlDeviceGetEncoderUtilization)
 SIMGPU_IMPL(nvmlDeviceGetDecoderUtilization)
 (nvmlDevice_t device, unsigned int* utilization, unsigned int* period_us) {
   return sim_nvmlDeviceGetEncoderUtilization(device, utilization, period_us);
-}
-
-// Accounting is off, as on a card that nobody set up for it; switching it on needs root there.
-SIMGPU_IMPL(nvmlDeviceGetAccountingMode)(nvmlDevice_t device, nvmlEnableState_t* mode) {
-  return answer(device, mode, [](NvmlCard&) { return NVML_FEATURE_DISABLED; });
-}
-SIMGPU_IMPL(nvmlDeviceSetAccountingMode)(nvmlDevice_t device, nvmlEnableState_t) {
-  return withCard(device, [](NvmlCard&) { return NVML_ERROR_NO_PERMISSION; });
-}
-SIMGPU_IMPL(nvmlDeviceGetAccountingBufferSize)(nvmlDevice_t device, unsigned int* size) {
-  return answer(device, size, [](NvmlCard&) { return 4000; });
-}
-SIMGPU_IMPL(nvmlDeviceGetAccountingPids)
-(nvmlDevice_t device, unsigned int* count, unsigned int*) {
-  return answer(device, count, [](NvmlCard&) { return 0; });
-}
-SIMGPU_IMPL(nvmlDeviceGetAccountingStats)
-(nvmlDevice_t device, unsigned int, nvmlAccountingStats_t*) {
-  return withCard(device, [](NvmlCard&) { return NVML_ERROR_NOT_FOUND; });
 }
 
 }  // namespace divvy::simgpu

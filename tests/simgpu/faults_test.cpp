@@ -1,0 +1,81 @@
+// Faults on demand, and older drivers.
+#include <csignal>
+
+#include "driver_process.h"
+
+namespace divvy::simgpu {
+namespace {
+
+class Faulty : public DriverTest {};
+
+TEST_F(Faulty, OutOfMemoryOnDemand) {
+  runReady(
+      [] {
+        CUdeviceptr p = 0;
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_ERROR_OUT_OF_MEMORY);
+      },
+      {{"SIMGPU_FAULTS", "oom"}});
+  runReady(
+      [] {
+        CUdeviceptr p = 0;
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_SUCCESS);
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_SUCCESS);
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_ERROR_OUT_OF_MEMORY);
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_ERROR_OUT_OF_MEMORY);
+      },
+      {{"SIMGPU_FAULTS", "oom-after=2"}});
+}
+
+TEST_F(Faulty, KilledAtTheSecondAllocation) {
+  DriverProcess victim(environment({{"SIMGPU_FAULTS", "kill-at=cuMemAlloc_v2:2"}}), [] {
+    makeReady();
+    CUdeviceptr p = 0;
+    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_SUCCESS);
+    DriverProcess::tell(1);
+    cu<Cu::cuMemAlloc_v2>(&p, size_t{1});
+  });
+  EXPECT_EQ(victim.hear(), 1U);
+  const int status = victim.status();
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+}
+
+TEST_F(Faulty, AnOffTheBusCardAnswersUnknown) {
+  run(
+      [] {
+        EXPECT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
+        int count = 0;
+        EXPECT_EQ(cu<Cu::cuDeviceGetCount>(&count), CUDA_ERROR_UNKNOWN);
+      },
+      {{"SIMGPU_FAULTS", "lost"}});
+}
+
+TEST_F(Faulty, MissingSymbolsAreNotFound) {
+  run(
+      [] {
+        void* function = nullptr;
+        EXPECT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
+        EXPECT_EQ(cu<Cu::cuGetProcAddress>("cuMemAllocAsync", &function, 12000, cuuint64_t{0}),
+                  CUDA_ERROR_NOT_FOUND);
+        EXPECT_EQ(cu<Cu::cuGetProcAddress>("cuMemAlloc", &function, 12000, cuuint64_t{0}),
+                  CUDA_SUCCESS);
+      },
+      {{"SIMGPU_FAULTS", "missing=cuMemAllocAsync+cuMemCreate"}});
+}
+
+TEST_F(Faulty, AnUnknownFaultIsNamedAndTheOthersHold) {
+  run(
+      [] {
+        makeReady();
+        CUdeviceptr p = 0;
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{1}), CUDA_ERROR_OUT_OF_MEMORY);
+      },
+      {{"SIMGPU_FAULTS", "nonsense=1,oom"}});
+}
+
+TEST_F(Faulty, NoSuchProfileIsNoDevice) {
+  run([] { EXPECT_EQ(cu<Cu::cuInit>(0U), CUDA_ERROR_NO_DEVICE); }, {{"SIMGPU_PROFILE", "h1000"}});
+}
+
+}  // namespace
+}  // namespace divvy::simgpu
