@@ -1,0 +1,196 @@
+#include "dataplane.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "samples.h"
+#include "stage.h"
+
+namespace divvy::bench {
+namespace {
+
+using Say = std::function<void(const std::string&)>;
+
+constexpr const char* kProfile = "null";        // answers every call at once
+constexpr const char* kHolderProfile = "h100";  // keeps books, so that bytes can come back
+constexpr const char* kLimitedCores = "30";
+// What "flat" tolerates over the plain figure: the noise of this method on a busy machine.
+constexpr double kFlatFactor = 1.15;
+constexpr double kFlatNs = 5;
+// "0" is judged at the resolution of one batch.
+constexpr double kZeroNs = 0.3;
+
+struct Case {
+  const char* key;
+  const char* call;
+  int workers;
+  int idle;
+  bool limited;
+  double bar;  // ns; NaN: flat, compared with alloc_free_1p
+};
+
+constexpr double kFlat = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array<Case, 10> kCases{{
+    {"launch_unlimited", "launch", 1, 0, false, 5},
+    {"launch_limited_1p", "launch", 1, 0, true, 12},
+    {"launch_limited_4p", "launch", 4, 0, true, 15},
+    {"alloc_free_1p", "alloc_free", 1, 0, false, 100},
+    {"alloc_free_4p", "alloc_free", 4, 0, false, 150},
+    {"alloc_free_10k_live", "alloc_free_10k_live", 1, 0, false, kFlat},
+    {"alloc_free_64_registered", "alloc_free", 1, 63, false, kFlat},
+    {"mem_info", "mem_info", 1, 0, false, 30},
+    {"untouched", "untouched", 1, 0, false, 2},
+    {"untouched_lookup", "untouched_lookup", 1, 0, false, kZeroNs},
+}};
+
+// Both sides of one case, in turns, so that a busy neighbour disturbs both alike.
+Figure measureCase(const Case& one, const DataplanePlan& plan, const Stage& stage) {
+  const std::vector<std::string> probe = {one.call,
+                                          "--workers",
+                                          std::to_string(one.workers),
+                                          "--idle",
+                                          std::to_string(one.idle),
+                                          "--operations",
+                                          std::to_string(plan.operations),
+                                          "--batches",
+                                          std::to_string(plan.batches)};
+  Share share;
+  if (one.limited) share.cores = kLimitedCores;
+  Samples bare;
+  Samples divvied;
+  for (int round = 0; round < plan.rounds; ++round) {
+    append(bare, samplesOf(stage.bare(probe, kProfile), "batch"));
+    append(divvied, samplesOf(stage.divvied(probe, kProfile, share), "batch"));
+  }
+  Figure figure{"added_ns", one.key, median(divvied) - median(bare), {}, {}, {}};
+  figure.bare = median(bare);
+  figure.divvied = median(divvied);
+  figure.bar = one.bar;
+  return figure;
+}
+
+void measureCases(const DataplanePlan& plan, const Stage& stage, const Say& say, Report& report) {
+  double alloc_free = 0;
+  for (const Case& one : kCases) {
+    say(std::string("added_ns/") + one.key);
+    Figure figure = measureCase(one, plan, stage);
+    if (figure.key == "alloc_free_1p") alloc_free = std::max(figure.value, 0.0);
+    if (std::isnan(one.bar)) figure.bar = alloc_free * kFlatFactor + kFlatNs;
+    report.figures.push_back(figure);
+  }
+}
+
+Figure startupFigure(const char* key, const std::vector<std::string>& probe, double fraction,
+                     double bar, const DataplanePlan& plan, const Stage& stage) {
+  Samples bare;
+  Samples divvied;
+  for (int round = 0; round < plan.rounds; ++round) {
+    append(bare, samplesOf(stage.bare(probe, kProfile), "init"));
+    append(divvied, samplesOf(stage.divvied(probe, kProfile, {}), "init"));
+  }
+  Figure figure{"startup_ms", key, 0, {}, {}, bar};
+  figure.bare = percentile(bare, fraction);
+  figure.divvied = percentile(divvied, fraction);
+  figure.value = *figure.divvied - *figure.bare;
+  return figure;
+}
+
+void measureStartup(const DataplanePlan& plan, const Stage& stage, const Say& say, Report& report) {
+  say("startup_ms/1");
+  report.figures.push_back(startupFigure("1", {"startup", "1", "11"}, 0.5, 2, plan, stage));
+  say("startup_ms/200_p99");
+  report.figures.push_back(
+      startupFigure("200_p99", {"startup", "200", "1"}, 0.99, 50, plan, stage));
+}
+
+// The longest wait of any trial, for the next small operation or for the victim's bytes.
+void measureHolder(const Stage& stage, const Say& say, Report& report) {
+  say("holder_killed_ms");
+  Share share;
+  share.memory = "2Gi";
+  const std::string output = stage.divvied({"holder", "30"}, kHolderProfile, share);
+  const double gap = largest(samplesOf(output, "gap"));
+  const double back = largest(samplesOf(output, "back"));
+  const double lost = largest(samplesOf(output, "lost"));
+  report.figures.push_back({"", "holder_killed_ms", std::max(gap, back), {}, {}, 100});
+  report.figures.push_back({"", "holder_killed_gap_ms", gap, {}, {}, {}});
+  report.figures.push_back({"", "holder_killed_lost_bytes", std::abs(lost), {}, {}, 0});
+}
+
+// Driver calls of 20,000 launches, start and end of the process taken out by a second, shorter run.
+double callsPerThousand(const std::function<void(int operations)>& launch, const Stage& stage) {
+  constexpr int kMany = 21'000;
+  constexpr int kFew = 1'000;
+  const std::uint64_t start = stage.calls();
+  launch(kFew);
+  const std::uint64_t middle = stage.calls();
+  launch(kMany);
+  const std::uint64_t end = stage.calls();
+  const double difference = static_cast<double>(end - middle) - static_cast<double>(middle - start);
+  return difference * 1000 / (kMany - kFew);
+}
+
+void measureCalls(const Say& say, Report& report) {
+  const Stage stage(Driver::kCounted);
+  const auto probe = [](int operations) {
+    return std::vector<std::string>{"launch", "--batches", "1", "--operations",
+                                    std::to_string(operations)};
+  };
+  for (const char* cores : {"", kLimitedCores}) {
+    const std::string key = *cores == '\0' ? "launch_unlimited" : "launch_limited_1p";
+    say("driver_calls_per_1000/" + key);
+    const Share share{Share{}.memory, cores};
+    Figure figure{"driver_calls_per_1000", key, 0, {}, {}, {}};
+    figure.bare = callsPerThousand([&](int n) { stage.bare(probe(n), kProfile); }, stage);
+    figure.divvied =
+        callsPerThousand([&](int n) { stage.divvied(probe(n), kProfile, share); }, stage);
+    figure.value = *figure.divvied - *figure.bare;
+    report.figures.push_back(figure);
+  }
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string hostName() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  std::string model = "unknown processor";
+  while (std::getline(file, line)) {
+    if (line.starts_with("model name")) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+  }
+  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " processors";
+}
+
+}  // namespace
+
+Report measureDataplane(const DataplanePlan& plan, const Say& say) {
+  Report report;
+  report.date = today();
+  report.host = hostName();
+  const Stage stage(plan.real ? Driver::kReal : Driver::kSimulated);
+  std::string name = stage.bare({"name"}, kProfile);
+  name.erase(name.find_last_not_of('\n') + 1);
+  report.driver = name;
+  measureCases(plan, stage, say, report);
+  measureStartup(plan, stage, say, report);
+  measureHolder(stage, say, report);
+  if (!plan.real) measureCalls(say, report);
+  return report;
+}
+
+}  // namespace divvy::bench
