@@ -1,0 +1,89 @@
+"""What the demo prints: plain lines of at most 80 columns, a moving status line on a terminal."""
+import os
+import textwrap
+import time
+
+WIDTH = 80
+
+
+def size(count):
+    """4 GiB, 512 MiB, 1.5 GiB: at most one decimal."""
+    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            text = f"{count / unit:.1f}"
+            return f"{text.removesuffix('.0')} {name}"
+    return f"{count} B"
+
+
+class Screen:
+    def __init__(self, out):
+        self.out = out
+        self.started = time.monotonic()
+        self.moving = out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self.color = self.moving and "NO_COLOR" not in os.environ
+        self.status_shown = False
+        self.checks = []  # (what, asked, seen, passed)
+
+    def elapsed(self):
+        return time.monotonic() - self.started
+
+    def say(self, text=""):
+        self._clear()
+        for line in text.splitlines() or [""]:
+            for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ") or [""]:
+                print(part, file=self.out)
+        self.out.flush()
+
+    def event(self, text):
+        """Something happened now."""
+        self.say(f"  {self.elapsed():5.1f} s  {text}")
+
+    def show(self, text):
+        """The output of a command, as it is."""
+        self._clear()
+        for line in text.rstrip("\n").splitlines():
+            print(f"    {line}"[:WIDTH], file=self.out)
+        self.out.flush()
+
+    def scene(self, title):
+        self.say()
+        self.say(self._paint("1", title))
+
+    def status(self, text):
+        """A line that is replaced by whatever comes next; only on a terminal."""
+        if self.moving:
+            print(f"\r\033[K  {self.elapsed():5.1f} s  {text}"[:WIDTH + 4], end="", file=self.out,
+                  flush=True)
+            self.status_shown = True
+
+    def check(self, what, asked, seen, passed):
+        self.checks.append((what, str(asked), str(seen), passed))
+        self.event(f"{what}: {seen}" + ("" if passed else self._paint("31", "  FAIL")))
+        return passed
+
+    def skip(self, what, why):
+        self.checks.append((what, "-", f"skipped: {why}", None))
+        self.event(f"{what}: skipped, {why}")
+
+    def table(self):
+        self.say()
+        self.say(f"{'what':<37}{'asked':<17}{'seen':<20}")
+        self.say("-" * WIDTH)
+        for what, asked, seen, passed in self.checks:
+            verdict = {True: self._paint("32", "pass"), False: self._paint("31", "FAIL"),
+                       None: "skip"}[passed]
+            print(f"{what[:36]:<37}{asked[:16]:<17}{seen[:20]:<21} {verdict}", file=self.out)
+        failed = sum(passed is False for *_, passed in self.checks)
+        self.say("-" * WIDTH)
+        self.say(f"{len(self.checks) - failed} of {len(self.checks)} as asked, "
+                 f"{self.elapsed():.0f} s" if failed else
+                 f"everything as asked, in {self.elapsed():.0f} s")
+        return failed == 0
+
+    def _clear(self):
+        if self.status_shown:
+            print("\r\033[K", end="", file=self.out)
+            self.status_shown = False
+
+    def _paint(self, code, text):
+        return f"\033[{code}m{text}\033[0m" if self.color else text

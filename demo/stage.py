@@ -1,0 +1,193 @@
+"""The demo's props: the built product with a private runtime directory, the processes it starts,
+and an end that leaves nothing behind."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+
+DEFAULT_PROFILE = "h100"
+BOUND = 60.0  # seconds that any single step may take
+VIEW_WIDTH = 76
+
+
+class Broken(Exception):
+    """The demo cannot go on; the text says why."""
+
+
+class Process:
+    """A command in the background that answers with lines of JSON."""
+
+    def __init__(self, words, environment):
+        self.errors = tempfile.TemporaryFile("w+")
+        self.popen = subprocess.Popen([str(word) for word in words], env=environment, text=True,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=self.errors, start_new_session=True)
+
+    def line(self):
+        """The next line as an object; Broken when it ended without one."""
+        with self._bounded():
+            text = self.popen.stdout.readline()
+        if not text:
+            raise Broken(f"a workload ended early: {self.error_text()}")
+        return json.loads(text)
+
+    def ended(self):
+        return self.popen.poll() is not None
+
+    def finish(self):
+        """(exit status, the rest of the output as an object or None)."""
+        with self._bounded():
+            out = self.popen.stdout.read()
+            status = self.popen.wait()
+        with contextlib.suppress(json.JSONDecodeError):
+            return status, json.loads(out)
+        return status, None
+
+    def error_text(self):
+        """The last words of its error output."""
+        self.errors.seek(0)
+        lines = self.errors.read().strip().splitlines()
+        return lines[-1] if lines else "without a word"
+
+    def end(self):
+        """Ends the command and all it started."""
+        if self.popen.poll() is None:
+            self.popen.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(2)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.popen.wait()
+        self.popen.stdout.close()
+        self.popen.stdin.close()
+        self.errors.close()
+
+    @contextlib.contextmanager
+    def _bounded(self):
+        """Nothing that happens inside takes longer than BOUND: then the process is ended."""
+        guard = threading.Timer(BOUND, self.popen.kill)
+        guard.start()
+        try:
+            yield
+        finally:
+            guard.cancel()
+
+
+class Stage:
+    def __init__(self, build, profile, screen):
+        self.build, self.screen = build, screen
+        self.divvy = build / "bin" / "divvy"
+        if not self.divvy.exists():
+            raise Broken(f"no {self.divvy}: run ./dev build first")
+        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.private = pathlib.Path(tempfile.mkdtemp(prefix="divvy-demo-", dir=base))
+        self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.private / "rt"))
+        self.processes = []
+        self.profile = profile
+
+    def __enter__(self):
+        try:
+            if self.profile is None and not self._real_card():
+                self.profile = DEFAULT_PROFILE
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_):
+        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop this
+        for process in self.processes:
+            process.end()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run([self.divvy, "stop", "--force", *self.sim],
+                           env=self.environment, capture_output=True, timeout=10, check=False)
+        shutil.rmtree(self.private, ignore_errors=True)
+        signal.signal(signal.SIGINT, previous)
+
+    @property
+    def sim(self):
+        return ["--sim", self.profile] if self.profile else []
+
+    @property
+    def simulated(self):
+        return self.profile is not None
+
+    def start(self, *words):
+        process = Process(words, self.environment)
+        self.processes.append(process)
+        return process
+
+    def tenant(self, name, memory, workload, *arguments, cores=None):
+        """`divvy run` of one of the demo's programs in a share of `memory` bytes."""
+        share = ["--name", name, "--memory", str(memory)]
+        if cores:
+            share += ["--cores", str(cores)]
+        return self.start(self.divvy, "run", *self.sim, *share, "--",
+                          self.build / "demo" / workload, *arguments)
+
+    def view(self, what):
+        """`divvy WHAT` as a terminal of VIEW_WIDTH columns shows it."""
+        ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, VIEW_WIDTH, 0, 0))
+        process = subprocess.Popen([self.divvy, what, *self.sim], stdout=theirs,
+                                   env=self.environment | {"TERM": "dumb"})
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+            while part := os.read(ours, 4096):
+                text += part
+        os.close(ours)
+        process.wait(BOUND)
+        return text.decode(errors="replace").replace("\r\n", "\n")
+
+    def rows(self, what):
+        status, out, err = self._divvy(what, "-o", "json", *self.sim)
+        if status != 0:
+            raise Broken(f"divvy {what}: {err.strip()}")
+        return json.loads(out)
+
+    def card(self):
+        """The simulated card's own books, None for a real card."""
+        if not self.simulated:
+            return None
+        folder = self.private / "rt" / f"sim-{self.profile}" / "card"
+        done = subprocess.run([self.build / "demo" / "card", folder, "0"], capture_output=True,
+                              text=True, check=False)
+        if done.returncode != 0:
+            raise Broken(f"the card's books: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def used(self):
+        """Bytes in use on the first card, by the best witness there is."""
+        return self.card()["used"] if self.simulated else self.rows("gpus")[0]["used"]
+
+    def wait(self, condition, what):
+        """Seconds until condition() was true. Broken after BOUND."""
+        begin = time.monotonic()
+        while not condition():
+            taken = time.monotonic() - begin
+            if taken > BOUND:
+                raise Broken(f"not within {BOUND:g} s: {what}")
+            self.screen.status(f"waiting: {what}")
+            time.sleep(0.002)
+        return time.monotonic() - begin
+
+    def _divvy(self, *words):
+        done = subprocess.run([str(self.divvy), *words], env=self.environment, capture_output=True,
+                              text=True, timeout=BOUND, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def _real_card(self):
+        status, out, _ = self._divvy("gpus", "-o", "json")
+        with contextlib.suppress(json.JSONDecodeError):
+            return status == 0 and bool(json.loads(out))
+        return False
