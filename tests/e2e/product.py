@@ -1,0 +1,202 @@
+"""The built product as the e2e tests use it: a private runtime directory, `divvy` commands, tenants
+with hands inside, and the simulated card's own books."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("DIVVY_BUILD_DIR", "build/release")).resolve()
+DIVVY = BUILD / "bin" / "divvy"
+HAND = BUILD / "e2e" / "hand"
+CARD = BUILD / "demo" / "card"
+RACE = BUILD / "demo" / "race"
+SUCCESS, OUT_OF_MEMORY = 0, 2
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# The simulated card of the tests; empty: this machine's own (the gpu preset).
+PROFILE = os.environ.get("DIVVY_E2E_PROFILE", "h100")
+BOUND = 30.0  # seconds that a condition may take on a machine that is busy with other tests
+
+
+def wait_until(condition, what, bound=BOUND):
+    """The first true value of condition(); an error that says what never became true."""
+    end = time.monotonic() + bound
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {bound:g} s: {what}")
+        time.sleep(0.005)
+
+
+def private_directory():
+    """In memory where possible, and short: socket paths end at 107 characters."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return pathlib.Path(tempfile.mkdtemp(prefix="divvy-e2e-", dir=base))
+
+
+class Hand:
+    """One process in a tenant, driven line by line (hand.c)."""
+
+    def __init__(self, reader, writer, on_close=None):
+        self.reader, self.writer, self.on_close = reader, writer, on_close
+        self.pid = self.ask("pid")[0]
+
+    def ask(self, *words):
+        """The numbers of the answer to one command."""
+        self.tell(*words)
+        return self.answer()
+
+    def tell(self, *words):
+        self.writer.write(" ".join(str(word) for word in words) + "\n")
+        self.writer.flush()
+
+    def answer(self):
+        line = self.reader.readline()
+        if not line.startswith("ok "):
+            raise AssertionError(f"the hand answered {line!r}")
+        return [int(word) for word in line.split()[1:]]
+
+    def kill(self, signum=signal.SIGKILL):
+        os.kill(self.pid, signum)
+
+    def exit(self):
+        with contextlib.suppress(BrokenPipeError):
+            self.tell("exit")
+        self.close()
+
+    def close(self):
+        for stream in (self.writer, self.reader):
+            with contextlib.suppress(BrokenPipeError, ValueError):
+                stream.close()
+        if self.on_close:
+            self.on_close()
+
+
+class Tenant:
+    """A `divvy run` whose command is `count` hands that share one tenant. `environment` is a list of
+    NAME=VALUE for the hands alone."""
+
+    def __init__(self, product, name, memory, count=1, arguments=(), environment=()):
+        product.tenants.append(self)
+        self.path = str(product.root / f"{len(product.tenants)}.sock")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(self.path)
+        listener.listen(count)
+        listener.settimeout(BOUND)
+        script = " ".join(['"$0" "$1" &'] * count) + " wait"
+        self.hands = []
+        self.run = product.start("run", *product.sim, "--memory", memory, "--name", name, *arguments,
+                                 "--", "env", *environment, "sh", "-c", script, HAND, self.path)
+        try:
+            for _ in range(count):
+                connection = listener.accept()[0]
+                self.hands.append(Hand(connection.makefile("r"), connection.makefile("w"),
+                                       connection.close))
+        except socket.timeout:
+            self.run.kill()
+            raise AssertionError(f"tenant {name} did not start: {self.run.communicate()}") from None
+        finally:
+            listener.close()
+
+    def end(self):
+        """Exit status of `divvy run` after all hands were told to go."""
+        for hand in self.hands:
+            hand.exit()
+        return self.run.wait(BOUND)
+
+
+class Product:
+    def __init__(self, profile=PROFILE):
+        self.root = private_directory()
+        self.profile = profile
+        self.sim = ("--sim", profile) if profile else ()
+        self.runtime = self.root / "rt"
+        self.started = []
+        self.tenants = []
+        self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.runtime))
+        self.environment.pop("LD_PRELOAD", None)
+
+    def start(self, *words, **options):
+        """A divvy command in the background, with pipes."""
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.PIPE, "text": True, "env": self.environment} | options
+        process = subprocess.Popen([str(DIVVY), *map(str, words)], **options)
+        self.started.append(process)
+        return process
+
+    def divvy(self, *words, bound=BOUND, **options):
+        """A divvy command to its end: (exit status, output, error output)."""
+        process = self.start(*words, **options)
+        try:
+            out, err = process.communicate(timeout=bound)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError(f"divvy {words} still runs after {bound:g} s") from None
+        return process.returncode, out, err
+
+    def run(self, memory, *command, arguments=(), bound=BOUND, **options):
+        return self.divvy("run", *self.sim, "--memory", memory, *arguments, "--", *command,
+                          bound=bound, **options)
+
+    def rows(self, what):
+        """`divvy ls`, `gpus` as a list of objects."""
+        status, out, err = self.divvy(what, *self.sim, "-o", "json")
+        if status != 0:
+            raise AssertionError(f"divvy {what}: {status} {err}")
+        return json.loads(out)
+
+    def tenant_row(self, name):
+        return next((row for row in self.rows("ls") if row["name"] == name), None)
+
+    def agent_pid(self):
+        status, out, err = self.divvy("top", *self.sim, "-o", "json")
+        if status != 0:
+            raise AssertionError(f"divvy top: {status} {err}")
+        return next(node["agent_pid"] for node in json.loads(out))
+
+    def card(self, index=0):
+        """The simulated card's own books: {capacity, used, processes: [{pid, bytes}]}."""
+        folder = self.runtime / f"sim-{self.profile}" / "card"
+        done = subprocess.run([str(CARD), str(folder), str(index)], capture_output=True, text=True,
+                              check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def close(self):
+        for tenant in self.tenants:
+            for hand in tenant.hands:
+                hand.close()
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.divvy("stop", "--force", *self.sim)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class ProductTest(unittest.TestCase):
+    """A test case with a product of its own."""
+
+    profile = PROFILE
+
+    def setUp(self):
+        self.product = Product(self.profile)
+        self.addCleanup(self.product.close)
+
+    def tenant(self, name, memory, count=1, arguments=(), environment=()):
+        return Tenant(self.product, name, memory, count, arguments, environment)
+
+
+def main():
+    if not DIVVY.exists():
+        print(f"no {DIVVY}: build everything first", file=sys.stderr)
+        sys.exit(1)
+    unittest.main(verbosity=2)
