@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "array.h"
 #include "faults.h"
 #include "host_memory.h"
 #include "managed.h"
@@ -117,6 +118,7 @@ void freeRegion(CUdeviceptr address) {
 }
 
 void freeOwnedBy(Context& context) {
+  forgetArraysOf(context);
   MemoryTable& table = MemoryTable::get();
   std::vector<CUdeviceptr> device_memory;
   std::vector<CUdeviceptr> host_memory;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLookupStretch = 1ULL << 20;
 
 bool mayAccess(Context& context, const Region& region, Access access, bool copy) {
-  if (region.closed || region.kind == RegionKind::kArray) return false;
+  if (region.closed) return false;
   switch (region.kind) {
     case RegionKind::kHost:
       return access == Access::kRead || (region.flags & kHostRegistered) == 0 ||
@@ -27,6 +27,8 @@ bool mayAccess(Context& context, const Region& region, Access access, bool copy)
       if (copy && region.kind != RegionKind::kMapped) return true;
       return (region.access[context.device().ordinal] & wanted) == wanted;
     }
+    case RegionKind::kArray:
+      return copy;  // kernels reach arrays through textures and surfaces only
     default:
       return copy || context.canAccess(*region.device);
   }

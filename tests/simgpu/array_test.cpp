@@ -1,0 +1,90 @@
+// CUDA arrays: shapes and what they cost.
+#include "driver_process.h"
+
+namespace divvy::simgpu {
+namespace {
+
+class Arrays : public DriverTest {
+ protected:
+  static CUDA_ARRAY3D_DESCRIPTOR shape(size_t width, size_t height, size_t depth, unsigned flags) {
+    return {width, height, depth, CU_AD_FORMAT_FLOAT, 4, flags};
+  }
+  static const CUDA_ARRAY3D_DESCRIPTOR* at(const CUDA_ARRAY3D_DESCRIPTOR& d) { return &d; }
+};
+
+TEST_F(Arrays, AreChargedWhatTheRequirementsOfTheSameShapeSay) {
+  runReady([] {
+    struct Case {
+      size_t width, height, depth;
+      std::uint64_t bytes;
+    };
+    for (const Case& c : {Case{1, 0, 0, 65536}, Case{4096, 0, 0, 65536}, Case{4097, 0, 0, 131072},
+                          Case{1024, 1024, 0, 16 * kMiB}, Case{64, 64, 64, 4 * kMiB}}) {
+      const auto plain = shape(c.width, c.height, c.depth, 0);
+      CUarray array = nullptr;
+      ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(plain)), CUDA_SUCCESS);
+      EXPECT_EQ(booked(Charge::kArray), c.bytes) << c.width;
+      CUDA_ARRAY_MEMORY_REQUIREMENTS needs{};
+      EXPECT_EQ(cu<Cu::cuArrayGetMemoryRequirements>(&needs, array, 0), CUDA_ERROR_INVALID_VALUE)
+          << "only for deferred mapping";
+      EXPECT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
+      EXPECT_EQ(booked(Charge::kArray), 0U);
+      const auto deferred = shape(c.width, c.height, c.depth, CUDA_ARRAY3D_DEFERRED_MAPPING);
+      ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(deferred)), CUDA_SUCCESS);
+      EXPECT_EQ(booked(Charge::kArray), 0U) << "mapped later";
+      EXPECT_EQ(cu<Cu::cuArrayGetMemoryRequirements>(&needs, array, 0), CUDA_SUCCESS);
+      EXPECT_EQ(needs.size, c.bytes);
+      EXPECT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
+      EXPECT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_ERROR_INVALID_HANDLE);
+    }
+  });
+}
+
+TEST_F(Arrays, MipmapsHoldAllTheirLevels) {
+  runReady([] {
+    const auto base = shape(256, 256, 0, 0);
+    CUmipmappedArray mipmap = nullptr;
+    ASSERT_EQ(cu<Cu::cuMipmappedArrayCreate>(&mipmap, at(base), 3U), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kArray), kMiB + kMiB / 4 + kMiB / 16);
+    CUarray level = nullptr;
+    ASSERT_EQ(cu<Cu::cuMipmappedArrayGetLevel>(&level, mipmap, 2U), CUDA_SUCCESS);
+    CUDA_ARRAY3D_DESCRIPTOR got{};
+    EXPECT_EQ(cu<Cu::cuArray3DGetDescriptor_v2>(&got, level), CUDA_SUCCESS);
+    EXPECT_EQ(got.Width, 64U);
+    EXPECT_EQ(got.Height, 64U);
+    EXPECT_EQ(cu<Cu::cuMipmappedArrayGetLevel>(&level, mipmap, 3U), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cu<Cu::cuMipmappedArrayDestroy>(mipmap), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kArray), 0U);
+  });
+}
+
+TEST_F(Arrays, ImpossibleShapesAreInvalidValues) {
+  runReady([] {
+    CUarray array = nullptr;
+    for (const auto& bad : {shape(0, 1, 1, 0), shape(1, 0, 5, 0), shape(1 << 20, 1, 1, 0),
+                            shape(4, 5, 6, CUDA_ARRAY3D_CUBEMAP)}) {
+      EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(bad)), CUDA_ERROR_INVALID_VALUE);
+    }
+    CUDA_ARRAY3D_DESCRIPTOR three = shape(4, 4, 0, 0);
+    three.NumChannels = 3;
+    EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(three)), CUDA_ERROR_INVALID_VALUE);
+    const auto huge = shape(131072, 65536, 16384, 0);
+    EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(huge)), CUDA_ERROR_OUT_OF_MEMORY);
+  });
+}
+
+TEST_F(Arrays, EndWithTheirContext) {
+  run([] {
+    ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    ASSERT_EQ(cu<Cu::cuCtxCreate_v2>(&context, 0U, 0), CUDA_SUCCESS);
+    const auto plain = shape(1024, 1024, 0, 0);
+    CUarray array = nullptr;
+    ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(plain)), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuCtxDestroy_v2>(context), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kArray), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace divvy::simgpu
