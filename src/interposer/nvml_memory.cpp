@@ -38,8 +38,8 @@ DIVVY_HOOK(nvmlDeviceGetMemoryInfo)(nvmlDevice_t device, nvmlMemory_t* memory) n
     case Story::kTenant:
       break;
   }
-  // This version counts what is kept back as used.
-  const UnitMemory share = tenant->memory(*unit);
+  // This version counts as used what no allocation gets.
+  const UnitShare share = tenant->share(*unit);
   memory->total = share.total;
   memory->free = share.free;
   memory->used = share.total - share.free;
@@ -68,11 +68,14 @@ DIVVY_HOOK(nvmlDeviceGetMemoryInfo_v2)(nvmlDevice_t device, nvmlMemory_v2_t* mem
     case Story::kTenant:
       break;
   }
-  const UnitMemory share = tenant->memory(*unit);
+  // Figures of different moments: the later gives way, so that they add up to the total.
+  const UnitShare share = tenant->share(*unit);
+  const std::uint64_t rest = share.total - share.free;
+  const std::uint64_t used = tenant->used(*unit);
   memory->total = share.total;
-  memory->reserved = share.kept_back;
   memory->free = share.free;
-  memory->used = share.used;
+  memory->used = used < rest ? used : rest;
+  memory->reserved = rest - memory->used;
   return result;
 }
 
@@ -85,7 +88,7 @@ nvmlReturn_t attributes(NvmlTenant* tenant, nvmlDevice_t device,
   const nvmlReturn_t result = driver<kId>(device, attributes);
   if (result != NVML_SUCCESS || attributes == nullptr) return result;
   const Unit* unit = tenant == nullptr ? nullptr : tenant->view().find(device);
-  if (unit != nullptr) attributes->memorySizeMB = tenant->memory(*unit).total >> kMebibyteShift;
+  if (unit != nullptr) attributes->memorySizeMB = tenant->share(*unit).total >> kMebibyteShift;
   return result;
 }
 

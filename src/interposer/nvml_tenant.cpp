@@ -55,30 +55,31 @@ const char* preferredNvmlPath() {
   return runtime.tenant.ready() ? runtime.tenant.control().header.nvml_path : nullptr;
 }
 
-UnitMemory NvmlTenant::memory(const Unit& unit) const {
-  UnitMemory sum{};
-  for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
-    if ((unit.shares >> i & 1u) == 0) continue;
-    // Each figure is read at a moment of its own; the later ones give way, so that the sum holds.
+UnitShare NvmlTenant::share(const Unit& unit) const {
+  UnitShare sum{};
+  for (unsigned left = unit.shares; left != 0; left &= left - 1) {
+    const auto i = static_cast<unsigned>(__builtin_ctz(left));
     const std::uint64_t total = account_.ceiling(i);
-    std::uint64_t used = account_.total(i);
-    if (used > total) used = total;
-    std::uint64_t free = account_.free(i);
-    if (free > total - used) free = total - used;
+    const std::uint64_t free = account_.free(i);
     sum.total += total;
-    sum.used += used;
-    sum.free += free;
-    sum.kept_back += total - used - free;
+    sum.free += free < total ? free : total;
+  }
+  return sum;
+}
+
+std::uint64_t NvmlTenant::used(const Unit& unit) const {
+  std::uint64_t sum = 0;
+  for (unsigned left = unit.shares; left != 0; left &= left - 1) {
+    sum = ledger::saturatingAdd(sum, account_.total(static_cast<unsigned>(__builtin_ctz(left))));
   }
   return sum;
 }
 
 std::uint64_t NvmlTenant::processUsed(unsigned slot, const Unit& unit) const {
   std::uint64_t sum = 0;
-  for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
-    if ((unit.shares >> i & 1u) != 0) {
-      sum = ledger::saturatingAdd(sum, account_.processUsed(slot, i));
-    }
+  for (unsigned left = unit.shares; left != 0; left &= left - 1) {
+    const auto i = static_cast<unsigned>(__builtin_ctz(left));
+    sum = ledger::saturatingAdd(sum, account_.processUsed(slot, i));
   }
   return sum;
 }

@@ -7,12 +7,10 @@
 
 namespace divvy::interposer {
 
-// Memory of one unit in bytes; used + free + kept_back == total, always.
-struct UnitMemory {
-  std::uint64_t total;      // the ceiling
-  std::uint64_t used;       // by all processes of the tenant
-  std::uint64_t free;       // what an allocation could still get, as cuMemGetInfo says it
-  std::uint64_t kept_back;  // headroom that no allocation gets
+// The share of one unit in bytes.
+struct UnitShare {
+  std::uint64_t total;  // the ceiling
+  std::uint64_t free;   // what an allocation could still get, as cuMemGetInfo says it; <= total
 };
 
 class NvmlTenant {
@@ -24,7 +22,10 @@ class NvmlTenant {
   DeviceView& view() { return view_; }
 
   // Sums over the devices in `unit`: a card seen for its instances shows the tenant's ones.
-  UnitMemory memory(const Unit& unit) const;
+  UnitShare share(const Unit& unit) const;
+  // What all processes of the tenant use. At a moment of its own: with the headroom that no
+  // allocation gets, it need not add up to share().
+  std::uint64_t used(const Unit& unit) const;
   std::uint64_t processUsed(unsigned slot, const Unit& unit) const;
 
   // A question in a form that we do not know was passed to the driver as it is. Counted.
