@@ -1,0 +1,224 @@
+// What bad input gets: one line that says what was wrong and what is accepted, 2 or 1, nothing
+// left.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void expectOneLine(const Outcome& outcome, int code, const std::string& part) {
+  EXPECT_EQ(outcome.code(), code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(outcome.err.find("divvy: "), 0u) << outcome.err;
+  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err << "\nshould say: " << part;
+}
+
+struct Case {
+  Words words;
+  std::string says;
+};
+
+Words simRun(const Words& options) {
+  Words words{"run", "--sim", "h100"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", "true"});
+  return words;
+}
+
+// Found by the command line itself: no agent is started.
+TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
+  Sandbox sandbox;
+  const std::vector<Case> cases{
+      {{}, "required"},
+      {{"fly"}, "divvy --help"},
+      {{"run"}, "no command"},
+      {{"run", "--sim", "h100", "--"}, "no command"},
+      {simRun({"--memory", "4Gb"}), "accepted: a positive number with Ki, Mi, Gi or Ti"},
+      {simRun({"--memory", "0"}), "zero"},
+      {simRun({"--memory", "-4Gi"}), "accepted"},
+      {simRun({"--memory", "101%"}), "accepted: 1% to 100%"},
+      {simRun({"--memory", "99999999Ti"}), "too large"},
+      {simRun({"--cores", "0"}), "from 1 to 100"},
+      {simRun({"--cores", "101"}), "from 1 to 100"},
+      {simRun({"--cores", "many"}), "from 1 to 100"},
+      {simRun({"--gpus", "0"}), "from 1 to 16"},
+      {simRun({"--gpus", "-1"}), "from 1 to 16"},
+      {simRun({"--priority", "urgent"}), "accepted: low, normal, high"},
+      {simRun({"--wait", "soon"}), "accepted: a positive number with ms, s, m or h"},
+      {simRun({"--context-overhead", "beside"}), "accepted: inside, outside"},
+      {simRun({"--name", std::string(64, 'x')}), "63"},
+      {simRun({"--colour", "red"}), "divvy run --help"},
+      {{"run", "--sim", "h9000", "--", "true"}, "accepted: rtx4070"},
+      {{"run", "--sim", "../../etc", "--", "true"}, "accepted: rtx4070"},
+      {{"run", "--sim", "h100x17", "--", "true"}, "accepted"},
+      {{"ls", "-o", "xml"}, "accepted: table, json"},
+      {{"ls", "extra"}, "extra"},
+      {{"top", "-n", "0"}, "from 1"},
+      {{"top", "--interval", "x"}, "accepted"},
+      {{"set", "web"}, "accepted: --memory, --cores, --name"},
+      {{"set"}, "TENANT"},
+      {{"set", "web", "--memory", "0Gi"}, "zero"},
+      {{"wait"}, "--all"},
+      {{"wait", "web", "--all"}, "--all"},
+      {{"wait", "web", "--timeout", "0"}, "accepted"},
+      {{"completion", "tcsh"}, "accepted: bash, zsh, fish"},
+      {{"agent", "--node", "cpu"}, "accepted: gpu, sim-<profile>"},
+  };
+  for (const Case& one : cases) {
+    expectOneLine(sandbox.divvy(one.words), 2, one.says);
+    EXPECT_EQ(sandbox.files(), Words()) << one.says;
+  }
+}
+
+// Found by the agent, which knows the cards.
+TEST(BadInput, RequestsNoCardCanEverServeAreUsageErrors) {
+  Sandbox sandbox;
+  const std::vector<Case> cases{
+      {simRun({"--memory", "200Gi"}), "needs 200 GiB, the card has 79.1 GiB"},
+      {simRun({"--memory", "100Mi"}), "less than one context costs here"},
+      {simRun({"--uuid", "GPU-deadbeef"}), "has another UUID"},
+      {simRun({"--model", "voodoo"}), "is another model"},
+      {simRun({"--gpus", "2", "--memory", "1Gi"}), "on each of 2 devices"},
+  };
+  for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
+  EXPECT_TRUE(sandbox.snapshot().tenants.empty());
+}
+
+TEST(BadInput, RuntimeDirectoryThatCannotBeMade) {
+  Sandbox sandbox;
+  std::ofstream(sandbox.root() + "/file") << "x";
+  for (const std::string& dir : {sandbox.root() + "/file/dir", std::string("/proc/divvy"),
+                                 sandbox.root() + "/no/such/parent"}) {
+    sandbox.set("DIVVY_RUNTIME_DIR", dir);
+    expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 1, dir);
+  }
+  sandbox.set("DIVVY_RUNTIME_DIR", "relative/dir");
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 2, "an absolute path is accepted");
+  sandbox.set("DIVVY_RUNTIME_DIR", "/tmp/" + std::string(100, 'x'));
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 2, "at most 60 characters");
+  sandbox.set("DIVVY_RUNTIME_DIR", sandbox.root());
+  fs::remove(sandbox.root() + "/file");
+}
+
+TEST(BadInput, RuntimeDirectoryOthersMayWriteIsRefused) {
+  Sandbox sandbox;
+  const std::string open = sandbox.root() + "/open";
+  fs::create_directory(open);
+  chmod(open.c_str(), 0777);
+  sandbox.set("DIVVY_RUNTIME_DIR", open);
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 1, "must be yours alone");
+  EXPECT_TRUE(fs::is_empty(open));
+  fs::remove(open);
+  fs::create_directory_symlink("/tmp", sandbox.root() + "/link");
+  sandbox.set("DIVVY_RUNTIME_DIR", sandbox.root() + "/link");
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 1, "is not a directory");
+  fs::remove(sandbox.root() + "/link");
+  sandbox.set("DIVVY_RUNTIME_DIR", sandbox.root());
+}
+
+// A file system of its own for the runtime directory; needs the right to mount.
+class Mounted {
+ public:
+  Mounted(const std::string& dir, const char* options, unsigned long flags) : dir_(dir) {
+    fs::create_directory(dir);
+    ok_ = mount("tmpfs", dir.c_str(), "tmpfs", flags, options) == 0;
+  }
+  ~Mounted() {
+    if (ok_) umount2(dir_.c_str(), MNT_DETACH);
+    fs::remove(dir_);
+  }
+  Mounted(const Mounted&) = delete;
+  Mounted& operator=(const Mounted&) = delete;
+  bool ok() const { return ok_; }
+
+ private:
+  std::string dir_;
+  bool ok_ = false;
+};
+
+TEST(BadInput, ReadOnlyRuntimeDirectory) {
+  Sandbox sandbox;
+  const std::string dir = sandbox.root() + "/ro";
+  {
+    const Mounted mounted(dir, "mode=700", MS_RDONLY);
+    if (!mounted.ok()) GTEST_SKIP() << "SKIPPED: mounting needs more rights than this test has";
+    sandbox.set("DIVVY_RUNTIME_DIR", dir);
+    expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 1, "Read-only file system");
+    EXPECT_TRUE(fs::is_empty(dir));
+    sandbox.set("DIVVY_RUNTIME_DIR", sandbox.root());
+  }
+}
+
+TEST(BadInput, FullRuntimeDirectory) {
+  Sandbox sandbox;
+  const std::string dir = sandbox.root() + "/full";
+  {
+    // Room for an agent, not for a tenant's pages (256 slots of 1 KiB, preallocated).
+    const Mounted mounted(dir, "mode=700,size=128k", 0);
+    if (!mounted.ok()) GTEST_SKIP() << "SKIPPED: mounting needs more rights than this test has";
+    sandbox.set("DIVVY_RUNTIME_DIR", dir);
+    const Outcome outcome = sandbox.divvy(simRun({"--memory", "1Gi"}));
+    expectOneLine(outcome, 1, "No space left on device");
+    EXPECT_TRUE(!fs::exists(dir + "/sim-h100/tenants") || fs::is_empty(dir + "/sim-h100/tenants"));
+    EXPECT_EQ(sandbox.divvy({"stop"}).code(), 0);
+    EXPECT_TRUE(fs::is_empty(dir));
+    sandbox.set("DIVVY_RUNTIME_DIR", sandbox.root());
+  }
+}
+
+// The loader finds this instead of a real driver, also on a machine that has one.
+class FakeDriver {
+ public:
+  explicit FakeDriver(Sandbox& sandbox) : dir_(sandbox.root() + "-driver") {
+    fs::create_directory(dir_);
+    sandbox.set("LD_LIBRARY_PATH", dir_);
+  }
+  ~FakeDriver() { fs::remove_all(dir_); }
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+  std::string path() const { return dir_ + "/libnvidia-ml.so.1"; }
+
+ private:
+  std::string dir_;
+};
+
+TEST(BadInput, BrokenDriver) {
+  Sandbox sandbox;
+  const FakeDriver driver(sandbox);
+  std::ofstream(driver.path()) << "not a library";
+  for (const Words& words : {Words{"run", "--memory", "1Gi", "--", "true"}, Words{"gpus"},
+                             Words{"top"}, Words{"agent"}}) {
+    expectOneLine(sandbox.divvy(words), 1, "no NVIDIA driver found");
+    EXPECT_EQ(sandbox.files(), Words());
+  }
+}
+
+TEST(BadInput, MissingDriver) {
+  if (fs::exists("/proc/driver/nvidia")) GTEST_SKIP() << "SKIPPED: this machine has a driver";
+  Sandbox sandbox;
+  expectOneLine(sandbox.divvy({"run", "--memory", "1Gi", "--", "true"}), 1,
+                "share a simulated card with --sim h100");
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+TEST(BadInput, DriverWithoutSomeSymbols) {
+  Sandbox sandbox;
+  const FakeDriver driver(sandbox);
+  fs::copy_file(buildDir() + "/tests/libpoor-nvml.so", driver.path());
+  expectOneLine(sandbox.divvy({"gpus"}), 1, "lacks nvmlDeviceGetUUID");
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+}  // namespace
+}  // namespace divvy::test

@@ -1,0 +1,208 @@
+// `divvy set`, `wait`, `ls`, `gpus`, `completion`, `sim`, `version`.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+namespace bj = boost::json;
+
+bj::array arrayOf(const Outcome& outcome) {
+  EXPECT_EQ(outcome.code(), 0) << outcome.err;
+  boost::system::error_code fault;
+  bj::value value = bj::parse(outcome.out, fault);
+  EXPECT_FALSE(fault) << outcome.out;
+  return value.is_array() ? value.get_array() : bj::array();
+}
+
+Child namedHolder(Sandbox& sandbox, const std::string& name, const std::string& memory) {
+  Child run = sandbox.start({"run", "--sim", "h100", "--memory", memory, "--name", name, "--",
+                             tenantProgram(), "1048576"});
+  EXPECT_TRUE(run.printed("held 1048576"));
+  return run;
+}
+
+TEST(Set, GrowsARunningShareAtOnce) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  run.say("reserve 5368709120\n");
+  ASSERT_TRUE(run.printed("refused 5368709120"));
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "6Gi"}).code(), 0);
+  run.say("reserve 5368709120\n");
+  EXPECT_TRUE(run.printed("held 5368709120"));
+  EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(6).count);
+}
+
+TEST(Set, ShrinksWithoutTakingAnythingAway) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "8Gi");
+  run.say("reserve 6442450944\n");
+  ASSERT_TRUE(run.printed("held 6442450944"));
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "4Gi"}).code(), 0);
+  run.say("reserve 4096\n");
+  ASSERT_TRUE(run.printed("refused 4096"));
+  // What it still uses is not given to others.
+  EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, 6442450944u + 1048576u);
+  run.say("release 6442450944\n");
+  ASSERT_TRUE(run.printed("released"));
+  run.say("reserve 8192\n");
+  EXPECT_TRUE(run.printed("held 8192"));
+  EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(4).count);
+}
+
+TEST(Set, RefusesWhatTheCardCannotGive) {
+  Sandbox sandbox;
+  Child web = namedHolder(sandbox, "web", "40Gi");
+  Child other = namedHolder(sandbox, "other", "30Gi");
+  const Outcome full = sandbox.divvy({"set", "web", "--memory", "60Gi"});
+  EXPECT_EQ(full.code(), 1);
+  EXPECT_NE(full.err.find("60 GiB asked"), std::string::npos) << full.err;
+  const Outcome large = sandbox.divvy({"set", "web", "--memory", "100Gi"});
+  EXPECT_EQ(large.code(), 2);
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--name", "other"}).code(), 2);
+  EXPECT_EQ(sandbox.divvy({"set", "nobody", "--memory", "1Gi"}).code(), 1);
+  EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(70).count);
+}
+
+TEST(Set, ChangesNameAndCores) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "25", "--name", "batch"}).code(), 0);
+  const agent::Snapshot now = sandbox.snapshot();
+  EXPECT_EQ(now.tenants.at(0).name, "batch");
+  EXPECT_EQ(now.tenants.at(0).shares.at(0).cores, 25u);
+  EXPECT_EQ(now.devices.at(0).cores, 25u);
+}
+
+TEST(Wait, EndsWithTheTenant) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  Child one = sandbox.start({"wait", "web"});
+  Child all = sandbox.start({"wait", "--all"});
+  EXPECT_FALSE(
+      eventually([&] { return one.ended() || all.ended(); }, std::chrono::milliseconds(300)));
+  run.closeInput();
+  EXPECT_EQ(one.wait().code(), 0);
+  EXPECT_EQ(all.wait().code(), 0);
+}
+
+TEST(Wait, GivesUpAfterTheTimeGiven) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  EXPECT_EQ(sandbox.divvy({"wait", "web", "--timeout", "100ms"}).code(), 1);
+  EXPECT_EQ(sandbox.divvy({"wait", "nobody"}).code(), 1);
+  run.closeInput();
+}
+
+TEST(Wait, ForNobodyIsOver) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.divvy({"wait", "--all"}).code(), 0);
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+TEST(Views, JsonHoldsWhatTheTableShows) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  const bj::array tenants = arrayOf(sandbox.divvy({"ls", "-o", "json"}));
+  ASSERT_EQ(tenants.size(), 1u);
+  const bj::object& tenant = tenants[0].as_object();
+  EXPECT_EQ(tenant.at("name").as_string(), "web");
+  EXPECT_EQ(tenant.at("shares").as_array().at(0).at("used").as_int64(), 1048576);
+  EXPECT_EQ(tenant.at("shares").as_array().at(0).at("limit").as_int64(), 4294967296);
+  const bj::array devices = arrayOf(sandbox.divvy({"gpus", "-o", "json"}));
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].at("allocated").as_int64(), 4294967296);
+  EXPECT_EQ(devices[0].at("tenants").as_int64(), 1);
+  EXPECT_EQ(arrayOf(sandbox.divvy({"top", "-o", "json"})).size(), 1u);
+}
+
+TEST(Views, EveryRowHasAllItsColumns) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  Child unnamed = sandbox.run("1Gi", {tenantProgram(), "1048576"});
+  ASSERT_TRUE(unnamed.printed("held"));
+  const Outcome outcome = sandbox.divvy({"ls", "--no-headers"});
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
+  EXPECT_NE(outcome.out.find("  -  "), std::string::npos)
+      << "an empty cell is a dash: " << outcome.out;
+}
+
+TEST(Views, ListingWithoutAnAgentIsEmptyAndLeavesNothing) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.divvy({"ls", "-o", "json"}).out, "[]\n");
+  EXPECT_EQ(sandbox.divvy({"ls"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"stop"}).code(), 0);
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
+TEST(Views, TopIsOnePlainPictureWithoutATerminal) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  const Outcome outcome = sandbox.divvy({"top"});
+  EXPECT_EQ(outcome.code(), 0);
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+  EXPECT_NE(outcome.out.find("allocated 4GiB"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("web"), std::string::npos);
+  const Outcome twice = sandbox.divvy({"top", "-n", "2", "--interval", "100ms"});
+  EXPECT_NE(twice.out.find("divvy top"), twice.out.rfind("divvy top"));
+}
+
+TEST(Help, EverySubcommandHasExamples) {
+  Sandbox sandbox;
+  for (const char* name :
+       {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop", "completion"}) {
+    const Outcome outcome = sandbox.divvy({name, "--help"});
+    EXPECT_EQ(outcome.code(), 0) << name;
+    EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << name;
+  }
+  EXPECT_NE(sandbox.divvy({"--help"}).out.find("divvy run --memory 4Gi"), std::string::npos);
+  EXPECT_EQ(sandbox.divvy({"--help"}).out.find("probe-context"), std::string::npos);
+}
+
+TEST(Help, VersionAndSimAreTextAndJson) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.divvy({"version"}).out, sandbox.divvy({"--version"}).out);
+  EXPECT_TRUE(bj::parse(sandbox.divvy({"version", "-o", "json"}).out).is_object());
+  const bj::value sim = bj::parse(sandbox.divvy({"sim", "-o", "json"}).out);
+  EXPECT_GE(sim.at("profiles").as_array().size(), 8u);
+  EXPECT_GE(sim.at("faults").as_array().size(), 4u);
+  EXPECT_NE(sandbox.divvy({"sim"}).out.find("h100"), std::string::npos);
+}
+
+// Each shell reads its script without complaint, where it is installed.
+TEST(Completion, ScriptsAreValid) {
+  Sandbox sandbox;
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome script = sandbox.divvy({"completion", shell});
+    ASSERT_EQ(script.code(), 0);
+    EXPECT_NE(script.out.find("context-overhead"), std::string::npos) << shell;
+    Child check({shell, "-n"}, {});
+    check.say(script.out);
+    const Outcome outcome = check.wait();
+    if (outcome.code() == 127) {
+      std::printf("SKIPPED: %s is not installed\n", shell);
+      continue;
+    }
+    EXPECT_EQ(outcome.code(), 0) << outcome.err;
+  }
+}
+
+TEST(Completion, BashOffersSubcommandsAndOptions) {
+  Sandbox sandbox;
+  const std::string script = sandbox.divvy({"completion", "bash"}).out;
+  const auto complete = [&](const std::string& words, int at) {
+    Child bash({"bash", "-s"}, {});
+    bash.say(script + "COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(at) +
+             "; _divvy; echo \"${COMPREPLY[@]}\"\n");
+    return bash.wait().out;
+  };
+  EXPECT_EQ(complete("divvy ru", 1), "run\n");
+  EXPECT_EQ(complete("divvy run --mem", 2), "--memory\n");
+  EXPECT_EQ(complete("divvy completion f", 2), "fish\n");
+}
+
+}  // namespace
+}  // namespace divvy::test

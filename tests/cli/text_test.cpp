@@ -1,0 +1,136 @@
+// Pure text: tables, the picture of top, numbers and times.
+#include <gtest/gtest.h>
+
+#include "options.h"
+#include "table.h"
+#include "top_view.h"
+
+namespace divvy::cli {
+namespace {
+
+agent::Snapshot busyNode(std::size_t tenants) {
+  agent::Snapshot node;
+  node.node = "sim-h100x8";
+  node.driver = "620.40";
+  for (unsigned i = 0; i < 8; ++i) {
+    agent::DeviceView device;
+    device.index = i;
+    device.model = "NVIDIA A very long model name that no card has yet 80GB HBM3";
+    device.physical = gib(80).count;
+    device.allocated = gib(60).count + 12345;
+    device.used = gib(33).count + 999999;
+    device.utilisation = 100;
+    device.tenants = 12;
+    node.devices.push_back(device);
+  }
+  for (std::size_t i = 0; i < tenants; ++i) {
+    agent::TenantView tenant;
+    tenant.id = "abc234";
+    tenant.name = "a-name-that-is-really-much-longer-than-any-column";
+    tenant.state = "orphaned";
+    tenant.pid = 4194304;
+    tenant.shares.push_back({7, "GPU-x", gib(79).count + 1, gib(33).count + 999999, 100, 100});
+    node.tenants.push_back(tenant);
+  }
+  node.queue.push_back(
+      {4194304, "batch", "100%", 8, "100% asked: 0 of 8 devices fit; and more words than fit"});
+  return node;
+}
+
+// Escape sequences have no width.
+std::string withoutEscapes(const std::string& text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (text[i] != 'm') ++i;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+TEST(TopView, NoLineIsWiderThanTheTerminal) {
+  for (const std::size_t columns : {20u, 40u, 79u, 80u, 120u, 300u}) {
+    for (const bool fancy : {false, true}) {
+      for (const std::string& line :
+           drawTop({busyNode(3)}, {{columns, 0}, fancy, fancy, "12:00:00"})) {
+        EXPECT_LE(columnsOf(withoutEscapes(line)), columns) << line;
+      }
+    }
+  }
+}
+
+TEST(TopView, AtEightyColumnsTheFiguresAreAllThere) {
+  const std::vector<std::string> lines = drawTop({busyNode(1)}, {{80, 0}, false, false, ""});
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  for (const char* figure : {"util 100%", "used 33.0GiB", "allocated 60.0GiB", "of 80GiB", "abc234",
+                             "4194304", "79.0GiB"}) {
+    EXPECT_NE(all.find(figure), std::string::npos) << figure << "\n" << all;
+  }
+}
+
+TEST(TopView, NoPictureIsHigherThanTheTerminal) {
+  const std::vector<std::string> lines = drawTop({busyNode(100)}, {{80, 24}, false, false, ""});
+  ASSERT_EQ(lines.size(), 24u);
+  EXPECT_NE(lines.back().find("lines more"), std::string::npos);
+}
+
+TEST(TopView, NoAgentIsSaidNotDrawn) {
+  EXPECT_EQ(drawTop({}, {{80, 24}, false, false, ""}).at(0),
+            "no agent is running: nothing is shared");
+}
+
+TEST(TopView, EscapesOfACommandNeverReachTheTerminal) {
+  agent::Snapshot node = busyNode(1);
+  node.tenants[0].name.clear();
+  node.tenants[0].command = {"\x1b[2J\nevil"};
+  for (const std::string& line : drawTop({node}, {{200, 0}, false, false, ""})) {
+    EXPECT_EQ(line.find_first_of("\x1b\n"), std::string::npos) << line;
+  }
+}
+
+TEST(Table, AlignsAndCuts) {
+  Table table({"NAME", "SIZE>", "REST"});
+  table.add({"a", "1GiB", "something long"});
+  table.add({"bcd", "", "x"});
+  EXPECT_EQ(table.text(true, 0), "NAME  SIZE  REST\na     1GiB  something long\nbcd      -  x\n");
+  EXPECT_EQ(table.text(false, 16), "a    1GiB  some~\nbcd     -  x\n");
+}
+
+TEST(Table, CutsBetweenCharactersNotInside) {
+  EXPECT_EQ(cut("äöü", 3), "äöü");
+  EXPECT_EQ(cut("äöüß", 3), "äö~");
+  EXPECT_EQ(columnsOf("äöü"), 3u);
+}
+
+TEST(Words, SizesAndAgesAreOneWord) {
+  EXPECT_EQ(sizeWord(gib(4).count), "4GiB");
+  EXPECT_EQ(sizeWord(0), "0B");
+  EXPECT_EQ(ageWord(59), "59s");
+  EXPECT_EQ(ageWord(3600), "60m");
+  EXPECT_EQ(ageWord(90000), "25h");
+  EXPECT_EQ(ageWord(-5), "0s");
+}
+
+TEST(Duration, ReadsUnitsAndRefusesTheRest) {
+  EXPECT_EQ(*parseDurationMs("500ms"), 500u);
+  EXPECT_EQ(*parseDurationMs("30s"), 30000u);
+  EXPECT_EQ(*parseDurationMs("2"), 2000u);
+  EXPECT_EQ(*parseDurationMs("5m"), 300000u);
+  EXPECT_EQ(*parseDurationMs("1h"), 3600000u);
+  for (const char* text :
+       {"", "0", "-1s", "1d", "s", "1.5s", " 1s", "99999999999999999999s", "9000h5"}) {
+    EXPECT_FALSE(parseDurationMs(text)) << text;
+  }
+}
+
+TEST(Count, StaysInItsRange) {
+  EXPECT_EQ(*parseCount("16", "--gpus", 1, 16), 16u);
+  for (const char* text : {"", "0", "17", "-1", "1x", "1.0"})
+    EXPECT_FALSE(parseCount(text, "--gpus", 1, 16)) << text;
+}
+
+}  // namespace
+}  // namespace divvy::cli
