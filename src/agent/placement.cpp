@@ -61,7 +61,10 @@ std::string summarise(const Ask& ask, const std::vector<Card>& cards, std::size_
   std::string text = ask.memory.text();
   if (ask.cores != 0) text += " and " + std::to_string(ask.cores) + "% of the compute";
   if (ask.gpus > 1) text += " on each of " + std::to_string(ask.gpus) + " devices";
-  if (cards.empty()) return text + " asked, but there is no device";
+  if (cards.size() < ask.gpus) {
+    return text + " asked, this machine has " + std::to_string(cards.size()) +
+           (cards.size() == 1 ? " device" : " devices");
+  }
   text += " asked: " + std::to_string(fitting) + " of " + std::to_string(cards.size()) +
           (cards.size() == 1 ? " device fits" : " devices fit");
   return text;
@@ -88,7 +91,7 @@ std::string Refusal::text() const {
     case Why::kModel:
       return "is another model";
     case Why::kUuid:
-      return "has another UUID";
+      return "its UUID is " + uuid;
     case Why::kTooLarge:
       return "needs " + formatBytes({needed}) + ", the card has " + formatBytes({available});
     case Why::kBelowContext:

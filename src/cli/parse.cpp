@@ -314,6 +314,28 @@ Error usage(const CLI::App& app, const std::string& what) {
   return {ErrorCode::kUsage, text + "; see " + command + " --help"};
 }
 
+// The first word that is no option has to be a subcommand.
+std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto first = std::find_if(words.begin(), words.end(),
+                                  [](const std::string& word) { return !word.starts_with('-'); });
+  if (first == words.end()) return "";
+  std::string accepted;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == *first) return "";
+    if (!command->get_group().empty()) accepted += " " + command->get_name();
+  }
+  return "\"" + *first + "\" is no command; accepted:" + accepted;
+}
+
+// CLI11 does not know of the command behind the options.
+std::string helpOf(const CLI::App& command) {
+  std::string text = command.help("divvy");
+  const std::string usage = "Usage: divvy run [OPTIONS]";
+  const std::size_t at = text.find(usage);
+  if (at != std::string::npos) text.insert(at + usage.size(), " -- COMMAND [ARGUMENTS]");
+  return text;
+}
+
 // What follows "--" belongs to the command, whatever it looks like.
 std::vector<std::string> splitCommand(std::vector<std::string>& words) {
   std::vector<std::string> command;
@@ -331,12 +353,14 @@ Result<Options> parseOptions(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   grammar.raw.command = splitCommand(words);
   const bool dashed = !grammar.raw.command.empty();
+  const std::string unknown = unknownCommand(grammar.app, words);
+  if (!unknown.empty()) return usage(grammar.app, unknown);
   try {
     std::reverse(words.begin(), words.end());
     grammar.app.parse(words);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = grammar.app.get_subcommands();
-    return Options{PrintOptions{chosen.empty() ? grammar.app.help() : chosen[0]->help("divvy")}};
+    return Options{PrintOptions{chosen.empty() ? grammar.app.help() : helpOf(*chosen[0])}};
   } catch (const CLI::CallForVersion&) {
     return Options{PrintOptions{versionLine() + "\n"}};
   } catch (const CLI::ParseError& error) {

@@ -41,7 +41,7 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{}, "required"},
-      {{"fly"}, "divvy --help"},
+      {{"fly"}, "\"fly\" is no command; accepted: run ls"},
       {{"run"}, "no command"},
       {{"run", "--sim", "h100", "--"}, "no command"},
       {simRun({"--memory", "4Gb"}), "accepted: a positive number with Ki, Mi, Gi or Ti"},
@@ -87,9 +87,9 @@ TEST(BadInput, RequestsNoCardCanEverServeAreUsageErrors) {
   const std::vector<Case> cases{
       {simRun({"--memory", "200Gi"}), "needs 200 GiB, the card has 79.1 GiB"},
       {simRun({"--memory", "100Mi"}), "less than one context costs here"},
-      {simRun({"--uuid", "GPU-deadbeef"}), "has another UUID"},
+      {simRun({"--uuid", "GPU-deadbeef"}), "its UUID is GPU-"},
       {simRun({"--model", "voodoo"}), "is another model"},
-      {simRun({"--gpus", "2", "--memory", "1Gi"}), "on each of 2 devices"},
+      {simRun({"--gpus", "2", "--memory", "1Gi"}), "this machine has 1 device"},
   };
   for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
   EXPECT_TRUE(sandbox.snapshot().tenants.empty());
