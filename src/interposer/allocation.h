@@ -20,7 +20,7 @@ template <typename Out, typename Call>
 CUresult allocateOn(BlockMap& map, Seat seat, std::uint64_t bytes, BlockKind kind, abi::Cu site,
                     Out* out, Call call) {
   if (seat.verdict == Verdict::kPass) return call();
-  if (seat.verdict == Verdict::kDeny) return refuse();
+  if (seat.verdict != Verdict::kAccount) return refusal(seat);
   Charge charge(seat.device, bytes);
   if (!charge.granted()) return refuse();
   const CUresult result = call();

@@ -8,13 +8,12 @@ namespace {
 using abi::Cu;
 
 constexpr Seat kPassing{Verdict::kPass, kNoDevice};
-constexpr Seat kDenying{Verdict::kDeny, kNoDevice};
 
 Seat seatWithoutTenant(TenantState state, Cu site) {
   if (state == TenantState::kNone) return kPassing;
   noteFault(Fault::kPagesUnusable, static_cast<std::uint32_t>(site),
             static_cast<std::uint64_t>(runtime().tenant.openStatus()));
-  return kDenying;
+  return {Verdict::kUnknownLimit, kNoDevice};
 }
 
 Seat seatFor(const DeviceTable& table, CUdevice device, Cu site) {
@@ -22,7 +21,7 @@ Seat seatFor(const DeviceTable& table, CUdevice device, Cu site) {
   if (index != kNoDevice) return {Verdict::kAccount, index};
   noteFault(Fault::kForeignDevice, static_cast<std::uint32_t>(site),
             static_cast<std::uint64_t>(device));
-  return kDenying;
+  return {Verdict::kForeign, kNoDevice};
 }
 
 }  // namespace

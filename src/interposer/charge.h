@@ -8,9 +8,10 @@
 namespace divvy::interposer {
 
 enum class Verdict : std::uint8_t {
-  kAccount,  // charge ledger device `device`
-  kPass,     // not ours to count: no tenant, or the driver is going to refuse the call itself
-  kDeny,     // the limit is unknown or the device is not the tenant's: answer out of memory
+  kAccount,       // charge ledger device `device`
+  kPass,          // not ours to count: no tenant, or the driver is going to refuse the call itself
+  kUnknownLimit,  // the tenant's pages cannot be used: no memory, but everything else
+  kForeign,       // a device that is not the tenant's: does not exist
 };
 
 struct Seat {
@@ -79,5 +80,10 @@ class Charge {
 
 // Out of memory by our own decision, counted.
 CUresult refuse();
+
+// What an allocation is answered that is neither accounted nor passed on.
+inline CUresult refusal(Seat seat) {
+  return seat.verdict == Verdict::kForeign ? CUDA_ERROR_INVALID_DEVICE : refuse();
+}
 
 }  // namespace divvy::interposer

@@ -15,12 +15,9 @@ PrimaryContexts& primaries() {
 template <typename Call>
 CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
   const Seat seat = seatOfDevice(dev, site);
-  if (seat.verdict != Verdict::kAccount) {
-    // A device of somebody else does not exist for this tenant; where the limit is unknown only
-    // memory is refused, and the context is needed for compute.
-    return seat.verdict == Verdict::kDeny && runtime().tenant.ready() ? CUDA_ERROR_INVALID_DEVICE
-                                                                      : call();
-  }
+  if (seat.verdict == Verdict::kForeign) return refusal(seat);
+  // Where the limit is unknown only memory is refused; a context is needed for compute.
+  if (seat.verdict != Verdict::kAccount) return call();
   if (!primaries().admit(seat.device)) return refuse();
   const CUresult result = call();
   if (result != CUDA_SUCCESS) primaries().settle(seat.device, dev);
@@ -62,9 +59,7 @@ CUresult createContext(Cu site, CUcontext* out, CUdevice dev, Call call) {
   const Inside inside;
   if (inside.nested()) return call();
   const Seat seat = seatOfDevice(dev, site);
-  if (seat.verdict == Verdict::kDeny) {
-    return runtime().tenant.ready() ? CUDA_ERROR_INVALID_DEVICE : call();
-  }
+  if (seat.verdict == Verdict::kUnknownLimit) return call();
   const std::uint64_t bytes = seat.verdict == Verdict::kAccount ? contextBytes(seat.device) : 0;
   return allocateOn(runtime().contexts, seat, bytes, BlockKind::kContext, site, out, call);
 }

@@ -68,9 +68,10 @@ CUresult lookUp(const char* symbol, void** pfn, int version, cuuint64_t flags,
   if (runtime().driver.has(Cu::cuGetProcAddress_v2)) {
     return real<Cu::cuGetProcAddress_v2>()(symbol, pfn, version, flags, status);
   }
+  // This version of the call tells by its status, not by its result, that a name is not there.
   const CUresult result = lookUpOld(symbol, pfn, version, flags);
   if (status != nullptr) *status = explain(symbol, result);
-  return result;
+  return result == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : result;
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ CUresult allocatePitched(Cu site, Pointer* out, std::uint64_t width, std::uint64
   if (inside.nested()) return call();
   const Seat seat = seatOfContext(site);
   if (seat.verdict == Verdict::kPass) return call();
-  if (seat.verdict == Verdict::kDeny) return refuse();
+  if (seat.verdict != Verdict::kAccount) return refusal(seat);
   Charge charge(seat.device, roundToGranule(seat.device, pitchedGuess(width, height)));
   if (!charge.granted()) return refuse();
   const CUresult result = call();

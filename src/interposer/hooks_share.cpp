@@ -15,7 +15,7 @@ struct Share {
 
 // Puts the share of a seat in the place of the card's figures.
 void applySeat(Seat seat, Share* share) {
-  if (seat.verdict == Verdict::kDeny) share->free = 0;
+  if (seat.verdict == Verdict::kUnknownLimit) share->free = 0;
   if (seat.verdict != Verdict::kAccount) return;
   const divvy::ledger::Account& account = runtime().tenant.account();
   share->total = account.ceiling(seat.device);
@@ -48,10 +48,14 @@ CUresult memoryInfo(Width* free, Width* total) {
 template <Cu kId, typename Width>
 CUresult totalMemory(Width* bytes, CUdevice device) {
   const Inside inside;
-  const CUresult result = real<kId>()(bytes, device);
-  if (inside.nested() || result != CUDA_SUCCESS || bytes == nullptr) return result;
-  Share share{0, *bytes};
-  applySeat(seatOfDevice(device, kId), &share);
+  if (inside.nested() || bytes == nullptr) return real<kId>()(bytes, device);
+  Width card_total = 0;
+  const CUresult result = real<kId>()(&card_total, device);
+  if (result != CUDA_SUCCESS) return result;
+  const Seat seat = seatOfDevice(device, kId);
+  if (seat.verdict == Verdict::kForeign) return refusal(seat);
+  Share share{0, card_total};
+  applySeat(seat, &share);
   store(bytes, share.total);
   return result;
 }

@@ -25,7 +25,7 @@ DIVVY_HOOK(cuMemCreate)
   if (inside.nested() || !isOnDevice(prop)) return call();
   const Seat seat = seatOfDevice(prop->location.id, Cu::cuMemCreate);
   if (seat.verdict == Verdict::kPass) return call();
-  if (seat.verdict == Verdict::kDeny) return refuse();
+  if (seat.verdict != Verdict::kAccount) return refusal(seat);
   Charge charge(seat.device, size);
   if (!charge.granted()) return refuse();
   const CUresult result = call();

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-
-#include "profile.h"
+#include <map>
+#include <vector>
 
 namespace divvy::interposer {
 namespace {
@@ -21,52 +21,14 @@ std::string environmentOr(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-class ScratchDir {
- public:
-  ScratchDir() {
-    std::string path = (fs::temp_directory_path() / "divvy-interposer-XXXXXX").string();
-    if (::mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~ScratchDir() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-void makeTenant(const std::string& dir, const Tenancy& tenancy) {
-  const auto machine = simgpu::parseMachine(tenancy.machine);
-  ASSERT_TRUE(machine) << tenancy.machine;
-  ledger::TenantSpec spec;
-  spec.id = "test";
-  spec.name = "test";
-  spec.context_overhead_outside = tenancy.context_outside;
-  if (tenancy.subset_told) spec.node_devices = static_cast<unsigned>(machine->cards.size());
-  for (const int card : tenancy.devices) {
-    const simgpu::Profile& profile = *machine->cards.at(static_cast<std::size_t>(card));
-    ledger::DeviceSpec device;
-    device.uuid = simgpu::cardIdentity(profile, card).uuidText();
-    device.guarantee = device.ceiling = Bytes{tenancy.ceiling};
-    device.headroom = Bytes{tenancy.headroom};
-    device.physical = Bytes{profile.usableBytes()};
-    device.context = Bytes{profile.context_bytes};
-    spec.devices.push_back(device);
-  }
-  const auto made = ledger::TenantLedger::create(dir, spec);
-  ASSERT_TRUE(made) << made.error().message();
-}
-
-std::map<std::string, std::string> environmentFor(const Tenancy& tenancy, const std::string& dir) {
+std::map<std::string, std::string> environmentFor(const Tenancy& tenancy, const TenantDir& dir) {
   std::map<std::string, std::string> environment = {
       {kInside, "1"},
       {"LD_PRELOAD", environmentOr("DIVVY_BUILD_DIR", ".") + "/lib/libdivvy-cuda.so"},
       {"SIMGPU_PROFILE", tenancy.machine},
-      {"SIMGPU_DIR", dir + "/cards"},
+      {"SIMGPU_DIR", dir.cards()},
   };
-  if (tenancy.tenant) environment["DIVVY_TENANT_DIR"] = dir + "/tenant";
+  if (tenancy.tenant) environment["DIVVY_TENANT_DIR"] = dir.tenant();
   if (tenancy.driver) {
     environment["LD_LIBRARY_PATH"] = environmentOr("DIVVY_BUILD_DIR", ".") + "/" +
                                      environmentOr("DIVVY_SIMGPU_VARIANT", "simgpu");
@@ -104,9 +66,9 @@ int runAgain(const std::map<std::string, std::string>& environment) {
 
 bool TenantTest::outside(const Tenancy& tenancy) {
   if (std::getenv(kInside) != nullptr) return false;
-  const ScratchDir dir;
-  if (tenancy.tenant) makeTenant(dir.path() + "/tenant", tenancy);
-  EXPECT_EQ(runAgain(environmentFor(tenancy, dir.path())), 0) << "see the child's output above";
+  const TenantDir dir;
+  if (tenancy.tenant) dir.makeTenant(tenancy);
+  EXPECT_EQ(runAgain(environmentFor(tenancy, dir)), 0) << "see the child's output above";
   return true;
 }
 

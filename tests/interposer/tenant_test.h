@@ -6,17 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "abi/cuda_entries.h"
 #include "abi/cuda_protos.h"
 #include "abi/cuda_types.h"
 #include "interposer/control.h"
 #include "ledger/account.h"
-#include "ledger/tenant_ledger.h"
 #include "simgpu/card_reader.h"
+#include "tenant_dir.h"
 
 namespace divvy::interposer {
 
@@ -25,19 +23,6 @@ using simgpu::Charge;
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-
-// What a test wants to be run in.
-struct Tenancy {
-  std::uint64_t ceiling = 2 * kGiB;      // of every device
-  std::uint64_t headroom = 0;
-  std::string machine = "rtx4070";       // SIMGPU_PROFILE
-  std::vector<int> devices = {0};        // cards of the machine that are the tenant's
-  bool subset_told = true;               // the control page says how many cards the node has
-  bool context_outside = false;
-  bool tenant = true;                    // false: no tenant directory at all
-  bool driver = true;                    // false: nothing in LD_LIBRARY_PATH
-  std::map<std::string, std::string> environment = {};
-};
 
 // Calls an entry point as a program does that opens libcuda.so.1 and looks names up.
 template <Cu kId, typename... Arguments>

@@ -1,0 +1,2 @@
+/* Found by RUNPATH only. */
+__attribute__((visibility("default"))) int probe_private = 1;

@@ -1,0 +1,47 @@
+// A tenant directory without an agent, beside a machine of simulated cards of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace divvy::interposer {
+
+// What a test wants to be run in.
+struct Tenancy {
+  std::uint64_t ceiling = std::uint64_t{2} << 30;  // bytes, of every device
+  std::uint64_t headroom = 0;
+  std::string machine = "rtx4070";  // SIMGPU_PROFILE
+  std::vector<int> devices = {0};   // cards of the machine that are the tenant's
+  bool subset_told = true;          // the control page says how many cards the node has
+  bool context_outside = false;     // contexts cost the share nothing
+  bool tenant = true;               // false: no tenant directory at all
+  bool driver = true;               // false: nothing in LD_LIBRARY_PATH
+  std::string driver_path = {};     // for the control page
+  std::map<std::string, std::string> environment = {};
+};
+
+// Removed with everything in it.
+class TenantDir {
+ public:
+  TenantDir();
+  ~TenantDir();
+  TenantDir(const TenantDir&) = delete;
+  TenantDir& operator=(const TenantDir&) = delete;
+
+  // Makes the two pages with the agent's half of the ledger; a test failure if that does not work.
+  void makeTenant(const Tenancy& tenancy) const;
+
+  std::string path() const { return path_; }
+  std::string tenant() const { return path_ + "/tenant"; }
+  std::string cards() const { return path_ + "/cards"; }
+
+ private:
+  std::string path_;
+};
+
+// "GPU-..." of a simulated card.
+std::string cardUuid(const std::string& machine, int card);
+
+}  // namespace divvy::interposer
