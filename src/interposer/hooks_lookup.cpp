@@ -74,6 +74,17 @@ CUresult lookUp(const char* symbol, void** pfn, int version, cuuint64_t flags,
   return result == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : result;
 }
 
+// The first version of the call, made of the second where the driver has only that.
+CUresult lookUpTheOldWay(const char* symbol, void** pfn, int version, cuuint64_t flags) {
+  Driver& driver = runtime().driver;
+  if (driver.has(Cu::cuGetProcAddress) || !driver.has(Cu::cuGetProcAddress_v2)) {
+    return lookUpOld(symbol, pfn, version, flags);
+  }
+  CUdriverProcAddressQueryResult status;
+  const CUresult result = real<Cu::cuGetProcAddress_v2>()(symbol, pfn, version, flags, &status);
+  return result == CUDA_SUCCESS && *pfn == nullptr ? CUDA_ERROR_NOT_FOUND : result;
+}
+
 }  // namespace
 
 DIVVY_HOOK(cuGetProcAddress_v2)
@@ -89,11 +100,7 @@ DIVVY_HOOK(cuGetProcAddress_v2)
 DIVVY_HOOK(cuGetProcAddress)
 (const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags) noexcept {
   const Inside inside;
-  CUdriverProcAddressQueryResult status;
-  const bool has_v1 =
-      runtime().driver.has(Cu::cuGetProcAddress) || !runtime().driver.has(Cu::cuGetProcAddress_v2);
-  const CUresult result = has_v1 ? lookUpOld(symbol, pfn, cudaVersion, flags)
-                                 : lookUp(symbol, pfn, cudaVersion, flags, &status);
+  const CUresult result = lookUpTheOldWay(symbol, pfn, cudaVersion, flags);
   if (inside.nested() || result != CUDA_SUCCESS || pfn == nullptr || *pfn == nullptr) return result;
   *pfn = wrapped(symbol, cudaVersion, flags, *pfn);
   return result;
