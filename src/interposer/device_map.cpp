@@ -75,6 +75,7 @@ const DeviceTable* DeviceMap::build() {
     table->ordinal[table->count++] = i;
     table->only = table->count == 1 || table->only == index ? index : kNoDevice;
   }
+  watchForks();
   const DeviceTable* expected = nullptr;
   if (table_.compare_exchange_strong(expected, table, std::memory_order_acq_rel)) return table;
   sys::unmap(table, sizeof(DeviceTable));

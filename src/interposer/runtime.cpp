@@ -1,5 +1,44 @@
 #include "runtime.h"
 
+#include <pthread.h>
+
+#include "thread_state.h"
+
 extern "C" {
 constinit divvy::interposer::Runtime divvy_runtime{};
+
+// By which the C library tells whose fork handler it is. Start-up files define it; we have none.
+__attribute__((visibility("hidden"))) void* __dso_handle = &__dso_handle;
 }
+
+namespace divvy::interposer {
+namespace {
+
+// Runs in the child, before fork returns there. Stores only: nothing is freed, because what was
+// mapped may be in use by an interrupted function of the forking thread.
+void startOver() {
+  Runtime& state = runtime();
+  state.blocks.forgetAfterFork();
+  state.arrays.forgetAfterFork();
+  state.array_owners.forgetAfterFork();
+  state.contexts.forgetAfterFork();
+  state.context_uses.forgetAfterFork();
+  state.primaries.forgetAfterFork();
+  state.pools.forgetAfterFork();
+  state.graphs.forgetAfterFork();
+  state.vmm.forgetAfterFork();
+  state.captures_begun.store(false, std::memory_order_relaxed);
+  state.refusals.store(0, std::memory_order_relaxed);
+  for (auto& count : state.fault_counts) count.store(0, std::memory_order_relaxed);
+  forgetThreadLines();
+  state.tenant.account().startOverInChild();
+}
+
+}  // namespace
+
+void watchForks() {
+  if (runtime().fork_watched.exchange(true, std::memory_order_acq_rel)) return;
+  ::pthread_atfork(nullptr, nullptr, startOver);
+}
+
+}  // namespace divvy::interposer

@@ -35,6 +35,7 @@ struct Runtime {
   // A stream capture was begun at some time in this process.
   std::atomic<bool> captures_begun{false};
 
+  std::atomic<bool> fork_watched{false};
   std::atomic<std::uint64_t> refusals{0};  // allocations answered with out-of-memory by us
   std::atomic<std::uint64_t> fault_counts[kFaultCodes] = {};
 };
@@ -42,6 +43,10 @@ struct Runtime {
 extern "C" {
 extern __attribute__((visibility("hidden"))) Runtime divvy_runtime;
 }
+
+// Sees to it that a forked child starts over: it owns no memory, no context and no slot, and locks
+// that its parent's threads held are free. Once per process.
+void watchForks();
 
 inline Runtime& runtime() {
   return divvy_runtime;

@@ -19,18 +19,22 @@ bool tenantNamed() {
 
 TenantState Tenant::open() {
   const ErrnoKeeper keeper;
-  TenantState found = TenantState::kUnknown;
-  if (state_.compare_exchange_strong(found, TenantState::kOpening, std::memory_order_acq_rel)) {
-    const char* dir = ledger::findTenantDir();
-    found = dir == nullptr ? TenantState::kNone : openPages(dir);
-    state_.store(found, std::memory_order_release);
-    return found;
+  const std::uint64_t opening = static_cast<std::uint64_t>(TenantState::kOpening) |
+                                static_cast<std::uint64_t>(::syscall(SYS_getpid)) << 8;
+  for (int round = 0; round < kWaitRounds; ++round) {
+    std::uint64_t seen = state_.load(std::memory_order_acquire);
+    const auto state = static_cast<TenantState>(seen & 0xff);
+    if (state > TenantState::kOpening) return state;
+    if (seen == opening) {
+      sys::nap(kWaitNanoseconds);
+    } else if (state_.compare_exchange_strong(seen, opening, std::memory_order_acq_rel)) {
+      const char* dir = ledger::findTenantDir();
+      const TenantState found = dir == nullptr ? TenantState::kNone : openPages(dir);
+      state_.store(static_cast<std::uint64_t>(found), std::memory_order_release);
+      return found;
+    }
   }
-  for (int round = 0; found == TenantState::kOpening && round < kWaitRounds; ++round) {
-    sys::nap(kWaitNanoseconds);
-    found = state_.load(std::memory_order_acquire);
-  }
-  return found == TenantState::kOpening ? TenantState::kBroken : found;
+  return TenantState::kBroken;
 }
 
 TenantState Tenant::openPages(const char* dir) {

@@ -25,12 +25,14 @@ class Tenant {
   // Finds the tenant on first use. Waits at most 100 ms for another thread that is at it, and
   // answers kBroken if that is not enough.
   TenantState state() {
-    const TenantState now = state_.load(std::memory_order_acquire);
+    const TenantState now = known();
     return now > TenantState::kOpening ? now : open();
   }
 
   // The state without finding out.
-  TenantState known() const { return state_.load(std::memory_order_acquire); }
+  TenantState known() const {
+    return static_cast<TenantState>(state_.load(std::memory_order_acquire) & 0xff);
+  }
 
   bool ready() { return state() == TenantState::kReady; }
 
@@ -46,7 +48,9 @@ class Tenant {
   TenantState open();
   TenantState openPages(const char* dir);
 
-  std::atomic<TenantState> state_{TenantState::kUnknown};
+  // A TenantState, and above its 8 bits, while kOpening, the process that is at it: a child that
+  // was forked at that moment has nobody to wait for.
+  std::atomic<std::uint64_t> state_{0};
   std::atomic<ledger::OpenStatus> open_status_{ledger::OpenStatus::kOk};
   ledger::Account account_;
 };
