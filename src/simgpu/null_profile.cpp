@@ -11,6 +11,8 @@ namespace {
 // Addresses that nothing dereferences; enough of them for any measurement.
 std::atomic<CUdeviceptr> next_address{0x7f00'0000'0000};
 
+std::size_t total_bytes = 0;  // of device 0, set before any call is answered
+
 CUresult answer() {
   return CUDA_SUCCESS;
 }
@@ -36,9 +38,8 @@ CUresult allocatePitch(CUdeviceptr* out, std::size_t* pitch, std::size_t width, 
 }
 
 CUresult memoryInfo(std::size_t* free_bytes, std::size_t* total) {
-  constexpr std::size_t kTotal = std::size_t{80} << 30;
-  if (free_bytes != nullptr) *free_bytes = kTotal - (std::size_t{1} << 30);
-  if (total != nullptr) *total = kTotal;
+  if (free_bytes != nullptr) *free_bytes = total_bytes - (std::size_t{1} << 30);
+  if (total != nullptr) *total = total_bytes;
   return CUDA_SUCCESS;
 }
 
@@ -62,6 +63,7 @@ bool answersByClass(abi::Class cls) {
 }  // namespace
 
 void installNullProfile() {
+  total_bytes = findDevice(0)->profile->usableBytes();
   for (unsigned id = 0; id < static_cast<unsigned>(Cu::kCount); ++id) {
     if (answersByClass(abi::kCuEntries[id].cls)) put(static_cast<Cu>(id), answer);
   }

@@ -55,12 +55,37 @@ CUresult MemPool::grow(std::size_t bytes) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (device_ == nullptr) Window::get().openToHost(begin, wanted);
-  PoolSegment& segment = segments_[begin];
-  segment.bytes = wanted;
-  segment.free.reset(begin, begin + wanted);
-  reserved_ += wanted;
-  reserved_high_ = std::max(reserved_high_, reserved_);
+  addSegment(begin, wanted);
   return CUDA_SUCCESS;
+}
+
+void MemPool::addSegment(CUdeviceptr begin, std::uint64_t bytes) {
+  PoolSegment& segment = segments_[begin];
+  segment.bytes = bytes;
+  segment.free.reset(begin, begin + bytes);
+  reserved_ += bytes;
+  reserved_high_ = std::max(reserved_high_, reserved_);
+}
+
+std::uint64_t MemPool::growthFor(std::size_t requested) {
+  const std::size_t bytes = roundTo(requested, kAllocationUnit);
+  const std::uint64_t wanted = roundTo(requested, kPoolUnit);
+  for (auto& [begin, segment] : segments_) {
+    if (const auto at = segment.free.take(bytes, kAllocationUnit)) {
+      segment.free.give(*at, bytes);
+      return 0;
+    }
+  }
+  const bool bounded =
+      props_.maxSize != 0 && reserved_ + wanted > roundTo(props_.maxSize, kPoolUnit);
+  return device_ == nullptr || bounded ? 0 : wanted;
+}
+
+void MemPool::adopt(CUdeviceptr plain) {
+  const std::uint64_t bytes = MemoryTable::get().findExact(plain)->bytes;
+  MemoryTable::get().remove(plain);
+  device_->card.moveCharge(Charge::kPlain, Charge::kPool, bytes);
+  addSegment(plain, bytes);
 }
 
 void MemPool::addRegion(CUdeviceptr address, std::size_t requested, std::size_t bytes) {

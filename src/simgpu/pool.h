@@ -43,6 +43,10 @@ class MemPool {
   const CUmemPoolProps& props() const { return props_; }
 
   CUresult allocate(std::size_t requested, std::uint64_t stream, CUdeviceptr* out);
+  // How much the pool would have to grow by for such an allocation; 0: not at all, or it may not.
+  std::uint64_t growthFor(std::size_t requested);
+  // Makes plain memory of this process, as large as growthFor() said, a segment of the pool.
+  void adopt(CUdeviceptr plain);
   // Gives a block back to the pool. It is gone for the program; the card keeps it charged.
   void release(Region& region);
   // Returns whole unused segments until no more than `keep` bytes are reserved.
@@ -69,6 +73,7 @@ class MemPool {
   CUresult takePending(std::size_t bytes, std::uint64_t stream, CUdeviceptr* out);
   CUresult grow(std::size_t bytes);
   bool chargeSegment(std::uint64_t bytes);
+  void addSegment(CUdeviceptr begin, std::uint64_t bytes);
   void addRegion(CUdeviceptr address, std::size_t requested, std::size_t bytes);
 
   Device* device_;

@@ -37,6 +37,19 @@ std::uint64_t nextToken() {
   return ++last;
 }
 
+// What the re-entrant variant does instead of growing a pool silently.
+void growByName(MemPool& pool, std::size_t bytes) {
+  std::uint64_t growth = 0;
+  {
+    const std::unique_lock guard(MemoryTable::get().mutex);
+    growth = pool.growthFor(bytes);
+  }
+  CUdeviceptr plain = 0;
+  if (growth == 0 || ::cuMemAlloc_v2(&plain, growth) != CUDA_SUCCESS) return;
+  const std::unique_lock guard(MemoryTable::get().mutex);
+  pool.adopt(plain);
+}
+
 CUresult allocateInStream(Cu id, CUdeviceptr* out, std::size_t bytes, CUmemoryPool handle,
                           bool own_pool, StreamArgument stream) {
   return withContext(id, [&](Context& context) -> CUresult {
@@ -67,7 +80,7 @@ CUresult allocateFromPool(Context& context, MemPool* pool, std::size_t bytes, St
     if (result = Faults::get().strike(context); result != CUDA_SUCCESS) return result;
     if (Faults::get().refuseAllocation()) return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (kReentrant && pool->is_default) return ::cuMemAlloc_v2(out, bytes);
+  if (kReentrant) growByName(*pool, bytes);
   Context* owner = nullptr;
   std::uint64_t identity = 0;
   result = exec::resolveStream(context, stream, &owner, &identity);

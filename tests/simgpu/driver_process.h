@@ -27,12 +27,16 @@ inline void*& driverHandle() {
   return handle;
 }
 
-// Where the build put a variant of the driver; DIVVY_SIMGPU_VARIANT runs the suite on another one.
-inline std::string driverPath(const char* library) {
+// Where the build put a library of the simulated driver.
+inline std::string driverPath(const std::string& variant, const char* library) {
   const char* build = std::getenv("DIVVY_BUILD_DIR");
+  return std::string(build == nullptr ? "." : build) + "/" + variant + "/" + library;
+}
+
+// Which driver the suite runs on: DIVVY_SIMGPU_VARIANT, or the one that ships.
+inline std::string driverVariant() {
   const char* variant = std::getenv("DIVVY_SIMGPU_VARIANT");
-  return std::string(build == nullptr ? "." : build) + "/" +
-         (variant == nullptr ? "simgpu" : variant) + "/" + library;
+  return variant == nullptr ? "simgpu" : variant;
 }
 
 // Calls an entry point of the loaded driver by its exported name: cu<Cu::cuInit>(0).
@@ -56,7 +60,8 @@ class DriverProcess {
     if (pid_ != 0) return;
     self() = this;
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-    driverHandle() = dlopen(driverPath("libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+    driverHandle() =
+        dlopen(driverPath(driverVariant(), "libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (driverHandle() == nullptr) ADD_FAILURE() << dlerror();
     if (driverHandle() != nullptr) body();
     fflush(stdout);

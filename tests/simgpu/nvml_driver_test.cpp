@@ -12,7 +12,7 @@ using abi::Nv;
 // Calls an entry point of the management library by its exported name.
 template <Nv id, typename... Arguments>
 nvmlReturn_t nv(Arguments... arguments) {
-  static void* const library = dlopen(driverPath("libnvidia-ml.so.1").c_str(), RTLD_NOW);
+  static void* const library = dlopen(driverPath("simgpu", "libnvidia-ml.so.1").c_str(), RTLD_NOW);
   static auto* const function = reinterpret_cast<typename abi::NvFn<id>::type*>(
       dlsym(library, abi::kNvEntries[static_cast<unsigned>(id)].symbol));
   if (function == nullptr) return NVML_ERROR_FUNCTION_NOT_FOUND;
@@ -251,7 +251,8 @@ TEST_F(Nvml, AccountingRemembersTheDead) {
 
 TEST_F(Nvml, ErrorsHaveTexts) {
   run([] {
-    static void* const library = dlopen(driverPath("libnvidia-ml.so.1").c_str(), RTLD_NOW);
+    static void* const library =
+        dlopen(driverPath("simgpu", "libnvidia-ml.so.1").c_str(), RTLD_NOW);
     auto* text = reinterpret_cast<const char* (*)(nvmlReturn_t)>(dlsym(library, "nvmlErrorString"));
     ASSERT_NE(text, nullptr);
     EXPECT_STREQ(text(NVML_ERROR_NOT_FOUND), "Not Found");
