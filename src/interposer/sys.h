@@ -51,21 +51,33 @@ inline bool readAt(int fd, void* buffer, size_t size, uint64_t offset) {
   return ::syscall(SYS_pread64, fd, buffer, size, offset) == static_cast<long>(size);
 }
 
+inline void* map(size_t size, int protection, int flags, int fd) {
+#if defined(__SANITIZE_THREAD__)
+  // It learns from libc alone that memory at an address is new.
+  void* address = ::mmap(nullptr, size, protection, flags, fd, 0);
+  return address == MAP_FAILED ? nullptr : address;
+#else
+  const long address = ::syscall(SYS_mmap, nullptr, size, protection, flags, fd, 0);
+  return address == -1 ? nullptr : reinterpret_cast<void*>(address);
+#endif
+}
+
 // Zeroed private memory of whole pages, or nullptr. Never malloc: callers may be inside it.
 inline void* mapAnonymous(size_t size) {
-  const long address = ::syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return address == -1 ? nullptr : reinterpret_cast<void*>(address);
+  return map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 // Read-only private view of a file, or nullptr.
 inline void* mapFile(int fd, size_t size) {
-  const long address = ::syscall(SYS_mmap, nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  return address == -1 ? nullptr : reinterpret_cast<void*>(address);
+  return map(size, PROT_READ, MAP_PRIVATE, fd);
 }
 
 inline void unmap(void* address, size_t size) {
+#if defined(__SANITIZE_THREAD__)
+  ::munmap(address, size);
+#else
   ::syscall(SYS_munmap, address, size);
+#endif
 }
 
 // At most `nanoseconds` (below one second); a signal ends it early.
