@@ -115,7 +115,8 @@ PointerView describePointer(CUdeviceptr address) {
   const std::shared_lock guard(MemoryTable::get().mutex);
   const Region* region = MemoryTable::get().find(address);
   if (region == nullptr || region->kind == RegionKind::kArray) return view;
-  view.kind = region->kind == RegionKind::kHost      ? PointerKind::kPinnedHost
+  const bool on_host = region->kind == RegionKind::kHost || region->device == nullptr;
+  view.kind = on_host                                ? PointerKind::kPinnedHost
               : region->kind == RegionKind::kManaged ? PointerKind::kManaged
                                                      : PointerKind::kDevice;
   view.device = region->device;

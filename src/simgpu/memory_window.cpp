@@ -128,9 +128,14 @@ void Window::unmapBytes(CUdeviceptr address, std::uint64_t bytes) {
 }
 
 bool Window::openToHost(CUdeviceptr address, std::uint64_t bytes) {
-  return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_FIXED, fd_,
-              static_cast<off_t>(fileOffset(offsetOf(address)))) != MAP_FAILED;
+  return openToHost(address, bytes, fd_, fileOffset(offsetOf(address)), true);
+}
+
+bool Window::openToHost(CUdeviceptr address, std::uint64_t bytes, int fd, std::uint64_t file_offset,
+                        bool writable) {
+  return mmap(reinterpret_cast<void*>(address), bytes,
+              writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_FIXED, fd,
+              static_cast<off_t>(file_offset)) != MAP_FAILED;
 }
 
 void Window::closeToHost(CUdeviceptr address, std::uint64_t bytes) {
