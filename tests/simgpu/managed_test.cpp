@@ -1,0 +1,117 @@
+// Managed memory: where it lives, advice; and green contexts.
+#include "driver_process.h"
+
+namespace divvy::simgpu {
+namespace {
+
+class Managed : public DriverTest {
+ protected:
+  static CUdeviceptr allocate(size_t bytes) {
+    CUdeviceptr p = 0;
+    EXPECT_EQ(cu<Cu::cuMemAllocManaged>(&p, bytes, unsigned{CU_MEM_ATTACH_GLOBAL}), CUDA_SUCCESS);
+    return p;
+  }
+  static CUresult prefetch(CUdeviceptr p, size_t bytes, CUdevice to) {
+    const CUresult result = cu<Cu::cuMemPrefetchAsync>(p, bytes, to, CUstream{nullptr});
+    if (result == CUDA_SUCCESS) cu<Cu::cuCtxSynchronize>();
+    return result;
+  }
+};
+
+TEST_F(Managed, PrefetchMovesPagesAndTheirCharge) {
+  runReady([] {
+    const CUdeviceptr p = allocate(8 * kMiB);
+    EXPECT_EQ(booked(Charge::kManaged), 0U);
+    EXPECT_EQ(prefetch(p, 8 * kMiB, 0), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kManaged), 8 * kMiB);
+    EXPECT_EQ(prefetch(p, 2 * kMiB, CUdevice{CU_DEVICE_CPU}), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kManaged), 6 * kMiB);
+    int last = 0;
+    EXPECT_EQ(
+        cu<Cu::cuMemRangeGetAttribute>(static_cast<void*>(&last), sizeof last,
+                                       CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 8 * kMiB),
+        CUDA_SUCCESS);
+    EXPECT_EQ(last, -1);
+    EXPECT_EQ(prefetch(p, 16 * kMiB, 0), CUDA_ERROR_INVALID_VALUE) << "beyond the allocation";
+    EXPECT_EQ(prefetch(p, kMiB, 5), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT_EQ(cu<Cu::cuMemFree_v2>(p), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kManaged), 0U);
+  });
+}
+
+TEST_F(Managed, MoreThanTheCardHoldsStaysPartlyOnTheHost) {
+  runReady([] {
+    CUdeviceptr rest = 0;
+    ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&rest, freeBytes() - 8 * kMiB), CUDA_SUCCESS);
+    const CUdeviceptr p = allocate(16 * kMiB);
+    EXPECT_EQ(prefetch(p, 16 * kMiB, 0), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kManaged), 8 * kMiB);
+    const CUdeviceptr q = allocate(4 * kMiB);
+    EXPECT_EQ(prefetch(q, 4 * kMiB, 0), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kManaged), 8 * kMiB) << "another allocation's pages made room";
+  });
+}
+
+TEST_F(Managed, AdviceIsRemembered) {
+  runReady([] {
+    const CUdeviceptr p = allocate(2 * kMiB);
+    const auto attribute = [p](CUmem_range_attribute which) {
+      int value = 99;
+      EXPECT_EQ(cu<Cu::cuMemRangeGetAttribute>(static_cast<void*>(&value), sizeof value, which, p,
+                                               2 * kMiB),
+                CUDA_SUCCESS);
+      return value;
+    };
+    EXPECT_EQ(attribute(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), -2) << "none was set";
+    EXPECT_EQ(cu<Cu::cuMemAdvise>(p, 2 * kMiB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0),
+              CUDA_SUCCESS);
+    EXPECT_EQ(attribute(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), 0);
+    EXPECT_EQ(cu<Cu::cuMemAdvise>(p, 2 * kMiB, CU_MEM_ADVISE_SET_READ_MOSTLY, 0), CUDA_SUCCESS);
+    EXPECT_EQ(attribute(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
+    CUdeviceptr plain = 0;
+    ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&plain, 2 * kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemAdvise>(plain, 2 * kMiB, CU_MEM_ADVISE_SET_READ_MOSTLY, 0),
+              CUDA_ERROR_INVALID_VALUE)
+        << "not managed";
+  });
+}
+
+class Green : public DriverTest {
+  std::string profile() const override { return "h100"; }
+};
+
+TEST_F(Green, PartsOfADeviceShareItsPrimaryContextsOverhead) {
+  run([] {
+    ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
+    CUdevResource whole{};
+    ASSERT_EQ(cu<Cu::cuDeviceGetDevResource>(0, &whole, CU_DEV_RESOURCE_TYPE_SM), CUDA_SUCCESS);
+    EXPECT_EQ(whole.sm.smCount, 132U);
+    CUdevResource part{};
+    CUdevResource rest{};
+    unsigned groups = 1;
+    ASSERT_EQ(cu<Cu::cuDevSmResourceSplitByCount>(
+                  &part, &groups, static_cast<const CUdevResource*>(&whole), &rest, 0U, 30U),
+              CUDA_SUCCESS);
+    EXPECT_EQ(part.sm.smCount, 32U) << "rounded up to groups of eight";
+    EXPECT_EQ(rest.sm.smCount, 100U);
+    CUdevResourceDesc desc = nullptr;
+    ASSERT_EQ(cu<Cu::cuDevResourceGenerateDesc>(&desc, &part, 1U), CUDA_SUCCESS);
+    CUgreenCtx green = nullptr;
+    EXPECT_EQ(cu<Cu::cuGreenCtxCreate>(&green, desc, 0, 0U), CUDA_ERROR_INVALID_VALUE);
+    ASSERT_EQ(cu<Cu::cuGreenCtxCreate>(&green, desc, 0, unsigned{CU_GREEN_CTX_DEFAULT_STREAM}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kContext), 520 * kMiB);
+    CUcontext context = nullptr;
+    ASSERT_EQ(cu<Cu::cuCtxFromGreenCtx>(&context, green), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuCtxSetCurrent>(context), CUDA_SUCCESS);
+    CUdeviceptr p = 0;
+    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuGreenCtxDestroy>(green), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kContext), 0U);
+    EXPECT_EQ(booked(Charge::kPlain), 0U);
+    EXPECT_EQ(cu<Cu::cuGreenCtxDestroy>(green), CUDA_ERROR_INVALID_HANDLE);
+  });
+}
+
+}  // namespace
+}  // namespace divvy::simgpu
