@@ -50,14 +50,16 @@ CUresult freePlain(Context& context, CUdeviceptr address) {
   if (address == 0) return CUDA_SUCCESS;
   Device* device = nullptr;
   RegionKind kind{};
+  bool imported = false;  // a pointer of another process's pool
   {
     const std::shared_lock guard(MemoryTable::get().mutex);
     const Region* region = MemoryTable::get().findExact(address);
     if (region == nullptr || region->closed) return CUDA_ERROR_INVALID_VALUE;
     device = region->device;
     kind = region->kind;
+    imported = kind == RegionKind::kImported && region->pool != nullptr;
   }
-  const bool pooled = kind == RegionKind::kPool || kind == RegionKind::kGraph;
+  const bool pooled = kind == RegionKind::kPool || kind == RegionKind::kGraph || imported;
   if (kind != RegionKind::kPlain && kind != RegionKind::kManaged && !pooled) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -5,6 +5,7 @@
 #include "exec.h"
 #include "pool.h"
 #include "pool_exec.h"
+#include "pool_share.h"
 #include "variant.h"
 
 namespace divvy::simgpu {
@@ -16,6 +17,12 @@ void finishFree(CUdeviceptr address, std::uint64_t token) {
   std::unique_lock guard(table.mutex);
   Region* region = table.findExact(address);
   if (region == nullptr || region->free_token != token) return;  // taken again in stream order
+  if (region->kind == RegionKind::kImported) {
+    MemPool* importer = region->pool;
+    releasePoolImport(*region);
+    buryPool(importer);
+    return;
+  }
   if (region->kind != RegionKind::kPool) {
     const RegionKind kind = region->kind;
     guard.unlock();
@@ -30,6 +37,10 @@ void finishFree(CUdeviceptr address, std::uint64_t token) {
   pool->pending.remove_if([&](const PendingFree& free) { return free.address == address; });
   pool->release(*region);
   buryPool(pool);
+}
+
+bool isPoolImport(const Region& region) {
+  return region.kind == RegionKind::kImported && region.pool != nullptr;
 }
 
 std::uint64_t nextToken() {
@@ -109,11 +120,11 @@ CUresult freeInStream(Context& context, CUdeviceptr address, StreamArgument stre
     }
     const RegionKind kind = region->kind;
     if (kind != RegionKind::kPool && kind != RegionKind::kPlain && kind != RegionKind::kGraph &&
-        kind != RegionKind::kManaged) {
+        kind != RegionKind::kManaged && !isPoolImport(*region)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     region->free_token = token;
-    if (region->pool != nullptr) {
+    if (kind == RegionKind::kPool) {
       region->pool->pending.push_back({address, region->bytes, identity, token});
     }
   }
