@@ -9,7 +9,7 @@ divvy_test(interposer_nvml_hooks_test
 # What the built library promises to the loader.
 divvy_test(interposer_nvml_elf_test SOURCES elf_facts.cpp nvml_elf_test.cpp run_program.cpp
   DEPS divvy_abi)
-add_dependencies(interposer_nvml_elf_test divvy_nvml_so)
+add_dependencies(interposer_nvml_elf_test divvy_cuda_so divvy_nvml_so libc_only_probe)
 
 # The library in front of a driver of a dozen functions that call each other by their public names.
 add_executable(nvml_probe nvml_probe.c)

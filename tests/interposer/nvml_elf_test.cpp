@@ -1,12 +1,16 @@
 // What libdivvy-nvml.so promises to the loader.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "abi/nvml_entries.h"
 #include "elf_facts.h"
 #include "run_program.h"
 
 namespace divvy::interposer::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 const ElfFacts& nvml() {
   static const ElfFacts facts = readElf(built("lib/libdivvy-nvml.so"));
@@ -46,6 +50,26 @@ TEST(NvmlLibrary, HasNoTextRelocationsAndNoExecutableStack) {
 
 TEST(NvmlLibrary, B4_DoesNothingWhenItIsLoaded) {
   EXPECT_EQ(nvml().constructors, 0u);
+}
+
+// Debian 11's libc, unpacked by tools/fetch-old-libc. Both libraries, as `divvy run` preloads them.
+TEST(NvmlLibrary, B1_ProcessesStartUnderGlibc231WithLdBindNow) {
+  const char* root = ::getenv("DIVVY_OLD_LIBC");
+  std::string loader;
+  for (const char* name :
+       {"/lib/x86_64-linux-gnu/ld-2.31.so", "/lib/aarch64-linux-gnu/ld-2.31.so"}) {
+    if (root != nullptr && fs::exists(std::string(root) + name)) loader = std::string(root) + name;
+  }
+  if (loader.empty()) GTEST_SKIP() << "SKIPPED: no older libc was fetched";
+  const std::string both = built("lib/libdivvy-cuda.so") + ":" + built("lib/libdivvy-nvml.so");
+  for (const std::string& preload : {built("lib/libdivvy-nvml.so"), both}) {
+    const ProgramResult seen = runProgram(
+        {loader, "--library-path", fs::path(loader).parent_path(), built("tests/libc_only_probe")},
+        {{"LD_PRELOAD", preload}, {"LD_BIND_NOW", "1"}});
+    EXPECT_EQ(seen.status, 0) << seen.err;
+    EXPECT_EQ(seen.out, "started\n");
+    EXPECT_EQ(seen.err, "");
+  }
 }
 
 }  // namespace
