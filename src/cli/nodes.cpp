@@ -47,11 +47,24 @@ std::vector<agent::Node> runningNodes(const SimChoice& sim) {
   return nodes;
 }
 
+namespace {
+
+// Tenants without an agent: somebody killed it, and has to look after them again.
+bool hasOrphans(const agent::NodePaths& paths) {
+  std::error_code fault;
+  const std::filesystem::directory_iterator tenants(paths.tenants(), fault);
+  return !fault && tenants != std::filesystem::directory_iterator();
+}
+
+}  // namespace
+
 std::vector<NodeLink> linkRunning(const SimChoice& sim) {
   std::vector<NodeLink> links;
   const Result<std::string> root = agent::runtimeRoot();
   for (const agent::Node& node : runningNodes(sim)) {
-    Result<AgentLink> link = findAgent(agent::NodePaths(*root, node));
+    const agent::NodePaths paths(*root, node);
+    Result<AgentLink> link = findAgent(paths);
+    if (!link && hasOrphans(paths)) link = findOrStartAgent(node);
     if (link) links.push_back({node, std::move(*link)});
   }
   return links;

@@ -24,7 +24,7 @@ struct NodeLink {
   AgentLink link;
 };
 
-// Links to the running nodes' agents. Starts none.
+// Links to the running nodes' agents. Starts one only where a killed agent left tenants.
 std::vector<NodeLink> linkRunning(const SimChoice& sim);
 
 // Likewise, but with no agent running the asked node's, or the real one's, is started.

@@ -68,22 +68,21 @@ void setFirst(std::vector<std::string>& environment, const std::string& name, st
   environment.push_back(name + "=" + value);
 }
 
-Result<Launch> launchOf(const RunOptions& options, const agent::Node& node,
-                        const std::string& tenant_dir) {
+// All but the tenant's directory, so that what is wrong here costs nobody a share.
+Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
   Result<agent::Install> install = agent::findInstall();
   if (!install) return install.error();
   Result<std::string> preload = install->preload();
   if (!preload) return preload.error();
+  Result<std::string> root = agent::runtimeRoot();
+  if (!root) return root.error();
   Launch launch{options.command, {}};
   for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
   setFirst(launch.environment, "LD_PRELOAD", *preload, true);
-  setFirst(launch.environment, "DIVVY_TENANT_DIR", tenant_dir, false);
   if (!node.simulated()) return launch;
-  const agent::NodePaths paths(tenant_dir.substr(0, tenant_dir.find("/" + node.name + "/tenants/")),
-                               node);
   setFirst(launch.environment, "LD_LIBRARY_PATH", install->sim_dir, true);
   setFirst(launch.environment, "SIMGPU_PROFILE", node.profile(), false);
-  setFirst(launch.environment, "SIMGPU_DIR", paths.cards(), false);
+  setFirst(launch.environment, "SIMGPU_DIR", agent::NodePaths(*root, node).cards(), false);
   return launch;
 }
 
@@ -113,12 +112,13 @@ int launchStatus(const Error& error) {
 int run(const RunOptions& options) {
   Result<agent::Node> node = nodeForRun(options.sim);
   if (!node) return fail(node.error());
+  Result<Launch> launch = launchOf(options, *node);
+  if (!launch) return fail(launch.error());
   Result<AgentLink> link = findOrStartAgent(*node);
   if (!link) return fail(link.error());
   Result<agent::GrantedReply> granted = ask(*link, options);
   if (!granted) return fail(granted.error());
-  Result<Launch> launch = launchOf(options, *node, granted->dir);
-  if (!launch) return fail(launch.error());
+  setFirst(launch->environment, "DIVVY_TENANT_DIR", granted->dir, false);
   Tree tree;
   Result<pid_t> started = tree.start(*launch);
   if (!started) {

@@ -185,6 +185,19 @@ TEST(Survival, RunAndAgentKilledTogetherLoseNothing) {
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("30Gi", {"true"})).code(), 0);
 }
 
+TEST(Survival, ListingFindsTenantsWhoseAgentWasKilled) {
+  Sandbox sandbox;
+  Child run = sandbox.run("4Gi", daemonOf(markOf(sandbox)));
+  ASSERT_TRUE(run.printed("up"));
+  run.signal(SIGSTOP);
+  kill(sandbox.agentPid(), SIGKILL);
+  run.signal(SIGKILL);
+  run.wait();
+  EXPECT_NE(sandbox.divvy({"ls"}).out.find("orphaned"), std::string::npos);
+  killAll(sleepers(markOf(sandbox)));
+  EXPECT_TRUE(sandbox.tenantCount(0));
+}
+
 TEST(Survival, RunThatOutlivesItsAgentStillFreesTheShare) {
   Sandbox sandbox;
   Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end; exit 5"});
