@@ -1,0 +1,93 @@
+// I4: arrays are charged by what the driver says that they need.
+#include "tenant_test.h"
+
+namespace divvy::interposer {
+namespace {
+
+class ArrayTest : public TenantTest {
+ protected:
+  static CUDA_ARRAY3D_DESCRIPTOR shape(std::size_t width, std::size_t height, std::size_t depth,
+                                       unsigned flags = 0) {
+    return {width, height, depth, CU_AD_FORMAT_FLOAT, 4, flags};
+  }
+};
+
+TEST_F(ArrayTest, I4ArraysOfEveryShapeAreExact) {
+  if (outside()) return;
+  makeReady();
+  const std::uint64_t before = charged();
+  for (const auto& form :
+       {shape(1000, 0, 0), shape(1001, 77, 0), shape(130, 50, 20),
+        shape(64, 64, 6, CUDA_ARRAY3D_CUBEMAP), shape(64, 64, 10, CUDA_ARRAY3D_LAYERED)}) {
+    CUarray array = nullptr;
+    ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, &form), CUDA_SUCCESS);
+    EXPECT_GT(charged(), before);
+    EXPECT_EXACT();
+    ASSERT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
+    EXPECT_EQ(charged(), before);
+    EXPECT_EXACT();
+  }
+}
+
+TEST_F(ArrayTest, I3TheOldFormsAreExactToo) {
+  if (outside()) return;
+  makeReady();
+  CUarray a = nullptr, b = nullptr, c = nullptr;
+  const CUDA_ARRAY_DESCRIPTOR plain{500, 20, CU_AD_FORMAT_HALF, 2};
+  const CUDA_ARRAY_DESCRIPTOR_v1 plain_v1{500, 20, CU_AD_FORMAT_HALF, 2};
+  const CUDA_ARRAY3D_DESCRIPTOR_v1 solid_v1{50, 20, 10, CU_AD_FORMAT_HALF, 2, 0};
+  ASSERT_EQ(cu<Cu::cuArrayCreate_v2>(&a, &plain), CUDA_SUCCESS);
+  EXPECT_EXACT();
+  ASSERT_EQ(cu<Cu::cuArrayCreate>(&b, &plain_v1), CUDA_SUCCESS);
+  EXPECT_EXACT();
+  ASSERT_EQ(cu<Cu::cuArray3DCreate>(&c, &solid_v1), CUDA_SUCCESS);
+  EXPECT_EXACT();
+  for (const CUarray array : {a, b, c}) ASSERT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
+  EXPECT_EXACT();
+}
+
+TEST_F(ArrayTest, I4MipmappedArraysAreExact) {
+  if (outside()) return;
+  makeReady();
+  const std::uint64_t before = charged();
+  const auto form = shape(512, 512, 0);
+  for (const unsigned levels : {1u, 4u, 10u}) {
+    CUmipmappedArray array = nullptr;
+    CUarray level = nullptr;
+    ASSERT_EQ(cu<Cu::cuMipmappedArrayCreate>(&array, &form, levels), CUDA_SUCCESS);
+    EXPECT_EXACT();
+    ASSERT_EQ(cu<Cu::cuMipmappedArrayGetLevel>(&level, array, 0u), CUDA_SUCCESS);
+    ASSERT_EQ(cu<Cu::cuMipmappedArrayDestroy>(array), CUDA_SUCCESS);
+    EXPECT_EQ(charged(), before);
+    EXPECT_EXACT();
+  }
+}
+
+TEST_F(ArrayTest, ArraysWithoutMemoryCostNothing) {
+  if (outside()) return;
+  makeReady();
+  const std::uint64_t before = charged();
+  const auto form = shape(4096, 4096, 0, CUDA_ARRAY3D_DEFERRED_MAPPING);
+  CUarray array = nullptr;
+  ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, &form), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before);
+  EXPECT_EXACT();
+  ASSERT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before);
+}
+
+TEST_F(ArrayTest, S5OverTheShareIsOutOfMemoryAndBadShapesAreTheDriversBusiness) {
+  if (outside({.ceiling = kGiB})) return;
+  makeReady();
+  const auto huge = shape(16384, 16384, 0), bad = shape(0, 10, 0);
+  CUarray array = nullptr;
+  EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, &huge), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, &bad), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(
+      cu<Cu::cuArray3DCreate_v2>(&array, static_cast<const CUDA_ARRAY3D_DESCRIPTOR*>(nullptr)),
+      CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EXACT();
+}
+
+}  // namespace
+}  // namespace divvy::interposer
