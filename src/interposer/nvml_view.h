@@ -6,6 +6,7 @@
 
 #include "abi/nvml_types.h"
 #include "ledger/layout.h"
+#include "pci_order.h"
 
 namespace divvy::interposer {
 
@@ -17,10 +18,6 @@ struct Unit {
   std::uint16_t shares = 0;  // bit i: device i of the control page lies in it
   std::uint8_t card = 0;     // of an instance: its card; of a card: itself
 };
-
-// Numbers that sort as the PCI addresses do: "00000000:3B:00.0", "0000:3b:00.0" and "3B:00.0" are
-// the same. All ones for anything else, so that it sorts last.
-std::uint64_t pciOrder(const char* bus_id, unsigned size);
 
 // Which units there are is settled once, from the control page alone; handles are looked up when
 // they are first needed, with the caller's NVML initialised. Any thread.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "pci_order.h"
 #include "runtime.h"
 #include "sys.h"
 
@@ -43,11 +44,11 @@ unsigned findPrefix(const char* text, size_t length, const ledger::DeviceControl
 }
 
 unsigned findChoice(const char* text, size_t length, const ledger::DeviceControl* devices,
-                    unsigned count) {
+                    unsigned count, const std::uint8_t* order) {
   if (!isIndex(text, length)) return findPrefix(text, length, devices, count);
   unsigned index = 0;
   for (size_t i = 0; i < length; ++i) index = index * 10 + static_cast<unsigned>(text[i] - '0');
-  return index < count ? index : count;
+  return index < count ? order[index] : count;
 }
 
 void appendChoice(const ledger::DeviceControl& device, VisibleList* out) {
@@ -59,8 +60,10 @@ void appendChoice(const ledger::DeviceControl& device, VisibleList* out) {
 
 void selectVisible(const char* value, const ledger::DeviceControl* devices, unsigned count,
                    VisibleList* out) {
+  std::uint8_t order[ledger::kMaxDevices];
+  sortByPci(devices, count, order);
   if (value == nullptr) {
-    for (unsigned i = 0; i < count; ++i) appendChoice(devices[i], out);
+    for (unsigned i = 0; i < count; ++i) appendChoice(devices[order[i]], out);
     return;
   }
   for (const char* at = value;; ++at) {
@@ -68,7 +71,7 @@ void selectVisible(const char* value, const ledger::DeviceControl* devices, unsi
     size_t length = ::strcspn(at, ",");
     const char* end = at + length;
     while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t')) --length;
-    const unsigned choice = findChoice(at, length, devices, count);
+    const unsigned choice = findChoice(at, length, devices, count, order);
     if (choice == count) return;
     appendChoice(devices[choice], out);
     if (*end == '\0') return;

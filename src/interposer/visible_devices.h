@@ -20,8 +20,8 @@ namespace divvy::interposer {
 using VisibleList = Text<1024>;
 
 // The UUIDs that `value` (the variable's text; null: unset) selects among the tenant's devices,
-// comma separated, in CUDA's reading: indices count from 0 in the control page's order, a UUID may
-// be cut short where it stays unique, and the first entry that names nothing ends the list.
+// comma separated, in CUDA's reading: indices count from 0 in PCI order as NVML's do, a UUID may be
+// cut short where it stays unique, and the first entry that names nothing ends the list.
 void selectVisible(const char* value, const ledger::DeviceControl* devices, unsigned count,
                    VisibleList* out);
 

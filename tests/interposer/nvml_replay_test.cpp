@@ -137,5 +137,10 @@ TEST(Replay, S13_VisibleDevicesOneIsTheTenantsSecondCard) {
   Replay("4090x4", {1, 3}).check({{"1", {1}}});
 }
 
+TEST(Replay, S13_APageThatNamesTheCardsInAnotherOrder) {
+  const Replay replay("4090x4", {3, 1});
+  replay.check({{kUnset, {0, 1}}, {"0", {0}}, {"1", {1}}, {"1,0", {1, 0}}});
+}
+
 }  // namespace
 }  // namespace divvy::interposer::test
