@@ -4,6 +4,8 @@
 
 #include "entry.h"
 #include "exec.h"
+#include "external.h"
+#include "host_memory.h"
 #include "managed.h"
 #include "memory_table.h"
 #include "pool.h"
@@ -51,21 +53,27 @@ CUresult freePlain(Context& context, CUdeviceptr address) {
   Device* device = nullptr;
   RegionKind kind{};
   bool imported = false;  // a pointer of another process's pool
+  bool external = false;
   {
     const std::shared_lock guard(MemoryTable::get().mutex);
     const Region* region = MemoryTable::get().findExact(address);
     if (region == nullptr || region->closed) return CUDA_ERROR_INVALID_VALUE;
-    device = region->device;
+    device = region->device == nullptr ? &context.device() : region->device;
     kind = region->kind;
     imported = kind == RegionKind::kImported && region->pool != nullptr;
+    external = isExternalBuffer(*region);
   }
   const bool pooled = kind == RegionKind::kPool || kind == RegionKind::kGraph || imported;
-  if (kind != RegionKind::kPlain && kind != RegionKind::kManaged && !pooled) {
+  if (kind != RegionKind::kPlain && kind != RegionKind::kManaged && !pooled && !external) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (const CUresult idle = exec::synchronizeDevice(*device); idle != CUDA_SUCCESS) return idle;
   if (pooled) return freePooled(address);
-  freeRegion(address);
+  if (external) {
+    closeImport(address);
+  } else {
+    freeRegion(address);
+  }
   return CUDA_SUCCESS;
 }
 

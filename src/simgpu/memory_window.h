@@ -38,7 +38,7 @@ struct WindowHeader {
 };
 
 // Something another process may import. Entries are never reused: the table is sparse.
-enum class ExportKind : std::uint32_t { kNone, kHandle, kPool };
+enum class ExportKind : std::uint32_t { kNone, kHandle, kPool, kIpc };
 struct ExportEntry {
   ExportKind kind;
   std::uint32_t card_index;

@@ -119,7 +119,7 @@ CUresult importPointer(CUdeviceptr* out, MemPool& pool, const CUmemPoolPtrExport
     return CUDA_ERROR_INVALID_VALUE;  // the exporter has given it up
   }
   if (!window.mapBytes(begin, bytes, source->fd, source->header().data_offset + first)) {
-    pool.device()->card.dropBlock(data.block);
+    leaveBlock(*pool.device(), data.block);
     window.reserved.give(*at, bytes);
     return CUDA_ERROR_MAP_FAILED;
   }
@@ -153,7 +153,7 @@ void releasePoolImport(Region& region) {
   MemoryTable::get().remove(address);
   window.unmapBytes(address - lead, bytes);
   window.reserved.give(window.offsetOf(address - lead), bytes);
-  pool->device()->card.dropBlock(block);
+  leaveBlock(*pool->device(), block);
   --pool->blocks;
 }
 

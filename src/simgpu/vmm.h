@@ -69,11 +69,10 @@ class PhysicalTable {
 // Gives the bytes of memory that this process made back to the host and their offset to the window.
 void freePhysicalBytes(const Physical& physical);
 
-// Puts a part of physical memory behind addresses that were taken from the virtual window, as a
-// region of `kind` that nobody may access yet. Under MemoryTable::mutex, exclusive. False: the
-// operating system refuses.
-bool mapPhysical(const std::shared_ptr<Physical>& physical, std::uint64_t offset,
-                 CUdeviceptr address, std::uint64_t bytes, RegionKind kind);
+// Puts physical memory, from its beginning, behind reserved addresses, as a region that nobody may
+// access yet. Under MemoryTable::mutex, exclusive. False: the operating system refuses.
+bool mapPhysical(const std::shared_ptr<Physical>& physical, CUdeviceptr address,
+                 std::uint64_t bytes);
 // Takes it away again; the region is gone afterwards.
 void unmapPhysical(Region& region);
 

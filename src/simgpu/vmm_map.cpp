@@ -93,28 +93,27 @@ CUresult freeAddresses(CUdeviceptr address, std::uint64_t bytes) {
   return CUDA_SUCCESS;
 }
 
-bool mapPhysical(const std::shared_ptr<Physical>& physical, std::uint64_t offset,
-                 CUdeviceptr address, std::uint64_t bytes, RegionKind kind) {
+bool mapPhysical(const std::shared_ptr<Physical>& physical, CUdeviceptr address,
+                 std::uint64_t bytes) {
   Window& window = Window::get();
   const ForeignWindow* foreign = physical->foreign.get();
   const std::uint64_t data =
       foreign != nullptr ? foreign->header().data_offset : window.header().data_offset;
   const int fd = foreign != nullptr ? foreign->fd : window.fd();
-  if (!window.mapBytes(address, bytes, fd, data + physical->offset + offset)) return false;
+  if (!window.mapBytes(address, bytes, fd, data + physical->offset)) return false;
   Region region;
   region.begin = address;
   region.bytes = bytes;
   region.requested = bytes;
-  region.kind = kind;
+  region.kind = RegionKind::kMapped;
   region.charge = Charge::kVmm;
   region.device = physical->device;
   // Host memory is zero when fresh, and the host may write it unseen.
   if (physical->device != nullptr) {
     region.poison = foreign != nullptr ? foreign->bits : window.bits();
-    region.poison_base = physical->offset + offset;
+    region.poison_base = physical->offset;
   }
   region.physical = physical;
-  region.physical_offset = offset;
   MemoryTable::get().add(std::move(region));
   ++physical->mappings;
   return true;
@@ -139,8 +138,7 @@ CUresult mapHandle(CUdeviceptr address, std::uint64_t bytes, CUmemGenericAllocat
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (anythingMapped(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return mapPhysical(physical, 0, address, bytes, RegionKind::kMapped) ? CUDA_SUCCESS
-                                                                       : CUDA_ERROR_OUT_OF_MEMORY;
+  return mapPhysical(physical, address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 std::vector<Region*> mappingsIn(CUdeviceptr address, std::uint64_t bytes) {

@@ -84,13 +84,6 @@ std::uint32_t entryIndex(int fd, const WindowHeader& header) {
   return index <= header.exports ? static_cast<std::uint32_t>(index) : 0;
 }
 
-Device* deviceOfCard(std::uint32_t card_index) {
-  for (const auto& device : Runtime::get().devices()) {
-    if (device->card_index == static_cast<int>(card_index)) return device.get();
-  }
-  return nullptr;
-}
-
 // This process becomes a holder of the entry's block. If the last holder is dead, the bytes were
 // off the card's books for a while, and are put back.
 bool holdBlock(Device& device, ExportEntry& entry, std::uint64_t* block) {
@@ -150,6 +143,13 @@ CUresult importOwn(std::uint32_t index, std::shared_ptr<Physical>* out) {
 
 }  // namespace
 
+Device* deviceOfCard(std::uint32_t card_index) {
+  for (const auto& device : Runtime::get().devices()) {
+    if (device->card_index == static_cast<int>(card_index)) return device.get();
+  }
+  return nullptr;
+}
+
 ForeignWindow::~ForeignWindow() {
   if (front != nullptr) munmap(front, front_bytes);
   if (fd >= 0) close(fd);
@@ -187,6 +187,13 @@ bool shareBlock(Physical& physical) {
   if (physical.block != 0 || physical.device == nullptr) return true;
   physical.block = physical.device->card.exportBlock(Charge::kVmm, physical.bytes);
   return physical.block != 0;
+}
+
+void leaveBlock(Device& device, std::uint64_t block) {
+  for (const auto& [begin, region] : MemoryTable::get().all()) {
+    if (region.block == block && region.device == &device) return;
+  }
+  device.card.dropBlock(block);
 }
 
 CUresult exportPhysical(const std::shared_ptr<Physical>& physical, int* fd) {

@@ -32,11 +32,17 @@ struct ForeignWindow {
 // not one. Under MemoryTable::mutex, exclusive.
 std::shared_ptr<ForeignWindow> openForeign(int fd);
 
+// The device of this process that is a given card; nullptr if CUDA_VISIBLE_DEVICES hides it.
+Device* deviceOfCard(std::uint32_t card_index);
+
 // An entry of this process's export table. 0: the table is full.
 std::uint32_t addExport(const ExportEntry& entry);
 
 // Turns the memory's charge into a shared block, once. False: the card has no room for more blocks.
 bool shareBlock(Physical& physical);
+// Ends one region's part in a shared block: the process holds it until its last region of the block
+// is gone. The region itself must be gone already. Under MemoryTable::mutex.
+void leaveBlock(Device& device, std::uint64_t block);
 // A new descriptor, close-on-exec; -1: none left.
 CUresult exportPhysical(const std::shared_ptr<Physical>& physical, int* fd);
 // The memory behind a descriptor, with one more handle reference. `fd` stays the caller's.
