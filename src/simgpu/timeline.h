@@ -61,6 +61,8 @@ class Timeline {
   // Ends everything pending at `now` without running it (a context that faulted).
   void cancelPending(std::uint32_t lane, Nanos now);
 
+  // How many operations submit() would take now, launches excepted.
+  std::uint32_t room(std::uint32_t lane) const { return kOpsPerLane - s_.lanes[lane].in_use; }
   // True when submit() would take a spec of this kind now.
   bool hasRoom(std::uint32_t lane, IntervalKind kind) const;
   // 0 without effect when there is no room. The op is ready at max(now, ends of its deps).
@@ -83,6 +85,10 @@ class Timeline {
   OpRef nextBegun(OpRef ref) const;
   // The owner has seen that it began: no more attention until it ends.
   void noticed(OpRef ref) { op(ref).attention = false; }
+  // Somebody waits for its end by other means than this timeline: the owner is to look then.
+  void wanted(OpRef ref) {
+    if (ref != 0 && isCurrent(ref)) op(ref).attention = true;
+  }
   // Gives the slot of a done operation back.
   void release(OpRef ref);
 
@@ -91,6 +97,13 @@ class Timeline {
   Nanos attentionBound(std::uint32_t lane) const;
   // Likewise for the end of one operation; kNever while it waits for an owner.
   Nanos endBound(OpRef ref) const;
+
+  // The earliest end of anything pending in the lane, likewise.
+  Nanos earliestEnd(std::uint32_t lane) const;
+  // The oldest operation that has not ended and was submitted before `seq`; 0: none.
+  OpRef oldestPending(std::uint32_t lane, std::uint64_t seq) const;
+  // What the next submission will be numbered.
+  std::uint64_t nextSeq(std::uint32_t lane) const { return s_.lanes[lane].next_seq; }
 
   // Repairs everything derived after a lock holder died anywhere in a call above. At most the
   // step it was in is lost or counted twice.

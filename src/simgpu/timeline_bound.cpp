@@ -35,6 +35,25 @@ Nanos Timeline::attentionBound(std::uint32_t lane) const {
   return earliest;
 }
 
+Nanos Timeline::earliestEnd(std::uint32_t lane) const {
+  estimate(lane);
+  Nanos earliest = kNever;
+  for (std::uint16_t slot = s_.lanes[lane].oldest; slot != kNil; slot = op(lane, slot).newer) {
+    const Op& o = op(lane, slot);
+    if (o.state != OpState::kDone && !o.owner_ends) earliest = std::min(earliest, o.bound);
+  }
+  return earliest;
+}
+
+OpRef Timeline::oldestPending(std::uint32_t lane, std::uint64_t seq) const {
+  for (std::uint16_t slot = s_.lanes[lane].oldest; slot != kNil; slot = op(lane, slot).newer) {
+    const Op& o = op(lane, slot);
+    if (o.seq >= seq) break;
+    if (o.state != OpState::kDone) return refOf(lane, slot);
+  }
+  return 0;
+}
+
 Nanos Timeline::endBound(OpRef ref) const {
   if (ref == 0 || !isCurrent(ref)) return s_.frontier;
   estimate(laneOf(ref));

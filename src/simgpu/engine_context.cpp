@@ -1,0 +1,124 @@
+// What the memory half asks of the execution half.
+#include "capture.h"
+#include "engine_executor.h"
+#include "event.h"
+#include "exec.h"
+#include "module.h"
+#include "stream.h"
+#include "stream_op.h"
+
+namespace divvy::simgpu {
+
+ExecContext::ExecContext(Context& c, ExecDevice& d, std::uint32_t l)
+    : context(c), device(d), lane(l), payloads(kOpsPerLane) {
+  legacy = std::make_unique<Stream>(*this, StreamKind::kLegacy, 0, kLeastUrgent);
+}
+
+ExecContext::~ExecContext() = default;
+
+namespace exec {
+
+CUresult contextMade(Context& context) {
+  Executor& executor = Executor::get();
+  ExecDevice* device = executor.device(context.device());
+  if (device == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+  const std::uint32_t lane = device->engine.addLane();
+  if (lane == kNoLane) return CUDA_ERROR_OUT_OF_MEMORY;
+  context.exec = new ExecContext(context, *device, lane);
+  executor.add(*context.exec);
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+void dropObjects(ExecContext& exec) {
+  for (Stream* stream : std::set<Stream*>(exec.created)) {
+    forgetStream(*stream);
+    StreamHandles::get().remove(stream);
+    delete stream;
+  }
+  for (const auto& [thread, stream] : exec.per_thread) forgetStream(*stream);
+  for (Event* event : std::set<Event*>(exec.events)) {
+    EventHandles::get().remove(event);
+    delete event;
+  }
+  unloadModulesOf(exec);
+}
+
+}  // namespace
+
+void contextEnding(Context& context) {
+  ExecContext* exec = context.exec;
+  if (exec == nullptr) return;
+  if (context.sticky() == CUDA_SUCCESS) waitForAll(*exec);
+  Executor::get().remove(*exec);
+  dropObjects(*exec);
+  context.exec = nullptr;
+  delete exec;
+}
+
+CUresult synchronizeDevice(Device& device) {
+  return Executor::get().waitForDevice(device);
+}
+
+CUresult checkUnsafeCall(Context&) {
+  return checkUnsafe();
+}
+
+CUresult resolveStream(Context& current, StreamArgument stream, Context** context,
+                       std::uint64_t* identity) {
+  Stream* found = nullptr;
+  const CUresult known = findStream(current, stream, &found);
+  if (known != CUDA_SUCCESS) return known;
+  *context = &found->exec.context;
+  *identity = found->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult streamIsCapturing(Context& current, StreamArgument stream, bool* capturing) {
+  Stream* found = nullptr;
+  CUresult result = findStream(current, stream, &found);
+  if (result != CUDA_SUCCESS) return result;
+  std::shared_ptr<Capture> capture;
+  result = beginOperation(*found, &capture);
+  *capturing = capture != nullptr;
+  return result;
+}
+
+CUresult captureAlloc(Context& current, StreamArgument stream, std::size_t bytes,
+                      CUdeviceptr* address) {
+  Stream* found = nullptr;
+  const CUresult known = findStream(current, stream, &found);
+  if (known != CUDA_SUCCESS) return known;
+  AllocOp op;
+  const CUresult reserved = reserveGraphMemory(found->exec.context.device(), bytes, &op);
+  if (reserved != CUDA_SUCCESS) return reserved;
+  *address = op.memory->address;
+  return submit(*found, std::move(op));
+}
+
+CUresult captureFree(Context& current, StreamArgument stream, CUdeviceptr address) {
+  Stream* found = nullptr;
+  const CUresult known = findStream(current, stream, &found);
+  return known != CUDA_SUCCESS ? known : submit(*found, FreeOp{address});
+}
+
+CUresult enqueueAction(Context& current, StreamArgument stream, std::function<void()> action) {
+  Stream* found = nullptr;
+  CUresult result = findStream(current, stream, &found);
+  if (result != CUDA_SUCCESS) return result;
+  std::shared_ptr<Capture> capture;
+  result = beginOperation(*found, &capture);
+  if (result != CUDA_SUCCESS) return result;
+  if (capture != nullptr) return refuseCapturing(*found);
+  Work work;
+  work.task.effect = [action = std::move(action)] {
+    action();
+    return CUDA_SUCCESS;
+  };
+  enqueue(*found, std::move(work));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace exec
+}  // namespace divvy::simgpu
