@@ -38,8 +38,13 @@ CUresult startContext(Context& context) {
     const std::uint64_t overhead = device.profile->context_bytes;
     if (!device.card.charge(Charge::kContext, overhead)) return CUDA_ERROR_OUT_OF_MEMORY;
   }
+  if (const CUresult placed = exec::contextMade(context); placed != CUDA_SUCCESS) {
+    if (!context.free_of_charge) {
+      device.card.refund(Charge::kContext, device.profile->context_bytes);
+    }
+    return placed;
+  }
   device.card.countContext(1);
-  exec::contextMade(context);
   context.setAlive(true);
   return CUDA_SUCCESS;
 }

@@ -19,9 +19,10 @@ struct StreamArgument {
 
 namespace exec {
 
-// A context was made / is about to end. contextEnding waits for its work (unless poisoned) and
+// A context was made (an error: the card has no place for another) / is about to end.
+// contextEnding waits for its work (unless poisoned) and
 // drops its streams, events and modules.
-void contextMade(Context& context);
+CUresult contextMade(Context& context);
 void contextEnding(Context& context);
 
 // Waits for all work of this process on the device, as cuMemFree and cuMemUnmap do.
