@@ -116,7 +116,14 @@ CUresult enqueueAction(Context& current, StreamArgument stream, std::function<vo
     action();
     return CUDA_SUCCESS;
   };
-  enqueue(*found, std::move(work));
+  const OpRef ref = enqueue(*found, std::move(work));
+  bool idle = false;
+  {
+    EngineLock lock(found->exec.device.engine);
+    idle = lock.line().ended(ref);
+  }
+  // In an idle stream it has happened when the call returns, as programs see it on real cards.
+  if (idle) Executor::get().drain(true);
   return CUDA_SUCCESS;
 }
 
