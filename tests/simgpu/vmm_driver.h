@@ -81,13 +81,6 @@ inline int valueOf(CUdeviceptr address, std::size_t bytes) {
   return data[0];
 }
 
-// Reads and writes need the copies of the execution half; clears the byte at `address`.
-inline bool copiesWork(CUdeviceptr address) {
-  if (fill(address, 1, 0) != CUDA_ERROR_NOT_SUPPORTED) return true;
-  printf("SKIPPED: bytes were not compared, this driver has no copies\n");
-  return false;
-}
-
 // A pair of sockets that two processes of a test inherit, to pass descriptors and plain bytes.
 class FdChannel {
  public:
