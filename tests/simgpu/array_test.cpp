@@ -1,4 +1,6 @@
 // CUDA arrays: shapes and what they cost.
+#include <cstring>
+
 #include "driver_process.h"
 
 namespace divvy::simgpu {
@@ -70,6 +72,45 @@ TEST_F(Arrays, ImpossibleShapesAreInvalidValues) {
     EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(three)), CUDA_ERROR_INVALID_VALUE);
     const auto huge = shape(131072, 65536, 16384, 0);
     EXPECT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(huge)), CUDA_ERROR_OUT_OF_MEMORY);
+  });
+}
+
+TEST_F(Arrays, CopiesReachRowsAndPlanesAndNothingBeyond) {
+  runReady([] {
+    constexpr size_t kWidth = 10, kHeight = 3, kDepth = 2;  // elements of 16 bytes
+    const auto box = shape(kWidth, kHeight, kDepth, 0);
+    CUarray array = nullptr;
+    ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(box)), CUDA_SUCCESS);
+    unsigned char in[kWidth * 16 * kHeight * kDepth];
+    unsigned char out[sizeof in] = {};
+    for (size_t i = 0; i < sizeof in; ++i) in[i] = static_cast<unsigned char>(i * 7);
+    CUDA_MEMCPY3D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = in;
+    copy.srcPitch = kWidth * 16;
+    copy.srcHeight = kHeight;
+    copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    copy.dstArray = array;
+    copy.WidthInBytes = kWidth * 16;
+    copy.Height = kHeight;
+    copy.Depth = kDepth;
+    EXPECT_EQ(cu<Cu::cuMemcpy3D_v2>(static_cast<const CUDA_MEMCPY3D*>(&copy)), CUDA_SUCCESS);
+    CUDA_MEMCPY3D back{};
+    back.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    back.srcArray = array;
+    back.dstMemoryType = CU_MEMORYTYPE_HOST;
+    back.dstHost = out;
+    back.dstPitch = kWidth * 16;
+    back.dstHeight = kHeight;
+    back.WidthInBytes = kWidth * 16;
+    back.Height = kHeight;
+    back.Depth = kDepth;
+    EXPECT_EQ(cu<Cu::cuMemcpy3D_v2>(static_cast<const CUDA_MEMCPY3D*>(&back)), CUDA_SUCCESS);
+    EXPECT_EQ(memcmp(in, out, sizeof in), 0);
+    back.srcZ = 1;
+    EXPECT_EQ(cu<Cu::cuMemcpy3D_v2>(static_cast<const CUDA_MEMCPY3D*>(&back)),
+              CUDA_ERROR_INVALID_VALUE)
+        << "beyond the last plane";
   });
 }
 
