@@ -40,13 +40,19 @@ void removeMade(const agent::NodePaths& paths, const agent::MadeDirs& made) {
   if (made.made_root) rmdir(paths.root().c_str());
 }
 
-// Connected and answered: an agent on its way out accepts no more.
-Result<AgentLink> greet(const agent::NodePaths& paths) {
-  Result<AgentLink> link = findAgent(paths);
-  if (!link) return link;
-  Result<agent::Reply> reply = link->call(agent::PingRequest{});
-  if (!reply) return reply.error();
-  return link;
+Result<AgentLink> connectTo(const agent::NodePaths& paths) {
+  agent::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid())
+    return Error{ErrorCode::kIo, std::string("making a socket: ") + std::strerror(errno)};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  paths.socket().copy(address.sun_path, sizeof address.sun_path - 1);
+  int failed = 0;
+  do {
+    failed = connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  } while (failed != 0 && errno == EINTR);
+  if (failed != 0) return Error{ErrorCode::kUnavailable, "no agent is running in " + paths.dir()};
+  return AgentLink(std::move(fd));
 }
 
 }  // namespace
@@ -104,18 +110,11 @@ Error asError(const agent::FailedReply& reply) {
 }
 
 Result<AgentLink> findAgent(const agent::NodePaths& paths) {
-  agent::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd.valid())
-    return Error{ErrorCode::kIo, std::string("making a socket: ") + std::strerror(errno)};
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  paths.socket().copy(address.sun_path, sizeof address.sun_path - 1);
-  int failed = 0;
-  do {
-    failed = connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
-  } while (failed != 0 && errno == EINTR);
-  if (failed != 0) return Error{ErrorCode::kUnavailable, "no agent is running in " + paths.dir()};
-  return AgentLink(std::move(fd));
+  Result<AgentLink> link = connectTo(paths);
+  if (!link) return link;
+  Result<agent::Reply> reply = link->call(agent::PingRequest{});
+  if (!reply) return reply.error();
+  return link;
 }
 
 Result<AgentLink> findOrStartAgent(const agent::Node& node) {
@@ -124,7 +123,7 @@ Result<AgentLink> findOrStartAgent(const agent::Node& node) {
   const agent::NodePaths paths(*root, node);
   Error last(ErrorCode::kUnavailable, "no agent could be started");
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Result<AgentLink> link = greet(paths);
+    Result<AgentLink> link = findAgent(paths);
     if (link) return link;
     Result<agent::MadeDirs> made = agent::makeNodeDir(paths);
     if (!made) return made.error();
@@ -135,14 +134,14 @@ Result<AgentLink> findOrStartAgent(const agent::Node& node) {
       return last;
     }
     if (!gate.valid()) continue;
-    link = greet(paths);
+    link = findAgent(paths);
     if (link) return link;
     Result<void> started = startAgent(node);
     if (!started) {
       removeMade(paths, *made);
       return started.error();
     }
-    link = greet(paths);
+    link = findAgent(paths);
     if (link) return link;
     last = link.error();
     poll(nullptr, 0, kPauseMs);

@@ -35,7 +35,8 @@ class AgentLink {
   std::string buffer_;
 };
 
-// Connects to the running agent of a node. kUnavailable when there is none.
+// Connects to the running agent of a node and hears from it: one on its way out, or just killed,
+// may still be connected to. kUnavailable when there is none.
 Result<AgentLink> findAgent(const agent::NodePaths& paths);
 
 // Connects to the node's agent and starts one first where there is none. Any number of processes

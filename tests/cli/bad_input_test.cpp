@@ -212,6 +212,13 @@ TEST(BadInput, MissingDriver) {
   EXPECT_EQ(sandbox.files(), Words());
 }
 
+TEST(BadInput, DriverThatHasLostItsCards) {
+  Sandbox sandbox;
+  sandbox.set("SIMGPU_FAULTS", "lost");
+  expectOneLine(sandbox.divvy({"agent", "--node", "sim-h100"}), 1, "no usable device");
+  EXPECT_EQ(sandbox.files(), Words());
+}
+
 TEST(BadInput, DriverWithoutSomeSymbols) {
   Sandbox sandbox;
   const FakeDriver driver(sandbox);
