@@ -49,6 +49,27 @@ TEST_F(Pools, ReserveInUnitsOf32MiBAndCountUsedSeparately) {
       {});
 }
 
+TEST_F(Pools, ASynchroniseGivesBackWhatExceedsTheReleaseThreshold) {
+  runReady([] {
+    const CUmemoryPool pool = defaultPool();
+    release(allocate(3 * kUnit));
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kPool), 0U) << "the default threshold is zero";
+    cuuint64_t threshold = 2 * kUnit;
+    EXPECT_EQ(cu<Cu::cuMemPoolSetAttribute>(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                            static_cast<void*>(&threshold)),
+              CUDA_SUCCESS);
+    const CUdeviceptr p = allocate(kUnit);
+    const CUdeviceptr q = allocate(kUnit);
+    const CUdeviceptr r = allocate(kUnit);
+    release(p);
+    release(q);
+    release(r);
+    EXPECT_EQ(cu<Cu::cuStreamSynchronize>(CUstream{nullptr}), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kPool), 2 * kUnit);
+  });
+}
+
 TEST_F(Pools, TrimKeepsTheMinimumAndWhatIsInUse) {
   runReady([] {
     const CUmemoryPool pool = defaultPool();

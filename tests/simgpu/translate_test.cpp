@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 
+#include "graph_memory.h"
 #include "host_memory.h"
 #include "managed.h"
 #include "memory.h"
 #include "memory_table.h"
+#include "pool_exec.h"
 #include "runtime.h"
 #include "scratch_dir.h"
 
@@ -140,6 +143,38 @@ TEST_F(Translate, ADeviceAccessBringsManagedPagesToTheCard) {
     EXPECT_EQ(reinterpret_cast<char*>(address)[5], 43) << "and back";
     freeRegion(address);
     EXPECT_EQ(managed(), 0U);
+  });
+}
+
+TEST_F(Translate, GraphMemoryHasAddressesBeforeBackingAndKeepsItUntilTrimmed) {
+  run("rtx4070", [](Context& context) {
+    Device& device = context.device();
+    const ProcessRecord& books = *device.card.self();
+    const auto charged = [&] { return books.bytes[static_cast<int>(Charge::kGraph)]; };
+    const auto trim = [&] {
+      const std::unique_lock guard(MemoryTable::get().mutex);
+      trimGraphMemory(device);
+    };
+    CUdeviceptr address = 0;
+    ASSERT_EQ(graphReserve(device, 3 * kMiB, &address), CUDA_SUCCESS);
+    EXPECT_EQ(charged(), 0U);
+    ASSERT_EQ(graphBack(address), CUDA_SUCCESS);
+    ASSERT_EQ(graphBack(address), CUDA_SUCCESS) << "the next launch uses what is there";
+    EXPECT_EQ(charged(), 4 * kMiB);
+    std::byte* host = nullptr;
+    EXPECT_EQ(translate(context, address, 1, Access::kRead, &host), CUDA_ERROR_ILLEGAL_ADDRESS)
+        << "not before the node has run";
+    graphOpen(address);
+    EXPECT_EQ(*bytesAt(context, address, 1), std::byte{kPoison});
+    trim();
+    EXPECT_EQ(charged(), 4 * kMiB) << "in use";
+    graphClose(address);
+    EXPECT_EQ(translate(context, address, 1, Access::kRead, &host), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(charged(), 4 * kMiB) << "kept for the next launch";
+    graphRelease(address);
+    EXPECT_EQ(charged(), 4 * kMiB) << "kept for the next graph";
+    trim();
+    EXPECT_EQ(charged(), 0U);
   });
 }
 
