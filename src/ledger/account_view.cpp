@@ -64,8 +64,7 @@ void Account::fault(FaultCode code, std::uint32_t site, std::uint64_t detail,
   bumpShared(header.fault_counts[kind], 1);
   const std::uint64_t number = __atomic_fetch_add(&header.fault_head, 1, __ATOMIC_RELAXED);
   FaultEntry& entry = header.faults[number % kFaultEntries];
-  storeRelaxed(entry.seq, std::uint64_t{0});
-  __atomic_thread_fence(__ATOMIC_RELEASE);
+  __atomic_exchange_n(&entry.seq, 0, __ATOMIC_ACQ_REL);  // empty before the fields change
   storeRelaxed(entry.code, kind);
   storeRelaxed(entry.site, site);
   storeRelaxed(entry.detail, detail);

@@ -25,8 +25,9 @@ struct Intent {
 // May be called again for the same operation until it commits: nobody reads these fields before
 // the owner is dead, and they count only if it committed.
 void begin(Lane& lane, const Intent& intent, std::uint64_t used_after) {
-  // Keeps an earlier operation's `done` in front: until then these fields are still its own.
-  __atomic_thread_fence(__ATOMIC_RELEASE);
+  // Keeps an earlier operation's `done` in front: until then these fields are still its own. The
+  // order of the program is enough, since they are read only after its end.
+  asm volatile("" ::: "memory");
   storeRelaxed(lane.used_after, used_after);
   storeRelaxed(lane.device, static_cast<std::uint32_t>(intent.dev));
   storeRelaxed(lane.word, intent.word);

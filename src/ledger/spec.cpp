@@ -14,10 +14,9 @@ Error wrong(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
-// For a field that ends with a NUL inside.
-template <std::size_t N>
-bool fits(const std::string& text, const char (&)[N]) {
-  return text.size() < N && text.find('\0') == std::string::npos;
+// For a field of `size` bytes that ends with a NUL inside.
+bool fits(const std::string& text, std::size_t size) {
+  return text.size() < size && text.find('\0') == std::string::npos;
 }
 
 template <std::size_t N>
@@ -36,15 +35,11 @@ bool goodId(const std::string& id) {
   return !id.empty() && id.find_first_not_of(kAccepted) == std::string::npos && id[0] != '.';
 }
 
-// Only looked at for the sizes of its fields.
-constexpr ControlPage kShape{};
-
 Result<void> checkDevice(const DeviceSpec& device) {
-  const DeviceControl& page = kShape.devices[0];
-  if (device.uuid.empty() || !fits(device.uuid, page.uuid)) {
+  if (device.uuid.empty() || !fits(device.uuid, sizeof DeviceControl::uuid)) {
     return wrong("device UUID '" + device.uuid + "': 1 to 47 characters are accepted");
   }
-  if (!fits(device.pci_bus_id, page.pci_bus_id)) {
+  if (!fits(device.pci_bus_id, sizeof DeviceControl::pci_bus_id)) {
     return wrong("PCI bus id '" + device.pci_bus_id + "': at most 15 characters are accepted");
   }
   if (device.ceiling.count == 0 || device.ceiling.count > INT64_MAX) {
@@ -87,15 +82,17 @@ void writeDevice(const DeviceSpec& spec, DeviceControl& device) {
 }  // namespace
 
 Result<void> checkSpec(const TenantSpec& spec) {
-  const ControlHeader& header = kShape.header;
-  if (!goodId(spec.id) || !fits(spec.id, header.tenant_id)) {
+  if (!goodId(spec.id) || !fits(spec.id, sizeof ControlHeader::tenant_id)) {
     return wrong("tenant id '" + spec.id + "': 1 to 31 of A-Z a-z 0-9 . _ - are accepted");
   }
-  if (!fits(spec.name, header.name)) return wrong("tenant name: at most 63 bytes are accepted");
-  if (!fits(spec.driver_path, header.driver_path) || !fits(spec.nvml_path, header.nvml_path)) {
+  if (!fits(spec.name, sizeof ControlHeader::name))
+    return wrong("tenant name: at most 63 bytes are accepted");
+  if (!fits(spec.driver_path, sizeof ControlHeader::driver_path) ||
+      !fits(spec.nvml_path, sizeof ControlHeader::nvml_path)) {
     return wrong("driver path: at most 255 bytes are accepted");
   }
-  if (spec.agent_socket.size() > 107 || !fits(spec.agent_socket, header.agent_socket)) {
+  if (spec.agent_socket.size() > 107 ||
+      !fits(spec.agent_socket, sizeof ControlHeader::agent_socket)) {
     return wrong("registration socket '" + spec.agent_socket +
                  "': at most 107 bytes are accepted (sockaddr_un)");
   }

@@ -35,7 +35,7 @@ std::vector<std::uint8_t> randomEdits(std::mt19937_64& random) {
 }
 
 TEST(Hostile, RandomBytesAndBitFlipsNeverMisleadAReader) {
-  for (unsigned seed = 1; seed <= 3000; ++seed) {
+  for (unsigned seed = 1; seed <= 3000 / kSlowdown; ++seed) {
     std::mt19937_64 random(seed);
     const std::vector<std::uint8_t> edits = randomEdits(random);
     ASSERT_EQ(judgeHostilePages(edits.data(), edits.size()), "") << "seed " << seed;
@@ -63,7 +63,17 @@ TEST(Hostile, EveryKeptInputIsJudgedRight) {
   EXPECT_GE(count, 20u);
 }
 
-class HostileTest : public TenantTest {};
+class HostileTest : public TenantTest {
+ protected:
+  // nullptr where a fault in the middle of an atomic access can be survived.
+  static const char* whyNoTruncation() {
+#if defined(__SANITIZE_THREAD__)
+    return "the thread sanitizer holds a lock of its own during an atomic access";
+#else
+    return nullptr;
+#endif
+  }
+};
 
 TEST_F(HostileTest, ForgedValuesAreClampedAndNamed) {
   ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
@@ -123,6 +133,7 @@ TEST_F(HostileTest, ASlotWithForgedSequenceNumbersIsRetired) {
 
 // F15. The tenant cuts its file while the agent works on it: SIGBUS for whoever dereferences it.
 TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
+  if (const char* why = whyNoTruncation()) GTEST_SKIP() << why;
   ASSERT_EQ(account_.reserve(0, 900), Admission::kGranted);
   ASSERT_EQ(truncate((dir() / "report").c_str(), 0), 0);
   EXPECT_EQ(snapshot().suspicions & 1u, static_cast<std::uint32_t>(Suspicion::kTruncated));
@@ -137,6 +148,7 @@ TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
 }
 
 TEST_F(HostileTest, Requirement_F15_TruncationWhileManyThreadsReadHurtsNone) {
+  if (const char* why = whyNoTruncation()) GTEST_SKIP() << why;
   std::atomic<bool> stop{false};
   std::thread tenant([&] {
     const std::string path = dir() / "report";
@@ -153,9 +165,9 @@ TEST_F(HostileTest, Requirement_F15_TruncationWhileManyThreadsReadHurtsNone) {
   std::vector<std::thread> readers;
   for (TenantLedger& ledger : ledgers) {
     readers.emplace_back([&] {
-      for (int i = 0; i < 2000; ++i) {
+      for (unsigned i = 0; i < 2000 / kSlowdown; ++i) {
         EXPECT_TRUE(ledger.readReport());
-        (void)ledger.reap(static_cast<unsigned>(i) % kSlotChunk, 0).has_value();
+        (void)ledger.reap(i % kSlotChunk, 0).has_value();
         (void)ledger.adoptSlot(1, 0, 1).has_value();
       }
     });

@@ -136,7 +136,7 @@ class History {
 };
 
 TEST(Requirement, S2_AdmissionAgreesWithTheModelOnRandomHistories) {
-  for (unsigned seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = 1; seed <= 20 / kSlowdown && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     History(seed).run(1000);
   }

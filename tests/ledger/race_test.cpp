@@ -134,11 +134,7 @@ class RaceTest : public testing::Test {
   std::uint64_t ceiling_ = 0;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr unsigned kAllReserves = 100'000;
-#else
-constexpr unsigned kAllReserves = 1'000'000;
-#endif
+constexpr unsigned kAllReserves = 1'000'000 / kSlowdown;
 
 TEST_F(RaceTest, Requirement_S2_SixtyFourProcessesNeverPassTheCeiling) {
   begin(12 * kUnit);

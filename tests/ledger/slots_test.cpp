@@ -160,7 +160,7 @@ TEST_F(SlotsTest, AForkWhileAThreadIsInsideALaneDoesNotHangTheChild) {
       }
     });
   }
-  for (int i = 0; i < 200; ++i) {
+  for (unsigned i = 0; i < 200 / kSlowdown; ++i) {
     const pid_t child = spawn([&] {
       alarm(20);  // a hang becomes a failure
       return account_.reserve(0, 1) == Admission::kGranted ? 0 : 1;
@@ -179,7 +179,7 @@ TEST_F(SlotsTest, AForkWhileAThreadIsInsideALaneDoesNotHangTheChild) {
 
 TEST_F(SlotsTest, Requirement_F14_AForkStormLeavesNoSlotsBehind) {
   ASSERT_EQ(account_.reserve(0, 10), Admission::kGranted);
-  for (int i = 0; i < 300; ++i) ASSERT_EQ(waitFor(spawn([] { return 0; })), 0);
+  for (unsigned i = 0; i < 300 / kSlowdown; ++i) ASSERT_EQ(waitFor(spawn([] { return 0; })), 0);
   EXPECT_EQ(snapshot().slots.size(), 1u);
 }
 

@@ -15,6 +15,13 @@
 
 namespace divvy::ledger {
 
+// Sanitizers make everything ten times slower or more; random tests then do a tenth.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr unsigned kSlowdown = 10;
+#else
+inline constexpr unsigned kSlowdown = 1;
+#endif
+
 // A directory of this test alone, removed with what is in it. Under /dev/shm where there is one:
 // the pages live on tmpfs in production.
 class PrivateDir {

@@ -121,7 +121,7 @@ class TortureTest : public testing::Test {
 
 TEST_F(TortureTest, Requirement_S3_RandomKillsLoseNothing) {
   std::mt19937 random(4711);
-  for (int round = 0; round < 1500 && !HasFailure(); ++round) {
+  for (unsigned round = 0; round < 1500 / kSlowdown && !HasFailure(); ++round) {
     const auto i = static_cast<unsigned>(random() % kProcesses);
     ASSERT_TRUE(progress(i, random() % 200)) << "worker " << i << " stands still";
     killAndReap(i);
@@ -137,7 +137,7 @@ TEST_F(TortureTest, Requirement_S3_RandomKillsLoseNothing) {
 
 TEST_F(TortureTest, Requirement_S1_AStoppedProcessBlocksNobody) {
   std::mt19937 random(42);
-  for (int round = 0; round < 200 && !HasFailure(); ++round) {
+  for (unsigned round = 0; round < 200 / kSlowdown && !HasFailure(); ++round) {
     const auto i = static_cast<unsigned>(random() % kProcesses);
     ASSERT_TRUE(progress(i, random() % 50));
     kill(pids_[i], SIGSTOP);
