@@ -114,6 +114,31 @@ TEST_F(Arrays, CopiesReachRowsAndPlanesAndNothingBeyond) {
   });
 }
 
+TEST_F(Arrays, TextureObjectsRememberWhatTheyWereMadeOf) {
+  runReady([] {
+    const auto plain = shape(64, 64, 0, CUDA_ARRAY3D_SURFACE_LDST);
+    CUarray array = nullptr;
+    ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, at(plain)), CUDA_SUCCESS);
+    CUDA_RESOURCE_DESC resource{};
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = array;
+    CUDA_TEXTURE_DESC texture{};
+    texture.maxAnisotropy = 3;
+    CUtexObject object = 0;
+    const CUDA_RESOURCE_DESC* of = &resource;
+    const CUDA_TEXTURE_DESC* as = &texture;
+    const CUDA_RESOURCE_VIEW_DESC* whole = nullptr;
+    ASSERT_EQ(cu<Cu::cuTexObjectCreate>(&object, of, as, whole), CUDA_SUCCESS);
+    CUDA_TEXTURE_DESC got{};
+    EXPECT_EQ(cu<Cu::cuTexObjectGetTextureDesc>(&got, object), CUDA_SUCCESS);
+    EXPECT_EQ(got.maxAnisotropy, 3U);
+    EXPECT_EQ(cu<Cu::cuTexObjectDestroy>(object), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuTexObjectDestroy>(object), CUDA_ERROR_INVALID_VALUE);
+    resource.res.array.hArray = nullptr;
+    EXPECT_EQ(cu<Cu::cuTexObjectCreate>(&object, of, as, whole), CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
 TEST_F(Arrays, EndWithTheirContext) {
   run([] {
     ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
