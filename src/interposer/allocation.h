@@ -8,7 +8,12 @@ namespace divvy::interposer {
 
 // Remembers a block under `key`. One that cannot be remembered stays charged for the life of the
 // process, because its free could not be told from that of memory never counted.
+//
+// A key that is there already stands for a block that is gone without our knowing: the driver would
+// not hand it out again otherwise. What it was charged is given back.
 inline void remember(BlockMap& map, std::uint64_t key, Block block, abi::Cu site) {
+  Block stale;
+  if (__builtin_expect(map.take(key, &stale), 0)) giveBack(stale);
   if (!map.insert(key, block)) {
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(site), block.bytes);
   }
@@ -40,12 +45,10 @@ CUresult freeFrom(BlockMap& map, std::uint64_t key, abi::Cu site, Call call) {
   const bool known = map.take(key, &block);
   const CUresult result = call();
   if (!known) return result;
-  if (result != CUDA_SUCCESS) {
-    remember(map, key, block, site);
-  } else if (block.kind == BlockKind::kPooled) {
-    runtime().pools.blockFreed(block.bytes);
+  if (result == CUDA_SUCCESS) {
+    giveBack(block);
   } else {
-    runtime().tenant.account().release(block.device, block.bytes);
+    remember(map, key, block, site);
   }
   return result;
 }

@@ -35,40 +35,43 @@ std::uint64_t store(std::uint64_t key) {
 
 }  // namespace
 
-BlockMap::Entry* BlockMap::bucketAt(Entry* entries, unsigned segment, std::uint64_t key,
-                                    std::size_t probe) {
-  const std::size_t mask = bucketCount(segment) - 1;
-  const std::size_t bucket = (hash(key) + probe) & mask;
-  return entries + bucket * kBucketEntries;
+BlockMap::Bucket* BlockMap::bucketAt(Bucket* buckets, unsigned segment, std::uint64_t stored,
+                                     unsigned probe) {
+  return buckets + ((hash(stored) + probe) & (bucketCount(segment) - 1));
 }
 
 // The newest (largest) segment first: that is where nearly all blocks are.
-BlockMap::Entry* BlockMap::findEntry(std::uint64_t key) const {
+BlockMap::Place BlockMap::find(std::uint64_t stored) const {
   for (unsigned i = segment_count_.load(std::memory_order_acquire); i-- > 0;) {
-    Entry* entries = segments_[i].load(std::memory_order_acquire);
-    for (std::size_t probe = 0; probe < kProbedBuckets; ++probe) {
-      Entry* bucket = bucketAt(entries, i, key, probe);
-      for (std::size_t j = 0; j < kBucketEntries; ++j) {
-        if (bucket[j].key.load(std::memory_order_acquire) == key) return bucket + j;
+    Bucket* buckets = segments_[i].load(std::memory_order_acquire);
+    for (unsigned probe = 0; probe < kProbedBuckets; ++probe) {
+      Bucket* bucket = bucketAt(buckets, i, stored, probe);
+      for (unsigned j = 0; j < kBucketEntries; ++j) {
+        if (bucket->keys[j].load(std::memory_order_acquire) == stored) return {bucket, j};
       }
+      if (bucket->overflowed.load(std::memory_order_acquire) == 0) break;
     }
   }
-  return nullptr;
+  return {nullptr, 0};
 }
 
-bool BlockMap::insertInto(unsigned segment, std::uint64_t key, std::uint64_t value) {
-  Entry* entries = segments_[segment].load(std::memory_order_acquire);
-  for (std::size_t probe = 0; probe < kProbedBuckets; ++probe) {
-    Entry* bucket = bucketAt(entries, segment, key, probe);
-    for (std::size_t j = 0; j < kBucketEntries; ++j) {
+bool BlockMap::insertInto(unsigned segment, std::uint64_t stored, std::uint64_t value) {
+  Bucket* buckets = segments_[segment].load(std::memory_order_acquire);
+  for (unsigned probe = 0; probe < kProbedBuckets; ++probe) {
+    Bucket* bucket = bucketAt(buckets, segment, stored, probe);
+    for (unsigned j = 0; j < kBucketEntries; ++j) {
       std::uint64_t expected = kFree;
-      if (bucket[j].key.load(std::memory_order_relaxed) != kFree ||
-          !bucket[j].key.compare_exchange_strong(expected, kFilling, std::memory_order_acquire)) {
+      if (bucket->keys[j].load(std::memory_order_relaxed) != kFree ||
+          !bucket->keys[j].compare_exchange_strong(expected, kFilling, std::memory_order_acquire)) {
         continue;
       }
-      bucket[j].value.store(value, std::memory_order_relaxed);
-      bucket[j].key.store(key, std::memory_order_release);
+      bucket->values[j].store(value, std::memory_order_relaxed);
+      bucket->keys[j].store(stored, std::memory_order_release);
       return true;
+    }
+    // Before the key stands anywhere further on.
+    if (bucket->overflowed.load(std::memory_order_relaxed) == 0) {
+      bucket->overflowed.store(1, std::memory_order_release);
     }
   }
   return false;
@@ -77,10 +80,10 @@ bool BlockMap::insertInto(unsigned segment, std::uint64_t key, std::uint64_t val
 bool BlockMap::grow(unsigned segment) {
   if (segment >= kMostSegments) return false;
   const ErrnoKeeper keeper;
-  const std::size_t size = bucketCount(segment) * kBucketEntries * sizeof(Entry);
-  auto* fresh = static_cast<Entry*>(sys::mapAnonymous(size));
+  const std::size_t size = bucketCount(segment) * sizeof(Bucket);
+  auto* fresh = static_cast<Bucket*>(sys::mapAnonymous(size));
   if (fresh == nullptr) return false;
-  Entry* expected = nullptr;
+  Bucket* expected = nullptr;
   if (!segments_[segment].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
     sys::unmap(fresh, size);  // another thread was first
   }
@@ -102,50 +105,56 @@ bool BlockMap::insert(std::uint64_t key, Block block) {
 }
 
 bool BlockMap::take(std::uint64_t key, Block* out) {
-  Entry* entry = findEntry(store(key));
-  if (entry == nullptr) return false;
-  const std::uint64_t value = entry->value.load(std::memory_order_relaxed);
+  const Place place = find(store(key));
+  if (place.bucket == nullptr) return false;
+  const std::uint64_t value = place.bucket->values[place.index].load(std::memory_order_relaxed);
   std::uint64_t expected = store(key);
-  if (!entry->key.compare_exchange_strong(expected, kFree, std::memory_order_acq_rel)) return false;
+  if (!place.bucket->keys[place.index].compare_exchange_strong(expected, kFree,
+                                                               std::memory_order_acq_rel)) {
+    return false;
+  }
   *out = unpack(value);
   return true;
 }
 
 bool BlockMap::find(std::uint64_t key, Block* out) const {
-  const Entry* entry = findEntry(store(key));
-  if (entry == nullptr) return false;
-  *out = unpack(entry->value.load(std::memory_order_relaxed));
+  const Place place = find(store(key));
+  if (place.bucket == nullptr) return false;
+  *out = unpack(place.bucket->values[place.index].load(std::memory_order_relaxed));
   return true;
 }
 
 bool BlockMap::update(std::uint64_t key, Block block) {
-  Entry* entry = findEntry(store(key));
-  if (entry == nullptr) return false;
-  entry->value.store(pack(block), std::memory_order_relaxed);
+  const Place place = find(store(key));
+  if (place.bucket == nullptr) return false;
+  place.bucket->values[place.index].store(pack(block), std::memory_order_relaxed);
   return true;
 }
 
 bool BlockMap::add(std::uint64_t key, std::uint64_t bytes) {
-  Entry* entry = findEntry(store(key));
-  if (entry == nullptr) return false;
-  std::uint64_t value = entry->value.load(std::memory_order_relaxed);
+  const Place place = find(store(key));
+  if (place.bucket == nullptr) return false;
+  std::atomic<std::uint64_t>& word = place.bucket->values[place.index];
+  std::uint64_t value = word.load(std::memory_order_relaxed);
   std::uint64_t sum;
   do {
     Block block = unpack(value);
     block.bytes += bytes;
     sum = pack(block);
-  } while (!entry->value.compare_exchange_weak(value, sum, std::memory_order_acq_rel));
+  } while (!word.compare_exchange_weak(value, sum, std::memory_order_acq_rel));
   return true;
 }
 
 void BlockMap::forEach(void (*visit)(void*, std::uint64_t key, Block), void* context) const {
   const unsigned count = segment_count_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
-    Entry* entries = segments_[i].load(std::memory_order_acquire);
+    const Bucket* buckets = segments_[i].load(std::memory_order_acquire);
     for (std::size_t j = 0; j < bucketCount(i) * kBucketEntries; ++j) {
-      const std::uint64_t key = entries[j].key.load(std::memory_order_acquire);
-      if (key == kFree || key == kFilling) continue;
-      visit(context, key - 2, unpack(entries[j].value.load(std::memory_order_relaxed)));
+      const Bucket& bucket = buckets[j / kBucketEntries];
+      const std::uint64_t stored = bucket.keys[j % kBucketEntries].load(std::memory_order_acquire);
+      if (stored == kFree || stored == kFilling) continue;
+      const auto& value = bucket.values[j % kBucketEntries];
+      visit(context, stored - 2, unpack(value.load(std::memory_order_relaxed)));
     }
   }
 }

@@ -14,7 +14,7 @@ enum class BlockKind : std::uint8_t {
   kArray,    // cuArrayCreate, cuMipmappedArrayCreate
   kContext,  // a CUcontext and its overhead
   kPooled,   // from a stream-ordered pool: `bytes` is the pool's index, the pool pays
-  kOther,
+  kOther,    // `bytes` is something else, nothing is charged
 };
 
 // A charge of `bytes` (up to 2^48 - 1) on ledger device `device` (0..15).
@@ -66,22 +66,29 @@ class BlockMap {
   std::size_t capacity() const;
 
  private:
-  struct Entry {
-    std::atomic<std::uint64_t> key;    // 0 free, 1 being filled, else key + 2
-    std::atomic<std::uint64_t> value;  // bytes:48 device:8 kind:8
+  // Three entries in one cache line, and whether a key that belongs here had to go to the next one:
+  // a search ends at the first bucket that never overflowed, which is nearly always the first.
+  struct alignas(64) Bucket {
+    std::atomic<std::uint64_t> keys[3];    // 0 free, 1 being filled, else key + 2
+    std::atomic<std::uint64_t> values[3];  // bytes:48 device:8 kind:8
+    std::atomic<std::uint32_t> overflowed;
   };
-  static constexpr std::size_t kBucketEntries = 4;  // one cache line
-  static constexpr std::size_t kProbedBuckets = 2;
-  static constexpr std::size_t kFirstBuckets = 1024;  // 64 KiB
-  static constexpr unsigned kMostSegments = 8;        // 16 Mi buckets in the last
+  struct Place {
+    Bucket* bucket;  // null: nowhere
+    unsigned index;
+  };
+  static constexpr unsigned kBucketEntries = 3;
+  static constexpr unsigned kProbedBuckets = 4;
+  static constexpr std::size_t kFirstBuckets = 8192;  // 512 KiB of addresses, touched as needed
+  static constexpr unsigned kMostSegments = 6;        // 8 Mi buckets in the last
 
   static std::size_t bucketCount(unsigned segment) { return kFirstBuckets << (2 * segment); }
-  static Entry* bucketAt(Entry* entries, unsigned segment, std::uint64_t key, std::size_t probe);
-  Entry* findEntry(std::uint64_t key) const;
-  bool insertInto(unsigned segment, std::uint64_t key, std::uint64_t value);
+  static Bucket* bucketAt(Bucket* buckets, unsigned segment, std::uint64_t stored, unsigned probe);
+  Place find(std::uint64_t stored) const;
+  bool insertInto(unsigned segment, std::uint64_t stored, std::uint64_t value);
   bool grow(unsigned segment);
 
-  std::atomic<Entry*> segments_[kMostSegments] = {};
+  std::atomic<Bucket*> segments_[kMostSegments] = {};
   std::atomic<unsigned> segment_count_{0};
 };
 

@@ -66,6 +66,18 @@ bool reserveAfterReclaim(unsigned device, std::uint64_t bytes) {
   return account.reserve(device, bytes) == ledger::Admission::kGranted;
 }
 
+void giveBack(const Block& block) {
+  switch (block.kind) {
+    case BlockKind::kPooled:
+      runtime().pools.blockFreed(block.bytes);
+      break;
+    case BlockKind::kOther:  // counts something else than bytes
+      break;
+    default:
+      runtime().tenant.account().release(block.device, block.bytes);
+  }
+}
+
 CUresult refuse() {
   runtime().refusals.fetch_add(1, std::memory_order_relaxed);
   return CUDA_ERROR_OUT_OF_MEMORY;

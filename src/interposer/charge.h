@@ -78,6 +78,9 @@ class Charge {
   bool granted_;
 };
 
+// Ends the charge of a block that is gone.
+void giveBack(const Block& block);
+
 // Out of memory by our own decision, counted.
 CUresult refuse();
 

@@ -31,21 +31,22 @@ bool deviceIsEmpty(unsigned device) {
   return !search.found;
 }
 
-void giveBack(BlockMap& map, std::uint64_t key) {
+void takeAndGiveBack(BlockMap& map, std::uint64_t key) {
   Block block;
-  if (map.take(key, &block)) runtime().tenant.account().release(block.device, block.bytes);
+  if (map.take(key, &block)) giveBack(block);
 }
 
+// Pools belong to the device and may outlive its contexts, so their blocks are always asked for.
 void sweepBlock(void* argument, std::uint64_t address, Block block) {
   const auto* sweep = static_cast<const Sweep*>(argument);
-  if (block.device != sweep->device || block.kind == BlockKind::kPooled) return;
-  if (!sweep->device_is_empty) {
+  if (block.device != sweep->device) return;
+  if (!sweep->device_is_empty || block.kind == BlockKind::kPooled) {
     CUcontext owner = nullptr;
     const CUresult result =
         real<Cu::cuPointerGetAttribute>()(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, address);
     if (result != CUDA_ERROR_INVALID_VALUE) return;
   }
-  giveBack(runtime().blocks, address);
+  takeAndGiveBack(runtime().blocks, address);
 }
 
 // An array's handle is memory of the driver: it cannot be asked about one that may be dead.
@@ -55,7 +56,7 @@ void sweepArray(void* argument, std::uint64_t handle, Block owner) {
   if (!dead || owner.device != sweep->device) return;
   Block gone;
   runtime().array_owners.take(handle, &gone);
-  giveBack(runtime().arrays, handle);
+  takeAndGiveBack(runtime().arrays, handle);
 }
 
 }  // namespace
@@ -64,6 +65,13 @@ std::uint64_t contextBytes(unsigned device) {
   const ledger::ControlPage& control = runtime().tenant.control();
   if ((control.header.flags & ledger::kContextOverheadOutside) != 0) return 0;
   return control.devices[device].context_bytes;
+}
+
+void noteContext(std::int64_t bytes) {
+  Runtime& state = runtime();
+  const std::uint64_t change = static_cast<std::uint64_t>(bytes);
+  const std::uint64_t before = state.context_bytes.fetch_add(change, std::memory_order_relaxed);
+  state.tenant.account().setContextBytes(before + change);
 }
 
 bool PrimaryContexts::admit(unsigned device) {
@@ -75,6 +83,8 @@ bool PrimaryContexts::admit(unsigned device) {
   // Of threads that were here at once one keeps its charge.
   if ((word.fetch_or(kCharged, std::memory_order_acq_rel) & kCharged) != 0) {
     runtime().tenant.account().release(device, bytes);
+  } else {
+    noteContext(static_cast<std::int64_t>(bytes));
   }
   return true;
 }
@@ -93,6 +103,7 @@ bool PrimaryContexts::settle(unsigned device, CUdevice driver_device) {
     }
     if (!word.compare_exchange_strong(seen, seen & ~kCharged, std::memory_order_acq_rel)) continue;
     runtime().tenant.account().release(device, contextBytes(device));
+    noteContext(-static_cast<std::int64_t>(contextBytes(device)));
     return true;
   }
   return false;

@@ -51,6 +51,9 @@ class PrimaryContexts {
 // meant without it.
 std::uint64_t contextBytes(unsigned device);
 
+// Shows in the tenant's report what this process' contexts cost, changed by `bytes`.
+void noteContext(std::int64_t bytes);
+
 // Forgets, and gives back, the blocks that were freed by the end of a context on ledger device
 // `device`: those whose address the driver no longer knows, and the arrays made in `context`.
 void sweepAfterContext(unsigned device, CUcontext context);

@@ -61,7 +61,10 @@ CUresult createContext(Cu site, CUcontext* out, CUdevice dev, Call call) {
   const Seat seat = seatOfDevice(dev, site);
   if (seat.verdict == Verdict::kUnknownLimit) return call();
   const std::uint64_t bytes = seat.verdict == Verdict::kAccount ? contextBytes(seat.device) : 0;
-  return allocateOn(runtime().contexts, seat, bytes, BlockKind::kContext, site, out, call);
+  const CUresult result =
+      allocateOn(runtime().contexts, seat, bytes, BlockKind::kContext, site, out, call);
+  if (result == CUDA_SUCCESS && bytes != 0) noteContext(static_cast<std::int64_t>(bytes));
+  return result;
 }
 
 template <typename Call>
@@ -71,7 +74,9 @@ CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
   Block block;
   const bool known = runtime().contexts.find(blockKey(ctx), &block);
   const CUresult result = freeFrom(runtime().contexts, blockKey(ctx), site, call);
-  if (known && result == CUDA_SUCCESS) sweepAfterContext(block.device, ctx);
+  if (!known || result != CUDA_SUCCESS) return result;
+  noteContext(-static_cast<std::int64_t>(block.bytes));
+  sweepAfterContext(block.device, ctx);
   return result;
 }
 

@@ -18,6 +18,8 @@ void applySeat(Seat seat, Share* share) {
   if (seat.verdict == Verdict::kUnknownLimit) share->free = 0;
   if (seat.verdict != Verdict::kAccount) return;
   const divvy::ledger::Account& account = runtime().tenant.account();
+  // What pools gave back to the card since we last looked is free.
+  if (runtime().pools.any()) runtime().pools.settleAll(seat.device);
   share->total = account.ceiling(seat.device);
   share->free = account.free(seat.device);
 }

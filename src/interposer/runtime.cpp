@@ -29,6 +29,7 @@ void startOver() {
   state.vmm.forgetAfterFork();
   state.captures_begun.store(false, std::memory_order_relaxed);
   state.refusals.store(0, std::memory_order_relaxed);
+  state.context_bytes.store(0, std::memory_order_relaxed);
   for (auto& count : state.fault_counts) count.store(0, std::memory_order_relaxed);
   forgetThreadLines();
   state.tenant.account().startOverInChild();

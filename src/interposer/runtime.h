@@ -36,7 +36,8 @@ struct Runtime {
   std::atomic<bool> captures_begun{false};
 
   std::atomic<bool> fork_watched{false};
-  std::atomic<std::uint64_t> refusals{0};  // allocations answered with out-of-memory by us
+  std::atomic<std::uint64_t> context_bytes{0};  // of this process' contexts, for display
+  std::atomic<std::uint64_t> refusals{0};       // allocations answered with out-of-memory by us
   std::atomic<std::uint64_t> fault_counts[kFaultCodes] = {};
 };
 
