@@ -11,9 +11,15 @@ struct Good {
 };
 
 TEST(ParseBytes, ReadsEveryAcceptedForm) {
-  const Good table[] = {{"1", 1},           {"512Mi", 512ull << 20},    {"4Gi", 4ull << 30},
-                        {"4GiB", 4ull << 30}, {"1.5Gi", 3ull << 29},    {"800M", 800000000ull},
-                        {"2k", 2000},       {"0.5Ki", 512},             {"1Ti", 1ull << 40}};
+  const Good table[] = {{"1", 1},
+                        {"512Mi", 512ull << 20},
+                        {"4Gi", 4ull << 30},
+                        {"4GiB", 4ull << 30},
+                        {"1.5Gi", 3ull << 29},
+                        {"800M", 800000000ull},
+                        {"2k", 2000},
+                        {"0.5Ki", 512},
+                        {"1Ti", 1ull << 40}};
   for (const Good& row : table) {
     const Result<Bytes> got = parseBytes(row.text);
     ASSERT_TRUE(got) << row.text;

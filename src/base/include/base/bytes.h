@@ -24,9 +24,15 @@ struct Bytes {
   }
 };
 
-constexpr Bytes kib(std::uint64_t n) { return {n << 10}; }
-constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
-constexpr Bytes gib(std::uint64_t n) { return {n << 30}; }
+constexpr Bytes kib(std::uint64_t n) {
+  return {n << 10};
+}
+constexpr Bytes mib(std::uint64_t n) {
+  return {n << 20};
+}
+constexpr Bytes gib(std::uint64_t n) {
+  return {n << 30};
+}
 
 // Reads "4Gi", "512Mi", "1.5GiB", "800M", "1073741824". Binary suffixes Ki Mi Gi Ti (an optional
 // trailing B is allowed), decimal k K M G T, none = bytes. Zero, negative, fractional bytes,

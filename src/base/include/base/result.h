@@ -10,14 +10,14 @@ namespace divvy {
 
 // How a failure is to be treated by whoever reports it. kUsage becomes exit code 2, all others 1.
 enum class ErrorCode {
-  kUsage,         // the caller's input is wrong; the message says what is accepted
-  kNotFound,      // a named thing does not exist
-  kNoRoom,        // the request is valid but does not fit now
-  kUnavailable,   // a peer (agent, driver) cannot be reached
-  kIo,            // the operating system refused; the message holds strerror
-  kCorrupt,       // bytes read from outside do not have the promised form
-  kUnsupported,   // understood, but not on this machine or driver
-  kInternal,      // a bug of ours
+  kUsage,        // the caller's input is wrong; the message says what is accepted
+  kNotFound,     // a named thing does not exist
+  kNoRoom,       // the request is valid but does not fit now
+  kUnavailable,  // a peer (agent, driver) cannot be reached
+  kIo,           // the operating system refused; the message holds strerror
+  kCorrupt,      // bytes read from outside do not have the promised form
+  kUnsupported,  // understood, but not on this machine or driver
+  kInternal,     // a bug of ours
 };
 
 // Value type; cheap to move. `message` is one line without a trailing full stop.
