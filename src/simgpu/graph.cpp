@@ -79,6 +79,7 @@ std::shared_ptr<Graph> Graph::clone() const {
       child->graph->is_child = true;
     }
     twin->context = node->context;
+    twin->copy = node->copy;
     twin->origin = node->id;
     twins.emplace(node.get(), twin);
   }

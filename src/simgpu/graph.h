@@ -26,6 +26,10 @@ struct GraphNode {
   std::vector<CUgraphEdgeData> edges;  // of deps, index for index
   std::vector<GraphNode*> dependents;
 
+  // What the parameter queries point to, valid until the node's parameters change.
+  std::vector<void*> shown_params;
+  std::shared_ptr<CUDA_MEMCPY3D> copy;  // as the program described it; captures describe nothing
+
   CUgraphNode handle() { return reinterpret_cast<CUgraphNode>(this); }
 };
 
@@ -73,6 +77,10 @@ using NodeHandles = HandleSet<GraphNode, CUgraphNode>;
 // The handles as nodes, all of them of one graph (nullptr: of any). INVALID_VALUE otherwise.
 CUresult findNodes(const CUgraphNode* handles, std::size_t count, const Graph* graph,
                    std::vector<GraphNode*>* out);
+
+// Gives `to` the parameters of a graph of the same shape; all or nothing. *bad: a node of `from`
+// that does not fit, if one is to blame.
+CUgraphExecUpdateResult updateGraph(Graph& to, const Graph& from, const GraphNode** bad);
 
 // Reference-counted objects of the program that live as long as graphs need them.
 class UserObject {
