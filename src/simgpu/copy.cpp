@@ -30,11 +30,13 @@ CUresult locateBoth(Context& context, const CopyPlan& plan, std::byte** to, std:
 }
 
 Device* deviceOf(const CopyEnd& end) {
+  if (end.array_device != nullptr) return end.array_device;
   return end.space == CopySpace::kHost ? nullptr : describePointer(end.address).device;
 }
 
 bool onDevice(const CopyEnd& end) {
   if (end.space == CopySpace::kHost) return false;
+  if (end.array_device != nullptr) return true;
   return describePointer(end.address).kind != PointerKind::kPinnedHost;
 }
 

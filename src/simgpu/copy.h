@@ -22,6 +22,7 @@ struct CopyEnd {
   std::size_t pitch = 0;        // from row to row
   std::size_t slice = 0;        // from plane to plane
   CUcontext context = nullptr;  // in which a device address has its meaning; nullptr: the stream's
+  Device* array_device = nullptr;  // set for the inside of a CUDA array
 };
 
 struct CopyPlan {

@@ -5,33 +5,32 @@
 namespace divvy::simgpu {
 namespace {
 
-bool inside(std::size_t at, std::size_t length, std::size_t whole) {
+bool fits(std::size_t at, std::size_t length, std::size_t whole) {
   return at <= whole && length <= whole - at;
 }
 
 }  // namespace
 
-CUresult arrayEnd(CUarray array, std::size_t level, const ArrayBox& box, CopyEnd* out) {
-  const ArrayObject* found = findArray(array);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (level != 0) return CUDA_ERROR_INVALID_VALUE;  // levels are arrays of their own
-  const ArrayLayout& layout = found->layout;
-  if (layout.address == 0 || !inside(box.x, box.width, layout.width) ||
-      !inside(box.y, box.height, layout.height) || !inside(box.z, box.depth, layout.depth)) {
+CUresult arrayEnd(CUarray handle, std::size_t level, const ArrayBox& box, CopyEnd* out) {
+  const ArrayObject* array = findArray(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const ArrayLayout& layout = array->layout;
+  if (level != 0 || layout.address == 0 || box.x % layout.element != 0 ||
+      box.width % layout.element != 0 || !fits(box.x, box.width, layout.width) ||
+      !fits(box.y, box.height, layout.height) || !fits(box.z, box.depth, layout.depth)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  out->space = CopySpace::kDevice;
-  out->address = layout.address + box.z * layout.slice + box.y * layout.pitch + box.x;
+  *out = deviceEnd(layout.address + box.z * layout.slice + box.y * layout.pitch + box.x);
   out->pitch = layout.pitch;
   out->slice = layout.slice;
-  out->context = found->owner->handle();
+  out->array_device = layout.device;
   return CUDA_SUCCESS;
 }
 
-CUresult arrayElementBytes(CUarray array, std::size_t* bytes) {
-  const ArrayObject* found = findArray(array);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *bytes = found->layout.element;
+CUresult arrayElementBytes(CUarray handle, std::size_t* bytes) {
+  const ArrayObject* array = findArray(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *bytes = array->layout.element;
   return CUDA_SUCCESS;
 }
 
