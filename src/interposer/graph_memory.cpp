@@ -42,6 +42,14 @@ class NodeList {
 
 void addNeed(CUgraph graph, int depth, GraphMemory::Need* need);
 
+// False for host memory. A node made by capture need not name its device: it is the current one.
+bool deviceOf(const CUmemLocation& location, CUdevice* device) {
+  *device = location.id;
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return true;
+  return location.type == CU_MEM_LOCATION_TYPE_INVALID &&
+         real<Cu::cuCtxGetDevice>()(device) == CUDA_SUCCESS;
+}
+
 void addNodeNeed(CUgraphNode node, int depth, GraphMemory::Need* need) {
   CUgraphNodeType type;
   if (real<Cu::cuGraphNodeGetType>()(node, &type) != CUDA_SUCCESS) return;
@@ -53,14 +61,14 @@ void addNodeNeed(CUgraphNode node, int depth, GraphMemory::Need* need) {
     return;
   }
   CUDA_MEM_ALLOC_NODE_PARAMS params{};
-  if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+  CUdevice device = 0;
+  const DeviceTable* table = runtime().devices.get();
+  if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || table == nullptr ||
       real<Cu::cuGraphMemAllocNodeGetParams>()(node, &params) != CUDA_SUCCESS ||
-      params.poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+      !deviceOf(params.poolProps.location, &device)) {
     return;
   }
-  const DeviceTable* table = runtime().devices.get();
-  if (table == nullptr) return;
-  need->device = table->ledgerIndex(params.poolProps.location.id);
+  need->device = table->ledgerIndex(device);
   need->bytes += (params.bytesize + kGraphStep - 1) & ~(kGraphStep - 1);
 }
 
