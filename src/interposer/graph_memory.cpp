@@ -68,8 +68,10 @@ void addNodeNeed(CUgraphNode node, int depth, GraphMemory::Need* need) {
       !deviceOf(params.poolProps.location, &device)) {
     return;
   }
-  need->device = table->ledgerIndex(device);
-  need->bytes += (params.bytesize + kGraphStep - 1) & ~(kGraphStep - 1);
+  const unsigned index = table->ledgerIndex(device);
+  if (index == kNoDevice) return;
+  need->bytes[index] += (params.bytesize + kGraphStep - 1) & ~(kGraphStep - 1);
+  need->any = true;
 }
 
 void addNeed(CUgraph graph, int depth, GraphMemory::Need* need) {
@@ -89,6 +91,11 @@ bool driverDevice(unsigned device, CUdevice* out) {
   return false;
 }
 
+// Handles are addresses of objects larger than kMaxDevices bytes: one key for each device.
+std::uint64_t keyOf(CUgraphExec exec, unsigned device) {
+  return blockKey(exec) + device;
+}
+
 }  // namespace
 
 GraphMemory::Need GraphMemory::needOf(CUgraph graph) const {
@@ -96,26 +103,31 @@ GraphMemory::Need GraphMemory::needOf(CUgraph graph) const {
   if (!any() || !runtime().tenant.ready()) return need;
   const RelaxedCapture relaxed;
   addNeed(graph, 0, &need);
-  if (need.device == kNoDevice) need.bytes = 0;
   return need;
 }
 
-void GraphMemory::remember(CUgraphExec exec, Need need) {
-  if (need.bytes == 0) return;
-  execs_.insert(blockKey(exec),
-                {need.bytes, static_cast<std::uint8_t>(need.device), BlockKind::kOther});
+void GraphMemory::remember(CUgraphExec exec, const Need& need) {
+  for (unsigned i = 0; need.any && i < ledger::kMaxDevices; ++i) {
+    if (need.bytes[i] == 0) continue;
+    execs_.insert(keyOf(exec, i), {need.bytes[i], static_cast<std::uint8_t>(i), BlockKind::kOther});
+  }
 }
 
 GraphMemory::Need GraphMemory::needOf(CUgraphExec exec) const {
-  Block block;
-  if (!any() || !execs_.find(blockKey(exec), &block)) return {};
-  return {block.bytes, block.device};
+  Need need;
+  if (!any() || !runtime().tenant.ready()) return need;
+  for (unsigned i = 0; i < runtime().tenant.deviceCount(); ++i) {
+    Block block;
+    if (!execs_.find(keyOf(exec, i), &block)) continue;
+    need.bytes[i] = block.bytes;
+    need.any = true;
+  }
+  return need;
 }
 
 void GraphMemory::forget(CUgraphExec exec) {
   Block block;
-  if (!any()) return;
-  execs_.take(blockKey(exec), &block);
+  for (unsigned i = 0; i < ledger::kMaxDevices; ++i) execs_.take(keyOf(exec, i), &block);
   backed_.take(blockKey(exec), &block);
 }
 
@@ -130,16 +142,28 @@ void GraphMemory::noteBacked(CUgraphExec exec, std::uint64_t backing) {
 }
 
 bool GraphMemory::begin(const Need& need) {
-  if (need.bytes == 0) return true;
-  if (!reserveOrReclaim(need.device, need.bytes)) return false;
-  charges_[need.device].begin(need.bytes);
+  if (!need.any) return true;
+  for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
+    if (need.bytes[i] == 0) continue;
+    if (!reserveOrReclaim(i, need.bytes[i])) {
+      // What was begun on the devices before this one did not happen.
+      while (i-- > 0) {
+        if (need.bytes[i] != 0) charges_[i].end(need.bytes[i]);
+      }
+      settle(kNoDevice);
+      return false;
+    }
+    charges_[i].begin(need.bytes[i]);
+  }
   return true;
 }
 
 void GraphMemory::end(const Need& need) {
-  if (need.bytes == 0) return;
-  charges_[need.device].end(need.bytes);
-  settle(need.device);
+  if (!need.any) return;
+  for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
+    if (need.bytes[i] != 0) charges_[i].end(need.bytes[i]);
+  }
+  settle(kNoDevice);
 }
 
 void GraphMemory::settle(unsigned device) {

@@ -18,16 +18,16 @@ class GraphMemory {
   bool any() const { return any_.load(std::memory_order_acquire); }
   void noteAllocationNode() { any_.store(true, std::memory_order_release); }
 
-  // The bytes that the allocation nodes of a graph (child graphs included) can take at most, and
-  // the ledger device they are on. 0 bytes: none, or not the tenant's.
+  // The bytes that the allocation nodes of a graph (child graphs included) can take at most, by
+  // ledger device.
   struct Need {
-    std::uint64_t bytes = 0;
-    unsigned device = kNoDevice;
+    std::uint64_t bytes[ledger::kMaxDevices] = {};
+    bool any = false;
   };
   Need needOf(CUgraph graph) const;
 
   // What an executable graph was instantiated with.
-  void remember(CUgraphExec exec, Need need);
+  void remember(CUgraphExec exec, const Need& need);
   Need needOf(CUgraphExec exec) const;
   void forget(CUgraphExec exec);
 
@@ -51,7 +51,7 @@ class GraphMemory {
 
  private:
   std::atomic<bool> any_{false};
-  BlockMap execs_;   // by CUgraphExec: bytes and device
+  BlockMap execs_;   // by CUgraphExec and device: bytes
   BlockMap backed_;  // by CUgraphExec: `bytes` is the backing() at the time of its first run
   std::atomic<std::uint64_t> backing_{1};
   std::atomic<std::uint64_t> last_reserved_[ledger::kMaxDevices] = {};

@@ -29,7 +29,7 @@ CUresult runGraph(CUgraphExec exec, CUstream stream) {
   if (inside.nested()) return call();
   GraphMemory& graphs = runtime().graphs;
   const GraphMemory::Need need = graphs.needOf(exec);
-  if (need.bytes == 0 || graphs.isBacked(exec)) return call();
+  if (!need.any || graphs.isBacked(exec)) return call();
   const std::uint64_t backing = graphs.backing();
   if (!graphs.begin(need)) return refuse();
   const CUresult result = call();
@@ -105,11 +105,11 @@ DIVVY_HOOK(cuGraphExecDestroy)(CUgraphExec exec) noexcept {
   const Inside inside;
   GraphMemory& graphs = runtime().graphs;
   const GraphMemory::Need need = inside.nested() ? GraphMemory::Need{} : graphs.needOf(exec);
-  if (need.bytes == 0) return real<Cu::cuGraphExecDestroy>()(exec);
+  if (!need.any) return real<Cu::cuGraphExecDestroy>()(exec);
   graphs.forget(exec);
   const CUresult result = real<Cu::cuGraphExecDestroy>()(exec);
   if (result != CUDA_SUCCESS) graphs.remember(exec, need);
-  graphs.settle(need.device);
+  graphs.settle(kNoDevice);
   return result;
 }
 
