@@ -55,6 +55,8 @@ void Stage::layCountedTree() {
   for (const char* name : {"libnvidia-ml.so.1", "libnvidia-ml.so"}) {
     fs::create_symlink(build_ / "simgpu" / name, tree_ / "simgpu" / name);
   }
+  // Under a name that is no driver's: Divvy's dlopen would answer those with Divvy.
+  fs::create_symlink(build_ / "simgpu/libcuda.so.1", private_ / "counted.so");
   std::ofstream(private_ / "calls", std::ios::binary) << std::string(sizeof(std::uint64_t), '\0');
 }
 
@@ -69,7 +71,7 @@ std::uint64_t Stage::calls() const {
 std::vector<std::string> Stage::environment() const {
   std::vector<std::string> variables = {"DIVVY_RUNTIME_DIR=" + (private_ / "runtime").string()};
   if (driver_ == Driver::kCounted) {
-    variables.push_back("COUNTING_DRIVER=" + (build_ / "simgpu/libcuda.so.1").string());
+    variables.push_back("COUNTING_DRIVER=" + (private_ / "counted.so").string());
     variables.push_back("COUNTING_FILE=" + (private_ / "calls").string());
   }
   return variables;
