@@ -17,6 +17,17 @@ import time
 DEFAULT_PROFILE = "h100"
 BOUND = 60.0  # seconds that any single step may take
 VIEW_WIDTH = 76
+LONGEST_PATH = 56
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def private_path():
+    """In TMPDIR, else in memory; short, because a socket's path is. A name that is known before the
+    directory exists, so that an interrupt in between leaves nothing."""
+    bases = [os.environ.get("TMPDIR"), "/dev/shm", "/tmp"]
+    paths = [pathlib.Path(base, f"divvy-demo-{os.getpid()}") for base in bases
+             if base and os.access(base, os.W_OK)]
+    return next((path for path in paths if len(str(path)) <= LONGEST_PATH), paths[-1])
 
 
 class Broken(Exception):
@@ -88,14 +99,16 @@ class Stage:
         self.divvy = build / "bin" / "divvy"
         if not self.divvy.exists():
             raise Broken(f"no {self.divvy}: run ./dev build first")
-        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.private = pathlib.Path(tempfile.mkdtemp(prefix="divvy-demo-", dir=base))
-        self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.private / "rt"))
+        self.private = None
+        self.environment = {}
         self.processes = []
         self.profile = profile
 
     def __enter__(self):
         try:
+            self.private = private_path()
+            self.private.mkdir(mode=0o700)
+            self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.private / "rt"))
             if self.profile is None and not self._real_card():
                 self.profile = DEFAULT_PROFILE
             return self
@@ -104,14 +117,37 @@ class Stage:
             raise
 
     def __exit__(self, *_):
-        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop this
+        previous = {name: signal.signal(name, signal.SIG_IGN) for name in ENDING}  # no half an end
         for process in self.processes:
             process.end()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run([self.divvy, "stop", "--force", *self.sim],
-                           env=self.environment, capture_output=True, timeout=10, check=False)
-        shutil.rmtree(self.private, ignore_errors=True)
-        signal.signal(signal.SIGINT, previous)
+        if self.private and self.environment:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run([self.divvy, "stop", "--force"], env=self.environment,
+                               capture_output=True, timeout=10, check=False)
+            self._end_stragglers()
+        if self.private:
+            shutil.rmtree(self.private, ignore_errors=True)
+        for name, handler in previous.items():
+            signal.signal(name, handler)
+
+    def _end_stragglers(self):
+        """An agent that was just being started when the demo was interrupted hears no `stop`."""
+        end = time.monotonic() + 5
+        while (left := self._own_processes()) and time.monotonic() < end:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
+    def _own_processes(self):
+        """Living processes that carry the private directory as their runtime directory."""
+        mark = f"DIVVY_RUNTIME_DIR={self.private}/rt\0".encode()
+        found = []
+        for environment in pathlib.Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in environment.read_bytes():
+                    found.append(int(environment.parent.name))
+        return found
 
     @property
     def sim(self):
