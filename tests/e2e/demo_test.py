@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The demo: it passes, it speaks at once, and it leaves nothing behind, also when interrupted."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from product import BUILD, main, private_directory, wait_until
+
+DEMO = pathlib.Path(__file__).resolve().parents[2] / "demo" / "run"
+
+
+def processes_of(folder):
+    """Living processes that carry the folder in their environment."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if str(folder).encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]
+
+
+class Demo(unittest.TestCase):
+    def setUp(self):
+        self.folder = private_directory()
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def start(self, *words):
+        return subprocess.Popen([sys.executable, DEMO, BUILD, *words], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                env=dict(os.environ, TMPDIR=str(self.folder)))
+
+    def assert_nothing_left(self):
+        wait_until(lambda: not processes_of(self.folder), "all processes end")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_passes_within_a_minute_and_eighty_columns(self):
+        started = time.monotonic()
+        process = self.start("--sim", "h100")
+        first = process.stdout.readline()
+        self.assertLess(time.monotonic() - started, 5, "silent at first")
+        out, _ = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, first + out)
+        self.assertIn("bytes over, by the card's own books  0 B", out)
+        self.assertEqual([line for line in out.splitlines() if len(line) > 80], [])
+        self.assert_nothing_left()
+
+    def test_interrupt_leaves_nothing_behind(self):
+        for moment, signum in (("start", signal.SIGINT), ("erin holds", signal.SIGTERM),
+                               ("to fight for", signal.SIGINT)):
+            process = self.start("--sim", "h100")
+            for line in process.stdout:
+                if moment in line or moment == "start":
+                    break
+            process.send_signal(signum)
+            out, _ = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, out)
+            self.assert_nothing_left()
+
+    def test_unknown_profile_is_an_error_and_not_a_traceback(self):
+        process = self.start("--sim", "potato")
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, out)
+        self.assertIn("potato", out)
+        self.assertNotIn("Traceback", out)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    main()
