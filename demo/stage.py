@@ -131,13 +131,17 @@ class Stage:
             signal.signal(name, handler)
 
     def _end_stragglers(self):
-        """An agent that was just being started when the demo was interrupted hears no `stop`."""
-        end = time.monotonic() + 5
-        while (left := self._own_processes()) and time.monotonic() < end:
+        """An agent that was just being started when the demo was interrupted hears no `stop`. In
+        the middle of execve it shows no environment, so absence is believed after several looks."""
+        end = time.monotonic() + 10
+        absent = 0
+        while absent < 5 and time.monotonic() < end:
+            left = self._own_processes()
+            absent = 0 if left else absent + 1
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+            time.sleep(0.02)
 
     def _own_processes(self):
         """Living processes that carry the private directory as their runtime directory."""

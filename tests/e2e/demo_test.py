@@ -37,7 +37,12 @@ class Demo(unittest.TestCase):
                                 env=dict(os.environ, TMPDIR=str(self.folder)))
 
     def assert_nothing_left(self):
-        wait_until(lambda: not processes_of(self.folder), "all processes end")
+        try:
+            wait_until(lambda: not processes_of(self.folder), "all processes end")
+        except AssertionError as error:
+            left = [(pid, pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+                    for pid in processes_of(self.folder)]
+            raise AssertionError(f"{error}: {left}") from None
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_passes_within_a_minute_and_eighty_columns(self):
