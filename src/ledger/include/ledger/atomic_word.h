@@ -78,21 +78,26 @@ inline bool casPair(Pair& word, Pair& expected, const Pair& desired) {
                : "memory");
   return done;
 #elif defined(__aarch64__)
-  std::uint64_t low, high;
+  // One block: a spill between load and store could lose the reservation for ever.
+  std::uint64_t low;
+  std::uint64_t high;
   std::uint32_t failed;
-  do {
-    asm volatile("ldaxp %0, %1, %2" : "=&r"(low), "=&r"(high) : "Q"(word) : "memory");
-    if (low != expected.low || high != expected.high) {
-      asm volatile("clrex" ::: "memory");
-      expected = {low, high};
-      return false;
-    }
-    asm volatile("stlxp %w0, %2, %3, %1"
-                 : "=&r"(failed), "=Q"(word)
-                 : "r"(desired.low), "r"(desired.high)
-                 : "memory");
-  } while (failed != 0);
-  return true;
+  asm volatile(
+      "1: ldaxp %0, %1, %3\n"
+      "   cmp %0, %4\n"
+      "   ccmp %1, %5, #0, eq\n"
+      "   b.ne 2f\n"
+      "   stlxp %w2, %6, %7, %3\n"
+      "   cbnz %w2, 1b\n"
+      "   b 3f\n"
+      "2: clrex\n"
+      "3:\n"
+      : "=&r"(low), "=&r"(high), "=&r"(failed), "+Q"(word)
+      : "r"(expected.low), "r"(expected.high), "r"(desired.low), "r"(desired.high)
+      : "cc", "memory");
+  const bool done = low == expected.low && high == expected.high;
+  if (!done) expected = {low, high};
+  return done;
 #else
 #error "the ledger needs a 16-byte compare-and-swap: port casPair to this machine"
 #endif
