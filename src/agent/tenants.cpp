@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -42,11 +43,6 @@ void addHeld(const Tenant& tenant, std::map<std::string, Held>& held) {
     card.used = card.used + used;
     card.cores += share.cores;
   }
-}
-
-ProcessId idOf(const ledger::Owner& owner) {
-  const int pid = static_cast<int>(owner.pid);
-  return {pid, owner.start != 0 ? owner.start : startTimeOf(pid)};
 }
 
 }  // namespace
@@ -197,8 +193,8 @@ void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
   if (!pidfd.valid()) pidfd = openProcess(id);
   if (!pidfd.valid()) {
     // Out of descriptors is no death: the next sweep looks again.
-    const bool alive = id.start_time != 0 && startTimeOf(id.pid) == id.start_time;
-    return alive ? void() : reap(tenant, key);
+    const bool gone = kill(id.pid, 0) != 0 && errno == ESRCH;
+    return gone ? reap(tenant, key) : void();
   }
   static_cast<void>(
       tenant->pages->adoptSlot(key.slot, key.generation, static_cast<std::uint32_t>(id.pid)));
@@ -209,6 +205,17 @@ void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
     reap(tenant, key);
     check(tenant);
   });
+}
+
+// A slot says who its process is in that process' own pid namespace, which may lie below ours.
+void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
+                           const ledger::Owner& owner) {
+  if (tenant->processes.contains(key)) return;
+  const Result<std::uint32_t> found = ledger::findProcess(owner);
+  if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
+  if (*found == 0) return reap(tenant, key);
+  const int pid = static_cast<int>(*found);
+  watchProcess(tenant, key, {pid, startTimeOf(pid)}, Fd());
 }
 
 void Tenants::reap(const TenantPtr& tenant, const SlotKey& key) {
@@ -283,7 +290,7 @@ void Tenants::sweep() {
     if (!report) continue;
     for (const ledger::SlotSnapshot& slot : report->slots) {
       if (slot.phase == ledger::Phase::kRetired) continue;
-      watchProcess(tenant, {slot.slot, slot.generation}, idOf(slot.owner), Fd());
+      findAndWatch(tenant, {slot.slot, slot.generation}, slot.owner);
     }
     const Result<unsigned> slots = tenant->pages->ensureFreeSlots(kFreeSlots);
     if (!slots) warn("tenant " + id + ": " + slots.error().message());

@@ -87,6 +87,7 @@ class Tenants {
   void watch(Watched& watched, Fd pidfd, std::function<void()> on_exit);
   void watchHolder(const TenantPtr& tenant);
   bool watchSurvivors(const TenantPtr& tenant);
+  void findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner);
   void reap(const TenantPtr& tenant, const SlotKey& key);
   // Buries the tenant if nothing keeps it alive.
   void check(const TenantPtr& tenant);

@@ -1,16 +1,18 @@
+#include "ledger/liveness.h"
+
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <optional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <system_error>
 
-#include "ledger/tenant_ledger.h"
 #include "proc_self.h"
 
 namespace divvy::ledger {
@@ -18,61 +20,105 @@ namespace {
 
 constexpr long kSysPidfdOpen = 434;
 
+// kNo only for what is certainly so: running out of descriptors is nobody's death.
+enum class Answer { kYes, kNo, kCannotTell };
+
+Answer fromErrno(int code) {
+  return code == ENOENT || code == ESRCH || code == ENOTDIR ? Answer::kNo : Answer::kCannotTell;
+}
+
+struct Text {
+  Answer readable = Answer::kCannotTell;
+  std::string bytes;
+};
+
+Text readProc(std::uint32_t pid, const char* name) {
+  Text text;
+  const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    text.readable = fromErrno(errno);
+    return text;
+  }
+  text.bytes.resize(4096);
+  const ssize_t got = read(fd, text.bytes.data(), text.bytes.size());
+  text.readable = got > 0 ? Answer::kYes : fromErrno(got < 0 ? errno : ESRCH);
+  text.bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  close(fd);
+  return text;
+}
+
 // A leader that ended before its threads is a zombie in /proc but not to its pidfd.
-bool hasEnded(std::uint32_t pid) {
+Answer lives(std::uint32_t pid) {
   const int fd = static_cast<int>(syscall(kSysPidfdOpen, pid, 0));
-  if (fd < 0) return errno == ESRCH;
+  if (fd < 0) return fromErrno(errno);
   pollfd poller{fd, POLLIN, 0};
   const bool ended = poll(&poller, 1, 0) == 1;
   close(fd);
-  return ended;
+  return ended ? Answer::kNo : Answer::kYes;
 }
 
-// The process' number in its innermost pid namespace; nothing when it is gone.
-std::optional<std::uint32_t> innermostPid(std::uint32_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("NSpid:")) continue;
-    const std::size_t last = line.find_last_of("\t ");
-    std::uint32_t value = 0;
-    std::from_chars(line.data() + last + 1, line.data() + line.size(), value);
-    return value;
-  }
-  return std::nullopt;
+// The process' number in its innermost pid namespace; 0 where the text does not say.
+std::uint32_t innermostPid(const std::string& status) {
+  constexpr std::string_view kField = "\nNSpid:";
+  const std::size_t at = status.find(kField);
+  if (at == std::string::npos) return 0;
+  const std::size_t end = status.find('\n', at + kField.size());
+  const std::size_t first = status.find_last_of("\t ", end) + 1;
+  std::uint32_t pid = 0;
+  std::from_chars(status.data() + first, status.data() + status.size(), pid);
+  return pid;
 }
 
-bool matches(std::uint32_t pid, const Owner& owner) {
-  const Result<Owner> now = readOwner(pid);
-  if (!now) return false;
-  if (owner.start != 0 && now->start != 0 && now->start != owner.start) return false;
-  return innermostPid(pid) == owner.pid && !hasEnded(pid);
+Answer matches(std::uint32_t pid, const Owner& owner) {
+  const Text stat = readProc(pid, "stat");
+  if (stat.readable != Answer::kYes) return stat.readable;
+  const std::uint64_t start = parseStartTime(stat.bytes.data(), stat.bytes.size());
+  if (owner.start != 0 && start != 0 && start != owner.start) return Answer::kNo;
+  const Text status = readProc(pid, "status");
+  if (status.readable != Answer::kYes) return status.readable;
+  return innermostPid(status.bytes) == owner.pid ? lives(pid) : Answer::kNo;
+}
+
+Error cannotTell() {
+  return {ErrorCode::kIo, "looking for a process: " + std::generic_category().message(errno)};
 }
 
 }  // namespace
 
 Result<Owner> readOwner(std::uint32_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat", std::ios::binary);
-  std::array<char, 1024> text{};
-  file.read(text.data(), text.size());
-  if (file.gcount() <= 0) {
+  const Text stat = readProc(pid, "stat");
+  if (stat.readable == Answer::kNo) {
     return Error(ErrorCode::kNotFound, "no process " + std::to_string(pid));
   }
-  const std::uint64_t start = parseStartTime(text.data(), static_cast<std::size_t>(file.gcount()));
+  if (stat.readable == Answer::kCannotTell) return cannotTell();
+  const std::uint64_t start = parseStartTime(stat.bytes.data(), stat.bytes.size());
   return unpackOwner(packOwner({pid, start}));
 }
 
-std::uint32_t findProcess(const Owner& owner) {
-  if (owner.pid == 0) return 0;
-  if (matches(owner.pid, owner)) return owner.pid;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
+Result<std::uint32_t> findProcess(const Owner& owner) {
+  if (owner.pid == 0) return std::uint32_t{0};
+  const Answer direct = matches(owner.pid, owner);
+  if (direct == Answer::kYes) return owner.pid;
+  bool certain = direct == Answer::kNo;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  if (!proc) return cannotTell();
+  while (const dirent* entry = readdir(proc.get())) {
+    const std::string_view name = entry->d_name;
     std::uint32_t pid = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
-    if (matches(pid, owner)) return pid;
+    const Answer answer = matches(pid, owner);
+    if (answer == Answer::kYes) return pid;
+    certain = certain && answer == Answer::kNo;
   }
-  return 0;
+  if (!certain) return cannotTell();
+  return std::uint32_t{0};
+}
+
+bool ownerAlive(const Owner& owner) {
+  const Result<std::uint32_t> found = findProcess(owner);
+  return !found || *found != 0;
 }
 
 }  // namespace divvy::ledger

@@ -1,7 +1,9 @@
 // S11: who gets a slot, who does not, and whose it is.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <atomic>
@@ -63,6 +65,55 @@ TEST_F(SlotsTest, Requirement_S11_AReusedPidIsNotTheOldProcess) {
   EXPECT_FALSE(ownerAlive({self->pid, self->start - 1}));
   EXPECT_TRUE(ownerAlive({self->pid, 0}));  // start time unknown: the number decides
   EXPECT_FALSE(ownerAlive({0, 0}));
+}
+
+// Running out of descriptors must not look like everybody's death.
+TEST_F(SlotsTest, WhoCannotBeLookedForIsNotTakenForDead) {
+  const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
+  ASSERT_TRUE(self);
+  const pid_t child = spawn([&] {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    const Result<std::uint32_t> found = findProcess(*self);
+    if (found || found.error().code() != ErrorCode::kIo) return 1;
+    return ownerAlive(*self) ? 0 : 2;
+  });
+  EXPECT_EQ(waitFor(child), 0);
+}
+
+// A tenant may make pid namespaces of its own; the slot then holds a number that means somebody
+// else, or nobody, to the agent.
+TEST_F(SlotsTest, AProcessInAPidNamespaceBelowIsFound) {
+  constexpr int kNoNamespaces = 77;
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t outer = spawn([&]() -> int {
+    const int spaces = geteuid() == 0 ? CLONE_NEWPID : CLONE_NEWUSER | CLONE_NEWPID;
+    if (unshare(spaces) != 0) return kNoNamespaces;
+    return waitFor(spawn([&]() -> int {
+      // /proc still shows the outer namespace, as in a sandbox that does not mount its own.
+      const Admission got = account_.reserve(0, 10);
+      (void)!write(pipe_ends[1], &got, sizeof got);
+      for (;;) pause();
+    }));
+  });
+  close(pipe_ends[1]);
+  Admission got = Admission::kBroken;
+  if (read(pipe_ends[0], &got, sizeof got) != static_cast<ssize_t>(sizeof got)) {
+    EXPECT_EQ(WEXITSTATUS(waitFor(outer)), kNoNamespaces);
+    GTEST_SKIP() << "this sandbox allows no pid namespaces";
+  }
+  EXPECT_EQ(got, Admission::kGranted);
+  const SlotSnapshot slot = snapshot().slots.at(0);
+  EXPECT_EQ(slot.owner.pid, 1u);
+  const Result<std::uint32_t> found = findProcess(slot.owner);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_GT(*found, 1u);
+  EXPECT_NE(*found, static_cast<std::uint32_t>(outer));
+  kill(static_cast<pid_t>(*found), SIGKILL);
+  waitFor(outer);
+  EXPECT_FALSE(ownerAlive(slot.owner));
+  close(pipe_ends[0]);
 }
 
 TEST_F(SlotsTest, AZombieIsDeadAndItsThreadsAreNot) {

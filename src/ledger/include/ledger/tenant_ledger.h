@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "ledger/liveness.h"
 #include "ledger/report.h"
 
 namespace divvy::ledger {
@@ -119,18 +120,5 @@ class TenantLedger {
   std::unique_ptr<Mapping> control_;
   std::unique_ptr<Mapping> report_;
 };
-
-// The process that an owner word names, as a pid of this process' own namespace; 0 when it is dead.
-// Looks into pid namespaces below ours, so that a tenant's container is understood. A zombie is
-// dead once all its threads are. An owner without a start time matches by number only. Where
-// several match (the same numbers in two namespaces) one of them is told: never 0 for a living
-// owner.
-std::uint32_t findProcess(const Owner& owner);
-inline bool ownerAlive(const Owner& owner) {
-  return findProcess(owner) != 0;
-}
-
-// The owner word of a process of this pid namespace. kNotFound when there is none.
-Result<Owner> readOwner(std::uint32_t pid);
 
 }  // namespace divvy::ledger

@@ -1,0 +1,25 @@
+// Who of the owners in a report still lives, as the agent sees it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "ledger/words.h"
+
+namespace divvy::ledger {
+
+// The process that an owner word names, as a pid of this process' own namespace; 0 when it is
+// certainly dead. Looks into pid namespaces below ours, so that a tenant's container, or one that
+// the tenant made itself, is understood. A zombie is dead once all its threads are. An owner
+// without a start time matches by number only. Where several match, one of them is told. kIo when
+// it cannot be told (no descriptors left, /proc unreadable): then nothing may be taken from the
+// owner.
+Result<std::uint32_t> findProcess(const Owner& owner);
+
+// False only when the owner is certainly dead.
+bool ownerAlive(const Owner& owner);
+
+// The owner word of a process of this pid namespace. kNotFound when there is none; kIo as above.
+Result<Owner> readOwner(std::uint32_t pid);
+
+}  // namespace divvy::ledger
