@@ -8,7 +8,10 @@ namespace {
 
 using abi::Cu;
 
+// Wider than the blocks that any layout is known to be made of.
 constexpr std::uint64_t kArrayAlignment = 65536;
+constexpr std::uint64_t kRowAlignment = 512;  // bytes
+constexpr std::uint64_t kRowsTogether = 8;
 constexpr unsigned kWithoutMemory = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING;
 
 // Bytes of one element, all channels; for packed, planar and compressed formats more than any has.
@@ -26,8 +29,14 @@ std::uint64_t elementBytes(CUarray_format format, unsigned channels) {
   }
 }
 
-std::uint64_t atLeastOne(std::size_t extent) {
+std::uint64_t atLeastOne(std::uint64_t extent) {
   return extent == 0 ? 1 : extent;
+}
+
+// Saturates; unit is a power of two.
+std::uint64_t roundUp(std::uint64_t value, std::uint64_t unit) {
+  std::uint64_t sum;
+  return __builtin_add_overflow(value, unit - 1, &sum) ? UINT64_MAX : sum & ~(unit - 1);
 }
 
 bool askPlain(const CUDA_ARRAY3D_DESCRIPTOR& shape, CUdevice device, std::uint64_t* bytes) {
@@ -59,11 +68,11 @@ std::uint64_t arrayBytesBound(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned lev
   std::uint64_t sum = 0;
   for (unsigned level = 0; level < (levels == 0 ? 1 : levels); ++level) {
     std::uint64_t bytes = elementBytes(shape.Format, shape.NumChannels);
+    const std::uint64_t rows = height > 1 ? roundUp(height, kRowsTogether) : 1;
     if (__builtin_mul_overflow(bytes, atLeastOne(width), &bytes) ||
-        __builtin_mul_overflow(bytes, atLeastOne(height), &bytes) ||
+        __builtin_mul_overflow(roundUp(bytes, kRowAlignment), rows, &bytes) ||
         __builtin_mul_overflow(bytes, atLeastOne(depth), &bytes) ||
-        __builtin_add_overflow(bytes, kArrayAlignment - 1, &bytes) ||
-        __builtin_add_overflow(sum, bytes & ~(kArrayAlignment - 1), &sum)) {
+        __builtin_add_overflow(sum, roundUp(bytes, kArrayAlignment), &sum)) {
       return UINT64_MAX;
     }
     width /= 2;

@@ -12,7 +12,8 @@ namespace divvy::interposer {
 // cannot say gets the upper bound below. 0 for arrays that take none themselves (sparse, deferred).
 std::uint64_t arrayBytes(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels, CUdevice device);
 
-// At least what any driver takes: elements times their size, 64 KiB aligned, all mip levels.
+// Meant to be no less than what any driver takes: elements times their size, rows and columns
+// rounded up to blocks, every mip level to 64 KiB.
 std::uint64_t arrayBytesBound(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels);
 
 // A descriptor without depth or flags, or with 32-bit sizes, in the widest form.

@@ -6,6 +6,14 @@ namespace {
 
 class ArrayTest : public TenantTest {
  protected:
+  // A driver older than 11.6 does not tell what an array needs: at least that much is charged.
+  static void expectCharge() {
+    if (isOldDriver()) {
+      EXPECT_GE(charged(), booked());
+    } else {
+      EXPECT_EXACT();
+    }
+  }
   static CUDA_ARRAY3D_DESCRIPTOR shape(std::size_t width, std::size_t height, std::size_t depth,
                                        unsigned flags = 0) {
     return {width, height, depth, CU_AD_FORMAT_FLOAT, 4, flags};
@@ -22,7 +30,7 @@ TEST_F(ArrayTest, I4ArraysOfEveryShapeAreExact) {
     CUarray array = nullptr;
     ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, &form), CUDA_SUCCESS);
     EXPECT_GT(charged(), before);
-    EXPECT_EXACT();
+    expectCharge();
     ASSERT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
     EXPECT_EQ(charged(), before);
     EXPECT_EXACT();
@@ -37,11 +45,11 @@ TEST_F(ArrayTest, I3TheOldFormsAreExactToo) {
   const CUDA_ARRAY_DESCRIPTOR_v1 plain_v1{500, 20, CU_AD_FORMAT_HALF, 2};
   const CUDA_ARRAY3D_DESCRIPTOR_v1 solid_v1{50, 20, 10, CU_AD_FORMAT_HALF, 2, 0};
   ASSERT_EQ(cu<Cu::cuArrayCreate_v2>(&a, &plain), CUDA_SUCCESS);
-  EXPECT_EXACT();
+  expectCharge();
   ASSERT_EQ(cu<Cu::cuArrayCreate>(&b, &plain_v1), CUDA_SUCCESS);
-  EXPECT_EXACT();
+  expectCharge();
   ASSERT_EQ(cu<Cu::cuArray3DCreate>(&c, &solid_v1), CUDA_SUCCESS);
-  EXPECT_EXACT();
+  expectCharge();
   for (const CUarray array : {a, b, c}) ASSERT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
   EXPECT_EXACT();
 }
@@ -55,7 +63,7 @@ TEST_F(ArrayTest, I4MipmappedArraysAreExact) {
     CUmipmappedArray array = nullptr;
     CUarray level = nullptr;
     ASSERT_EQ(cu<Cu::cuMipmappedArrayCreate>(&array, &form, levels), CUDA_SUCCESS);
-    EXPECT_EXACT();
+    expectCharge();
     ASSERT_EQ(cu<Cu::cuMipmappedArrayGetLevel>(&level, array, 0u), CUDA_SUCCESS);
     ASSERT_EQ(cu<Cu::cuMipmappedArrayDestroy>(array), CUDA_SUCCESS);
     EXPECT_EQ(charged(), before);

@@ -96,6 +96,7 @@ TEST_F(GraphTest, I4CapturedAllocationsAreChargedAtTheLaunch) {
 }
 
 TEST_F(GraphTest, I4NodesOfTheGeneralCallToo) {
+  if (isOldDriver()) GTEST_SKIP() << "SKIPPED: the call is younger than this driver";
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();

@@ -35,12 +35,13 @@ TEST_F(LaunchTest, I5EveryLaunchLikeCallPassesTheGateOnce) {
   std::size_t checked = 0;
   for (const abi::Entry& entry : abi::kCuEntries) {
     if (!isWork(entry) || !entry.wrapped) continue;
+    if (isOldDriver() && entry.since > 11040) continue;
     const std::uint64_t before = launches();
     ASSERT_EQ(callWithZeros(entry.symbol), CUDA_SUCCESS) << entry.symbol;
     ASSERT_EQ(launches(), before + 1) << entry.symbol;
     ++checked;
   }
-  EXPECT_GT(checked, 130u);
+  EXPECT_GT(checked, isOldDriver() ? 100u : 130u);
 }
 
 // What the list leaves unwrapped among launches, copies and fills starts no work on the device.

@@ -130,6 +130,10 @@ Control TenantTest::control() {
   return told;
 }
 
+bool TenantTest::isOldDriver() {
+  return environmentOr("DIVVY_SIMGPU_VARIANT", "") == "simgpu-old";
+}
+
 std::string TenantTest::built(const std::string& name) {
   return environmentOr("DIVVY_BUILD_DIR", ".") + "/" + name;
 }

@@ -54,6 +54,9 @@ class TenantTest : public testing::Test {
   static Control control();
   static std::uint64_t faults(unsigned code) { return control().fault_counts[code]; }
 
+  // The driver is the variant that exports nothing newer than CUDA 11.4.
+  static bool isOldDriver();
+
   // The path of a file that the build made.
   static std::string built(const std::string& name);
 };
