@@ -52,7 +52,7 @@ CUresult Module::placeGlobals() {
     result = translate(exec.context, address, global.bytes, Access::kWrite, &host);
     if (result != CUDA_SUCCESS) return result;
     std::memset(host, 0, global.bytes);
-    std::memcpy(host, global.initial.data(), std::min(global.bytes, global.initial.size()));
+    std::copy_n(global.initial.begin(), std::min(global.bytes, global.initial.size()), host);
   }
   return CUDA_SUCCESS;
 }

@@ -107,10 +107,12 @@ TEST_F(Copy, CopiesToPinnedMemoryDoNotWait) {
     Gate gate(s);
     EXPECT_EQ(cu<Cu::cuMemcpyDtoHAsync_v2>(static_cast<void*>(host), data, size_t{4}, s),
               CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuStreamWriteValue32_v2>(s, deviceView(host + 1), 1U, 0U), CUDA_SUCCESS);
     EXPECT_EQ(*host, 0U);
     gate.open();
-    EXPECT_TRUE(eventually([&] { return std::atomic_ref(*host).load() == 5U; }))
-        << "it arrives without any further call";
+    EXPECT_TRUE(eventually([&] { return std::atomic_ref(host[1]).load() == 1U; }))
+        << "both arrive without any further call";
+    EXPECT_EQ(*host, 5U);
   });
 }
 
