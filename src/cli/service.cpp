@@ -42,6 +42,14 @@ void simJson() {
            ", \"effect\": " + jsonText(entry.effect) + "}";
     separator = ",\n";
   }
+  out += "\n  ],\n  \"kernels\": [";
+  separator = "\n";
+  for (const simgpu::KernelEntry& entry : simgpu::kernelCatalog()) {
+    out += separator + std::string("    {\"name\": ") + jsonText(entry.name) +
+           ", \"params\": " + jsonText(entry.params) + ", \"effect\": " + jsonText(entry.effect) +
+           "}";
+    separator = ",\n";
+  }
   std::printf("%s\n  ]\n}\n", out.c_str());
 }
 
@@ -71,6 +79,13 @@ Profiles (--sim, SIMGPU_PROFILE, DIVVY_SIM for the default):)");
     faults.add({"  " + std::string(entry.form), std::string(entry.effect)});
   }
   std::fputs(faults.text(output.headers, outputWidth()).c_str(), stdout);
+  std::puts("\nBuilt-in kernels (load the text \"simgpu-builtin 1\\nall\\n\" as a module):");
+  Table kernels({"  KERNEL", "EFFECT"});
+  for (const simgpu::KernelEntry& entry : simgpu::kernelCatalog()) {
+    kernels.add({"  " + std::string(entry.name) + "(" + std::string(entry.params) + ")",
+                 std::string(entry.effect)});
+  }
+  std::fputs(kernels.text(output.headers, outputWidth()).c_str(), stdout);
 }
 
 }  // namespace

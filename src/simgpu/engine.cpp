@@ -101,6 +101,11 @@ bool hasEnded(ExecContext& exec, OpRef ref) {
 CUresult waitFor(ExecContext& exec, OpRef ref) {
   Executor& executor = Executor::get();
   for (;;) {
+    // Poisoned from outside (an injected fault): what is pending will not run.
+    if (const CUresult state = exec.context.sticky(); state != CUDA_SUCCESS) {
+      fault(exec, state);
+      return state;
+    }
     const std::uint32_t seen = executor.progress().seen();
     bool ended = false;
     Nanos look = 0;

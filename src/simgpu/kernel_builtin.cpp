@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "memory.h"
+#include "simgpu/catalog.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -28,12 +29,10 @@ Nanos noTime(const KernelCall&, const CostModel& costs) {
   return costs.kernel(0, 0);
 }
 
-// spin(u64 ns)
 Nanos spinCost(const KernelCall& c, const CostModel&) {
   return c.param<std::uint64_t>(0);
 }
 
-// spin_until(u32* flag, u32 value): runs until *flag == value
 Polled spinUntilPoll(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   auto* flag = reach<std::uint32_t>(context, c.param<CUdeviceptr>(0), 1, Access::kRead, &error);
@@ -42,7 +41,6 @@ Polled spinUntilPoll(const KernelCall& c, Context& context) {
   return seen == c.param<std::uint32_t>(8) ? Polled::kOver : Polled::kNotYet;
 }
 
-// fill(u32* out, u64 count, u32 value)
 Nanos fillCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.param<std::uint64_t>(8));
 }
@@ -54,7 +52,6 @@ CUresult fillRun(const KernelCall& c, Context& context) {
   return error;
 }
 
-// add(u32* data, u64 count, u32 value): data[i] += value
 CUresult addRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   const auto count = c.param<std::uint64_t>(8);
@@ -65,7 +62,6 @@ CUresult addRun(const KernelCall& c, Context& context) {
   return error;
 }
 
-// copy(void* to, const void* from, u64 bytes)
 Nanos copyCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 2 * c.param<std::uint64_t>(16));
 }
@@ -78,7 +74,6 @@ CUresult copyRun(const KernelCall& c, Context& context) {
   return error;
 }
 
-// checksum(u64* out, const void* data, u64 bytes): FNV-1a, 64 bits
 Nanos checksumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, c.param<std::uint64_t>(16));
 }
@@ -94,7 +89,6 @@ CUresult checksumRun(const KernelCall& c, Context& context) {
   return CUDA_SUCCESS;
 }
 
-// axpy(float* y, const float* x, u64 count, float a): y[i] += a * x[i]
 Nanos axpyCost(const KernelCall& c, const CostModel& costs) {
   const auto count = c.param<std::uint64_t>(16);
   return costs.kernel(2.0 * static_cast<double>(count), 12 * count);
@@ -110,7 +104,6 @@ CUresult axpyRun(const KernelCall& c, Context& context) {
   return CUDA_SUCCESS;
 }
 
-// matmul(float* c, const float* a, const float* b, u32 m, u32 n, u32 k): c = a b, row by row
 Nanos matmulCost(const KernelCall& c, const CostModel& costs) {
   const double m = c.param<std::uint32_t>(24);
   const double n = c.param<std::uint32_t>(28);
@@ -138,7 +131,6 @@ CUresult matmulRun(const KernelCall& call, Context& context) {
   return CUDA_SUCCESS;
 }
 
-// atomic_add(u32* counter, u32 value): every thread of the launch adds value once
 Nanos atomicAddCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.shape.threads());
 }
@@ -152,7 +144,6 @@ CUresult atomicAddRun(const KernelCall& c, Context& context) {
   return CUDA_SUCCESS;
 }
 
-// histogram(u32* bins, const u8* data, u64 bytes): 256 bins, added to
 CUresult histogramRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   const auto bytes = c.param<std::uint64_t>(16);
@@ -164,7 +155,6 @@ CUresult histogramRun(const KernelCall& c, Context& context) {
   return CUDA_SUCCESS;
 }
 
-// sum(double* out, const float* data, u64 count)
 Nanos sumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.param<std::uint64_t>(16));
 }
@@ -180,7 +170,6 @@ CUresult sumRun(const KernelCall& c, Context& context) {
   return CUDA_SUCCESS;
 }
 
-// touch(const void* data, u64 bytes, u64 ns): reads the range, takes ns (0: what reading it costs)
 Nanos touchCost(const KernelCall& c, const CostModel& costs) {
   const auto ns = c.param<std::uint64_t>(16);
   return ns != 0 ? ns : costs.kernel(0, c.param<std::uint64_t>(8));
@@ -192,58 +181,56 @@ CUresult touchRun(const KernelCall& c, Context& context) {
   return error;
 }
 
-// trap(): the context is lost with CUDA_ERROR_LAUNCH_FAILED
 CUresult trapRun(const KernelCall&, Context&) {
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"spin", "u64 ns", {8}, spinCost, nullptr, nullptr},
-    {"spin_until", "u32* flag, u32 value", {8, 4}, noTime, nullptr, spinUntilPoll},
-    {"fill", "u32* out, u64 count, u32 value", {8, 8, 4}, fillCost, fillRun, nullptr},
-    {"add", "u32* data, u64 count, u32 value", {8, 8, 4}, fillCost, addRun, nullptr},
-    {"copy", "void* to, const void* from, u64 bytes", {8, 8, 8}, copyCost, copyRun, nullptr},
-    {"checksum",
-     "u64* out, const void* data, u64 bytes",
-     {8, 8, 8},
-     checksumCost,
-     checksumRun,
-     nullptr},
-    {"axpy",
-     "float* y, const float* x, u64 count, float a",
-     {8, 8, 8, 4},
-     axpyCost,
-     axpyRun,
-     nullptr},
-    {"matmul",
-     "float* c, const float* a, const float* b, u32 m, u32 n, u32 k",
-     {8, 8, 8, 4, 4, 4},
-     matmulCost,
-     matmulRun,
-     nullptr},
-    {"atomic_add", "u32* counter, u32 value", {8, 4}, atomicAddCost, atomicAddRun, nullptr},
-    {"histogram",
-     "u32* bins, const u8* data, u64 bytes",
-     {8, 8, 8},
-     checksumCost,
-     histogramRun,
-     nullptr},
-    {"sum", "double* out, const float* data, u64 count", {8, 8, 8}, sumCost, sumRun, nullptr},
-    {"touch", "const void* data, u64 bytes, u64 ns", {8, 8, 8}, touchCost, touchRun, nullptr},
-    {"trap", "", {}, noTime, trapRun, nullptr},
+    {"spin", spinCost, nullptr, nullptr},
+    {"spin_until", noTime, nullptr, spinUntilPoll},
+    {"fill", fillCost, fillRun, nullptr},
+    {"add", fillCost, addRun, nullptr},
+    {"copy", copyCost, copyRun, nullptr},
+    {"checksum", checksumCost, checksumRun, nullptr},
+    {"axpy", axpyCost, axpyRun, nullptr},
+    {"matmul", matmulCost, matmulRun, nullptr},
+    {"atomic_add", atomicAddCost, atomicAddRun, nullptr},
+    {"histogram", checksumCost, histogramRun, nullptr},
+    {"sum", sumCost, sumRun, nullptr},
+    {"touch", touchCost, touchRun, nullptr},
+    {"trap", noTime, trapRun, nullptr},
 };
+
+std::uint32_t sizeOf(std::string_view param) {
+  if (param.find('*') != std::string_view::npos) return 8;
+  for (const std::string_view wide : {"u64", "double"}) {
+    if (param.find(wide) != std::string_view::npos) return 8;
+  }
+  return 4;
+}
+
+// From the catalogue's "float* y, u64 count".
+std::vector<KernelParam> paramsOf(std::string_view text) {
+  std::vector<KernelParam> params;
+  std::uint32_t offset = 0;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::uint32_t size = sizeOf(text.substr(0, comma));
+    offset = (offset + size - 1) / size * size;
+    params.push_back({offset, size});
+    offset += size;
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  return params;
+}
 
 class BuiltinKernel final : public KernelCode {
  public:
   BuiltinKernel(const Builtin& builtin, std::string_view as, std::optional<Nanos> cost)
       : builtin_(builtin), cost_(cost) {
     name = as;
-    std::uint32_t offset = 0;
-    for (const std::uint8_t size : builtin.sizes) {
-      if (size == 0) break;
-      offset = (offset + size - 1U) / size * size;
-      params.push_back({offset, size});
-      offset += size;
+    for (const KernelEntry& entry : kernelCatalog()) {
+      if (entry.name == builtin.name) params = paramsOf(entry.params);
     }
   }
 
@@ -265,10 +252,6 @@ class BuiltinKernel final : public KernelCode {
 };
 
 }  // namespace
-
-std::span<const Builtin> builtins() {
-  return kBuiltins;
-}
 
 const Builtin* findBuiltin(std::string_view name) {
   for (const Builtin& builtin : kBuiltins) {

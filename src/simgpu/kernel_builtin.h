@@ -3,24 +3,20 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "kernel_image.h"
 
 namespace divvy::simgpu {
 
-// One built-in: parameters are naturally aligned, in order, of these sizes.
+// The body of one entry of kernelCatalog(). Parameters are naturally aligned, in order.
 struct Builtin {
   std::string_view name;
-  std::string_view usage;  // parameters with their types, for people
-  std::array<std::uint8_t, 8> sizes;
   Nanos (*cost)(const KernelCall&, const CostModel&);
-  CUresult (*run)(const KernelCall&, Context&);
-  Polled (*poll)(const KernelCall&, Context&);  // nullptr: it does not wait
+  CUresult (*run)(const KernelCall&, Context&);  // nullptr: no effect
+  Polled (*poll)(const KernelCall&, Context&);   // nullptr: it does not wait
 };
 
-std::span<const Builtin> builtins();
 const Builtin* findBuiltin(std::string_view name);
 
 // The kernel under the name that the image gives it, with an explicit duration if it asks for one.

@@ -10,6 +10,7 @@
 
 #include "kernel_builtin.h"
 #include "kernel_image.h"
+#include "simgpu/catalog.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -56,8 +57,13 @@ bool parseLine(const std::vector<std::string>& words, KernelImage* image, std::s
   if (words.empty() || words[0].starts_with('#')) return true;
   if (words[0] == "kernel") return parseKernel(words, image, why);
   if (words[0] == "all" && words.size() == 1) {
-    for (const Builtin& builtin : builtins()) {
-      image->kernels.push_back(makeBuiltin(builtin, builtin.name, std::nullopt));
+    for (const KernelEntry& entry : kernelCatalog()) {
+      const Builtin* builtin = findBuiltin(entry.name);
+      if (builtin == nullptr) {
+        *why = "no body for built-in kernel \"" + std::string(entry.name) + "\"";
+        return false;
+      }
+      image->kernels.push_back(makeBuiltin(*builtin, entry.name, std::nullopt));
     }
     return true;
   }

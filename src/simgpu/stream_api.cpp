@@ -3,6 +3,7 @@
 #include "engine_executor.h"
 #include "entry.h"
 #include "event.h"
+#include "memory.h"
 #include "pool_exec.h"
 #include "stream.h"
 #include "stream_op.h"
@@ -115,6 +116,20 @@ CUresult launchHost(Cu id, StreamArgument argument, CUhostFn function, void* dat
   return withStream(id, argument, [&](Stream& stream) -> CUresult {
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return submit(stream, HostOp{function, data});
+  });
+}
+
+// Managed memory is visible everywhere here, so attaching changes nothing but may be wrong.
+CUresult attach(Cu id, StreamArgument argument, CUdeviceptr address, unsigned flags) {
+  return withStream(id, argument, [&](Stream& stream) -> CUresult {
+    const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
+                       flags == CU_MEM_ATTACH_SINGLE;
+    const PointerKind kind = describePointer(address).kind;
+    if (!known || (kind != PointerKind::kManaged && kind != PointerKind::kUnknown)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const CUresult allowed = refuseCapturing(stream);
+    return allowed != CUDA_SUCCESS ? allowed : submit(stream, EmptyOp{});
   });
 }
 
@@ -261,6 +276,12 @@ SIMGPU_IMPL(cuLaunchHostFunc_v2)(CUstream s, CUhostFn f, void* data, unsigned) {
 }
 SIMGPU_IMPL(cuLaunchHostFunc_v2_ptsz)(CUstream s, CUhostFn f, void* data, unsigned) {
   return launchHost(Cu::cuLaunchHostFunc_v2_ptsz, {s, true}, f, data);
+}
+SIMGPU_IMPL(cuStreamAttachMemAsync)(CUstream s, CUdeviceptr p, std::size_t, unsigned flags) {
+  return attach(Cu::cuStreamAttachMemAsync, {s, false}, p, flags);
+}
+SIMGPU_IMPL(cuStreamAttachMemAsync_ptsz)(CUstream s, CUdeviceptr p, std::size_t, unsigned flags) {
+  return attach(Cu::cuStreamAttachMemAsync_ptsz, {s, true}, p, flags);
 }
 SIMGPU_IMPL(cuStreamGetPriority)(CUstream s, int* out) {
   return answer(Cu::cuStreamGetPriority, {s, false}, out, priorityOf);

@@ -1,8 +1,9 @@
 // Loading, asking about and launching kernels; what a fault does to its context.
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 
 #include "exec_driver.h"
+#include "simgpu/catalog.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -52,6 +53,22 @@ TEST_F(Kernel, BuiltinsComputeWhatTheySay) {
     const CUdeviceptr c = allocate(16);
     EXPECT_EQ(launch(builtin("matmul"), kNull, c, a, b, 2U, 2U, 3U), CUDA_SUCCESS);
     EXPECT_EQ(download<float>(c, 4), (std::vector<float>{5, 11, 14, 23}));
+  });
+}
+
+TEST_F(Kernel, EveryCataloguedKernelHasABody) {
+  runReady([] {
+    const CUmodule module = loadText(kAllBuiltins);
+    unsigned count = 0;
+    EXPECT_EQ(cu<Cu::cuModuleGetFunctionCount>(&count, module), CUDA_SUCCESS);
+    EXPECT_EQ(count, kernelCatalog().size());
+    for (const KernelEntry& entry : kernelCatalog()) {
+      const CUfunction f = functionOf(module, std::string(entry.name).c_str());
+      const auto commas = std::count(entry.params.begin(), entry.params.end(), ',');
+      std::size_t params = 0;
+      EXPECT_EQ(cu<Cu::cuFuncGetParamCount>(f, &params), CUDA_SUCCESS);
+      EXPECT_EQ(params, entry.params.empty() ? 0U : static_cast<std::size_t>(commas) + 1);
+    }
   });
 }
 
@@ -154,6 +171,30 @@ TEST_F(Kernel, FilesAndLibrariesLoadTheSameImages) {
     EXPECT_EQ(cu<Cu::cuKernelGetFunction>(&function, kernel), CUDA_SUCCESS);
     EXPECT_EQ(launch(function, kNull, counter, std::uint64_t{1}, 1U), CUDA_SUCCESS);
     EXPECT_EQ(cu<Cu::cuLibraryUnload>(library), CUDA_SUCCESS);
+  });
+}
+
+TEST_F(Kernel, LinkerJoinsTexts) {
+  runReady([] {
+    CUlinkState state = nullptr;
+    EXPECT_EQ(cu<Cu::cuLinkCreate_v2>(0U, static_cast<CUjit_option*>(nullptr),
+                                      static_cast<void**>(nullptr), &state),
+              CUDA_SUCCESS);
+    for (const char* text :
+         {"simgpu-builtin 1\nkernel a = spin\n", "simgpu-builtin 1\nkernel b = add"}) {
+      EXPECT_EQ(cu<Cu::cuLinkAddData_v2>(
+                    state, CU_JIT_INPUT_PTX, const_cast<char*>(text), std::strlen(text), "name", 0U,
+                    static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr)),
+                CUDA_SUCCESS);
+    }
+    void* image = nullptr;
+    std::size_t bytes = 0;
+    EXPECT_EQ(cu<Cu::cuLinkComplete>(state, &image, &bytes), CUDA_SUCCESS);
+    const CUmodule module = loadText(static_cast<const char*>(image));
+    functionOf(module, "a");
+    functionOf(module, "b");
+    EXPECT_EQ(cu<Cu::cuLinkDestroy>(state), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuLinkDestroy>(state), CUDA_ERROR_INVALID_HANDLE);
   });
 }
 

@@ -30,6 +30,16 @@ struct FaultEntry {
 };
 std::span<const FaultEntry> faultCatalog();
 
+// A kernel that the simulated driver brings along. Programs name it in a text that they load as a
+// module: "simgpu-builtin 1", then lines "kernel NAME [= BUILTIN] [cost_ns=N]", "all", or
+// "global NAME BYTES".
+struct KernelEntry {
+  std::string_view name;
+  std::string_view params;  // as in C, comma-separated; types u8 u32 u64 float double and pointers
+  std::string_view effect;
+};
+std::span<const KernelEntry> kernelCatalog();
+
 // "H100" -> {"h100", "h100", 1}, "4090x2" -> {"rtx4090x2", "rtx4090", 2}, "l20+h100x2" -> three
 // cards of two kinds. nullopt: not a profile, or not 1..16 cards.
 struct SimulatedMachine {
