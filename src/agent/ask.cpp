@@ -1,5 +1,6 @@
 #include "agent/ask.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace divvy::agent {
@@ -50,6 +51,17 @@ Result<Priority> parsePriority(std::string_view text) {
   }
   return Error{ErrorCode::kUsage,
                "priority \"" + std::string(text) + "\" is not known; accepted: low, normal, high"};
+}
+
+Result<std::string> parseName(std::string_view text) {
+  constexpr std::size_t kMaxName = 63;  // what the control page holds
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  if (plain && !text.empty() && text.size() <= kMaxName) return std::string(text);
+  return Error{ErrorCode::kUsage,
+               "that name cannot be used; accepted: 1 to 63 letters, digits, '.', '_' or '-'"};
 }
 
 }  // namespace divvy::agent

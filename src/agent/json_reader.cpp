@@ -60,6 +60,13 @@ void Reader::priority(const char* name, Priority& out) {
   out = *parsed;
 }
 
+void Reader::name(const char* name, std::string& out) {
+  text(name, out);
+  if (out.empty()) return;
+  const Result<std::string> parsed = parseName(out);
+  if (!parsed) fail(parsed.error().message());
+}
+
 Result<bj::value> parse(std::string_view text) {
   boost::system::error_code fault;
   bj::value value = bj::parse(bj::string_view(text.data(), text.size()), fault);

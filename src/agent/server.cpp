@@ -24,6 +24,12 @@ constexpr std::chrono::seconds kLookAgain{1};
 // What a tenant gets between SIGTERM and SIGKILL when the agent is stopped by force.
 constexpr std::chrono::seconds kGrace{5};
 
+Reply granted(const Tenant& tenant) {
+  GrantedReply reply{tenant.record.id, tenant.dir, {}};
+  for (const ShareRecord& share : tenant.record.shares) reply.devices.push_back(share.uuid);
+  return reply;
+}
+
 FailedReply failed(const Error& error) {
   return {error.code(), error.message(), {}};
 }
@@ -145,6 +151,8 @@ asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& ti
 }
 
 asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
+  const TenantPtr lost = tenants_.unstartedOf({session->peer, request.start_time});
+  if (lost != nullptr) co_return granted(*lost);
   Decision decision = place(request.ask, tenants_.cards());
   // Who is willing to wait does not overtake; who is not takes what is there.
   if (decision.fits() && (!request.wait || queue_.empty()))
@@ -184,8 +192,7 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
                                           "; a name that no living tenant has is accepted"});
   }
   const ProcessId holder{peer, startTimeOf(peer)};
-  if (holder.start_time == 0 ||
-      (request.start_time != 0 && holder.start_time != request.start_time)) {
+  if (holder.start_time == 0 || holder.start_time != request.start_time) {
     return failed({ErrorCode::kUnavailable, "the asking process is gone"});
   }
   Result<TenantPtr> tenant = tenants_.create(request, decision, holder);
@@ -193,9 +200,7 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
     warn("a share could not be made: " + tenant.error().message());
     return failed(tenant.error());
   }
-  GrantedReply reply{(*tenant)->record.id, (*tenant)->dir, {}};
-  for (const ShareRecord& share : (*tenant)->record.shares) reply.devices.push_back(share.uuid);
-  return reply;
+  return granted(**tenant);
 }
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {

@@ -160,6 +160,16 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   return tenant;
 }
 
+TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
+  for (const auto& [id, tenant] : tenants_) {
+    const TenantRecord& record = tenant->record;
+    const bool same =
+        record.holder.pid == holder.pid && record.holder.start_time == holder.start_time;
+    if (same && tenant->pages && record.command_pid == 0) return tenant;
+  }
+  return nullptr;
+}
+
 TenantPtr Tenants::find(const std::string& id_or_name) const {
   const auto by_id = tenants_.find(id_or_name);
   if (by_id != tenants_.end()) return by_id->second;

@@ -76,6 +76,9 @@ class Tenants {
   // Ends the processes of all tenants: SIGTERM, or SIGKILL.
   void signalAll(int signal);
 
+  // The share this process holds and has not started its command in: its answer got lost with an
+  // earlier agent.
+  TenantPtr unstartedOf(const ProcessId& holder) const;
   // By id or name.
   TenantPtr find(const std::string& id_or_name) const;
   const std::map<std::string, TenantPtr>& all() const { return tenants_; }

@@ -109,7 +109,7 @@ RunRequest readRun(Reader& reader) {
   reader.texts("models", request.ask.models);
   reader.texts("uuids", request.ask.uuids);
   reader.flag("context_inside", request.ask.context_inside);
-  reader.text("name", request.name);
+  reader.name("name", request.name);
   reader.priority("priority", request.priority);
   reader.flag("wait", request.wait);
   reader.number("wait_ms", request.wait_ms);
@@ -126,7 +126,7 @@ SetRequest readSet(Reader& reader) {
   request.has_memory = reader.find("memory") != nullptr;
   reader.memory("memory", request.memory);
   reader.number("cores", request.cores);
-  reader.text("name", request.name);
+  reader.name("name", request.name);
   if (request.cores > 100) reader.fail("cores is more than 100");
   return request;
 }

@@ -26,6 +26,7 @@ class Reader {
   void texts(const char* name, std::vector<std::string>& out);
   void memory(const char* name, MemoryAsk& out);
   void priority(const char* name, Priority& out);
+  void name(const char* name, std::string& out);
 
   template <typename T>
   void number(const char* name, T& out) {

@@ -1,5 +1,10 @@
 // `divvy set`, `divvy wait`, `divvy stop`.
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "commands.h"
 #include "nodes.h"
@@ -17,10 +22,17 @@ Result<agent::Reply> askAll(const agent::Request& request, const std::string& te
   return Error{ErrorCode::kNotFound, "no tenant \"" + tenant + "\"; divvy ls lists them"};
 }
 
-int timeoutOf(const WaitOptions& options) {
-  if (options.timeout_ms == 0) return -1;
-  return static_cast<int>(std::min<std::uint64_t>(options.timeout_ms, INT32_MAX));
+using Clock = std::chrono::steady_clock;
+
+// What is left until the deadline, for poll.
+int remaining(const std::optional<Clock::time_point>& deadline) {
+  if (!deadline) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT32_MAX));
 }
+
+// An agent that went away is no answer: its successor is asked, after this pause.
+constexpr int kPauseMs = 200;
 
 }  // namespace
 
@@ -37,18 +49,29 @@ int set(const SetOptions& options) {
 }
 
 int wait(const WaitOptions& options) {
-  const Error late(ErrorCode::kUnavailable, "still running after the time given");
-  if (!options.tenant.empty()) {
-    const Result<agent::Reply> reply =
-        askAll(agent::WaitRequest{options.tenant}, options.tenant, options.sim, timeoutOf(options));
-    if (reply) return 0;
-    return fail(reply.error().code() == ErrorCode::kUnavailable ? late : reply.error());
+  std::optional<Clock::time_point> deadline;
+  if (options.timeout_ms != 0)
+    deadline = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
+  const agent::Request request = agent::WaitRequest{options.tenant};
+  bool known = options.tenant.empty();  // the tenant was seen, or all are meant
+  for (;;) {
+    bool gone = false;
+    for (NodeLink& node : linkRunning(options.sim)) {
+      const Result<agent::Reply> reply = node.link.call(request, remaining(deadline));
+      if (reply && !options.tenant.empty()) return 0;
+      if (reply || reply.error().code() == ErrorCode::kNotFound) continue;
+      if (remaining(deadline) == 0) {
+        return fail({ErrorCode::kUnavailable, "still running after the time given"});
+      }
+      gone = known = true;
+    }
+    if (!gone && known) return 0;
+    if (!gone) {
+      return fail(
+          {ErrorCode::kNotFound, "no tenant \"" + options.tenant + "\"; divvy ls lists them"});
+    }
+    poll(nullptr, 0, kPauseMs);
   }
-  for (NodeLink& node : linkRunning(options.sim)) {
-    const Result<agent::Reply> reply = node.link.call(agent::WaitRequest{}, timeoutOf(options));
-    if (!reply) return fail(late);
-  }
-  return 0;
 }
 
 int stop(const StopOptions& options) {

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 
@@ -13,6 +14,7 @@ namespace divvy::cli {
 namespace {
 
 constexpr unsigned kMaxGpus = 16;
+constexpr std::uint64_t kShortestIntervalMs = 100;
 
 // What CLI11 fills; turned into Options by the subcommand's `make`.
 struct Raw {
@@ -39,47 +41,53 @@ Result<Output> outputOf(const Raw& raw) {
   return Output{raw.output == "json", !raw.no_headers, !raw.no_color};
 }
 
+// Reads an option where it was given.
+template <typename Parse, typename Target>
+Result<void> read(const std::string& text, Parse parse, Target& target) {
+  if (text.empty()) return {};
+  auto value = parse(text);
+  if (!value) return value.error();
+  target = *std::move(value);
+  return {};
+}
+
+// The first of several readings that failed.
+Result<void> firstError(std::initializer_list<Result<void>> readings) {
+  for (const Result<void>& reading : readings) {
+    if (!reading) return reading;
+  }
+  return {};
+}
+
+Result<unsigned> parseCores(const std::string& text) {
+  return parseCount(text, "--cores", 1, 100);
+}
+
+Result<bool> parseOverhead(const std::string& text) {
+  if (text == "inside" || text == "outside") return text == "inside";
+  return Error{ErrorCode::kUsage,
+               "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
+}
+
 Result<Options> makeRun(const Raw& raw) {
   RunOptions run;
   run.sim = simOf(raw);
-  run.name = raw.name;
   run.ask.models = raw.models;
   run.ask.uuids = raw.uuids;
   run.command = raw.command;
   run.wait = raw.wait_option->count() != 0;
-  if (run.command.empty())
+  if (run.command.empty()) {
     return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
-  if (run.name.size() > 63) return Error{ErrorCode::kUsage, "run: --name is longer than 63 bytes"};
-  if (!raw.memory.empty()) {
-    Result<agent::MemoryAsk> memory = agent::parseMemoryAsk(raw.memory);
-    if (!memory) return memory.error();
-    run.ask.memory = *memory;
   }
-  if (!raw.cores.empty()) {
-    Result<unsigned> cores = parseCount(raw.cores, "--cores", 1, 100);
-    if (!cores) return cores.error();
-    run.ask.cores = *cores;
-  }
-  if (!raw.gpus.empty()) {
-    Result<unsigned> gpus = parseCount(raw.gpus, "--gpus", 1, kMaxGpus);
-    if (!gpus) return gpus.error();
-    run.ask.gpus = *gpus;
-  }
-  if (!raw.priority.empty()) {
-    Result<agent::Priority> priority = agent::parsePriority(raw.priority);
-    if (!priority) return priority.error();
-    run.priority = *priority;
-  }
-  if (!raw.wait.empty()) {
-    Result<std::uint64_t> wait = parseDurationMs(raw.wait);
-    if (!wait) return wait.error();
-    run.wait_ms = *wait;
-  }
-  if (!raw.overhead.empty() && raw.overhead != "inside" && raw.overhead != "outside") {
-    return Error{ErrorCode::kUsage, "--context-overhead \"" + raw.overhead +
-                                        "\" is not known; accepted: inside, outside"};
-  }
-  run.ask.context_inside = raw.overhead != "outside";
+  const auto gpus = [](const std::string& text) { return parseCount(text, "--gpus", 1, kMaxGpus); };
+  Result<void> good =
+      firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
+                  read(raw.cores, parseCores, run.ask.cores), read(raw.gpus, gpus, run.ask.gpus),
+                  read(raw.name, agent::parseName, run.name),
+                  read(raw.priority, agent::parsePriority, run.priority),
+                  read(raw.wait, parseDurationMs, run.wait_ms),
+                  read(raw.overhead, parseOverhead, run.ask.context_inside)});
+  if (!good) return good.error();
   return Options{run};
 }
 
@@ -95,16 +103,11 @@ Result<Options> makeTop(const Raw& raw) {
   TopOptions top;
   top.sim = simOf(raw);
   top.output = *output;
-  if (!raw.frames.empty()) {
-    Result<unsigned> frames = parseCount(raw.frames, "-n", 1, 1000000);
-    if (!frames) return frames.error();
-    top.frames = *frames;
-  }
-  if (!raw.interval.empty()) {
-    Result<std::uint64_t> interval = parseDurationMs(raw.interval);
-    if (!interval) return interval.error();
-    top.interval_ms = std::max<std::uint64_t>(*interval, 100);
-  }
+  const auto frames = [](const std::string& text) { return parseCount(text, "-n", 1, 1000000); };
+  Result<void> good = firstError(
+      {read(raw.frames, frames, top.frames), read(raw.interval, parseDurationMs, top.interval_ms)});
+  if (!good) return good.error();
+  top.interval_ms = std::max<std::uint64_t>(top.interval_ms, kShortestIntervalMs);
   return Options{top};
 }
 
@@ -112,17 +115,12 @@ Result<Options> makeSet(const Raw& raw) {
   SetOptions set;
   set.tenant = raw.tenant;
   set.sim = simOf(raw);
-  set.name = raw.name;
-  if (!raw.memory.empty()) {
-    Result<agent::MemoryAsk> memory = agent::parseMemoryAsk(raw.memory);
-    if (!memory) return memory.error();
-    set.memory = *memory;
-  }
-  if (!raw.cores.empty()) {
-    Result<unsigned> cores = parseCount(raw.cores, "--cores", 1, 100);
-    if (!cores) return cores.error();
-    set.cores = *cores;
-  }
+  agent::MemoryAsk memory;
+  Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, memory),
+                                  read(raw.cores, parseCores, set.cores),
+                                  read(raw.name, agent::parseName, set.name)});
+  if (!good) return good.error();
+  if (!raw.memory.empty()) set.memory = memory;
   if (!set.memory && set.cores == 0 && set.name.empty()) {
     return Error{ErrorCode::kUsage, "set: nothing to change; accepted: --memory, --cores, --name"};
   }
@@ -136,30 +134,21 @@ Result<Options> makeWait(const Raw& raw) {
   if (raw.all != raw.tenant.empty()) {
     return Error{ErrorCode::kUsage, "wait: accepted is either a tenant or --all"};
   }
-  if (!raw.timeout.empty()) {
-    Result<std::uint64_t> timeout = parseDurationMs(raw.timeout);
-    if (!timeout) return timeout.error();
-    wait.timeout_ms = *timeout;
-  }
+  Result<void> good = read(raw.timeout, parseDurationMs, wait.timeout_ms);
+  if (!good) return good.error();
   return Options{wait};
 }
 
 Result<Options> makeAgent(const Raw& raw) {
   AgentOptions options;
-  Result<agent::Node> node = agent::parseNode(raw.node.empty() ? "gpu" : raw.node);
-  if (!node) return node.error();
-  options.node = *node;
   options.to_log_file = raw.log_file;
-  if (!raw.idle_exit.empty()) {
-    Result<std::uint64_t> idle = parseDurationMs(raw.idle_exit);
-    if (!idle) return idle.error();
-    options.idle_ms = *idle;
-  }
-  if (!raw.ready_fd.empty()) {
-    Result<unsigned> fd = parseCount(raw.ready_fd, "--ready-fd", 0, 1023);
-    if (!fd) return fd.error();
-    options.ready_fd = static_cast<int>(*fd);
-  }
+  const auto fd = [](const std::string& text) { return parseCount(text, "--ready-fd", 0, 1023); };
+  unsigned ready_fd = 0;
+  Result<void> good = firstError({read(raw.node, agent::parseNode, options.node),
+                                  read(raw.idle_exit, parseDurationMs, options.idle_ms),
+                                  read(raw.ready_fd, fd, ready_fd)});
+  if (!good) return good.error();
+  if (!raw.ready_fd.empty()) options.ready_fd = static_cast<int>(ready_fd);
   return Options{options};
 }
 

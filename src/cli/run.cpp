@@ -55,6 +55,23 @@ Result<agent::GrantedReply> ask(AgentLink& link, const RunOptions& options) {
   }
 }
 
+struct Grant {
+  AgentLink link;
+  agent::GrantedReply share;
+};
+
+// An agent that goes away before it answers is replaced; asking twice gives one share.
+Result<Grant> askUntilAnswered(const RunOptions& options, const agent::Node& node) {
+  for (unsigned attempt = 0;; ++attempt) {
+    Result<AgentLink> link = findOrStartAgent(node);
+    if (!link) return link.error();
+    Result<agent::GrantedReply> granted = ask(*link, options);
+    if (granted) return Grant{std::move(*link), std::move(*granted)};
+    if (granted.error().code() != ErrorCode::kUnavailable || attempt == kRevivals)
+      return granted.error();
+  }
+}
+
 // NAME=value with `value` in front of what the variable held, or alone.
 void setFirst(std::vector<std::string>& environment, const std::string& name, std::string value,
               bool keep_old) {
@@ -114,27 +131,27 @@ int run(const RunOptions& options) {
   if (!node) return fail(node.error());
   Result<Launch> launch = launchOf(options, *node);
   if (!launch) return fail(launch.error());
-  Result<AgentLink> link = findOrStartAgent(*node);
-  if (!link) return fail(link.error());
-  Result<agent::GrantedReply> granted = ask(*link, options);
-  if (!granted) return fail(granted.error());
-  setFirst(launch->environment, "DIVVY_TENANT_DIR", granted->dir, false);
+  Result<Grant> grant = askUntilAnswered(options, *node);
+  if (!grant) return fail(grant.error());
+  AgentLink& link = grant->link;
+  const std::string& tenant = grant->share.tenant;
+  setFirst(launch->environment, "DIVVY_TENANT_DIR", grant->share.dir, false);
   Tree tree;
   Result<pid_t> started = tree.start(*launch);
   if (!started) {
-    sayGoodBye(*link, *node, granted->tenant);
+    sayGoodBye(link, *node, tenant);
     fail(started.error());
     return launchStatus(started.error());
   }
-  static_cast<void>(link->call(agent::StartedRequest{granted->tenant, *started}));
+  static_cast<void>(link.call(agent::StartedRequest{tenant, *started}));
   unsigned revivals = 0;
-  tree.waitForAll(link->fd(), [&] {
-    link->close();  // the agent never speaks unasked: it has gone
+  tree.waitForAll(link.fd(), [&] {
+    link.close();  // the agent never speaks unasked: it has gone
     if (++revivals > kRevivals) return -1;
-    *link = reviveAgent(*node);
-    return link->fd();
+    link = reviveAgent(*node);
+    return link.fd();
   });
-  sayGoodBye(*link, *node, granted->tenant);
+  sayGoodBye(link, *node, tenant);
   tree.endLikeCommand();
 }
 

@@ -58,6 +58,8 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
       {simRun({"--wait", "soon"}), "accepted: a positive number with ms, s, m or h"},
       {simRun({"--context-overhead", "beside"}), "accepted: inside, outside"},
       {simRun({"--name", std::string(64, 'x')}), "63"},
+      {simRun({"--name", "two words"}), "accepted: 1 to 63 letters"},
+      {{"set", "web", "--name", "a\nb"}, "accepted: 1 to 63 letters"},
       {simRun({"--colour", "red"}), "divvy run --help"},
       {{"run", "--sim", "h9000", "--", "true"}, "accepted: rtx4070"},
       {{"run", "--sim", "../../etc", "--", "true"}, "accepted: rtx4070"},

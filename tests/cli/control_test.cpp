@@ -1,6 +1,8 @@
 // `divvy set`, `wait`, `ls`, `gpus`, `completion`, `sim`, `version`.
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
 #include <boost/json.hpp>
 
 #include "sandbox.h"
@@ -95,6 +97,21 @@ TEST(Wait, GivesUpAfterTheTimeGiven) {
   EXPECT_EQ(sandbox.divvy({"wait", "web", "--timeout", "100ms"}).code(), 1);
   EXPECT_EQ(sandbox.divvy({"wait", "nobody"}).code(), 1);
   run.closeInput();
+}
+
+TEST(Wait, OutlastsTheAgent) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  Child one = sandbox.start({"wait", "web"});
+  Child all = sandbox.start({"wait", "--all"});
+  EXPECT_FALSE(
+      eventually([&] { return one.ended() || all.ended(); }, std::chrono::milliseconds(200)));
+  kill(sandbox.agentPid(), SIGKILL);
+  EXPECT_FALSE(
+      eventually([&] { return one.ended() || all.ended(); }, std::chrono::milliseconds(600)));
+  run.closeInput();
+  EXPECT_EQ(one.wait().code(), 0);
+  EXPECT_EQ(all.wait().code(), 0);
 }
 
 TEST(Wait, ForNobodyIsOver) {

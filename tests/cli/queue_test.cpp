@@ -93,6 +93,22 @@ TEST(Waiting, NobodyWhoWaitsOvertakes) {
   EXPECT_TRUE(small.printed("up"));
 }
 
+TEST(Waiting, QueueSurvivesTheAgent) {
+  Sandbox sandbox;
+  Child first = holder(sandbox);
+  Child second = sandbox.start(waiting("60Gi", {}, {"sh", "-c", "echo up; read end"}));
+  ASSERT_TRUE(queued(sandbox, 1));
+  const int agent = sandbox.agentPid();
+  kill(agent, SIGKILL);
+  ASSERT_TRUE(eventually([&] {
+    const agent::Snapshot now = sandbox.snapshot();
+    return now.agent_pid != 0 && now.agent_pid != agent && now.queue.size() == 1 &&
+           now.tenants.size() == 1;
+  }));
+  first.closeInput();
+  EXPECT_TRUE(second.printed("up"));
+}
+
 TEST(Waiting, RoomMadeByShrinkingIsTaken) {
   Sandbox sandbox;
   Child first = holder(sandbox);

@@ -30,6 +30,9 @@ enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
 const char* priorityName(Priority priority);
 Result<Priority> parsePriority(std::string_view text);
 
+// A tenant's name: 1 to 63 letters, digits, '.', '_', '-'. kUsage says so.
+Result<std::string> parseName(std::string_view text);
+
 // What placement needs to know of a request. Every listed filter must match; an empty one always
 // does.
 struct Ask {
