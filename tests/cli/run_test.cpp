@@ -29,7 +29,7 @@ TEST(Run, CommandKilledBySignalKillsRunBySameSignal) {
 TEST(Run, SignalsReachTheCommand) {
   Sandbox sandbox;
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT}) {
-    const std::string trap = "trap 'echo got; kill $!; exit 42' " + std::to_string(number) +
+    const std::string trap = "trap 'echo got; kill -9 $!; exit 42' " + std::to_string(number) +
                              "; sleep 100000 & echo up; wait";
     Child run = sandbox.run("4Gi", {"sh", "-c", trap});
     ASSERT_TRUE(run.printed("up"));
