@@ -174,7 +174,7 @@ void GraphMemory::settle(unsigned device) {
         !driverDevice(i, &driver_device)) {
       continue;
     }
-    const std::uint64_t finished = charges_[i].finished();
+    const GrowthCharge::Mark before = charges_[i].mark();
     cuuint64_t reserved = 0;
     const RelaxedCapture relaxed;
     if (real<Cu::cuDeviceGetGraphMemAttribute>()(
@@ -184,7 +184,7 @@ void GraphMemory::settle(unsigned device) {
     if (reserved < last_reserved_[i].exchange(reserved, std::memory_order_acq_rel)) {
       backing_.fetch_add(1, std::memory_order_acq_rel);
     }
-    const std::uint64_t excess = charges_[i].settle(account, i, finished, reserved);
+    const std::uint64_t excess = charges_[i].settle(account, i, before, reserved);
     if (excess == 0) continue;
     noteFault(Fault::kGraphOutgrew, static_cast<std::uint32_t>(Cu::cuGraphLaunch), excess);
     charges_[i].admitMore(account, i, excess);

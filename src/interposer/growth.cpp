@@ -11,11 +11,14 @@ void GrowthCharge::lowerTo(ledger::Account& account, unsigned device, std::int64
   }
 }
 
-std::uint64_t GrowthCharge::settle(ledger::Account& account, unsigned device,
-                                   std::uint64_t finished_before, std::uint64_t sample) {
-  lowerTo(account, device, static_cast<std::int64_t>(sample - finished_before));
-  const std::uint64_t charge = charged();
-  return sample > charge ? sample - charge : 0;
+std::uint64_t GrowthCharge::settle(ledger::Account& account, unsigned device, Mark before,
+                                   std::uint64_t sample) {
+  lowerTo(account, device, static_cast<std::int64_t>(sample - before.finished));
+  // The base only falls and `started` only rises, so this is the most that the charge was while
+  // the sample was taken. The charge of now would not do: others may have given back since.
+  const std::uint64_t most =
+      static_cast<std::uint64_t>(before.base) + started_.load(std::memory_order_acquire);
+  return sample > most ? sample - most : 0;
 }
 
 bool GrowthCharge::admitMore(ledger::Account& account, unsigned device, std::uint64_t bytes) {
@@ -25,8 +28,7 @@ bool GrowthCharge::admitMore(ledger::Account& account, unsigned device, std::uin
 }
 
 void GrowthCharge::drop(ledger::Account& account, unsigned device) {
-  const std::uint64_t finished_before = finished();
-  lowerTo(account, device, -static_cast<std::int64_t>(finished_before));
+  lowerTo(account, device, -static_cast<std::int64_t>(mark().finished));
 }
 
 }  // namespace divvy::interposer

@@ -28,12 +28,19 @@ class GrowthCharge {
   // That call is over, whatever came of it.
   void end(std::uint64_t bytes) { finished_.fetch_add(bytes, std::memory_order_acq_rel); }
 
-  // To be read before the sample is taken, and handed to settle with it.
-  std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
+  // Where the charge stood before a sample was taken; handed to settle with it.
+  struct Mark {
+    std::uint64_t finished;
+    std::int64_t base;
+  };
+  Mark mark() const {
+    return {finished_.load(std::memory_order_acquire), base_.load(std::memory_order_acquire)};
+  }
 
-  // Lowers the charge to what the sample proves enough. Returns the bytes by which the driver holds
-  // more than is charged (it should be 0: then some begin admitted too little).
-  std::uint64_t settle(ledger::Account& account, unsigned device, std::uint64_t finished_before,
+  // Lowers the charge to what the sample proves enough. Returns the bytes by which the driver held
+  // more than was ever charged between `before` and now (it should be 0: then some begin admitted
+  // too little). What other threads gave back or began meanwhile never looks like an excess.
+  std::uint64_t settle(ledger::Account& account, unsigned device, Mark before,
                        std::uint64_t sample);
 
   // Takes `bytes` more into the charge, after settle said so; false if they are not to be had.

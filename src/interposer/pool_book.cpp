@@ -79,7 +79,7 @@ void PoolBook::settle(Pool* pool) {
     return;
   }
   ledger::Account& account = runtime().tenant.account();
-  const std::uint64_t finished = pool->charge.finished();
+  const GrowthCharge::Mark before = pool->charge.mark();
   cuuint64_t reserved = 0;
   {
     const RelaxedCapture relaxed;
@@ -89,7 +89,7 @@ void PoolBook::settle(Pool* pool) {
     }
   }
   if (reserved % kPoolStep != 0) pool->fine.store(true, std::memory_order_relaxed);
-  const std::uint64_t excess = pool->charge.settle(account, pool->device, finished, reserved);
+  const std::uint64_t excess = pool->charge.settle(account, pool->device, before, reserved);
   if (excess == 0) return;
   noteFault(Fault::kPoolOutgrew, static_cast<std::uint32_t>(Cu::cuMemAllocAsync), excess);
   pool->charge.admitMore(account, pool->device, excess);
