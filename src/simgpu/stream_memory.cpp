@@ -48,17 +48,17 @@ std::uint64_t nextToken() {
   return ++last;
 }
 
-// What the re-entrant variant does instead of growing a pool silently.
-void growByName(MemPool& pool, std::size_t bytes) {
+// What the re-entrant variant does instead of growing a pool silently: plain memory that the pool may
+// adopt, or 0. No lock is held, because the application's allocator may be in the way.
+CUdeviceptr growthByName(MemPool& pool, std::size_t bytes) {
   std::uint64_t growth = 0;
   {
     const std::unique_lock guard(MemoryTable::get().mutex);
     growth = pool.growthFor(bytes);
   }
   CUdeviceptr plain = 0;
-  if (growth == 0 || ::cuMemAlloc_v2(&plain, growth) != CUDA_SUCCESS) return;
-  const std::unique_lock guard(MemoryTable::get().mutex);
-  pool.adopt(plain);
+  if (growth == 0 || ::cuMemAlloc_v2(&plain, growth) != CUDA_SUCCESS) return 0;
+  return plain;
 }
 
 CUresult allocateInStream(Cu id, CUdeviceptr* out, std::size_t bytes, CUmemoryPool handle,
@@ -91,12 +91,15 @@ CUresult allocateFromPool(Context& context, MemPool* pool, std::size_t bytes, St
     if (result = Faults::get().strike(context); result != CUDA_SUCCESS) return result;
     if (Faults::get().refuseAllocation()) return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (kReentrant) growByName(*pool, bytes);
+  const CUdeviceptr grown = kReentrant ? growthByName(*pool, bytes) : 0;
   Context* owner = nullptr;
   std::uint64_t identity = 0;
   result = exec::resolveStream(context, stream, &owner, &identity);
-  if (result != CUDA_SUCCESS) return result;
   const std::unique_lock guard(MemoryTable::get().mutex);
+  // At once with the allocation that it is for, or another thread's takes it and this one grows the
+  // pool a second time.
+  if (grown != 0) pool->adopt(grown);
+  if (result != CUDA_SUCCESS) return result;
   return pool->allocate(bytes, identity, out);
 }
 
