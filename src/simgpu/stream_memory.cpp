@@ -48,8 +48,8 @@ std::uint64_t nextToken() {
   return ++last;
 }
 
-// What the re-entrant variant does instead of growing a pool silently: plain memory that the pool may
-// adopt, or 0. No lock is held, because the application's allocator may be in the way.
+// What the re-entrant variant does instead of growing a pool silently: plain memory that the pool
+// may adopt, or 0. No lock is held, because the call goes through whatever wraps the driver.
 CUdeviceptr growthByName(MemPool& pool, std::size_t bytes) {
   std::uint64_t growth = 0;
   {
