@@ -32,6 +32,14 @@ TEST(CudaLibrary, B3_ExportsAreTheListDlopenAndOneNameOfOurs) {
   EXPECT_EQ(cuda().exports, list);
 }
 
+// dlsym is not ours, so that RTLD_NEXT means what it means to its caller and every name of every
+// other library is found as ever.
+TEST(CudaLibrary, I7_DlsymStaysTheLoaders) {
+  for (const char* name : {"dlsym", "dlvsym", "_dl_sym", "dlmopen", "dladdr"}) {
+    EXPECT_FALSE(cuda().exports.contains(name)) << name;
+  }
+}
+
 TEST(CudaLibrary, B2_NeedsOnlyTheCLibrarysFamily) {
   const std::set<std::string> family{"libc.so.6", "libdl.so.2", "libpthread.so.0"};
   EXPECT_EQ(cuda().needed, family) << "libdl and libpthread hold our symbols before glibc 2.34";

@@ -82,7 +82,7 @@ TEST_F(LoadingTest, B7_CtypesIsCaught) {
 }
 
 // The reason for the assembly: compiled as a call, ours would be the caller that the loader sees.
-TEST_F(LoadingTest, DlopenKeepsTheCallersRunpath) {
+TEST_F(LoadingTest, I7_DlopenKeepsTheCallersRunpath) {
   const ProgramResult result = probe("runpath", built("tests/loading/libprobe-caller.so"));
   EXPECT_EQ(result.answer("found"), "1") << result.out << result.err;
 }
