@@ -57,6 +57,10 @@ void contextEnding(Context& context) {
   delete exec;
 }
 
+bool inHostFunction() {
+  return Executor::isCalling();
+}
+
 CUresult synchronizeDevice(Device& device) {
   return Executor::get().waitForDevice(device);
 }

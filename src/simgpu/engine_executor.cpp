@@ -18,6 +18,8 @@ constexpr Nanos kHeartbeat = 100'000'000;
 constexpr Nanos kShortestPoll = 20'000;
 constexpr Nanos kLongestPoll = 500'000;
 
+thread_local bool calling_thread = false;
+
 // Our threads must never run the program's signal handlers.
 template <typename Body>
 void spawn(const char* name, Body body) {
@@ -140,8 +142,15 @@ void Executor::finishDone(EngineLock& lock, const Done& done) {
     payload.task.completion->end_ns = lock.line().view(done.ref).end_ns;
     payload.task.completion->done = true;
   }
+  buried_.push_back(std::move(payload.task));
   payload = {};
   lock.line().release(done.ref);
+}
+
+// Without any card's lock.
+void Executor::bury() {
+  std::vector<Task> dead;
+  dead.swap(buried_);
 }
 
 void Executor::drainDevice(ExecDevice& device) {
@@ -153,6 +162,7 @@ void Executor::drainDevice(ExecDevice& device) {
     // The slot is ours until it is released, so its task may be used without the lock.
     ExecContext::Payload& payload = done.exec->payloads[slotOf(done.ref)];
     lock.reset();
+    bury();
     CUresult state = done.exec->context.sticky();
     if (payload.task.effect != nullptr && state == CUDA_SUCCESS) {
       state = payload.task.effect();
@@ -164,6 +174,8 @@ void Executor::drainDevice(ExecDevice& device) {
     lock.emplace(device.engine);
     finishDone(*lock, done);
   }
+  lock.reset();
+  bury();
 }
 
 // Notes the owner-ended operations that have begun since the last time. Returns when the next
@@ -250,7 +262,12 @@ void Executor::queueCall(Call call) {
   calls_ready_.notify_all();
 }
 
+bool Executor::isCalling() {
+  return calling_thread;
+}
+
 void Executor::call() {
+  calling_thread = true;
   std::unique_lock lock(calls_mutex_);
   for (;;) {
     calls_ready_.wait(lock, [this] { return !calls_.empty(); });

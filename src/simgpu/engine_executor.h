@@ -34,6 +34,8 @@ class Executor {
   void expect(Nanos when);
   // Wakes those who wait for something that no clock announces.
   void progressed();
+  // True on the callback thread.
+  static bool isCalling();
   WaitWord& progress() { return progress_; }
 
  private:
@@ -60,6 +62,7 @@ class Executor {
   void drainDevice(ExecDevice& device);
   bool takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t before, Done* out);
   void finishDone(EngineLock& lock, const Done& done);
+  void bury();
   Nanos gatherBegun(std::vector<Call>* calls);
   Nanos serve();
   bool pollOne(Begun& begun);
@@ -67,6 +70,7 @@ class Executor {
 
   std::mutex effects_;  // held while effects run; taken before any card's lock
   std::vector<std::unique_ptr<ExecDevice>> devices_;
+  std::vector<Task> buried_;  // to be destroyed without the card's lock: that may call anything
   std::vector<Begun> polls_;  // guarded by effects_, as is devices_
   Nanos poll_pause_ = 0;
 

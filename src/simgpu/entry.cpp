@@ -1,6 +1,7 @@
 #include "entry.h"
 
 #include "abi/cuda_entries.h"
+#include "exec.h"
 
 namespace divvy::simgpu {
 
@@ -12,6 +13,7 @@ CUresult driverReady() {
   Runtime& runtime = Runtime::get();
   if (runtime.state() != DriverState::kReady) return CUDA_ERROR_NOT_INITIALIZED;
   if (Faults::get().armed() && Faults::get().lost()) return CUDA_ERROR_UNKNOWN;
+  if (exec::inHostFunction()) return CUDA_ERROR_NOT_PERMITTED;
   return CUDA_SUCCESS;
 }
 

@@ -25,6 +25,9 @@ namespace exec {
 CUresult contextMade(Context& context);
 void contextEnding(Context& context);
 
+// True in a host function or callback, where the driver may not be called.
+bool inHostFunction();
+
 // Waits for all work of this process on the device, as cuMemFree and cuMemUnmap do.
 CUresult synchronizeDevice(Device& device);
 

@@ -213,6 +213,7 @@ CUresult GraphExec::launch(Stream& stream) {
       if (i == 0 && step.after.empty() && roots == 1) where.begins(stream);
       const bool final_one = step.is_last && leaves == 1 && i + 1 == step.works.size();
       if (final_one) where.ends(stream, &last_);
+      if (final_one) step.works[i].task.keeps = graph;
       after = {place(*step.exec, std::move(step.works[i]), where)};
     }
     refs.push_back(after.front());
@@ -222,7 +223,9 @@ CUresult GraphExec::launch(Stream& stream) {
     ends.push_back(head);
     StepPlacement where(std::move(ends));
     where.ends(stream, &last_);
-    place(stream.exec, Work{}, where);
+    Work end;
+    end.task.keeps = graph;
+    place(stream.exec, std::move(end), where);
   }
   return CUDA_SUCCESS;
 }

@@ -128,6 +128,7 @@ class Timeline {
   void wakeDependents(Op& ended);
   void freeSlot(std::uint32_t lane, std::uint16_t slot);
   void estimate(std::uint32_t lane) const;
+  Nanos available(std::uint32_t lane, int e) const;
   void rebuildLane(std::uint32_t lane);
   void relinkLane(std::uint32_t lane);
   bool holdsEngine(std::uint32_t lane, int e) const;

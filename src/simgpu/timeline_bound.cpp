@@ -6,10 +6,23 @@
 
 namespace divvy::simgpu {
 
+// When the lane can have an engine that another one holds now: at the end of the slice, or earlier
+// if the holder runs out of work.
+Nanos Timeline::available(std::uint32_t lane, int e) const {
+  const EngineState& g = s_.engines[e];
+  if (g.lane == lane || g.lane == kNoLane || g.op == kNil) return s_.frontier;
+  const Op& running = op(g.lane, g.op);
+  const Nanos begin = std::max(s_.frontier, g.switch_until);
+  const Nanos idle = running.owner_ends ? kNever : begin + running.work / rate(e);
+  return std::min(idle, g.slice_end) + (e == 0 ? s_.config.switch_cost : 0);
+}
+
 // Fills `bound` of everything in the lane: the earliest end, or for what its owner ends the
-// earliest begin. Dependencies and costs are honoured, neighbours and the engine's queue are not:
-// whoever sleeps until then looks again.
+// earliest begin. Dependencies, costs and the slice of a neighbour are honoured, the engine's queue
+// is not: whoever sleeps until then looks again.
 void Timeline::estimate(std::uint32_t lane) const {
+  std::array<Nanos, kEngineCount> free{};
+  for (int e = 0; e < kEngineCount; ++e) free[e] = available(lane, e);
   for (std::uint16_t slot = s_.lanes[lane].oldest; slot != kNil; slot = op(lane, slot).newer) {
     Op& o = op(lane, slot);
     if (o.state == OpState::kDone) {
@@ -21,6 +34,7 @@ void Timeline::estimate(std::uint32_t lane) const {
       if (ended(dep) || laneOf(dep) != lane) continue;
       begin = std::max(begin, op(dep).owner_ends ? kNever : op(dep).bound);
     }
+    if (o.engine != Engine::kNone) begin = std::max(begin, free[static_cast<int>(o.engine)]);
     o.bound = begin == kNever || o.owner_ends ? begin : begin + o.work / 1000;
   }
 }

@@ -325,6 +325,43 @@ TEST_F(Graph, MemoryNodesAreBackedByLaunchesAndCharged) {
   });
 }
 
+TEST_F(Graph, EverythingMayBeDestroyedWhileARunIsPending) {
+  runReady([] {
+    CUDA_MEM_ALLOC_NODE_PARAMS params{};
+    params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    params.bytesize = 4096;
+    const CUgraph graph = makeGraph();
+    CUgraphNode alloc = nullptr;
+    EXPECT_EQ(cu<Cu::cuGraphAddMemAllocNode>(&alloc, graph, kNoNodes, size_t{0}, &params),
+              CUDA_SUCCESS);
+    AddParams add(params.dptr, 1);
+    const CUgraphNode used = add.addTo(graph, {alloc});
+    CUgraphNode freed = nullptr;
+    const CUgraphNode* after = &used;
+    EXPECT_EQ(cu<Cu::cuGraphAddMemFreeNode>(&freed, graph, after, size_t{1}, params.dptr),
+              CUDA_SUCCESS);
+    int destroyed = 0;
+    CUuserObject object = nullptr;
+    EXPECT_EQ(cu<Cu::cuUserObjectCreate>(
+                  &object, static_cast<void*>(&destroyed),
+                  static_cast<CUhostFn>([](void* p) { ++*static_cast<int*>(p); }), 1U, 1U),
+              CUDA_SUCCESS);
+    EXPECT_EQ(
+        cu<Cu::cuGraphRetainUserObject>(graph, object, 1U, unsigned{CU_GRAPH_USER_OBJECT_MOVE}),
+        CUDA_SUCCESS);
+    const CUgraphExec exec = instantiate(graph);
+    Gate gate(kNull);
+    EXPECT_EQ(cu<Cu::cuGraphLaunch>(exec, kNull), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuGraphExecDestroy>(exec), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuGraphDestroy>(graph), CUDA_SUCCESS);
+    EXPECT_EQ(destroyed, 0) << "the run still needs it";
+    gate.open();
+    EXPECT_EQ(sync(kNull), CUDA_SUCCESS);
+    EXPECT_TRUE(eventually([&] { return std::atomic_ref(destroyed).load() == 1; }));
+  });
+}
+
 TEST_F(Graph, ExhaustedCardRefusesTheLaunchNotTheNode) {
   runReady([] {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};

@@ -151,6 +151,19 @@ TEST_F(Stream, HostFunctionSeesTheEffectsOfWhatCameBefore) {
   });
 }
 
+TEST_F(Stream, HostFunctionsMayNotCallTheDriver) {
+  runReady([] {
+    std::atomic<int> result{-1};
+    const CUhostFn call = [](void* out) {
+      CUdeviceptr p = 0;
+      static_cast<std::atomic<int>*>(out)->store(cu<Cu::cuMemAlloc_v2>(&p, size_t{64}));
+    };
+    EXPECT_EQ(cu<Cu::cuLaunchHostFunc>(kNull, call, static_cast<void*>(&result)), CUDA_SUCCESS);
+    EXPECT_EQ(sync(kNull), CUDA_SUCCESS);
+    EXPECT_EQ(result, CUDA_ERROR_NOT_PERMITTED);
+  });
+}
+
 TEST_F(Stream, CallbackGetsStreamAndStatus) {
   runReady([] {
     struct Seen {

@@ -258,6 +258,29 @@ TEST_F(TimelineTest, BoundsFollowCostsAndStopAtWhatAnOwnerEnds) {
   EXPECT_EQ(line().attentionBound(a), kNever);
 }
 
+TEST_F(TimelineTest, BoundsKnowTheSliceOfANeighbour) {
+  reset({.timeslice = kSlice, .switch_cost = 1000});
+  const std::uint32_t a = lane(1);
+  const std::uint32_t b = lane(2);
+  kernel(a, 10 * kSlice);
+  const OpRef k = kernel(b, 500);
+  pass(100);
+  EXPECT_EQ(line().endBound(k), kStart + kSlice + 1000 + 500);
+  pass(kSlice + 1400);
+  EXPECT_TRUE(done(k)) << "and it was exact";
+}
+
+TEST_F(TimelineTest, BoundIsEarlyWhenTheNeighbourRunsOutOfWork) {
+  reset({.timeslice = kSlice, .switch_cost = 1000});
+  const std::uint32_t a = lane(1);
+  const std::uint32_t b = lane(2);
+  kernel(a, 300);
+  const OpRef k = kernel(b, 500);
+  EXPECT_EQ(line().endBound(k), kStart + 300 + 1000 + 500);
+  pass(1800);
+  EXPECT_TRUE(done(k));
+}
+
 TEST_F(TimelineTest, AdjoiningKernelsShareOneRecord) {
   const std::uint32_t a = lane(1);
   for (int i = 0; i < 100; ++i) kernel(a, 1000);
