@@ -61,6 +61,10 @@ bool inHostFunction() {
   return Executor::isCalling();
 }
 
+void callFromHostThread(std::function<void()> call) {
+  Executor::get().callSoon(std::move(call));
+}
+
 CUresult synchronizeDevice(Device& device) {
   return Executor::get().waitForDevice(device);
 }

@@ -262,6 +262,11 @@ void Executor::queueCall(Call call) {
   calls_ready_.notify_all();
 }
 
+void Executor::callSoon(std::function<void()> call) {
+  start();
+  queueCall({.exec = nullptr, .ref = 0, .host = [call = std::move(call)](CUresult) { call(); }});
+}
+
 bool Executor::isCalling() {
   return calling_thread;
 }
@@ -275,7 +280,7 @@ void Executor::call() {
     calls_.pop_front();
     calling_ = call.exec;
     lock.unlock();
-    call.host(call.exec->context.sticky());
+    call.host(call.exec != nullptr ? call.exec->context.sticky() : CUDA_SUCCESS);
     if (call.ref != 0) {
       EngineLock engine(call.exec->device.engine);
       engine.line().finish(call.ref, engine.now(), engine.now());

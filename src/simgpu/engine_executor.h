@@ -34,6 +34,8 @@ class Executor {
   void expect(Nanos when);
   // Wakes those who wait for something that no clock announces.
   void progressed();
+  // Runs `call` on the callback thread.
+  void callSoon(std::function<void()> call);
   // True on the callback thread.
   static bool isCalling();
   WaitWord& progress() { return progress_; }
@@ -50,8 +52,8 @@ class Executor {
     OpRef ref;
   };
   struct Call {
-    ExecContext* exec;
-    OpRef ref;  // 0: only to be called, the operation ended without it
+    ExecContext* exec;  // nullptr: of no context
+    OpRef ref;          // 0: only to be called, the operation ended without it
     std::function<void(CUresult)> host;
   };
 
@@ -70,7 +72,7 @@ class Executor {
 
   std::mutex effects_;  // held while effects run; taken before any card's lock
   std::vector<std::unique_ptr<ExecDevice>> devices_;
-  std::vector<Task> buried_;  // to be destroyed without the card's lock: that may call anything
+  std::vector<Task> buried_;  // to be destroyed without the card's lock, which that may need
   std::vector<Begun> polls_;  // guarded by effects_, as is devices_
   Nanos poll_pause_ = 0;
 

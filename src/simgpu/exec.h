@@ -25,8 +25,11 @@ namespace exec {
 CUresult contextMade(Context& context);
 void contextEnding(Context& context);
 
-// True in a host function or callback, where the driver may not be called.
+// True in a host function, callback or destructor of a user object, where the driver may not be
+// called.
 bool inHostFunction();
+// Runs `call` on the thread that runs host functions, soon.
+void callFromHostThread(std::function<void()> call);
 
 // Waits for all work of this process on the device, as cuMemFree and cuMemUnmap do.
 CUresult synchronizeDevice(Device& device);

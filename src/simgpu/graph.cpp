@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "exec.h"
+
 namespace divvy::simgpu {
 namespace {
 
@@ -165,7 +167,8 @@ void UserObject::retain(unsigned count) {
 
 void UserObject::release(unsigned count) {
   if (count_.fetch_sub(count) != count) return;
-  if (destroy_ != nullptr) destroy_(object_);
+  // Not here: the last reference may go with a lock held, and the program's destructor may wait.
+  exec::callFromHostThread([destroy = destroy_, object = object_] { destroy(object); });
   UserObjectHandles::get().remove(this);
   delete this;
 }

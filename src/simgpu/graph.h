@@ -88,7 +88,8 @@ class UserObject {
   UserObject(void* object, CUhostFn destroy, unsigned count)
       : object_(object), destroy_(destroy), count_(count) {}
   void retain(unsigned count);
-  // Destroys itself, after the program's object, when the last reference goes.
+  // Destroys itself when the last reference goes; the program's destructor runs soon after, on the
+  // thread of the host functions.
   void release(unsigned count);
 
  private:

@@ -1,4 +1,6 @@
 // Graphs built node by node: results, order, copies of graphs, changes of executable ones.
+#include <mutex>
+
 #include "exec_driver.h"
 
 namespace divvy::simgpu {
@@ -419,7 +421,31 @@ TEST_F(Graph, UserObjectsLiveAsLongAsGraphsNeedThem) {
     EXPECT_EQ(cu<Cu::cuGraphDestroy>(graph), CUDA_SUCCESS);
     EXPECT_EQ(destroyed, 0) << "the executable graph still holds it";
     EXPECT_EQ(cu<Cu::cuGraphExecDestroy>(exec), CUDA_SUCCESS);
-    EXPECT_EQ(destroyed, 1);
+    EXPECT_TRUE(eventually([&] { return std::atomic_ref(destroyed).load() == 1; }));
+  });
+}
+
+TEST_F(Graph, DestructorOfAUserObjectMayWaitForALockThatACallerHolds) {
+  runReady([] {
+    struct Shared {
+      std::mutex mutex;
+      std::atomic<CUresult> answer{CUDA_ERROR_UNKNOWN};
+    } shared;
+    const CUhostFn destroy = [](void* p) {
+      Shared& in = *static_cast<Shared*>(p);
+      const std::lock_guard guard(in.mutex);
+      CUdeviceptr memory = 0;
+      in.answer = cu<Cu::cuMemAlloc_v2>(&memory, size_t{64});
+    };
+    CUuserObject object = nullptr;
+    EXPECT_EQ(cu<Cu::cuUserObjectCreate>(&object, static_cast<void*>(&shared), destroy, 1U, 1U),
+              CUDA_SUCCESS);
+    {
+      const std::lock_guard guard(shared.mutex);
+      EXPECT_EQ(cu<Cu::cuUserObjectRelease>(object, 1U), CUDA_SUCCESS);
+      EXPECT_EQ(sync(kNull), CUDA_SUCCESS);
+    }
+    EXPECT_TRUE(eventually([&] { return shared.answer == CUDA_ERROR_NOT_PERMITTED; }));
   });
 }
 
