@@ -39,8 +39,8 @@ Result<void> checkDevice(const DeviceSpec& device) {
   if (device.uuid.empty() || !fits(device.uuid, sizeof DeviceControl::uuid)) {
     return wrong("device UUID '" + device.uuid + "': 1 to 47 characters are accepted");
   }
-  if (!fits(device.pci_bus_id, sizeof DeviceControl::pci_bus_id)) {
-    return wrong("PCI bus id '" + device.pci_bus_id + "': at most 15 characters are accepted");
+  if (!fits(device.pci_bus_id, sizeof DeviceControl::pci_bus_id + 1)) {  // may fill its field
+    return wrong("PCI bus id '" + device.pci_bus_id + "': at most 16 characters are accepted");
   }
   if (device.ceiling.count == 0 || device.ceiling.count > INT64_MAX) {
     return wrong("memory ceiling of " + device.uuid + ": 1 to 2^63-1 bytes are accepted");
@@ -68,7 +68,7 @@ void writeIdentification(const TenantSpec& spec, std::uint64_t magic, std::uint6
 
 void writeDevice(const DeviceSpec& spec, DeviceControl& device) {
   put(spec.uuid, device.uuid);
-  put(spec.pci_bus_id, device.pci_bus_id);
+  std::memcpy(device.pci_bus_id, spec.pci_bus_id.data(), spec.pci_bus_id.size());
   device.physical_bytes = spec.physical.count;
   device.context_bytes = spec.context.count;
   device.alloc_granule = spec.granule.count;

@@ -35,6 +35,7 @@ TEST(Create, AdoptFindsWhatCreateWrote) {
   TenantSpec spec = specWith(1000, 2);
   spec.name = "a name";
   spec.devices[1].uuid = "MIG-4711";
+  spec.devices[1].pci_bus_id = "00000000:3B:00.0";  // fills its field
   spec.devices[1].guarantee = {500};
   spec.devices[1].headroom = {7};
   spec.devices[1].context = {300};
@@ -50,6 +51,7 @@ TEST(Create, AdoptFindsWhatCreateWrote) {
   ASSERT_TRUE(ledger);
   const TenantSpec& found = ledger->spec();
   EXPECT_EQ(found.id, spec.id);
+  EXPECT_EQ(found.devices[1].pci_bus_id, spec.devices[1].pci_bus_id);
   EXPECT_EQ(found.name, spec.name);
   EXPECT_TRUE(found.context_overhead_outside);
   EXPECT_EQ(found.pressure_policy, kPressureSwap);
@@ -102,7 +104,7 @@ TEST(Create, WrongSpecsAreUsageErrorsThatNameWhatIsAccepted) {
       {"1 to 4096 slots", [](TenantSpec& s) { s.slots = 4097; }},
       {"device UUID", [](TenantSpec& s) { s.devices[0].uuid = ""; }},
       {"device UUID", [](TenantSpec& s) { s.devices[0].uuid = std::string(48, 'a'); }},
-      {"PCI bus id", [](TenantSpec& s) { s.devices[0].pci_bus_id = std::string(16, 'a'); }},
+      {"PCI bus id", [](TenantSpec& s) { s.devices[0].pci_bus_id = std::string(17, 'a'); }},
       {"memory ceiling", [](TenantSpec& s) { s.devices[0].ceiling = {0}; }},
       {"memory ceiling", [](TenantSpec& s) { s.devices[0].ceiling = {UINT64_MAX}; }},
       {"above its ceiling", [](TenantSpec& s) { s.devices[0].guarantee = {1001}; }},

@@ -15,7 +15,7 @@ namespace divvy::ledger {
 
 struct DeviceSpec {
   std::string uuid;        // "GPU-..." or "MIG-...", at most 47 characters
-  std::string pci_bus_id;  // at most 15 characters
+  std::string pci_bus_id;  // at most 16 characters
   Bytes guarantee{};
   Bytes ceiling{};  // >= guarantee, > 0
   Bytes headroom{};
