@@ -63,7 +63,8 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, const Output
            std::to_string(device.tenants), device.uuid});
     }
   }
-  return table.text(output.headers, outputWidth());
+  // A UUID is there to be copied, so it is not cut.
+  return table.text(output.headers, 0);
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ std::string Table::text(bool headers, std::size_t width) const {
     for (std::size_t i = 0; i < line.size(); ++i)
       widths[i] = std::max(widths[i], columnsOf(line[i]));
   }
+  std::size_t least = columnsOf(headings_.back());
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) least += widths[i] + kGap.size();
   std::string out;
   for (const auto& line : lines) {
     std::string row;
@@ -46,7 +48,7 @@ std::string Table::text(bool headers, std::size_t width) const {
       row += right_[i] ? pad + line[i] : line[i] + (last ? "" : pad);
       if (!last) row += kGap;
     }
-    out += (width == 0 ? row : cut(row, width)) + "\n";
+    out += (width == 0 ? row : cut(row, std::max(width, least))) + "\n";
   }
   return out;
 }

@@ -99,6 +99,12 @@ TEST(Table, AlignsAndCuts) {
   EXPECT_EQ(table.text(false, 16), "a    1GiB  some~\nbcd     -  x\n");
 }
 
+TEST(Table, OnlyTheLastColumnIsCutAndNeverItsHeading) {
+  Table table({"NAME", "TENANTS>", "REST"});
+  table.add({"a long name", "1", "something long"});
+  EXPECT_EQ(table.text(true, 10), "NAME         TENANTS  REST\na long name        1  som~\n");
+}
+
 TEST(Table, CutsBetweenCharactersNotInside) {
   EXPECT_EQ(cut("äöü", 3), "äöü");
   EXPECT_EQ(cut("äöüß", 3), "äö~");
