@@ -118,8 +118,23 @@ void Child::signal(int number) const {
   kill(pid_, number);
 }
 
-void Child::say(const std::string& text) const {
-  EXPECT_EQ(write(input_.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+// A child that is no more fails the test that talks to it, and says what it said last; the signal
+// would take all other tests of the program along.
+void Child::say(const std::string& text) {
+  sigset_t broken_pipe;
+  sigset_t before;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  const ssize_t put = write(input_.get(), text.data(), text.size());
+  const timespec at_once{};
+  if (put < 0 && errno == EPIPE) sigtimedwait(&broken_pipe, nullptr, &at_once);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (put == static_cast<ssize_t>(text.size())) return;
+  ended();
+  drain();
+  ADD_FAILURE() << "nobody to say '" << text << "' to; status " << outcome_.status << "\n"
+                << outcome_.out << outcome_.err;
 }
 
 void Child::drain() {
@@ -144,7 +159,10 @@ bool Child::printed(const std::string& text) {
     drain();
     return over || outcome_.out.find(text) != std::string::npos;
   });
-  return outcome_.out.find(text) != std::string::npos;
+  if (outcome_.out.find(text) != std::string::npos) return true;
+  std::fprintf(stderr, "'%s' was not printed; status %d\n%s%s\n", text.c_str(), outcome_.status,
+               outcome_.out.c_str(), outcome_.err.c_str());
+  return false;
 }
 
 bool Child::complained(const std::string& text) {

@@ -39,7 +39,7 @@ class Child {
   int pid() const { return pid_; }
   void signal(int number) const;
   void closeInput() { input_.reset(); }
-  void say(const std::string& text) const;
+  void say(const std::string& text);
   // Waits until stdout (or stderr) holds the text.
   bool printed(const std::string& text);
   bool complained(const std::string& text);
