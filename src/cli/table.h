@@ -16,8 +16,9 @@ class Table {
   explicit Table(std::vector<std::string> headings);
 
   void add(std::vector<std::string> cells);
-  // Lines joined by '\n'. Two blanks between columns; the last column is cut, to its heading's width
-  // at least, so that no line is longer than `width` (0: never cut). Other columns are never cut.
+  // Lines joined by '\n'. Two blanks between columns; the last column is cut, to its heading's
+  // width at least, so that no line is longer than `width` (0: never cut). Other columns are never
+  // cut.
   std::string text(bool headers, std::size_t width) const;
 
  private:
