@@ -54,6 +54,10 @@ OpRef tryPlace(EngineLock& lock, ExecContext& exec, Work& work, Placement& where
   if (work.task.completion != nullptr) {
     work.task.completion->ref = ref;
   }
+  if (SharedEvent* event = lock.findEvent(work.task.records); event != nullptr) {
+    event->end_ns = 0;
+    event->ref = ref;
+  }
   exec.payloads[slotOf(ref)] = {.ref = ref, .host_started = false, .task = std::move(work.task)};
   where.placed(ref);
   return ref;

@@ -46,6 +46,7 @@ struct Task {
   std::function<void(CUresult)> host;
   bool host_always = false;
   std::shared_ptr<Completion> completion;
+  SharedEventName records;            // an event of several processes that this records
   std::shared_ptr<const void> keeps;  // alive until the operation has ended
 
   bool needsOwner() const { return poll != nullptr || host != nullptr; }

@@ -142,6 +142,8 @@ void Executor::finishDone(EngineLock& lock, const Done& done) {
     payload.task.completion->end_ns = lock.line().view(done.ref).end_ns;
     payload.task.completion->done = true;
   }
+  SharedEvent* event = lock.findEvent(payload.task.records);
+  if (event != nullptr && event->ref == done.ref) event->end_ns = lock.line().view(done.ref).end_ns;
   buried_.push_back(std::move(payload.task));
   payload = {};
   lock.line().release(done.ref);

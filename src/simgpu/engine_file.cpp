@@ -104,15 +104,16 @@ bool EngineFile::prepareLocked(int fd, const EngineConfig& config) {
     return false;
   }
   std::memcpy(file_->boot, &boot, 16);
-  Timeline::init(&file_->state, config, clockNow());
+  file_->made_ns = clockNow();
+  Timeline::init(&file_->state, config, file_->made_ns);
   file_->magic = kEngineMagic;
   return true;
 }
 
-bool EngineFile::laneLives(const Lane& lane) const {
-  const ProcessRecord& record = card_->file().processes[lane.record % kMaxProcesses];
-  return record.claimed != 0 && record.generation == lane.generation &&
-         card_->alive(static_cast<int>(lane.record % kMaxProcesses));
+bool EngineFile::recordLives(std::uint32_t index, std::uint64_t generation) const {
+  const ProcessRecord& record = card_->file().processes[index % kMaxProcesses];
+  return record.claimed != 0 && record.generation == generation &&
+         card_->alive(static_cast<int>(index % kMaxProcesses));
 }
 
 // Before time is advanced, so that work of a killed process does not run on.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "card.h"
+#include "engine_event.h"
 #include "timeline.h"
 
 namespace divvy::simgpu {
@@ -15,6 +16,9 @@ struct EngineFileLayout {
   std::atomic<std::uint32_t> changing;  // non-zero while a lock holder changes the state
   std::uint32_t reserved;
   Nanos last_sweep;
+  Nanos made_ns;  // tells this file from others
+  std::uint64_t next_event_id;
+  SharedEvent events[kMaxSharedEvents];
   TimelineState state;
 };
 
@@ -40,11 +44,13 @@ class EngineFile : private IntervalSink {
   std::uint32_t addLane();
   // Drops the lane with what is pending in it.
   void dropLane(std::uint32_t lane);
+  Nanos madeNs() const { return file_->made_ns; }
 
  private:
   friend class EngineLock;
   bool prepareLocked(int fd, const EngineConfig& config);
-  bool laneLives(const Lane& lane) const;
+  bool recordLives(std::uint32_t record, std::uint64_t generation) const;
+  bool laneLives(const Lane& lane) const { return recordLives(lane.record, lane.generation); }
   void sweepBusyLocked(Nanos now);
   std::uint32_t pickLaneLocked();
   void ran(const Lane& lane, Engine engine, Nanos start_ns, Nanos end_ns) override;
@@ -63,6 +69,19 @@ class EngineLock {
 
   Timeline& line() { return line_; }
   Nanos now() const { return now_; }
+
+  // A new shared event of this process; one without id: all are taken by living processes.
+  SharedEventName makeEvent();
+  // Only for what makeEvent() gave.
+  void dropEvent(const SharedEventName& name);
+  // nullptr: its maker has dropped it, or the name was never given.
+  SharedEvent* findEvent(const SharedEventName& name);
+
+  // True when the lane of the operation belongs to this process.
+  bool isOurs(OpRef ref) const;
+  // True when the operation has ended and its process, whichever that is, has run its effect, or
+  // will never do so because it is dead.
+  bool isOver(OpRef ref);
 
  private:
   EngineFile& file_;

@@ -19,13 +19,21 @@ class Stream;
 class Event {
  public:
   Event(ExecContext& e, unsigned f) : exec(e), flags(f) {}
+  // One that other processes see, too. Its maker takes it away from all of them.
+  Event(ExecContext& e, unsigned f, const SharedEventName& name, bool is_maker)
+      : exec(e), flags(f), shared(name), is_maker_(is_maker) {}
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
 
   ExecContext& exec;
   const unsigned flags;
+  const SharedEventName shared;  // without id: of this process alone
 
   bool timed() const { return (flags & CU_EVENT_DISABLE_TIMING) == 0; }
+  bool isShared() const { return shared.id != 0; }
 
-  // The last record; nullptr: never recorded.
+  // The last record of an event that is not shared; nullptr: never recorded.
   std::shared_ptr<Completion> last() const {
     const std::lock_guard guard(mutex_);
     return last_;
@@ -41,6 +49,7 @@ class Event {
   std::vector<GraphNode*> capture_nodes;
 
  private:
+  const bool is_maker_ = false;
   mutable std::mutex mutex_;
   std::shared_ptr<Completion> last_;
 };
@@ -49,8 +58,12 @@ using EventHandles = HandleSet<Event, CUevent>;
 
 // A live event whose context is healthy, or its error.
 CUresult findEvent(CUevent handle, Event** out);
+// Gives a new event to its context and to the program.
+CUevent addEvent(std::unique_ptr<Event> event);
 // True when the event's last record has ended; a never recorded one has.
 bool eventEnded(Event& event);
+// Waits until it has. The context's state.
+CUresult waitForEvent(Event& event);
 // The work that records the event; the event refers to it from now on.
 Work recordWork(Event& event);
 // The work that waits for the event's last record.

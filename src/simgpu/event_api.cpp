@@ -125,16 +125,20 @@ class WholeContext final : public Placement {
 SIMGPU_IMPL(cuEventCreate)(CUevent* out, unsigned flags) {
   return withContext(Cu::cuEventCreate, [&](Context& context) -> CUresult {
     if (out == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    if ((flags & CU_EVENT_INTERPROCESS) != 0) {
-      // As the driver demands: no timing. Beyond that they cannot be shared here.
-      return (flags & CU_EVENT_DISABLE_TIMING) == 0 ? CUDA_ERROR_INVALID_VALUE
-                                                    : CUDA_ERROR_NOT_SUPPORTED;
-    }
     ExecContext& exec = execOf(context);
-    auto event = std::make_unique<Event>(exec, flags);
-    const std::lock_guard guard(exec.mutex);
-    exec.events.insert(event.get());
-    *out = EventHandles::get().add(event.release());
+    if ((flags & CU_EVENT_INTERPROCESS) == 0) {
+      *out = addEvent(std::make_unique<Event>(exec, flags));
+      return CUDA_SUCCESS;
+    }
+    // As the driver demands.
+    if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
+    SharedEventName name;
+    {
+      EngineLock lock(exec.device.engine);
+      name = lock.makeEvent();
+    }
+    if (name.id == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    *out = addEvent(std::make_unique<Event>(exec, flags, name, true));
     return CUDA_SUCCESS;
   });
 }
@@ -170,8 +174,7 @@ SIMGPU_IMPL(cuEventSynchronize)(CUevent handle) {
     CUresult result = refuseCaptured(event);
     if (result == CUDA_SUCCESS) result = checkUnsafe();
     if (result != CUDA_SUCCESS) return result;
-    const std::shared_ptr<Completion> last = event.last();
-    if (last != nullptr && !last->done) result = waitFor(event.exec, last->ref);
+    result = waitForEvent(event);
     trimPoolsAfterSynchronize(event.exec.context.device());
     return result;
   });
