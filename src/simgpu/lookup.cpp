@@ -36,7 +36,7 @@ Found find(const char* base, int version, bool per_thread) {
     }
   }
   if (best == nullptr) return found;
-  found.address = simgpu_cuda_exports[static_cast<unsigned>(best->id)];
+  found.address = abi::kSimCuExports[static_cast<unsigned>(best->id)];
   found.status = CU_GET_PROC_ADDRESS_SUCCESS;
   return found;
 }

@@ -7,6 +7,7 @@
 
 #include "abi/cuda_entries.h"
 #include "abi/cuda_protos.h"
+#include "abi/hook.h"
 #include "abi/nvml_entries.h"
 #include "abi/nvml_protos.h"
 #include "gtest/gtest.h"
@@ -98,7 +99,7 @@ TEST_F(SimExports, AnEntryCanBeExchanged) {
 }
 
 TEST_F(SimExports, ExportsAreTheList) {
-  const auto* exports = static_cast<void* const*>(inside(2));
+  const Places exports(static_cast<const std::int32_t*>(inside(2)));
   for (unsigned id = 0; id < kCuCount; ++id) {
     ASSERT_NE(exports[id], nullptr);
     EXPECT_EQ(dlsym(cuda_, kCuEntries[id].symbol), exports[id]) << kCuEntries[id].symbol;

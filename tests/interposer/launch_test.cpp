@@ -25,7 +25,7 @@ class LaunchTest : public TenantTest {
   static bool isWork(const abi::Entry& entry) {
     const bool by_class = entry.cls == abi::Class::kLaunch || entry.cls == abi::Class::kCopy ||
                           entry.cls == abi::Class::kSet;
-    return by_class || std::string(entry.base) == "cuGraphLaunch";
+    return by_class || std::string(abi::kCuFamilies[entry.family].base) == "cuGraphLaunch";
   }
 };
 
@@ -48,7 +48,7 @@ TEST_F(LaunchTest, I5EveryLaunchLikeCallPassesTheGateOnce) {
 TEST_F(LaunchTest, I5WhatStartsWorkIsWrapped) {
   for (const abi::Entry& entry : abi::kCuEntries) {
     if (!isWork(entry) || entry.wrapped) continue;
-    const std::string name = entry.base;
+    const std::string name = abi::kCuFamilies[entry.family].base;
     const bool harmless = name.rfind("cuParam", 0) == 0 || name.rfind("cuFuncSet", 0) == 0 ||
                           name.rfind("cuStreamWaitValue", 0) == 0 ||
                           name.rfind("cuLaunchHostFunc", 0) == 0 ||

@@ -187,8 +187,18 @@ def _table(name: str, section: str, cells) -> str:
     return "\n".join(lines)
 
 
+def _places(name: str, functions) -> str:
+    """A table of distances from itself to functions of this library; None is 0."""
+    cells = [f"{function} - {name}" if function else "0" for function in functions]
+    lines = ["\n        .section .rodata", "        .balign 4",
+             f"        .globl  {name}", f"        .hidden {name}",
+             f"        .type   {name}, %object", f"{name}:"]
+    lines += [f"        .long   {cell}" for cell in cells]
+    lines.append(f"        .size   {name}, . - {name}\n")
+    return "\n".join(lines)
+
+
 _WRITABLE = '.data,"aw",%progbits'
-_FIXED = '.data.rel.ro,"aw",%progbits'
 
 
 def interposer_stubs(library, listed) -> str:
@@ -209,11 +219,11 @@ def interposer_stubs(library, listed) -> str:
                        f"        JUMP_SLOT {real}, {number}\n        END     {symbol}\n")
     count = len(listed.entries)
     out.append(_table(real, _WRITABLE, [f".Llazy + {16 * number}" for number in range(count)]))
-    out.append(_table(f"divvy_{name}_hooks", _FIXED,
-                      [f"hook_{entry.symbol}" if entry.policy == "wrap" else "0"
-                       for entry in listed.entries]))
-    out.append(_table(f"divvy_{name}_exports", _FIXED,
-                      [f".Lexport_{number}" for number in range(count)]))
+    out.append(_places(f"divvy_{name}_hooks",
+                       [f"hook_{entry.symbol}" if entry.policy == "wrap" else None
+                        for entry in listed.entries]))
+    out.append(_places(f"divvy_{name}_exports",
+                       [f".Lexport_{number}" for number in range(count)]))
     out.append(_EPILOGUE)
     return "".join(out)
 
@@ -244,9 +254,9 @@ def simgpu_exports(library, listed) -> str:
                    f"        END     {entry.symbol}\n")
     bodies = [f"sim_{entry.symbol}" for entry in listed.entries]
     out.append(_table(table, _WRITABLE, bodies))
-    out.append(_table(f"simgpu_{name}_bodies", _FIXED, bodies))
-    out.append(_table(f"simgpu_{name}_exports", _FIXED,
-                      [f".Lexport_{number}" for number in range(len(bodies))]))
+    out.append(_places(f"simgpu_{name}_bodies", bodies))
+    out.append(_places(f"simgpu_{name}_exports",
+                       [f".Lexport_{number}" for number in range(len(bodies))]))
     out.append(_EPILOGUE)
     return "".join(out)
 

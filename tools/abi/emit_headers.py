@@ -88,8 +88,9 @@ def families(listed) -> dict:
 def entries(library, listed) -> str:
     prefix = f"k{library.ids}"
     modes = {"-": "kPlain", "ptds": "kPtds", "ptsz": "kPtsz"}
+    family_of = {base: place for place, base in enumerate(families(listed))}
     rows = "".join(
-        f'    {{"{e.symbol}", "{e.base}", {e.since_number}, StreamMode::{modes[e.mode]}, '
+        f'    {{"{e.symbol}", {family_of[e.base]}, {e.since_number}, StreamMode::{modes[e.mode]}, '
         f'Class::{camel(e.cls)}, {"true" if e.policy == "wrap" else "false"}}},\n'
         for e in listed.entries)
     members, table = [], []
@@ -135,16 +136,16 @@ def hooks(library, listed) -> str:
             f"// calls divvy_{name}_resolve and continues there; the resolver stores what it found.\n"
             f"DIVVY_HIDDEN extern void* divvy_{name}_real[];\n"
             f"// {name}_stubs.S: our wrapper, by {ids_}; nullptr where the policy is `pass`.\n"
-            f"DIVVY_HIDDEN extern void* const divvy_{name}_hooks[];\n"
+            f"DIVVY_HIDDEN extern const std::int32_t divvy_{name}_hooks[];\n"
             f"// {name}_stubs.S: what this library exports, by {ids_}.\n"
-            f"DIVVY_HIDDEN extern void* const divvy_{name}_exports[];\n"
+            f"DIVVY_HIDDEN extern const std::int32_t divvy_{name}_exports[];\n"
             "// Ours to define: where the call `id` goes on. Runs on the caller's thread before its\n"
             "// arguments are used; any thread, several at once; never returns nullptr.\n"
             f"DIVVY_HIDDEN void* divvy_{name}_resolve(unsigned id);\n"
             "}\n\n"
             "namespace divvy::abi {\n\n"
-            f"inline constexpr auto& k{ids_}Hooks = divvy_{name}_hooks;\n"
-            f"inline constexpr auto& k{ids_}Exports = divvy_{name}_exports;\n\n"
+            f"inline constexpr Places k{ids_}Hooks{{divvy_{name}_hooks}};\n"
+            f"inline constexpr Places k{ids_}Exports{{divvy_{name}_exports}};\n\n"
             "// The driver's own function, typed; callable from the first moment (see above).\n"
             f"template <{ids_} id>\ninline typename {library.fn}<id>::type* real() {{\n"
             f"  return reinterpret_cast<typename {library.fn}<id>::type*>(\n"
@@ -158,7 +159,7 @@ def _returning(entry, symbol: str) -> str:
 
 
 def impls(library, listed) -> str:
-    name = library.name
+    name, ids_ = library.name, library.ids
     protos_ = "".join(
         f"DIVVY_HIDDEN {_returning(e, f'sim_{e.symbol}')};\n" for e in listed.entries)
     return (_head(f"{name}.def", '"abi/hook.h"', f'"abi/{name}_protos.h"')
@@ -168,14 +169,18 @@ def impls(library, listed) -> str:
             "// profile may exchange entries before the first call.\n"
             f"DIVVY_HIDDEN extern void* simgpu_{name}_table[];\n"
             f"// {name}_exports.S: what this library exports, by {library.ids}.\n"
-            f"DIVVY_HIDDEN extern void* const simgpu_{name}_exports[];\n"
+            f"DIVVY_HIDDEN extern const std::int32_t simgpu_{name}_exports[];\n"
             f"// {name}_table.cpp: calls of entries that have no body here, by {library.ids}.\n"
             f"DIVVY_HIDDEN extern unsigned simgpu_{name}_missing_calls[];\n"
             f"// {name}_exports.S: the linked body of each entry, whatever the table holds now.\n"
-            f"DIVVY_HIDDEN extern void* const simgpu_{name}_bodies[];\n"
+            f"DIVVY_HIDDEN extern const std::int32_t simgpu_{name}_bodies[];\n"
             f"// {name}_table.cpp: true where this build has a body for the entry.\n"
             f"DIVVY_HIDDEN bool simgpu_{name}_implements(unsigned id);\n"
-            "}\n")
+            "}\n\n"
+            "namespace divvy::abi {\n\n"
+            f"inline constexpr Places kSim{ids_}Exports{{simgpu_{name}_exports}};\n"
+            f"inline constexpr Places kSim{ids_}Bodies{{simgpu_{name}_bodies}};\n\n"
+            "}  // namespace divvy::abi\n")
 
 
 def missing_table(library, listed) -> str:
@@ -195,6 +200,6 @@ def missing_table(library, listed) -> str:
             f"DIVVY_HIDDEN extern char simgpu_{name}_weak_begin[];\n"
             f"DIVVY_HIDDEN extern char simgpu_{name}_weak_end[];\n\n"
             f"bool simgpu_{name}_implements(unsigned id) {{\n"
-            f"  const char* body = static_cast<const char*>(simgpu_{name}_bodies[id]);\n"
+            f"  const char* body = static_cast<const char*>(divvy::abi::kSim{library.ids}Bodies[id]);\n"
             f"  return body < simgpu_{name}_weak_begin || body >= simgpu_{name}_weak_end;\n}}\n\n"
             "}  // extern \"C\"\n")

@@ -12,11 +12,16 @@ namespace divvy::abi {
 // stream) and _ptsz (calls that take one) the calling thread's.
 enum class StreamMode : std::uint8_t { kPlain, kPtds, kPtsz };
 
-// One exported function. `since` is the CUDA version (12040 is 12.4) in which this version of the
-// name appeared, 0 if unknown; `wrapped` says that the interposer has a body for it.
+// Names lie in the tables themselves: a pointer to one would have to be relocated, and its page
+// copied, in every process that loads the library.
+inline constexpr unsigned kNameRoom = 56;
+
+// One exported function. `family` is the place of its unversioned name in the table of families;
+// `since` is the CUDA version (12040 is 12.4) in which this version of the name appeared, 0 if
+// unknown; `wrapped` says that the interposer has a body for it.
 struct Entry {
-  const char* symbol;
-  const char* base;
+  char symbol[kNameRoom];
+  std::uint16_t family;
   std::uint16_t since;
   StreamMode mode;
   Class cls;
@@ -34,7 +39,7 @@ struct FamilyMember {
 
 // All versions of one name: members [first, first + count) of the member table.
 struct Family {
-  const char* base;
+  char base[kNameRoom];
   std::uint16_t first;
   std::uint16_t count;
 };

@@ -11,9 +11,27 @@
 // them. A `wrap` line without a body does not link.
 #pragma once
 
+#include <cstdint>
+
 #define DIVVY_HIDDEN __attribute__((visibility("hidden")))
 
 namespace divvy::abi {
+
+// A generated table of functions of this library, by id. The cells hold distances from the table,
+// because addresses would have to be relocated in every process that loads the library.
+class Places {
+ public:
+  constexpr explicit Places(const std::int32_t* cells) : cells_(cells) {}
+
+  // nullptr where the table has nothing for the id.
+  void* operator[](unsigned id) const {
+    if (cells_[id] == 0) return nullptr;
+    return reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(cells_) + cells_[id]);
+  }
+
+ private:
+  const std::int32_t* cells_;
+};
 
 template <class F>
 struct ReturnOf;
