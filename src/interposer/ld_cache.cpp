@@ -29,7 +29,8 @@ uint32_t wordAt(const char* at) {
 
 }  // namespace
 
-LdCache::LdCache(const char* path) {
+void LdCache::read(const char* path) {
+  if (mapped_) return;
   const int fd = sys::openRead(path);
   if (fd < 0) return;
   struct stat status;

@@ -8,13 +8,16 @@ namespace divvy::interposer {
 
 class LdCache {
  public:
-  // Maps the file; entry() finds nothing if it is absent, too large or not of the known form.
-  explicit LdCache(const char* path);
+  // Empty until read().
+  LdCache() = default;
   // Reads bytes that the caller keeps alive (tests, fuzzing). Any content is safe.
   LdCache(const void* bytes, size_t size);
   ~LdCache();
   LdCache(const LdCache&) = delete;
   LdCache& operator=(const LdCache&) = delete;
+
+  // Maps the file, once; entry() finds nothing if it is absent, too large or not of the known form.
+  void read(const char* path);
 
   // The `nth` (from 0) path that the cache holds for `soname` on this architecture, in the loader's
   // order, or nullptr. Valid while this object lives.

@@ -37,11 +37,8 @@ constexpr const char* kUsualDirectories[] = {"/lib/aarch64-linux-gnu",
                                              nullptr};
 #endif
 
-// True if the note segment at `header` holds a note whose name is ours.
-bool holdsOurNote(int fd, const Elf64_Phdr& header) {
-  alignas(8) char bytes[kMostNoteBytes];
-  const size_t size = header.p_filesz < sizeof bytes ? header.p_filesz : sizeof bytes;
-  if (!sys::readAt(fd, bytes, size, header.p_offset)) return false;
+// True if the notes in these bytes include one whose name is ours.
+bool holdsOurNote(const char* bytes, size_t size) {
   size_t at = 0;
   while (size - at >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr note;
@@ -57,16 +54,40 @@ bool holdsOurNote(int fd, const Elf64_Phdr& header) {
   return false;
 }
 
-bool holdsOurNote(int fd) {
+// The start of a file, where linkers put the program headers and the notes, and what lies beyond.
+class FileStart {
+ public:
+  explicit FileStart(int fd) : fd_(fd) {
+    const long got = sys::readSome(fd, start_, sizeof start_, 0);
+    if (got > 0) size_ = static_cast<size_t>(got);
+  }
+
+  // False if the file does not have these bytes.
+  bool copy(void* to, size_t size, uint64_t offset) const {
+    if (offset > size_ || size > size_ - offset) return sys::readAt(fd_, to, size, offset);
+    ::memcpy(to, start_ + offset, size);
+    return true;
+  }
+
+ private:
+  int fd_;
+  size_t size_ = 0;
+  char start_[1024];
+};
+
+bool holdsOurNote(const FileStart& file) {
   Elf64_Ehdr elf;
-  if (!sys::readAt(fd, &elf, sizeof elf, 0) || ::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
+  if (!file.copy(&elf, sizeof elf, 0) || ::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
       elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_phentsize != sizeof(Elf64_Phdr)) {
     return false;
   }
+  alignas(8) char notes[kMostNoteBytes];
   for (unsigned i = 0; i < elf.e_phnum && i < kMostProgramHeaders; ++i) {
     Elf64_Phdr header;
-    if (!sys::readAt(fd, &header, sizeof header, elf.e_phoff + i * sizeof header)) return false;
-    if (header.p_type == PT_NOTE && holdsOurNote(fd, header)) return true;
+    if (!file.copy(&header, sizeof header, elf.e_phoff + i * sizeof header)) return false;
+    if (header.p_type != PT_NOTE) continue;
+    const size_t size = header.p_filesz < sizeof notes ? header.p_filesz : sizeof notes;
+    if (file.copy(notes, size, header.p_offset) && holdsOurNote(notes, size)) return true;
   }
   return false;
 }
@@ -90,13 +111,13 @@ LibraryPlaces systemPlaces(const char* preferred) {
 bool isDivvyLibrary(const char* path) {
   const int fd = sys::openRead(path);
   if (fd < 0) return false;
-  const bool ours = holdsOurNote(fd);
+  const bool ours = holdsOurNote(FileStart(fd));
   sys::close(fd);
   return ours;
 }
 
 LibraryCandidates::LibraryCandidates(const char* soname, const LibraryPlaces& places)
-    : soname_(soname), places_(places), cache_(places.cache == nullptr ? "" : places.cache) {}
+    : soname_(soname), places_(places) {}
 
 const char* LibraryCandidates::next() {
   while (stage_ != Stage::kEnd) {
@@ -124,6 +145,7 @@ bool LibraryCandidates::advance() {
     case Stage::kSearchPath:
       return advanceSearchPath();
     case Stage::kCache: {
+      if (index_ == 0 && places_.cache != nullptr) cache_.read(places_.cache);
       const char* entry = cache_.entry(soname_, index_++);
       if (entry == nullptr) return false;
       path_.append(entry);
@@ -159,7 +181,7 @@ bool LibraryCandidates::advanceSearchPath() {
 void* openRealLibrary(const char* soname, const LibraryPlaces& places, LibraryPath* path) {
   LibraryCandidates candidates(soname, places);
   while (const char* candidate = candidates.next()) {
-    void* handle = realDlopen(candidate, RTLD_NOW | RTLD_LOCAL);
+    void* handle = realDlopen(candidate, RTLD_LAZY | RTLD_LOCAL);
     if (handle == nullptr) continue;
     path->clear().append(candidate);
     ::dlerror();

@@ -46,9 +46,14 @@ inline bool pathStatus(const char* path, struct stat* out) {
   return ::syscall(SYS_newfstatat, AT_FDCWD, path, out, 0) == 0;
 }
 
+// Bytes read at `offset`, fewer at the end of the file; -1 on failure.
+inline long readSome(int fd, void* buffer, size_t size, uint64_t offset) {
+  return ::syscall(SYS_pread64, fd, buffer, size, offset);
+}
+
 // True if exactly `size` bytes were read at `offset`.
 inline bool readAt(int fd, void* buffer, size_t size, uint64_t offset) {
-  return ::syscall(SYS_pread64, fd, buffer, size, offset) == static_cast<long>(size);
+  return readSome(fd, buffer, size, offset) == static_cast<long>(size);
 }
 
 inline void* map(size_t size, int protection, int flags, int fd) {
