@@ -63,17 +63,6 @@ Receipt receive(int connection, Registration& out) {
   return ours && whole ? Receipt::kWhole : Receipt::kRubbish;
 }
 
-// Whether the slot is claimed, in this generation, by the process that says so.
-bool owns(const Tenant& tenant, const ledger::RegisterPacket& packet) {
-  const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
-  if (!report) return false;
-  for (const ledger::SlotSnapshot& slot : report->slots) {
-    if (slot.slot == packet.slot)
-      return slot.generation == packet.generation && slot.owner.pid == packet.pid;
-  }
-  return false;
-}
-
 std::string tenantOf(const ledger::RegisterPacket& packet) {
   return std::string(packet.tenant_id, strnlen(packet.tenant_id, sizeof packet.tenant_id));
 }
@@ -139,8 +128,8 @@ void Registrar::serve(Fd connection) {
     tenants_.sweep();
     return answer(connection.get(), ledger::RegisterStatus::kBusy, pid);
   }
-  if (!owns(*tenant, packet))
-    return answer(connection.get(), ledger::RegisterStatus::kBadSlot, pid);
+  const Result<bool> owns = tenant->pages->claimedBy(packet.slot, packet.generation, packet.pid);
+  if (!owns || !*owns) return answer(connection.get(), ledger::RegisterStatus::kBadSlot, pid);
   // The kernel's word, not the packet's, says which process this is. The pidfd that came along
   // serves where the agent cannot open one by number any more.
   const ProcessId id{pid, startTimeOf(pid)};

@@ -25,6 +25,18 @@ unsigned countFree(const ReportPage& page, unsigned ready) {
 
 }  // namespace
 
+Result<bool> TenantLedger::claimedBy(unsigned slot, std::uint64_t generation,
+                                     std::uint32_t pid) const {
+  if (slot >= spec_.slots) return false;
+  const Slot& target = report_->as<ReportPage>()->slots[slot];
+  Pair state{};
+  if (!guarded(&target, sizeof target, [&] { state = loadHalves(target.state); })) {
+    return truncated();
+  }
+  return statePhase(state.low) != Phase::kFree && stateGeneration(state.low) == generation &&
+         unpackOwner(state.high).pid == pid;
+}
+
 Result<void> TenantLedger::adoptSlot(unsigned slot, std::uint64_t generation,
                                      std::uint32_t host_pid) {
   if (slot >= spec_.slots) {

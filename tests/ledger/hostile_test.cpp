@@ -138,6 +138,7 @@ TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
   ASSERT_EQ(truncate((dir() / "report").c_str(), 0), 0);
   EXPECT_EQ(snapshot().suspicions & 1u, static_cast<std::uint32_t>(Suspicion::kTruncated));
   EXPECT_EQ(ledger_.reap(0, 0).error().code(), ErrorCode::kCorrupt);
+  EXPECT_EQ(ledger_.claimedBy(0, 0, 1).error().code(), ErrorCode::kCorrupt);
   EXPECT_EQ(ledger_.adoptSlot(0, 0, 1).error().code(), ErrorCode::kCorrupt);
   EXPECT_EQ(ledger_.setMemory(0, {1}, {1}).error().code(), ErrorCode::kCorrupt);
   EXPECT_EQ(ledger_.ensureFreeSlots(1).error().code(), ErrorCode::kCorrupt);

@@ -281,6 +281,12 @@ TEST_F(SlotsTest, ALaneWithoutSequenceNumbersRefusesAndGivesBack) {
 
 TEST_F(SlotsTest, AdoptingTellsTheHostPidOnlyForThatGeneration) {
   ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  EXPECT_TRUE(*ledger_.claimedBy(0, 0, pid));
+  EXPECT_FALSE(*ledger_.claimedBy(0, 0, pid + 1));
+  EXPECT_FALSE(*ledger_.claimedBy(0, 1, pid));
+  EXPECT_FALSE(*ledger_.claimedBy(1, 0, pid));
+  EXPECT_FALSE(*ledger_.claimedBy(kMaxSlots, 0, pid));
   ASSERT_TRUE(ledger_.adoptSlot(0, 0, 4242));
   EXPECT_EQ(snapshot().slots[0].host_pid, 4242u);
   unsigned seen = 0;

@@ -86,6 +86,10 @@ class TenantLedger {
   Result<void> setCores(unsigned dev, unsigned guarantee, unsigned ceiling);
   Result<void> setAgentEpoch(std::uint64_t epoch);
 
+  // Whether the slot is claimed, in this generation, by a process that has this pid in its own
+  // namespace. Looks at the slot alone: one of these is answered for every process that starts.
+  Result<bool> claimedBy(unsigned slot, std::uint64_t generation, std::uint32_t pid) const;
+
   // Notes the agent's pid of the process in a slot. kNotFound: the slot is of another generation.
   Result<void> adoptSlot(unsigned slot, std::uint64_t generation, std::uint32_t host_pid);
 
