@@ -40,7 +40,6 @@ MappedFile mapFile(const char* dir, const char* name, bool writable, std::uint64
   memset(&id, 0, sizeof id);
   if (sysFstat(fd, &info) == 0 && S_ISREG(info.st_mode) && sysReadStart(fd, &id, sizeof id) >= 0) {
     result.status = checkIdentification(id, magic, size, static_cast<std::uint64_t>(info.st_size));
-    if (result.status == OpenStatus::kOk) result.status = checkBoot(id);
   }
   if (result.status == OpenStatus::kOk) {
     void* memory = mmap(nullptr, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
@@ -55,7 +54,10 @@ MappedFile mapFile(const char* dir, const char* name, bool writable, std::uint64
 }
 
 bool sameTenant(const ControlPage& control, const ReportPage& report) {
-  return control.header.id.generation == report.header.id.generation &&
+  const Identification& mine = control.header.id;
+  const Identification& other = report.header.id;
+  return memcmp(mine.boot_id, other.boot_id, sizeof mine.boot_id) == 0 &&
+         control.header.id.generation == report.header.id.generation &&
          memcmp(control.header.tenant_id, report.header.tenant_id,
                 sizeof control.header.tenant_id) == 0;
 }
@@ -68,7 +70,9 @@ OpenStatus TenantPages::open(const char* dir, TenantPages* out) {
   if (control.status != OpenStatus::kOk) return control.status;
   TenantPages pages;
   pages.control_ = static_cast<const ControlPage*>(control.memory);
-  OpenStatus status = checkControl(*pages.control_);
+  // The report's boot is compared with the control page's, below.
+  OpenStatus status = checkBoot(pages.control_->header.id);
+  if (status == OpenStatus::kOk) status = checkControl(*pages.control_);
   if (status == OpenStatus::kOk) {
     const MappedFile report = mapFile(dir, "report", true, kReportMagic, sizeof(ReportPage));
     status = report.status == OpenStatus::kAbsent ? OpenStatus::kMismatched : report.status;
