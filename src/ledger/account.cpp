@@ -71,12 +71,9 @@ Admission Account::claimAfresh(std::uint64_t* claim) {
   const ErrnoKeeper keeper;
   const Owner self = readSelf();
   const std::uint64_t exec_id = readExecId();
-  const unsigned ready = pages_.slotsReady();
   reapOwnPast(pages_, self, exec_id);
   std::uint64_t mine = claimSlotFor(pages_, self, exec_id);
-  if (mine == 0 && awaitMoreSlots(pages_, ready, self.pid)) {
-    mine = claimSlotFor(pages_, self, exec_id);
-  }
+  if (mine == 0) mine = awaitSlotFor(pages_, self, exec_id);
   if (mine == 0) {
     fault(FaultCode::kSlotsExhausted, 0, pages_.slotsReady(), 0);
     return Admission::kNoSlot;

@@ -78,6 +78,8 @@ Reaped reapSlot(ReportPage& report, const ControlHeader& control, unsigned index
   storeRelaxed(slot.exec_id, std::uint64_t{0});
   Pair reaping{packState(generation, Phase::kReaping), loadRelaxed(slot.state.high)};
   casPair(slot.state, reaping, {packState(generation + 1, Phase::kFree), 0});
+  std::uint32_t& hint = report.header.claim_hint;
+  if (loadRelaxed(hint) > index) storeRelaxed(hint, std::uint32_t{index});
   reaped.outcome = Reap::kFreed;
   return reaped;
 }

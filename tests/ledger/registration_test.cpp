@@ -126,6 +126,25 @@ TEST_F(RegistrationTest, Requirement_S11_AProcessThatFindsNoSlotAsksForMore) {
   close(wish.pidfd);
 }
 
+// A wait that looked only for new slots ended in a refusal where the agent freed some instead.
+TEST_F(RegistrationTest, AFreedSlotEndsTheWaitForMore) {
+  Socket agent(socketPath());
+  begin();
+  ReportPage& page = account_.pages().report();
+  for (unsigned i = 0; i < kSlotChunk; ++i) {
+    page.slots[i].state = {packState(0, Phase::kLive), packOwner({i + 1, 1})};
+  }
+  Received wish;
+  std::thread reaper([&] {
+    wish = agent.take();
+    EXPECT_EQ(ledger_->reap(5, 0)->outcome, ReapOutcome::kFreed);
+  });
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  reaper.join();
+  EXPECT_EQ(account_.slot(), 5u);
+  close(wish.pidfd);
+}
+
 // The agent's death and return: processes come and go meanwhile, nothing is lost.
 TEST_F(RegistrationTest, WhatHappenedWithoutAnAgentIsFoundByTheNext) {
   begin();

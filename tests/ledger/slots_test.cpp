@@ -24,6 +24,7 @@ class SlotsTest : public TenantTest {
     slotAt(i).state = {packState(stateGeneration(slotAt(i).state.low), Phase::kLive),
                        packOwner(owner)};
     slotAt(i).exec_id = exec_id;
+    page().header.owner_map[ownerBit(owner) / 64] |= 1ull << (ownerBit(owner) % 64);
   }
 };
 
@@ -247,6 +248,35 @@ TEST_F(SlotsTest, AProcessThatCalledExecGivesBackWhatItsEarlierImageHad) {
   EXPECT_EQ(account_.slot(), 0u);
   EXPECT_EQ(stateGeneration(slotAt(0).state.low), 1u);
   EXPECT_EQ(account_.processUsed(0, 0), kCeiling);
+}
+
+TEST_F(SlotsTest, AClaimLeavesWhatALaterImageNeedsToFindIt) {
+  const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
+  ASSERT_TRUE(self);
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  slotAt(0).exec_id ^= 1;  // as if it had been claimed before exec
+  Account later;
+  mustAttach(dir(), later);
+  ASSERT_EQ(later.reserve(0, kCeiling), Admission::kGranted);
+  EXPECT_EQ(stateGeneration(slotAt(0).state.low), 1u);
+}
+
+TEST_F(SlotsTest, PagesWithoutAMapOfOwnersAreSearched) {
+  const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
+  ASSERT_TRUE(self);
+  occupy(9, *self, 12345);
+  page().header.id.features &= ~kFeatureOwnerMap;
+  std::ranges::fill(page().header.owner_map, 0);
+  ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  EXPECT_EQ(stateGeneration(slotAt(9).state.low), 1u);
+}
+
+TEST_F(SlotsTest, AnyHintLeadsToTheOneFreeSlot) {
+  for (unsigned i = 0; i < kSlotChunk; ++i) occupy(i, {100 + i, 5});
+  slotAt(3).state = {packState(1, Phase::kFree), 0};
+  page().header.claim_hint = UINT32_MAX;
+  ASSERT_EQ(account_.reserve(0, 1), Admission::kGranted);
+  EXPECT_EQ(account_.slot(), 3u);
 }
 
 TEST_F(SlotsTest, ASlotOfAnotherCopyOfTheLibraryInTheSameProcessIsLeftAlone) {

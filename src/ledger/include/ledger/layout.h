@@ -17,13 +17,14 @@ namespace divvy::ledger {
 inline constexpr std::uint64_t kControlMagic = 0x4c54435956564944;  // "DIVVYCTL" in the file
 inline constexpr std::uint64_t kReportMagic = 0x5450525956564944;   // "DIVVYRPT" in the file
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 1;
+inline constexpr std::uint16_t kMinor = 2;
 inline constexpr std::uint16_t kOldestMinor = kMinor - 1;
 
 inline constexpr unsigned kMaxDevices = 16;
 inline constexpr unsigned kMaxSlots = 4096;  // live processes of one tenant
 inline constexpr unsigned kSlotChunk = 64;   // slots are preallocated in steps of 128 KiB
 inline constexpr unsigned kLanes = 4;        // threads of one process inside the ledger at once
+inline constexpr unsigned kOwnerBits = 4096;
 inline constexpr unsigned kFaultEntries = 64;
 inline constexpr unsigned kFaultKinds = 32;
 inline constexpr unsigned kCounters = 32;
@@ -38,7 +39,9 @@ inline constexpr std::uint32_t kPressureSwap = 1;    // beyond the guarantee: ma
 // Bits of features in both headers. Unknown bits are ignored by readers.
 inline constexpr std::uint64_t kFeatureLaneCounters = 1u << 0;  // since minor 1
 inline constexpr std::uint64_t kFeatureHeadroom = 1u << 1;      // since minor 1
-inline constexpr std::uint64_t kFeatures = kFeatureLaneCounters | kFeatureHeadroom;
+inline constexpr std::uint64_t kFeatureOwnerMap = 1u << 2;      // since minor 2
+inline constexpr std::uint64_t kFeatures =
+    kFeatureLaneCounters | kFeatureHeadroom | kFeatureOwnerMap;
 
 // Written once at creation, before the file gets its name.
 struct Identification {
@@ -131,7 +134,11 @@ struct alignas(64) ReportHeader {
   std::uint64_t fault_counts[kFaultKinds];  // by code; only grow
   std::uint64_t counters[kCounters];        // of the tenant; only grow
   std::uint64_t spare_map[kMaxSlots / 64];  // bit: the slot may have spare bytes
-  char reserved_c[768];
+  // Since minor 2: the bits of ownerBit() of all processes that ever claimed a slot. A clear bit
+  // spares a new process the search for a past of its own.
+  std::uint64_t owner_map[kOwnerBits / 64];
+  std::uint32_t claim_hint;  // since minor 2: where a search for a free slot may begin; any value
+  char reserved_c[252];
   FaultEntry faults[kFaultEntries];
 };
 
@@ -213,6 +220,8 @@ static_assert(offsetof(ReportHeader, fault_head) == 192);
 static_assert(offsetof(ReportHeader, fault_counts) == 256);
 static_assert(offsetof(ReportHeader, counters) == 512);
 static_assert(offsetof(ReportHeader, spare_map) == 768);
+static_assert(offsetof(ReportHeader, owner_map) == 1280);
+static_assert(offsetof(ReportHeader, claim_hint) == 1792);
 static_assert(offsetof(ReportHeader, faults) == 2048);
 static_assert(sizeof(DeviceReport) == 256 && offsetof(DeviceReport, resident_bytes) == 64);
 static_assert(sizeof(Lane) == 448 && offsetof(Lane, used) == 64);

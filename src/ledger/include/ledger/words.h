@@ -23,6 +23,12 @@ constexpr Owner unpackOwner(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word >> 40), word & ((1ull << 40) - 1)};
 }
 
+// The bit of ReportHeader::owner_map that stands for a process.
+constexpr unsigned ownerBit(const Owner& owner) {
+  return static_cast<unsigned>(packOwner(owner) * 0x9e3779b97f4a7c15 >> 52);
+}
+static_assert(kOwnerBits == 1u << 12);
+
 // Slot::state.low: generation above eight bits of phase. The generation grows when a slot is freed.
 constexpr std::uint64_t packState(std::uint64_t generation, Phase phase) {
   return (generation << 8) | static_cast<std::uint64_t>(phase);
