@@ -100,7 +100,9 @@ bool Card::alive(int index) const {
 void Card::clearLocked(int index) {
   ProcessRecord& record = file_->processes[index];
   file_->used -= std::min(file_->used, sum(record));
+  const bool none_shared_ever = file_->next_block == kFirstBlockId;
   for (SharedBlock& block : file_->blocks) {
+    if (none_shared_ever) break;
     if (block.id != 0 && holds(block, index)) releaseHoldLocked(block, index);
   }
   if (file_->accounting != 0 && record.contexts_made != 0) {
@@ -114,7 +116,7 @@ void Card::clearLocked(int index) {
 }
 
 void Card::sweepLocked() {
-  for (int i = 0; i < kMaxProcesses; ++i) {
+  for (int i = 0; i < file_->records; ++i) {
     if (file_->processes[i].claimed != 0 && !alive(i)) clearLocked(i);
   }
 }
@@ -136,7 +138,7 @@ void Card::recomputeLocked() {
   file_->used = used;
 }
 
-bool Card::claimLocked(int index) {
+bool Card::claimLocked(int index, const Joiner& joiner) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -145,11 +147,12 @@ bool Card::claimLocked(int index) {
   if (fcntl(live_fd_, F_SETLK, &lock) != 0) return false;
   ProcessRecord& record = file_->processes[index];
   std::memset(static_cast<void*>(&record), 0, sizeof record);
-  record.pid = static_cast<std::uint32_t>(getpid());
-  record.start_time = processStartTime(getpid());
+  record.pid = joiner.pid;
+  record.start_time = joiner.start_time;
   record.generation = file_->next_generation++;
   record.claimed_ns = realtimeNs();
-  readOwnName(record.name);
+  std::memcpy(record.name, joiner.name, sizeof record.name);
+  file_->records = std::max(file_->records, index + 1);
   record.claimed = 1;
   self_ = &record;
   return true;
@@ -157,24 +160,33 @@ bool Card::claimLocked(int index) {
 
 bool Card::join() {
   if (self_ != nullptr) return true;
+  // Outside the lock: hundreds of processes may start at once.
+  Joiner joiner{static_cast<std::uint32_t>(getpid()), processStartTime(getpid()), {}};
+  readOwnName(joiner.name);
   CardLock lock(*this);
-  const std::uint64_t start_time = processStartTime(getpid());
-  sweepLocked();
   bool alone = true;
-  for (int i = 0; i < kMaxProcesses; ++i) {
-    ProcessRecord& record = file_->processes[i];
+  for (int i = 0; i < file_->records; ++i) {
+    const ProcessRecord& record = file_->processes[i];
     if (record.claimed == 0) continue;
     // A record of ours that is not ours: left by the program that this process was before exec.
-    if (record.pid == static_cast<std::uint32_t>(getpid()) && record.start_time == start_time) {
+    if (record.pid == joiner.pid && record.start_time == joiner.start_time) {
       clearLocked(i);
-    } else {
-      alone = false;
+    } else if (alone) {
+      // The dead behind the first living one are swept before their figures matter.
+      alone = !alive(i);
+      if (alone) clearLocked(i);
     }
   }
   // Nobody uses the card: as after a power cycle, it is back on the bus.
   if (alone) file_->lost.store(0);
+  if (takeRecordLocked(joiner)) return true;
+  sweepLocked();
+  return takeRecordLocked(joiner);
+}
+
+bool Card::takeRecordLocked(const Joiner& joiner) {
   for (int i = 0; i < kMaxProcesses; ++i) {
-    if (file_->processes[i].claimed == 0 && claimLocked(i)) return true;
+    if (file_->processes[i].claimed == 0 && claimLocked(i, joiner)) return true;
   }
   return false;
 }

@@ -71,7 +71,14 @@ class Card {
  private:
   friend class CardLock;
   bool attach(const std::string& dir, int index);
-  bool claimLocked(int index);
+  // What a process' record says about it from the start.
+  struct Joiner {
+    std::uint32_t pid;
+    std::uint64_t start_time;
+    char name[64];
+  };
+  bool takeRecordLocked(const Joiner& joiner);
+  bool claimLocked(int index, const Joiner& joiner);
   void sweepLocked();
   void clearLocked(int index);
   void recomputeLocked();

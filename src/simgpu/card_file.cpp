@@ -43,7 +43,7 @@ void initFile(CardFile* file, const Profile& profile, int index) {
   profile.name.copy(file->profile, sizeof file->profile - 1);
   initMutex(&file->mutex);
   file->next_generation = 1;
-  file->next_block = 1;
+  file->next_block = kFirstBlockId;
   file->magic = kCardMagic;
 }
 

@@ -13,7 +13,8 @@
 namespace divvy::simgpu {
 
 inline constexpr std::uint64_t kCardMagic = 0x3144524143475344;  // "DSGCARD1"
-inline constexpr std::uint32_t kCardVersion = 2;
+inline constexpr std::uint32_t kCardVersion = 3;
+inline constexpr std::uint64_t kFirstBlockId = 1;
 inline constexpr int kMaxProcesses = 1024;
 inline constexpr int kMaxSharedBlocks = 1024;
 inline constexpr int kEventRing = 64;
@@ -89,8 +90,8 @@ struct CardFile {
   std::uint64_t next_generation;
   std::uint64_t next_block;
   std::atomic<std::uint32_t> lost;  // fallen off the bus: every call answers "lost"
-  std::uint32_t padding;
-  std::uint64_t ecc_volatile[2];  // single-bit, double-bit
+  std::int32_t records;             // of `processes`, those below this were used at some time
+  std::uint64_t ecc_volatile[2];    // single-bit, double-bit
   std::uint64_t ecc_aggregate[2];
   std::uint64_t next_event;
   CardEvent events[kEventRing];
