@@ -72,7 +72,7 @@ CUresult checkShape(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
     const bool faces = layered ? shape.Depth % 6 == 0 && shape.Depth != 0 : shape.Depth == 6;
     if (shape.Width != shape.Height || !faces) return CUDA_ERROR_INVALID_VALUE;
   }
-  return (shape.Flags & CUDA_ARRAY3D_SPARSE) != 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  return CUDA_SUCCESS;
 }
 
 // The shape of a level: halved with each, but for layers and faces.
@@ -91,7 +91,7 @@ CUDA_ARRAY3D_DESCRIPTOR levelShape(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigne
 ArrayLayout layoutOf(const CUDA_ARRAY3D_DESCRIPTOR& shape, Device* device) {
   ArrayLayout layout;
   layout.device = device;
-  layout.element = channelBytes(shape.Format) * shape.NumChannels;
+  layout.element = elementBytesOf(shape);
   layout.width = shape.Width * layout.element;
   layout.height = std::max<std::size_t>(1, shape.Height);
   layout.depth = std::max<std::size_t>(1, shape.Depth);
@@ -105,15 +105,23 @@ std::uint64_t levelBytes(const ArrayLayout& layout) {
 }
 
 bool withoutMemory(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
-  return (shape.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) != 0;
+  return (shape.Flags & (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)) != 0;
 }
 
 CUresult allocateBacking(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape,
                          std::uint64_t bytes, CUdeviceptr* address) {
-  *address = 0;
-  if (withoutMemory(shape)) return CUDA_SUCCESS;
-  return allocateRegion(
-      {&context.device(), &context, Charge::kArray, RegionKind::kArray, bytes, bytes}, address);
+  return allocateRegion({.device = &context.device(),
+                         .owner = &context,
+                         .charge = Charge::kArray,
+                         .kind = RegionKind::kArray,
+                         .requested = bytes,
+                         .bytes = bytes,
+                         .charged = !withoutMemory(shape)},
+                        address);
+}
+
+std::shared_ptr<TileMap> tilesOf(TiledShape shape) {
+  return withoutMemory(shape.shape) ? std::make_shared<TileMap>(std::move(shape)) : nullptr;
 }
 
 CUresult beforeCreate(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape) {
@@ -123,14 +131,18 @@ CUresult beforeCreate(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape) {
 
 }  // namespace
 
+std::size_t elementBytesOf(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  return channelBytes(shape.Format) * shape.NumChannels;
+}
+
 CUresult createArray(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape, CUarray* out) {
   if (const CUresult fine = beforeCreate(context, shape); fine != CUDA_SUCCESS) return fine;
   auto array = std::make_unique<ArrayObject>();
   array->shape = shape;
   array->owner = &context;
-  array->base = array.get();
   array->layout = layoutOf(shape, &context.device());
   array->bytes = roundTo(levelBytes(array->layout), kArrayUnit);
+  array->tiles = tilesOf({shape, {shape}, {array->bytes}, array->bytes});
   const CUresult result = allocateBacking(context, shape, array->bytes, &array->layout.address);
   if (result != CUDA_SUCCESS) return result;
   *out = reinterpret_cast<CUarray>(array.get());
@@ -149,6 +161,7 @@ CUresult createMipmap(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape, un
   auto mipmap = std::make_unique<MipmapObject>();
   mipmap->shape = shape;
   mipmap->owner = &context;
+  TiledShape tiled{.shape = shape, .levels = {}, .level_bytes = {}, .bytes = 0};
   std::uint64_t total = 0;
   for (unsigned level = 0; level < std::min(levels, most); ++level) {
     auto part = std::make_unique<ArrayObject>();
@@ -158,15 +171,19 @@ CUresult createMipmap(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape, un
     part->layout.address = total;
     part->bytes = levelBytes(part->layout);
     part->level_of_mipmap = true;
+    part->level = level;
+    tiled.levels.push_back(part->shape);
+    tiled.level_bytes.push_back(part->bytes);
     total += part->bytes;
     mipmap->levels.push_back(std::move(part));
-    mipmap->levels.back()->base = mipmap->levels.front().get();
   }
-  mipmap->bytes = roundTo(total, kArrayUnit);
+  mipmap->bytes = tiled.bytes = roundTo(total, kArrayUnit);
+  mipmap->tiles = tilesOf(std::move(tiled));
   const CUresult result = allocateBacking(context, shape, mipmap->bytes, &mipmap->address);
   if (result != CUDA_SUCCESS) return result;
   for (const auto& level : mipmap->levels) {
-    level->layout.address = mipmap->address == 0 ? 0 : level->layout.address + mipmap->address;
+    level->layout.address += mipmap->address;
+    level->tiles = mipmap->tiles;
   }
   *out = reinterpret_cast<CUmipmappedArray>(mipmap.get());
   const std::lock_guard guard(handles().mutex);
@@ -183,7 +200,6 @@ CUresult destroyArray(CUarray handle) {
     array = std::move(found->second);
     handles().arrays.erase(found);
   }
-  if (array->layout.address == 0) return CUDA_SUCCESS;
   const CUresult idle = exec::synchronizeDevice(*array->layout.device);
   freeRegion(array->layout.address);
   return idle;
@@ -198,7 +214,6 @@ CUresult destroyMipmap(CUmipmappedArray handle) {
     mipmap = std::move(found->second);
     handles().mipmaps.erase(found);
   }
-  if (mipmap->address == 0) return CUDA_SUCCESS;
   const CUresult idle = exec::synchronizeDevice(*mipmap->levels.front()->layout.device);
   freeRegion(mipmap->address);
   return idle;

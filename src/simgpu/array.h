@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "array_tiles.h"
 #include "context.h"
 #include "memory_table.h"
 
@@ -16,7 +17,7 @@ inline constexpr std::uint64_t kArrayUnit = 64 << 10;
 // One level of an array. All sizes in bytes, but height and depth.
 struct ArrayLayout {
   Device* device = nullptr;
-  CUdeviceptr address = 0;  // of the first row; 0: no memory (deferred mapping)
+  CUdeviceptr address = 0;  // of the first row
   std::size_t element = 0;
   std::size_t width = 0;
   std::size_t height = 0;  // rows, at least 1
@@ -30,9 +31,10 @@ struct ArrayObject {
   CUDA_ARRAY3D_DESCRIPTOR shape;
   Context* owner;
   ArrayLayout layout;
-  std::uint64_t bytes;  // charged, or what mapping it would take
-  ArrayObject* base;    // itself, or level 0 of the mipmapped array it belongs to
+  std::uint64_t bytes;             // charged, or what mapping it would take
+  std::shared_ptr<TileMap> tiles;  // of arrays without memory of their own
   bool level_of_mipmap = false;
+  unsigned level = 0;
 };
 
 // What a CUmipmappedArray points to.
@@ -41,8 +43,12 @@ struct MipmapObject {
   Context* owner;
   std::uint64_t bytes;
   CUdeviceptr address;
+  std::shared_ptr<TileMap> tiles;
   std::vector<std::unique_ptr<ArrayObject>> levels;
 };
+
+// Bytes of one element, all channels; 0 for formats that are not simulated.
+std::size_t elementBytesOf(const CUDA_ARRAY3D_DESCRIPTOR& shape);
 
 CUresult createArray(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape, CUarray* out);
 CUresult createMipmap(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned levels,

@@ -52,6 +52,14 @@ CUresult requirements(const CUDA_ARRAY3D_DESCRIPTOR& shape, std::uint64_t bytes,
   return CUDA_SUCCESS;
 }
 
+CUresult sparseProperties(const std::shared_ptr<TileMap>& tiles,
+                          CUDA_ARRAY_SPARSE_PROPERTIES* out) {
+  if (out == nullptr || tiles == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if ((tiles->shape().shape.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
+  *out = sparsePropertiesOf(tiles->shape());
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 SIMGPU_IMPL(cuArrayCreate)(CUarray* out, const CUDA_ARRAY_DESCRIPTOR_v1* shape) {
@@ -112,9 +120,10 @@ SIMGPU_IMPL(cuArrayGetMemoryRequirements)
     return requirements(array.shape, array.bytes, device, out);
   });
 }
-SIMGPU_IMPL(cuArrayGetSparseProperties)(CUDA_ARRAY_SPARSE_PROPERTIES*, CUarray handle) {
-  return onArray(Cu::cuArrayGetSparseProperties, handle,
-                 [](ArrayObject&) { return CUDA_ERROR_INVALID_VALUE; });
+SIMGPU_IMPL(cuArrayGetSparseProperties)(CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray handle) {
+  return onArray(Cu::cuArrayGetSparseProperties, handle, [&](ArrayObject& array) {
+    return array.level_of_mipmap ? CUDA_ERROR_INVALID_VALUE : sparseProperties(array.tiles, out);
+  });
 }
 SIMGPU_IMPL(cuArrayGetPlane)(CUarray*, CUarray handle, unsigned) {
   // Only multi-planar formats have planes.
@@ -150,9 +159,10 @@ SIMGPU_IMPL(cuMipmappedArrayGetMemoryRequirements)
   });
 }
 SIMGPU_IMPL(cuMipmappedArrayGetSparseProperties)
-(CUDA_ARRAY_SPARSE_PROPERTIES*, CUmipmappedArray handle) {
+(CUDA_ARRAY_SPARSE_PROPERTIES* out, CUmipmappedArray handle) {
   return withContext(Cu::cuMipmappedArrayGetSparseProperties, [&](Context&) {
-    return findMipmap(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+    const MipmapObject* mipmap = findMipmap(handle);
+    return mipmap == nullptr ? CUDA_ERROR_INVALID_HANDLE : sparseProperties(mipmap->tiles, out);
   });
 }
 

@@ -15,9 +15,15 @@ CUresult arrayEnd(CUarray handle, std::size_t level, const ArrayBox& box, CopyEn
   const ArrayObject* array = findArray(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const ArrayLayout& layout = array->layout;
-  if (level != 0 || layout.address == 0 || box.x % layout.element != 0 ||
-      box.width % layout.element != 0 || !fits(box.x, box.width, layout.width) ||
-      !fits(box.y, box.height, layout.height) || !fits(box.z, box.depth, layout.depth)) {
+  if (level != 0 || box.x % layout.element != 0 || box.width % layout.element != 0 ||
+      !fits(box.x, box.width, layout.width) || !fits(box.y, box.height, layout.height) ||
+      !fits(box.z, box.depth, layout.depth)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  // Beyond what is mapped the real card reads nothing and writes nowhere: no program wants that.
+  if (array->tiles != nullptr &&
+      !array->tiles->covers(array->level, {box.x / layout.element, box.y, box.z},
+                            {box.width / layout.element, box.height, box.depth})) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   *out = deviceEnd(layout.address + box.z * layout.slice + box.y * layout.pitch + box.x);

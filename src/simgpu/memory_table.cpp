@@ -71,7 +71,7 @@ void giveAddresses(CUdeviceptr address, std::uint64_t bytes) {
 CUresult allocateRegion(const AllocationRequest& request, CUdeviceptr* out) {
   if (Faults::get().armed() && Faults::get().refuseAllocation()) return CUDA_ERROR_OUT_OF_MEMORY;
   Card& card = request.device->card;
-  const bool charged = request.kind != RegionKind::kManaged;
+  const bool charged = request.charged && request.kind != RegionKind::kManaged;
   if (charged && !card.charge(request.charge, request.bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   MemoryTable& table = MemoryTable::get();
   const std::unique_lock guard(table.mutex);

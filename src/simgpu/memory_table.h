@@ -91,6 +91,7 @@ struct AllocationRequest {
   std::size_t requested;
   std::size_t bytes;  // rounded
   bool narrow = false;
+  bool charged = true;
 };
 CUresult allocateRegion(const AllocationRequest& request, CUdeviceptr* out);
 // Undoes it. `address` is the beginning of a region of kinds kPlain, kManaged, kArray.
