@@ -57,6 +57,7 @@ void sweepArray(void* argument, std::uint64_t handle, Block owner) {
   Block gone;
   runtime().array_owners.take(handle, &gone);
   takeAndGiveBack(runtime().arrays, handle);
+  runtime().vmm.endArray(handle);
 }
 
 }  // namespace

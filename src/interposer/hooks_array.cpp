@@ -50,6 +50,7 @@ CUresult destroyArray(Cu site, Array array, Call call) {
   if (owned && result != CUDA_SUCCESS) {
     remember(runtime().array_owners, blockKey(array), owner, site);
   }
+  if (owned && result == CUDA_SUCCESS) runtime().vmm.endArray(blockKey(array));
   return result;
 }
 

@@ -15,6 +15,21 @@ VmmBook* book(const Inside& inside) {
   return inside.nested() || !runtime().tenant.ready() ? nullptr : &runtime().vmm;
 }
 
+template <Cu kId>
+CUresult mapArrays(CUarrayMapInfo* list, unsigned count, CUstream stream) {
+  const Inside inside;
+  VmmBook* const vmm = book(inside);
+  const CUresult result = real<kId>()(list, count, stream);
+  if (vmm == nullptr || result != CUDA_SUCCESS) return result;
+  for (unsigned i = 0; i < count; ++i) {
+    if (list[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP) continue;
+    // Plain or mipmapped: one word in any case.
+    vmm->holdForArray(list[i].memHandle.memHandle,
+                      reinterpret_cast<std::uint64_t>(list[i].resource.array));
+  }
+  return result;
+}
+
 }  // namespace
 
 DIVVY_HOOK(cuMemCreate)
@@ -86,4 +101,13 @@ DIVVY_HOOK(cuMemImportFromShareableHandle)
   const CUresult result = real<Cu::cuMemImportFromShareableHandle>()(handle, os_handle, type);
   if (vmm != nullptr && result == CUDA_SUCCESS && handle != nullptr) vmm->retain(*handle, 0);
   return result;
+}
+
+DIVVY_HOOK(cuMemMapArrayAsync)
+(CUarrayMapInfo* list, unsigned int count, CUstream stream) noexcept {
+  return mapArrays<Cu::cuMemMapArrayAsync>(list, count, stream);
+}
+DIVVY_HOOK(cuMemMapArrayAsync_ptsz)
+(CUarrayMapInfo* list, unsigned int count, CUstream stream) noexcept {
+  return mapArrays<Cu::cuMemMapArrayAsync_ptsz>(list, count, stream);
 }

@@ -147,9 +147,39 @@ void VmmBook::endUnmap(std::uint32_t chain, bool unmapped) {
   }
 }
 
+void VmmBook::holdForArray(std::uint64_t handle, std::uint64_t array) {
+  const std::uint32_t block = beginMap(handle);
+  if (block == kNone) return;
+  bool known = false;
+  array_holds_.forEach([&](std::uint32_t, const ArrayHold& hold) {
+    known = hold.array == array && hold.block == block;
+    return !known;
+  });
+  if (known) {
+    drop(block);
+    return;
+  }
+  const std::uint32_t number = array_holds_.take();
+  if (number == kNone) return;  // the reference stays: charged until the process ends
+  array_holds_.at(number).block = block;
+  array_holds_.at(number).array = array;
+}
+
+void VmmBook::endArray(std::uint64_t array) {
+  array_holds_.forEach([&](std::uint32_t number, ArrayHold& hold) {
+    if (hold.array != array) return true;
+    const std::uint32_t block = hold.block;
+    hold.array = 0;
+    array_holds_.give(number);
+    drop(block);
+    return true;
+  });
+}
+
 void VmmBook::forgetAfterFork() {
   blocks_.forgetAfterFork();
   mappings_.forgetAfterFork();
+  array_holds_.forgetAfterFork();
   handles_.forgetAfterFork();
   ranges_.forgetAfterFork();
 }

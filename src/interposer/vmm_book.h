@@ -22,6 +22,13 @@ struct Mapping {
   std::uint64_t bytes;
 };
 
+// Memory behind a sparse array. Kept until the array goes: which tile has what is not followed.
+struct ArrayHold {
+  std::atomic<std::uint32_t> taken;
+  std::uint32_t block;
+  std::uint64_t array;
+};
+
 // Handles imported from other processes and multicast objects are not in the book: whoever made the
 // memory pays for it.
 class VmmBook {
@@ -49,6 +56,11 @@ class VmmBook {
   std::uint32_t beginUnmap(std::uint64_t address, std::uint64_t bytes);
   void endUnmap(std::uint32_t chain, bool unmapped);
 
+  // After cuMemMapArrayAsync: the array needs the handle's memory from now on.
+  void holdForArray(std::uint64_t handle, std::uint64_t array);
+  // The array is gone.
+  void endArray(std::uint64_t array);
+
   void forgetAfterFork();
 
  private:
@@ -59,6 +71,7 @@ class VmmBook {
 
   Slab<PhysicalBlock> blocks_;
   Slab<Mapping> mappings_;
+  Slab<ArrayHold> array_holds_;
   BlockMap handles_;  // by handle: `bytes` is the block's number and, above it, the handle's count
   BlockMap ranges_;   // by start address: `bytes` is the mapping's number
 };

@@ -84,6 +84,52 @@ TEST_F(ArrayTest, ArraysWithoutMemoryCostNothing) {
   EXPECT_EQ(charged(), before);
 }
 
+// Regression: the pool's handle was all that was charged, so releasing it gave its bytes back while
+// the array still had them.
+TEST_F(ArrayTest, I4ATilePoolIsChargedWhileASparseArrayMapsIt) {
+  if (outside()) return;
+  makeReady();
+  const std::uint64_t before = charged();
+  for (const bool by_context : {false, true}) {
+    CUcontext context = nullptr;
+    if (by_context) {
+      ASSERT_EQ(cu<Cu::cuCtxCreate_v2>(&context, 0u, 0), CUDA_SUCCESS);
+    }
+    const auto form = shape(256, 256, 0, CUDA_ARRAY3D_SPARSE);
+    CUarray array = nullptr;
+    ASSERT_EQ(cu<Cu::cuArray3DCreate_v2>(&array, &form), CUDA_SUCCESS);
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
+    CUmemGenericAllocationHandle pool = 0;
+    ASSERT_EQ(cu<Cu::cuMemCreate>(&pool, std::size_t{2 * kMiB}, &prop, 0ull), CUDA_SUCCESS);
+    CUarrayMapInfo whole{};
+    whole.resourceType = CU_RESOURCE_TYPE_ARRAY;
+    whole.resource.array = array;
+    whole.subresource.sparseLevel = {0, 0, 0, 0, 0, 256, 256, 1};
+    whole.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    whole.memHandle.memHandle = pool;
+    whole.deviceBitMask = 1;
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(cu<Cu::cuMemMapArrayAsync>(&whole, 1u, CUstream{nullptr}), CUDA_SUCCESS);
+    }
+    EXPECT_EXACT();
+    ASSERT_EQ(cu<Cu::cuMemRelease>(pool), CUDA_SUCCESS);
+    EXPECT_GE(charged(), before + 2 * kMiB);
+    EXPECT_EXACT();
+    if (by_context) {
+      ASSERT_EQ(cu<Cu::cuCtxDestroy_v2>(context), CUDA_SUCCESS);
+      ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(CUcontext{nullptr}), CUDA_SUCCESS);
+      makeReady();
+    } else {
+      ASSERT_EQ(cu<Cu::cuArrayDestroy>(array), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(charged(), before);
+    EXPECT_EXACT();
+  }
+}
+
 TEST_F(ArrayTest, S5OverTheShareIsOutOfMemoryAndBadShapesAreTheDriversBusiness) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
