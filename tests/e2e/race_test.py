@@ -23,7 +23,9 @@ class Race(ProductTest):
         self.assertGreater(race["refused"], ATTEMPTS // 100, "they hardly raced for room")
         self.assertEqual(race["left"], 0)
         self.assertEqual(max(0, card["peak"] - limit), 0, "bytes over the limit")
-        self.assertGreater(card["peak"], limit - 64 * MIB, "the limit was never reached")
+        # A process that is preempted between admission and driver holds up to 32 MiB that the card
+        # never sees; on a busy machine several are at the fullest moment.
+        self.assertGreater(card["peak"], limit - ROOM // 8, "the limit was never reached")
         self.assertEqual(card["used"], 0)
 
 
