@@ -158,10 +158,10 @@ TEST_F(TwoOfFour, HandlesAreLookedUpOnceUntilShutdown) {
   run([] {
     nvmlDevice_t device = nullptr;
     for (int i = 0; i < 100; ++i) hook_nvmlDeviceGetHandleByIndex_v2(i % 2, &device);
-    EXPECT_EQ(fakeNode().lookups, 2u);
+    EXPECT_EQ(fakeNode().lookups.load(), 2u);
     EXPECT_EQ(hook_nvmlShutdown(), NVML_SUCCESS);
     hook_nvmlDeviceGetHandleByIndex_v2(0, &device);
-    EXPECT_EQ(fakeNode().lookups, 3u);
+    EXPECT_EQ(fakeNode().lookups.load(), 3u);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,11 +37,12 @@ struct FakeDevice {
   nvmlDevice_t handle() { return reinterpret_cast<nvmlDevice_t>(this); }
 };
 
-// The node that all entries answer from. `divvy_nvml_real` is the fake's own table.
+// The node that all entries answer from, to any number of threads as NVML does; it is changed while
+// none asks. `divvy_nvml_real` is the fake's own table.
 struct FakeNode {
   std::vector<FakeDevice*> devices;  // cards in PCI order, instances anywhere
   bool initialised = true;
-  unsigned lookups = 0;  // by UUID
+  std::atomic<unsigned> lookups{0};  // by UUID
 
   std::vector<FakeDevice*> cards() const;
 };
