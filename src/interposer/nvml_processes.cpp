@@ -63,8 +63,8 @@ class Collector {
 // What is the same in every row about a device: the numbers of its MIG instance.
 Row rowOf(const DeviceView& view, const Unit& unit) {
   Row row{0, kNoInstance, kNoInstance, 0};
-  const nvmlDevice_t handle = unit.handle.load(std::memory_order_acquire);
-  if (view.isInstance(unit) && handle != nullptr) {
+  nvmlDevice_t handle = nullptr;
+  if (view.isInstance(unit) && view.lookUp(unit, &handle) == NVML_SUCCESS) {
     driver<Nv::nvmlDeviceGetGpuInstanceId>(handle, &row.gpu_instance);
     driver<Nv::nvmlDeviceGetComputeInstanceId>(handle, &row.compute_instance);
   }

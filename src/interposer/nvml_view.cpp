@@ -64,64 +64,68 @@ void DeviceView::sortCards() {
   for (unsigned i = 0; i < instance_count_; ++i) instances_[i].card = rank[instances_[i].card];
 }
 
-nvmlReturn_t DeviceView::lookUp(Unit& unit) {
-  if (unit.handle.load(std::memory_order_acquire) != nullptr) return NVML_SUCCESS;
-  nvmlDevice_t handle = nullptr;
-  nvmlReturn_t result = NVML_ERROR_NOT_FOUND;
+nvmlReturn_t DeviceView::ask(const Unit& unit, nvmlDevice_t* handle) const {
   if (unit.uuid[0] != '\0') {
-    result = driver<abi::Nv::nvmlDeviceGetHandleByUUID>(unit.uuid, &handle);
-  } else {
-    for (unsigned i = 0; i < instance_count_ && result != NVML_SUCCESS; ++i) {
-      if (instances_[i].card != unit.card) continue;
-      result = lookUp(instances_[i]);
-      if (result != NVML_SUCCESS) continue;
-      result = driver<abi::Nv::nvmlDeviceGetDeviceHandleFromMigDeviceHandle>(
-          instances_[i].handle.load(std::memory_order_relaxed), &handle);
-    }
+    return driver<abi::Nv::nvmlDeviceGetHandleByUUID>(unit.uuid, handle);
   }
-  if (result == NVML_SUCCESS) unit.handle.store(handle, std::memory_order_release);
+  nvmlReturn_t result = NVML_ERROR_NOT_FOUND;
+  for (unsigned i = 0; i < instance_count_ && result != NVML_SUCCESS; ++i) {
+    if (instances_[i].card != unit.card) continue;
+    nvmlDevice_t instance = nullptr;
+    result = lookUp(instances_[i], &instance);
+    if (result != NVML_SUCCESS) continue;
+    result = driver<abi::Nv::nvmlDeviceGetDeviceHandleFromMigDeviceHandle>(instance, handle);
+  }
   return result;
 }
 
-nvmlReturn_t DeviceView::cardHandle(unsigned index, nvmlDevice_t* handle) {
+nvmlReturn_t DeviceView::lookUp(const Unit& unit, nvmlDevice_t* handle) const {
+  nvmlDevice_t known = unit.handle.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    const nvmlReturn_t result = ask(unit, &known);
+    if (result != NVML_SUCCESS) return result;
+    unit.handle.store(known, std::memory_order_release);
+  }
+  *handle = known;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t DeviceView::cardHandle(unsigned index, nvmlDevice_t* handle) const {
   if (index >= card_count_) return NVML_ERROR_INVALID_ARGUMENT;
-  const nvmlReturn_t result = lookUp(cards_[index]);
-  if (result == NVML_SUCCESS) *handle = cards_[index].handle.load(std::memory_order_acquire);
-  return result;
+  return lookUp(cards_[index], handle);
 }
 
-nvmlReturn_t DeviceView::instanceHandle(const Unit& card, unsigned index, nvmlDevice_t* handle) {
+nvmlReturn_t DeviceView::instanceHandle(const Unit& card, unsigned index,
+                                        nvmlDevice_t* handle) const {
   for (unsigned i = 0; i < instance_count_; ++i) {
-    if (instances_[i].card != card.card || index-- != 0) continue;
-    const nvmlReturn_t result = lookUp(instances_[i]);
-    if (result == NVML_SUCCESS) *handle = instances_[i].handle.load(std::memory_order_acquire);
-    return result;
+    if (instances_[i].card == card.card && index-- == 0) return lookUp(instances_[i], handle);
   }
   return NVML_ERROR_NOT_FOUND;
 }
 
-Unit* DeviceView::scan(nvmlDevice_t handle, bool* complete) {
-  *complete = true;
+template <typename Match>
+Unit* DeviceView::firstUnit(Match match) {
   for (unsigned i = 0; i < card_count_; ++i) {
-    const nvmlDevice_t mine = cards_[i].handle.load(std::memory_order_acquire);
-    if (mine == handle && mine != nullptr) return &cards_[i];
-    *complete = *complete && mine != nullptr;
+    if (match(cards_[i])) return &cards_[i];
   }
   for (unsigned i = 0; i < instance_count_; ++i) {
-    const nvmlDevice_t mine = instances_[i].handle.load(std::memory_order_acquire);
-    if (mine == handle && mine != nullptr) return &instances_[i];
-    *complete = *complete && mine != nullptr;
+    if (match(instances_[i])) return &instances_[i];
   }
   return nullptr;
 }
 
+// Without the driver where possible. What a lookup tells is compared at once: a second look at the
+// units could find them forgotten again, and take the tenant's own device for a foreign one.
 Unit* DeviceView::find(nvmlDevice_t handle) {
-  bool complete;
-  Unit* unit = scan(handle, &complete);
-  if (unit != nullptr || complete) return unit;
-  for (unsigned i = 0; i < card_count_; ++i) lookUp(cards_[i]);
-  for (unsigned i = 0; i < instance_count_; ++i) lookUp(instances_[i]);
-  return scan(handle, &complete);
+  if (handle == nullptr) return nullptr;
+  Unit* unit = firstUnit([=](const Unit& candidate) {
+    return candidate.handle.load(std::memory_order_acquire) == handle;
+  });
+  if (unit != nullptr) return unit;
+  return firstUnit([this, handle](const Unit& candidate) {
+    nvmlDevice_t found = nullptr;
+    return lookUp(candidate, &found) == NVML_SUCCESS && found == handle;
+  });
 }
 
 bool DeviceView::holds(nvmlDevice_t handle) {

@@ -12,7 +12,9 @@ namespace divvy::interposer {
 
 // A card or a MIG instance that the tenant may see.
 struct Unit {
-  std::atomic<nvmlDevice_t> handle{nullptr};  // null until looked up; the same from then on
+  // Null until DeviceView::lookUp, and again after any thread's nvmlShutdown: lookUp alone tells
+  // it.
+  mutable std::atomic<nvmlDevice_t> handle{nullptr};
   char uuid[sizeof(ledger::DeviceControl::uuid) + 1] = {};  // empty: a card seen for its instances
   std::uint64_t pci = 0;                                    // sorts as PCI addresses do
   std::uint16_t shares = 0;  // bit i: device i of the control page lies in it
@@ -28,9 +30,12 @@ class DeviceView {
 
   unsigned cardCount() const { return card_count_; }
   // Handle of the tenant's card `index`, as the driver gives it out; its error otherwise.
-  nvmlReturn_t cardHandle(unsigned index, nvmlDevice_t* handle);
+  nvmlReturn_t cardHandle(unsigned index, nvmlDevice_t* handle) const;
   // Handle of the tenant's instance `index` on that card. NVML_ERROR_NOT_FOUND beyond the last.
-  nvmlReturn_t instanceHandle(const Unit& card, unsigned index, nvmlDevice_t* handle);
+  nvmlReturn_t instanceHandle(const Unit& card, unsigned index, nvmlDevice_t* handle) const;
+
+  // Handle of a unit, as the driver gives it out; its error otherwise.
+  nvmlReturn_t lookUp(const Unit& unit, nvmlDevice_t* handle) const;
 
   // The unit with this handle, or nullptr for a handle that is not the tenant's.
   Unit* find(nvmlDevice_t handle);
@@ -53,8 +58,9 @@ class DeviceView {
   static_assert(ledger::kMaxDevices <= 16, "Unit::shares");
 
   void sortCards();
-  Unit* scan(nvmlDevice_t handle, bool* complete);
-  nvmlReturn_t lookUp(Unit& unit);
+  template <typename Match>
+  Unit* firstUnit(Match match);
+  nvmlReturn_t ask(const Unit& unit, nvmlDevice_t* handle) const;
 
   Unit cards_[ledger::kMaxDevices];
   Unit instances_[ledger::kMaxDevices];

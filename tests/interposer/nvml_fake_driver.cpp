@@ -65,6 +65,7 @@ nvmlReturn_t byIndex(unsigned index, nvmlDevice_t* out) {
 
 nvmlReturn_t byUuid(const char* uuid, nvmlDevice_t* out) {
   ++fakeNode().lookups;
+  if (fakeNode().during_lookup) fakeNode().during_lookup();
   if (uuid == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
   return lookUp(out, [=](const FakeDevice& d) { return d.uuid == uuid; });
 }

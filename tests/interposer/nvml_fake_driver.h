@@ -42,7 +42,8 @@ struct FakeDevice {
 struct FakeNode {
   std::vector<FakeDevice*> devices;  // cards in PCI order, instances anywhere
   bool initialised = true;
-  std::atomic<unsigned> lookups{0};  // by UUID
+  std::atomic<unsigned> lookups{0};     // by UUID
+  std::function<void()> during_lookup;  // runs in each of those, before it answers
 
   std::vector<FakeDevice*> cards() const;
 };

@@ -52,22 +52,39 @@ TEST(NvmlThreads, FirstCallsOfManyThreadsAgree) {
   }
 }
 
-TEST(NvmlThreads, QueriesGoOnWhileOthersShutDownAndTheShareChanges) {
+// It was: between the lookup of a unit and a second look at it, another thread's shutdown made the
+// tenant's own device a foreign one.
+TEST(NvmlThreads, AnotherThreadsShutdownHidesNoDevice) {
+  inFreshProcess([] {
+    addCards(3);
+    TenantDir tenant(
+        {shareOf(*fakeNode().cards()[1], gib(2)), shareOf(*fakeNode().cards()[2], gib(2))});
+    fakeNode().during_lookup = [] { std::thread([] { hook_nvmlShutdown(); }).join(); };
+    for (const unsigned card : {1u, 2u}) {
+      nvmlDevice_t device = fakeNode().cards()[card]->handle();
+      nvmlMemory_t memory{};
+      EXPECT_EQ(hook_nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS) << card;
+      EXPECT_EQ(memory.total, gib(2).count) << card;
+    }
+  });
+}
+
+TEST(NvmlThreads, QueriesGoOnWhileOthersShutDown) {
+  constexpr int kRounds = 20'000;
   inFreshProcess([] {
     addCards(2);
     TenantDir tenant({shareOf(*fakeNode().cards()[1], gib(2))});
-    std::atomic<bool> stop{false};
+    std::atomic<int> rounds{0};
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&] {
-        while (!stop.load()) {
+        while (++rounds < kRounds) {
           if (!lookAround(1, gib(2).count)) ++wrong;
         }
       });
     }
-    for (int i = 0; i < 200; ++i) hook_nvmlShutdown();
-    stop = true;
+    while (rounds.load() < kRounds) hook_nvmlShutdown();
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong.load(), 0);
   });
