@@ -82,9 +82,12 @@ nvmlReturn_t DeviceView::ask(const Unit& unit, nvmlDevice_t* handle) const {
 nvmlReturn_t DeviceView::lookUp(const Unit& unit, nvmlDevice_t* handle) const {
   nvmlDevice_t known = unit.handle.load(std::memory_order_acquire);
   if (known == nullptr) {
+    const unsigned session = session_.load();
     const nvmlReturn_t result = ask(unit, &known);
     if (result != NVML_SUCCESS) return result;
-    unit.handle.store(known, std::memory_order_release);
+    unit.handle.store(known);
+    // forgetHandles may have passed this unit meanwhile; the handle is of a session that is over.
+    if (session_.load() != session) unit.handle.store(nullptr);
   }
   *handle = known;
   return NVML_SUCCESS;
@@ -159,8 +162,11 @@ Unit* DeviceView::unitOfShare(unsigned share) {
 }
 
 void DeviceView::forgetHandles() {
-  for (Unit& card : cards_) card.handle.store(nullptr, std::memory_order_release);
-  for (Unit& instance : instances_) instance.handle.store(nullptr, std::memory_order_release);
+  // Sequentially consistent, like their counterparts in lookUp: who stores a handle behind these
+  // stores sees the new session.
+  session_.fetch_add(1);
+  for (Unit& card : cards_) card.handle.store(nullptr);
+  for (Unit& instance : instances_) instance.handle.store(nullptr);
 }
 
 }  // namespace divvy::interposer

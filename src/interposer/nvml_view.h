@@ -62,6 +62,7 @@ class DeviceView {
   Unit* firstUnit(Match match);
   nvmlReturn_t ask(const Unit& unit, nvmlDevice_t* handle) const;
 
+  std::atomic<unsigned> session_{0};  // counts shutdowns
   Unit cards_[ledger::kMaxDevices];
   Unit instances_[ledger::kMaxDevices];
   unsigned card_count_ = 0;

@@ -69,6 +69,21 @@ TEST(NvmlThreads, AnotherThreadsShutdownHidesNoDevice) {
   });
 }
 
+TEST(NvmlThreads, ALookupThatAShutdownOvertookIsNotKept) {
+  inFreshProcess([] {
+    addCards(1);
+    TenantDir tenant({shareOf(*fakeNode().cards()[0], gib(2))});
+    nvmlDevice_t device = nullptr;
+    fakeNode().during_lookup = [] { std::thread([] { hook_nvmlShutdown(); }).join(); };
+    EXPECT_EQ(hook_nvmlDeviceGetHandleByIndex_v2(0, &device), NVML_SUCCESS);
+    fakeNode().during_lookup = nullptr;
+    EXPECT_EQ(hook_nvmlDeviceGetHandleByIndex_v2(0, &device), NVML_SUCCESS);
+    EXPECT_EQ(fakeNode().lookups.load(), 2u) << "a handle of the former session was kept";
+    EXPECT_EQ(hook_nvmlDeviceGetHandleByIndex_v2(0, &device), NVML_SUCCESS);
+    EXPECT_EQ(fakeNode().lookups.load(), 2u);
+  });
+}
+
 TEST(NvmlThreads, QueriesGoOnWhileOthersShutDown) {
   constexpr int kRounds = 20'000;
   inFreshProcess([] {
