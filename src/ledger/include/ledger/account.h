@@ -27,9 +27,9 @@ struct PrivateState;
 
 // One per process, in static storage; zero-initialised is a valid detached account. All functions
 // but attach may be called from any thread at once and from signal handlers; none allocates, takes
-// a lock that another process could hold, or waits longer than 100 ms (for threads of this process
-// that hold all four lanes). In a forked child the account starts over by itself: the child claims
-// a fresh slot with its first reserve and owns nothing before.
+// a lock that another process could hold, or waits longer than 100 ms of its own running time (for
+// threads of this process that hold all four lanes). In a forked child the account starts over by
+// itself: the child claims a fresh slot with its first reserve and owns nothing before.
 class Account {
  public:
   // Binds to open pages, which must stay open. False when the process-local page cannot be mapped.
