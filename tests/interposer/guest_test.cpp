@@ -185,6 +185,9 @@ TEST_F(GuestTest, B5ForkWhileThreadsAllocate) {
   makeReady();
   CUcontext context = nullptr;
   ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  // Else a child that is forked while a thread is at it would wait for the test itself.
+  lookedUp<Cu::cuMemAlloc_v2>();
+  lookedUp<Cu::cuMemFree_v2>();
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {

@@ -24,13 +24,20 @@ using simgpu::Charge;
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-// Calls an entry point as a program does that opens libcuda.so.1 and looks names up.
-template <Cu kId, typename... Arguments>
-CUresult cu(Arguments... arguments) {
+// Looks an entry point up as a program does that opens libcuda.so.1. Kept from the first time on.
+template <Cu kId>
+typename abi::CuFn<kId>::type* lookedUp() {
   static void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   static auto* const function = reinterpret_cast<typename abi::CuFn<kId>::type*>(
       ::dlsym(library, abi::kCuEntries[static_cast<unsigned>(kId)].symbol));
   if (function == nullptr) ADD_FAILURE() << ::dlerror();
+  return function;
+}
+
+// Looks it up and calls it.
+template <Cu kId, typename... Arguments>
+CUresult cu(Arguments... arguments) {
+  auto* const function = lookedUp<kId>();
   return function == nullptr ? CUDA_ERROR_UNKNOWN : function(arguments...);
 }
 
