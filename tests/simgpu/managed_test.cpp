@@ -1,4 +1,4 @@
-// Managed memory: where it lives, advice; and green contexts.
+// Managed memory: where it lives, and advice.
 #include "driver_process.h"
 
 namespace divvy::simgpu {
@@ -73,43 +73,6 @@ TEST_F(Managed, AdviceIsRemembered) {
     EXPECT_EQ(cu<Cu::cuMemAdvise>(plain, 2 * kMiB, CU_MEM_ADVISE_SET_READ_MOSTLY, 0),
               CUDA_ERROR_INVALID_VALUE)
         << "not managed";
-  });
-}
-
-class Green : public DriverTest {
-  std::string profile() const override { return "h100"; }
-};
-
-TEST_F(Green, PartsOfADeviceShareItsPrimaryContextsOverhead) {
-  run([] {
-    ASSERT_EQ(cu<Cu::cuInit>(0U), CUDA_SUCCESS);
-    CUdevResource whole{};
-    ASSERT_EQ(cu<Cu::cuDeviceGetDevResource>(0, &whole, CU_DEV_RESOURCE_TYPE_SM), CUDA_SUCCESS);
-    EXPECT_EQ(whole.sm.smCount, 132U);
-    CUdevResource part{};
-    CUdevResource rest{};
-    unsigned groups = 1;
-    ASSERT_EQ(cu<Cu::cuDevSmResourceSplitByCount>(
-                  &part, &groups, static_cast<const CUdevResource*>(&whole), &rest, 0U, 30U),
-              CUDA_SUCCESS);
-    EXPECT_EQ(part.sm.smCount, 32U) << "rounded up to groups of eight";
-    EXPECT_EQ(rest.sm.smCount, 100U);
-    CUdevResourceDesc desc = nullptr;
-    ASSERT_EQ(cu<Cu::cuDevResourceGenerateDesc>(&desc, &part, 1U), CUDA_SUCCESS);
-    CUgreenCtx green = nullptr;
-    EXPECT_EQ(cu<Cu::cuGreenCtxCreate>(&green, desc, 0, 0U), CUDA_ERROR_INVALID_VALUE);
-    ASSERT_EQ(cu<Cu::cuGreenCtxCreate>(&green, desc, 0, unsigned{CU_GREEN_CTX_DEFAULT_STREAM}),
-              CUDA_SUCCESS);
-    EXPECT_EQ(booked(Charge::kContext), 520 * kMiB);
-    CUcontext context = nullptr;
-    ASSERT_EQ(cu<Cu::cuCtxFromGreenCtx>(&context, green), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuCtxSetCurrent>(context), CUDA_SUCCESS);
-    CUdeviceptr p = 0;
-    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, kMiB), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuGreenCtxDestroy>(green), CUDA_SUCCESS);
-    EXPECT_EQ(booked(Charge::kContext), 0U);
-    EXPECT_EQ(booked(Charge::kPlain), 0U);
-    EXPECT_EQ(cu<Cu::cuGreenCtxDestroy>(green), CUDA_ERROR_INVALID_HANDLE);
   });
 }
 

@@ -81,6 +81,7 @@ inline constexpr unsigned CUDA_ARRAY3D_SPARSE = 0x40;
 inline constexpr unsigned CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80;
 inline constexpr unsigned CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL = 0x1;
 inline constexpr unsigned CU_MEM_CREATE_USAGE_TILE_POOL = 0x1;
+inline constexpr unsigned CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID_ANY = ~0U;
 inline constexpr unsigned CU_TRSF_READ_AS_INTEGER = 0x01;
 inline constexpr unsigned CU_TRSF_NORMALIZED_COORDINATES = 0x02;
 // The stream handles that mean a default stream whatever the program was compiled for.
