@@ -237,10 +237,27 @@ MipmapObject* findMipmap(CUmipmappedArray handle) {
   return found == handles().mipmaps.end() ? nullptr : found->second.get();
 }
 
+namespace {
+
+template <typename Table>
+Table takeOwn(Table& table, const Context& context) {
+  Table own;
+  for (auto at = table.begin(); at != table.end();) {
+    const auto entry = at++;
+    if (entry->second->owner == &context) own.insert(table.extract(entry));
+  }
+  return own;
+}
+
+}  // namespace
+
 void forgetArraysOf(const Context& context) {
-  const std::lock_guard guard(handles().mutex);
-  std::erase_if(handles().arrays, [&](const auto& a) { return a.second->owner == &context; });
-  std::erase_if(handles().mipmaps, [&](const auto& m) { return m.second->owner == &context; });
+  std::unique_lock lock(handles().mutex);
+  const auto arrays = takeOwn(handles().arrays, context);
+  const auto mipmaps = takeOwn(handles().mipmaps, context);
+  // They end without the lock: tiles give their pools back under MemoryTable::mutex, and who maps
+  // tiles looks an array up while holding that.
+  lock.unlock();
 }
 
 }  // namespace divvy::simgpu
