@@ -29,15 +29,16 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
                      "; install the NVIDIA driver, or share a simulated card with --sim h100"};
   }
   if (!nvml) return nvml.error();
-  Inventory inventory(std::move(*nvml));
+  Inventory inventory;
   inventory.cuda_path_ = cuda_path;
-  inventory.driver_version_ = inventory.nvml_.driverVersion();
-  Result<std::vector<driver::DeviceInfo>> devices = inventory.nvml_.devices();
+  inventory.driver_version_ = nvml->driverVersion();
+  Result<std::vector<driver::DeviceInfo>> devices = nvml->devices();
   if (!devices) return devices.error();
   if (devices->empty())
     return Error{ErrorCode::kUnavailable, "the NVIDIA driver knows no usable device"};
   for (driver::DeviceInfo& info : *devices)
     inventory.devices_.push_back({std::move(info), kAssumedContext});
+  inventory.driver_ = std::make_unique<DriverDesk>(std::move(*nvml));
   return inventory;
 }
 
@@ -49,7 +50,7 @@ void Inventory::measureContexts(const NodePaths& paths, const Install& install) 
   }
   if (!unknown.empty()) {
     const std::string cuda = cuda_path_.empty() ? "libcuda.so.1" : cuda_path_;
-    costs.merge(probeAll({install.executable, cuda, nvml_.path()}, unknown));
+    costs.merge(probeAll({install.executable, cuda, driver_->path()}, unknown));
     saveCosts(paths.contextCosts(), driver_version_, costs);
   }
   for (Device& device : devices_) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "driver/nvml.h"
+#include "driver_desk.h"
 
 namespace divvy::agent {
 
@@ -21,7 +23,8 @@ struct Device {
 // Charged for a context where measuring it failed: what recent data-centre cards were seen to need.
 constexpr Bytes kAssumedContext = mib(512);
 
-// Owns the driver connection. One thread; every call blocks as long as the driver does.
+// Owns the driver connection. One thread; opening blocks as long as the driver does, everything
+// else for kDriverPatience at most.
 class Inventory {
  public:
   // Opens the node's driver. Simulated nodes get their cards' state under paths.cards(): sets
@@ -35,15 +38,15 @@ class Inventory {
   void measureContexts(const NodePaths& paths, const Install& install);
 
   const std::vector<Device>& devices() const { return devices_; }
-  const driver::Nvml& nvml() const { return nvml_; }
+  DriverDesk& driver() const { return *driver_; }
   const std::string& driverVersion() const { return driver_version_; }
   // Absolute path of libcuda for tenants; empty: as their loader chooses.
   const std::string& cudaPath() const { return cuda_path_; }
 
  private:
-  explicit Inventory(driver::Nvml nvml) : nvml_(std::move(nvml)) {}
+  Inventory() = default;
 
-  driver::Nvml nvml_;
+  std::unique_ptr<DriverDesk> driver_;
   std::vector<Device> devices_;
   std::string driver_version_;
   std::string cuda_path_;

@@ -13,7 +13,7 @@ using Times = std::map<int, unsigned>;
 
 Times timesOf(const Inventory& inventory, unsigned index) {
   Times times;
-  for (const driver::ProcessTime& time : inventory.nvml().processTimes(index)) {
+  for (const driver::ProcessTime& time : inventory.driver().processTimes(index)) {
     times[time.pid] = std::max(times[time.pid], time.percent);
   }
   return times;
@@ -75,7 +75,7 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
   view.context = device.context.count;
   view.allocated = card.reserved.count;
   view.cores = card.cores_reserved;
-  const Result<driver::DeviceUse> use = inventory.nvml().use(device.info.index);
+  const Result<driver::DeviceUse> use = inventory.driver().use(device.info.index);
   if (use) {
     view.used = use->used.count;
     view.utilisation = use->utilisation;

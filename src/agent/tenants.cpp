@@ -89,7 +89,7 @@ std::vector<Card> Tenants::cards() const {
   std::vector<Card> cards;
   for (const Device& device : inventory_.devices()) {
     const Held& ours = held[device.info.uuid];
-    const Result<driver::DeviceUse> use = inventory_.nvml().use(device.info.index);
+    const Result<driver::DeviceUse> use = inventory_.driver().use(device.info.index);
     Card card;
     card.index = device.info.index;
     card.uuid = device.info.uuid;
@@ -122,7 +122,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   spec.context_overhead_outside = !record.context_inside;
   spec.node_devices = static_cast<unsigned>(inventory_.devices().size());
   spec.driver_path = inventory_.cudaPath();
-  spec.nvml_path = inventory_.nvml().path();
+  spec.nvml_path = inventory_.driver().path();
   spec.agent_socket = paths_.registrar();
   for (const Placed& placed : decision.shares) {
     const auto device = std::find_if(inventory_.devices().begin(), inventory_.devices().end(),

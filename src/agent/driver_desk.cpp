@@ -1,0 +1,88 @@
+#include "driver_desk.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "log.h"
+
+namespace divvy::agent {
+
+// Shared with the thread, which may outlive whoever asks.
+struct DriverDesk::Desk {
+  explicit Desk(driver::Nvml driver) : nvml(std::move(driver)) {}
+
+  const driver::Nvml nvml;
+  std::mutex mutex;
+  std::condition_variable changed;
+  Question question;  // set: to be asked, or being asked
+  bool closed = false;
+};
+
+void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
+  std::unique_lock lock(desk->mutex);
+  for (;;) {
+    desk->changed.wait(lock, [&] { return desk->closed || desk->question; });
+    if (!desk->question) return;
+    lock.unlock();
+    desk->question(desk->nvml);
+    lock.lock();
+    desk->question = nullptr;
+    desk->changed.notify_all();
+  }
+}
+
+DriverDesk::DriverDesk(driver::Nvml nvml, std::chrono::milliseconds patience)
+    : patience_(patience), path_(nvml.path()), desk_(std::make_shared<Desk>(std::move(nvml))) {
+  // Signals are for the thread that runs the loop.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread(serve, desk_).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+DriverDesk::~DriverDesk() {
+  const std::lock_guard lock(desk_->mutex);
+  desk_->closed = true;
+  desk_->changed.notify_all();
+}
+
+bool DriverDesk::ask(Question question) {
+  std::unique_lock lock(desk_->mutex);
+  if (desk_->question) return false;
+  desk_->question = std::move(question);
+  desk_->changed.notify_all();
+  if (desk_->changed.wait_for(lock, patience_, [&] { return !desk_->question; })) {
+    if (std::exchange(silent_, false)) info("the driver answers again");
+    return true;
+  }
+  silent_ = true;
+  warn("the driver has not answered for " + std::to_string(patience_.count()) +
+       " ms; its figures are missing and nothing new is placed until it does");
+  return false;
+}
+
+Result<driver::DeviceUse> DriverDesk::use(unsigned index) {
+  const auto answer = std::make_shared<std::optional<Result<driver::DeviceUse>>>();
+  if (ask([answer, index](const driver::Nvml& nvml) { answer->emplace(nvml.use(index)); })) {
+    return std::move(**answer);
+  }
+  return Error{ErrorCode::kUnavailable,
+               "device " + std::to_string(index) + ": the driver does not answer"};
+}
+
+std::vector<driver::ProcessTime> DriverDesk::processTimes(unsigned index) {
+  const auto answer = std::make_shared<std::vector<driver::ProcessTime>>();
+  const bool told =
+      ask([answer, index](const driver::Nvml& nvml) { *answer = nvml.processTimes(index); });
+  return told ? *answer : std::vector<driver::ProcessTime>();
+}
+
+}  // namespace divvy::agent

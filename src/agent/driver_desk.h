@@ -1,0 +1,49 @@
+// Where the agent asks the driver: on a thread of its own, because a call may never come back.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/nvml.h"
+
+namespace divvy::agent {
+
+// Longer than a driver without persistence mode takes to wake its card.
+inline constexpr std::chrono::milliseconds kDriverPatience{3000};
+
+// One thread asks, one question at a time. Whoever asks waits at most `patience`; while a call has
+// not come back, every further question fails at once, and when it comes back the driver is asked
+// again.
+class DriverDesk {
+ public:
+  explicit DriverDesk(driver::Nvml nvml, std::chrono::milliseconds patience = kDriverPatience);
+  // Does not wait: a call under way keeps what it needs, and its thread ends when it comes back.
+  ~DriverDesk();
+  DriverDesk(const DriverDesk&) = delete;
+  DriverDesk& operator=(const DriverDesk&) = delete;
+
+  const std::string& path() const { return path_; }
+  // kUnavailable: the driver refuses, or does not answer.
+  Result<driver::DeviceUse> use(unsigned index);
+  // Empty where nothing ran lately, the card cannot tell or the driver does not answer.
+  std::vector<driver::ProcessTime> processTimes(unsigned index);
+
+ private:
+  using Question = std::function<void(const driver::Nvml&)>;
+  struct Desk;
+
+  static void serve(const std::shared_ptr<Desk>& desk);
+  // False when it was not answered in time; then the question may still be asked or answered later.
+  bool ask(Question question);
+
+  const std::chrono::milliseconds patience_;
+  std::string path_;
+  std::shared_ptr<Desk> desk_;
+  bool silent_ = false;  // somebody waited in vain
+};
+
+}  // namespace divvy::agent

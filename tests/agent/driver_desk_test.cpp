@@ -1,0 +1,106 @@
+// A driver call that does not come back (F10, F23 of the failure table: a card off the bus, a
+// driver that is being replaced) costs the agent one wait and no more.
+#include "driver_desk.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/file.h>
+
+#include <filesystem>
+
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr auto kShort = 50ms;
+
+class Stuck : public testing::Test {
+ protected:
+  Stuck() {
+    std::string pattern = "/tmp/dv-XXXXXX";
+    dir_ = mkdtemp(pattern.data());
+    setenv("STUCK_NVML", file().c_str(), 1);
+  }
+  ~Stuck() override {
+    free();
+    fs::remove_all(dir_);
+    unsetenv("STUCK_NVML");
+  }
+  std::string file() const { return dir_ + "/stuck"; }
+  void stick() {
+    lock_ = agent::Fd(::open(file().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    ASSERT_EQ(flock(lock_.get(), LOCK_EX), 0);
+  }
+  void free() { lock_.reset(); }
+  static std::string library() { return buildDir() + "/tests/libstuck-nvml.so"; }
+  static std::unique_ptr<agent::DriverDesk> open() {
+    Result<driver::Nvml> nvml = driver::Nvml::open(library());
+    EXPECT_TRUE(nvml);
+    return std::make_unique<agent::DriverDesk>(std::move(*nvml), kShort);
+  }
+
+  std::string dir_;
+  agent::Fd lock_;
+};
+
+TEST_F(Stuck, AnswersWhileTheDriverDoes) {
+  const auto desk = open();
+  const Result<driver::DeviceUse> use = desk->use(0);
+  ASSERT_TRUE(use) << use.error().message();
+  EXPECT_EQ(use->used, gib(1));
+  EXPECT_TRUE(desk->processTimes(0).empty());
+}
+
+TEST_F(Stuck, FailsInTimeThenAtOnceAndAnswersAgain) {
+  const auto desk = open();
+  stick();
+  const Result<driver::DeviceUse> first = desk->use(0);
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(first.error().message().find("does not answer"), std::string::npos);
+  // None of these waits: a thousand waits would be a minute.
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(desk->use(0));
+  EXPECT_TRUE(desk->processTimes(0).empty());
+  free();
+  EXPECT_TRUE(eventually([&] { return desk->use(0).has_value(); }, 10s));
+}
+
+TEST_F(Stuck, ClosingDoesNotWait) {
+  auto desk = open();
+  stick();
+  EXPECT_FALSE(desk->use(0));
+  desk.reset();
+}
+
+TEST_F(Stuck, TheAgentGoesOnServing) {
+  Sandbox sandbox("");
+  const std::string driver = sandbox.root() + "-driver";
+  fs::create_directory(driver);
+  fs::copy_file(library(), driver + "/libnvidia-ml.so.1");
+  sandbox.set("LD_LIBRARY_PATH", driver);
+  sandbox.set("STUCK_NVML", file());
+  ASSERT_EQ(sandbox.divvy({"gpus"}).code(), 0);
+  stick();
+  const Outcome gpus = sandbox.divvy({"gpus"});
+  EXPECT_EQ(gpus.code(), 0) << gpus.err;
+  EXPECT_NE(gpus.out.find("Stuck card"), std::string::npos) << gpus.out;
+  const Outcome run = sandbox.divvy({"run", "--memory", "1Gi", "--", "true"});
+  EXPECT_EQ(run.code(), 1);
+  EXPECT_NE(run.err.find("out of service"), std::string::npos) << run.err;
+  free();
+  EXPECT_TRUE(eventually(
+      [&] {
+        return sandbox.divvy({"run", "--memory", "1Gi", "--", "true"}).code() == 0;
+      },
+      10s));
+  EXPECT_EQ(sandbox.divvy({"stop", "--force"}).code(), 0);
+  fs::remove_all(driver);
+}
+
+}  // namespace
+}  // namespace divvy::test
