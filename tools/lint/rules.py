@@ -29,7 +29,7 @@ NARROW = {("agent", "simgpu"): {"catalog.h"}, ("cli", "simgpu"): {"catalog.h", "
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100
-CODE = (".cpp", ".h", ".c")
+CODE = (".cpp", ".h", ".c", ".cu")
 
 # The tenant's process is a guest house (DESIGN 3): none of these may be called there.
 GUEST_FORBIDDEN = re.compile(
