@@ -31,14 +31,14 @@ std::vector<Command> commandsOf(const CLI::App& app) {
   return commands;
 }
 
-// For single-quoted text of all three shells.
-std::string quoted(const std::string& text) {
+// For single-quoted text of zsh and fish; zsh's _describe ends a name at the first bare colon.
+std::string quoted(const std::string& text, const char* colon) {
   std::string result;
   for (const char c : text) {
     if (c == '\'') {
       result += "'\\''";
-    } else if (c == ':' || c == '[' || c == ']') {
-      result += ' ';
+    } else if (c == ':') {
+      result += colon;
     } else {
       result += c;
     }
@@ -87,10 +87,10 @@ std::string zsh(const std::vector<Command>& commands) {
   std::string names;
   std::string cases;
   for (const Command& command : commands) {
-    names += "    '" + command.name + ":" + quoted(command.text) + "'\n";
+    names += "    '" + command.name + ":" + quoted(command.text, "\\:") + "'\n";
     cases += "    " + command.name + ") flags=(";
     for (const Flag& flag : command.flags)
-      cases += " '" + flag.name + ":" + quoted(flag.text) + "'";
+      cases += " '" + flag.name + ":" + quoted(flag.text, "\\:") + "'";
     cases += ") ;;\n";
   }
   return R"~(#compdef divvy
@@ -116,8 +116,8 @@ _divvy() {
   fi
   if [[ ($words[2] == set || $words[2] == wait) && $PREFIX != -* ]]; then
     flags=(${(f)"$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')"})
-         fi _describe -
-         t flags option flags
+  fi
+  _describe -t flags option flags
 }
 if [[ $funcstack[1] == _divvy ]]; then _divvy "$@"; else compdef _divvy divvy; fi
 )~";
@@ -127,10 +127,10 @@ std::string fish(const std::vector<Command>& commands) {
   std::string script = "# fish completion of divvy\ncomplete -c divvy -f\n";
   for (const Command& command : commands) {
     script += "complete -c divvy -n __fish_use_subcommand -a " + command.name + " -d '" +
-              quoted(command.text) + "'\n";
+              quoted(command.text, ":") + "'\n";
     for (const Flag& flag : command.flags) {
       script += "complete -c divvy -n '__fish_seen_subcommand_from " + command.name + "' -l " +
-                flag.name.substr(2) + " -d '" + quoted(flag.text) + "'\n";
+                flag.name.substr(2) + " -d '" + quoted(flag.text, ":") + "'\n";
     }
   }
   return script +

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <boost/json.hpp>
+#include <filesystem>
 
 #include "sandbox.h"
 
@@ -219,6 +220,44 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy ru", 1), "run\n");
   EXPECT_EQ(complete("divvy run --mem", 2), "--memory\n");
   EXPECT_EQ(complete("divvy completion f", 2), "fish\n");
+}
+
+// The zsh script was cut in two by a formatter once, and no shell at hand had looked at it.
+TEST(Completion, ZshOffersSubcommandsAndOptions) {
+  Sandbox sandbox;
+  const std::string script = sandbox.divvy({"completion", "zsh"}).out;
+  const auto complete = [&](const std::string& words, int at) {
+    Child zsh({"zsh", "-f", "-s"}, {});
+    // _describe and compdef belong to zsh's completion system; this one prints what it is told.
+    zsh.say("_describe() { print -rl -- ${(P)4}; }\ncompdef() { :; }\n" + script + "words=(" +
+            words + "); CURRENT=" + std::to_string(at) + "; _divvy\n");
+    return zsh.wait();
+  };
+  const Outcome commands = complete("divvy ''", 2);
+  if (commands.code() == 127) GTEST_SKIP() << "SKIPPED: zsh is not installed";
+  EXPECT_EQ(commands.err, "");
+  EXPECT_NE(commands.out.find("ls:List tenants\\: who holds which share\n"), std::string::npos)
+      << commands.out;
+  const Outcome flags = complete("divvy run --mem", 3);
+  EXPECT_EQ(flags.err, "");
+  EXPECT_NE(flags.out.find("--memory:"), std::string::npos) << flags.out;
+}
+
+TEST(Completion, FishOffersSubcommandsAndOptions) {
+  Sandbox sandbox;
+  const std::string script = sandbox.divvy({"completion", "fish"}).out;
+  const std::string home = sandbox.root() + "-home";
+  std::filesystem::create_directory(home);
+  const auto complete = [&](const std::string& line) {
+    Child fish({"fish", "--no-config"}, {{"HOME", home}});
+    fish.say(script + "complete -C '" + line + "'\n");
+    return fish.wait();
+  };
+  const Outcome commands = complete("divvy ru");
+  if (commands.code() == 127) GTEST_SKIP() << "SKIPPED: fish is not installed";
+  EXPECT_EQ(commands.out.find("run"), 0u) << commands.out << commands.err;
+  EXPECT_NE(complete("divvy run --mem").out.find("--memory"), std::string::npos);
+  std::filesystem::remove_all(home);
 }
 
 }  // namespace
