@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include "kernel_ptx.h"
+
 namespace divvy::simgpu {
 namespace {
 
@@ -54,10 +56,7 @@ CUresult loadImage(const char* image, std::shared_ptr<const KernelImage>* out, s
     *log = "simgpu: machine code of a real GPU cannot run on a simulated one";
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
-  if (looksLikePtx(image)) {
-    *log = "simgpu: PTX_NOT_INTERPRETED: this driver runs \"simgpu-builtin\" images only";
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  }
+  if (looksLikePtx(image)) return parsePtxImage(image, out, log);
   *log = "simgpu: neither a \"simgpu-builtin\" text nor PTX, cubin or fat binary";
   return CUDA_ERROR_INVALID_IMAGE;
 }

@@ -53,6 +53,17 @@ struct KernelCall {
   }
 };
 
+// A kernel under way that computes in pieces, so that nobody waits long for what it holds. One
+// thread at a time.
+class KernelRun {
+ public:
+  virtual ~KernelRun() = default;
+  // Computes the next piece.
+  virtual Polled poll() = 0;
+  // Once poll has said kOver: an error poisons the context.
+  virtual CUresult result() = 0;
+};
+
 // One kernel. Immutable; any thread.
 class KernelCode {
  public:
@@ -63,6 +74,8 @@ class KernelCode {
   int registers = 32;
   int static_shared_bytes = 0;
   int local_bytes = 0;
+  int constant_bytes = 0;
+  int ptx_target = 0;  // as CU_FUNC_ATTRIBUTE_PTX_VERSION has it; 0: that of the card
   int max_threads = 1024;
 
   std::uint32_t paramBytes() const {
@@ -79,12 +92,24 @@ class KernelCode {
   // True for kernels that run until something happens: `poll` says when, then `run` is called.
   virtual bool waits() const { return false; }
   virtual Polled poll(const KernelCall&, Context&) const { return Polled::kOver; }
+  // True for kernels that compute in pieces while the card is theirs: `begin`, not `run`. They end
+  // when they have ended, whatever their cost.
+  virtual bool inPieces() const { return false; }
+  virtual std::unique_ptr<KernelRun> begin(const KernelCall&, Context&) const { return nullptr; }
+};
+
+// The address of another global, stored in one.
+struct GlobalAddress {
+  std::size_t offset;  // where
+  std::size_t global;  // which, in the order of the image's globals
+  std::uint64_t addend;
 };
 
 struct ImageGlobal {
   std::string name;
   std::size_t bytes;
   std::vector<std::byte> initial;  // empty: zeroes
+  std::vector<GlobalAddress> addresses;
 };
 
 // What a module is loaded from. Immutable; any thread.
@@ -100,7 +125,8 @@ class KernelImage {
 
 // What the program handed to cuModuleLoadData and its like, recognised by its first bytes.
 // CUDA_ERROR_INVALID_IMAGE: of no known kind. CUDA_ERROR_NO_BINARY_FOR_GPU: known, but this driver
-// has nothing that runs it. `log` gets one line that says why, for the JIT error log.
+// has nothing that runs it. PTX has errors of its own, see kernel_ptx.h. `log` gets one line that
+// says why, for the JIT error log.
 CUresult loadImage(const char* image, std::shared_ptr<const KernelImage>* out, std::string* log);
 
 // The text form "simgpu-builtin": see kernel_text.cpp.

@@ -19,7 +19,7 @@ CUresult attributeOf(const Profile& profile, const KernelCode& code, const Funct
       *out = code.static_shared_bytes;
       break;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-      *out = 0;
+      *out = code.constant_bytes;
       break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
       *out = code.local_bytes;
@@ -28,7 +28,7 @@ CUresult attributeOf(const Profile& profile, const KernelCode& code, const Funct
       *out = code.registers;
       break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      *out = capability;
+      *out = code.ptx_target != 0 ? code.ptx_target : capability;
       break;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       *out = capability;

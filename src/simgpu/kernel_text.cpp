@@ -69,7 +69,7 @@ bool parseLine(const std::vector<std::string>& words, KernelImage* image, std::s
   }
   std::uint64_t bytes = 0;
   if (words[0] == "global" && words.size() == 3 && parseNumber(words[2], &bytes) && bytes != 0) {
-    image->globals.push_back({words[1], static_cast<std::size_t>(bytes), {}});
+    image->globals.push_back({words[1], static_cast<std::size_t>(bytes), {}, {}});
     return true;
   }
   return false;

@@ -54,6 +54,21 @@ CUresult Module::placeGlobals() {
     std::memset(host, 0, global.bytes);
     std::copy_n(global.initial.begin(), std::min(global.bytes, global.initial.size()), host);
   }
+  return linkGlobals();
+}
+
+// Only when all have a place do those that point to others get their contents.
+CUresult Module::linkGlobals() {
+  for (std::size_t i = 0; i < image->globals.size(); ++i) {
+    for (const GlobalAddress& address : image->globals[i].addresses) {
+      const CUdeviceptr value = (*globals)[address.global] + address.addend;
+      std::byte* host = nullptr;
+      const CUresult result = translate(exec.context, (*globals)[i] + address.offset, sizeof value,
+                                        Access::kWrite, &host);
+      if (result != CUDA_SUCCESS) return result;
+      std::memcpy(host, &value, sizeof value);
+    }
+  }
   return CUDA_SUCCESS;
 }
 

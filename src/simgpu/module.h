@@ -67,6 +67,7 @@ class Module {
  private:
   Module(ExecContext& e, std::shared_ptr<const KernelImage> i, Library* l);
   CUresult placeGlobals();
+  CUresult linkGlobals();
   std::size_t charged_ = 0;
 };
 

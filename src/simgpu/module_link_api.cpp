@@ -1,7 +1,8 @@
-// Entry points of the linker: several "simgpu-builtin" texts become one.
+// Entry points of the linker: several "simgpu-builtin" texts become one, PTX stays alone.
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "engine_handles.h"
 #include "entry.h"
@@ -14,6 +15,7 @@ namespace {
 struct LinkState {
   JitLog log;
   std::string text = std::string(kBuiltinMagic) + " 1\n";
+  bool empty = true;
 };
 
 using LinkHandles = HandleSet<LinkState, CUlinkState>;
@@ -33,6 +35,13 @@ CUresult addText(LinkState& state, const std::string& text) {
   const CUresult known = loadImage(text.c_str(), &checked, &why);
   state.log.write(why);
   if (known != CUDA_SUCCESS) return known;
+  const bool was_empty = std::exchange(state.empty, false);
+  if (!text.starts_with(kBuiltinMagic)) {
+    // PTX, as nothing else is known: symbols of one text do not reach another.
+    if (!was_empty) return CUDA_ERROR_NOT_SUPPORTED;
+    state.text = text;
+    return CUDA_SUCCESS;
+  }
   const std::size_t body = text.find('\n');
   if (body != std::string::npos) state.text += text.substr(body + 1) + "\n";
   return CUDA_SUCCESS;

@@ -19,6 +19,20 @@ Work workOf(ExecContext& exec, const KernelOp& op) {
   Context& context = exec.context;
   // Shared by effect and poll: parameters are copied once.
   const auto shared = std::make_shared<const KernelOp>(op);
+  if (op.code->inPieces()) {
+    // Begun by the first look at it, on whose thread it may stay.
+    const auto run = std::make_shared<std::unique_ptr<KernelRun>>();
+    work.task.poll = [shared, run, &context] {
+      if (*run == nullptr) *run = shared->code->begin(shared->call, context);
+      return (*run)->poll();
+    };
+    work.task.effect = [run] {
+      const CUresult result = *run != nullptr ? (*run)->result() : CUDA_SUCCESS;
+      run->reset();
+      return result;
+    };
+    return work;
+  }
   if (op.code->effective()) {
     work.task.effect = [shared, &context] { return shared->code->run(shared->call, context); };
   }

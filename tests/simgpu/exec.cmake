@@ -5,7 +5,7 @@ foreach(suite timeline engine_file)
 endforeach()
 
 # Programs on the built driver:
-foreach(suite stream event event_ipc capture graph kernel copy share)
+foreach(suite stream event event_ipc capture graph kernel ptx copy share)
   divvy_test(simgpu_exec_${suite}_test SOURCES exec_${suite}_test.cpp
              DEPS divvy_abi divvy_simgpu_reader ${CMAKE_DL_LIBS} LABELS simgpu TIMEOUT 120)
   add_dependencies(simgpu_exec_${suite}_test divvy_simgpu_cuda)

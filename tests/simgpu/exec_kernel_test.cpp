@@ -108,7 +108,8 @@ TEST_F(Kernel, ImagesAreRecognisedOrRefusedWithAReason) {
         {"simgpu-builtin 1\nkernel a = nothing\n", CUDA_ERROR_INVALID_IMAGE, "line 2: no built-in"},
         {"simgpu-builtin 1\nkernel\n", CUDA_ERROR_INVALID_IMAGE, "line 2"},
         {"simgpu-builtin 1\nkernel a cost_ns=x\n", CUDA_ERROR_INVALID_IMAGE, "line 2"},
-        {"// PTX\n/* more */ .version 8.0\n.target sm_90\n", CUDA_ERROR_NO_BINARY_FOR_GPU, "PTX"},
+        {"// PTX\n/* more */ .version 8.0\n.target sm_90\n", CUDA_SUCCESS, ""},
+        {".version 8.0\n.target sm_90\n.what\n", CUDA_ERROR_INVALID_PTX, "line 3: unknown"},
         {"\x7f"
          "ELF",
          CUDA_ERROR_NO_BINARY_FOR_GPU, "machine code"},

@@ -1,0 +1,86 @@
+// From tokens to a Program.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "builder.h"
+#include "cursor.h"
+
+namespace divvy::ptx {
+
+// A variable as declared, before it is known where it goes.
+struct Declaration {
+  int line = 0;
+  std::string_view space;  // "global", "param", ...
+  std::string_view name;
+  Type type = Type::kB32;
+  std::uint64_t alignment = 1;
+  std::uint64_t count = 1;  // elements, of all dimensions and vectors
+  bool unsized = false;     // []
+
+  std::uint64_t bytes() const { return count * sizeOf(type); }
+};
+
+class Parser {
+ public:
+  Parser(std::string_view text, Program* program);
+  // Throws ParseFailure.
+  void run();
+  // After a failure: what made it, if that was a version unknown.
+  bool newerVersion() const { return newer_; }
+
+ private:
+  // parser.cpp: the module
+  void header();
+  void moduleItem();
+  void finish();
+
+  // parser_function.cpp: functions as a whole
+  struct Head {
+    bool entry = false;
+    bool external = false;
+  };
+  void functionItem(const Head& head);
+  void kernelParams(Kernel* kernel);
+  void formals(Function* function, std::vector<Formal>* out);
+  void functionAttributes(Kernel* kernel);
+  void describeKernel(std::uint32_t function, Kernel kernel);
+  void skipPrototype();
+
+  // parser_body.cpp: what is between their braces
+  void body();
+  void bodyItem();
+  bool bodyDirective();
+  void registers();
+  void bodyVariable();
+  void label(std::string_view name);
+  void statement();
+
+  // parser_operand.cpp
+  Argument argument();
+  Argument primary();
+  Argument named(std::string_view name);
+  Argument number();
+  Argument braced();
+  Argument address();
+  std::vector<Argument> arguments();
+
+  // parser_variable.cpp
+  Declaration declaration();
+  void dimensions(Declaration* to);
+  void globalVariable(const Declaration& variable, bool external);
+  void sharedVariable(const Declaration& variable);
+  void initializer(Global* global, const Declaration& variable);
+  void element(Global* global, const Declaration& variable, std::size_t index);
+  void symbolElement(Global* global, std::size_t at);
+
+  Cursor cursor_;
+  Program* program_;
+  Builder builder_;
+  bool newer_ = false;
+  std::vector<bool> global_defined_;
+  std::vector<std::pair<std::uint32_t, int>> function_lines_;  // declared, and where
+};
+
+}  // namespace divvy::ptx

@@ -1,0 +1,157 @@
+// Variables: their declarations, and what .global and .const ones begin with.
+#include <charconv>
+#include <cstring>
+
+#include "parser.h"
+
+namespace divvy::ptx {
+
+// .global .align 4 .b8 name[16]   up to the name's dimensions
+Declaration Parser::declaration() {
+  Declaration made;
+  made.line = cursor_.peek().line;
+  made.space = cursor_.word().substr(1);
+  std::optional<Type> type;
+  std::uint64_t lanes = 1;
+  bool aligned = false;
+  while (cursor_.peek().text.starts_with('.')) {
+    const std::string_view word = cursor_.word().substr(1);
+    if (word == "align") {
+      made.alignment = static_cast<std::uint64_t>(cursor_.integer());
+      aligned = true;
+    } else if (word == "v2" || word == "v4") {
+      lanes = word == "v2" ? 2 : 4;
+    } else if (word == "attribute") {
+      cursor_.expect("(");
+      while (!cursor_.accept(")")) cursor_.next();
+    } else if (word == "ptr") {
+      // .ptr .global .align 4: says what a pointer points to, and nothing about the parameter.
+      if (cursor_.peek().is(".global") || cursor_.peek().is(".shared") ||
+          cursor_.peek().is(".local") || cursor_.peek().is(".const")) {
+        cursor_.next();
+      }
+      if (cursor_.accept(".align")) cursor_.integer();
+    } else if (!(type = typeNamed(word))) {
+      cursor_.fail("unknown type or attribute '." + std::string(word) + "'");
+    }
+  }
+  if (!type) cursor_.fail("a variable without a type");
+  made.type = *type;
+  if (!aligned) made.alignment = sizeOf(*type) * lanes;
+  if (made.alignment == 0 || (made.alignment & (made.alignment - 1)) != 0) {
+    cursor_.fail("an alignment that is no power of two");
+  }
+  made.name = cursor_.word();
+  dimensions(&made);
+  made.count *= lanes;
+  return made;
+}
+
+void Parser::dimensions(Declaration* to) {
+  while (cursor_.accept("[")) {
+    if (cursor_.accept("]")) {
+      to->unsized = true;
+      continue;
+    }
+    to->count *= static_cast<std::uint64_t>(cursor_.integer());
+    cursor_.expect("]");
+  }
+}
+
+void Parser::globalVariable(const Declaration& variable, bool external) {
+  Scope& scope = builder_.scopes.back();
+  Symbol symbol;
+  const bool known = scope.find(variable.name, &symbol) && symbol.kind == SymbolKind::kGlobal;
+  if (!known) {
+    symbol = {.kind = SymbolKind::kGlobal,
+              .index = static_cast<std::uint32_t>(program_->globals.size())};
+    scope.add(variable.name, symbol);
+    program_->globals.emplace_back().name = variable.name;
+    global_defined_.push_back(false);
+  }
+  Global& global = program_->globals[symbol.index];
+  if (!external) {
+    global.bytes = variable.bytes();
+    global.alignment = variable.alignment;
+    global.constant = variable.space == "const";
+    if (cursor_.accept("=")) initializer(&global, variable);
+    global_defined_[symbol.index] = true;
+    if (global.bytes == 0) cursor_.fail("a variable without a size");
+  }
+  cursor_.expect(";");
+}
+
+void Parser::sharedVariable(const Declaration& variable) {
+  builder_.scopes.back().add(
+      variable.name,
+      {.kind = SymbolKind::kShared, .index = static_cast<std::uint32_t>(program_->shared.size())});
+  program_->shared.push_back({.name = std::string(variable.name),
+                              .bytes = variable.unsized ? 0 : variable.bytes(),
+                              .alignment = variable.alignment});
+  cursor_.expect(";");
+}
+
+void Parser::initializer(Global* global, const Declaration& variable) {
+  std::size_t index = 0;
+  int depth = 0;
+  do {
+    if (cursor_.accept("{")) {
+      ++depth;
+    } else if (cursor_.accept("}")) {
+      --depth;
+    } else if (cursor_.accept(",")) {
+      continue;
+    } else {
+      element(global, variable, index++);
+    }
+  } while (depth > 0);
+  const std::size_t bytes = index * sizeOf(variable.type);
+  if (variable.unsized) global->bytes = bytes;
+  if (bytes > global->bytes) cursor_.fail("more values than the variable has room for");
+}
+
+void Parser::element(Global* global, const Declaration& variable, std::size_t index) {
+  const unsigned size = sizeOf(variable.type);
+  const std::size_t at = index * size;
+  if (global->initial.size() < at + size) global->initial.resize(at + size);
+  if (cursor_.peek().kind == TokenKind::kWord) {
+    if (size != 8) cursor_.fail("an address needs a variable of 64 bits");
+    return symbolElement(global, at);
+  }
+  const Argument value = number();
+  std::uint64_t bits = value.bits;
+  if (value.kind == ArgumentKind::kFloat && value.type == Type::kF64 &&
+      variable.type == Type::kF32) {
+    double wide = 0;
+    std::memcpy(&wide, &bits, 8);
+    const auto narrow = static_cast<float>(wide);
+    bits = 0;
+    std::memcpy(&bits, &narrow, 4);
+  }
+  std::memcpy(global->initial.data() + at, &bits, size);
+}
+
+// name, name+8 or generic(name)+8
+void Parser::symbolElement(Global* global, std::size_t at) {
+  const bool generic = cursor_.accept("generic");
+  if (generic) cursor_.expect("(");
+  const Argument value = named(cursor_.word());
+  if (generic) cursor_.expect(")");
+  std::int64_t addend = value.offset;
+  if (cursor_.accept("+")) addend += cursor_.integer();
+  if (value.kind != ArgumentKind::kSymbol) {
+    cursor_.fail("unknown name '" + std::string(value.name) + "'");
+  }
+  if (value.symbol.kind == SymbolKind::kFunction) {
+    const std::uint64_t bits = kCodeWindow + 16 * std::uint64_t{value.symbol.index};
+    std::memcpy(global->initial.data() + at, &bits, 8);
+    program_->address_taken.push_back(value.symbol.index);
+  } else if (value.symbol.kind == SymbolKind::kGlobal) {
+    global->relocations.push_back(
+        {.offset = at, .global = value.symbol.index, .addend = static_cast<std::uint64_t>(addend)});
+  } else {
+    cursor_.fail("the address of '" + std::string(value.name) + "' is no constant");
+  }
+}
+
+}  // namespace divvy::ptx
