@@ -90,8 +90,11 @@ class Lexer {
     // 0x, 0f and 0d: an e among the digits is one of them.
     const bool hexadecimal =
         number && look() == '0' && std::isalpha(static_cast<unsigned char>(look(1))) != 0;
-    for (; at_ < text_.size(); ++at_) {
+    // .reg.f32 is two directives, ld.global.f32 one opcode.
+    const bool directive = look() == '.';
+    for (++at_; at_ < text_.size(); ++at_) {
       const char c = look();
+      if (directive && c == '.') return;
       if (isWordCharacter(c)) continue;
       // Modifiers such as .L1::no_allocate are one word with their opcode.
       if (c == ':' && look(1) == ':' && !number) {

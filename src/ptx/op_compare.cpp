@@ -172,10 +172,10 @@ bool compareDoubles(Compare compare, double a, double b) {
 }
 
 // setp and set of small formats: extra: the comparison; flag: bf16; kind2: 0: setp, 1: setp of
-// pairs, 2: set to all ones, 3: set of pairs to 1.0 each, 4: set to 1.0
+// pairs, 2: set to all ones, 3: set of pairs to 1.0 each, 4: set to 1.0, 5: set of pairs to ones
 bool compareSmall(const Inst& i, Thread& t) {
   const SmallFormat format = i.flag ? kBrain : kHalf;
-  const bool both = i.kind2 == 1 || i.kind2 == 3;
+  const bool both = i.kind2 == 1 || i.kind2 == 3 || i.kind2 == 5;
   const auto half = [&](Operand operand, unsigned at) {
     const double value = unpackSmall(format, t.get<std::uint32_t>(operand) >> at & 0xffff);
     const double least = i.flag ? 0x1p-126 : 0x1p-14;
@@ -191,13 +191,16 @@ bool compareSmall(const Inst& i, Thread& t) {
   const std::uint32_t one = i.flag ? 0x3f80 : 0x3c00;
   switch (i.kind2) {
     case 2:
-      t.set(i.dst, first ? ~0U : 0U);
+      t.regs[i.dst] = first ? i.mask & 0xffffffff : 0;
       break;
     case 3:
       t.set(i.dst, (first ? one : 0U) | (second ? one << 16 : 0U));
       break;
     case 4:
       t.set(i.dst, first ? one : 0U);
+      break;
+    case 5:
+      t.set(i.dst, (first ? 0xffffU : 0U) | (second ? 0xffff0000U : 0U));
       break;
     default:
       t.regs[i.dst2] = second ? 1 : 0;
@@ -291,8 +294,8 @@ void decodeSet(Decode& d) {
     if (sizeOf(type) == 4 && isSmall(result)) {
       d.inst.kind2 = 3;
     } else {
-      if (sizeOf(type) == 4 || result == Type::kF32) d.unknownForm();
-      d.inst.kind2 = isSmall(result) ? 4 : 2;
+      if (result == Type::kF32) d.unknownForm();
+      d.inst.kind2 = isSmall(result) ? 4 : sizeOf(type) == 4 ? 5 : 2;
     }
     return d.emit(compareSmall);
   }

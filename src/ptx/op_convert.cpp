@@ -50,10 +50,11 @@ auto load(const Inst& i, const Thread& t) {
   }
 }
 
+// extra: a NaN becomes the highest bit, else nothing.
 template <typename To>
 std::uint64_t toInteger(const Inst& i, double value) {
   using Limits = std::numeric_limits<To>;
-  if (value != value) return 0;
+  if (value != value) return i.extra != 0 ? 1ULL << (8 * sizeof(To) - 1) : 0;
   const double whole = integral(static_cast<Integral>(i.kind), value);
   // The limits of 64 bits are no doubles; the next power of two is.
   const double above = std::ldexp(1.0, Limits::digits);
@@ -283,6 +284,7 @@ void decodeConvert(Decode& d) {
   // Integers truncate where nothing else is said.
   const auto none = static_cast<std::uint8_t>(Integral::kNo);
   if (isFloat(from) && !isFloat(to) && d.inst.kind == none) d.unknownForm();
+  d.inst.extra = from == Type::kF64 || sizeOf(to) == 8 ? 1 : 0;
   emitOrFail(d, handlerOf(to, from));
 }
 

@@ -54,6 +54,7 @@ TEST(PtxParser, SkipsWhatIsForDebuggers) {
     /* a comment
        of two lines */
     .loc 1 6 3, function_name $L__info_string0, inlined_at 1 5 3
+    {.reg.b32 %unspaced;}
     mov.b32 %r1, 7; // behind an instruction
     st.global.b32 [%out], %r1;)",
                                   ".file 1 \"a.cu\"\n") +
