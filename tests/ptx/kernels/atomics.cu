@@ -1,4 +1,5 @@
 // Atomic operations whose outcome does not depend on who comes first.
+// nvcc: compute_75 unoptimized
 
 extern "C" __global__ void histogramShared(const unsigned char* in, unsigned* bins, int count) {
   __shared__ unsigned local[256];

@@ -1,4 +1,5 @@
 // Functions that are really called: by name, by pointer, by themselves.
+// nvcc: compute_75 unoptimized
 
 static __device__ __noinline__ int addTimes(int a, int b, int times) {
   return a + b * times;

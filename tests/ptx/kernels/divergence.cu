@@ -1,4 +1,5 @@
 // Lanes that go their own ways.
+// nvcc: compute_75 unoptimized
 
 extern "C" __global__ void collatz(const unsigned* in, unsigned* steps, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

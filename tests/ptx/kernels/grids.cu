@@ -1,4 +1,5 @@
 // Shapes of grids and blocks, and the barriers that count.
+// nvcc: compute_75 unoptimized
 
 extern "C" __global__ void gridThreeDimensions(unsigned* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;

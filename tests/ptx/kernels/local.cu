@@ -1,4 +1,5 @@
 // Arrays and structures that live in a thread's own memory.
+// nvcc: compute_75 unoptimized
 
 extern "C" __global__ void insertionSort(const int* in, int* out) {
   int values[16];

@@ -1,4 +1,5 @@
 // Where data lives: constants, globals, dynamic shared memory, bytes of any alignment.
+// nvcc: compute_75 unoptimized
 
 __constant__ unsigned memory_primes[16] = {2,  3,  5,  7,  11, 13, 17, 19,
                                            23, 29, 31, 37, 41, 43, 47, 53};

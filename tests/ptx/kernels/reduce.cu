@@ -1,4 +1,5 @@
 // Reductions over a block: a tree in shared memory, warp shuffles, and both.
+// nvcc: compute_75 unoptimized
 
 constexpr int kReduceBlock = 128;
 

@@ -1,4 +1,5 @@
 // Prefix sums of a block, and what is built on them.
+// nvcc: compute_75 unoptimized
 
 constexpr int kScanBlock = 128;
 

@@ -1,4 +1,5 @@
 // Choices among many: tables of jumps, chains of comparisons, machines of states.
+// nvcc: compute_75 unoptimized
 
 extern "C" __global__ void denseSwitch(const unsigned* in, const int* values, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

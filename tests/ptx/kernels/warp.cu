@@ -1,4 +1,5 @@
 // What the lanes of a warp tell each other: shuffles, votes, matches.
+// nvcc: compute_75 unoptimized
 
 extern "C" __global__ void shuffleUpScan(const int* in, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
