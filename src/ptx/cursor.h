@@ -45,6 +45,12 @@ class Cursor {
     next();
     while (!atEnd() && !peek().first) next();
   }
+  void skipPast(std::string_view mark) {
+    while (!accept(mark)) {
+      if (atEnd()) fail("expected '" + std::string(mark) + "' before the end");
+      next();
+    }
+  }
   // From an opening mark to its closing one.
   void skipBraces() {
     int depth = 0;

@@ -1,6 +1,7 @@
 #include "parser.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace divvy::ptx {
 
@@ -33,9 +34,8 @@ void Parser::header() {
   cursor_.expect(".target");
   const std::string_view target = cursor_.word();
   if (!target.starts_with("sm_")) cursor_.fail("unknown target '" + std::string(target) + "'");
-  for (const char c : target.substr(3)) {
-    if (c >= '0' && c <= '9') program_->target = program_->target * 10 + (c - '0');
-  }
+  const std::string_view digits = target.substr(3);
+  std::from_chars(digits.data(), digits.data() + digits.size(), program_->target);
   while (cursor_.accept(",")) cursor_.word();
 }
 
@@ -50,7 +50,7 @@ void Parser::moduleItem() {
     return cursor_.skipBraces();
   }
   if (cursor_.accept(".pragma")) {
-    while (!cursor_.accept(";")) cursor_.next();
+    cursor_.skipPast(";");
     return;
   }
   if (cursor_.accept(";")) return;

@@ -46,7 +46,7 @@ bool Parser::bodyDirective() {
   }
   if (cursor_.accept(".pragma") || cursor_.accept(".callprototype") ||
       cursor_.accept(".calltargets")) {
-    while (!cursor_.accept(";")) cursor_.next();
+    cursor_.skipPast(";");
     return true;
   }
   if (cursor_.accept(".section")) {

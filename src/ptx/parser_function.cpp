@@ -131,7 +131,7 @@ void Parser::functionAttributes(Kernel* kernel) {
                cursor_.accept(".abi_preserve_control")) {
       cursor_.integer();
     } else if (cursor_.accept(".pragma")) {
-      while (!cursor_.accept(";")) cursor_.next();
+      cursor_.skipPast(";");
     } else if (!cursor_.accept(".noreturn") && !cursor_.accept(".explicitcluster") &&
                !cursor_.accept(".blocksareclusters")) {
       return;

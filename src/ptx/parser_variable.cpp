@@ -23,7 +23,7 @@ Declaration Parser::declaration() {
       lanes = word == "v2" ? 2 : 4;
     } else if (word == "attribute") {
       cursor_.expect("(");
-      while (!cursor_.accept(")")) cursor_.next();
+      cursor_.skipPast(")");
     } else if (word == "ptr") {
       // .ptr .global .align 4: says what a pointer points to, and nothing about the parameter.
       if (cursor_.peek().is(".global") || cursor_.peek().is(".shared") ||
