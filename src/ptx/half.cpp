@@ -46,10 +46,29 @@ Limits limitsOf(const SmallFormat& f) {
           all};
 }
 
+constexpr int kDoubleMantissa = 52;
+constexpr std::uint64_t kDoubleBias = 1023;
+
+// Rounding to nearest where the result is a normal number, by its bits alone. False: it is not.
+bool packNormal(const SmallFormat& f, const Limits& limits, double value, std::uint32_t* out) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint64_t size = bits & ~(1ULL << 63);
+  const auto bias = static_cast<std::uint64_t>(limits.bias);
+  if (size >> kDoubleMantissa < kDoubleBias + 1 - bias) return false;
+  const int shift = kDoubleMantissa - f.mantissa;
+  const std::uint64_t rounded = size + (1ULL << (shift - 1)) - 1 + (size >> shift & 1);
+  const std::uint64_t packed = (rounded >> shift) - ((kDoubleBias - bias) << f.mantissa);
+  if (packed > limits.largest) return false;
+  *out = static_cast<std::uint32_t>(bits >> 63 << (f.exponent + f.mantissa) | packed);
+  return true;
+}
+
 }  // namespace
 
 std::uint32_t packSmall(const SmallFormat& f, double value, Rounding rounding, Overflow overflow) {
   const Limits limits = limitsOf(f);
+  std::uint32_t normal = 0;
+  if (rounding == Rounding::kNearest && packNormal(f, limits, value, &normal)) return normal;
   if (std::isnan(value)) return limits.nan;
   const bool negative = std::signbit(value);
   const std::uint32_t sign = negative ? 1U << (f.exponent + f.mantissa) : 0;
@@ -75,16 +94,17 @@ double unpackSmall(const SmallFormat& f, std::uint32_t bits) {
   const std::uint32_t size = bits & limits.nan;
   const bool negative = (bits >> (f.exponent + f.mantissa) & 1) != 0;
   double value = 0;
-  if (size == limits.infinity && f.infinities) {
+  const std::uint64_t upper = size >> f.mantissa;
+  if (upper != 0 && size <= limits.largest) {
+    const std::uint64_t wide =
+        size + ((kDoubleBias - static_cast<std::uint64_t>(limits.bias)) << f.mantissa);
+    value = std::bit_cast<double>(wide << (kDoubleMantissa - f.mantissa));
+  } else if (size == limits.infinity && f.infinities) {
     value = HUGE_VAL;
   } else if (size > limits.largest) {
     value = std::nan("");
   } else {
-    const std::uint32_t field = size >> f.mantissa;
-    const std::uint32_t fraction = size & ((1U << f.mantissa) - 1);
-    const std::uint32_t whole = field == 0 ? fraction : fraction | 1U << f.mantissa;
-    const int exponent = static_cast<int>(field == 0 ? 1 : field) - limits.bias - f.mantissa;
-    value = std::ldexp(static_cast<double>(whole), exponent);
+    value = std::ldexp(static_cast<double>(size), 1 - limits.bias - f.mantissa);
   }
   return negative ? -value : value;
 }

@@ -125,6 +125,16 @@ void decodePlain(Decode& d, Handler run) {
   d.emit(run);
 }
 
+bool nothing(const Inst&, Thread&) {
+  return true;
+}
+
+// Grids follow each other whole: there is nobody to wait for, or to let begin early.
+void decodeDependency(Decode& d) {
+  d.takeAny({"wait", "launch_dependents"});
+  decodePlain(d, nothing);
+}
+
 void decodeSleep(Decode& d) {
   if (d.type() != Type::kU32) d.unknownForm();
   d.expectCount(1, 1);
@@ -142,6 +152,7 @@ void addControlOps(DecoderTable& table) {
   table["trap"] = [](Decode& d) { decodePlain(d, trap); };
   table["brkpt"] = [](Decode& d) { decodePlain(d, trap); };
   table["nanosleep"] = decodeSleep;
+  table["griddepcontrol"] = decodeDependency;
 }
 
 }  // namespace divvy::ptx

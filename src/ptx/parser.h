@@ -22,6 +22,15 @@ struct Declaration {
   std::uint64_t bytes() const { return count * sizeOf(type); }
 };
 
+// What a card has per block and thread at the most, and for the parameters of a kernel.
+inline constexpr std::uint64_t kMostSharedBytes = 1U << 20;
+inline constexpr std::uint32_t kMostLocalBytes = 512U << 10;
+inline constexpr std::uint64_t kMostParamBytes = 32764;
+// Registers and parameters of one function.
+inline constexpr std::uint32_t kMostSlots = 1U << 18;
+// Marks within marks, in an operand.
+inline constexpr int kMostDepth = 8;
+
 class Parser {
  public:
   Parser(std::string_view text, Program* program);
@@ -60,6 +69,7 @@ class Parser {
   // parser_operand.cpp
   Argument argument();
   Argument primary();
+  Argument unguarded();
   Argument named(std::string_view name);
   Argument number();
   Argument braced();
@@ -79,6 +89,7 @@ class Parser {
   Program* program_;
   Builder builder_;
   bool newer_ = false;
+  int depth_ = 0;  // of the operand that is read
   std::vector<bool> global_defined_;
   std::vector<std::pair<std::uint32_t, int>> function_lines_;  // declared, and where
 };

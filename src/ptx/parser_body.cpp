@@ -84,13 +84,14 @@ void Parser::registers() {
     if (cursor_.accept("<")) {
       const auto count = static_cast<std::uint32_t>(cursor_.integer());
       cursor_.expect(">");
-      if (count > 1U << 20) cursor_.fail("too many registers");
+      if (count > kMostSlots) cursor_.fail("too many registers");
       builder_.scopes.back().addFamily(name, *type, builder_.newSlots(count), count);
     } else {
       builder_.scopes.back().add(
           name, {.kind = SymbolKind::kRegister, .type = *type, .index = builder_.newSlots(1)});
     }
   } while (cursor_.accept(","));
+  if (builder_.function->slots > kMostSlots) cursor_.fail("too many registers");
   cursor_.expect(";");
 }
 
@@ -98,7 +99,7 @@ void Parser::bodyVariable() {
   const Declaration variable = declaration();
   Symbol symbol{.kind = SymbolKind::kFrameParam,
                 .bytes = static_cast<std::uint32_t>(variable.bytes())};
-  if (variable.bytes() > kWindowBytes / 2) cursor_.fail("a variable that is too large");
+  if (variable.bytes() > kMostLocalBytes) cursor_.fail("a variable that is too large");
   if (variable.space == "param") {
     symbol.index = builder_.newBytes(variable.bytes(), variable.alignment);
   } else {
@@ -107,6 +108,10 @@ void Parser::bodyVariable() {
     const auto alignment = static_cast<std::uint32_t>(variable.alignment);
     symbol.offset = (used + alignment - 1) / alignment * alignment;
     used = static_cast<std::uint32_t>(symbol.offset + variable.bytes());
+  }
+  const Function& function = *builder_.function;
+  if (function.local_bytes > kMostLocalBytes || function.slots > kMostSlots) {
+    cursor_.fail("too much local memory");
   }
   builder_.scopes.back().add(variable.name, symbol);
   cursor_.expect(";");

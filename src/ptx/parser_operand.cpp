@@ -30,6 +30,14 @@ Argument Parser::argument() {
 }
 
 Argument Parser::primary() {
+  if (depth_ > kMostDepth) cursor_.fail("too many marks within each other");
+  ++depth_;
+  Argument made = unguarded();
+  --depth_;
+  return made;
+}
+
+Argument Parser::unguarded() {
   const Token& token = cursor_.peek();
   if (token.is("{") || token.is("(")) return braced();
   if (token.is("[")) return address();

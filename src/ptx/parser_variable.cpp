@@ -1,10 +1,16 @@
 // Variables: their declarations, and what .global and .const ones begin with.
-#include <charconv>
+#include <algorithm>
 #include <cstring>
 
 #include "parser.h"
 
 namespace divvy::ptx {
+namespace {
+
+constexpr std::uint64_t kLargestVariable = 1ULL << 40;
+constexpr std::uint64_t kLargestAlignment = 1ULL << 16;
+
+}  // namespace
 
 // .global .align 4 .b8 name[16]   up to the name's dimensions
 Declaration Parser::declaration() {
@@ -38,8 +44,9 @@ Declaration Parser::declaration() {
   if (!type) cursor_.fail("a variable without a type");
   made.type = *type;
   if (!aligned) made.alignment = sizeOf(*type) * lanes;
-  if (made.alignment == 0 || (made.alignment & (made.alignment - 1)) != 0) {
-    cursor_.fail("an alignment that is no power of two");
+  const bool power = made.alignment != 0 && (made.alignment & (made.alignment - 1)) == 0;
+  if (!power || made.alignment > kLargestAlignment) {
+    cursor_.fail("an alignment that is no power of two, or too large");
   }
   made.name = cursor_.word();
   dimensions(&made);
@@ -53,7 +60,9 @@ void Parser::dimensions(Declaration* to) {
       to->unsized = true;
       continue;
     }
-    to->count *= static_cast<std::uint64_t>(cursor_.integer());
+    const auto size = static_cast<std::uint64_t>(cursor_.integer());
+    if (size > kLargestVariable / to->count) cursor_.fail("a variable that is too large");
+    to->count *= std::max<std::uint64_t>(size, 1);
     cursor_.expect("]");
   }
 }
@@ -82,6 +91,7 @@ void Parser::globalVariable(const Declaration& variable, bool external) {
 }
 
 void Parser::sharedVariable(const Declaration& variable) {
+  if (variable.bytes() > kMostSharedBytes) cursor_.fail("a variable that is too large");
   builder_.scopes.back().add(
       variable.name,
       {.kind = SymbolKind::kShared, .index = static_cast<std::uint32_t>(program_->shared.size())});

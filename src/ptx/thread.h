@@ -14,7 +14,7 @@ namespace divvy::ptx {
 
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kBarriers = 16;
-inline constexpr std::uint32_t kMostLocalBytes = 512U << 10;  // per thread, as on real cards
+inline constexpr std::uint32_t kMostStackBytes = 512U << 10;  // local, per thread, as on real cards
 inline constexpr std::size_t kMostFrames = 16384;
 
 // What all blocks of a launch share.

@@ -63,6 +63,46 @@ TEST(PtxParser, SkipsWhatIsForDebuggers) {
   EXPECT_EQ(machine.words[0], 7U);
 }
 
+TEST(PtxParser, WhatIsTooLargeIsRefused) {
+  EXPECT_EQ(failure(kernel(".local .align 8 .b8 l[600000];")).what, "a variable that is too large");
+  EXPECT_EQ(failure(kernel(".shared .b64 l[100000000000][100000000000];")).what,
+            "a variable that is too large");
+  EXPECT_EQ(failure(kernel(".reg .b32 %many<300000>;")).what, "too many registers");
+  EXPECT_EQ(failure(kernel("mov.b32 %r1, " + std::string(100000, '{'))).what,
+            "too many marks within each other");
+  EXPECT_EQ(failure(head() + ".entry k(.param .b8 p[40000]) { ret; }").what,
+            "more parameters than a kernel can have");
+}
+
+// Whatever is cut off or doubled: an error or a module, never worse.
+TEST(PtxParser, SurvivesDamage) {
+  const std::string text = kernel(R"(
+    .shared .align 4 .b8 tile[64];
+    ts: .branchtargets a, b;
+    { .param .align 8 .b8 p[16]; st.param.v2.b32 [p+8], {%r1, %r2}; call.uni (%r1), f, (%r2); }
+    @!%p1 brx.idx %r1, ts;
+  a: shfl.sync.down.b32 %r1|%p1, %r2, 4, 31, -1;
+  b: mov.b64 {%r1, _}, %d1; ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%out+-16];)",
+                                  ".func (.reg .b32 r) f(.reg .b32 x) { mov.b32 r, x; ret; }\n"
+                                  ".extern .global .u32 h;\n"
+                                  ".global .align 8 .u64 g[2] = {generic(h)+4, f};\n"
+                                  ".global .u32 h = 7;\n");
+  parsed(text);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    ParseError error;
+    Module::parse(text.substr(0, at), &error);
+    std::string without = text;
+    without.erase(at, 1);
+    Module::parse(without, &error);
+    std::string doubled = text;
+    doubled.insert(at, 1, text[at]);
+    Module::parse(doubled, &error);
+    std::string marked = text;
+    marked[at] = "{[(;,.%\"0"[at % 9];
+    Module::parse(marked, &error);
+  }
+}
+
 TEST(PtxParser, DescribesKernels) {
   const auto module = parsed(head() + R"(
     .extern .shared .align 16 .b8 dynamic[];

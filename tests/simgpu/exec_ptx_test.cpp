@@ -266,5 +266,63 @@ TEST_F(Ptx, AKernelThatWaitsLetsOthersRun) {
   });
 }
 
+TEST_F(Ptx, AnEndlessKernelEndsWithItsContext) {
+  runReady([] {
+    const CUmodule module = loadText(kSaxpy);
+    const CUstream waits = makeStream();
+    const CUstream faults = makeStream();
+    EXPECT_EQ(launch(functionOf(module, "wait"), waits, deviceView(pinned<std::uint32_t>())),
+              CUDA_SUCCESS);
+    EXPECT_EQ(launch(functionOf(module, "end"), faults), CUDA_SUCCESS);
+    EXPECT_EQ(sync(faults), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQ(sync(waits), CUDA_ERROR_LAUNCH_FAILED);
+  });
+}
+
+TEST_F(Ptx, AProcessEndsWithItsKernel) {
+  runReady([] {
+    const CUmodule module = loadText(kSaxpy);
+    EXPECT_EQ(launch(functionOf(module, "wait"), kNull, deviceView(pinned<std::uint32_t>())),
+              CUDA_SUCCESS);
+  });
+}
+
+TEST_F(Ptx, GraphsRunItAnewEachTime) {
+  runReady([] {
+    const CUmodule module = loadText(kSaxpy);
+    const CUdeviceptr x = upload(std::vector<float>(4, 1));
+    const CUdeviceptr y = upload(std::vector<float>(4, 0));
+    const CUstream s = makeStream();
+    EXPECT_EQ(cu<Cu::cuStreamBeginCapture_v2>(s, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+    EXPECT_EQ(launchShape(functionOf(module, "saxpy"), 1, 4, s, y, x, 1.0F, 4), CUDA_SUCCESS);
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cu<Cu::cuStreamEndCapture>(s, &graph), CUDA_SUCCESS);
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(cu<Cu::cuGraphInstantiateWithFlags>(&exec, graph, 0ULL), CUDA_SUCCESS);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(cu<Cu::cuGraphLaunch>(exec, s), CUDA_SUCCESS);
+    EXPECT_EQ(sync(s), CUDA_SUCCESS);
+    EXPECT_EQ(download<float>(y, 4), (std::vector<float>(4, 3)));
+  });
+}
+
+TEST_F(Ptx, TheLinkerTakesOneText) {
+  runReady([] {
+    CUlinkState state = nullptr;
+    CUjit_option* const none = nullptr;
+    void** const no_values = nullptr;
+    EXPECT_EQ(cu<Cu::cuLinkCreate_v2>(0U, none, no_values, &state), CUDA_SUCCESS);
+    const auto add = [&] {
+      return cu<Cu::cuLinkAddData_v2>(state, CU_JIT_INPUT_PTX, const_cast<char*>(kSaxpy),
+                                      std::strlen(kSaxpy), "name", 0U, none, no_values);
+    };
+    EXPECT_EQ(add(), CUDA_SUCCESS);
+    EXPECT_EQ(add(), CUDA_ERROR_NOT_SUPPORTED);
+    void* image = nullptr;
+    std::size_t bytes = 0;
+    EXPECT_EQ(cu<Cu::cuLinkComplete>(state, &image, &bytes), CUDA_SUCCESS);
+    functionOf(loadText(static_cast<const char*>(image)), "saxpy");
+  });
+}
+
 }  // namespace
 }  // namespace divvy::simgpu
