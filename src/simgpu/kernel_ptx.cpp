@@ -7,7 +7,7 @@ namespace divvy::simgpu {
 namespace {
 
 // Instructions between two looks at whether the context is still alive: some 10 ms of a CPU.
-constexpr std::uint64_t kPiece = 500'000;
+constexpr std::uint64_t kPiece = 2'000'000;
 
 class DeviceMemory final : public ptx::Memory {
  public:
