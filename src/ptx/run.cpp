@@ -9,6 +9,8 @@ namespace {
 
 // A block that does not end in so many instructions may wait for another one: that gets a turn.
 constexpr std::uint64_t kBlockTurn = 4'000'000;
+// Once there are several under way each has short turns: they meet again and again.
+constexpr std::uint64_t kSharedTurn = 100'000;
 // So many blocks can be under way at once.
 constexpr std::size_t kMostResident = 256;
 constexpr std::uint64_t kStep = 5'000'000;
@@ -37,6 +39,9 @@ struct Run::Impl {
   std::uint64_t next_block = 0;
   std::uint64_t all_blocks = 0;
 
+  std::ptrdiff_t busyBlocks() const {
+    return std::count_if(blocks.begin(), blocks.end(), [](const auto& b) { return b->busy; });
+  }
   void startBlock();
   void rotate();
 };
@@ -56,8 +61,7 @@ void Run::Impl::startBlock() {
 }
 
 void Run::Impl::rotate() {
-  const auto busy = std::count_if(blocks.begin(), blocks.end(), [](auto& b) { return b->busy; });
-  if (next_block < all_blocks && static_cast<std::size_t>(busy) < kMostResident) {
+  if (next_block < all_blocks && static_cast<std::size_t>(busyBlocks()) < kMostResident) {
     startBlock();
     return;
   }
@@ -99,7 +103,8 @@ Progress Run::step(std::uint64_t instructions) {
       if (impl_->blocks.empty() || !impl_->blocks[impl_->turn]->busy) return Progress::kDone;
     }
     Block& block = *impl_->blocks[impl_->turn];
-    const std::uint64_t turn_end = impl_->turn_begin + kBlockTurn;
+    const std::uint64_t turn_end =
+        impl_->turn_begin + (impl_->busyBlocks() > 1 ? kSharedTurn : kBlockTurn);
     const std::uint64_t end = std::min(limit, turn_end);
     if (block.step(end > grid.executed ? end - grid.executed : 1)) {
       block.busy = false;

@@ -35,6 +35,8 @@ enum class Special : std::uint8_t {
   kTimerHigh,
   kDynamicShared,
   kTotalShared,
+  kWorkspaceHigh,
+  kWorkspaceLow,
   kZero,
   kOne,
 };
@@ -74,6 +76,8 @@ constexpr Row kRows[] = {
     {"%dynamic_smem_size", Special::kDynamicShared},
     {"%total_smem_size", Special::kTotalShared},
     {"%aggr_smem_size", Special::kTotalShared},
+    {"%envreg1", Special::kWorkspaceHigh},
+    {"%envreg2", Special::kWorkspaceLow},
     // One multiprocessor, grids without a number, clusters of one block.
     {"%smid", Special::kZero},
     {"%nsmid", Special::kOne},
@@ -150,6 +154,10 @@ std::uint64_t valueOf(Special which, const Thread& t) {
       return launch.dynamic_shared;
     case Special::kTotalShared:
       return t.block->shared_bytes;
+    case Special::kWorkspaceHigh:
+      return kGridWindow >> 32;
+    case Special::kWorkspaceLow:
+      return kGridWindow & 0xffffffff;
     case Special::kOne:
       return 1;
     default:

@@ -24,7 +24,14 @@ bool sameShape(const CallSite& site, const Function& callee) {
 
 std::byte* Grid::findSlowly(std::uint64_t address, unsigned size, bool write) {
   Range found;
-  if (address >= kSharedWindow || !launch.memory->lookup(address, &found)) return nullptr;
+  if (address - kGridWindow < sizeof workspace) {
+    found = {.begin = kGridWindow,
+             .end = kGridWindow + sizeof workspace,
+             .host = reinterpret_cast<std::byte*>(workspace.data()),
+             .writable = true};
+  } else if (address >= kSharedWindow || !launch.memory->lookup(address, &found)) {
+    return nullptr;
+  }
   if ((write && !found.writable) || found.end - address < size) return nullptr;
   ranges[(address >> 16) % ranges.size()] = found;
   return found.host + (address - found.begin);

@@ -28,6 +28,8 @@ struct Grid {
   std::uint64_t epoch = 0;
   Fault fault;
   std::uint64_t executed = 0;
+  // As cooperative_groups has it: its size, and the barrier of the grid.
+  std::array<std::uint32_t, 2> workspace{8, 0};
   std::array<Range, 64> ranges;  // by address; a range may be in several places
 
   // The bytes of a device address, or nullptr.

@@ -53,6 +53,8 @@ inline constexpr std::uint64_t kLocalWindow = kSharedWindow + kWindowBytes;
 inline constexpr std::uint64_t kParamWindow = kLocalWindow + kWindowBytes;
 // Addresses of functions: this plus 16 times their index. Nothing can be loaded from there.
 inline constexpr std::uint64_t kCodeWindow = kParamWindow + kWindowBytes;
+// The few words with which a grid's blocks meet, where %envreg1 and %envreg2 point to.
+inline constexpr std::uint64_t kGridWindow = kCodeWindow + kWindowBytes;
 // In the param space: bytes of the frame, not of the kernel's parameters.
 inline constexpr std::uint64_t kFrameParamBit = 1ULL << 31;
 

@@ -180,6 +180,29 @@ TEST(PtxCollective, ThreadsThatSpinLetOthersGoOn) {
   EXPECT_EQ(machine.words[1], 64U);
 }
 
+TEST(PtxCollective, TheGridMeetsInItsWorkspace) {
+  Machine machine(16);
+  machine.grid = {16, 1, 1};
+  // What cooperative_groups does: a counter behind the size of what %envreg1 and %envreg2 name.
+  const Fault fault = machine.run(kernel(R"(
+    mov.u32 %r1, %envreg2; mov.u32 %r2, %envreg1; mov.b64 %d1, {%r1, %r2};
+    mov.u32 %r3, 0;
+    mov.u32 %r6, %ctaid.x;
+    mul.wide.u32 %d2, %r6, 4; add.u64 %d2, %d2, %out;
+  round:
+    add.u32 %r3, %r3, 16;
+    atom.global.add.u32 %r4, [%d1+4], 1;
+  again:
+    ld.acquire.gpu.u32 %r5, [%d1+4];
+    setp.lt.u32 %p1, %r5, %r3;
+    @%p1 bra again;
+    st.global.u32 [%d2], %r5;
+    setp.lt.u32 %p2, %r3, 48;
+    @%p2 bra round;)"));
+  EXPECT_EQ(fault.kind, FaultKind::kNone) << fault.text();
+  for (const std::uint32_t word : machine.words) EXPECT_EQ(word, 48U);
+}
+
 TEST(PtxCollective, BlocksThatWaitForLaterOnes) {
   Machine machine(1);
   machine.grid = {8, 1, 1};
