@@ -11,6 +11,7 @@
 #include <string>
 
 #include "card.h"
+#include "card_clock.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -44,6 +45,7 @@ void initFile(CardFile* file, const Profile& profile, int index) {
   initMutex(&file->mutex);
   file->next_generation = 1;
   file->next_block = kFirstBlockId;
+  file->time_scale = configuredTimeScale();
   file->magic = kCardMagic;
 }
 
@@ -138,6 +140,7 @@ bool Card::openExisting(const std::string& dir, int index) {
 bool Card::attach(const std::string& dir, int index) {
   live_fd_ = ::open(cardPath(dir, index, ".live").c_str(),
                     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  setTimeScale(file_->time_scale);
   return live_fd_ >= 0;
 }
 

@@ -13,7 +13,7 @@
 namespace divvy::simgpu {
 
 inline constexpr std::uint64_t kCardMagic = 0x3144524143475344;  // "DSGCARD1"
-inline constexpr std::uint32_t kCardVersion = 3;
+inline constexpr std::uint32_t kCardVersion = 4;
 inline constexpr std::uint64_t kFirstBlockId = 1;
 inline constexpr int kMaxProcesses = 1024;
 inline constexpr int kMaxSharedBlocks = 1024;
@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kBusyBucketNs = 166'666'667;
 inline constexpr int kBusyBuckets = 32;
 
 // Busy time of one process in one window, all engines of a kind merged. `window` says which window
-// the figures belong to (CLOCK_MONOTONIC / kBusyBucketNs); an older one counts as zero.
+// the figures belong to (the card's clock / kBusyBucketNs); an older one counts as zero.
 struct BusyBucket {
   std::uint64_t window;
   std::uint64_t compute_ns;
@@ -91,6 +91,7 @@ struct CardFile {
   std::uint64_t next_block;
   std::atomic<std::uint32_t> lost;  // fallen off the bus: every call answers "lost"
   std::int32_t records;             // of `processes`, those below this were used at some time
+  std::uint32_t time_scale;         // of the card's clock, in thousandths
   std::uint64_t ecc_volatile[2];    // single-bit, double-bit
   std::uint64_t ecc_aggregate[2];
   std::uint64_t next_event;

@@ -44,6 +44,9 @@ constexpr FaultEntry kFaults[] = {
     {"SIMGPU_DRIVER_VERSION=NNNNN",
      "(a variable of its own) an older driver, e.g. 11040: its "
      "version, and none of the names introduced since"},
+    {"SIMGPU_TIME_SCALE=N",
+     "(a variable of its own) the card's time runs N times as fast, 0.001 to 1000; whoever makes "
+     "the card's file decides"},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace divvy::simgpu {
 namespace {
 
 // The card is looked at this often while work is pending, so that NVML and the log stay current.
+// Of real time.
 constexpr Nanos kHeartbeat = 100'000'000;
 constexpr Nanos kShortestPoll = 20'000;
 constexpr Nanos kLongestPoll = 500'000;
@@ -207,7 +208,7 @@ Nanos Executor::gatherBegun(std::vector<Call>* calls) {
       }
       next = std::min(next, lock.line().attentionBound(exec->lane));
       if (lock.line().oldestPending(exec->lane, UINT64_MAX) != 0) {
-        next = std::min(next, lock.now() + kHeartbeat);
+        next = std::min(next, lock.now() + cardDuration(kHeartbeat));
       }
     }
   }
@@ -242,7 +243,7 @@ Nanos Executor::serve() {
   } else {
     poll_pause_ = std::min(poll_pause_ + poll_pause_ / 2, kLongestPoll);
   }
-  return polls_.empty() ? next : std::min(next, clockNow() + poll_pause_);
+  return polls_.empty() ? next : std::min(next, clockNow() + cardDuration(poll_pause_));
 }
 
 void Executor::work() {

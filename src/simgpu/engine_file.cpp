@@ -54,12 +54,6 @@ bool populate(void* at, std::size_t bytes) {
 
 }  // namespace
 
-Nanos clockNow() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<Nanos>(now.tv_sec) * 1'000'000'000 + static_cast<Nanos>(now.tv_nsec);
-}
-
 std::string engineFilePath(const std::string& dir, int index) {
   return dir + "/engine" + std::to_string(index) + ".v1." +
          std::to_string(sizeof(EngineFileLayout));
@@ -95,7 +89,8 @@ bool EngineFile::prepareLocked(int fd, const EngineConfig& config) {
   if (at == MAP_FAILED) return false;
   file_ = static_cast<EngineFileLayout*>(at);
   const BootId boot = bootId();
-  const bool fresh = file_->magic != kEngineMagic || std::memcmp(file_->boot, &boot, 16) != 0;
+  const bool fresh = file_->magic != kEngineMagic || std::memcmp(file_->boot, &boot, 16) != 0 ||
+                     file_->time_scale != card_->file().time_scale;
   if (!fresh) return true;
   // Made before the last boot, or its maker died within: nobody has it mapped with a valid magic.
   file_->magic = 0;
@@ -104,6 +99,7 @@ bool EngineFile::prepareLocked(int fd, const EngineConfig& config) {
     return false;
   }
   std::memcpy(file_->boot, &boot, 16);
+  file_->time_scale = card_->file().time_scale;
   file_->made_ns = clockNow();
   Timeline::init(&file_->state, config, file_->made_ns);
   file_->magic = kEngineMagic;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "card.h"
+#include "card_clock.h"
 #include "engine_event.h"
 #include "timeline.h"
 
@@ -12,9 +13,9 @@ namespace divvy::simgpu {
 
 struct EngineFileLayout {
   std::uint64_t magic;                  // written last when the file is made
-  std::uint64_t boot[2];                // CLOCK_MONOTONIC means nothing after a reboot
+  std::uint64_t boot[2];                // the clock means nothing after a reboot
   std::atomic<std::uint32_t> changing;  // non-zero while a lock holder changes the state
-  std::uint32_t reserved;
+  std::uint32_t time_scale;             // of made_ns and all that follows
   Nanos last_sweep;
   Nanos made_ns;  // tells this file from others
   std::uint64_t next_event_id;
@@ -24,9 +25,6 @@ struct EngineFileLayout {
 
 // Where the timeline of a card lies; the layout's size is part of the name.
 std::string engineFilePath(const std::string& dir, int index);
-
-// CLOCK_MONOTONIC.
-Nanos clockNow();
 
 class EngineFile : private IntervalSink {
  public:

@@ -7,12 +7,13 @@
 #include <climits>
 #include <ctime>
 
-#include "engine_file.h"
+#include "card_clock.h"
 
 namespace divvy::simgpu {
 namespace {
 
-// Sleeping for less than this takes longer than it: the wake-up alone costs some 50 us.
+// Of real time. Sleeping for less than this takes longer than it: the wake-up alone costs some 50
+// us.
 constexpr Nanos kWorthSleeping = 15'000;
 
 long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value,
@@ -26,7 +27,7 @@ long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value,
 void WaitWord::wait(std::uint32_t seen, Nanos until) {
   const Nanos now = clockNow();
   if (until <= now) return;
-  if (until - now < kWorthSleeping) {
+  if (until != kNever && realDuration(until - now) < kWorthSleeping) {
     while (value_.load(std::memory_order_relaxed) == seen && clockNow() < until) {
       // Nothing to do but to let a sibling hyperthread run.
 #if defined(__x86_64__)
@@ -35,8 +36,7 @@ void WaitWord::wait(std::uint32_t seen, Nanos until) {
     }
     return;
   }
-  const timespec deadline{static_cast<time_t>(until / 1'000'000'000),
-                          static_cast<long>(until % 1'000'000'000)};
+  const timespec deadline = until == kNever ? timespec{} : realTimeOf(until);
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   futex(&value_, FUTEX_WAIT_BITSET, seen, until == kNever ? nullptr : &deadline);
   waiters_.fetch_sub(1, std::memory_order_relaxed);

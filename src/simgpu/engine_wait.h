@@ -13,7 +13,7 @@ namespace divvy::simgpu {
 class WaitWord {
  public:
   std::uint32_t seen() const { return value_.load(std::memory_order_acquire); }
-  // Returns when bump() was called since `seen` was read, at `until` (CLOCK_MONOTONIC), or
+  // Returns when bump() was called since `seen` was read, at `until` (the card's clock), or
   // spuriously.
   void wait(std::uint32_t seen, Nanos until);
   void bump();

@@ -4,14 +4,16 @@
 
 #include <algorithm>
 
+#include "card_clock.h"
+
 namespace divvy::simgpu {
 namespace {
 
 constexpr std::uint64_t kWindows = 6;  // of 1/6 s: one second
 
-std::uint64_t nowNs(clockid_t clock) {
+std::uint64_t realtimeNow() {
   timespec now{};
-  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(now.tv_nsec);
 }
@@ -25,9 +27,9 @@ unsigned percentOf(std::uint64_t busy_ns) {
 
 BusySample sampleBusy(NvmlCard& card) {
   BusySample sample;
-  const std::uint64_t monotonic = nowNs(CLOCK_MONOTONIC);
-  const std::uint64_t current = monotonic / kBusyBucketNs;
-  sample.time_us = (nowNs(CLOCK_REALTIME) - monotonic % kBusyBucketNs) / 1000;
+  const Nanos now = clockNow();
+  const std::uint64_t current = now / kBusyBucketNs;
+  sample.time_us = (realtimeNow() - realDuration(now % kBusyBucketNs)) / 1000;
   Card* books = card.books();
   if (books == nullptr) return sample;
 

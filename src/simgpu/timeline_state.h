@@ -9,7 +9,7 @@
 
 namespace divvy::simgpu {
 
-// CLOCK_MONOTONIC, the one clock of a simulated card.
+// Of the card's clock (card_clock.h).
 using Nanos = std::uint64_t;
 inline constexpr Nanos kNever = UINT64_MAX;
 

@@ -47,6 +47,27 @@ TEST_F(Event, PendingIsNotReadyForQueryAndTime) {
   });
 }
 
+// An hour of the card's time, waited for: only a card whose time runs faster is done in a test's.
+TEST_F(Event, TimeRunsAsFastAsTheCardWasMadeToRun) {
+  setenv("SIMGPU_TIME_SCALE", "1000", 1);
+  runReady([] {
+    const CUevent from = recordedIn(kNull);
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(spin(kNull, 2000 * kMillisecond), CUDA_SUCCESS);
+    const CUevent to = recordedIn(kNull);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    EXPECT_GE(elapsed(from, to), 12'000.0F);
+    // The next process finds the clock as it is, whatever it asks for.
+  });
+  setenv("SIMGPU_TIME_SCALE", "1", 1);
+  runReady([] {
+    const CUevent from = recordedIn(kNull);
+    for (int i = 0; i < 900; ++i) EXPECT_EQ(spin(kNull, 4000 * kMillisecond), CUDA_SUCCESS);
+    const CUevent to = recordedIn(kNull);
+    EXPECT_GE(elapsed(from, to), 3'600'000.0F);
+  });
+  unsetenv("SIMGPU_TIME_SCALE");
+}
+
 TEST_F(Event, StampsAreThoseOfTheLog) {
   runReady([] {
     const CUstream s = makeStream();
