@@ -40,7 +40,10 @@ class Decode {
 
   std::size_t count() const { return statement.arguments.size(); }
   void expectCount(std::size_t least, std::size_t most);
-  const Argument& argument(std::size_t index) const { return statement.arguments[index]; }
+  const Argument& argument(std::size_t index) const {
+    if (index >= count()) fail("operand " + std::to_string(index + 1) + " is missing");
+    return statement.arguments[index];
+  }
 
   // The register that operand `index` is (or the one nobody reads), and inst.mask for results that
   // are narrower than it.

@@ -20,6 +20,7 @@ TEST(PtxParser, NamesWhatItDoesNotKnowAndWhere) {
             "unknown modifier '.fancy' in 'add.s32.fancy'");
   EXPECT_EQ(failure(kernel("add.s32 %r1, %q2, %r3;")).what, "unknown register '%q2' in 'add.s32'");
   EXPECT_EQ(failure(kernel("add.s32 %r1, %r2;")).what, "expected 3 operands, found 2 in 'add.s32'");
+  EXPECT_EQ(failure(kernel("cvt.u32.u64;")).what, "operand 1 is missing in 'cvt.u32.u64'");
   EXPECT_EQ(failure(kernel("bra nowhere;")).what, "unknown label 'nowhere'");
   EXPECT_EQ(failure(kernel("a: a:")).what, "label 'a' is there twice");
   EXPECT_EQ(failure(kernel(".frobnicate 4;")).what, "unknown directive '.frobnicate'");
