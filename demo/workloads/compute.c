@@ -30,13 +30,10 @@ static CUdeviceptr take(const struct Driver* cu, size_t bytes) {
   return pointer;
 }
 
-// PTX where the driver compiles it, else the simulated card's native kernel of the same name.
 static CUfunction kernel(const struct Driver* cu, const char* ptx, const char* name) {
   CUmodule module = NULL;
   CUfunction function = NULL;
-  if (cu->moduleLoadData(&module, ptx) != kSuccess) {
-    must(cu->moduleLoadData(&module, kNatives), "cuModuleLoadData");
-  }
+  must(cu->moduleLoadData(&module, ptx), "cuModuleLoadData");
   must(cu->moduleGetFunction(&function, module, name), name);
   return function;
 }

@@ -1,6 +1,7 @@
-// The demo's kernels as PTX text, for drivers that compile it. The simulated card has natives of
-// the same names and parameters.
+// The demo's kernels as PTX text.
 #pragma once
+
+#include "axpy_ptx.h"
 
 // matmul_f32(c, a, b, m, n, k): c = a b, row-major, one thread per element of c.
 static const char kMatmulPtx[] =
@@ -62,46 +63,3 @@ static const char kMatmulPtx[] =
     "done:\n"
     "  ret;\n"
     "}\n";
-
-// axpy_f32(y, x, count, a): y[i] += a x[i].
-static const char kAxpyPtx[] =
-    ".version 6.4\n"
-    ".target sm_52\n"
-    ".address_size 64\n"
-    ".visible .entry axpy_f32(.param .u64 axpy_y, .param .u64 axpy_x,\n"
-    "                         .param .u64 axpy_count, .param .f32 axpy_a)\n"
-    "{\n"
-    "  .reg .pred %p<2>;\n"
-    "  .reg .f32 %f<5>;\n"
-    "  .reg .b32 %r<4>;\n"
-    "  .reg .b64 %rd<10>;\n"
-    "  ld.param.u64 %rd1, [axpy_y];\n"
-    "  ld.param.u64 %rd2, [axpy_x];\n"
-    "  ld.param.u64 %rd3, [axpy_count];\n"
-    "  ld.param.f32 %f1, [axpy_a];\n"
-    "  mov.u32 %r1, %ctaid.x;\n"
-    "  mov.u32 %r2, %ntid.x;\n"
-    "  mov.u32 %r3, %tid.x;\n"
-    "  cvt.u64.u32 %rd4, %r3;\n"
-    "  mul.wide.u32 %rd5, %r1, %r2;\n"
-    "  add.u64 %rd6, %rd5, %rd4;\n"
-    "  setp.ge.u64 %p1, %rd6, %rd3;\n"
-    "  @%p1 bra done;\n"
-    "  cvta.to.global.u64 %rd1, %rd1;\n"
-    "  cvta.to.global.u64 %rd2, %rd2;\n"
-    "  shl.b64 %rd7, %rd6, 2;\n"
-    "  add.u64 %rd8, %rd1, %rd7;\n"
-    "  add.u64 %rd9, %rd2, %rd7;\n"
-    "  ld.global.f32 %f2, [%rd9];\n"
-    "  ld.global.f32 %f3, [%rd8];\n"
-    "  fma.rn.f32 %f4, %f1, %f2, %f3;\n"
-    "  st.global.f32 [%rd8], %f4;\n"
-    "done:\n"
-    "  ret;\n"
-    "}\n";
-
-// The simulated card's natives under the same names.
-static const char kNatives[] =
-    "simgpu-builtin 1\n"
-    "kernel matmul_f32 = matmul\n"
-    "kernel axpy_f32 = axpy\n";

@@ -351,7 +351,7 @@ int main(void) {
   printf("%d device(s), the first is %s\n", count, name);
   must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  must(loadAxpy(cuModuleLoadData, cuModuleGetFunction, kPtxFirst, &module, &axpy), "loading axpy");
+  must(loadAxpy(cuModuleLoadData, cuModuleGetFunction, &module, &axpy), "loading axpy");
   int wrong = kernelsInOrder(axpy);
   must(cuMemGetInfo_v2(&free_before, &total), "cuMemGetInfo");
   wrong += plainAllocations() + pitchedRows() + arrayRows() + managedMemory(axpy);

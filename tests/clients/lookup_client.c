@@ -173,8 +173,7 @@ int main(void) {
   must(cu.deviceGet(&device, 0), "cuDeviceGet");
   must(cu.primaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   must(cu.ctxSetCurrent(context), "cuCtxSetCurrent");
-  must(loadAxpy(cu.moduleLoadData, cu.moduleGetFunction, kBuiltinFirst, &module, &axpy),
-       "loading axpy");
+  must(loadAxpy(cu.moduleLoadData, cu.moduleGetFunction, &module, &axpy), "loading axpy");
   int wrong = namesAndVersions() + threadsAtWork() + childWithoutDriver();
   must(cu.memGetInfo(&free_before, &total), "cuMemGetInfo");
   wrong += threadsAtWork();
