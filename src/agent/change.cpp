@@ -31,6 +31,7 @@ Result<NewShare> planShare(const SetRequest& request, const Tenant& tenant, unsi
                                           formatBytes(plan.share.reserve) + " asked"};
     }
     if (!canGrow(card, old.reserve, plan.share.reserve)) {
+      if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
       return noRoom(card, formatBytes(plan.share.reserve) + " asked, " +
                               formatBytes(old.reserve + card.free()) + " can be had");
     }

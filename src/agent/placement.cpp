@@ -154,7 +154,7 @@ std::vector<std::string> explain(const Decision& decision) {
 }
 
 bool canGrow(const Card& card, Bytes held, Bytes wanted) {
-  return wanted <= held || wanted - held <= card.free();
+  return wanted <= held || (card.healthy && wanted - held <= card.free());
 }
 
 }  // namespace divvy::agent

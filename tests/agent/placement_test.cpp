@@ -220,5 +220,14 @@ TEST(Placement, GrowsOnlyIntoFreeMemory) {
   EXPECT_TRUE(canGrow(half, gib(60), gib(1)));
 }
 
+// What foreign processes use there is not known then: the free memory is a guess.
+TEST(Placement, GrowsNothingOnACardOutOfService) {
+  Card silent = card(0);
+  silent.healthy = false;
+  EXPECT_FALSE(canGrow(silent, gib(4), gib(5)));
+  EXPECT_TRUE(canGrow(silent, gib(4), gib(4)));
+  EXPECT_TRUE(canGrow(silent, gib(4), gib(1)));
+}
+
 }  // namespace
 }  // namespace divvy::agent

@@ -78,7 +78,8 @@ Decision place(const Ask& ask, const std::vector<Card>& cards);
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);
 
-// Whether a share on `card` that reserves `held` now may reserve `wanted` instead.
+// Whether a share on `card` that reserves `held` now may reserve `wanted` instead. A
+// card out of service only shrinks: what is free on it is not known.
 bool canGrow(const Card& card, Bytes held, Bytes wanted);
 
 }  // namespace divvy::agent
