@@ -22,16 +22,27 @@ void believePages(TenantRecord& record, const ledger::TenantSpec& spec) {
   }
 }
 
+// Sorted. No directory is no tenants; one that cannot be read may hold some.
+Result<std::vector<std::string>> namesIn(const std::string& dir) {
+  std::error_code fault;
+  std::vector<std::string> names;
+  fs::directory_iterator entry(dir, fault);
+  if (fault == std::errc::no_such_file_or_directory) return names;
+  for (; !fault && entry != fs::directory_iterator(); entry.increment(fault)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (fault) return Error{ErrorCode::kIo, "listing " + dir + ": " + fault.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 }  // namespace
 
-void Tenants::adoptAll() {
+Result<void> Tenants::adoptAll() {
+  const Result<std::vector<std::string>> ids = namesIn(paths_.tenants());
+  if (!ids) return ids.error();
   std::error_code fault;
-  std::vector<std::string> ids;
-  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.tenants(), fault)) {
-    ids.push_back(entry.path().filename().string());
-  }
-  std::sort(ids.begin(), ids.end());
-  for (const std::string& id : ids) {
+  for (const std::string& id : *ids) {
     // Names with a dot in front are halves of a share whose creation was interrupted.
     if (id.starts_with('.')) {
       fs::remove_all(paths_.tenants() + "/" + id, fault);
@@ -39,6 +50,7 @@ void Tenants::adoptAll() {
       adopt(id);
     }
   }
+  return {};
 }
 
 void Tenants::adopt(const std::string& id) {

@@ -52,8 +52,10 @@ class Agent {
         server_(loop_, options_.node, tenants_, inventory_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {}
 
+  // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
+  Result<void> adopt() { return tenants_.adoptAll(); }
+
   Result<void> run() {
-    tenants_.adoptAll();
     Result<void> listening = registrar_.listen(paths_.registrar());
     if (listening) listening = server_.listen(paths_.socket());
     if (!listening) return listening;
@@ -142,6 +144,8 @@ Result<void> start(const ServeOptions& options) {
   if (inventory) {
     inventory->measureContexts(paths, *install);
     Agent agent(options, paths, std::move(*inventory), std::move(lock));
+    result = agent.adopt();
+    if (!result) return result;
     result = agent.run();
     agent.cleanUp();
     return result;

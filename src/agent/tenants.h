@@ -57,8 +57,9 @@ class Tenants {
           std::function<void()> changed);
 
   // Takes over what an earlier agent left in the runtime directory. Directories that cannot be
-  // understood are kept as long as a process lives in them, then removed.
-  void adoptAll();
+  // understood are kept as long as a process lives in them, then removed. An
+  // error when the directories cannot be listed: nothing is known then, and nothing was touched.
+  Result<void> adoptAll();
 
   // Makes the share's directory; the holder is watched from here on. Leaves nothing behind on
   // error.

@@ -173,5 +173,21 @@ TEST(AdoptionOfNobody, HalfMadeAndDeadSharesAreCleared) {
   EXPECT_TRUE(fs::is_empty(sandbox.tenants()));
 }
 
+// Taken for "no tenants", it would be cleaned up with all that lives in it.
+TEST(AdoptionOfNobody, TenantsThatCannotBeListedStopTheAgentAndAreKept) {
+  Sandbox sandbox;
+  ASSERT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);
+  kill(sandbox.agentPid(), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() == 0; }));
+  fs::remove_all(sandbox.tenants());
+  std::ofstream(sandbox.tenants()) << "not a directory";
+  const Outcome outcome = sandbox.divvy(sandbox.runWords("1Gi", {"true"}));
+  EXPECT_EQ(outcome.code(), 1);
+  EXPECT_NE(outcome.err.find("listing " + sandbox.tenants()), std::string::npos) << outcome.err;
+  EXPECT_TRUE(fs::exists(sandbox.tenants()));
+  fs::remove(sandbox.tenants());
+  EXPECT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);
+}
+
 }  // namespace
 }  // namespace divvy::test
