@@ -9,8 +9,10 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "agent/fd.h"
 #include "log.h"
@@ -72,16 +74,23 @@ ContextCosts loadCosts(const std::string& path, const std::string& driver) {
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line) || line != driver) return costs;
-  std::string uuid;
-  std::uint64_t bytes = 0;
-  while (file >> uuid >> bytes) costs[uuid] = {bytes};
+  // A line without its end was cut, and its number with it.
+  while (std::getline(file, line) && !file.eof()) {
+    std::istringstream words(line);
+    std::string uuid;
+    std::uint64_t bytes = 0;
+    if (words >> uuid >> bytes && words.eof()) costs[uuid] = {bytes};
+  }
   return costs;
 }
 
 void saveCosts(const std::string& path, const std::string& driver, const ContextCosts& costs) {
-  std::ofstream file(path);
+  const std::string temporary = path + ".new";
+  std::ofstream file(temporary);
   file << driver << '\n';
   for (const auto& [uuid, bytes] : costs) file << uuid << ' ' << bytes.count << '\n';
+  file.close();  // writes what is still buffered
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 
 ContextCosts probeAll(const ProbeCall& call, const std::vector<std::string>& uuids) {

@@ -15,7 +15,7 @@ using ContextCosts = std::map<std::string, Bytes>;
 
 // What the file says for this driver; empty when it says nothing usable.
 ContextCosts loadCosts(const std::string& path, const std::string& driver);
-// Best effort: a lost file costs one more measurement.
+// Best effort: a lost file costs one more measurement. The file is replaced whole or not at all.
 void saveCosts(const std::string& path, const std::string& driver, const ContextCosts& costs);
 
 struct ProbeCall {
