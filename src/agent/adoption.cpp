@@ -57,7 +57,11 @@ void Tenants::adopt(const std::string& id) {
   auto tenant = std::make_shared<Tenant>(loop_);
   tenant->dir = paths_.tenants() + "/" + id;
   Result<TenantRecord> record = loadRecord(tenant->dir);
-  if (record) tenant->record = std::move(*record);
+  if (record) {
+    tenant->record = std::move(*record);
+  } else if (record.error().code() != ErrorCode::kNotFound) {
+    warn("tenant " + id + ": its note is lost: " + record.error().message());
+  }
   tenant->record.id = id;
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::adopt(tenant->dir);
   if (pages) {
