@@ -17,6 +17,7 @@ enum class Fault : std::uint32_t {
   kUnknownName = 22,     // cuGetProcAddress of a name newer than our list; arg: hash of the name
   kContextOverdue = 23,  // a context exists whose cost could not be admitted; detail: bytes
   kUnknownVersion = 24,  // a structure of an unknown version went to the driver; detail: version
+  kPoolUnknown = 25,     // refused: more pools than are kept count of; detail: bytes
 };
 inline constexpr unsigned kFaultCodes = 32;
 

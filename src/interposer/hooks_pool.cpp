@@ -51,23 +51,30 @@ bool deviceOfStream(CUstream stream, CUdevice* device) {
   return known;
 }
 
-// The pool that cuMemAllocAsync takes from; nullptr where it is not the tenant's to pay for.
+// Where an allocation comes from. Without a pool: nobody's that we know of, or, with `ours`, one of
+// the tenant's that the book has no room for.
+struct Source {
+  Pool* pool = nullptr;
+  bool ours = false;
+};
+
+// The pool that cuMemAllocAsync takes from.
 template <typename Form>
-Pool* currentPool(CUstream stream) {
+Source currentPool(CUstream stream) {
   const DeviceTable* table = runtime().devices.get();
   CUdevice device = 0;
-  if (table == nullptr || !deviceOfStream<Form>(stream, &device)) return nullptr;
+  if (table == nullptr || !deviceOfStream<Form>(stream, &device)) return {};
   const unsigned index = table->ledgerIndex(device);
-  if (index == kNoDevice) return nullptr;
+  if (index == kNoDevice) return {};
   CUmemoryPool handle = nullptr;
   const RelaxedCapture relaxed;
-  if (real<Cu::cuDeviceGetMemPool>()(&handle, device) != CUDA_SUCCESS) return nullptr;
-  return runtime().pools.enter(handle, index);
+  if (real<Cu::cuDeviceGetMemPool>()(&handle, device) != CUDA_SUCCESS) return {};
+  return {runtime().pools.enter(handle, index), true};
 }
 
 // A pool that the application names: one that it made, or a device's default one.
-Pool* namedPool(CUmemoryPool handle) {
-  if (Pool* known = runtime().pools.find(handle)) return known;
+Source namedPool(CUmemoryPool handle) {
+  if (Pool* known = runtime().pools.find(handle)) return {known, true};
   const DeviceTable* table = runtime().devices.get();
   const RelaxedCapture relaxed;
   for (CUdevice device = 0; table != nullptr && device < DeviceTable::kMostDevices; ++device) {
@@ -77,9 +84,9 @@ Pool* namedPool(CUmemoryPool handle) {
         real<Cu::cuDeviceGetDefaultMemPool>()(&pool, device) != CUDA_SUCCESS || pool != handle) {
       continue;
     }
-    return runtime().pools.enter(handle, index);
+    return {runtime().pools.enter(handle, index), true};
   }
-  return nullptr;
+  return {};
 }
 
 // The most by which an allocation of `bytes` can make the pool grow.
@@ -120,11 +127,16 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
     return call();
   }
   if (state != TenantState::kReady) {
-    noteFault(Fault::kPagesUnusable, static_cast<std::uint32_t>(site));
+    noteFault(Fault::kPagesUnusable, static_cast<std::uint32_t>(site),
+              static_cast<std::uint64_t>(runtime().tenant.openStatus()));
     return refuse();
   }
-  Pool* pool = choose();
-  if (pool != nullptr) return allocateFromPool(*pool, out, bytes, site, call);
+  const Source source = choose();
+  if (source.pool != nullptr) return allocateFromPool(*source.pool, out, bytes, site, call);
+  if (source.ours) {
+    noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(site), bytes);
+    return refuse();
+  }
   // No device, no context, or a pool of host memory or of another process.
   const CUresult result = call();
   if (result == CUDA_SUCCESS) noteFault(Fault::kUncounted, static_cast<std::uint32_t>(site), bytes);
@@ -202,8 +214,11 @@ DIVVY_HOOK(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* props) noe
   if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return result;
   const DeviceTable* table = runtime().devices.get();
   const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(props->location.id);
-  if (device != kNoDevice) runtime().pools.enter(*pool, device);
-  return result;
+  if (device == kNoDevice || runtime().pools.enter(*pool, device) != nullptr) return result;
+  noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(Cu::cuMemPoolCreate));
+  real<Cu::cuMemPoolDestroy>()(*pool);
+  *pool = nullptr;
+  return refuse();
 }
 
 DIVVY_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) noexcept {

@@ -33,7 +33,7 @@ class PoolBook {
   bool any() const { return used_.load(std::memory_order_acquire) != 0; }
 
   Pool* find(CUmemoryPool handle);
-  // Finds or enters; nullptr when the book is full.
+  // Finds or enters; nullptr when the book is full, or was being written for about 100 ms.
   Pool* enter(CUmemoryPool handle, unsigned device);
   std::uint64_t indexOf(const Pool* pool) const {
     return static_cast<std::uint64_t>(pool - pools_);

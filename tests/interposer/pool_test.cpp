@@ -164,6 +164,32 @@ TEST_F(PoolTest, ManyPoolsComeAndGo) {
   EXPECT_EXACT();
 }
 
+// The pools that the book had no room for once allocated without limit.
+TEST_F(PoolTest, MorePoolsThanAreKeptCountOfAreRefused) {
+  if (outside()) return;
+  makeReady();
+  std::vector<CUmemoryPool> pools;
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  const auto create = [&](CUmemoryPool* pool) {
+    return cu<Cu::cuMemPoolCreate>(pool, static_cast<const CUmemPoolProps*>(&props));
+  };
+  CUmemoryPool pool = nullptr;
+  while (pools.size() < 600 && create(&pool) == CUDA_SUCCESS) pools.push_back(pool);
+  ASSERT_EQ(pools.size(), 512u);
+  EXPECT_EQ(create(&pool), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(pool, nullptr);
+  CUdeviceptr block = 0;
+  EXPECT_EQ(cu<Cu::cuMemAllocAsync>(&block, std::size_t{kMiB}, kNull), CUDA_ERROR_OUT_OF_MEMORY)
+      << "the default pool is not in the book";
+  EXPECT_EQ(faults(25), 3u);
+  EXPECT_EXACT();
+  ASSERT_EQ(cu<Cu::cuMemPoolDestroy>(pools.back()), CUDA_SUCCESS);
+  EXPECT_EQ(cu<Cu::cuMemAllocAsync>(&block, std::size_t{kMiB}, kNull), CUDA_SUCCESS);
+  EXPECT_EXACT();
+}
+
 TEST_F(PoolTest, ThreadsOnOnePoolEndExactAndNeverAbove) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();
