@@ -23,8 +23,8 @@ struct Device {
 // Charged for a context where measuring it failed: what recent data-centre cards were seen to need.
 constexpr Bytes kAssumedContext = mib(512);
 
-// Owns the driver connection. One thread; opening blocks as long as the driver does, everything
-// else for kDriverPatience at most.
+// Owns the driver connection. One thread. Opening blocks as long as the driver does, measuring for
+// about 10 s, and driver() for kDriverPatience at most.
 class Inventory {
  public:
   // Opens the node's driver. Simulated nodes get their cards' state under paths.cards(): sets
@@ -32,8 +32,8 @@ class Inventory {
   // accepted.
   static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install);
 
-  // Measures what a context costs on each card, all cards at once, in child processes; at most
-  // kProbeLimit altogether. Figures of the same driver and card are taken from
+  // Measures what a context costs on each card, all cards at once, in child processes; about
+  // 10 s altogether (see probeAll). Figures of the same driver and card are taken from
   // `paths.contextCosts()`.
   void measureContexts(const NodePaths& paths, const Install& install);
 

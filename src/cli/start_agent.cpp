@@ -21,7 +21,8 @@ extern char** environ;
 namespace divvy::cli {
 namespace {
 
-// Opening a slow driver and measuring contexts is bounded by 10 s in the agent; this is more.
+// Measuring contexts takes the agent 10 s at most, opening a driver as long as that needs: this is
+// when we give up.
 constexpr int kStartLimitMs = 20000;
 constexpr int kReadyFd = 3;
 

@@ -38,7 +38,7 @@ class LiveScreen {
 
   enum class Event { kTick, kQuit, kResize, kHangUp };
   // What happened first within `timeout_ms`. Ctrl-Z suspends and comes back as kResize. After
-  // kHangUp endBySignal ends the process as the signal would have.
+  // kHangUp lastSignal() says which one came; the caller ends by it.
   Event wait(int timeout_ms);
   int lastSignal() const { return last_signal_; }
 

@@ -35,8 +35,6 @@ class Tree {
   // none) and returns the descriptor to watch from then on.
   void waitForAll(int also_fd, const std::function<int()>& ready);
 
-  // The command's wait status.
-  int status() const { return status_; }
   // Ends this process as the command ended: same exit status, or same signal.
   [[noreturn]] void endLikeCommand();
 

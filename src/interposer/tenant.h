@@ -22,8 +22,8 @@ bool tenantNamed();
 // One per library, in static storage. All members may be called from any thread and signal handler.
 class Tenant {
  public:
-  // Finds the tenant on first use. Waits at most 100 ms for another thread that is at it, and
-  // answers kBroken if that is not enough.
+  // Finds the tenant on first use. Naps a bounded number of times, about 0.1 s, for another
+  // thread that is at it, and answers kBroken if that is not enough.
   TenantState state() {
     const TenantState now = known();
     return now > TenantState::kOpening ? now : open();

@@ -22,8 +22,8 @@ void abandonSlot(const TenantPages& pages, std::uint64_t claim, const Owner& own
 // it could not be delivered; the agent then finds the slot by looking through them.
 bool announce(const TenantPages& pages, unsigned slot, std::uint64_t generation, std::uint32_t pid);
 
-// Asks the agent for more slots and waits at most 100 ms for one, new or freed meanwhile. Returns
-// the claim word, 0 when there was none or none can be added.
+// Asks the agent for more slots and waits at most 100 ms of its own running time for one, new or
+// freed meanwhile. Returns the claim word, 0 when there was none or none can be added.
 std::uint64_t awaitSlotFor(const TenantPages& pages, const Owner& owner, std::uint64_t exec_id);
 
 }  // namespace divvy::ledger

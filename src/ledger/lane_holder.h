@@ -16,7 +16,8 @@ inline void letGo(PrivateState& state, unsigned lane) {
 }
 
 // Holds some lane, the calling thread's usual one if it can. -1 when all are held by frames of this
-// very thread (signal handlers upon each other) or stay held by other threads for 100 ms.
+// very thread (signal handlers upon each other) or stay held by other threads for 100 ms
+// of the caller's running time.
 int holdAnyLane(PrivateState& state);
 
 // Holds all lanes, in ascending order. False, holding none, under the same conditions.

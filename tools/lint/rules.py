@@ -20,13 +20,13 @@ ALLOWED = {
     "interposer": {"ledger", "abi", "base"},
     "ptx": {"base"},
     "simgpu": {"ptx", "abi", "base"},
-    "agent": {"driver", "ledger", "simgpu", "base"},
+    "agent": {"driver", "ledger", "base"},
     "cli": {"agent", "driver", "ledger", "simgpu", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:
-# daemons know the simulated driver's catalogue, never its insides.
-NARROW = {("agent", "simgpu"): {"catalog.h"}, ("cli", "simgpu"): {"catalog.h", "card_reader.h"}}
+# the command knows the simulated driver's catalogue, never its insides.
+NARROW = {("cli", "simgpu"): {"catalog.h"}}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100

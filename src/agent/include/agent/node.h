@@ -26,7 +26,8 @@ Result<Node> parseNode(std::string_view name);
 // address.
 Result<std::string> runtimeRoot();
 
-// True when the directory was named by DIVVY_RUNTIME_DIR; such a directory is never removed.
+// True when the directory was named by DIVVY_RUNTIME_DIR; such a directory is removed only by
+// who made it and had to give up.
 bool runtimeRootIsNamed();
 
 // Paths of one node's files; nothing here touches the file system.

@@ -17,7 +17,8 @@ struct ServeOptions {
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a
 // successor; without any, everything the agent made is removed. An agent that already runs for this
-// node is a success with nothing done. Single-threaded; must not be called twice in a process.
+// node is a success with nothing done. One thread runs the loop, another one asks the driver; must
+// not be called twice in a process.
 Result<void> serve(const ServeOptions& options);
 
 }  // namespace divvy::agent

@@ -1,6 +1,6 @@
 // The agent's socket protocol: one JSON object per line in each direction (agent.sock). This header
-// is the protocol's only description; wire_json.cpp turns it into text and back. A request is
-// answered by exactly one reply, except `run` (queued replies may precede the grant or refusal).
+// is the protocol's only description; wire.cpp and json_*.cpp turn it into text and back. A request
+// is answered by exactly one reply, except `run` (queued replies may precede the grant or refusal).
 #pragma once
 
 #include <cstdint>

@@ -27,9 +27,10 @@ struct PrivateState;
 
 // One per process, in static storage; zero-initialised is a valid detached account. All functions
 // but attach may be called from any thread at once and from signal handlers; none allocates, takes
-// a lock that another process could hold, or waits longer than 100 ms of its own running time (for
-// threads of this process that hold all four lanes). In a forked child the account starts over by
-// itself: the child claims a fresh slot with its first reserve and owns nothing before.
+// a lock that another process could hold, or has one wait that is longer than 100 ms of its own
+// running time (for threads of this process that hold all four lanes, or for a slot where none is
+// free). In a forked child the account starts over by itself: the child claims a fresh slot with
+// its first reserve and owns nothing before.
 class Account {
  public:
   // Binds to open pages, which must stay open. False when the process-local page cannot be mapped.
@@ -42,8 +43,8 @@ class Account {
 
   // Admits `bytes` on device `dev` before the driver is asked. kGranted: they are counted and must
   // be given back by release when the driver refuses or frees them. The total of the tenant never
-  // passes the ceiling at any instant. The first call claims a slot and tells the agent, without
-  // waiting for it.
+  // passes the ceiling at any instant. The first call claims a slot and tells the agent; it waits
+  // for the agent only where no slot is free.
   Admission reserve(unsigned dev, std::uint64_t bytes);
 
   // Gives back what reserve granted, in any portions, from any thread. More than is reserved: the
