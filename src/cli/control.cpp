@@ -15,7 +15,9 @@ namespace {
 // Sends the request to each running agent until one knows the tenant.
 Result<agent::Reply> askAll(const agent::Request& request, const std::string& tenant,
                             const SimChoice& sim, int timeout_ms) {
-  for (NodeLink& node : linkRunning(sim)) {
+  Result<std::vector<NodeLink>> links = linkRunning(sim);
+  if (!links) return links.error();
+  for (NodeLink& node : *links) {
     Result<agent::Reply> reply = node.link.call(request, timeout_ms);
     if (reply || reply.error().code() != ErrorCode::kNotFound) return reply;
   }
@@ -56,7 +58,9 @@ int wait(const WaitOptions& options) {
   bool known = options.tenant.empty();  // the tenant was seen, or all are meant
   for (;;) {
     bool gone = false;
-    for (NodeLink& node : linkRunning(options.sim)) {
+    Result<std::vector<NodeLink>> links = linkRunning(options.sim);
+    if (!links) return fail(links.error());
+    for (NodeLink& node : *links) {
       const Result<agent::Reply> reply = node.link.call(request, remaining(deadline));
       if (reply && !options.tenant.empty()) return 0;
       if (reply || reply.error().code() == ErrorCode::kNotFound) continue;
@@ -75,8 +79,10 @@ int wait(const WaitOptions& options) {
 }
 
 int stop(const StopOptions& options) {
+  Result<std::vector<NodeLink>> links = linkRunning(options.sim);
+  if (!links) return fail(links.error());
   int status = 0;
-  for (NodeLink& node : linkRunning(options.sim)) {
+  for (NodeLink& node : *links) {
     const Result<agent::Reply> reply = node.link.call(agent::StopRequest{options.force});
     if (!reply) {
       status = fail(reply.error());

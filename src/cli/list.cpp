@@ -77,7 +77,7 @@ int list(const ListOptions& options) {
     if (!node) return fail(node.error());
   }
   Result<std::vector<NodeLink>> links =
-      tenants ? Result<std::vector<NodeLink>>(linkRunning(options.sim)) : linkOrStart(options.sim);
+      tenants ? linkRunning(options.sim) : linkOrStart(options.sim);
   if (!links) return fail(links.error());
   const std::vector<agent::Snapshot> nodes = snapshotsOf(*links);
   std::string text;

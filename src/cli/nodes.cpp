@@ -53,31 +53,35 @@ namespace {
 bool hasOrphans(const agent::NodePaths& paths) {
   std::error_code fault;
   const std::filesystem::directory_iterator tenants(paths.tenants(), fault);
-  return !fault && tenants != std::filesystem::directory_iterator();
+  if (fault) return fault != std::errc::no_such_file_or_directory;  // there may be some
+  return tenants != std::filesystem::directory_iterator();
 }
 
 }  // namespace
 
-std::vector<NodeLink> linkRunning(const SimChoice& sim) {
+Result<std::vector<NodeLink>> linkRunning(const SimChoice& sim) {
   std::vector<NodeLink> links;
   const Result<std::string> root = agent::runtimeRoot();
+  if (!root) return root.error();
   for (const agent::Node& node : runningNodes(sim)) {
     const agent::NodePaths paths(*root, node);
     Result<AgentLink> link = findAgent(paths);
-    if (!link && hasOrphans(paths)) link = findOrStartAgent(node);
-    if (link) links.push_back({node, std::move(*link)});
+    if (!link && !hasOrphans(paths)) continue;
+    if (!link) link = findOrStartAgent(node);
+    if (!link) return std::move(link).error().context("node " + node.name);
+    links.push_back({node, std::move(*link)});
   }
   return links;
 }
 
 Result<std::vector<NodeLink>> linkOrStart(const SimChoice& sim) {
-  std::vector<NodeLink> links = linkRunning(sim);
-  if (!links.empty()) return links;
+  Result<std::vector<NodeLink>> links = linkRunning(sim);
+  if (!links || !links->empty()) return links;
   Result<agent::Node> node = nodeForRun(sim);
   if (!node) return node.error();
   Result<AgentLink> link = findOrStartAgent(*node);
   if (!link) return link.error();
-  links.push_back({*node, std::move(*link)});
+  links->push_back({*node, std::move(*link)});
   return links;
 }
 

@@ -24,8 +24,9 @@ struct NodeLink {
   AgentLink link;
 };
 
-// Links to the running nodes' agents. Starts one only where a killed agent left tenants.
-std::vector<NodeLink> linkRunning(const SimChoice& sim);
+// Links to the running nodes' agents. Starts one only where a killed agent left tenants, and
+// fails where tenants live that no agent can be asked about.
+Result<std::vector<NodeLink>> linkRunning(const SimChoice& sim);
 
 // Likewise, but with no agent running the asked node's, or the real one's, is started.
 Result<std::vector<NodeLink>> linkOrStart(const SimChoice& sim);

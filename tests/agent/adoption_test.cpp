@@ -185,6 +185,9 @@ TEST(AdoptionOfNobody, TenantsThatCannotBeListedStopTheAgentAndAreKept) {
   const Outcome outcome = sandbox.divvy(sandbox.runWords("1Gi", {"true"}));
   EXPECT_EQ(outcome.code(), 1);
   EXPECT_NE(outcome.err.find("listing " + sandbox.tenants()), std::string::npos) << outcome.err;
+  for (const Words& words : {Words{"wait", "--all"}, Words{"ls"}, Words{"stop"}}) {
+    EXPECT_EQ(sandbox.divvy(words).code(), 1) << words[0];
+  }
   EXPECT_TRUE(fs::exists(sandbox.tenants()));
   fs::remove(sandbox.tenants());
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);
