@@ -55,7 +55,6 @@ class Parser {
   void formals(Function* function, std::vector<Formal>* out);
   void functionAttributes(Kernel* kernel);
   void describeKernel(std::uint32_t function, Kernel kernel);
-  void skipPrototype();
 
   // parser_body.cpp: what is between their braces
   void body();

@@ -96,7 +96,8 @@ class PtxKernel final : public KernelCode {
     }
   }
 
-  // As if every thread went through the text once. What it takes in truth extends this.
+  // When to look first, as if every thread went through the text once. The card is not held for
+  // that long: it takes what interpreting takes (docs/decisions/0002).
   Nanos cost(const KernelCall& call, const CostModel& costs) const override {
     const double instructions = module_->kernels()[index_].instructions;
     return costs.kernel(instructions * static_cast<double>(call.shape.threads()), 0);

@@ -57,6 +57,8 @@ class Parity:
                 print(f"{cls.prefix}: release {release.version} is not on the list; it has "
                       f"{len(fresh)} functions that we do not know")
         cls.releases = known
+        if not known:
+            raise unittest.SkipTest(f"SKIPPED: no release of the list has {cls.header}")
 
     def test_every_function_is_listed_as_the_header_has_it(self):
         by_name = {entry.symbol: entry for entry in self.listed.entries}

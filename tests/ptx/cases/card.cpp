@@ -32,7 +32,8 @@ class Machine : public testing::Environment {
     const bool all = testing::GTEST_FLAG(filter) == "*";
     printf("compared %zu kernels\n", compared().size());
     if (!all) return;
-    EXPECT_GE(compared().size(), 40U) << "too few kernels are compared";
+    // As many as there were: a case that vanishes is noticed.
+    EXPECT_GE(compared().size(), 152U) << "too few kernels are compared";
   }
 
  private:
@@ -135,9 +136,6 @@ std::vector<std::vector<std::byte>> runPtx(const std::string& ptx,
   return results;
 }
 
-std::size_t comparedKernels() {
-  return compared().size();
-}
 void countCompared(const std::string& kernel) {
   compared().insert(kernel);
 }

@@ -31,8 +31,7 @@ std::vector<std::vector<std::byte>> runPtx(const std::string& ptx,
                                            const std::vector<CardLaunch>& launches,
                                            std::string* error);
 
-// Kernels, by file and name, whose comparison has run to its end (equal or not).
-std::size_t comparedKernels();
+// Counts a kernel, by file and name, whose comparison has run to its end (equal or not).
 void countCompared(const std::string& kernel);
 
 }  // namespace divvy::ptxtest

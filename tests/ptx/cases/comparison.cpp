@@ -67,6 +67,7 @@ Comparison::Comparison()
 }
 
 Comparison::~Comparison() {
+  if (launches_.empty()) ADD_FAILURE() << suite_ << ": a case that launches nothing";
   // In either order of turns: a kernel whose result depends on it proves nothing.
   const auto expected = runOnHost(ptxhost::Order::kForward);
   const auto again = runOnHost(ptxhost::Order::kBackward);
