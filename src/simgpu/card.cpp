@@ -249,6 +249,11 @@ void Card::countContext(int delta) {
   if (delta > 0) ++self_->contexts_made;
 }
 
+void Card::countManaged(int delta) {
+  CardLock lock(*this);
+  self_->checkpoint.managed += static_cast<std::uint32_t>(delta);
+}
+
 SharedBlock* Card::findBlockLocked(std::uint64_t id) {
   for (SharedBlock& block : file_->blocks) {
     if (id != 0 && block.id == id) return &block;

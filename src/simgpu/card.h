@@ -46,6 +46,7 @@ class Card {
   void refund(Charge kind, std::uint64_t bytes);
   void moveCharge(Charge from, Charge to, std::uint64_t bytes);
   void countContext(int delta);
+  void countManaged(int delta);
 
   // Memory that other processes may come to hold. `exportBlock` turns bytes charged to this process
   // into a block it holds, and returns the block's id (0: table full). `holdBlock` adds this
@@ -67,6 +68,16 @@ class Card {
   bool alive(int index) const;
   // The record of a live process, or nullptr. Under the card's lock.
   ProcessRecord* findLocked(std::uint32_t pid, std::uint64_t start_time);
+
+  // For checkpoints, all under the card's lock. The record of the live process with this pid.
+  ProcessRecord* findPidLocked(std::uint32_t pid);
+  // Whether the process shares memory with others here: exported, imported or by IPC.
+  bool sharesLocked(const ProcessRecord& record) const;
+  // Takes everything the process holds off the card, to be brought back.
+  void saveLocked(ProcessRecord& record);
+  // Whether what was saved fits on the card now, and bringing it back.
+  bool fitsLocked(const ProcessRecord& record);
+  void restoreLocked(ProcessRecord& record);
 
  private:
   friend class CardLock;

@@ -13,7 +13,7 @@
 namespace divvy::simgpu {
 
 inline constexpr std::uint64_t kCardMagic = 0x3144524143475344;  // "DSGCARD1"
-inline constexpr std::uint32_t kCardVersion = 4;
+inline constexpr std::uint32_t kCardVersion = 6;
 inline constexpr std::uint64_t kFirstBlockId = 1;
 inline constexpr int kMaxProcesses = 1024;
 inline constexpr int kMaxSharedBlocks = 1024;
@@ -31,6 +31,20 @@ struct BusyBucket {
   std::uint64_t copy_ns;
 };
 
+// How far the checkpoint of a process has gone (checkpoint.h). `state` and `calls` count in the
+// record on the first of its cards only. Written under the card's mutex, those two apart.
+struct CheckpointRecord {
+  std::atomic<std::uint32_t> state;  // a CUprocessState or kStateLocking; a futex
+  std::atomic<std::uint32_t> calls;  // of the process that are inside the driver
+  std::uint32_t poisoned;            // a restore found no room: none will succeed any more
+  std::uint32_t managed;             // managed allocations, wherever their pages are
+  std::uint32_t saved_contexts;
+  std::uint32_t reserved;
+  std::uint64_t saved[kChargeKinds];  // what `bytes` was before
+};
+// Calls wait already, but not everything has drained; seen from outside, the process runs.
+inline constexpr std::uint32_t kStateLocking = 0x100;
+
 // One process on this card. Written only under the card's mutex, except where said; whether its
 // owner lives is not in the record but in a file lock (card.h), so that nothing has to be undone.
 struct ProcessRecord {
@@ -46,6 +60,7 @@ struct ProcessRecord {
   std::uint64_t busy_ns;     // compute time since then
   char name[64];
   BusyBucket busy[kBusyBuckets];
+  CheckpointRecord checkpoint;
 };
 
 // Memory with holders in several processes: exported handles, pools and IPC blocks move here from
@@ -89,10 +104,11 @@ struct CardFile {
   std::uint64_t peak_used;  // the most that living processes ever held together
   std::uint64_t next_generation;
   std::uint64_t next_block;
-  std::atomic<std::uint32_t> lost;  // fallen off the bus: every call answers "lost"
-  std::int32_t records;             // of `processes`, those below this were used at some time
-  std::uint32_t time_scale;         // of the card's clock, in thousandths
-  std::uint64_t ecc_volatile[2];    // single-bit, double-bit
+  std::atomic<std::uint32_t> lost;                 // fallen off the bus: every call answers "lost"
+  std::atomic<std::uint64_t> unmapped_under_work;  // see CardView
+  std::int32_t records;           // of `processes`, those below this were used at some time
+  std::uint32_t time_scale;       // of the card's clock, in thousandths
+  std::uint64_t ecc_volatile[2];  // single-bit, double-bit
   std::uint64_t ecc_aggregate[2];
   std::uint64_t next_event;
   CardEvent events[kEventRing];

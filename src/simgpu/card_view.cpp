@@ -33,7 +33,10 @@ ProcessView viewOf(const ProcessRecord& record, int index) {
   view.contexts = static_cast<int>(record.contexts);
   view.record = index;
   view.name = record.name;
-  for (int kind = 0; kind < kChargeKinds; ++kind) view.by_kind[kind] = record.bytes[kind];
+  for (int kind = 0; kind < kChargeKinds; ++kind) {
+    view.by_kind[kind] = record.bytes[kind];
+    view.saved += record.checkpoint.saved[kind];
+  }
   return view;
 }
 
@@ -45,6 +48,7 @@ CardView Card::view() {
   CardView view{};
   view.capacity = file_->capacity;
   view.peak = file_->peak_used;
+  view.unmapped_under_work = file_->unmapped_under_work.load(std::memory_order_relaxed);
   std::map<std::uint32_t, ProcessView> by_index;
   for (std::uint32_t i = 0; i < kMaxProcesses; ++i) {
     const ProcessRecord& record = file_->processes[i];

@@ -15,13 +15,17 @@ std::string_view aliasOf(std::string_view name) {
   return "";
 }
 
+std::string_view noteOf(const Profile& profile) {
+  if (profile.answers_at_once) return "answers every call at once; for measuring overheads";
+  if (profile.name == "swap") return "small, its link at 1 GB/s; for measuring swapping";
+  return "";
+}
+
 std::vector<ProfileEntry> makeProfiles() {
   std::vector<ProfileEntry> entries;
   for (const Profile& p : profiles()) {
     entries.push_back({p.name, aliasOf(p.name), p.model, p.memory_bytes, p.usableBytes(),
-                       p.context_bytes, p.sm_count, p.cc_major, p.cc_minor,
-                       p.answers_at_once ? "answers every call at once; for measuring overheads"
-                                         : std::string_view()});
+                       p.context_bytes, p.sm_count, p.cc_major, p.cc_minor, noteOf(p)});
   }
   return entries;
 }
@@ -40,7 +44,15 @@ constexpr FaultEntry kFaults[] = {
     {"missing=SYMBOL[+SYMBOL...]",
      "cuGetProcAddress does not find these names, calls of them "
      "answer CUDA_ERROR_NOT_FOUND"},
+    {"strict-unmap",
+     "cuMemUnmap while a kernel or memset of the process is pending on the card poisons its "
+     "context "
+     "with CUDA_ERROR_ILLEGAL_ADDRESS, also where the kernel would not have noticed"},
     {"kill-at=SYMBOL:N", "the process is killed by SIGKILL as it enters its N-th call of SYMBOL"},
+    {"fail-at=SYMBOL:N=CODE",
+     "the process's N-th call of SYMBOL does nothing and answers CODE, a CUresult as a number"},
+    {"checkpoint=fail", "checkpoints that this process makes of others leave them in state FAILED"},
+    {"checkpoint=slow:MS", "they, and restores, take MS milliseconds longer"},
     {"SIMGPU_DRIVER_VERSION=NNNNN",
      "(a variable of its own) an older driver, e.g. 11040: its "
      "version, and none of the names introduced since"},

@@ -23,10 +23,13 @@ CUresult locate(Context& context, const CopyEnd& end, std::size_t span, Access a
   return translate(*in, end.address, span, access, host, true);
 }
 
-CUresult locateBoth(Context& context, const CopyPlan& plan, std::byte** to, std::byte** from) {
-  const CUresult source = locate(context, plan.from, plan.span(plan.from), Access::kRead, from);
-  if (source != CUDA_SUCCESS) return source;
-  return locate(context, plan.to, plan.span(plan.to), Access::kWrite, to);
+CUresult checkEnd(Context& context, const CopyEnd& end, std::size_t span, Access access) {
+  if (end.space == CopySpace::kHost) {
+    return end.address == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  }
+  Context* in = end.context == nullptr ? &context : findContext(end.context);
+  if (in == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return checkAccess(*in, end.address, span, access, true);
 }
 
 Device* deviceOf(const CopyEnd& end) {
@@ -77,13 +80,10 @@ CUresult unifiedEnd(CUdeviceptr address, CopyEnd* out) {
 
 CUresult checkCopy(Context& context, const CopyPlan& plan) {
   if (plan.bytes() == 0) return CUDA_SUCCESS;
-  std::byte* to = nullptr;
-  std::byte* from = nullptr;
-  if ((plan.to.space == CopySpace::kHost && plan.to.address == 0) ||
-      (plan.from.space == CopySpace::kHost && plan.from.address == 0)) {
-    return CUDA_ERROR_INVALID_VALUE;
+  CUresult found = checkEnd(context, plan.from, plan.span(plan.from), Access::kRead);
+  if (found == CUDA_SUCCESS) {
+    found = checkEnd(context, plan.to, plan.span(plan.to), Access::kWrite);
   }
-  const CUresult found = locateBoth(context, plan, &to, &from);
   return found == CUDA_ERROR_ILLEGAL_ADDRESS ? CUDA_ERROR_INVALID_VALUE : found;
 }
 
@@ -110,7 +110,11 @@ CUresult runCopy(Context& context, const CopyPlan& plan) {
   if (plan.bytes() == 0) return CUDA_SUCCESS;
   std::byte* to = nullptr;
   std::byte* from = nullptr;
-  const CUresult found = locateBoth(context, plan, &to, &from);
+  CUresult found = locate(context, plan.from, plan.span(plan.from), Access::kRead, &from);
+  if (found != CUDA_SUCCESS) return found;
+  const Access writing =
+      plan.span(plan.to) == plan.bytes() ? Access::kOverwrite : Access::kWrite;  // no gaps
+  found = locate(context, plan.to, plan.span(plan.to), writing, &to);
   if (found != CUDA_SUCCESS) return found;
   for (std::size_t z = 0; z < plan.depth; ++z) {
     for (std::size_t y = 0; y < plan.height; ++y) {
@@ -146,15 +150,15 @@ CUresult checkMemset(Context& context, const MemsetPlan& plan) {
       (plan.height > 1 && plan.pitch < plan.width * plan.element)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  std::byte* host = nullptr;
-  const CUresult found = translate(context, plan.address, plan.span(), Access::kWrite, &host, true);
+  const CUresult found = checkAccess(context, plan.address, plan.span(), Access::kWrite, true);
   return found == CUDA_ERROR_ILLEGAL_ADDRESS ? CUDA_ERROR_INVALID_VALUE : found;
 }
 
 CUresult runMemset(Context& context, const MemsetPlan& plan) {
   if (plan.bytes() == 0) return CUDA_SUCCESS;
   std::byte* host = nullptr;
-  const CUresult found = translate(context, plan.address, plan.span(), Access::kWrite, &host, true);
+  const Access writing = plan.span() == plan.bytes() ? Access::kOverwrite : Access::kWrite;
+  const CUresult found = translate(context, plan.address, plan.span(), writing, &host, true);
   if (found != CUDA_SUCCESS) return found;
   for (std::size_t y = 0; y < plan.height; ++y, host += plan.pitch) {
     switch (plan.element) {

@@ -134,14 +134,15 @@ CUresult waitForAll(ExecContext& exec) {
     EngineLock lock(exec.device.engine);
     until = lock.line().nextSeq(exec.lane);
   }
+  // The newest first: what else is pending has mostly ended by then, and one sleep was enough.
   for (;;) {
-    OpRef oldest = 0;
+    OpRef newest = 0;
     {
       EngineLock lock(exec.device.engine);
-      oldest = lock.line().oldestPending(exec.lane, until);
+      newest = lock.line().newestPending(exec.lane, until);
     }
-    if (oldest == 0) break;
-    waitFor(exec, oldest);
+    if (newest == 0) break;
+    waitFor(exec, newest);
   }
   Executor::get().drain(true);
   return exec.context.sticky();

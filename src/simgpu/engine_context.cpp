@@ -1,8 +1,10 @@
 // What the memory half asks of the execution half.
 #include "capture.h"
+#include "channel_group.h"
 #include "engine_executor.h"
 #include "event.h"
 #include "exec.h"
+#include "faults.h"
 #include "module.h"
 #include "stream.h"
 #include "stream_op.h"
@@ -26,6 +28,7 @@ CUresult contextMade(Context& context) {
   if (lane == kNoLane) return CUDA_ERROR_OUT_OF_MEMORY;
   context.exec = new ExecContext(context, *device, lane);
   executor.add(*context.exec);
+  announceChannelGroup(*context.exec);
   return CUDA_SUCCESS;
 }
 
@@ -51,6 +54,7 @@ void contextEnding(Context& context) {
   ExecContext* exec = context.exec;
   if (exec == nullptr) return;
   if (context.sticky() == CUDA_SUCCESS) waitForAll(*exec);
+  withdrawChannelGroup(*exec);
   Executor::get().remove(*exec);
   dropObjects(*exec);
   context.exec = nullptr;
@@ -67,6 +71,20 @@ void callFromHostThread(std::function<void()> call) {
 
 CUresult synchronizeDevice(Device& device) {
   return Executor::get().waitForDevice(device);
+}
+
+void betweenEffects(const std::function<void()>& change) {
+  Executor::get().betweenEffects(change);
+}
+
+// Memory that is mapped again before a kernel ends looks untouched to it, since kernels take effect
+// at their ends: only here is it seen.
+void noteUnmap(Device& device) {
+  const std::vector<ExecContext*> computing = Executor::get().computingContexts(device);
+  if (computing.empty()) return;
+  device.card.file().unmapped_under_work.fetch_add(1, std::memory_order_relaxed);
+  if (!Faults::get().strictUnmap()) return;
+  for (ExecContext* exec : computing) fault(*exec, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 CUresult checkUnsafeCall(Context&) {

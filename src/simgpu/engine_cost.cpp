@@ -17,16 +17,20 @@ Nanos transfer(double bytes, std::uint64_t per_second) {
 
 }  // namespace
 
-// A switch costs 50 to 200 us on real cards; both directions together reach about 1.6 times one.
+// A switch costs 50 to 200 us on real cards.
 EngineConfig engineConfig(const Profile& profile) {
   EngineConfig config;
-  config.duplex_permille = profile.copy_engines > 1 ? 800 : 500;
+  config.duplex_permille = profile.duplex_permille;
   if (profile.answers_at_once) config.switch_cost = 0;
   return config;
 }
 
 Nanos CostModel::hostCopy(std::uint64_t bytes) const {
   return kCopyLatency + transfer(static_cast<double>(bytes), profile_.host_link);
+}
+
+Nanos CostModel::hostAccess(std::uint64_t bytes) const {
+  return transfer(static_cast<double>(bytes), profile_.host_link);
 }
 
 Nanos CostModel::deviceCopy(std::uint64_t bytes) const {

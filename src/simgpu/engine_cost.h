@@ -16,6 +16,8 @@ class CostModel {
 
   // Host <-> device over the host link, one direction.
   Nanos hostCopy(std::uint64_t bytes) const;
+  // A kernel's own reads and writes of host memory.
+  Nanos hostAccess(std::uint64_t bytes) const;
   // Within the card: every byte is read and written.
   Nanos deviceCopy(std::uint64_t bytes) const;
   // To another card.

@@ -112,9 +112,31 @@ void Executor::drain(bool wait) {
   } else if (!guard.try_lock()) {
     return;
   }
+  drainDevices();
+}
+
+void Executor::drainDevices() {
   for (const auto& device : devices_) {
     if (!device->contexts.empty()) drainDevice(*device);
   }
+}
+
+void Executor::betweenEffects(const std::function<void()>& change) {
+  const std::lock_guard guard(effects_);
+  drainDevices();
+  change();
+}
+
+std::vector<ExecContext*> Executor::computingContexts(Device& device) {
+  std::vector<ExecContext*> computing;
+  for (const auto& known : devices_) {
+    if (&known->device != &device) continue;
+    EngineLock lock(known->engine);
+    for (ExecContext* exec : known->contexts) {
+      if (lock.line().computePending(exec->lane)) computing.push_back(exec);
+    }
+  }
+  return computing;
 }
 
 // The earliest completion among this process's contexts that has something to run; those without
@@ -207,7 +229,7 @@ Nanos Executor::gatherBegun(std::vector<Call>* calls) {
         }
       }
       next = std::min(next, lock.line().attentionBound(exec->lane));
-      if (lock.line().oldestPending(exec->lane, UINT64_MAX) != 0) {
+      if (lock.line().anyPending(exec->lane)) {
         next = std::min(next, lock.now() + cardDuration(kHeartbeat));
       }
     }

@@ -29,6 +29,10 @@ class Executor {
   // Runs the effects of everything that has ended. With `wait` false, only if no other thread is
   // doing so.
   void drain(bool wait);
+  // See exec::betweenEffects.
+  void betweenEffects(const std::function<void()>& change);
+  // Only within betweenEffects: contexts with a pending kernel or memset.
+  std::vector<ExecContext*> computingContexts(Device& device);
 
   // Something that needs the worker may happen at `when` at the earliest.
   void expect(Nanos when);
@@ -61,6 +65,7 @@ class Executor {
   void start();
   [[noreturn]] void work();
   [[noreturn]] void call();
+  void drainDevices();
   void drainDevice(ExecDevice& device);
   bool takeDone(ExecDevice& device, EngineLock& lock, std::uint64_t before, Done* out);
   void finishDone(EngineLock& lock, const Done& done);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "engine_file.h"
 #include "simgpu/interval_reader.h"
@@ -28,43 +29,96 @@ Interval intervalOf(const IntervalRecord& record) {
           .ops = record.ops};
 }
 
-std::optional<IntervalView> copyLog(const IntervalLog& log) {
+// Calls copy(next) until the log stood still meanwhile, and tells whether it ever did.
+template <typename Copy>
+bool copyQuietly(const IntervalLog& log, Copy copy) {
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const std::uint64_t before = log.generation.load(std::memory_order_acquire);
     if (before % 2 == 0) {
-      IntervalView view{.horizon_ns = log.horizon, .dropped = 0, .intervals = {}};
-      const std::uint64_t next = log.next;
-      view.dropped = next > kLogRecords ? next - kLogRecords : 0;
-      view.intervals.reserve(next - view.dropped);
-      for (std::uint64_t i = view.dropped; i < next; ++i) {
-        view.intervals.push_back(intervalOf(log.ring[i % kLogRecords]));
-      }
+      copy(log.next);
 #ifndef __SANITIZE_THREAD__  // which does not know fences
       std::atomic_thread_fence(std::memory_order_acquire);
 #endif
-      if (log.generation.load(std::memory_order_relaxed) == before) return view;
+      if (log.generation.load(std::memory_order_relaxed) == before) return true;
     }
     sched_yield();
   }
-  return std::nullopt;
+  return false;
 }
 
-}  // namespace
-
-std::optional<IntervalView> readIntervals(const std::string& dir, int index) {
+const EngineFileLayout* mapLog(const std::string& dir, int index) {
   const int fd = open(engineFilePath(dir, index).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return std::nullopt;
+  if (fd < 0) return nullptr;
   struct stat info {};
   void* at = MAP_FAILED;
   if (fstat(fd, &info) == 0 && info.st_size == static_cast<off_t>(sizeof(EngineFileLayout))) {
     at = mmap(nullptr, kReadable, PROT_READ, MAP_SHARED, fd, 0);
   }
   close(fd);
-  if (at == MAP_FAILED) return std::nullopt;
-  const auto* file = static_cast<const EngineFileLayout*>(at);
-  auto view = copyLog(file->state.log);
-  munmap(at, kReadable);
+  return at == MAP_FAILED ? nullptr : static_cast<const EngineFileLayout*>(at);
+}
+
+void unmapLog(const void* file) {
+  if (file != nullptr) munmap(const_cast<void*>(file), kReadable);
+}
+
+}  // namespace
+
+std::optional<IntervalView> readIntervals(const std::string& dir, int index) {
+  const EngineFileLayout* file = mapLog(dir, index);
+  if (file == nullptr) return std::nullopt;
+  const IntervalLog& log = file->state.log;
+  IntervalView view{};
+  const bool quiet = copyQuietly(log, [&](std::uint64_t next) {
+    view.horizon_ns = log.horizon;
+    view.dropped = next > kLogRecords ? next - kLogRecords : 0;
+    view.intervals.clear();
+    for (std::uint64_t i = view.dropped; i < next; ++i) {
+      view.intervals.push_back(intervalOf(log.ring[i % kLogRecords]));
+    }
+  });
+  unmapLog(file);
+  if (!quiet) return std::nullopt;
   return view;
+}
+
+IntervalFollower::IntervalFollower(std::string dir, int index)
+    : dir_(std::move(dir)), index_(index) {}
+
+IntervalFollower::~IntervalFollower() {
+  unmapLog(file_);
+}
+
+bool IntervalFollower::update() {
+  if (file_ == nullptr) file_ = mapLog(dir_, index_);
+  if (file_ == nullptr) return false;
+  const IntervalLog& log = static_cast<const EngineFileLayout*>(file_)->state.log;
+  // Records end where the horizon stood, or later, may have grown: those are read again.
+  const std::size_t kept = unfinished_;
+  const std::uint64_t wanted = next_ - (view_.intervals.size() - kept);
+  std::uint64_t from = 0;
+  std::uint64_t end = 0;
+  Nanos horizon = 0;
+  std::vector<Interval> fresh;
+  const bool quiet = copyQuietly(log, [&](std::uint64_t next) {
+    end = next;
+    horizon = log.horizon;
+    from = std::max(wanted, next > kLogRecords ? next - kLogRecords : 0);
+    fresh.clear();
+    for (std::uint64_t i = from; i < next; ++i) {
+      fresh.push_back(intervalOf(log.ring[i % kLogRecords]));
+    }
+  });
+  if (!quiet) return false;
+  view_.dropped += from - wanted;
+  view_.horizon_ns = horizon;
+  view_.intervals.resize(kept);
+  view_.intervals.insert(view_.intervals.end(), fresh.begin(), fresh.end());
+  next_ = end;
+  while (unfinished_ < view_.intervals.size() && view_.intervals[unfinished_].end_ns < horizon) {
+    ++unfinished_;
+  }
+  return true;
 }
 
 std::uint64_t busyWithin(const IntervalView& view, int pid, CardEngine engine,

@@ -49,4 +49,9 @@ void WaitWord::bump() {
   }
 }
 
+void waitUntil(Nanos until) {
+  WaitWord nobody;  // bumped by nobody: only time ends the wait
+  while (clockNow() < until) nobody.wait(nobody.seen(), until);
+}
+
 }  // namespace divvy::simgpu

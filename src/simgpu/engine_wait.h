@@ -23,4 +23,7 @@ class WaitWord {
   std::atomic<std::uint32_t> waiters_{0};
 };
 
+// Returns when the card's clock shows `until`, or later.
+void waitUntil(Nanos until);
+
 }  // namespace divvy::simgpu

@@ -9,6 +9,7 @@
 
 #include "abi/cuda_ids.h"
 #include "abi/cuda_types.h"
+#include "call_mark.h"
 #include "context.h"
 #include "faults.h"
 #include "runtime.h"
@@ -45,6 +46,7 @@ template <typename Body>
 CUresult withDriver(Cu id, Body&& body) noexcept {
   return withNothing(id, [&]() -> CUresult {
     if (const CUresult state = driverReady(); state != CUDA_SUCCESS) return state;
+    const CallMark mark;
     return body();
   });
 }

@@ -31,8 +31,16 @@ bool inHostFunction();
 // Runs `call` on the thread that runs host functions, soon.
 void callFromHostThread(std::function<void()> call);
 
-// Waits for all work of this process on the device, as cuMemFree and cuMemUnmap do.
+// Waits for all work of this process on the device, as cuMemFree does.
 CUresult synchronizeDevice(Device& device);
+// Runs `change` when all work of this process that has ended took effect, and while no other does:
+// what is pending then sees the change, what ended before does not. `change` must not call back
+// into streams.
+void betweenEffects(const std::function<void()>& change);
+// Only within betweenEffects: memory of the device, or that it may access, is about to be unmapped.
+// Where kernels or memsets of this process are pending there, the card's books count it; with the
+// fault `strict-unmap` their contexts are poisoned. Copies do not count.
+void noteUnmap(Device& device);
 
 // For calls that the capture rules call unsafe (cuMemAlloc, cuMemFree, ...): CUDA_SUCCESS, or
 // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED after invalidating the captures it disturbs.

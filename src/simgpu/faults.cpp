@@ -64,8 +64,8 @@ bool Faults::parse(const char* text, std::string* error) {
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
-  armed_ = oom_ || lost_ || slow_us_ != 0 || oom_after_.load() >= 0 || xid_.load() != 0 ||
-           ecc_.load() != 0 || !missing_.empty() || !kills_.empty();
+  armed_ = oom_ || lost_ || strict_unmap_ || slow_us_ != 0 || oom_after_.load() >= 0 ||
+           xid_.load() != 0 || ecc_.load() != 0 || !missing_.empty() || !points_.empty();
   return understood;
 }
 
@@ -76,10 +76,13 @@ bool Faults::parseOne(const std::string& entry) {
   if (equals == std::string::npos) {
     if (name == "oom") return oom_ = true;
     if (name == "lost") return lost_ = true;
+    if (name == "strict-unmap") return strict_unmap_ = true;
     return false;
   }
   if (name == "missing") return parseMissing(value);
-  if (name == "kill-at") return parseKill(value);
+  if (name == "kill-at") return parsePoint(value, CUDA_SUCCESS);
+  if (name == "fail-at") return parseFailure(value);
+  if (name == "checkpoint") return parseCheckpoint(value);
   std::uint64_t number = 0;
   if (!parseNumber(value, &number)) return false;
   if (name == "oom-after") {
@@ -106,20 +109,37 @@ bool Faults::parseMissing(std::string_view names) {
   return !missing_.empty();
 }
 
-bool Faults::parseKill(std::string_view text) {
+bool Faults::parsePoint(std::string_view text, CUresult answer) {
   const std::size_t colon = text.find(':');
   std::uint64_t count = 1;
   if (colon != std::string_view::npos && !parseNumber(text.substr(colon + 1), &count)) return false;
   if (colon == 0 || count == 0) return false;
-  kills_.emplace_back(std::string(text.substr(0, colon)), count);
+  points_.emplace_back(std::string(text.substr(0, colon)), count, answer);
   return true;
 }
 
+bool Faults::parseFailure(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  std::uint64_t code = 0;
+  if (equals == std::string_view::npos || !parseNumber(text.substr(equals + 1), &code))
+    return false;
+  if (code == 0 || code > CUDA_ERROR_UNKNOWN) return false;
+  return parsePoint(text.substr(0, equals), static_cast<CUresult>(code));
+}
+
+bool Faults::parseCheckpoint(std::string_view text) {
+  constexpr std::string_view kSlow = "slow:";
+  if (text == "fail") return checkpoint_fails_ = true;
+  return text.substr(0, kSlow.size()) == kSlow &&
+         parseNumber(text.substr(kSlow.size()), &checkpoint_ms_);
+}
+
 CUresult Faults::beforeCall(const char* symbol) {
-  for (KillPoint& point : kills_) {
-    if (point.symbol == symbol && point.seen.fetch_add(1) + 1 == point.count) {
-      kill(getpid(), SIGKILL);
-    }
+  CUresult answer = CUDA_SUCCESS;
+  for (CallPoint& point : points_) {
+    if (point.symbol != symbol || point.seen.fetch_add(1) + 1 != point.count) continue;
+    if (point.answer == CUDA_SUCCESS) kill(getpid(), SIGKILL);
+    answer = point.answer;
   }
   if (slow_us_ != 0) {
     timespec pause{static_cast<time_t>(slow_us_ / 1'000'000),
@@ -127,7 +147,7 @@ CUresult Faults::beforeCall(const char* symbol) {
     while (nanosleep(&pause, &pause) != 0) {  // slow on purpose
     }
   }
-  return isMissing(symbol) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+  return isMissing(symbol) ? CUDA_ERROR_NOT_FOUND : answer;
 }
 
 bool Faults::refuseAllocation() {

@@ -13,13 +13,17 @@ namespace divvy::simgpu {
 
 class Context;
 
-struct KillPoint {
+// Something that befalls the count-th call of a symbol (1: the first).
+struct CallPoint {
   std::string symbol;
-  std::uint64_t count;  // SIGKILL at the count-th call (1: the first)
+  std::uint64_t count;
+  CUresult answer;  // of that call, which then does nothing; CUDA_SUCCESS: SIGKILL instead
   std::atomic<std::uint64_t> seen{0};
 
-  KillPoint(std::string name, std::uint64_t at) : symbol(std::move(name)), count(at) {}
-  KillPoint(const KillPoint& other) : symbol(other.symbol), count(other.count) {}
+  CallPoint(std::string name, std::uint64_t at, CUresult result)
+      : symbol(std::move(name)), count(at), answer(result) {}
+  CallPoint(const CallPoint& other)
+      : symbol(other.symbol), count(other.count), answer(other.answer) {}
 };
 
 // What this process was told to suffer. Read once; counters are per process.
@@ -34,7 +38,8 @@ class Faults {
   // Nothing was asked for: the fast path of every entry point.
   bool armed() const { return armed_; }
 
-  // Runs the faults that concern any call: slow driver, SIGKILL at a symbol, missing symbols.
+  // Runs the faults that concern any call: slow driver, SIGKILL or failure at a call of a symbol,
+  // missing symbols.
   CUresult beforeCall(const char* symbol);
   // Whether an allocation of device memory must fail now.
   bool refuseAllocation();
@@ -43,21 +48,32 @@ class Faults {
   // the context's sticky error afterwards. Call it only when armed().
   CUresult strike(Context& context);
   bool lost() const { return lost_; }
+  // Checkpoints that this process makes of others: whether they fail, and how much longer they
+  // take, in nanoseconds.
+  bool checkpointFails() const { return checkpoint_fails_; }
+  std::uint64_t checkpointDelay() const { return checkpoint_ms_ * 1'000'000; }
+  // Whether unmapping under a kernel poisons its context at once.
+  bool strictUnmap() const { return strict_unmap_; }
 
  private:
   bool parseOne(const std::string& entry);
   bool parseMissing(std::string_view names);
-  bool parseKill(std::string_view text);
+  bool parsePoint(std::string_view text, CUresult answer);
+  bool parseFailure(std::string_view text);
+  bool parseCheckpoint(std::string_view text);
 
   bool armed_ = false;
   bool oom_ = false;
   bool lost_ = false;
+  bool strict_unmap_ = false;
+  bool checkpoint_fails_ = false;
+  std::uint64_t checkpoint_ms_ = 0;
   std::uint64_t slow_us_ = 0;
   std::atomic<std::int64_t> oom_after_{-1};
   std::atomic<unsigned> xid_{0};
   std::atomic<std::uint64_t> ecc_{0};
   std::vector<std::string> missing_;
-  std::vector<KillPoint> kills_;
+  std::vector<CallPoint> points_;
 };
 
 }  // namespace divvy::simgpu

@@ -48,8 +48,7 @@ class StepPlacement final : public Placement {
 };
 
 bool isOpen(Context& context, CUdeviceptr address) {
-  std::byte* host = nullptr;
-  return translate(context, address, 1, Access::kRead, &host, true) == CUDA_SUCCESS;
+  return checkAccess(context, address, 1, Access::kRead, true) == CUDA_SUCCESS;
 }
 
 }  // namespace

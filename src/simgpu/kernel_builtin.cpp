@@ -44,6 +44,9 @@ Polled spinUntilPoll(const KernelCall& c, Context& context) {
 Nanos fillCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.param<std::uint64_t>(8));
 }
+KernelSpans fillSpans(const KernelCall& c) {
+  return {{{c.param<CUdeviceptr>(0), 4 * c.param<std::uint64_t>(8)}}};
+}
 CUresult fillRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   const auto count = c.param<std::uint64_t>(8);
@@ -65,6 +68,10 @@ CUresult addRun(const KernelCall& c, Context& context) {
 Nanos copyCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 2 * c.param<std::uint64_t>(16));
 }
+KernelSpans copySpans(const KernelCall& c) {
+  const auto bytes = c.param<std::uint64_t>(16);
+  return {{{c.param<CUdeviceptr>(0), bytes}, {c.param<CUdeviceptr>(8), bytes}}};
+}
 CUresult copyRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   const auto bytes = c.param<std::uint64_t>(16);
@@ -76,6 +83,10 @@ CUresult copyRun(const KernelCall& c, Context& context) {
 
 Nanos checksumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, c.param<std::uint64_t>(16));
+}
+// Of all that read their second parameter and write a result of no size.
+KernelSpans dataSpans(const KernelCall& c) {
+  return {{{c.param<CUdeviceptr>(8), c.param<std::uint64_t>(16)}}};
 }
 CUresult checksumRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
@@ -93,6 +104,10 @@ Nanos axpyCost(const KernelCall& c, const CostModel& costs) {
   const auto count = c.param<std::uint64_t>(16);
   return costs.kernel(2.0 * static_cast<double>(count), 12 * count);
 }
+KernelSpans axpySpans(const KernelCall& c) {
+  const std::uint64_t bytes = 4 * c.param<std::uint64_t>(16);
+  return {{{c.param<CUdeviceptr>(0), bytes}, {c.param<CUdeviceptr>(8), bytes}}};
+}
 CUresult axpyRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   const auto count = c.param<std::uint64_t>(16);
@@ -109,6 +124,14 @@ Nanos matmulCost(const KernelCall& c, const CostModel& costs) {
   const double n = c.param<std::uint32_t>(28);
   const double k = c.param<std::uint32_t>(32);
   return costs.kernel(2 * m * n * k, static_cast<std::uint64_t>(4 * (m * n + m * k + k * n)));
+}
+KernelSpans matmulSpans(const KernelCall& c) {
+  const std::uint64_t m = c.param<std::uint32_t>(24);
+  const std::uint64_t n = c.param<std::uint32_t>(28);
+  const std::uint64_t k = c.param<std::uint32_t>(32);
+  return {{{c.param<CUdeviceptr>(0), 4 * m * n},
+           {c.param<CUdeviceptr>(8), 4 * m * k},
+           {c.param<CUdeviceptr>(16), 4 * k * n}}};
 }
 CUresult matmulRun(const KernelCall& call, Context& context) {
   CUresult error = CUDA_SUCCESS;
@@ -158,6 +181,9 @@ CUresult histogramRun(const KernelCall& c, Context& context) {
 Nanos sumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.param<std::uint64_t>(16));
 }
+KernelSpans sumSpans(const KernelCall& c) {
+  return {{{c.param<CUdeviceptr>(8), 4 * c.param<std::uint64_t>(16)}}};
+}
 CUresult sumRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   const auto count = c.param<std::uint64_t>(16);
@@ -174,6 +200,9 @@ Nanos touchCost(const KernelCall& c, const CostModel& costs) {
   const auto ns = c.param<std::uint64_t>(16);
   return ns != 0 ? ns : costs.kernel(0, c.param<std::uint64_t>(8));
 }
+KernelSpans touchSpans(const KernelCall& c) {
+  return {{{c.param<CUdeviceptr>(0), c.param<std::uint64_t>(8)}}};
+}
 CUresult touchRun(const KernelCall& c, Context& context) {
   CUresult error = CUDA_SUCCESS;
   reach<std::byte>(context, c.param<CUdeviceptr>(0), c.param<std::uint64_t>(8), Access::kRead,
@@ -186,19 +215,19 @@ CUresult trapRun(const KernelCall&, Context&) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"spin", spinCost, nullptr, nullptr},
-    {"spin_until", noTime, nullptr, spinUntilPoll},
-    {"fill", fillCost, fillRun, nullptr},
-    {"add", fillCost, addRun, nullptr},
-    {"copy", copyCost, copyRun, nullptr},
-    {"checksum", checksumCost, checksumRun, nullptr},
-    {"axpy", axpyCost, axpyRun, nullptr},
-    {"matmul", matmulCost, matmulRun, nullptr},
-    {"atomic_add", atomicAddCost, atomicAddRun, nullptr},
-    {"histogram", checksumCost, histogramRun, nullptr},
-    {"sum", sumCost, sumRun, nullptr},
-    {"touch", touchCost, touchRun, nullptr},
-    {"trap", noTime, trapRun, nullptr},
+    {"spin", spinCost, nullptr, nullptr, nullptr},
+    {"spin_until", noTime, nullptr, spinUntilPoll, nullptr},
+    {"fill", fillCost, fillRun, nullptr, fillSpans},
+    {"add", fillCost, addRun, nullptr, fillSpans},
+    {"copy", copyCost, copyRun, nullptr, copySpans},
+    {"checksum", checksumCost, checksumRun, nullptr, dataSpans},
+    {"axpy", axpyCost, axpyRun, nullptr, axpySpans},
+    {"matmul", matmulCost, matmulRun, nullptr, matmulSpans},
+    {"atomic_add", atomicAddCost, atomicAddRun, nullptr, nullptr},
+    {"histogram", checksumCost, histogramRun, nullptr, dataSpans},
+    {"sum", sumCost, sumRun, nullptr, sumSpans},
+    {"touch", touchCost, touchRun, nullptr, touchSpans},
+    {"trap", noTime, trapRun, nullptr, nullptr},
 };
 
 std::uint32_t sizeOf(std::string_view param) {
@@ -234,8 +263,13 @@ class BuiltinKernel final : public KernelCode {
     }
   }
 
+  // Memory on the host comes over the link, and a kernel waits for that whatever it computes.
   Nanos cost(const KernelCall& call, const CostModel& costs) const override {
-    return cost_ ? *cost_ : builtin_.cost(call, costs);
+    const Nanos computing = cost_ ? *cost_ : builtin_.cost(call, costs);
+    if (builtin_.spans == nullptr) return computing;
+    std::uint64_t far = 0;
+    for (const KernelSpan& span : builtin_.spans(call)) far += bytesOnHost(span.begin, span.bytes);
+    return std::max(computing, costs.hostAccess(far));
   }
   CUresult run(const KernelCall& call, Context& context) const override {
     return builtin_.run == nullptr ? CUDA_SUCCESS : builtin_.run(call, context);

@@ -66,6 +66,7 @@ CUresult allocateManaged(Context& context, std::size_t bytes, unsigned flags, CU
     giveAddresses(address, rounded);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
+  context.device().card.countManaged(1);
   *out = address;
   return CUDA_SUCCESS;
 }
@@ -90,6 +91,7 @@ void moveManaged(Region& region, CUdeviceptr address, std::size_t bytes, Device*
 }
 
 void forgetManaged(Region& region) {
+  region.device->card.countManaged(-1);
   for (std::size_t page = 0; page < region.managed->at.size(); ++page) leaveCard(region, page);
   Window::get().closeToHost(region.begin, region.bytes);
   // Host writes left contents that the poison bits do not know of: touched, for discard() to see.

@@ -14,7 +14,9 @@
 
 namespace divvy::simgpu {
 
-enum class Access : int { kRead = 1, kWrite = 2, kReadWrite = 3 };
+// kOverwrite: every byte of the range is written at once and none read before, so that fresh memory
+// need not be given its pattern first.
+enum class Access : int { kRead = 1, kWrite = 2, kReadWrite = 3, kOverwrite = 6 };
 
 // Where the `bytes` bytes at `address` are in host memory, for work executing in `context`
 // (a kernel, or a copy when `copy` is set: copies may touch peers without peer access). The result
@@ -24,6 +26,14 @@ enum class Access : int { kRead = 1, kWrite = 2, kReadWrite = 3 };
 // pointer stays valid until the range is freed or unmapped.
 CUresult translate(Context& context, CUdeviceptr address, std::size_t bytes, Access access,
                    std::byte** host, bool copy = false);
+
+// What translate() would answer now, without doing anything to the memory.
+CUresult checkAccess(Context& context, CUdeviceptr address, std::size_t bytes, Access access,
+                     bool copy = false);
+
+// How many bytes of the range, up to where it is no longer mapped, a device reaches over the host
+// link: pinned memory and mapped memory of the host. Managed memory comes to the device instead.
+std::uint64_t bytesOnHost(CUdeviceptr address, std::size_t bytes);
 
 inline constexpr unsigned char kPoison = 0xd5;
 

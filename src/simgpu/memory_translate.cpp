@@ -23,7 +23,8 @@ bool mayAccess(Context& context, const Region& region, Access access, bool copy)
     case RegionKind::kMapped:
     case RegionKind::kPool:
     case RegionKind::kImported: {
-      const auto wanted = static_cast<unsigned>(access);
+      const unsigned wanted =
+          static_cast<unsigned>(access) & static_cast<unsigned>(Access::kReadWrite);
       if (copy && region.kind != RegionKind::kMapped) return true;
       return (region.access[context.device().ordinal] & wanted) == wanted;
     }
@@ -34,10 +35,15 @@ bool mayAccess(Context& context, const Region& region, Access access, bool copy)
   }
 }
 
-void layPoison(const Region& region, CUdeviceptr address, std::size_t bytes) {
+void layPoison(const Region& region, CUdeviceptr address, std::size_t bytes, Access access) {
   if (!region.poison.present()) return;
-  region.poison.touch(region.poison_base + (address - region.begin), bytes,
-                      Window::get().alias(address));
+  const std::uint64_t offset = region.poison_base + (address - region.begin);
+  std::byte* host = Window::get().alias(address);
+  if (access == Access::kOverwrite) {
+    region.poison.touchForOverwrite(offset, bytes, host);
+  } else {
+    region.poison.touch(offset, bytes, host);
+  }
 }
 
 // Walks the regions that cover the range. `step` sees each with its part of the range.
@@ -56,6 +62,17 @@ CUresult walk(CUdeviceptr address, std::size_t bytes, Step&& step) {
   return CUDA_SUCCESS;
 }
 
+CUresult checkWalk(Context& context, CUdeviceptr address, std::size_t bytes, Access access,
+                   bool copy) {
+  return walk(address, bytes, [&](Region& region, CUdeviceptr, std::size_t) -> CUresult {
+    return mayAccess(context, region, access, copy) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+  });
+}
+
+bool isOnHost(const Region& region) {
+  return region.kind == RegionKind::kHost || region.device == nullptr;
+}
+
 std::byte* hostOf(const Region& region, CUdeviceptr address) {
   return region.kind == RegionKind::kHost ? reinterpret_cast<std::byte*>(address)
                                           : Window::get().alias(address);
@@ -71,13 +88,18 @@ CUresult translate(Context& context, CUdeviceptr address, std::size_t bytes, Acc
     const std::shared_lock guard(table.mutex);
     *host = Window::get().contains(address) ? Window::get().alias(address)
                                             : reinterpret_cast<std::byte*>(address);
+    // Before any of it counts as written.
+    if (access == Access::kOverwrite) {
+      const CUresult result = checkWalk(context, address, bytes, access, copy);
+      if (result != CUDA_SUCCESS) return result;
+    }
     const CUresult result =
         walk(address, bytes, [&](Region& region, CUdeviceptr at, std::size_t part) -> CUresult {
           if (!mayAccess(context, region, access, copy)) return CUDA_ERROR_ILLEGAL_ADDRESS;
           if (region.managed != nullptr) {
             move = move || !managedResident(region, at, part, context.device());
           }
-          layPoison(region, at, part);
+          layPoison(region, at, part, access);
           return CUDA_SUCCESS;
         });
     if (result != CUDA_SUCCESS || !move) return result;
@@ -87,6 +109,22 @@ CUresult translate(Context& context, CUdeviceptr address, std::size_t bytes, Acc
     if (region.managed != nullptr) moveManaged(region, at, part, &context.device());
     return CUDA_SUCCESS;
   });
+}
+
+CUresult checkAccess(Context& context, CUdeviceptr address, std::size_t bytes, Access access,
+                     bool copy) {
+  const std::shared_lock guard(MemoryTable::get().mutex);
+  return checkWalk(context, address, bytes, access, copy);
+}
+
+std::uint64_t bytesOnHost(CUdeviceptr address, std::size_t bytes) {
+  std::uint64_t found = 0;
+  const std::shared_lock guard(MemoryTable::get().mutex);
+  walk(address, bytes, [&](Region& region, CUdeviceptr, std::size_t part) -> CUresult {
+    if (isOnHost(region)) found += part;
+    return CUDA_SUCCESS;
+  });
+  return found;
 }
 
 CUresult lookupRange(Context& context, CUdeviceptr address, RangeView* out) {
@@ -102,7 +140,7 @@ CUresult lookupRange(Context& context, CUdeviceptr address, RangeView* out) {
   out->end = std::min<CUdeviceptr>(low + stretch, region->begin + region->bytes);
   out->host = hostOf(*region, low);
   out->writable = mayAccess(context, *region, Access::kWrite, false);
-  layPoison(*region, low, out->end - low);
+  layPoison(*region, low, out->end - low, Access::kRead);
   return CUDA_SUCCESS;
 }
 
@@ -115,8 +153,7 @@ PointerView describePointer(CUdeviceptr address) {
   const std::shared_lock guard(MemoryTable::get().mutex);
   const Region* region = MemoryTable::get().find(address);
   if (region == nullptr || region->kind == RegionKind::kArray) return view;
-  const bool on_host = region->kind == RegionKind::kHost || region->device == nullptr;
-  view.kind = on_host                                ? PointerKind::kPinnedHost
+  view.kind = isOnHost(*region)                      ? PointerKind::kPinnedHost
               : region->kind == RegionKind::kManaged ? PointerKind::kManaged
                                                      : PointerKind::kDevice;
   view.device = region->device;

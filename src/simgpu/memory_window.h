@@ -21,7 +21,7 @@
 namespace divvy::simgpu {
 
 inline constexpr std::uint64_t kAllocationUnit = 512;     // plain allocations are rounded to this
-inline constexpr std::uint64_t kLargePage = 2ULL << 20;   // VMM granularity
+inline constexpr std::uint64_t kLargePage = 2ULL << 20;   // of pools, managed memory and addresses
 inline constexpr std::uint64_t kSmallLimit = 1ULL << 20;  // from here on, allocations are "large"
 inline constexpr std::uint64_t kWindowMagic = 0x31304e4957475344;  // "DSGWIN01"
 

@@ -43,18 +43,23 @@ CUresult memoryInfo(std::size_t* free_bytes, std::size_t* total) {
   return CUDA_SUCCESS;
 }
 
+CUresult elapsed(float* milliseconds, CUevent, CUevent) {
+  *milliseconds = 0;
+  return CUDA_SUCCESS;
+}
+
 template <typename Function>
 void put(Cu id, Function* body) {
   simgpu_cuda_table[static_cast<unsigned>(id)] = reinterpret_cast<void*>(body);
 }
 
 constexpr Cu kAnswered[] = {
-    Cu::cuMemFree_v2,        Cu::cuMemFreeAsync,        Cu::cuMemFreeAsync_ptsz,
-    Cu::cuStreamSynchronize, Cu::cuStreamQuery,         Cu::cuStreamSynchronize_ptsz,
-    Cu::cuStreamQuery_ptsz,  Cu::cuEventRecord,         Cu::cuEventRecord_ptsz,
-    Cu::cuEventQuery,        Cu::cuEventSynchronize,    Cu::cuCtxSynchronize,
-    Cu::cuCtxSynchronize_v2, Cu::cuGraphLaunch,         Cu::cuGraphLaunch_ptsz,
-    Cu::cuStreamWaitEvent,   Cu::cuStreamWaitEvent_ptsz};
+    Cu::cuMemFree_v2,        Cu::cuMemFreeAsync,         Cu::cuMemFreeAsync_ptsz,
+    Cu::cuStreamSynchronize, Cu::cuStreamQuery,          Cu::cuStreamSynchronize_ptsz,
+    Cu::cuStreamQuery_ptsz,  Cu::cuEventRecord,          Cu::cuEventRecord_ptsz,
+    Cu::cuEventQuery,        Cu::cuEventSynchronize,     Cu::cuCtxSynchronize,
+    Cu::cuCtxSynchronize_v2, Cu::cuGraphLaunch,          Cu::cuGraphLaunch_ptsz,
+    Cu::cuStreamWaitEvent,   Cu::cuStreamWaitEvent_ptsz, Cu::cuCtxRecordEvent};
 
 bool answersByClass(abi::Class cls) {
   return cls == abi::Class::kLaunch || cls == abi::Class::kCopy || cls == abi::Class::kSet;
@@ -74,6 +79,7 @@ void installNullProfile() {
   put(Cu::cuMemAllocFromPoolAsync, allocateFromPool);
   put(Cu::cuMemAllocFromPoolAsync_ptsz, allocateFromPool);
   put(Cu::cuMemAllocPitch_v2, allocatePitch);
+  put(Cu::cuEventElapsedTime, elapsed);
   put(Cu::cuMemGetInfo_v2, memoryInfo);
 }
 

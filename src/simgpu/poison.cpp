@@ -22,7 +22,7 @@ void PoisonBits::lay(std::uint64_t chunk, std::byte* host) const {
       sched_yield();
     }
   }
-  std::memset(host, kPoison, kPoisonChunk);
+  if (host != nullptr) std::memset(host, kPoison, kPoisonChunk);
   word(chunk).fetch_or(doneBit(chunk), std::memory_order_release);
 }
 
@@ -31,6 +31,18 @@ void PoisonBits::touch(std::uint64_t offset, std::uint64_t bytes, std::byte* hos
   const std::uint64_t last = (offset + bytes - 1) / kPoisonChunk;
   for (std::uint64_t chunk = offset / kPoisonChunk; chunk <= last; ++chunk) {
     if (!touched(chunk)) lay(chunk, host + (chunk * kPoisonChunk - offset));
+  }
+}
+
+void PoisonBits::touchForOverwrite(std::uint64_t offset, std::uint64_t bytes,
+                                   std::byte* host) const {
+  if (bytes == 0) return;
+  const std::uint64_t end = offset + bytes;
+  for (std::uint64_t chunk = offset / kPoisonChunk; chunk * kPoisonChunk < end; ++chunk) {
+    if (touched(chunk)) continue;
+    const std::uint64_t begin = chunk * kPoisonChunk;
+    const bool whole = begin >= offset && begin + kPoisonChunk <= end;
+    lay(chunk, whole ? nullptr : host + (begin - offset));
   }
 }
 

@@ -27,6 +27,9 @@ class PoisonBits {
   // Makes [offset, offset + bytes) of the file have contents; `host` is where offset is mapped, and
   // whole chunks around it must be mapped, too. Thread-safe, also between processes.
   void touch(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
+  // Likewise for a range that the caller overwrites from end to end at once: the pattern is laid
+  // only in chunks that stick out of it.
+  void touchForOverwrite(std::uint64_t offset, std::uint64_t bytes, std::byte* host) const;
   // Says that the range has contents, without laying the pattern.
   void markTouched(std::uint64_t offset, std::uint64_t bytes) const;
   // Lays the pattern anew over what has contents in the range, for an allocation that reuses it.
@@ -45,6 +48,7 @@ class PoisonBits {
     return 1ULL << ((chunk - first_) % kChunksPerWord * 2);
   }
   std::uint64_t doneBit(std::uint64_t chunk) const { return layingBit(chunk) << 1; }
+  // `host` nullptr: only says that it has contents, after whoever lays the pattern there now.
   void lay(std::uint64_t chunk, std::byte* host) const;
 
   std::atomic<std::uint64_t>* words_ = nullptr;

@@ -232,11 +232,30 @@ constexpr Profile nullCard() {
   p.name = "null";
   p.model = "simgpu null card";
   p.answers_at_once = true;
+  p.vmm_create_ns = p.vmm_map_ns = p.vmm_access_ns = p.vmm_unmap_ns = 0;
   return p;
 }
 
-constexpr std::array kProfiles{kConsumer, rtx4090(), kDataCenter, v100x32(), a100(),    a100x80(),
-                               h20(),     l20(),     h100(),      h200(),    nullCard()};
+// For swapping on an ordinary machine: its link is slow enough that the host's own memory and
+// processors are not what is measured, its memory small enough to be filled by every test.
+constexpr Profile swapCard() {
+  Profile p = h100();
+  p.name = "swap";
+  p.model = "simgpu swap card";
+  p.memory_bytes = 528 * kMiB;
+  p.reserved_bytes = 16 * kMiB;
+  p.context_bytes = 8 * kMiB;
+  p.host_link = 1 * kGB;
+  p.peer_link = 1 * kGB;
+  p.memory_link = 100 * kGB;
+  p.copy_engines = 2;
+  p.vmm_granule = 64 << 10;
+  return p;
+}
+
+constexpr std::array kProfiles{kConsumer, rtx4090(), kDataCenter, v100x32(),
+                               a100(),    a100x80(), h20(),       l20(),
+                               h100(),    h200(),    swapCard(),  nullCard()};
 
 struct Alias {
   std::string_view from;

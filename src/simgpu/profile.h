@@ -46,6 +46,15 @@ struct Profile {
   bool ecc;
   bool mig_capable;
   bool answers_at_once;  // the `null` profile: no books, no contents, no time
+  // The rate of each copy engine while both directions copy: together about 1.6 times one.
+  std::uint32_t duplex_permille = 800;
+  // How long calls of virtual memory management keep their caller, whatever the size. As kvcached
+  // measured with handles of 2 MiB on an A100 (benchmarks/bench_vmm/README.md).
+  std::uint64_t vmm_create_ns = 193'000;
+  std::uint64_t vmm_map_ns = 1'450;
+  std::uint64_t vmm_access_ns = 36'000;
+  std::uint64_t vmm_unmap_ns = 25'600;
+  std::uint64_t vmm_granule = 2ULL << 20;  // what sizes and addresses there are multiples of
 
   std::uint64_t usableBytes() const { return memory_bytes - reserved_bytes; }
   double peakFlops() const;  // fp32 multiply-adds counted twice, per second

@@ -2,10 +2,12 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "abi/cuda_ids.h"
+#include "call_mark.h"
 #include "memory_window.h"
 #include "null_profile.h"
 #include "simgpu/card_reader.h"
@@ -89,8 +91,20 @@ CUresult Runtime::openDevices() {
   }
   if (devices_.empty()) return CUDA_ERROR_NO_DEVICE;
   if (!Window::get().open()) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (machine_.answersAtOnce()) installNullProfile();
+  if (machine_.answersAtOnce()) {
+    installNullProfile();
+  } else {
+    CallMark::countIn(firstCard().self()->checkpoint);
+  }
   return CUDA_SUCCESS;
+}
+
+// The one that a checkpoint of this process looks at: of the lowest index, whatever is visible.
+Card& Runtime::firstCard() {
+  const auto first =
+      std::min_element(devices_.begin(), devices_.end(),
+                       [](const auto& a, const auto& b) { return a->card_index < b->card_index; });
+  return (*first)->card;
 }
 
 int configuredDriverVersion() {

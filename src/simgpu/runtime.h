@@ -36,6 +36,7 @@ class Runtime {
  private:
   CUresult load();
   CUresult openDevices();
+  Card& firstCard();
 
   std::atomic<DriverState> state_{DriverState::kNew};
   std::mutex mutex_;

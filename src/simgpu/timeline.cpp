@@ -235,6 +235,7 @@ bool Timeline::finish(OpRef ref, Nanos at, Nanos now) {
   const int e = static_cast<int>(o.engine);
   if (o.engine != Engine::kNone && !(holdsEngine(laneOf(ref), e) && o.start_ns != 0)) return false;
   if (o.start_ns == 0) o.start_ns = o.ready_ns;
+  o.attention = true;
   const auto slot = static_cast<std::uint16_t>(slotOf(ref));
   stopRun(laneOf(ref), slot, true);
   complete(laneOf(ref), slot, std::clamp(at, o.start_ns, s_.frontier));

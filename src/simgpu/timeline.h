@@ -61,6 +61,9 @@ class Timeline {
   // Ends everything pending at `now` without running it (a context that faulted).
   void cancelPending(std::uint32_t lane, Nanos now);
 
+  // How long the lane keeps an engine that others want too, from its next turn on.
+  void setTimeslice(std::uint32_t lane, Nanos slice) { s_.lanes[lane].timeslice = slice; }
+
   // How many operations submit() would take now, launches excepted.
   std::uint32_t room(std::uint32_t lane) const { return kOpsPerLane - s_.lanes[lane].in_use; }
   // True when submit() would take a spec of this kind now.
@@ -83,7 +86,7 @@ class Timeline {
   // Owner-ended operations that have begun: on the engine (kOpen) or without one (kHost).
   OpRef firstBegun(std::uint32_t lane, ListId list) const;
   OpRef nextBegun(OpRef ref) const;
-  // The owner has seen that it began: no more attention until it ends.
+  // The owner has seen that it began: no more attention until finish().
   void noticed(OpRef ref) { op(ref).attention = false; }
   // Somebody waits for its end by other means than this timeline: the owner is to look then.
   void wanted(OpRef ref) {
@@ -100,8 +103,13 @@ class Timeline {
 
   // The earliest end of anything pending in the lane, likewise.
   Nanos earliestEnd(std::uint32_t lane) const;
-  // The oldest operation that has not ended and was submitted before `seq`; 0: none.
-  OpRef oldestPending(std::uint32_t lane, std::uint64_t seq) const;
+  // The newest operation that has not ended and was submitted before `seq`; 0: none.
+  OpRef newestPending(std::uint32_t lane, std::uint64_t seq) const;
+  bool anyPending(std::uint32_t lane) const { return newestPending(lane, UINT64_MAX) != 0; }
+  // Whether a kernel or memset of the lane has not ended.
+  bool computePending(std::uint32_t lane) const;
+  // Whether all of the lane has ended and nobody has anything left to do for it.
+  bool settled(std::uint32_t lane) const;
   // What the next submission will be numbered.
   std::uint64_t nextSeq(std::uint32_t lane) const { return s_.lanes[lane].next_seq; }
 

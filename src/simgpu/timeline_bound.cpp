@@ -59,13 +59,29 @@ Nanos Timeline::earliestEnd(std::uint32_t lane) const {
   return earliest;
 }
 
-OpRef Timeline::oldestPending(std::uint32_t lane, std::uint64_t seq) const {
-  for (std::uint16_t slot = s_.lanes[lane].oldest; slot != kNil; slot = op(lane, slot).newer) {
+OpRef Timeline::newestPending(std::uint32_t lane, std::uint64_t seq) const {
+  for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
     const Op& o = op(lane, slot);
-    if (o.seq >= seq) break;
-    if (o.state != OpState::kDone) return refOf(lane, slot);
+    if (o.seq < seq && o.state != OpState::kDone) return refOf(lane, slot);
   }
   return 0;
+}
+
+bool Timeline::computePending(std::uint32_t lane) const {
+  for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
+    const Op& o = op(lane, slot);
+    const bool computes = o.kind == IntervalKind::kKernel || o.kind == IntervalKind::kMemset;
+    if (computes && o.state != OpState::kDone) return true;
+  }
+  return false;
+}
+
+bool Timeline::settled(std::uint32_t lane) const {
+  for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
+    const Op& o = op(lane, slot);
+    if (o.state != OpState::kDone || o.attention) return false;
+  }
+  return true;
 }
 
 Nanos Timeline::endBound(OpRef ref) const {

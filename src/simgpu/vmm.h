@@ -76,6 +76,10 @@ bool mapPhysical(const std::shared_ptr<Physical>& physical, CUdeviceptr address,
 // Takes it away again; the region is gone afterwards.
 void unmapPhysical(Region& region);
 
+// What sizes and addresses of a device's memory are multiples of; nullptr: of host memory, which is
+// for all devices, and so in steps of the coarsest.
+std::uint64_t vmmGranule(const Device* device);
+
 // Whether memory can be made as described, and where: `device` is nullptr for host memory.
 // `normal` is the description as the driver would report it.
 CUresult checkAllocation(const CUmemAllocationProp& prop, CUmemAllocationProp* normal,

@@ -3,10 +3,17 @@
 
 #include "entry.h"
 #include "vmm.h"
+#include "vmm_cost.h"
 #include "vmm_share.h"
 
 namespace divvy::simgpu {
 namespace {
+
+// What a call costs that succeeded. Spent when it is done: nothing waits for the caller.
+CUresult costing(VmmCost cost, CUresult result) {
+  if (result == CUDA_SUCCESS) spendVmm(cost);
+  return result;
+}
 
 // Runs the body with the table locked and the handle's memory.
 template <typename Body>
@@ -38,7 +45,7 @@ SIMGPU_IMPL(cuMemGetAllocationGranularity)
     CUmemAllocationProp normal;
     Device* device = nullptr;
     const CUresult result = checkAllocation(*prop, &normal, &device);
-    if (result == CUDA_SUCCESS) *granularity = kLargePage;
+    if (result == CUDA_SUCCESS) *granularity = vmmGranule(device);
     return result;
   });
 }
@@ -59,7 +66,7 @@ SIMGPU_IMPL(cuMemCreate)
  unsigned long long flags) {
   return withDriver(Cu::cuMemCreate, [&]() -> CUresult {
     if (prop == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return createPhysical(*prop, bytes, out);
+    return costing(&Profile::vmm_create_ns, createPhysical(*prop, bytes, out));
   });
 }
 SIMGPU_IMPL(cuMemRelease)(CUmemGenericAllocationHandle handle) {
@@ -93,15 +100,18 @@ SIMGPU_IMPL(cuMemMap)
  unsigned long long flags) {
   return withDriver(Cu::cuMemMap, [&]() -> CUresult {
     if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return mapHandle(address, bytes, handle);
+    return costing(&Profile::vmm_map_ns, mapHandle(address, bytes, handle));
   });
 }
 SIMGPU_IMPL(cuMemUnmap)(CUdeviceptr address, size_t bytes) {
-  return withDriver(Cu::cuMemUnmap, [&] { return unmapRange(address, bytes); });
+  return withDriver(Cu::cuMemUnmap,
+                    [&] { return costing(&Profile::vmm_unmap_ns, unmapRange(address, bytes)); });
 }
 SIMGPU_IMPL(cuMemSetAccess)
 (CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descs, size_t count) {
-  return withDriver(Cu::cuMemSetAccess, [&] { return setAccess(address, bytes, descs, count); });
+  return withDriver(Cu::cuMemSetAccess, [&] {
+    return costing(&Profile::vmm_access_ns, setAccess(address, bytes, descs, count));
+  });
 }
 SIMGPU_IMPL(cuMemGetAccess)
 (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {

@@ -12,22 +12,16 @@
 namespace divvy::simgpu {
 namespace {
 
-// All work of this process that may still use what is about to change.
-CUresult waitForUsers(CUdeviceptr address, std::uint64_t bytes) {
+// The devices whose work may use the mappings.
+std::set<Device*> usersOf(const std::vector<Region*>& regions) {
   std::set<Device*> devices;
-  {
-    const std::shared_lock guard(MemoryTable::get().mutex);
-    for (const Region* region : mappingsIn(address, bytes)) {
-      if (region->device != nullptr) devices.insert(region->device);
-      for (int i = 0; i < deviceCount(); ++i) {
-        if (region->access[i] != 0) devices.insert(findDevice(i));
-      }
+  for (const Region* region : regions) {
+    if (region->device != nullptr) devices.insert(region->device);
+    for (int i = 0; i < deviceCount(); ++i) {
+      if (region->access[i] != 0) devices.insert(findDevice(i));
     }
   }
-  for (Device* device : devices) {
-    if (const CUresult idle = exec::synchronizeDevice(*device); idle != CUDA_SUCCESS) return idle;
-  }
-  return CUDA_SUCCESS;
+  return devices;
 }
 
 bool anythingMapped(CUdeviceptr address, std::uint64_t bytes) {
@@ -35,10 +29,6 @@ bool anythingMapped(CUdeviceptr address, std::uint64_t bytes) {
   const auto after = regions.lower_bound(address);
   if (after != regions.end() && after->first - address < bytes) return true;
   return MemoryTable::get().find(address) != nullptr;
-}
-
-bool isAligned(std::uint64_t value) {
-  return value % kLargePage == 0;
 }
 
 // The hint if all of it is free, anything else if not.
@@ -50,7 +40,7 @@ std::uint64_t takeReserved(std::uint64_t bytes, std::uint64_t alignment, CUdevic
   if (usable && window.reserved.takeAt(at, bytes)) return hint;
   // Offsets are aligned as addresses are up to a large page; beyond that, make room to move.
   const std::uint64_t slack = alignment > kLargePage ? alignment : 0;
-  const auto hole = window.reserved.take(bytes + slack, kLargePage);
+  const auto hole = window.reserved.take(bytes + slack, std::min(alignment, kLargePage));
   if (!hole) return 0;
   const CUdeviceptr begin = window.base() + *hole;
   const CUdeviceptr fit = (begin + alignment - 1) & ~(alignment - 1);
@@ -70,12 +60,13 @@ CUresult reserveAddresses(std::uint64_t bytes, std::uint64_t alignment, CUdevice
       (alignment & (alignment - 1)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const std::uint64_t taken = roundTo(bytes, kLargePage);
+  const std::uint64_t granule = vmmGranule(nullptr);
+  const std::uint64_t taken = roundTo(bytes, granule);
   if (taken == 0 || taken > Window::get().bytes() || alignment > Window::get().bytes()) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   const std::unique_lock guard(MemoryTable::get().mutex);
-  const CUdeviceptr address = takeReserved(taken, std::max(alignment, kLargePage), hint);
+  const CUdeviceptr address = takeReserved(taken, std::max(alignment, granule), hint);
   if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   PhysicalTable::get().reservations()[address] = {bytes, taken};
   *out = address;
@@ -130,10 +121,11 @@ void unmapPhysical(Region& region) {
 }
 
 CUresult mapHandle(CUdeviceptr address, std::uint64_t bytes, CUmemGenericAllocationHandle handle) {
-  if (bytes == 0 || !isAligned(address) || !isAligned(bytes)) return CUDA_ERROR_INVALID_VALUE;
   const std::unique_lock guard(MemoryTable::get().mutex);
   const auto physical = PhysicalTable::get().find(handle);
-  if (physical == nullptr || bytes > physical->bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (physical == nullptr || bytes == 0 || bytes > physical->bytes) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t granule = vmmGranule(physical->device);
+  if (address % granule != 0 || bytes % granule != 0) return CUDA_ERROR_INVALID_VALUE;
   if (PhysicalTable::get().reservationOf(address, bytes) == nullptr) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -155,13 +147,19 @@ std::vector<Region*> mappingsIn(CUdeviceptr address, std::uint64_t bytes) {
   return found;
 }
 
+// Does not wait for work that uses the range: whoever unmaps under a kernel sees it fault. By all
+// reports real drivers do not wait either, and a missing wait must not go unseen here.
 CUresult unmapRange(CUdeviceptr address, std::uint64_t bytes) {
-  if (const CUresult idle = waitForUsers(address, bytes); idle != CUDA_SUCCESS) return idle;
-  const std::unique_lock guard(MemoryTable::get().mutex);
-  const std::vector<Region*> regions = mappingsIn(address, bytes);
-  if (regions.empty()) return CUDA_ERROR_INVALID_VALUE;
-  for (Region* region : regions) unmapPhysical(*region);
-  return CUDA_SUCCESS;
+  CUresult result = CUDA_ERROR_INVALID_VALUE;
+  exec::betweenEffects([&] {
+    const std::unique_lock guard(MemoryTable::get().mutex);
+    const std::vector<Region*> regions = mappingsIn(address, bytes);
+    if (regions.empty()) return;
+    for (Device* device : usersOf(regions)) exec::noteUnmap(*device);
+    for (Region* region : regions) unmapPhysical(*region);
+    result = CUDA_SUCCESS;
+  });
+  return result;
 }
 
 }  // namespace divvy::simgpu

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
@@ -43,6 +44,15 @@ CUresult checkLocation(CUmemAllocationProp& prop, Device** device) {
 
 }  // namespace
 
+std::uint64_t vmmGranule(const Device* device) {
+  if (device != nullptr) return device->profile->vmm_granule;
+  std::uint64_t coarsest = 0;
+  for (int i = 0; i < deviceCount(); ++i) {
+    coarsest = std::max(coarsest, findDevice(i)->profile->vmm_granule);
+  }
+  return coarsest;
+}
+
 CUresult checkAllocation(const CUmemAllocationProp& prop, CUmemAllocationProp* normal,
                          Device** device) {
   *normal = prop;
@@ -66,7 +76,7 @@ PhysicalTable& PhysicalTable::get() {
 std::shared_ptr<Physical> PhysicalTable::make(Device* device, std::uint64_t bytes,
                                               const CUmemAllocationProp& prop) {
   Window& window = Window::get();
-  const auto offset = window.physical.take(bytes, kLargePage);
+  const auto offset = window.physical.take(bytes, std::min(vmmGranule(device), kLargePage));
   if (!offset) return nullptr;
   if (device != nullptr) {
     window.bits().repoison(*offset, bytes, window.alias(window.base() + *offset));
@@ -139,12 +149,13 @@ const Reservation* PhysicalTable::reservationOf(CUdeviceptr address, std::uint64
 
 CUresult createPhysical(const CUmemAllocationProp& prop, std::uint64_t bytes,
                         CUmemGenericAllocationHandle* out) {
-  if (out == nullptr || bytes == 0 || bytes % kLargePage != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   CUmemAllocationProp normal;
   Device* device = nullptr;
   if (const CUresult fine = checkAllocation(prop, &normal, &device); fine != CUDA_SUCCESS) {
     return fine;
   }
+  if (bytes % vmmGranule(device) != 0) return CUDA_ERROR_INVALID_VALUE;
   MemoryTable& table = MemoryTable::get();
   {
     const std::unique_lock guard(table.mutex);

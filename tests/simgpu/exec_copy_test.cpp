@@ -38,6 +38,29 @@ TEST_F(Copy, BytesSurviveEveryRoute) {
 }
 
 // cuMemcpy finds out itself what its two addresses are.
+TEST_F(Copy, FreshMemoryAroundACopyKeepsItsPattern) {
+  runReady([] {
+    constexpr std::size_t kBytes = 1 << 20;
+    const std::vector<unsigned char> data(3 * 65536, 9);
+    for (const std::size_t at : {std::size_t{1000}, std::size_t{65536}, std::size_t{65000}}) {
+      for (const bool set : {false, true}) {
+        const CUdeviceptr p = allocate(kBytes);
+        if (set) {
+          EXPECT_EQ(cu<Cu::cuMemsetD8_v2>(p + at, static_cast<unsigned char>(9), data.size()),
+                    CUDA_SUCCESS);
+        } else {
+          EXPECT_EQ(
+              cu<Cu::cuMemcpyHtoD_v2>(p + at, static_cast<const void*>(data.data()), data.size()),
+              CUDA_SUCCESS);
+        }
+        std::vector<unsigned char> expected(kBytes, 0xd5);
+        std::copy(data.begin(), data.end(), expected.begin() + static_cast<long>(at));
+        EXPECT_EQ(download<unsigned char>(p, kBytes), expected) << at << (set ? " set" : "");
+      }
+    }
+  });
+}
+
 TEST_F(Copy, UnifiedCopiesInferBothSides) {
   runReady([] {
     const auto bytes = counting(4096);
@@ -219,6 +242,48 @@ TEST_F(Copy, DirectionsHaveEnginesOfTheirOwnAndCostTheirBytes) {
     EXPECT_EQ(bytes_out, kBytes / 2);
     EXPECT_GT(busyWithin(*view, getpid(), CardEngine::kCopyIn, 0, UINT64_MAX), kMillisecond)
         << "32 MiB at some 25 GB/s";
+  });
+}
+
+// A card whose link takes a nanosecond for a byte.
+class SlowLink : public Copy {
+ protected:
+  std::string profile() const override { return "swap"; }
+  static std::uint64_t copying(CardEngine engine) {
+    const auto view = readIntervals(std::getenv("SIMGPU_DIR"), 0);
+    return view ? busyWithin(*view, getpid(), engine, 0, UINT64_MAX) : 0;
+  }
+};
+
+TEST_F(SlowLink, CopiesTakeANanosecondForAByteAndAQuarterLongerInBothDirectionsAtOnce) {
+  runReady([] {
+    size_t total = 0;
+    EXPECT_EQ(cu<Cu::cuDeviceTotalMem_v2>(&total, 0), CUDA_SUCCESS);
+    EXPECT_EQ(total, 512 * kMiB);
+    EXPECT_EQ(booked(Charge::kContext), 8 * kMiB);
+    constexpr std::size_t kBytes = 8 * kMiB;
+    constexpr std::uint64_t kFixed = 1'500;
+    const CUdeviceptr a = allocate(2 * kBytes);
+    auto* host = pinned<unsigned char>(2 * kBytes);
+    const void* from = host;
+    EXPECT_EQ(cu<Cu::cuMemcpyHtoDAsync_v2>(a, from, kBytes, CUstream{nullptr}), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    EXPECT_EQ(copying(CardEngine::kCopyIn), kBytes + kFixed);
+    const CUevent start = makeEvent();
+    Gate gate(nullptr);
+    EXPECT_EQ(cu<Cu::cuEventRecord>(start, CUstream{nullptr}), CUDA_SUCCESS);
+    const CUstream in = makeStream();
+    const CUstream out = makeStream();
+    EXPECT_EQ(cu<Cu::cuStreamWaitEvent>(in, start, 0U), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuStreamWaitEvent>(out, start, 0U), CUDA_SUCCESS);
+    void* to = host + kBytes;
+    EXPECT_EQ(cu<Cu::cuMemcpyHtoDAsync_v2>(a, from, kBytes, in), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemcpyDtoHAsync_v2>(to, a + kBytes, kBytes, out), CUDA_SUCCESS);
+    gate.open();
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    const std::uint64_t duplex = (kBytes + kFixed) * 5 / 4;
+    EXPECT_NEAR(static_cast<double>(copying(CardEngine::kCopyOut)), duplex, 10);
+    EXPECT_NEAR(static_cast<double>(copying(CardEngine::kCopyIn)), kBytes + kFixed + duplex, 10);
   });
 }
 

@@ -178,6 +178,61 @@ TEST(EngineFileTest, LanesOfDeadProcessesAreUsedAgain) {
   }
 }
 
+// `count` operations of the shortest duration; no two neighbours share a record.
+void runMany(EngineFile& file, std::uint32_t lane, int count) {
+  OpRef last = 0;
+  EngineLock lock(file);
+  for (int i = 0; i < count; ++i) {
+    const IntervalKind kind = i % 2 == 0 ? IntervalKind::kKernel : IntervalKind::kMemset;
+    last = lock.line().submit(
+        lane, {.engine = Engine::kCompute, .kind = kind, .cost = 1, .deps = {last}}, lock.now());
+  }
+  lock.line().advance(lock.now() + static_cast<Nanos>(count));
+  while (const OpRef done = lock.line().firstDone(lane)) lock.line().release(done);
+}
+
+TEST(EngineFileTest, FollowerSeesWhatTheRingLoses) {
+  const ScratchDir dir;
+  IntervalFollower follower(dir.path(), 0);
+  EXPECT_FALSE(follower.update());
+  Opened mine(dir.path());
+  ASSERT_TRUE(mine.ok);
+  const std::uint32_t lane = mine.engine.addLane();
+  constexpr int kBatch = 500;
+  constexpr int kBatches = 160;  // more than the ring holds
+  for (int batch = 0; batch < kBatches; ++batch) {
+    runMany(mine.engine, lane, kBatch);
+    if (batch % 7 == 0) {
+      ASSERT_TRUE(follower.update());
+    }
+  }
+  ASSERT_TRUE(follower.update());
+  EXPECT_EQ(follower.view().dropped, 0U);
+  EXPECT_EQ(follower.view().intervals.size(), std::size_t{kBatch * kBatches});
+  EXPECT_EQ(busyWithin(follower.view(), 0, CardEngine::kCompute, 0, UINT64_MAX),
+            std::uint64_t{kBatch * kBatches});
+  EXPECT_GT(readIntervals(dir.path(), 0)->dropped, 0U);
+}
+
+TEST(EngineFileTest, FollowerSeesIntervalsGrow) {
+  const ScratchDir dir;
+  Opened mine(dir.path());
+  ASSERT_TRUE(mine.ok);
+  const std::uint32_t lane = mine.engine.addLane();
+  IntervalFollower follower(dir.path(), 0);
+  const OpRef kernel = submitKernel(mine.engine, lane, 20'000'000);
+  std::uint64_t seen = 0;
+  while (seen == 0) {
+    EngineLock(mine.engine).line();
+    ASSERT_TRUE(follower.update());
+    seen = busyWithin(follower.view(), 0, CardEngine::kCompute, 0, UINT64_MAX);
+  }
+  ASSERT_TRUE(waitEnded(mine.engine, kernel));
+  ASSERT_TRUE(follower.update());
+  EXPECT_EQ(busyWithin(follower.view(), 0, CardEngine::kCompute, 0, UINT64_MAX), 20'000'000U);
+  EXPECT_EQ(follower.view().intervals.size(), 1U);
+}
+
 TEST(EngineFileTest, MissingFileIsNoView) {
   const ScratchDir dir;
   EXPECT_FALSE(readIntervals(dir.path(), 0).has_value());

@@ -1,4 +1,6 @@
 // Streams: order, default streams, host functions, waits.
+#include <sys/resource.h>
+
 #include "exec_driver.h"
 
 namespace divvy::simgpu {
@@ -354,6 +356,20 @@ TEST_F(Stream, WaitingForALongKernelLeavesTheCpuAlone) {
     const auto used =
         (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
     EXPECT_LT(used, 200'000'000) << "half a core would be a busy wait";
+  });
+}
+
+// It used to wake up at the end of each of them.
+TEST_F(Stream, WaitingForManyKernelsIsNotOneSleepForEach) {
+  runReady([] {
+    constexpr int kKernels = 500;
+    for (int i = 0; i < kKernels; ++i) EXPECT_EQ(spin(kNull, kMillisecond / 5), CUDA_SUCCESS);
+    rusage before{};
+    rusage after{};
+    getrusage(RUSAGE_SELF, &before);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    getrusage(RUSAGE_SELF, &after);
+    EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, kKernels / 5);
   });
 }
 

@@ -40,6 +40,37 @@ TEST_F(Faulty, KilledAtTheSecondAllocation) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
+TEST_F(Faulty, TheCallThatIsToFailAnswersItsCodeAndDoesNothing) {
+  runReady(
+      [] {
+        CUdeviceptr p = 0;
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{512}), CUDA_SUCCESS);
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{512}), CUDA_ERROR_OUT_OF_MEMORY);
+        EXPECT_EQ(booked(Charge::kPlain), 512U);
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{512}), CUDA_ERROR_LAUNCH_FAILED);
+        EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{512}), CUDA_SUCCESS) << "none poisons";
+        EXPECT_EQ(cu<Cu::cuMemFree_v2>(p), CUDA_ERROR_INVALID_VALUE);
+        EXPECT_EQ(cu<Cu::cuMemFree_v2>(p), CUDA_SUCCESS);
+      },
+      {{"SIMGPU_FAULTS",
+        "fail-at=cuMemAlloc_v2:2=2,fail-at=cuMemFree_v2:1=1,fail-at=cuMemAlloc_v2:3=719"}});
+}
+
+TEST_F(Faulty, AFailureWithoutCountOrCodeIsNotUnderstoodAndTheOthersHold) {
+  for (const char* wrong :
+       {"fail-at=cuMemAlloc_v2", "fail-at=cuMemAlloc_v2:1",
+        "fail-at=cuMemAlloc_v2:1=", "fail-at=cuMemAlloc_v2:1=0", "fail-at=cuMemAlloc_v2:1=1000",
+        "fail-at=cuMemAlloc_v2:0=2", "fail-at=:1=2", "fail-at=cuMemAlloc_v2:x=2"}) {
+    runReady(
+        [] {
+          CUdeviceptr p = 0;
+          EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&p, size_t{512}), CUDA_SUCCESS);
+          EXPECT_EQ(cu<Cu::cuMemFree_v2>(p), CUDA_ERROR_INVALID_VALUE);
+        },
+        {{"SIMGPU_FAULTS", std::string(wrong) + ",fail-at=cuMemFree_v2:1=1"}});
+  }
+}
+
 TEST_F(Faulty, AnOffTheBusCardAnswersUnknown) {
   run(
       [] {

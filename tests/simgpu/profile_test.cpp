@@ -1,5 +1,7 @@
 #include "profile.h"
 
+#include "poison.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
@@ -45,6 +47,8 @@ TEST(Profile, EveryProfileCanBeAskedForByItsNameAndIsPlausible) {
     EXPECT_GT(p.usableBytes(), 16 * p.context_bytes) << p.name;
     EXPECT_EQ(p.pci_device_id & 0xffff, 0x10deU) << p.name;
     EXPECT_EQ(p.usableBytes() % (1U << 20), 0U) << p.name;
+    EXPECT_EQ(p.vmm_granule & (p.vmm_granule - 1), 0U) << p.name;
+    EXPECT_EQ(p.vmm_granule % kPoisonChunk, 0U) << p.name;
   }
   for (const ProfileEntry& entry : profileCatalog()) {
     if (entry.alias.empty()) continue;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "graph_memory.h"
 #include "host_memory.h"
@@ -71,6 +72,30 @@ TEST_F(Translate, FreshMemoryIsPoisonedAndSoIsReusedMemory) {
         freeOwned(address);
       }
     }
+  });
+}
+
+TEST(Poison, WhatIsOverwrittenFromEndToEndIsNotGivenItsPatternFirst) {
+  std::vector<std::byte> memory(4 * kPoisonChunk, std::byte{1});
+  std::atomic<std::uint64_t> word{0};
+  const PoisonBits bits(&word, 0);
+  constexpr std::uint64_t kFirst = 100;
+  constexpr std::uint64_t kBytes = 3 * kPoisonChunk;
+  bits.touchForOverwrite(kFirst, kBytes, memory.data() + kFirst);
+  for (std::uint64_t chunk = 0; chunk < 4; ++chunk) EXPECT_TRUE(bits.touched(chunk)) << chunk;
+  EXPECT_EQ(memory[0], std::byte{kPoison}) << "before the range";
+  EXPECT_EQ(memory[kPoisonChunk], std::byte{1}) << "wholly within";
+  EXPECT_EQ(memory[3 * kPoisonChunk - 1], std::byte{1});
+  EXPECT_EQ(memory[4 * kPoisonChunk - 1], std::byte{kPoison}) << "behind the range";
+}
+
+TEST_F(Translate, ARefusedOverwriteLeavesFreshMemoryFresh) {
+  run("rtx4070", [](Context& context) {
+    const CUdeviceptr address = allocate(context, 4 * kMiB);
+    std::byte* host = nullptr;
+    EXPECT_EQ(translate(context, address, 512 * kMiB, Access::kOverwrite, &host),
+              CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(bytesAt(context, address, 1)[0], std::byte{kPoison});
   });
 }
 

@@ -1,10 +1,23 @@
 // The bytes of mapped memory, as kernels and copies see them.
+#include "exec_driver.h"
 #include "vmm_driver.h"
 
 namespace divvy::simgpu {
 namespace {
 
 class VmmBytes : public DriverTest {};
+
+// A card that hands out memory in steps of 64 KiB.
+class FineVmm : public VmmBytes {
+ protected:
+  static constexpr std::uint64_t kStep = 64 << 10;
+  std::string profile() const override { return "swap"; }
+};
+
+std::uint64_t unmapsUnderWork() {
+  const auto view = readCard(std::getenv("SIMGPU_DIR"), 0);
+  return view ? view->unmapped_under_work : ~std::uint64_t{0};
+}
 
 TEST_F(VmmBytes, FreshMemoryHoldsThePatternAlsoWhenReused) {
   runReady([] {
@@ -101,32 +114,194 @@ TEST_F(VmmBytes, HostMemoryIsReadByTheDeviceAndTheHost) {
   });
 }
 
-// The driver's own kernel fill(u32* out, u64 count, u32 value) in the legacy stream.
-CUresult launchFill(CUdeviceptr out, std::uint64_t count, std::uint32_t value) {
-  CUmodule module = nullptr;
-  CUfunction kernel = nullptr;
-  const void* image = "simgpu-builtin 1\nall\n";
-  EXPECT_EQ(cu<Cu::cuModuleLoadData>(&module, image), CUDA_SUCCESS);
-  EXPECT_EQ(cu<Cu::cuModuleGetFunction>(&kernel, module, static_cast<const char*>("fill")),
-            CUDA_SUCCESS);
-  void* parameters[] = {&out, &count, &value};
-  void** none = nullptr;
-  return cu<Cu::cuLaunchKernel>(kernel, 1U, 1U, 1U, 32U, 1U, 1U, 0U, CUstream{nullptr},
-                                &parameters[0], none);
+TEST_F(FineVmm, SizesAndAddressesAreMultiplesOfTheStepAndChargedToTheByte) {
+  runReady([] {
+    const CUmemAllocationProp prop = onDevice(0);
+    size_t step = 0;
+    EXPECT_EQ(cu<Cu::cuMemGetAllocationGranularity>(&step, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+              CUDA_SUCCESS);
+    EXPECT_EQ(step, kStep);
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(cu<Cu::cuMemCreate>(&handle, size_t{kStep / 2}, &prop, 0ULL),
+              CUDA_ERROR_INVALID_VALUE);
+    handle = create(kStep);
+    EXPECT_EQ(booked(Charge::kVmm), kStep);
+    const CUdeviceptr p = reserve(3 * kStep);
+    EXPECT_EQ(p % kStep, 0U);
+    EXPECT_EQ(map(p + kStep / 2, kStep, handle), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(map(p, kStep / 2, handle), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(map(p + kStep, kStep, handle), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemUnmap>(p + kStep, size_t{kStep}), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemRelease>(handle), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kVmm), 0U);
+    EXPECT_EQ(cu<Cu::cuMemAddressFree>(p, size_t{3 * kStep}), CUDA_SUCCESS);
+  });
 }
 
-TEST_F(VmmBytes, UnmapWaitsForTheKernelsThatUseTheRange) {
+TEST_F(FineVmm, NeighboursWithinAPageOfTheOtherCardsKeepTheirOwnBytes) {
   runReady([] {
-    const auto handle = create(kUnit);
-    const CUdeviceptr p = mapNew(kUnit, handle);
-    for (std::uint32_t i = 1; i <= 20; ++i) {
-      ASSERT_EQ(launchFill(p, kUnit / 4, i * 0x01010101U), CUDA_SUCCESS);
+    const CUdeviceptr p = reserve(32 * kStep);
+    std::vector<CUmemGenericAllocationHandle> handles;
+    for (std::uint64_t i = 0; i < 32; ++i) {
+      handles.push_back(create(kStep));
+      ASSERT_EQ(map(p + i * kStep, kStep, handles[i]), CUDA_SUCCESS);
     }
-    EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kUnit}), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS) << "none of them faulted";
-    ASSERT_EQ(map(p, kUnit, handle), CUDA_SUCCESS);
-    ASSERT_EQ(allow(p, kUnit, kRw), CUDA_SUCCESS);
-    EXPECT_EQ(valueOf(p, kUnit), 20);
+    ASSERT_EQ(allow(p, 32 * kStep, kRw), CUDA_SUCCESS);
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(fill(p + i * kStep, kStep, i), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemUnmap>(p + 7 * kStep, size_t{kStep}), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemRelease>(handles[7]), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kVmm), 31 * kStep);
+    EXPECT_EQ(valueOf(p + 7 * kStep, 1), -2);
+    const auto fresh = create(kStep);
+    ASSERT_EQ(map(p + 7 * kStep, kStep, fresh), CUDA_SUCCESS);
+    ASSERT_EQ(allow(p + 7 * kStep, kStep, kRw), CUDA_SUCCESS);
+    EXPECT_EQ(valueOf(p + 7 * kStep, kStep), 0xd5);
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(valueOf(p + i * kStep, kStep), i == 7 ? 0xd5 : i);
+  });
+}
+
+// The driver's own kernel fill(u32* out, u64 count, u32 value) in the legacy stream.
+CUresult launchFill(CUdeviceptr out, std::uint64_t count, std::uint32_t value) {
+  return launch(builtin("fill"), CUstream{nullptr}, out, count, value);
+}
+
+TEST_F(VmmBytes, UnmapDoesNotWaitForTheKernelsThatUseTheRange) {
+  runReady([] {
+    const CUdeviceptr p = mapNew(kUnit, create(kUnit));
+    Gate gate(nullptr);
+    ASSERT_EQ(launchFill(p, kUnit / 4, 0x14141414), CUDA_SUCCESS);
+    std::atomic<bool> unmapped{false};
+    OtherThread thread([&] {
+      EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kUnit}), CUDA_SUCCESS);
+      unmapped = true;
+    });
+    EXPECT_TRUE(eventually([&] { return unmapped.load(); })) << "the kernel cannot end before it";
+    gate.open();
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_ERROR_ILLEGAL_ADDRESS) << "sticky";
+  });
+}
+
+// Unmaps and maps again under what is behind a closed gate; what the books count then.
+std::uint64_t remapUnder(CUstream stream, const std::function<void(CUdeviceptr)>& work) {
+  const auto handle = create(kUnit);
+  const CUdeviceptr p = mapNew(kUnit, handle);
+  const std::uint64_t before = unmapsUnderWork();
+  Gate gate(stream);
+  work(p);
+  EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kUnit}), CUDA_SUCCESS);
+  EXPECT_EQ(map(p, kUnit, handle), CUDA_SUCCESS);
+  EXPECT_EQ(allow(p, kUnit, kRw), CUDA_SUCCESS);
+  gate.open();
+  return unmapsUnderWork() - before;
+}
+
+TEST_F(VmmBytes, UnmappingUnderAKernelIsCountedAlsoWhenItsMemoryComesBackInTime) {
+  runReady([] {
+    EXPECT_EQ(remapUnder(nullptr, [](CUdeviceptr p) { launchFill(p, kUnit / 4, 1); }), 1U);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS) << "the kernel cannot know";
+    const CUdeviceptr p = mapNew(2 * kUnit, create(2 * kUnit));
+    EXPECT_EQ(launchFill(p, kUnit / 4, 1), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{2 * kUnit}), CUDA_SUCCESS);
+    EXPECT_EQ(unmapsUnderWork(), 1U) << "all kernels had ended";
+  });
+}
+
+TEST_F(VmmBytes, CopiesAreNoWorkThatAnUnmapDisturbsButMemsetsAre) {
+  runReady([] {
+    // Held by an event that only a host function lets happen: no kernel is pending.
+    const CUstream copies = makeStream();
+    const auto held = [&](const std::function<void(CUdeviceptr)>& work) {
+      std::atomic<bool> go{false};
+      const CUhostFn wait = [](void* flag) {
+        while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+      };
+      EXPECT_EQ(cu<Cu::cuLaunchHostFunc>(copies, wait, static_cast<void*>(&go)), CUDA_SUCCESS);
+      const CUdeviceptr p = mapNew(kUnit, create(kUnit));
+      const CUdeviceptr other = mapNew(kUnit, create(kUnit));
+      const std::uint64_t before = unmapsUnderWork();
+      work(p);
+      EXPECT_EQ(cu<Cu::cuMemUnmap>(other, size_t{kUnit}), CUDA_SUCCESS);
+      const std::uint64_t counted = unmapsUnderWork() - before;
+      go = true;
+      EXPECT_EQ(sync(copies), CUDA_SUCCESS);
+      return counted;
+    };
+    void* memory = pinned<std::byte>(kUnit);
+    EXPECT_EQ(held([&](CUdeviceptr p) {
+                cu<Cu::cuMemcpyDtoHAsync_v2>(memory, p, size_t{kUnit}, copies);
+              }),
+              0U);
+    EXPECT_EQ(held([&](CUdeviceptr p) {
+                const void* from = memory;
+                cu<Cu::cuMemcpyHtoDAsync_v2>(p, from, size_t{kUnit}, copies);
+              }),
+              0U);
+    EXPECT_EQ(
+        held([&](CUdeviceptr p) { cu<Cu::cuMemsetD32Async>(p, 7U, size_t{kUnit / 4}, copies); }),
+        1U);
+  });
+}
+
+TEST_F(FineVmm, AKernelReachesMemoryOfTheHostOverTheLinkWhateverElseItTakes) {
+  runReady([] {
+    constexpr std::uint64_t kBytes = 4 * kMiB;
+    CUmemAllocationProp prop = onDevice(0);
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    CUmemGenericAllocationHandle handle = 0;
+    ASSERT_EQ(cu<Cu::cuMemCreate>(&handle, size_t{kBytes}, &prop, 0ULL), CUDA_SUCCESS);
+    const CUdeviceptr far = mapNew(kBytes, handle);
+    const CUdeviceptr near = mapNew(kBytes, create(kBytes));
+    std::uint64_t before = 0;
+    const auto costOf = [&](const char* kernel, auto... arguments) {
+      EXPECT_EQ(launch(builtin(kernel), CUstream{nullptr}, arguments...), CUDA_SUCCESS);
+      EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+      const auto view = readIntervals(std::getenv("SIMGPU_DIR"), 0);
+      if (!view) return ~std::uint64_t{0};
+      const auto all = busyWithin(*view, getpid(), CardEngine::kCompute, 0, UINT64_MAX);
+      const std::uint64_t cost = all - before;
+      before = all;
+      return cost;
+    };
+    constexpr std::uint64_t kAsDeclared = 100'000;
+    EXPECT_EQ(costOf("touch", near, kBytes, kAsDeclared), kAsDeclared);
+    EXPECT_EQ(costOf("touch", far, kBytes, kAsDeclared), kBytes) << "a nanosecond for a byte";
+    EXPECT_EQ(costOf("touch", far, kMiB, 8 * kMiB), 8 * kMiB) << "it computes longer than that";
+    EXPECT_EQ(costOf("copy", near, far, kBytes), kBytes);
+    EXPECT_EQ(costOf("copy", far, far, kBytes), 2 * kBytes);
+    EXPECT_EQ(costOf("fill", far, kBytes / 4, 1U), kBytes);
+  });
+}
+
+TEST_F(VmmBytes, AStrictCardPoisonsTheContextWhoseKernelIsPendingAtAnUnmap) {
+  runReady(
+      [] {
+        EXPECT_EQ(remapUnder(nullptr, [](CUdeviceptr p) { launchFill(p, kUnit / 4, 1); }), 1U);
+        EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_ERROR_ILLEGAL_ADDRESS);
+      },
+      {{"SIMGPU_FAULTS", "strict-unmap"}});
+}
+
+TEST_F(VmmBytes, AKernelThatEndedBeforeAnUnmapHasWrittenAllOfItsBytes) {
+  runReady([] {
+    constexpr std::uint64_t kBytes = 32 * kUnit;
+    CUmemAllocationProp prop = onDevice(0);
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    CUmemGenericAllocationHandle handle = 0;
+    ASSERT_EQ(cu<Cu::cuMemCreate>(&handle, size_t{kBytes}, &prop, 0ULL), CUDA_SUCCESS);
+    const CUdeviceptr p = mapNew(kBytes, handle);
+    const CUdeviceptr seen = mapNew(kBytes, handle);
+    CUmemAccessDesc host = accessOf(0, kRw);
+    host.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    ASSERT_EQ(cu<Cu::cuMemSetAccess>(seen, size_t{kBytes}, &host, size_t{1}), CUDA_SUCCESS);
+    auto* words = reinterpret_cast<std::uint32_t*>(seen);
+    ASSERT_EQ(launchFill(p, kBytes / 4, 0x15151515), CUDA_SUCCESS);
+    ASSERT_TRUE(eventually([&] { return std::atomic_ref(words[0]).load() != 0; }))
+        << "its effect is being written";
+    EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kBytes}), CUDA_SUCCESS);
+    EXPECT_EQ(words[kBytes / 4 - 1], 0x15151515U);
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
   });
 }
 

@@ -1,4 +1,6 @@
 // Virtual memory management: physical memory, reserved addresses, mappings and who may touch them.
+#include <chrono>
+
 #include "vmm_driver.h"
 
 namespace divvy::simgpu {
@@ -110,6 +112,31 @@ TEST_F(Vmm, ReservationsAreAlignedHintedAndFreedWhole) {
     EXPECT_EQ(reserve(8 * kUnit, first), first) << "a hint that is free is followed";
     EXPECT_EQ(booked(Charge::kVmm), 0U) << "addresses take nothing of the card";
   });
+}
+
+// What a call takes of the card's time at least, where a card's second takes 1000 of ours.
+template <typename Call>
+std::uint64_t cardTimeOf(Call call) {
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(call(), CUDA_SUCCESS);
+  const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - before;
+  return static_cast<std::uint64_t>(passed.count()) / 1000;
+}
+
+TEST_F(Vmm, CallsTakeTheirCallerTheTimeTheyTakeOnACard) {
+  runReady(
+      [] {
+        const CUmemAllocationProp prop = onDevice(0);
+        CUmemGenericAllocationHandle handle = 0;
+        const CUdeviceptr p = reserve(kUnit);
+        EXPECT_GE(
+            cardTimeOf([&] { return cu<Cu::cuMemCreate>(&handle, size_t{kUnit}, &prop, 0ULL); }),
+            193'000U);
+        EXPECT_GE(cardTimeOf([&] { return map(p, kUnit, handle); }), 1'450U);
+        EXPECT_GE(cardTimeOf([&] { return allow(p, kUnit, kRw); }), 36'000U);
+        EXPECT_GE(cardTimeOf([&] { return cu<Cu::cuMemUnmap>(p, size_t{kUnit}); }), 25'600U);
+      },
+      {{"SIMGPU_TIME_SCALE", "0.001"}});
 }
 
 TEST_F(Vmm, MapNeedsReservedUnmappedAlignedAddressesAndOffset0) {

@@ -31,6 +31,7 @@ struct ProcessView {
   std::uint64_t start_time;
   std::uint64_t bytes;  // all kinds, shared blocks that it exported included
   std::array<std::uint64_t, kChargeKinds> by_kind;
+  std::uint64_t saved;  // bytes that a checkpoint took off the card, to come back
   int contexts;
   int record;  // index in the card file; also names the process's log of executed intervals
   std::string name;
@@ -40,6 +41,9 @@ struct CardView {
   std::uint64_t capacity;  // what all processes together can hold
   std::uint64_t used;      // sum over live processes and shared blocks, exact
   std::uint64_t peak;      // the highest `used` ever, exact: no moment is missed
+  // How many cuMemUnmap took memory away while kernels or memsets of the same process were pending
+  // on this card. Right programs leave it at 0.
+  std::uint64_t unmapped_under_work;
   std::vector<ProcessView> processes;
 };
 

@@ -35,6 +35,29 @@ struct IntervalView {
 // fast that no quiet moment was found.
 std::optional<IntervalView> readIntervals(const std::string& dir, int index);
 
+// Follows a card's log for longer than its ring holds: what was read stays. Call update() before
+// 65,000 new intervals have come together. One thread at a time.
+class IntervalFollower {
+ public:
+  IntervalFollower(std::string dir, int index);
+  ~IntervalFollower();
+  IntervalFollower(const IntervalFollower&) = delete;
+  IntervalFollower& operator=(const IntervalFollower&) = delete;
+
+  // Adds what is new. False: there is no log yet, or no quiet moment was found; call again.
+  bool update();
+  // `dropped` counts what came and went between two updates too.
+  const IntervalView& view() const { return view_; }
+
+ private:
+  std::string dir_;
+  int index_;
+  const void* file_ = nullptr;
+  std::uint64_t next_ = 0;      // records read
+  std::size_t unfinished_ = 0;  // the first of view_ that may have grown since
+  IntervalView view_{};
+};
+
 // Time that `pid` (0: everybody) had `engine` within [from_ns, to_ns).
 std::uint64_t busyWithin(const IntervalView& view, int pid, CardEngine engine,
                          std::uint64_t from_ns, std::uint64_t to_ns);
