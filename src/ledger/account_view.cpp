@@ -40,6 +40,14 @@ unsigned Account::slot() const {
   return claim != 0 ? claimSlot(claim) : kMaxSlots;
 }
 
+std::uint64_t Account::slotOwner() const {
+  const std::uint64_t claim = attached() ? loadAcquire(private_->claimed) : 0;
+  if (claim == 0) return 0;
+  const std::uint64_t state = loadRelaxed(pages_.report().slots[claimSlot(claim)].state.low);
+  const std::uint64_t generation = claimGeneration(claim);
+  return state == packState(generation, Phase::kLive) ? generation + 1 : 0;
+}
+
 bool Account::readLive(unsigned slot, LiveProcess* out) const {
   const Slot& from = pages_.report().slots[slot];
   const Pair state = loadHalves(from.state);

@@ -11,6 +11,7 @@
 
 #include "ledger/tenant_ledger.h"
 #include "mapping.h"
+#include "new_file.h"
 #include "spec.h"
 
 namespace divvy::ledger {
@@ -18,55 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error ioError(const std::string& doing, int code) {
-  return {ErrorCode::kIo, doing + ": " + std::generic_category().message(code)};
-}
-
-Result<void> writeAll(int fd, const void* bytes, std::size_t size) {
-  std::size_t sent = 0;
-  while (sent < size) {
-    const ssize_t n = write(fd, static_cast<const char*>(bytes) + sent, size - sent);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ioError("writing", errno);
-    sent += static_cast<std::size_t>(n);
-  }
-  return {};
-}
-
-struct NewFile {
-  const char* name;
-  mode_t mode;
-  const void* start;
-  std::size_t start_size;
-  std::size_t size;       // of the file
-  std::size_t allocated;  // backed by storage from the beginning
-};
-
-Result<void> writeFile(int dir, const NewFile& file) {
-  const int fd = openat(dir, file.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return ioError(std::string("creating ") + file.name, errno);
-  Result<void> result = writeAll(fd, file.start, file.start_size);
-  if (result && ftruncate(fd, static_cast<off_t>(file.size)) != 0) {
-    result = ioError(std::string("sizing ") + file.name, errno);
-  }
-  if (result) {
-    const int code = posix_fallocate(fd, 0, static_cast<off_t>(file.allocated));
-    if (code != 0) result = ioError(std::string("preallocating ") + file.name, code);
-  }
-  if (result && (fchmod(fd, file.mode) != 0 || fsync(fd) != 0)) {
-    result = ioError(std::string("finishing ") + file.name, errno);
-  }
-  close(fd);
-  return result;
-}
-
-// The directory is closed to everybody else; a container gets the two files bind-mounted, control
-// read-only, and its processes may run as any uid.
+// The directory is closed to everybody else; a container gets the three files bind-mounted,
+// control read-only, and its processes may run as any uid.
 Result<void> fill(const fs::path& dir, const TenantSpec& spec) {
   const auto control = std::make_unique<ControlPage>();
   const auto report = std::make_unique<ReportHeader>();
   writeControl(spec, *control);
   writeReportHeader(spec, *report);
+  WorkHeader work{};
+  writeWorkHeader(spec, work);
   const std::size_t slots = control->header.slots_ready;
   const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ioError("opening", errno);
@@ -75,6 +36,10 @@ Result<void> fill(const fs::path& dir, const TenantSpec& spec) {
   if (result) {
     result = writeFile(fd, {"report", 0666, report.get(), sizeof *report, sizeof(ReportPage),
                             offsetof(ReportPage, slots) + slots * sizeof(Slot)});
+  }
+  const auto ready = static_cast<unsigned>(slots);
+  if (result) {
+    result = writeFile(fd, {"work", 0666, &work, sizeof work, sizeof(WorkPage), workBytes(ready)});
   }
   if (result && fsync(fd) != 0) result = ioError("finishing", errno);
   close(fd);

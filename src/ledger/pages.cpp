@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "identification.h"
+#include "mapped_file.h"
 #include "syscalls.h"
 
 namespace divvy::ledger {
@@ -12,54 +13,14 @@ namespace {
 
 constexpr char kFixedDir[] = "/run/divvy/tenant";
 
-struct MappedFile {
-  OpenStatus status;
-  void* memory;
-};
-
-// Opens <dir>/<name>, judges its head by pread (a mapping of a short file would fault) and maps it.
-MappedFile mapFile(const char* dir, const char* name, bool writable, std::uint64_t magic,
-                   std::size_t size) {
-  char path[4096];
-  const std::size_t dir_length = strnlen(dir, sizeof path);
-  const std::size_t name_length = strlen(name);
-  if (dir_length + name_length + 2 > sizeof path) return {OpenStatus::kAbsent, nullptr};
-  memcpy(path, dir, dir_length);
-  path[dir_length] = '/';
-  memcpy(path + dir_length + 1, name, name_length + 1);
-
-  // O_NONBLOCK: a FIFO in the file's place must not hold us.
-  const int fd = sysOpen(path, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) {
-    const bool absent = errno == ENOENT || errno == ENOTDIR;
-    return {absent ? OpenStatus::kAbsent : OpenStatus::kDenied, nullptr};
-  }
-  MappedFile result{OpenStatus::kDenied, nullptr};
-  struct stat info;
-  Identification id;
-  memset(&id, 0, sizeof id);
-  if (sysFstat(fd, &info) == 0 && S_ISREG(info.st_mode) && sysReadStart(fd, &id, sizeof id) >= 0) {
-    result.status = checkIdentification(id, magic, size, static_cast<std::uint64_t>(info.st_size));
-  }
-  if (result.status == OpenStatus::kOk) {
-    void* memory = mmap(nullptr, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) {
-      result.status = OpenStatus::kNoMemory;
-    } else {
-      result.memory = memory;
-    }
-  }
-  sysClose(fd);
-  return result;
-}
-
-bool sameTenant(const ControlPage& control, const ReportPage& report) {
-  const Identification& mine = control.header.id;
-  const Identification& other = report.header.id;
-  return memcmp(mine.boot_id, other.boot_id, sizeof mine.boot_id) == 0 &&
-         control.header.id.generation == report.header.id.generation &&
-         memcmp(control.header.tenant_id, report.header.tenant_id,
-                sizeof control.header.tenant_id) == 0;
+// Null when there is no good one.
+WorkPage* mapWork(const char* dir, const ControlHeader& control) {
+  if ((control.id.features & kFeatureGrant) == 0) return nullptr;
+  const MappedFile file = mapFile(dir, "work", true, kWorkMagic, sizeof(WorkPage));
+  auto* const page = static_cast<WorkPage*>(file.memory);
+  if (page == nullptr || sameTenant(control, page->header)) return page;
+  munmap(page, sizeof(WorkPage));
+  return nullptr;
 }
 
 }  // namespace
@@ -77,7 +38,7 @@ OpenStatus TenantPages::open(const char* dir, TenantPages* out) {
     const MappedFile report = mapFile(dir, "report", true, kReportMagic, sizeof(ReportPage));
     status = report.status == OpenStatus::kAbsent ? OpenStatus::kMismatched : report.status;
     pages.report_ = static_cast<ReportPage*>(report.memory);
-    if (status == OpenStatus::kOk && !sameTenant(*pages.control_, *pages.report_)) {
+    if (status == OpenStatus::kOk && !sameTenant(pages.control_->header, pages.report_->header)) {
       status = OpenStatus::kMismatched;
     }
   }
@@ -85,6 +46,7 @@ OpenStatus TenantPages::open(const char* dir, TenantPages* out) {
     pages.close();
     return status;
   }
+  pages.work_ = mapWork(dir, pages.control_->header);
   pages.device_count_ = pages.control_->header.device_count;
   pages.slots_capacity_ = pages.control_->header.slots_capacity;
   *out = pages;
@@ -94,6 +56,7 @@ OpenStatus TenantPages::open(const char* dir, TenantPages* out) {
 void TenantPages::close() {
   if (control_ != nullptr) munmap(const_cast<ControlPage*>(control_), sizeof(ControlPage));
   if (report_ != nullptr) munmap(report_, sizeof(ReportPage));
+  if (work_ != nullptr) munmap(work_, sizeof(WorkPage));
   *this = TenantPages();
 }
 

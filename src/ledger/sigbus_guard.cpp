@@ -42,7 +42,9 @@ void installOnce() {
   std::call_once(once, [] {
     struct sigaction action {};
     action.sa_sigaction = onSigbus;
-    action.sa_flags = SA_SIGINFO;
+    // Not blocked meanwhile, so that the jump out has no mask to put back: saving it would be a
+    // call into the kernel on every entry.
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &previous_action);
   });
@@ -56,7 +58,7 @@ bool runGuarded(const void* memory, std::size_t size, void (*body)(void*), void*
   guard.begin = reinterpret_cast<std::uintptr_t>(memory);
   guard.end = guard.begin + size;
   guard.outer = innermost;
-  if (sigsetjmp(guard.jump, 1) != 0) {
+  if (sigsetjmp(guard.jump, 0) != 0) {
     innermost = guard.outer;
     return false;
   }

@@ -4,7 +4,9 @@
 #include <system_error>
 
 #include "janitor.h"
+#include "ledger/swap.h"
 #include "ledger/tenant_ledger.h"
+#include "ledger/work.h"
 #include "mapping.h"
 #include "sigbus_guard.h"
 
@@ -90,6 +92,29 @@ Result<ReapResult> TenantLedger::reap(unsigned slot, std::uint64_t generation) {
   return result;
 }
 
+Result<void> TenantLedger::backSlots(unsigned ready) {
+  struct Part {
+    const Mapping* file;
+    std::size_t offset;
+    std::size_t size;
+  };
+  const Part parts[] = {
+      {report_.get(), offsetof(ReportPage, slots) + ready * sizeof(Slot),
+       kSlotChunk * sizeof(Slot)},
+      {work_.get(), workBytes(ready), kSlotChunk * sizeof(WorkLine)},
+      {residency_.get(), residencyBytes(ready), kSlotChunk * sizeof(ResidencyLine)},
+      {swap_.get(), swapBytes(ready), kSlotChunk * sizeof(SwapLine)}};
+  for (const Part& part : parts) {
+    if (part.file == nullptr) continue;
+    const int code = posix_fallocate(part.file->fd(), static_cast<off_t>(part.offset),
+                                     static_cast<off_t>(part.size));
+    if (code == 0) continue;
+    return Error(ErrorCode::kIo, "preallocating slots of tenant " + spec_.id + ": " +
+                                     std::generic_category().message(code));
+  }
+  return {};
+}
+
 Result<unsigned> TenantLedger::ensureFreeSlots(unsigned wanted) {
   ReportPage& page = *report_->as<ReportPage>();
   for (;;) {
@@ -97,13 +122,7 @@ Result<unsigned> TenantLedger::ensureFreeSlots(unsigned wanted) {
     const unsigned ready = spec_.slots;
     if (!guarded(&page, sizeof page, [&] { free = countFree(page, ready); })) return truncated();
     if (free >= wanted || ready + kSlotChunk > kMaxSlots) return free;
-    const std::size_t offset = offsetof(ReportPage, slots) + ready * sizeof(Slot);
-    const int code = posix_fallocate(report_->fd(), static_cast<off_t>(offset),
-                                     static_cast<off_t>(kSlotChunk * sizeof(Slot)));
-    if (code != 0) {
-      return Error(ErrorCode::kIo, "preallocating slots of tenant " + spec_.id + ": " +
-                                       std::generic_category().message(code));
-    }
+    if (Result<void> backed = backSlots(ready); !backed) return backed.error();
     spec_.slots = ready + kSlotChunk;
     const bool intact = guarded(&control(), sizeof(ControlPage), [&] {
       storeRelease(control().header.slots_ready, std::uint32_t{spec_.slots});

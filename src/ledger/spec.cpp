@@ -136,6 +136,12 @@ void writeReportHeader(const TenantSpec& spec, ReportHeader& header) {
   put(spec.id, header.tenant_id);
 }
 
+void writeWorkHeader(const TenantSpec& spec, WorkHeader& header) {
+  std::memset(static_cast<void*>(&header), 0, sizeof header);
+  writeIdentification(spec, kWorkMagic, sizeof(WorkPage), header.id);
+  put(spec.id, header.tenant_id);
+}
+
 TenantSpec specOf(const ControlPage& page) {
   const ControlHeader& header = page.header;
   TenantSpec spec;

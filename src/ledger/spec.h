@@ -3,6 +3,7 @@
 
 #include "base/result.h"
 #include "ledger/tenant_ledger.h"
+#include "ledger/work.h"
 
 namespace divvy::ledger {
 
@@ -14,6 +15,9 @@ void writeControl(const TenantSpec& spec, ControlPage& page);
 
 // The report's first 4 KiB for a checked spec.
 void writeReportHeader(const TenantSpec& spec, ReportHeader& header);
+
+// The work page's head for a checked spec.
+void writeWorkHeader(const TenantSpec& spec, WorkHeader& header);
 
 // The spec that a validated control page stands for.
 TenantSpec specOf(const ControlPage& page);

@@ -7,6 +7,7 @@
 #include "identification.h"
 #include "janitor.h"
 #include "lane.h"
+#include "ledger/work.h"
 #include "mapping.h"
 #include "sigbus_guard.h"
 #include "spec.h"
@@ -67,6 +68,11 @@ Result<TenantLedger> TenantLedger::adopt(const fs::path& dir) {
   ledger.fence_seq_ = page->header.fence_seq;
   ledger.control_ = std::make_unique<Mapping>(std::move(control).value());
   ledger.report_ = std::make_unique<Mapping>(std::move(report).value());
+  // Without it (an older version, or spoilt by the tenant) memory limits hold all the same.
+  if (Result<Mapping> work = Mapping::open(dir / "work", sizeof(WorkPage)); work) {
+    ledger.work_ = std::make_unique<Mapping>(std::move(work).value());
+  }
+  ledger.openSwap();
   // The last agent may have died between lowering a ceiling and fencing it.
   for (unsigned dev = 0; dev < ledger.spec_.devices.size(); ++dev) {
     if (Result<void> fenced = ledger.fence(dev); !fenced) return fenced.error();

@@ -70,6 +70,9 @@ class Account {
   std::uint64_t processUsed(unsigned slot, unsigned dev) const;
   // This process' slot, or kMaxSlots while it has none.
   unsigned slot() const;
+  // 1 + the generation of this process' slot, as WorkLine::owner has it; 0 while it has none or the
+  // agent took the slot away.
+  std::uint64_t slotOwner() const;
   // Calls visit(const LiveProcess&) for every claimed slot, in slot order. A process that died
   // while the agent is away is still listed.
   template <typename Visit>

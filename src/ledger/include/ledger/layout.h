@@ -17,7 +17,7 @@ namespace divvy::ledger {
 inline constexpr std::uint64_t kControlMagic = 0x4c54435956564944;  // "DIVVYCTL" in the file
 inline constexpr std::uint64_t kReportMagic = 0x5450525956564944;   // "DIVVYRPT" in the file
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 2;
+inline constexpr std::uint16_t kMinor = 4;
 inline constexpr std::uint16_t kOldestMinor = kMinor - 1;
 
 inline constexpr unsigned kMaxDevices = 16;
@@ -40,8 +40,10 @@ inline constexpr std::uint32_t kPressureSwap = 1;    // beyond the guarantee: ma
 inline constexpr std::uint64_t kFeatureLaneCounters = 1u << 0;  // since minor 1
 inline constexpr std::uint64_t kFeatureHeadroom = 1u << 1;      // since minor 1
 inline constexpr std::uint64_t kFeatureOwnerMap = 1u << 2;      // since minor 2
+inline constexpr std::uint64_t kFeatureGrant = 1u << 3;  // since minor 3: grant and work page
+inline constexpr std::uint64_t kFeatureSwap = 1u << 4;   // since minor 4: terms of swapping
 inline constexpr std::uint64_t kFeatures =
-    kFeatureLaneCounters | kFeatureHeadroom | kFeatureOwnerMap;
+    kFeatureLaneCounters | kFeatureHeadroom | kFeatureOwnerMap | kFeatureGrant | kFeatureSwap;
 
 // Written once at creation, before the file gets its name.
 struct Identification {
@@ -57,6 +59,73 @@ struct Identification {
 };
 
 // ---- control: written by the agent, read-only for the tenant ----------------------------------
+
+// Permission to use the devices' compute, for the whole tenant: all its processes, all its devices.
+// Written by the agent's arbiter only: the numbers first, then `seq`, then `word` (release), then a
+// futex wake on `word`. All zero: open for ever, nobody arbitrates. Since minor 3.
+struct alignas(64) Grant {
+  std::uint32_t word;  // grantWord(): 0 open, else a gate state and the low bits of seq
+  std::uint32_t mode;  // GrantMode, for people
+  std::uint64_t seq;   // changes with every change of word
+  std::uint64_t beat;  // grows at least every beat_ms while word != 0: else the agent is gone
+  std::uint32_t inflight_us;  // bound on launched and unfinished work of one process
+  std::uint32_t quantum_us;   // how long this grant is meant to last; 0: until it is taken back
+  std::uint32_t idle_us;      // nothing launched and nothing in flight for this long is idle
+  std::uint32_t overlap_us;   // in flight below this counts as drained
+  alignas(64) std::uint32_t beat_ms;
+  std::uint32_t lease_ms;   // a beat that stands still this long: the agent is gone, run ungated
+  std::uint32_t escape_ms;  // in flight does not shrink this long and a thread waits: let it pass
+  std::uint32_t spin_us;    // look at word this long before sleeping on it
+  std::uint32_t card_permille;  // speed of the devices' clock against CLOCK_MONOTONIC; 0: 1000
+  std::uint32_t backend;        // Backend
+  std::uint32_t weight;         // percent that the tenant gets while all others want to run too
+  std::uint32_t reserved[9];
+};
+
+enum class GateState : std::uint32_t { kOpen = 0, kRun = 1, kHold = 2 };
+enum class GrantMode : std::uint32_t {
+  kSolo = 0,        // alone and without a cap
+  kShare = 1,       // takes turns
+  kCap = 2,         // alone, held at its cap
+  kLatency = 3,     // others make room for it
+  kBestEffort = 4,  // runs in the gaps of others
+};
+// Who enforces a tenant's compute share.
+enum class Backend : std::uint32_t { kInterposer = 0, kMps = 1, kTimeslice = 2 };
+
+constexpr std::uint32_t grantWord(GateState state, std::uint64_t seq) {
+  return state == GateState::kOpen
+             ? 0
+             : static_cast<std::uint32_t>(seq << 3) | static_cast<std::uint32_t>(state);
+}
+constexpr GateState gateState(std::uint32_t word) {
+  return static_cast<GateState>(word & 7);
+}
+
+// Bits of SwapTerms::flags.
+inline constexpr std::uint32_t kSwapOn = 1u << 0;       // the files residency and swap are there
+inline constexpr std::uint32_t kSwapHostMap = 1u << 1;  // host memory may stand in for the card's
+
+// How this tenant's memory is swapped out and in. Written by the agent. Since minor 4.
+struct alignas(64) SwapTerms {
+  std::uint32_t flags;        // kSwap* bits
+  std::uint32_t drain_ms;     // a drain that takes longer is given up, and tried again; 0: 2000
+  std::uint64_t chunk_bytes;  // of large blocks; a power of two; 0: 32 MiB
+  std::uint32_t
+      silent_ms;  // an agent silent this long: a swapped-out process helps itself; 0: 2000
+  std::uint32_t pressure_ms;  // an allocation waits so long for a card that is short; 0: not at all
+  std::uint32_t ahead;        // copies in flight in each direction; 0: 3
+  std::uint32_t room_ms;      // memory that cannot be swapped waits so long for room; 0: 2000
+  std::uint32_t reserved[8];
+};
+
+// Since minor 4.
+struct alignas(64) DeviceSwapTerms {
+  std::uint32_t swappable;  // 1: from now on this tenant's allocations here can be swapped
+  std::uint32_t overcommit_permille;  // for people; 0: 1000
+  std::uint64_t budget_bytes;         // of all tenants of the device together, for people
+  std::uint32_t reserved[12];
+};
 
 struct alignas(64) ControlHeader {
   Identification id;
@@ -77,7 +146,10 @@ struct alignas(64) ControlHeader {
   char driver_path[256];  // libcuda of the node; empty: as the loader would choose
   char nvml_path[256];
   char agent_socket[112];  // registration socket; empty: none
-  char reserved_d[1104];
+  char reserved_d[16];
+  Grant grant;
+  SwapTerms swap;
+  char reserved_e[896];
 };
 
 struct alignas(64) DeviceControl {
@@ -102,11 +174,12 @@ struct alignas(64) DeviceControl {
   std::uint32_t inflight_us;
   std::uint32_t idle_us;
   char reserved_c[36];
-  // Swap command.
+  // Never used: what may be on the device is told to each process, see swap.h.
   alignas(64) std::uint64_t swap_seq;
   std::uint64_t swap_bytes;
   char reserved_d[48];
-  char reserved_e[192];
+  DeviceSwapTerms swap;
+  char reserved_e[128];
 };
 
 struct ControlPage {
@@ -146,6 +219,7 @@ struct alignas(64) ReportHeader {
 struct alignas(64) DeviceReport {
   Pair total;  // low: bytes admitted, spare ones included; high: tag of the operation that did it
   char reserved_a[48];
+  // Never used, as swap_seq above.
   alignas(64) std::uint64_t resident_bytes;
   std::uint64_t swapped_bytes;
   std::uint64_t swap_ack;
@@ -207,12 +281,16 @@ static_assert(offsetof(ControlHeader, slots_ready) == 264);
 static_assert(offsetof(ControlHeader, driver_path) == 320);
 static_assert(offsetof(ControlHeader, nvml_path) == 576);
 static_assert(offsetof(ControlHeader, agent_socket) == 832);
+static_assert(offsetof(ControlHeader, grant) == 960 && sizeof(Grant) == 128);
+static_assert(offsetof(Grant, beat_ms) == 64);
+static_assert(offsetof(ControlHeader, swap) == 1088 && sizeof(SwapTerms) == 64);
 static_assert(sizeof(DeviceControl) == 512);
 static_assert(offsetof(DeviceControl, physical_bytes) == 64);
 static_assert(offsetof(DeviceControl, mem_guarantee) == 128);
 static_assert(offsetof(DeviceControl, mem_ceiling) == 136);
 static_assert(offsetof(DeviceControl, grant_word) == 192);
 static_assert(offsetof(DeviceControl, swap_seq) == 256);
+static_assert(offsetof(DeviceControl, swap) == 320 && sizeof(DeviceSwapTerms) == 64);
 static_assert(sizeof(ControlPage) == 12288 && offsetof(ControlPage, devices) == 2048);
 static_assert(sizeof(FaultEntry) == 32);
 static_assert(sizeof(ReportHeader) == 4096);

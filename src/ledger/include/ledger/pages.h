@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ledger/layout.h"
+#include "ledger/work.h"
 
 namespace divvy::ledger {
 
@@ -25,9 +26,9 @@ enum class OpenStatus : std::uint8_t {
 // A word for messages, never nullptr.
 const char* openStatusName(OpenStatus status);
 
-// Maps <dir>/control read-only and <dir>/report read-write. Trivially copyable and trivially
-// destructible: it lives in static storage of the interposer, zero meaning closed. Copies share
-// the mapping. Mappings survive fork. Const member functions may be called from any thread.
+// Maps <dir>/control read-only, <dir>/report and <dir>/work read-write. Trivially copyable and
+// trivially destructible: it lives in static storage of the interposer, zero meaning closed. Copies
+// share the mapping. Mappings survive fork. Const member functions may be called from any thread.
 class TenantPages {
  public:
   // Opens and validates; `out` is only written on kOk. Descriptors do not stay open. Truncating a
@@ -40,6 +41,9 @@ class TenantPages {
   bool isOpen() const { return control_ != nullptr; }
   const ControlPage& control() const { return *control_; }
   ReportPage& report() const { return *report_; }
+  // Null where the directory is of a version without one, or it cannot be used: nobody arbitrates
+  // then, and memory limits hold all the same. Lines of slots below slotsReady() may be touched.
+  WorkPage* work() const { return work_; }
 
   // At most kMaxDevices; as found at open.
   unsigned deviceCount() const { return device_count_; }
@@ -52,6 +56,7 @@ class TenantPages {
  private:
   const ControlPage* control_ = nullptr;
   ReportPage* report_ = nullptr;
+  WorkPage* work_ = nullptr;
   unsigned device_count_ = 0;
   unsigned slots_capacity_ = 0;
 };

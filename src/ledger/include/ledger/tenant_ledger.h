@@ -42,6 +42,23 @@ struct TenantSpec {
   unsigned slots = 256;      // preallocated at first: processes that can start with the agent away
 };
 
+// How a tenant's memory is swapped; see ledger::SwapTerms for each.
+struct SwapSpec {
+  struct Device {
+    bool swappable = false;
+    unsigned overcommit_permille = 1000;
+    Bytes budget{};
+  };
+  bool host_map = false;
+  std::uint32_t drain_ms = 2000;
+  Bytes chunk = mib(32);  // a power of two, 64 KiB to 256 MiB
+  std::uint32_t silent_ms = 2000;
+  std::uint32_t pressure_ms = 0;
+  std::uint32_t ahead = 3;  // 1 to 16
+  std::uint32_t room_ms = 2000;
+  std::vector<Device> devices;  // in the order of the tenant's
+};
+
 enum class ReapOutcome {
   kFreed,        // refunded now
   kAlreadyFree,  // the slot is free or of another generation: nothing to do
@@ -62,8 +79,8 @@ class Mapping;
 // guard; the first call in the process installs that signal's handler.
 class TenantLedger {
  public:
-  // Makes `dir` (0700) with both files in it, complete or not at all. kUsage: the spec is wrong, or
-  // dir exists; kIo: the disk is full, the parent read-only, ...; nothing is left behind.
+  // Makes `dir` (0700) with its three files in it, complete or not at all. kUsage: the spec is
+  // wrong, or dir exists; kIo: the disk is full, the parent read-only, ...; nothing is left behind.
   static Result<TenantLedger> create(const std::filesystem::path& dir, const TenantSpec& spec);
 
   // Takes over the inodes of an earlier agent. kNotFound: no pages; kUnsupported: of a newer, or
@@ -85,6 +102,11 @@ class TenantLedger {
   Result<void> setHeadroom(unsigned dev, Bytes headroom);
   Result<void> setCores(unsigned dev, unsigned guarantee, unsigned ceiling);
   Result<void> setAgentEpoch(std::uint64_t epoch);
+
+  // How memory is swapped from now on. Where a device of it is swappable, the files for it are made
+  // first if they are not there. A device that was swappable stays so for what was allocated.
+  // kUsage; kIo: the disk is full, ...: nothing changed then.
+  Result<void> setSwap(const SwapSpec& spec);
 
   // Whether the slot is claimed, in this generation, by a process that has this pid in its own
   // namespace. Looks at the slot alone: one of these is answered for every process that starts.
@@ -115,6 +137,11 @@ class TenantLedger {
 
   // The control entry of a device; kUsage where the tenant has none of that index.
   Result<DeviceControl*> device(unsigned dev);
+  // Storage for one more chunk of slots, above the first `ready` ones.
+  Result<void> backSlots(unsigned ready);
+  // The files for swapping, where they are.
+  void openSwap();
+  Result<void> makeSwapFiles();
   // Makes every reservation under way look at the limits again.
   Result<void> fence(unsigned dev);
 
@@ -123,6 +150,10 @@ class TenantLedger {
   std::uint64_t fence_seq_ = 0;
   std::unique_ptr<Mapping> control_;
   std::unique_ptr<Mapping> report_;
+  std::unique_ptr<Mapping> work_;  // null: of a version without one
+  // Null: nothing of this tenant can be swapped.
+  std::unique_ptr<Mapping> residency_;
+  std::unique_ptr<Mapping> swap_;
 };
 
 }  // namespace divvy::ledger

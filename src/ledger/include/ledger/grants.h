@@ -1,0 +1,92 @@
+// The arbiter's hand on one tenant: writes its grant, reads what its processes say of their work.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "base/result.h"
+#include "ledger/work.h"
+
+namespace divvy::ledger {
+
+// One process' line, copied. Nothing in it is to be believed beyond what the caller bounds.
+struct WorkSample {
+  std::uint32_t state = 0;  // kWork* bits
+  std::uint32_t waiting = 0;
+  std::uint64_t seen_seq = 0;
+  std::uint64_t drained_seq = 0;
+  std::uint64_t inflight_until = 0;
+  std::uint64_t changed = 0;
+  std::uint64_t last_launch = 0;
+  std::uint64_t longest = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t settles = 0;
+  std::uint64_t waits = 0;
+  std::uint64_t throttled = 0;
+  std::uint64_t escapes = 0;
+  std::uint64_t unmetered = 0;
+  std::uint64_t cpu = 0;
+  std::array<std::uint64_t, kMaxDevices> busy{};
+};
+
+// What a grant says besides its word; see ledger::Grant for each.
+struct GrantTerms {
+  GrantMode mode = GrantMode::kSolo;
+  std::uint32_t inflight_us = 0;
+  std::uint32_t quantum_us = 0;
+  std::uint32_t idle_us = 0;
+  std::uint32_t overlap_us = 0;
+  std::uint32_t beat_ms = 0;
+  std::uint32_t lease_ms = 0;
+  std::uint32_t escape_ms = 0;
+  std::uint32_t spin_us = 0;
+  std::uint32_t card_permille = 1000;
+  Backend backend = Backend::kInterposer;
+  std::uint32_t weight = 0;
+};
+
+// Mappings of its own, so that the arbiter's thread needs nothing of the agent's main one. Not
+// thread safe; every access to memory that the tenant could truncate runs under a SIGBUS guard.
+class GrantPages {
+ public:
+  // kNotFound: no such directory; kUnsupported: pages from before minor 3: the tenant runs ungated;
+  // kCorrupt, kIo.
+  static Result<GrantPages> open(const std::filesystem::path& tenant_dir);
+
+  GrantPages(GrantPages&&) noexcept;
+  GrantPages& operator=(GrantPages&&) noexcept;
+  ~GrantPages();
+
+  unsigned devices() const { return devices_; }
+
+  // A new sequence with this state and these terms, and a wake-up of everybody who waits. Returns
+  // the sequence; it grows across agents. The same state and terms again are a new sequence too.
+  std::uint64_t write(GateState state, const GrantTerms& terms);
+  // New terms under the same word.
+  void amend(const GrantTerms& terms);
+  void beat();
+  GateState state() const;
+  std::uint64_t seq() const;
+
+  // The line of a slot, if the process of this slot generation has claimed it. False: not claimed,
+  // or the tenant truncated its file (then broken() is true from now on).
+  bool read(unsigned slot, std::uint64_t generation, WorkSample* out);
+
+  // For FUTEX_WAIT (shared): the address, and the value now. The value is only compared.
+  const std::uint32_t* bell() const;
+  std::uint32_t bellValue();
+
+  bool broken() const { return broken_; }
+
+ private:
+  struct Maps;
+  explicit GrantPages(std::unique_ptr<Maps> maps);
+
+  std::unique_ptr<Maps> maps_;
+  unsigned devices_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace divvy::ledger

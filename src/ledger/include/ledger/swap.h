@@ -1,0 +1,153 @@
+// The bytes of the two files by which a tenant's memory is swapped: <dir>/residency, in which the
+// agent says how much each process may have on each device, and <dir>/swap, in which the processes
+// say what they have. Since minor 4 of the layout, and only where a device is oversubscribed.
+//
+// There is one order, and it is a level: `allowed`. A process that has more swaps out until it
+// fits, one that has less brings in what it wants as far as it fits. What it reports is the
+// acknowledgement; so both sides can be killed and started again at any instant.
+//
+// Rules of the format as in layout.h; all durations are nanoseconds of the host, all sizes bytes.
+// <dir>/swap is written by the tenant, hostile for the agent, as the work page is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ledger/layout.h"
+
+namespace divvy::ledger {
+
+inline constexpr std::uint64_t kResidencyMagic = 0x5345525956564944;  // "DIVVYRES" in the file
+inline constexpr std::uint64_t kSwapMagic = 0x5057535956564944;       // "DIVVYSWP" in the file
+
+// Bits of ResidencyLine::flags.
+inline constexpr std::uint32_t kMayHostMap = 1u << 0;  // beyond `allowed`: from the host's memory
+inline constexpr std::uint32_t kReclaimed = 1u << 1;   // out because it was idle for long
+inline constexpr std::uint32_t kYield = 1u << 2;       // out for a tenant of a higher class
+
+// Why a process has what it has, for people.
+enum class ResidencyReason : std::uint32_t {
+  kFits = 0,         // everything it has is allowed
+  kOthersTurn = 1,   // somebody else has the device's memory now
+  kIdle = 2,         // it did nothing, and others needed the memory
+  kHigherClass = 3,  // a higher class needs the memory
+  kUnused = 4,       // idle for as long as its class allows
+  kShort = 5,        // more than the device can ever give it
+};
+
+// What one process may have: that of the slot with the same index. The values first, then `seq`
+// (release), then the header's bell and a futex wake.
+struct alignas(64) ResidencyLine {
+  std::uint64_t owner;  // 1 + the slot's generation this is for; else there are no orders yet
+  std::uint64_t seq;    // grows with each change
+  std::uint64_t host_allowed;  // bytes that it may keep in host memory
+  std::uint32_t flags;         // kMayHostMap ...
+  std::uint32_t reason;        // ResidencyReason
+  std::uint64_t reserved_a[4];
+  // Bytes on the device now, pinned ones included. Who takes any adds them to SwapDevice first,
+  // then reads this (again), with a full fence between, and gives them back if they are too many.
+  alignas(64) std::uint64_t allowed[kMaxDevices];
+  std::uint64_t most[kMaxDevices];  // bytes that it can be given as things are: beyond, it is short
+  std::uint64_t reserved_b[8];
+};
+
+struct alignas(64) ResidencyHeader {
+  Identification id;
+  char tenant_id[32];
+  char reserved_a[32];
+  alignas(64) std::uint32_t bell;  // futex: grows, and is woken, with each change of a line
+  char reserved_b[124];
+};
+
+struct ResidencyPage {
+  ResidencyHeader header;
+  ResidencyLine lines[kMaxSlots];
+};
+
+// Bits of SwapLine::state.
+inline constexpr std::uint32_t kSwapReady = 1u << 0;   // all that it may touch is on the device
+inline constexpr std::uint32_t kSwapClosed = 1u << 1;  // its memory gate is closed
+inline constexpr std::uint32_t kSwapMoving = 1u << 2;
+inline constexpr std::uint32_t kSwapWanted = 1u << 3;  // a thread waits for memory
+inline constexpr std::uint32_t kSwapCapturing = 1u << 4;
+inline constexpr std::uint32_t kSwapHostMapped = 1u << 5;
+inline constexpr std::uint32_t kSwapSelfHelp = 1u
+                                               << 6;  // the agent is silent: has what it could get
+inline constexpr std::uint32_t kSwapPressed = 1u << 7;  // an allocation waits for the device
+
+// Why the last order could not be obeyed. It is tried again.
+enum class SwapRefusal : std::uint32_t {
+  kNone = 0,
+  kCapturing = 1,
+  kNotDrained = 2,
+  kNoHostMemory = 3,
+  kNoDeviceMemory = 4,
+  kDriver = 5,
+};
+
+// What one process has on one device.
+struct alignas(64) SwapDevice {
+  std::uint64_t swappable;  // allocated, of what can be swapped
+  std::uint64_t mapped;  // of these on the device; counted from before it is taken until after it
+                         // has been given back
+  std::uint64_t pinned;  // on the device for as long as it lives
+  std::uint64_t want;    // asked for and not there yet, of what cannot be swapped
+  std::uint64_t out_bytes;  // only grow, as do the rest
+  std::uint64_t in_bytes;
+  std::uint64_t out_ns;  // with at least one copy in flight in that direction
+  std::uint64_t in_ns;
+};
+
+// One process, that of the slot with the same index.
+struct alignas(64) SwapLine {
+  std::uint64_t owner;     // 1 + the slot's generation; 0: nobody yet. Written last when claimed
+  std::uint32_t state;     // kSwap* bits
+  std::uint32_t refusal;   // SwapRefusal
+  std::uint64_t seen_seq;  // of the last order acted upon
+  std::uint64_t changed;   // grows with each change of the above
+  std::uint64_t host_bytes;
+  std::uint64_t host_want;
+  std::uint64_t pin_reasons;  // bits: why memory is pinned
+  std::uint64_t last_need;    // CLOCK_MONOTONIC, when a thread last waited for memory
+  // Only grow.
+  alignas(64) std::uint64_t chunks_out;
+  std::uint64_t chunks_in;
+  std::uint64_t aborts;
+  std::uint64_t drains;
+  std::uint64_t drain_ns;
+  std::uint64_t pressure_waits;
+  std::uint64_t self_helped;  // bytes taken beyond `allowed` while the agent was silent
+  std::uint64_t reserved;
+  SwapDevice device[kMaxDevices];
+};
+
+struct alignas(64) SwapHeader {
+  Identification id;
+  char tenant_id[32];
+  char reserved[160];
+};
+
+struct SwapPage {
+  SwapHeader header;
+  SwapLine lines[kMaxSlots];
+};
+
+static_assert(sizeof(ResidencyLine) == 384 && offsetof(ResidencyLine, allowed) == 64);
+static_assert(offsetof(ResidencyLine, most) == 192);
+static_assert(sizeof(ResidencyHeader) == 256 && offsetof(ResidencyHeader, bell) == 128);
+static_assert(sizeof(ResidencyPage) == 256 + 4096 * 384);
+static_assert(sizeof(SwapDevice) == 64);
+static_assert(sizeof(SwapLine) == 1152 && offsetof(SwapLine, device) == 128);
+static_assert(offsetof(SwapLine, chunks_out) == 64);
+static_assert(sizeof(SwapHeader) == 256);
+static_assert(sizeof(SwapPage) == 256 + 4096 * 1152);
+
+// Bytes of the files that must be backed by storage while `slots` are ready.
+constexpr std::size_t residencyBytes(unsigned slots) {
+  return sizeof(ResidencyHeader) + std::size_t{slots} * sizeof(ResidencyLine);
+}
+constexpr std::size_t swapBytes(unsigned slots) {
+  return sizeof(SwapHeader) + std::size_t{slots} * sizeof(SwapLine);
+}
+
+}  // namespace divvy::ledger

@@ -1,0 +1,27 @@
+// A file of a tenant directory as it is made.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+
+namespace divvy::ledger {
+
+struct NewFile {
+  const char* name;
+  mode_t mode;
+  const void* start;
+  std::size_t start_size;
+  std::size_t size;       // of the file
+  std::size_t allocated;  // backed by storage from the beginning
+};
+
+// Makes it, complete, in the directory `dir` is open on; there must be none of that name. kIo.
+Result<void> writeFile(int dir, const NewFile& file);
+
+Error ioError(const std::string& doing, int code);
+
+}  // namespace divvy::ledger
