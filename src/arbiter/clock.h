@@ -1,0 +1,20 @@
+// The host's CLOCK_MONOTONIC, in which everything between agent and tenants is said.
+#pragma once
+
+#include <time.h>
+
+#include "arbiter/law.h"
+
+namespace divvy::arbiter {
+
+inline Nanos clockNow(clockid_t clock = CLOCK_MONOTONIC) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+inline timespec asTimespec(Nanos instant) {
+  return {instant / kSecond, instant % kSecond};
+}
+
+}  // namespace divvy::arbiter

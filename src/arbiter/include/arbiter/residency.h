@@ -1,0 +1,154 @@
+// Whose memory is on the devices now: the law of residency. Pure: instants come in, orders go out;
+// no clock, thread or file. Tenants that ask for more than a device has take turns on it, a swap
+// apart. See laws/README.md for the formulas, and why its book never exceeds a device's budget.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "arbiter/law.h"
+
+namespace divvy::arbiter {
+
+// By device of the group; bytes.
+using DeviceBytes = std::array<std::uint64_t, kMaxGroupDevices>;
+
+// What one tenant has on one device: the sum over its processes. Bytes.
+struct Holding {
+  std::uint64_t swappable = 0;  // allocated, of what can be swapped
+  std::uint64_t mapped = 0;     // of these on the device
+  std::uint64_t pinned = 0;     // on the device for as long as it lives
+  std::uint64_t want = 0;       // asked for, of what cannot be swapped
+  // The most that it has, or may still take under an order that it may not have seen replaced.
+  std::uint64_t held = 0;
+  friend bool operator==(const Holding&, const Holding&) = default;
+};
+
+// What is known of a tenant at an instant.
+struct Stay {
+  std::array<Holding, kMaxGroupDevices> at{};
+  bool ready = false;       // all that it may touch is on the devices
+  bool wants = false;       // it runs, or waits for its turn or its memory
+  bool capturing = false;   // nothing of it can leave just now
+  bool refused = false;     // it could not obey its last order
+  bool distrusted = false;  // it has more than it says
+  Nanos idle_since = 0;     // while it does not want
+  friend bool operator==(const Stay&, const Stay&) = default;
+};
+
+// What a tenant is entitled to.
+struct StayTerms {
+  Class cls = Class::kNormal;
+  unsigned weight = 100;  // its turns last as long, relative to others'; 1..100
+  DeviceBytes guarantee{};
+  DeviceBytes ceiling{};
+  DeviceBytes base{};     // what it is going to have at least: contexts
+  bool swappable = true;  // false: may use up to its ceiling at any time
+  std::uint32_t devices = 1;
+  friend bool operator==(const StayTerms&, const StayTerms&) = default;
+};
+
+// What a swap costs on a device.
+struct Link {
+  double out_bps = 10e9;  // bytes per second, to the host
+  double in_bps = 10e9;
+  Nanos per_chunk = 250 * kMicrosecond;
+  Nanos drain = kMillisecond;
+  std::uint64_t chunk = std::uint64_t{32} << 20;
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+struct StayDevice {
+  std::uint64_t budget = 0;        // bytes that tenants may have on it at any instant
+  std::uint64_t host_reserve = 0;  // bytes of host memory for what is out
+  Link link;
+  friend bool operator==(const StayDevice&, const StayDevice&) = default;
+};
+
+struct StayConstants {
+  Nanos quantum_min = 2 * kSecond;
+  Nanos quantum_max = 60 * kSecond;
+  Nanos quantum = 0;                    // 0: as follows from what a swap costs
+  Nanos idle_min = 50 * kMillisecond;   // before an idle tenant's memory may be taken
+  Nanos return_min = kSecond;           // before it may for a lower class
+  Nanos retry_min = 10 * kMillisecond;  // before a tenant that refused is asked again; doubles
+  Nanos retry_max = kSecond;            // up to this
+  Nanos patience = 5 * kSecond;         // with one that neither obeys nor refuses
+  Nanos thrash_window = 60 * kSecond;   // over which swaps are counted
+  Nanos thrash_swap = kSecond;          // swaps shorter than this do not matter
+};
+
+// Why a tenant has what it has, for people. As ledger::ResidencyReason.
+enum class StayReason : std::uint8_t { kFits, kOthersTurn, kIdle, kHigherClass, kUnused, kShort };
+
+// What one tenant is told. Orders that lower what somebody may have come first.
+struct StayOrder {
+  Key tenant = 0;
+  DeviceBytes allowed{};  // on the device now, all included
+  DeviceBytes most{};     // what it can be given as things are
+  std::uint64_t host_allowed = 0;
+  bool eligible = true;  // takes part in turns of compute
+  bool yields = false;   // out for a higher class
+  StayReason reason = StayReason::kFits;
+  friend bool operator==(const StayOrder&, const StayOrder&) = default;
+};
+
+struct StayFigures {
+  DeviceBytes allowed{};
+  DeviceBytes book{};  // what it counts for: the larger of what it may have and what it has
+  DeviceBytes floor{};
+  bool resident = false;  // has, or is being given, all that it needs
+  bool eligible = true;
+  bool waiting = false;  // for its turn
+  StayReason reason = StayReason::kFits;
+  Nanos turn_ends = 0;      // 0: no turn, or nobody waits
+  std::uint64_t swaps = 0;  // in
+  Nanos longest_wait = 0;   // from wanting to being resident
+};
+
+struct StayDeviceFigures {
+  std::uint64_t budget = 0;
+  std::uint64_t book = 0;
+  double ratio = 0;   // what contenders need, of the budget
+  Nanos quantum = 0;  // as last computed
+  Nanos swap_predicted = 0;
+  Nanos swap_actual = 0;        // the last one
+  double prediction_error = 0;  // |predicted / actual - 1|, on average
+  bool thrash_risk = false;
+};
+
+class Residency {
+ public:
+  explicit Residency(const StayConstants& constants);
+  ~Residency();
+  Residency(Residency&&) noexcept;
+  Residency& operator=(Residency&&) noexcept;
+
+  // Devices without a budget have room for everything.
+  void setDevice(unsigned device, const StayDevice& terms);
+
+  void add(Key tenant, const StayTerms& terms, Nanos now);
+  void change(Key tenant, const StayTerms& terms, Nanos now);
+  void remove(Key tenant, Nanos now);
+
+  // What it has before it is told anything, another law let it have. To be read after the orders of
+  // the last decide() were written. May be called as often as wanted; only differences matter.
+  void report(Key tenant, const Stay& stay, Nanos now);
+
+  // What is to be told now; empty when nothing changed.
+  std::vector<StayOrder> decide(Nanos now);
+
+  // When decide() may have something to say without another report; kNever: not before one.
+  Nanos wakeAt() const;
+
+  StayFigures figures(Key tenant) const;
+  StayDeviceFigures device(unsigned device) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace divvy::arbiter

@@ -1,0 +1,155 @@
+#include "arbiter/residency.h"
+
+#include <algorithm>
+
+#include "residency_turns.h"
+
+namespace divvy::arbiter {
+
+struct Residency::State {
+  explicit State(const StayConstants& constants) : book(constants), turns(&book) {}
+
+  Resident* at(Key key, Nanos now) {
+    last = std::max(last, now);
+    book.advance(last);
+    return book.find(key);
+  }
+
+  StayReason reasonOf(const Resident& resident) const {
+    for (unsigned d = 0; d < kMaxGroupDevices; ++d)
+      if (resident.places[d].target < resident.places[d].need()) return StayReason::kShort;
+    if (resident.home()) return StayReason::kFits;
+    if (resident.yielded) return StayReason::kHigherClass;
+    return resident.idled ? StayReason::kIdle : StayReason::kOthersTurn;
+  }
+
+  StayOrder orderFor(const Resident& resident) const {
+    StayOrder order;
+    order.tenant = resident.key;
+    for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
+      order.allowed[d] = resident.places[d].allowed;
+      order.most[d] = resident.places[d].most;
+    }
+    order.host_allowed = book.hostFor(resident);
+    order.eligible = resident.eligible();
+    order.yields = resident.yielded && !resident.home();
+    order.reason = reasonOf(resident);
+    return order;
+  }
+
+  ResidencyBook book;
+  ResidencyTurns turns;
+  Nanos last = 0;
+  Nanos wake = kNever;
+  bool dirty = false;
+};
+
+Residency::Residency(const StayConstants& constants) : state_(std::make_unique<State>(constants)) {}
+Residency::~Residency() = default;
+Residency::Residency(Residency&&) noexcept = default;
+Residency& Residency::operator=(Residency&&) noexcept = default;
+
+void Residency::setDevice(unsigned device, const StayDevice& terms) {
+  StayDevice& known = state_->book.device(device).terms;
+  if (known == terms) return;
+  known = terms;
+  state_->dirty = true;
+}
+
+void Residency::add(Key key, const StayTerms& terms, Nanos now) {
+  state_->at(key, now);
+  state_->book.add(key, terms, now);
+  state_->dirty = true;
+}
+
+void Residency::change(Key key, const StayTerms& terms, Nanos now) {
+  Resident* resident = state_->at(key, now);
+  if (resident == nullptr || resident->terms == terms) return;
+  // What it has is told by the next report.
+  if (terms.swappable && !resident->terms.swappable) resident->known = resident->ever_told = false;
+  const bool known = resident->known;
+  resident->terms = terms;
+  if (known) state_->book.note(resident, resident->stay, now);
+  state_->dirty = true;
+}
+
+void Residency::remove(Key key, Nanos now) {
+  if (state_->at(key, now) == nullptr) return;
+  state_->book.remove(key);
+  state_->dirty = true;
+}
+
+void Residency::report(Key key, const Stay& stay, Nanos now) {
+  Resident* resident = state_->at(key, now);
+  if (resident != nullptr && state_->book.note(resident, stay, now)) state_->dirty = true;
+}
+
+std::vector<StayOrder> Residency::decide(Nanos now) {
+  State& state = *state_;
+  state.last = std::max(state.last, now);
+  state.book.advance(state.last);
+  Agenda agenda;
+  agenda.begin(state.last);
+  state.book.refresh();
+  state.book.excuse(&agenda);
+  state.book.shed(&agenda);
+  state.turns.turn(&agenda);
+  state.book.lendSlack();
+  state.book.raise();
+  state.wake = agenda.next();
+  state.dirty = false;
+  std::vector<StayOrder> orders;
+  std::size_t lowered = 0;
+  for (const auto& resident : state.book.residents()) {
+    const StayOrder order = state.orderFor(*resident);
+    if (!resident->known) continue;
+    if (resident->ever_told && order == resident->told) continue;
+    bool lower = false;
+    for (unsigned d = 0; d < kMaxGroupDevices; ++d)
+      lower = lower || order.allowed[d] < resident->told.allowed[d];
+    const auto place = static_cast<std::ptrdiff_t>(lower ? lowered++ : orders.size());
+    orders.insert(orders.begin() + place, order);
+    resident->told = order;
+    resident->ever_told = true;
+  }
+  return orders;
+}
+
+Nanos Residency::wakeAt() const {
+  return state_->dirty ? state_->last : state_->wake;
+}
+
+StayFigures Residency::figures(Key key) const {
+  StayFigures figures;
+  const Resident* resident = state_->book.find(key);
+  if (resident == nullptr) return figures;
+  for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
+    figures.allowed[d] = resident->places[d].allowed;
+    figures.book[d] = resident->places[d].book();
+    figures.floor[d] = resident->places[d].floor;
+  }
+  figures.resident = resident->home();
+  figures.eligible = resident->eligible();
+  figures.waiting = resident->inLine();
+  figures.reason = state_->reasonOf(*resident);
+  figures.turn_ends = state_->turns.turnEnd(*resident);
+  figures.swaps = resident->swap_count;
+  figures.longest_wait = resident->longest_wait;
+  return figures;
+}
+
+StayDeviceFigures Residency::device(unsigned device) const {
+  const ResidencyBook::Device& known = state_->book.device(device);
+  StayDeviceFigures figures;
+  figures.budget = known.terms.budget;
+  figures.book = state_->book.booked(device);
+  figures.ratio = known.ratio;
+  figures.quantum = known.quantum;
+  figures.swap_predicted = known.predicted;
+  figures.swap_actual = known.actual;
+  figures.prediction_error = known.error;
+  figures.thrash_risk = known.thrash_risk;
+  return figures;
+}
+
+}  // namespace divvy::arbiter

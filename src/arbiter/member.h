@@ -1,0 +1,166 @@
+// One tenant of a group, as its arbiter sees it: what its processes say, bounded, and its grant.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arbiter/figures.h"
+#include "arbiter/law.h"
+#include "arbiter/settings.h"
+#include "ledger/grants.h"
+#include "lodging.h"
+#include "patience.h"
+
+namespace divvy::arbiter {
+
+// Belongs to whoever runs the group: its thread, or the agent's main one while there is none.
+class Member {
+ public:
+  // `devices`: the node's, in the order of the tenant's pages.
+  Member(std::string id, ledger::GrantPages pages, const Terms& terms,
+         std::vector<unsigned> devices, const Settings& settings);
+
+  const std::string& id() const { return id_; }
+  const std::vector<unsigned>& devices() const { return devices_; }
+  ledger::GrantPages& pages() { return pages_; }
+
+  void arrive(unsigned slot, std::uint64_t generation);
+  void leave(unsigned slot, std::uint64_t generation);
+  unsigned processes() const { return static_cast<unsigned>(processes_.size()); }
+
+  // From now on its memory is swapped, by these pages.
+  void lodge(ledger::ResidencyPages pages);
+  // A new law counts for it: what it used so far is past.
+  void join();
+  // Nobody arbitrated for a while: what it did not say meanwhile is not held against it.
+  void acquit(Nanos now);
+  // Whether its lines are worth reading although nobody rang.
+  bool mayDiffer(Nanos now) const {
+    return gate_ != Gate::kHold || in_flight_ || now - looked_at_ > kLookAgain;
+  }
+  // As seen when they were last read.
+  bool inFlight() const { return in_flight_; }
+  // Reads the lines of all processes. Time that one says it used counts up to the time it has been
+  // known, and never backwards.
+  Report look(Nanos now);
+
+  // Carries out an order; the sequence under which the tenant was told.
+  std::uint64_t tell(const Order& order, Nanos now);
+  bool gated() const { return gate_ != Gate::kOpen; }
+  // People would see the difference.
+  bool changesFace(const Order& order) const {
+    return order.mode != mode_ || order.weight != weight_ ||
+           (order.gate == Gate::kOpen) != (gate_ == Gate::kOpen);
+  }
+  // Nobody arbitrates this tenant now.
+  void release(Nanos now) { tell(Order{}, now); }
+
+  // Begins a new window of figures; `law`: what the law says of it now, or nothing.
+  void sample(const Figures& law, Nanos now);
+  // The windows of the last sample, the rest as of now.
+  TenantFigures figures(const Figures& law) const;
+  // The law that counted for it is about to go.
+  void carry(const Figures& law);
+
+  Terms terms;
+  Key key = 0;
+  std::uint32_t bell = 0;        // as last seen
+  Patience patience;             // with its bell
+  bool told = false;             // since it joined this group
+  bool distrusted = false;       // never credible
+  std::vector<unsigned> places;  // of its devices within the group
+  // Its memory: what it is entitled to, by its own devices; null: none of it can be swapped.
+  StayTerms stay;
+  std::unique_ptr<Lodging> lodging;
+  std::string unswapped;                     // why not, although it was to be
+  bool resident = true;                      // else it takes no part in turns of compute
+  std::shared_ptr<const Standing> standing;  // in the group that it comes from; null: from none
+
+ private:
+  // Who is held back and has nothing in flight only settles what it used before.
+  static constexpr Nanos kLookAgain = 20 * kMillisecond;
+
+  struct Process {
+    bool known = false;  // a line was read
+    Nanos since = 0;     // when first read
+    ledger::WorkSample last;
+    Nanos told_run = 0;  // of toldRun(), when it last did anything
+    std::array<Nanos, ledger::kMaxDevices> credited{};
+  };
+  // Sums over all processes that ever were.
+  struct Sums {
+    std::array<Nanos, ledger::kMaxDevices> busy{};  // index: the tenant's own device
+    std::uint64_t launches = 0;
+    std::uint64_t settles = 0;
+    std::uint64_t waits = 0;
+    std::uint64_t escapes = 0;
+    Nanos cpu = 0;
+    Nanos longest = 0;
+  };
+  struct Window {
+    Nanos at = 0;
+    std::array<Nanos, kMaxGroupDevices> got{};
+    Nanos throttled = 0;
+    std::uint64_t grants = 0;
+    Nanos cpu = 0;
+  };
+
+  void absorb(Process& process, const ledger::WorkSample& sample, Nanos now);
+  // Grants shorter than this prove nothing: whoever was given one may not have woken up yet.
+  Nanos provingGrant() const { return settings_.constants.quantum / 5; }
+  // A tenant that may run for long must settle something this often while it launches, and what it
+  // launched in a grant this long after its end at the latest.
+  Nanos provingTime() const { return 2 * settings_.constants.drain_bound; }
+  void judge(const Report& report, Nanos now);
+  void judgeGrant();
+  // How long the tenant has been told to run in all.
+  Nanos toldRun(Nanos now) const {
+    return told_run_ + (gate_ == Gate::kRun ? now - granted_at_ : 0);
+  }
+  // Whether it still waits for its turn. Who was given it for so long and did not stir is stopped,
+  // or kept from the processor, and is back as soon as it does anything.
+  bool waits(const Process& process, Nanos now) const {
+    return (process.last.state & ledger::kWorkWaiting) != 0 &&
+           toldRun(now) - process.told_run < takeUp();
+  }
+  Nanos takeUp() const { return std::max(settings_.constants.quantum, 10 * kMillisecond); }
+
+  const Settings settings_;
+  std::string id_;
+  ledger::GrantPages pages_;
+  std::vector<unsigned> devices_;
+  std::map<std::pair<unsigned, std::uint64_t>, Process> processes_;
+  Sums sums_;
+  Nanos looked_at_ = 0;
+  bool in_flight_ = false;                              // at the last look
+  std::array<Nanos, ledger::kMaxDevices> past_busy_{};  // before it joined
+
+  // Whether what it says can be believed: a grant that it held and settled nothing of cannot.
+  Gate gate_ = Gate::kOpen;
+  Mode mode_ = Mode::kSolo;
+  unsigned weight_ = 0;
+  bool credible_ = true;
+  // Of the present or last grant: it was used, it was used or wanted, something was settled in it.
+  bool worked_ = false;
+  bool held_ = false;
+  bool proved_ = false;
+  Nanos granted_at_ = 0;
+  Nanos granted_for_ = 0;
+  Nanos ended_at_ = 0;
+  Nanos told_run_ = 0;          // in all grants that have ended
+  unsigned silent_grants_ = 0;  // in a row
+  std::uint64_t settles_seen_ = 0;
+  std::uint64_t launches_seen_ = 0;  // when it last settled
+  Nanos settled_at_ = 0;
+
+  Figures before_;  // sums of laws that counted for it earlier
+  Window window_;
+  TenantFigures shown_;
+};
+
+}  // namespace divvy::arbiter

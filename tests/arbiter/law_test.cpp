@@ -1,0 +1,223 @@
+// The laws, step by step: what is told to whom when, on scripts of a few events.
+#include "arbiter/law.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace divvy::arbiter {
+namespace {
+
+// Hands reports in and keeps what was told.
+class Script {
+ public:
+  Script() : law(Constants{}) {}
+
+  Key tenant(const Terms& terms = {}) {
+    const Key key = law.add(terms, now);
+    law.setProcesses(key, 1, now);
+    return key;
+  }
+  Report& said(Key key) { return reports_[key]; }
+  void wants(Key key, bool waiting, bool in_flight) {
+    said(key).waiting = waiting;
+    said(key).in_flight = in_flight;
+    law.report(key, said(key), now);
+  }
+  void uses(Key key, Nanos time, unsigned device = 0) {
+    said(key).busy[device] += time;
+    law.report(key, said(key), now);
+  }
+  // What was told now, oldest first.
+  std::vector<Order> decide() {
+    std::vector<Order> orders = law.decide(now);
+    for (const Order& order : orders) {
+      told[order.tenant] = order;
+      seqs[order.tenant] = ++seq_;
+      law.issued(order, seq_);
+    }
+    return orders;
+  }
+  void drains(Key key) {
+    said(key).drained = seqs[key];
+    law.report(key, said(key), now);
+  }
+  Gate gate(Key key) { return told.contains(key) ? told[key].gate : Gate::kOpen; }
+
+  Nanos now = kSecond;
+  Law law;
+  std::map<Key, Order> told;
+  std::map<Key, std::uint64_t> seqs;
+
+ private:
+  std::map<Key, Report> reports_;
+  std::uint64_t seq_ = 0;
+};
+
+// Whose memory may be away must never launch unseen.
+TEST(Law, WhoIsNeverOpenedIsToldOfItsTurnAlsoAlone) {
+  Script script;
+  Terms terms;
+  terms.never_open = true;
+  const Key a = script.tenant(terms);
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kRun);
+  EXPECT_EQ(script.told[a].mode, Mode::kSolo);
+  EXPECT_EQ(script.told[a].quantum, 0);
+  EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
+  const Key b = script.tenant();
+  script.wants(a, true, true);
+  script.wants(b, true, false);
+  script.decide();
+  script.now += 20 * kMillisecond;
+  script.decide();
+  EXPECT_EQ(script.told[a].mode, Mode::kShare);
+  script.law.remove(b, script.now);
+  for (unsigned i = 0; i < 10; ++i) {
+    script.decide();
+    EXPECT_NE(script.gate(a), Gate::kOpen);
+    script.drains(a);
+    script.now += 10 * kMillisecond;
+  }
+  EXPECT_EQ(script.gate(a), Gate::kRun);
+  // From an open gate on, too.
+  const Key c = script.tenant({.devices = 2});
+  script.decide();
+  EXPECT_EQ(script.gate(c), Gate::kOpen);
+  terms.devices = 2;
+  script.law.change(c, terms, script.now);
+  script.decide();
+  EXPECT_EQ(script.gate(c), Gate::kRun);
+}
+
+TEST(Law, LeavesALoneTenantOpen) {
+  Script script;
+  const Key a = script.tenant();
+  EXPECT_TRUE(script.decide().empty());
+  EXPECT_EQ(script.gate(a), Gate::kOpen);
+  EXPECT_EQ(script.law.wakeAt(), kNever);
+  EXPECT_EQ(script.law.figures(a, script.now).mode, Mode::kSolo);
+}
+
+TEST(Law, GatesBothWhenASecondTenantComesAndOpensWhenItGoes) {
+  Script script;
+  const Key a = script.tenant();
+  script.decide();
+  const Key b = script.tenant();
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kRun) << "it ran until now";
+  EXPECT_EQ(script.gate(b), Gate::kHold);
+  EXPECT_EQ(script.told[a].mode, Mode::kShare);
+  EXPECT_EQ(script.told[a].weight, 50u);
+  script.law.setProcesses(b, 0, script.now);
+  EXPECT_LE(script.law.wakeAt(), script.now);
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kOpen);
+  script.law.remove(b, script.now);
+  EXPECT_TRUE(script.decide().empty());
+}
+
+TEST(Law, DoesNotShareWithATenantThatHasNoProcess) {
+  Script script;
+  const Key a = script.tenant();
+  script.law.add(Terms{}, script.now);
+  EXPECT_TRUE(script.decide().empty());
+  EXPECT_EQ(script.gate(a), Gate::kOpen);
+}
+
+TEST(Law, HandsOverAtTheEndOfTheQuantumOnceTheHolderHasDrained) {
+  Script script;
+  const Key a = script.tenant();
+  const Key b = script.tenant();
+  script.wants(a, true, false);
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kRun);
+  script.wants(a, false, true);
+  script.wants(b, true, false);
+  script.decide();
+  EXPECT_EQ(script.gate(b), Gate::kHold);
+  ASSERT_EQ(script.law.wakeAt(), kSecond + 10 * kMillisecond);
+  script.now = script.law.wakeAt();
+  script.uses(a, 9 * kMillisecond);
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kHold);
+  EXPECT_EQ(script.gate(b), Gate::kHold) << "the work of the first is still there";
+  script.now += kMillisecond;
+  script.drains(a);
+  script.decide();
+  EXPECT_EQ(script.gate(b), Gate::kRun);
+  EXPECT_EQ(script.told[b].inflight, Constants{}.inflight);
+}
+
+TEST(Law, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
+  Script script;
+  const Key a = script.tenant();
+  const Key b = script.tenant();
+  script.wants(a, true, false);
+  script.decide();
+  script.wants(a, false, false);
+  EXPECT_TRUE(script.decide().empty()) << "nobody else wants it";
+  script.wants(b, true, false);
+  const auto orders = script.decide();
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(orders[0].tenant, a);
+  EXPECT_EQ(orders[0].gate, Gate::kHold);
+  EXPECT_EQ(orders[1].tenant, b);
+  EXPECT_EQ(orders[1].gate, Gate::kRun);
+}
+
+TEST(Law, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
+  Script script;
+  const Key a = script.tenant();
+  const Key b = script.tenant();
+  script.wants(a, true, false);
+  script.decide();
+  EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
+  script.wants(a, false, true);
+  script.wants(b, true, false);
+  script.decide();
+  EXPECT_EQ(script.told[a].inflight, Constants{}.inflight);
+  script.wants(b, false, false);
+  script.decide();
+  EXPECT_EQ(script.told[a].inflight, Constants{}.inflight) << "not before the quantum ends";
+  for (int i = 0; i < 3 && script.law.wakeAt() != kNever; ++i) {
+    script.now = script.law.wakeAt();
+    script.decide();
+  }
+  EXPECT_EQ(script.told[a].inflight, Constants{}.inflight_alone);
+  EXPECT_EQ(script.told[a].quantum, 0);
+  EXPECT_EQ(script.law.wakeAt(), kNever);
+}
+
+TEST(Law, HoldsATenantAtItsCapUntilItIsWorthGoingOn) {
+  Script script;
+  const Key a = script.tenant({.ceiling = 20});
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kRun);
+  EXPECT_EQ(script.told[a].mode, Mode::kCap);
+  script.wants(a, false, true);
+  script.now += 5 * kMillisecond;
+  script.uses(a, 5 * kMillisecond);
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kHold);
+  script.drains(a);
+  script.wants(a, true, false);
+  script.decide();
+  const Nanos held = script.law.wakeAt() - script.now;
+  EXPECT_EQ(held, 15 * kMillisecond) << "2 ms of debt and 1 ms for the next grant, at a fifth";
+  script.now = script.law.wakeAt();
+  script.decide();
+  EXPECT_EQ(script.gate(a), Gate::kRun);
+}
+
+TEST(Law, NamesNobodyThatItDoesNotKnow) {
+  Script script;
+  script.law.report(7, Report{}, script.now);
+  script.law.setProcesses(7, 1, script.now);
+  script.law.change(7, Terms{}, script.now);
+  script.law.remove(7, script.now);
+  EXPECT_TRUE(script.decide().empty());
+}
+
+}  // namespace
+}  // namespace divvy::arbiter

@@ -1,0 +1,24 @@
+find_package(rapidcheck REQUIRED)
+
+# Virtual time around the real law.
+add_library(divvy_arbiter_world STATIC world/card.cpp world/memory.cpp world/process.cpp world/programs.cpp
+  world/record.cpp world/world.cpp)
+target_compile_options(divvy_arbiter_world PRIVATE ${DIVVY_WARNINGS})
+target_include_directories(divvy_arbiter_world PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(divvy_arbiter_world PUBLIC divvy_arbiter_laws)
+
+divvy_test(arbiter_law_test SOURCES law_test.cpp meter_test.cpp DEPS divvy_arbiter_laws
+  LABELS sanitize)
+target_include_directories(arbiter_law_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
+# Minutes of virtual time: too much for the sanitizers, which see the same code in the gangs' test.
+divvy_test(arbiter_share_test SOURCES share_test.cpp
+  DEPS divvy_arbiter_world rapidcheck rapidcheck_gtest TIMEOUT 240)
+divvy_test(arbiter_priority_test SOURCES priority_test.cpp DEPS divvy_arbiter_world TIMEOUT 240)
+divvy_test(arbiter_cap_test SOURCES cap_test.cpp tenants_test.cpp DEPS divvy_arbiter_world
+  TIMEOUT 240)
+divvy_test(arbiter_gang_test SOURCES gang_test.cpp
+  DEPS divvy_arbiter_world rapidcheck rapidcheck_gtest LABELS sanitize TIMEOUT 240)
+divvy_test(arbiter_residency_test SOURCES residency_order_test.cpp residency_test.cpp
+    swap_terms_test.cpp
+  DEPS divvy_arbiter_world LABELS sanitize TIMEOUT 240)
+target_include_directories(arbiter_residency_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)

@@ -1,0 +1,60 @@
+#include "laws/link_meter.h"
+
+#include <gtest/gtest.h>
+
+namespace divvy::arbiter {
+namespace {
+
+constexpr std::uint64_t kSwap = std::uint64_t{100} << 20;
+
+// So many nanoseconds are as many bytes at 1 GB/s.
+SwapWork out(std::uint64_t bytes, std::uint64_t nanos) {
+  SwapWork work;
+  work.out_bytes = bytes;
+  work.out_ns = nanos;
+  return work;
+}
+
+TEST(LinkMeter, TakesTheFirstSwapForWhatItIsAndThenAverages) {
+  LinkMeter meter;
+  Link link;
+  meter.note(out(kSwap, kSwap));
+  meter.measure(&link);
+  EXPECT_NEAR(link.out_bps, 1e9, 1e6);
+  EXPECT_DOUBLE_EQ(link.in_bps, Link{}.in_bps);
+  meter.note(out(kSwap, kSwap / 2));
+  meter.measure(&link);
+  EXPECT_NEAR(link.out_bps, 1.3e9, 1e6);
+}
+
+TEST(LinkMeter, LittleIsGatheredFirst) {
+  LinkMeter meter;
+  Link link;
+  meter.note(out(kSwap / 2, kSwap / 2));
+  meter.measure(&link);
+  EXPECT_DOUBLE_EQ(link.out_bps, Link{}.out_bps);
+  meter.note(out(kSwap / 2, kSwap / 2));
+  meter.measure(&link);
+  EXPECT_NEAR(link.out_bps, 1e9, 1e6);
+}
+
+TEST(LinkMeter, ForgedCountersStayWithinBounds) {
+  LinkMeter meter;
+  Link link;
+  meter.note(out(UINT64_MAX / 2, 0));
+  meter.measure(&link);
+  EXPECT_DOUBLE_EQ(link.out_bps, 1000e9);
+  SwapWork drains;
+  drains.drains = 1;
+  drains.drain_ns = UINT64_MAX;
+  meter.note(drains);
+  meter.measure(&link);
+  EXPECT_EQ(link.drain, kSecond);
+  LinkMeter slow;
+  slow.note(out(kSwap, UINT64_MAX));
+  slow.measure(&link);
+  EXPECT_DOUBLE_EQ(link.out_bps, 0.1e9);
+}
+
+}  // namespace
+}  // namespace divvy::arbiter

@@ -1,0 +1,196 @@
+// What a tenant's processes say of their memory is bounded, and what they are told adds up.
+#include "lodging.h"
+
+#include <gtest/gtest.h>
+
+#include "fake_swapper.h"
+
+namespace divvy::arbiter {
+namespace {
+
+using testing::FakeSwapper;
+using testing::FakeTenant;
+using testing::Scratch;
+
+class LodgingTest : public ::testing::Test {
+ protected:
+  LodgingTest() {
+    open();
+    swapper_.claim();
+    lodging_->arrive(0, 0);
+  }
+  void open() {
+    Result<ledger::ResidencyPages> pages = ledger::ResidencyPages::open(tenant_.dir());
+    ASSERT_TRUE(pages) << pages.error().message();
+    lodging_.emplace(std::move(*pages), 1);
+  }
+  void tell(std::uint64_t allowed, std::uint64_t host = 0) {
+    StayOrder order;
+    order.allowed[0] = allowed;
+    order.most[0] = 1000;
+    order.host_allowed = host;
+    lodging_->tell(order);
+  }
+  Holding look() { return lodging_->look(kSecond).at[0]; }
+
+  Scratch scratch_;
+  FakeTenant tenant_{scratch_, "a"};
+  FakeSwapper swapper_{&tenant_};
+  std::optional<Lodging> lodging_;
+};
+
+TEST_F(LodgingTest, SaysWhatIsThere) {
+  swapper_.at() = {100, 60, 20, 7, 0, 0, 0, 0};
+  const Holding holding = look();
+  EXPECT_EQ(holding, (Holding{100, 60, 20, 7, 80}));
+}
+
+TEST_F(LodgingTest, SumsProcesses) {
+  swapper_.claim(1, 4);
+  lodging_->arrive(1, 4);
+  swapper_.at(0) = {100, 60, 20, 0, 0, 0, 0, 0};
+  swapper_.at(1) = {10, 6, 2, 1, 0, 0, 0, 0};
+  EXPECT_EQ(look(), (Holding{110, 66, 22, 1, 88}));
+  lodging_->leave(1, 4);
+  EXPECT_EQ(look(), (Holding{100, 60, 20, 0, 80}));
+}
+
+TEST_F(LodgingTest, WhatItMayHaveCountsAsHeld) {
+  tell(100);
+  EXPECT_EQ(look().held, 100u);
+  swapper_.at() = {70, 70, 0, 0, 0, 0, 0, 0};
+  tell(30);
+  EXPECT_EQ(look().held, 70u) << "it has more than it may";
+  swapper_.at().mapped = 10;
+  EXPECT_EQ(look().held, 30u);
+}
+
+// It may have taken something before it saw that it may not, and not shown it yet.
+TEST_F(LodgingTest, ALoweredOrderCountsOnceTheLineWasReadAgain) {
+  tell(100);
+  look();
+  swapper_.claim(1, 0);
+  lodging_->arrive(1, 0);
+  swapper_.at(1).want = 40;
+  look();
+  EXPECT_EQ(swapper_.allowed(0), 30u);
+  EXPECT_EQ(swapper_.allowed(1), 0u);
+  look();
+  EXPECT_EQ(swapper_.allowed(1), 70u);
+}
+
+TEST_F(LodgingTest, WhatAnEarlierArbiterSaidCounts) {
+  tell(100);
+  open();
+  lodging_->arrive(0, 0);
+  EXPECT_EQ(look().held, 100u);
+}
+
+TEST_F(LodgingTest, AProcessIsToldBeforeItHasALine) {
+  swapper_.line(2).owner = 0;
+  lodging_->arrive(2, 9);
+  tell(100);
+  EXPECT_TRUE(swapper_.ordered(2, 9));
+  EXPECT_EQ(swapper_.allowed(0) + swapper_.allowed(2), 100u);
+}
+
+// One gives, then the other may take.
+TEST_F(LodgingTest, NobodyMayHaveWhatAnotherHasNotGivenBack) {
+  tell(100);
+  swapper_.at(0) = {100, 100, 0, 0, 0, 0, 0, 0};
+  look();
+  swapper_.claim(1, 0);
+  lodging_->arrive(1, 0);
+  swapper_.at(1).want = 40;
+  look();
+  EXPECT_EQ(swapper_.allowed(0), 60u);
+  EXPECT_EQ(swapper_.allowed(1), 0u);
+  swapper_.at(0).mapped = 80;
+  look();
+  EXPECT_EQ(swapper_.allowed(1), 20u);
+  swapper_.at(0).mapped = 60;
+  EXPECT_EQ(look().held, 100u);
+  EXPECT_EQ(swapper_.allowed(1), 40u);
+}
+
+TEST_F(LodgingTest, WhatCannotChangeIsNotToldAgain) {
+  tell(100);
+  const std::uint64_t seq = swapper_.order().seq;
+  tell(100);
+  look();
+  EXPECT_EQ(swapper_.order().seq, seq);
+}
+
+TEST_F(LodgingTest, OnlyAProcessThatWantsHasToBeReady) {
+  swapper_.claim(1, 0);
+  lodging_->arrive(1, 0);
+  swapper_.at(0).swappable = 10;
+  swapper_.at(1).swappable = 10;
+  EXPECT_FALSE(lodging_->look(kSecond).ready);
+  swapper_.setState(ledger::kSwapReady, 0);
+  EXPECT_FALSE(lodging_->look(kSecond).ready);
+  lodging_->noteWork(0, 0, true);
+  const Stay stay = lodging_->look(kSecond);
+  EXPECT_TRUE(stay.ready);
+  EXPECT_TRUE(stay.wants);
+  swapper_.setState(ledger::kSwapWanted, 1);
+  EXPECT_FALSE(lodging_->look(kSecond).ready);
+}
+
+TEST_F(LodgingTest, IdleSinceIsWhenItStopped) {
+  lodging_->noteWork(0, 0, true);
+  EXPECT_TRUE(lodging_->look(kSecond).wants);
+  lodging_->noteWork(0, 0, false);
+  EXPECT_EQ(lodging_->look(2 * kSecond).idle_since, 2 * kSecond);
+  EXPECT_EQ(lodging_->look(3 * kSecond).idle_since, 2 * kSecond);
+}
+
+TEST_F(LodgingTest, ARefusalIsThatOfTheLastOrder) {
+  tell(100);
+  swapper_.line().refusal = static_cast<std::uint32_t>(ledger::SwapRefusal::kNotDrained);
+  EXPECT_FALSE(lodging_->look(kSecond).refused) << "of an earlier one";
+  swapper_.line().seen_seq = swapper_.order().seq;
+  EXPECT_TRUE(lodging_->look(kSecond).refused);
+  swapper_.line().refusal = static_cast<std::uint32_t>(ledger::SwapRefusal::kNoDeviceMemory);
+  EXPECT_FALSE(lodging_->look(kSecond).refused) << "that is no reason to keep what it has";
+  swapper_.line().refusal = UINT32_MAX;
+  EXPECT_FALSE(lodging_->look(kSecond).refused);
+}
+
+TEST_F(LodgingTest, AbsurdBytesDoNotOverflow) {
+  for (unsigned slot = 0; slot < 60; ++slot) {
+    swapper_.claim(slot, 0);
+    lodging_->arrive(slot, 0);
+    swapper_.at(slot) = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, 0};
+  }
+  const Holding holding = look();
+  for (const std::uint64_t bytes : {holding.swappable, holding.mapped, holding.pinned})
+    EXPECT_EQ(bytes, 60 * (std::uint64_t{1} << 50));
+  tell(100);
+  look();
+}
+
+TEST_F(LodgingTest, OnlyWhatSwapsDidSinceItWasKnownIsMeasured) {
+  swapper_.at().out_bytes = 1000;
+  look();
+  EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
+  swapper_.at().out_bytes = 1500;
+  swapper_.at().out_ns = 50;
+  look();
+  const SwapWork work = lodging_->takeWork(0);
+  EXPECT_EQ(work.out_bytes, 500u);
+  EXPECT_EQ(work.out_ns, 50u);
+  EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
+}
+
+TEST_F(LodgingTest, ATruncatedFileIsFoundOut) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "SKIPPED: the sanitizer itself dies of the page that is gone";
+#endif
+  swapper_.truncateSwap();
+  look();
+  EXPECT_TRUE(lodging_->broken());
+}
+
+}  // namespace
+}  // namespace divvy::arbiter

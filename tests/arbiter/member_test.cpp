@@ -1,0 +1,255 @@
+#include "member.h"
+
+#include <gtest/gtest.h>
+
+#include "fake_tenant.h"
+
+namespace divvy::arbiter {
+namespace {
+
+using testing::FakeTenant;
+using testing::Scratch;
+
+class MemberTest : public ::testing::Test {
+ protected:
+  MemberTest() {
+    Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant_.dir());
+    EXPECT_TRUE(pages);
+    member_.emplace("a", std::move(*pages), Terms{}, std::vector<unsigned>{4, 7}, Settings{});
+    member_->places = {1, 0};
+    tenant_.claim();
+    member_->arrive(0, 0);
+    member_->look(kSecond);
+  }
+  void tell(Gate gate, Nanos now) {
+    Order order;
+    order.gate = gate;
+    order.mode = Mode::kShare;
+    member_->tell(order, now);
+  }
+  // A grant of 10 ms from `now`, in which the tenant does what `work` says; then what it reports at
+  // the beginning of the next one.
+  template <typename Work>
+  Report grant(Nanos now, Work work) {
+    tell(Gate::kRun, now);
+    work();
+    member_->look(now + 5 * kMillisecond);
+    tell(Gate::kHold, now + 10 * kMillisecond);
+    tenant_.drained();
+    member_->look(now + 11 * kMillisecond);
+    tell(Gate::kRun, now + 20 * kMillisecond);
+    const Report report = member_->look(now + 20 * kMillisecond);
+    tell(Gate::kHold, now + 21 * kMillisecond);
+    return report;
+  }
+
+  Scratch scratch_;
+  FakeTenant tenant_{scratch_, "a", 2};
+  std::optional<Member> member_;
+};
+
+TEST_F(MemberTest, ReportsBusyTimeAtTheGroupsPlaces) {
+  tenant_.addBusy(3 * kMillisecond, 0);
+  tenant_.addBusy(2 * kMillisecond, 1);
+  const Report report = member_->look(2 * kSecond);
+  EXPECT_EQ(report.busy[1], 3 * kMillisecond);
+  EXPECT_EQ(report.busy[0], 2 * kMillisecond);
+}
+
+TEST_F(MemberTest, BusyTimeNeverGoesBack) {
+  tenant_.addBusy(kMillisecond);
+  member_->look(2 * kSecond);
+  tenant_.line().busy[0] = 0;
+  EXPECT_EQ(member_->look(3 * kSecond).busy[1], kMillisecond);
+  tenant_.line().busy[0] = UINT64_MAX;
+  EXPECT_LE(member_->look(4 * kSecond).busy[1], 3 * kSecond + 20 * kMillisecond);
+}
+
+TEST_F(MemberTest, WhatWasDoneBeforeItWasKnownIsNotCharged) {
+  tenant_.claim(1, 5);
+  tenant_.addBusy(kSecond, 0, 1);
+  member_->arrive(1, 5);
+  EXPECT_EQ(member_->look(2 * kSecond).busy[1], 0);
+  tenant_.addBusy(kMillisecond, 0, 1);
+  EXPECT_EQ(member_->look(3 * kSecond).busy[1], kMillisecond);
+}
+
+TEST_F(MemberTest, AProcessThatEndedKeepsWhatItUsed) {
+  tenant_.addBusy(kMillisecond);
+  member_->look(2 * kSecond);
+  member_->leave(0, 0);
+  const Report report = member_->look(3 * kSecond);
+  EXPECT_EQ(report.busy[1], kMillisecond);
+  EXPECT_FALSE(report.in_flight);
+}
+
+TEST_F(MemberTest, ALineOfAnotherGenerationIsNotRead) {
+  tenant_.claim(0, 1);
+  tenant_.setState(ledger::kWorkInFlight);
+  EXPECT_FALSE(member_->look(2 * kSecond).in_flight);
+}
+
+TEST_F(MemberTest, TheLeastDrainedProcessCounts) {
+  tenant_.claim(1, 0);
+  member_->arrive(1, 0);
+  tell(Gate::kRun, kSecond);
+  tell(Gate::kHold, kSecond);
+  tenant_.setState(ledger::kWorkInFlight, 0);
+  tenant_.setState(ledger::kWorkInFlight, 1);
+  tenant_.drained(0);
+  EXPECT_EQ(member_->look(2 * kSecond).drained, 0u);
+  tenant_.drained(1);
+  EXPECT_EQ(member_->look(2 * kSecond).drained, member_->pages().seq());
+  // Nobody is ahead of what was told.
+  tenant_.line(0).drained_seq = UINT64_MAX;
+  EXPECT_EQ(member_->look(2 * kSecond).drained, member_->pages().seq());
+  // An idle process has nothing to drain.
+  tenant_.line(1).drained_seq = 0;
+  tenant_.setState(0, 1);
+  EXPECT_EQ(member_->look(2 * kSecond).drained, member_->pages().seq());
+}
+
+// Held back while it had nothing in flight: nobody in it had a reason to prove a drain, and its
+// neighbours waited for the whole drain bound.
+TEST_F(MemberTest, WhoOnlyWaitsHasDrained) {
+  tell(Gate::kRun, kSecond);
+  tell(Gate::kHold, kSecond);
+  tenant_.setState(ledger::kWorkWaiting);
+  const Report report = member_->look(2 * kSecond);
+  EXPECT_TRUE(report.waiting);
+  EXPECT_EQ(report.drained, member_->pages().seq());
+}
+
+// A process that was stopped while it waited got half of the card for nothing, until it went on.
+TEST_F(MemberTest, WhoIsGivenItsTurnAndDoesNotStirWaitsNoMore) {
+  tenant_.setState(ledger::kWorkWaiting);
+  EXPECT_TRUE(member_->look(2 * kSecond).waiting);
+  tell(Gate::kRun, 3 * kSecond);
+  EXPECT_TRUE(member_->look(3 * kSecond + 4 * kMillisecond).waiting);
+  tell(Gate::kHold, 3 * kSecond + 6 * kMillisecond);
+  EXPECT_TRUE(member_->look(4 * kSecond).waiting) << "to be held is no proof";
+  tell(Gate::kRun, 5 * kSecond);
+  EXPECT_FALSE(member_->look(5 * kSecond + 6 * kMillisecond).waiting);
+  tell(Gate::kHold, 5 * kSecond + 6 * kMillisecond);
+  EXPECT_FALSE(member_->look(6 * kSecond).waiting);
+  tenant_.drained();
+  EXPECT_TRUE(member_->look(7 * kSecond).waiting) << "it goes on";
+}
+
+TEST_F(MemberTest, WithoutProcessesItTakesNoPart) {
+  member_->leave(0, 0);
+  Figures law;
+  law.mode = Mode::kCap;
+  law.weight = 100;
+  EXPECT_EQ(member_->figures(law).mode, Mode::kSolo);
+  EXPECT_EQ(member_->figures(law).weight, 0u);
+}
+
+TEST_F(MemberTest, TheEndOfWorkInFlightIsBounded) {
+  tenant_.setState(ledger::kWorkInFlight);
+  tenant_.line().inflight_until = UINT64_MAX;
+  EXPECT_EQ(member_->look(2 * kSecond).inflight_until, 62 * kSecond);
+}
+
+TEST_F(MemberTest, AGrantThatNothingWasSettledOfIsNotBelieved) {
+  const Report silent = grant(2 * kSecond, [&] {
+    tenant_.setState(ledger::kWorkInFlight);
+    tenant_.launched();
+  });
+  EXPECT_FALSE(silent.credible);
+  const Report honest = grant(3 * kSecond, [&] {
+    tenant_.launched();
+    tenant_.addBusy(kMillisecond);
+  });
+  EXPECT_TRUE(honest.credible);
+}
+
+TEST_F(MemberTest, AGrantThatWasNotUsedIsBelieved) {
+  EXPECT_TRUE(grant(2 * kSecond, [] {}).credible);
+}
+
+// A busy machine wakes a waiter up too late for its grant now and then, not for all of them.
+TEST_F(MemberTest, WhoOnlyEverWaitsIsBelievedAFewTimes) {
+  tenant_.setState(ledger::kWorkWaiting);
+  EXPECT_TRUE(grant(2 * kSecond, [] {}).credible);
+  EXPECT_TRUE(grant(3 * kSecond, [] {}).credible);
+  EXPECT_FALSE(grant(4 * kSecond, [] {}).credible);
+}
+
+TEST_F(MemberTest, ALongKernelThatSettlesWhenItEndsIsBelieved) {
+  tell(Gate::kRun, 2 * kSecond);
+  tenant_.setState(ledger::kWorkInFlight);
+  tenant_.launched();
+  member_->look(2 * kSecond + kMillisecond);
+  tell(Gate::kHold, 2 * kSecond + 10 * kMillisecond);
+  EXPECT_TRUE(member_->look(2 * kSecond + 11 * kMillisecond).credible);
+  tenant_.drained();
+  EXPECT_TRUE(member_->look(2 * kSecond + 21 * kMillisecond).credible);
+  tenant_.addBusy(20 * kMillisecond);
+  tell(Gate::kRun, 2 * kSecond + 22 * kMillisecond);
+  EXPECT_TRUE(member_->look(2 * kSecond + 22 * kMillisecond).credible);
+}
+
+TEST_F(MemberTest, ASilentGrantIsJudgedInTheEndWithoutANextOne) {
+  tell(Gate::kRun, 2 * kSecond);
+  tenant_.setState(ledger::kWorkInFlight);
+  tenant_.launched();
+  member_->look(2 * kSecond + kMillisecond);
+  tell(Gate::kHold, 2 * kSecond + 10 * kMillisecond);
+  EXPECT_TRUE(member_->look(3 * kSecond).credible);
+  EXPECT_FALSE(member_->look(5 * kSecond).credible);
+}
+
+// What another law charged is not charged again.
+TEST_F(MemberTest, JoiningAnotherGroupStartsAtNothing) {
+  tenant_.addBusy(3 * kMillisecond, 0);
+  EXPECT_EQ(member_->look(2 * kSecond).busy[1], 3 * kMillisecond);
+  member_->join();
+  EXPECT_EQ(member_->look(3 * kSecond).busy[1], 0);
+  tenant_.addBusy(kMillisecond, 0);
+  EXPECT_EQ(member_->look(4 * kSecond).busy[1], kMillisecond);
+}
+
+TEST_F(MemberTest, WhoLaunchesForSecondsAndSettlesNothingIsNotBelieved) {
+  tell(Gate::kRun, 2 * kSecond);
+  tenant_.setState(ledger::kWorkInFlight);
+  tenant_.launched();
+  EXPECT_TRUE(member_->look(3 * kSecond).credible);
+  EXPECT_FALSE(member_->look(5 * kSecond).credible);
+}
+
+TEST_F(MemberTest, ATruncatedWorkFileIsFoundOut) {
+  tenant_.truncateWork();
+  const Report report = member_->look(2 * kSecond);
+  EXPECT_FALSE(report.in_flight);
+  EXPECT_TRUE(member_->pages().broken());
+}
+
+TEST_F(MemberTest, WindowsShowWhatTheLawCharged) {
+  Figures law;
+  law.gate = Gate::kHold;
+  law.got[1] = 5 * kSecond;
+  member_->sample(law, 10 * kSecond);
+  EXPECT_EQ(member_->figures(law).got_permille[0], -1);
+  law.got[1] += 300 * kMillisecond;
+  law.throttled += 600 * kMillisecond;
+  law.grants += 50;
+  member_->sample(law, 11 * kSecond);
+  const TenantFigures figures = member_->figures(law);
+  EXPECT_EQ(figures.got_permille[0], 300);
+  EXPECT_EQ(figures.throttled_permille, 600u);
+  EXPECT_EQ(figures.grants_per_s, 50u);
+}
+
+TEST(SettingsAtSpeed, WhatIsMeantInTheCardsTimeScales) {
+  const Settings slow = atSpeed(Settings{}, 0.1);
+  EXPECT_EQ(slow.constants.quantum, 100 * kMillisecond);
+  EXPECT_EQ(slow.constants.idle, 2 * kMillisecond);
+  EXPECT_EQ(slow.escape_ms, 1000u);
+  EXPECT_EQ(slow.card_permille, 100u);
+  EXPECT_EQ(slow.lease_ms, 2000u);
+  EXPECT_EQ(atSpeed(Settings{}, 1).constants.gap_max, Constants{}.gap_max);
+}
+
+}  // namespace
+}  // namespace divvy::arbiter

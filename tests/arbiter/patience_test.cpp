@@ -1,0 +1,94 @@
+#include "patience.h"
+
+#include <gtest/gtest.h>
+
+#include "arbiter/arbiters.h"
+#include "clock.h"
+#include "fake_tenant.h"
+
+namespace divvy::arbiter {
+namespace {
+
+using ledger::GateState;
+using testing::eventually;
+using testing::FakeTenant;
+using testing::Scratch;
+
+constexpr Nanos kInterval = 2 * kMillisecond;
+
+// Answers whoever rings at these instants.
+int answersOf(Patience* patience, Nanos from, Nanos to, Nanos every) {
+  int answers = 0;
+  for (Nanos now = from; now < to; now += every) {
+    if (!patience->listens(now)) continue;
+    patience->answered(now);
+    ++answers;
+  }
+  return answers;
+}
+
+TEST(Patience, AnswersWhoRingsSeldomAlways) {
+  Patience patience(kInterval);
+  EXPECT_EQ(answersOf(&patience, kSecond, 2 * kSecond, kInterval), 500);
+}
+
+TEST(Patience, AnswersABurstAtOnceAndThenOnceInAnInterval) {
+  Patience patience(kInterval);
+  EXPECT_EQ(answersOf(&patience, kSecond, kSecond + Patience::kBurst, 1), Patience::kBurst);
+  EXPECT_FALSE(patience.listens(kSecond + Patience::kBurst));
+  EXPECT_NEAR(answersOf(&patience, kSecond + 100, 3 * kSecond, 10 * kMicrosecond), 1000, 1);
+}
+
+TEST(Patience, ComesBackWithQuiet) {
+  Patience patience(kInterval);
+  answersOf(&patience, kSecond, 2 * kSecond, 10 * kMicrosecond);
+  const Nanos later = 2 * kSecond + Patience::kBurst * kInterval;
+  EXPECT_EQ(answersOf(&patience, later, later + Patience::kBurst, 1), Patience::kBurst);
+}
+
+TEST(Patience, HearsOneAnswerToWhatItAsked) {
+  Patience patience(kInterval);
+  answersOf(&patience, kSecond, 2 * kSecond, 10 * kMicrosecond);
+  const Nanos now = patience.deafUntil() - kMicrosecond;
+  ASSERT_FALSE(patience.listens(now));
+  patience.asked(now);
+  EXPECT_TRUE(patience.listens(now));
+  patience.answered(now);
+  EXPECT_FALSE(patience.listens(now + kMicrosecond));
+}
+
+// Bounds that hold however fast or slow the machine is.
+class RingerTest : public ::testing::Test {
+ protected:
+  void add(FakeTenant& tenant) {
+    arbiters_.add(tenant.id(), tenant.dir(), {}, {0});
+    tenant.claim();
+    arbiters_.arrived(tenant.id(), 0, 0);
+  }
+
+  Scratch scratch_;
+  FakeTenant ringer_{scratch_, "ringer"};
+  FakeTenant other_{scratch_, "other"};
+  Settings settings_;
+  Arbiters arbiters_{settings_};
+};
+
+TEST_F(RingerTest, CostsABurstOfWakeUpsAndThenOneInAnInterval) {
+  add(ringer_);
+  add(other_);
+  ringer_.setState(ledger::kWorkWaiting);
+  ASSERT_TRUE(eventually([&] { return ringer_.gate() == GateState::kRun; }));
+  const Nanos began = clockNow();
+  const std::uint64_t before = arbiters_.wakes();
+  constexpr unsigned kRings = 20'000;
+  for (unsigned i = 0; i < kRings; ++i) ringer_.ring();
+  const std::uint64_t wakes = arbiters_.wakes() - before;
+  const Nanos passed = clockNow() - began;
+  // Beats, windows of figures, ends of turns.
+  const Nanos others = 10 + 20 * passed / settings_.constants.quantum;
+  const Nanos intervals = 2 * passed / (settings_.constants.quantum / 5);
+  EXPECT_LE(static_cast<Nanos>(wakes), Patience::kBurst + intervals + others) << kRings << " rings";
+}
+
+}  // namespace
+}  // namespace divvy::arbiter

@@ -1,0 +1,230 @@
+// The law of residency in virtual time: from whom it takes, and from whom it does not.
+#include "arbiter/residency.h"
+
+#include <gtest/gtest.h>
+
+#include "world/small_card.h"
+
+namespace divvy::arbiter::world {
+namespace {
+
+TEST(Residency, NoMoreIsTakenThanTheHostHasRoomFor) {
+  MemorySettings settings = smallCard();
+  settings.device.host_reserve = 100 * kMib;
+  MemoryWorld world(settings);
+  addBatch(&world, 1, 300 * kMib);
+  world.runUntil(5 * kSecond);
+  addBatch(&world, 1, 300 * kMib);
+  world.runUntil(100 * kSecond);
+  EXPECT_EQ(world.swappers()[0]->copied_out, 0u) << "all that the other lacks, or nothing";
+  world.remove(world.swappers()[1].get());
+  addBatch(&world, 1, 200 * kMib);
+  world.runUntil(200 * kSecond);
+  EXPECT_GT(world.swappers()[0]->copied_out, 0u);
+  EXPECT_GT(world.swappers()[2]->ran, 10 * kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
+TEST(Residency, WhoIsNotTrustedIsNotAsked) {
+  MemoryWorld world(smallCard());
+  addBatch(&world, 1, 300 * kMib);
+  world.runUntil(5 * kSecond);
+  world.swappers()[0]->distrusted = true;
+  world.changed(world.swappers()[0].get());
+  addBatch(&world, 1, 300 * kMib);
+  world.runUntil(100 * kSecond);
+  EXPECT_EQ(world.swappers()[0]->copied_out, 0u);
+  EXPECT_EQ(world.swappers()[1]->ran, 0);
+  EXPECT_EQ(world.fault(), "");
+}
+
+TEST(Residency, AGuaranteeIsNeverTaken) {
+  MemoryWorld world(smallCard());
+  Swapper& safe = world.add(terms(400 * kMib, 300 * kMib));
+  world.allocate(&safe, 380 * kMib);
+  world.run(&safe, kSecond);
+  world.runUntil(5 * kSecond);
+  EXPECT_EQ(safe.mapped(0), 380 * kMib);
+  addBatch(&world, 2, 150 * kMib);
+  for (Nanos at = 5 * kSecond; at < 100 * kSecond; at += 10 * kMillisecond) {
+    world.runUntil(at);
+    ASSERT_GE(safe.mapped(0), 300 * kMib);
+  }
+  EXPECT_LT(safe.mapped(0), 380 * kMib) << "what it is not guaranteed, it was to give";
+  EXPECT_EQ(world.fault(), "");
+}
+
+// What was lent beyond guarantees is called back from whoever has it, busy or not.
+TEST(Residency, AGuaranteeIsCalledBackAtOnce) {
+  MemoryWorld world(smallCard());
+  Swapper& busy = world.add(terms(470 * kMib, 0, Class::kLatency));
+  world.allocate(&busy, 450 * kMib);
+  world.run(&busy, kNever);
+  Swapper& safe = world.add(terms(200 * kMib, 200 * kMib, Class::kBestEffort));
+  world.runUntil(10 * kSecond);
+  world.allocate(&safe, 150 * kMib);
+  world.run(&safe, kNever);
+  world.runUntil(12 * kSecond);
+  EXPECT_EQ(safe.mapped(0), 150 * kMib);
+  EXPECT_EQ(world.fault(), "");
+}
+
+TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
+  MemoryWorld world(smallCard());
+  Swapper& low = world.add(terms(470 * kMib, 0, Class::kBestEffort));
+  world.allocate(&low, 450 * kMib);
+  world.run(&low, kNever);
+  Swapper& high = world.add(terms(470 * kMib, 0, Class::kLatency));
+  world.allocate(&high, 300 * kMib);
+  world.runUntil(5 * kSecond);
+  EXPECT_TRUE(low.ready());
+  world.run(&high, 3 * kSecond);
+  world.runUntil(5 * kSecond + 100 * kMillisecond);
+  EXPECT_TRUE(world.law().figures(low.key).reason == StayReason::kHigherClass);
+  world.runUntil(6 * kSecond);
+  EXPECT_TRUE(high.ready());
+  EXPECT_FALSE(low.ready());
+  EXPECT_GT(high.ran, 0);
+  // Until the higher class has been idle for a while.
+  world.runUntil(9 * kSecond);
+  EXPECT_FALSE(high.busy);
+  EXPECT_FALSE(low.ready());
+  world.runUntil(14 * kSecond);
+  EXPECT_TRUE(low.ready());
+  const Nanos ran = low.ran;
+  world.runUntil(15 * kSecond);
+  EXPECT_GT(low.ran, ran + kSecond * 9 / 10);
+  EXPECT_EQ(world.fault(), "");
+}
+
+TEST(Residency, ALowerClassTakesNothingFromABusyHigherOne) {
+  MemoryWorld world(smallCard());
+  Swapper& high = world.add(terms(470 * kMib, 0, Class::kNormal));
+  world.allocate(&high, 450 * kMib);
+  world.run(&high, kNever);
+  world.runUntil(5 * kSecond);
+  Swapper& low = world.add(terms(470 * kMib, 0, Class::kBestEffort));
+  world.allocate(&low, 300 * kMib);
+  world.run(&low, kNever);
+  world.runUntil(200 * kSecond);
+  EXPECT_TRUE(high.ready());
+  EXPECT_EQ(high.copied_out, 0u);
+  EXPECT_EQ(low.ran, 0);
+  EXPECT_EQ(world.fault(), "");
+}
+
+TEST(Residency, WhoRefusesIsPassedOver) {
+  MemoryWorld world(smallCard());
+  addBatch(&world, 2, 200 * kMib);
+  world.swappers()[0]->capturing = true;
+  world.changed(world.swappers()[0].get());
+  world.runUntil(30 * kSecond);
+  addBatch(&world, 1, 200 * kMib);
+  world.runUntil(60 * kSecond);
+  EXPECT_EQ(world.swappers()[0]->copied_out, 0u) << "it captures";
+  EXPECT_GT(world.swappers()[1]->copied_out, 0u) << "it does not";
+  EXPECT_GT(world.swappers()[2]->ran, kSecond);
+  world.swappers()[0]->capturing = false;
+  world.changed(world.swappers()[0].get());
+  world.runUntil(90 * kSecond);
+  EXPECT_GT(world.swappers()[0]->copied_out, 0u);
+  EXPECT_EQ(world.fault(), "");
+}
+
+// A stopped process neither obeys nor refuses.
+TEST(Residency, WhoDoesNotStirIsPassedOver) {
+  MemoryWorld world(smallCard());
+  addBatch(&world, 3, 200 * kMib);
+  Swapper& stopped = *world.swappers()[0];
+  world.runUntil(30 * kSecond);
+  while (!stopped.ready()) world.runUntil(world.now() + kSecond);
+  stopped.frozen = true;
+  world.run(&stopped, 0);
+  const std::vector<Nanos> before = ranSoFar(world);
+  world.runUntil(world.now() + 120 * kSecond);
+  EXPECT_GT(world.swappers()[1]->ran, before[1] + 20 * kSecond);
+  EXPECT_GT(world.swappers()[2]->ran, before[2] + 20 * kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
+// It was asked, and then began to capture: it runs on, and is asked again later.
+TEST(Residency, WhoRefusesAfterItWasAskedKeepsWhatItHas) {
+  MemoryWorld world(smallCard());
+  addBatch(&world, 2, 300 * kMib);
+  world.runUntil(30 * kSecond);
+  Swapper& one = *world.swappers()[0];
+  Swapper& other = *world.swappers()[1];
+  while (!one.ready()) world.runUntil(world.now() + kSecond);
+  // Until it is asked, the law does not know.
+  world.on_order = [&](const Swapper& asked, const StayOrder& order) {
+    if (&asked == &one && order.allowed[0] < one.has(0)) one.capturing = true;
+  };
+  while (!one.capturing) world.runUntil(world.now() + kMillisecond);
+  world.on_order = nullptr;
+  const Nanos ran = one.ran;
+  const std::uint64_t copied = one.copied_out;
+  world.runUntil(world.now() + kSecond);
+  EXPECT_GT(one.ran - ran, 9 * kSecond / 10) << "it goes on at once";
+  EXPECT_EQ(one.copied_out, copied);
+  const Nanos waited = other.ran;
+  one.capturing = false;
+  world.changed(&one);
+  world.runUntil(world.now() + 3 * kSecond);
+  EXPECT_GT(other.ran, waited) << "its turn was over";
+  EXPECT_EQ(world.fault(), "");
+}
+
+// What tenants have as another agent left them stands.
+TEST(Residency, WhatAnotherLawLetThemHaveStands) {
+  Residency law(StayConstants{});
+  law.setDevice(0, smallCard().device);
+  for (Key key = 1; key <= 2; ++key) {
+    law.add(key, terms(400 * kMib), kSecond);
+    Stay stay;
+    stay.at[0] = {300 * kMib, key == 1 ? 300 * kMib : 100 * kMib, 0, 0,
+                  key == 1 ? 310 * kMib : 120 * kMib};
+    stay.ready = key == 1;
+    stay.wants = true;
+    law.report(key, stay, kSecond);
+  }
+  const std::vector<StayOrder> orders = law.decide(kSecond);
+  ASSERT_EQ(orders.size(), 2u);
+  for (const StayOrder& order : orders)
+    EXPECT_GE(order.allowed[0], order.tenant == 1 ? 300 * kMib : 100 * kMib);
+  EXPECT_LE(law.device(0).book, 480 * kMib);
+}
+
+TEST(Residency, ThrashingIsToldOf) {
+  MemorySettings settings = smallCard();
+  settings.device.link.out_bps = settings.device.link.in_bps = 0.3e9;
+  MemoryWorld world(settings);
+  Swapper& a = world.add(terms(480 * kMib));
+  Swapper& b = world.add(terms(480 * kMib));
+  for (Swapper* each : {&a, &b}) world.allocate(each, 440 * kMib);
+  world.runUntil(10 * kSecond);
+  EXPECT_FALSE(world.law().device(0).thrash_risk);
+  for (unsigned i = 0; i < 24; ++i) {
+    world.run(i % 2 == 0 ? &a : &b, 10 * kMillisecond);
+    world.runUntil(world.now() + 2200 * kMillisecond);
+  }
+  EXPECT_TRUE(world.law().device(0).thrash_risk);
+  world.runUntil(world.now() + 70 * kSecond);
+  EXPECT_FALSE(world.law().device(0).thrash_risk);
+  EXPECT_EQ(world.fault(), "");
+}
+
+// Also when there is less to be had than there was.
+TEST(Residency, AnOverdraftIsOrderedOutFirst) {
+  MemoryWorld world(smallCard());
+  addBatch(&world, 2, 200 * kMib);
+  world.runUntil(10 * kSecond);
+  world.setBudget(300 * kMib);
+  world.runUntil(12 * kSecond);
+  EXPECT_LE(world.swappers()[0]->has(0) + world.swappers()[1]->has(0), 300 * kMib);
+  world.runUntil(60 * kSecond);
+  for (const auto& swapper : world.swappers()) EXPECT_GT(swapper->ran, 10 * kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
+}  // namespace
+}  // namespace divvy::arbiter::world

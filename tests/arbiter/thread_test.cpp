@@ -1,0 +1,255 @@
+#include <gtest/gtest.h>
+
+#include <list>
+
+#include "arbiter.h"
+#include "arbiter/arbiters.h"
+#include "clock.h"
+#include "fake_app.h"
+
+namespace divvy::arbiter {
+namespace {
+
+using ledger::GateState;
+using testing::eventually;
+using testing::FakeApp;
+using testing::FakeTenant;
+using testing::Scratch;
+
+class ThreadTest : public ::testing::Test {
+ protected:
+  void start(const Settings& settings = {}) { arbiters_.emplace(settings); }
+  // With one process, that of slot 0.
+  void add(FakeTenant& tenant, const Terms& terms = {}) {
+    arbiters_->add(tenant.id(), tenant.dir(), terms, {0});
+    tenant.claim();
+    arbiters_->arrived(tenant.id(), 0, 0);
+  }
+  bool gatedBoth() {
+    return eventually(
+        [&] { return a_.gate() != GateState::kOpen && b_.gate() != GateState::kOpen; });
+  }
+  // Both have a process, and wait; one may run.
+  void startTwo(const Settings& settings = {}) {
+    start(settings);
+    add(a_);
+    add(b_);
+    a_.setState(ledger::kWorkWaiting);
+    b_.setState(ledger::kWorkWaiting);
+    ASSERT_TRUE(gatedBoth());
+  }
+
+  Scratch scratch_;
+  FakeTenant a_{scratch_, "a"};
+  FakeTenant b_{scratch_, "b"};
+  std::optional<Arbiters> arbiters_;
+};
+
+TEST_F(ThreadTest, AloneTheGateStaysOpen) {
+  start();
+  add(a_);
+  a_.setState(ledger::kWorkInFlight);
+  ASSERT_TRUE(eventually([&] { return arbiters_->figures("a").has_value(); }));
+  EXPECT_EQ(a_.gate(), GateState::kOpen);
+}
+
+TEST_F(ThreadTest, TwoTenantsTakeTurns) {
+  start();
+  add(a_);
+  add(b_);
+  const FakeApp apps({&a_, &b_});
+  EXPECT_TRUE(eventually([&] { return apps.turns(0) >= 10 && apps.turns(1) >= 10; }));
+  EXPECT_EQ(apps.clashes(), 0u);
+}
+
+TEST_F(ThreadTest, TwoTenantsTakeTurnsWhereTheKernelCannotWaitOnMany) {
+  Settings settings;
+  settings.wait_on_many = false;
+  start(settings);
+  add(a_);
+  add(b_);
+  const FakeApp apps({&a_, &b_});
+  EXPECT_TRUE(eventually([&] { return apps.turns(0) >= 10 && apps.turns(1) >= 10; }));
+}
+
+TEST_F(ThreadTest, MoreTenantsThanTheKernelWaitsOnAllGetTurns) {
+  constexpr unsigned kTenants = 130;
+  Settings settings;
+  settings.constants.quantum = kMillisecond;
+  start(settings);
+  std::list<FakeTenant> tenants;
+  std::vector<FakeTenant*> all;
+  for (unsigned i = 0; i < kTenants; ++i) {
+    all.push_back(&tenants.emplace_back(scratch_, "t" + std::to_string(i)));
+    add(*all.back());
+  }
+  const FakeApp apps(all);
+  EXPECT_TRUE(eventually([&] {
+    for (unsigned i = 0; i < kTenants; ++i) {
+      if (apps.turns(i) == 0) return false;
+    }
+    return true;
+  }));
+}
+
+TEST_F(ThreadTest, WhoGoesIdleMakesRoomBeforeItsQuantumEnds) {
+  Settings settings;
+  settings.constants.quantum = 100 * kSecond;
+  startTwo(settings);
+  ASSERT_TRUE(
+      eventually([&] { return a_.gate() == GateState::kRun || b_.gate() == GateState::kRun; }));
+  FakeTenant& first = a_.gate() == GateState::kRun ? a_ : b_;
+  FakeTenant& second = &first == &a_ ? b_ : a_;
+  first.drained();
+  first.setState(0);
+  EXPECT_TRUE(eventually([&] { return second.gate() == GateState::kRun; }));
+}
+
+// An agent that was stopped for seconds charged all of them to whoever had its turn then, and a
+// small tenant had no other for four times as long.
+TEST_F(ThreadTest, WhoHadItsTurnWhileTheArbiterWasAwayDoesNotPayForIt) {
+  Settings settings;
+  settings.beat_ms = 10;
+  settings.lease_ms = 100;
+  settings.constants.quantum = kMillisecond;
+  const auto member = [&](FakeTenant& tenant, unsigned guarantee) {
+    Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir());
+    EXPECT_TRUE(pages);
+    Terms terms;
+    terms.guarantee = guarantee;
+    tenant.claim();
+    auto made = std::make_shared<Member>(tenant.id(), std::move(*pages), terms,
+                                         std::vector<unsigned>{0}, settings);
+    made->arrive(0, 0);
+    return made;
+  };
+  Arbiter arbiter(settings, {member(a_, 10), member(b_, 90)});
+  const FakeApp apps({&a_, &b_});
+  ASSERT_TRUE(eventually([&] { return apps.turns(0) >= 2; }));
+  std::atomic<bool> away{false};
+  ASSERT_TRUE(eventually([&] {
+    arbiter.with("a", [&](Member& a) {
+      if (away || a.pages().state() != GateState::kRun) return;
+      const Nanos until = clockNow() + 500 * kMillisecond;
+      EXPECT_TRUE(eventually([&] { return clockNow() > until; }));
+      away = true;
+    });
+    return away.load();
+  }));
+  const unsigned small = apps.turns(0);
+  const auto used = [&] { return ledger::loadAcquire(b_.line().busy[0]); };
+  const std::uint64_t before = used();
+  ASSERT_TRUE(eventually([&] { return apps.turns(0) >= small + 2; }));
+  EXPECT_LT(used() - before, std::uint64_t{2 * kSecond}) << "nine times 0.5 s";
+}
+
+TEST_F(ThreadTest, BeatsGrowWhileGatedAndStopWithTheAgent) {
+  Settings settings;
+  settings.beat_ms = 5;
+  startTwo(settings);
+  const std::uint64_t before = a_.beat();
+  const std::uint64_t before_b = b_.beat();
+  EXPECT_TRUE(eventually([&] { return a_.beat() > before + 20 && b_.beat() > before_b + 20; }));
+  arbiters_.reset();
+  const std::uint64_t after = a_.beat();
+  const std::uint32_t word = a_.grant().word;
+  EXPECT_NE(word, 0u);
+  start(settings);
+  EXPECT_EQ(a_.beat(), after);
+  EXPECT_EQ(a_.grant().word, word);
+}
+
+TEST_F(ThreadTest, ASuccessorContinuesTheSequence) {
+  startTwo();
+  const std::uint64_t a = a_.seq();
+  const std::uint64_t b = b_.seq();
+  arbiters_.reset();
+  startTwo();
+  EXPECT_TRUE(eventually([&] { return a_.seq() > a && b_.seq() > b; }));
+}
+
+TEST_F(ThreadTest, ASuccessorOpensGatesThatNothingCloses) {
+  startTwo();
+  arbiters_.reset();
+  start();
+  arbiters_->add("a", a_.dir(), {}, {0});
+  EXPECT_TRUE(eventually([&] { return a_.gate() == GateState::kOpen; }));
+}
+
+TEST_F(ThreadTest, TheLastOneLeftRunsFreely) {
+  startTwo();
+  arbiters_->remove("b");
+  EXPECT_TRUE(eventually([&] { return a_.gate() == GateState::kOpen; }));
+  EXPECT_FALSE(arbiters_->figures("b"));
+}
+
+TEST_F(ThreadTest, AProcessThatDiesAsHolderKeepsNobodyWaiting) {
+  startTwo();
+  for (FakeTenant* tenant : {&a_, &b_}) tenant->setState(ledger::kWorkInFlight);
+  ASSERT_TRUE(
+      eventually([&] { return a_.gate() == GateState::kRun || b_.gate() == GateState::kRun; }));
+  FakeTenant& first = a_.gate() == GateState::kRun ? a_ : b_;
+  FakeTenant& second = &first == &a_ ? b_ : a_;
+  arbiters_->left(first.id(), 0, 0);
+  EXPECT_TRUE(eventually([&] { return second.gate() != GateState::kHold; }));
+}
+
+TEST_F(ThreadTest, ATruncatedWorkFileHarmsOnlyItsTenant) {
+  startTwo();
+  a_.truncateWork();
+  EXPECT_TRUE(eventually([&] { return !arbiters_->figures("a")->ungated.empty(); }));
+  EXPECT_EQ(a_.gate(), GateState::kOpen);
+  EXPECT_TRUE(eventually([&] { return b_.gate() != GateState::kHold; }));
+  EXPECT_TRUE(arbiters_->figures("b")->ungated.empty());
+}
+
+TEST_F(ThreadTest, PagesWithoutAWorkFileRunUngated) {
+  std::filesystem::remove(a_.dir() / "work");
+  start();
+  add(a_);
+  EXPECT_NE(arbiters_->figures("a")->ungated, "");
+  EXPECT_EQ(arbiters_->groups(), 0u);
+  arbiters_->remove("a");
+  EXPECT_FALSE(arbiters_->figures("a"));
+}
+
+TEST_F(ThreadTest, ALiarIsChargedForWhatItIsGranted) {
+  start();
+  add(a_);
+  add(b_);
+  const FakeApp honest({&b_});
+  a_.setState(ledger::kWorkInFlight);  // and never a word on what it used
+  EXPECT_TRUE(eventually([&] {
+    a_.launched();
+    a_.drained();
+    const std::optional<TenantFigures> figures = arbiters_->figures("a");
+    return figures && figures->distrusted && figures->got_permille.at(0) > 100;
+  }));
+}
+
+// Printed, not judged: machines differ.
+TEST_F(ThreadTest, TellsWhatItCosts) {
+  start();
+  add(a_);
+  add(b_);
+  const FakeApp apps({&a_, &b_});
+  ASSERT_TRUE(eventually([&] { return apps.turns(0) >= 10; }));
+  const auto fresh = [&] {
+    const Nanos before = arbiters_->cpu();
+    return eventually([&] { return arbiters_->cpu() != before; });
+  };
+  ASSERT_TRUE(fresh());
+  const Nanos began = clockNow();
+  const Nanos cpu = arbiters_->cpu();
+  const unsigned turns = apps.turns(0) + apps.turns(1);
+  ASSERT_TRUE(fresh() && fresh());
+  const Nanos passed = clockNow() - began;
+  const Nanos used = arbiters_->cpu() - cpu;
+  const unsigned grants = apps.turns(0) + apps.turns(1) - turns;
+  std::printf("two busy tenants: %.2f %% of a core, %.1f us for each of %u grants\n",
+              100.0 * static_cast<double>(used) / static_cast<double>(passed),
+              static_cast<double>(used) / 1000 / std::max(1u, grants), grants);
+}
+
+}  // namespace
+}  // namespace divvy::arbiter
