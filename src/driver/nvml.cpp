@@ -196,7 +196,8 @@ std::vector<ProcessTime> Nvml::processTimes(unsigned index) const {
   if (api_->process_utilization(*device, samples.data(), &count, 0) != NVML_SUCCESS) return times;
   samples.resize(std::min<std::size_t>(count, samples.size()));
   for (const nvmlProcessUtilizationSample_t& sample : samples) {
-    times.push_back({static_cast<int>(sample.pid), std::min(sample.smUtil, 100u)});
+    times.push_back({static_cast<int>(sample.pid), std::min(sample.smUtil, 100u),
+                     static_cast<std::uint64_t>(sample.timeStamp)});
   }
   return times;
 }

@@ -75,6 +75,9 @@ void giveBack(const Block& block) {
       break;
     default:
       runtime().tenant.account().release(block.device, block.bytes);
+      if (__builtin_expect(runtime().swap_board.claimed(), 0)) {
+        runtime().swap_board.showPinned(block.device);
+      }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "room_claim.h"
 #include "runtime.h"
 
 namespace divvy::interposer {
@@ -37,23 +38,41 @@ Seat seatOfContext(abi::Cu site);
 // Who pays for memory on a device that the call itself names.
 Seat seatOfDevice(CUdevice device, abi::Cu site);
 
+// Allocations of this tenant there can be swapped, from now on.
+inline bool swapsOn(Seat seat) {
+  return seat.verdict == Verdict::kAccount &&
+         __builtin_expect(ledger::loadRelaxed(
+                              runtime().tenant.control().devices[seat.device].swap.swappable) != 0,
+                          0);
+}
+
 // `bytes` as the driver takes them from the card: rounded up to the device's granule, saturating.
 std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes);
 
 // Reserves; when the share is used up, once more after taking back what pools and graphs of this
 // process hold unused (the driver does the same when the card is full).
 bool reserveAfterReclaim(unsigned device, std::uint64_t bytes);
-inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
+inline bool reserveShare(unsigned device, std::uint64_t bytes) {
   const ledger::Admission admission = runtime().tenant.account().reserve(device, bytes);
   if (__builtin_expect(admission == ledger::Admission::kGranted, 1)) return true;
   return admission == ledger::Admission::kOverLimit && reserveAfterReclaim(device, bytes);
 }
+// The same for memory that cannot be swapped: beside what can, it needs room on the device.
+inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
+  if (__builtin_expect(runtime().swap_board.claimed(), 0)) return reserveInRoom(device, bytes);
+  return reserveShare(device, bytes);
+}
+
+enum class Kind : std::uint8_t { kNative, kSwappable };
 
 // A reservation of `bytes` on a ledger device, given back at the end of the scope unless kept.
 class Charge {
  public:
-  Charge(unsigned device, std::uint64_t bytes)
-      : device_(device), bytes_(bytes), granted_(reserveOrReclaim(device, bytes)) {}
+  Charge(unsigned device, std::uint64_t bytes, Kind kind = Kind::kNative)
+      : device_(device),
+        bytes_(bytes),
+        granted_(kind == Kind::kNative ? reserveOrReclaim(device, bytes)
+                                       : reserveShare(device, bytes)) {}
   ~Charge() {
     if (granted_) runtime().tenant.account().release(device_, bytes_);
   }

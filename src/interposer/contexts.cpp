@@ -118,6 +118,7 @@ void PrimaryContexts::forgetAfterFork() {
 void sweepAfterContext(unsigned device, CUcontext context) {
   Sweep sweep{device, context, deviceIsEmpty(device)};
   runtime().blocks.forEach(sweepBlock, &sweep);
+  runtime().swappable.sweep(device, context, sweep.device_is_empty);
   if (context != nullptr) runtime().array_owners.forEach(sweepArray, &sweep);
   runtime().pools.settleAll(device);
 }

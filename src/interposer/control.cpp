@@ -37,6 +37,19 @@ void copyBuildId(std::uint8_t (&out)[20]) {
   }
 }
 
+void fillGate(Control* full) {
+  const Runtime& state = runtime();
+  full->metered = countedMetered();
+  full->captured = state.gate.captured();
+  full->outstanding = state.meter.unsettled();
+  full->ungated = state.gate.ungated() ? 1 : 0;
+  full->open_captures = state.captures.open() ? 1 : 0;
+  full->helper = state.gate.helper().missing() ? 2 : state.gate.helper().running() ? 1 : 0;
+  if (!state.gate.board().claimed()) return;
+  full->waits = ledger::loadRelaxed(state.gate.board().line().waits);
+  full->escapes = ledger::loadRelaxed(state.gate.board().line().escapes);
+}
+
 void fill(Control* full) {
   Runtime& state = runtime();
   full->version = kVersion;
@@ -46,12 +59,13 @@ void fill(Control* full) {
   if (const DeviceTable* table = state.devices.known()) {
     full->devices = static_cast<std::uint32_t>(table->count);
   }
-  full->launches = countedLaunches();
+  full->launches = countedFree() + countedExempt() + countedMetered();
   full->refusals = state.refusals.load(std::memory_order_relaxed);
   full->missing_calls = state.driver.missingCalls();
   for (unsigned i = 0; i < kFaultCodes; ++i) {
     full->fault_counts[i] = state.fault_counts[i].load(std::memory_order_relaxed);
   }
+  fillGate(full);
   ::strncpy(full->driver_path, state.driver.path(), sizeof full->driver_path - 1);
 }
 

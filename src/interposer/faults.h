@@ -18,6 +18,12 @@ enum class Fault : std::uint32_t {
   // 23 was never raised and stays free.
   kUnknownVersion = 24,  // a structure of an unknown version went to the driver; detail: version
   kPoolUnknown = 25,     // refused: more pools than are kept count of; detail: bytes
+  kNoHelper = 26,        // no thread for settling: launching ones do it; detail: errno
+  kNoWorkLine = 27,      // no line in the work page (any more): this process runs ungated
+  kAgentSilent = 28,     // the agent seems gone: ungated until it is back; detail: seq, arg: beat
+  kGateEscaped = 29,     // what is in flight did not shrink: a launch passed; detail: ns in flight
+  kSwapUnusable = 30,    // memory cannot be swapped: its pages (detail 1: any more), or the driver
+  kSwapRefused = 31,     // an order of the agent cannot be obeyed; detail: SwapRefusal, arg: bytes
 };
 inline constexpr unsigned kFaultCodes = 32;
 

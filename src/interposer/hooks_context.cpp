@@ -21,17 +21,25 @@ CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
   if (!primaries().admit(seat.device)) return refuse();
   const CUresult result = call();
   if (result != CUDA_SUCCESS) primaries().settle(seat.device, dev);
+  if (result == CUDA_SUCCESS) runtime().gate.attach();
   return result;
 }
 
 // Runs a call that may end the device's primary context and everything in it.
 template <typename Call>
 CUresult endPrimary(CUdevice dev, Call call) {
-  const CUresult result = call();
   const DeviceTable* table = runtime().tenant.ready() ? runtime().devices.get() : nullptr;
   const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(dev);
-  if (device != kNoDevice && primaries().settle(device, dev)) {
-    sweepAfterContext(device, primaries().handle(device));
+  const EndingContext ending;
+  if (device != kNoDevice) runtime().meter.forgetContext(primaries().handle(device));
+  const CUresult result = call();
+  if (device == kNoDevice) return result;
+  const CUcontext handle = primaries().handle(device);
+  if (primaries().settle(device, dev)) {
+    runtime().captures.contextEnded(handle);
+    sweepAfterContext(device, handle);
+  } else if (handle != nullptr && primaries().charged(device)) {
+    runtime().meter.noteContext(handle, device);
   }
   return result;
 }
@@ -44,7 +52,10 @@ CUresult retainPrimary(CUcontext* out, CUdevice dev, Call call) {
   if (result != CUDA_SUCCESS || out == nullptr || !runtime().tenant.ready()) return result;
   const DeviceTable* table = runtime().devices.get();
   const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(dev);
-  if (device != kNoDevice) primaries().setHandle(device, *out);
+  if (device != kNoDevice) {
+    primaries().setHandle(device, *out);
+    runtime().meter.noteContext(*out, device);
+  }
   return result;
 }
 
@@ -59,11 +70,15 @@ CUresult createContext(Cu site, CUcontext* out, CUdevice dev, Call call) {
   const Inside inside;
   if (inside.nested()) return call();
   const Seat seat = seatOfDevice(dev, site);
-  if (seat.verdict == Verdict::kUnknownLimit) return call();
+  if (seat.verdict == Verdict::kUnknownLimit) return call();  // nothing is metered there either
   const std::uint64_t bytes = seat.verdict == Verdict::kAccount ? contextBytes(seat.device) : 0;
   const CUresult result =
       allocateOn(runtime().contexts, seat, bytes, BlockKind::kContext, site, out, call);
-  if (result == CUDA_SUCCESS && bytes != 0) noteContext(static_cast<std::int64_t>(bytes));
+  noteContextChange();
+  if (result != CUDA_SUCCESS) return result;
+  if (bytes != 0) noteContext(static_cast<std::int64_t>(bytes));
+  if (seat.verdict == Verdict::kAccount) runtime().meter.noteContext(*out, seat.device);
+  runtime().gate.attach();
   return result;
 }
 
@@ -73,9 +88,12 @@ CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
   if (inside.nested()) return call();
   Block block;
   const bool known = runtime().contexts.find(blockKey(ctx), &block);
+  const EndingContext ending;
+  runtime().meter.forgetContext(ctx);
   const CUresult result = freeFrom(runtime().contexts, blockKey(ctx), site, call);
   if (!known || result != CUDA_SUCCESS) return result;
   noteContext(-static_cast<std::int64_t>(block.bytes));
+  runtime().captures.contextEnded(ctx);
   sweepAfterContext(block.device, ctx);
   return result;
 }
@@ -84,6 +102,8 @@ CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
 template <typename Call>
 CUresult endGreen(Call call) {
   const Inside inside;
+  const EndingContext ending;
+  if (!inside.nested()) runtime().meter.forgetContext(nullptr);
   const CUresult result = call();
   const DeviceTable* table =
       inside.nested() || !runtime().tenant.ready() ? nullptr : runtime().devices.get();
@@ -91,6 +111,7 @@ CUresult endGreen(Call call) {
   for (CUdevice dev = 0; dev < DeviceTable::kMostDevices; ++dev) {
     const unsigned device = table->ledgerIndex(dev);
     if (device != kNoDevice && primaries().settle(device, dev)) {
+      runtime().captures.contextEnded(primaries().handle(device));
       sweepAfterContext(device, primaries().handle(device));
     }
   }

@@ -1,6 +1,7 @@
 // Graphs: their launches pass the gate, their allocation nodes are charged.
 #include "allocation.h"
 #include "gate.h"
+#include "memory_pass.h"
 
 using namespace divvy::interposer;
 using divvy::abi::Cu;
@@ -10,6 +11,8 @@ namespace {
 // Makes an executable graph. The driver may back it with memory at once (if asked to upload it).
 template <typename Call>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
+  const TouchingMemory memory;
+  if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const Inside inside;
   if (inside.nested()) return call();
   GraphMemory& graphs = runtime().graphs;
@@ -39,9 +42,27 @@ CUresult runGraph(CUgraphExec exec, CUstream stream) {
 }
 
 template <Cu kId>
-CUresult launchGraph(CUgraphExec exec, CUstream stream) {
-  gate();
+CUresult uploadGraph(CUgraphExec exec, CUstream stream) {
+  const TouchingMemory memory;
+  return memory.refused() != CUDA_SUCCESS ? memory.refused() : runGraph<kId>(exec, stream);
+}
+
+template <Cu kId>
+CUresult launchAdmitted(CUgraphExec exec, CUstream stream) {
   return runtime().graphs.any() ? runGraph<kId>(exec, stream) : real<kId>()(exec, stream);
+}
+
+template <Cu kId>
+CUresult launchGraph(CUgraphExec exec, CUstream stream) {
+  if (divvy_thread.depth != 0 || passGate()) return launchAdmitted<kId>(exec, stream);
+  Passage passage;
+  enterGate(workOf<kId>(exec, stream), passage);
+  if (passage.refused != CUDA_SUCCESS) return passage.refused;
+  divvy_thread.depth = 0;  // memory is charged inside: what follows is not a nested call
+  const CUresult result = launchAdmitted<kId>(exec, stream);
+  divvy_thread.depth = 1;
+  leaveGate(passage, result);
+  return result;
 }
 
 void noteNode(CUresult result, const CUgraphNodeParams* params) {
@@ -61,11 +82,11 @@ DIVVY_HOOK(cuGraphLaunch_ptsz)(CUgraphExec exec, CUstream stream) noexcept {
 }
 
 DIVVY_HOOK(cuGraphUpload)(CUgraphExec exec, CUstream stream) noexcept {
-  return runGraph<Cu::cuGraphUpload>(exec, stream);
+  return uploadGraph<Cu::cuGraphUpload>(exec, stream);
 }
 
 DIVVY_HOOK(cuGraphUpload_ptsz)(CUgraphExec exec, CUstream stream) noexcept {
-  return runGraph<Cu::cuGraphUpload_ptsz>(exec, stream);
+  return uploadGraph<Cu::cuGraphUpload_ptsz>(exec, stream);
 }
 
 DIVVY_HOOK(cuGraphInstantiate)
@@ -125,6 +146,8 @@ DIVVY_HOOK(cuGraphAddMemAllocNode)
 DIVVY_HOOK(cuGraphAddNode)
 (CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
  CUgraphNodeParams* params) noexcept {
+  const TouchingMemory memory;
+  if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const CUresult result = real<Cu::cuGraphAddNode>()(node, graph, dependencies, count, params);
   noteNode(result, params);
   return result;
@@ -133,6 +156,8 @@ DIVVY_HOOK(cuGraphAddNode)
 DIVVY_HOOK(cuGraphAddNode_v2)
 (CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
  std::size_t count, CUgraphNodeParams* params) noexcept {
+  const TouchingMemory memory;
+  if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const CUresult result =
       real<Cu::cuGraphAddNode_v2>()(node, graph, dependencies, edges, count, params);
   noteNode(result, params);
@@ -142,6 +167,8 @@ DIVVY_HOOK(cuGraphAddNode_v2)
 DIVVY_HOOK(cuGraphAddNode_v3)
 (CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
  std::size_t count, CUgraphNodeParams* params) noexcept {
+  const TouchingMemory memory;
+  if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const CUresult result =
       real<Cu::cuGraphAddNode_v3>()(node, graph, dependencies, edges, count, params);
   noteNode(result, params);

@@ -1,4 +1,6 @@
 // Plain, pitched and managed memory, in both widths of the driver API.
+#include <type_traits>
+
 #include "allocation.h"
 #include "capture.h"
 
@@ -32,22 +34,55 @@ CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t byte
   const Inside inside;
   if (inside.nested()) return call();
   const Seat seat = seatOfContext(site);
+  if constexpr (std::is_same_v<Pointer, CUdeviceptr>) {
+    CUresult result;
+    if (kind == BlockKind::kPlain && swapsOn(seat) &&
+        runtime().swappable.allocate(seat.device, bytes, site, out, &result) == SwapAnswer::kDone) {
+      return result;
+    }
+  }
   const std::uint64_t rounded =
       seat.verdict == Verdict::kAccount ? roundToGranule(seat.device, bytes) : bytes;
   return allocateOn(runtime().blocks, seat, rounded, kind, site, out, call);
 }
 
-template <typename Pointer, typename Call, typename Undo>
-CUresult allocatePitched(Cu site, Pointer* out, std::uint64_t width, std::uint64_t height,
-                         Call call, Undo undo) {
+struct Pitched {
+  std::uint64_t width, height;
+  unsigned element;
+  bool valid(const std::size_t* pitch) const {
+    return pitch != nullptr && width != 0 && (element == 4 || element == 8 || element == 16);
+  }
+};
+
+// False: it is native memory that is asked for, or an error.
+bool swapPitched(Seat seat, CUdeviceptr* out, std::size_t* pitch, const Pitched& shape,
+                 CUresult* result) {
+  if (!swapsOn(seat) || !shape.valid(pitch)) return false;
+  if (runtime().swappable.allocate(seat.device, pitchedGuess(shape.width, shape.height),
+                                   Cu::cuMemAllocPitch_v2, out, result) != SwapAnswer::kDone) {
+    return false;
+  }
+  if (*result == CUDA_SUCCESS) *pitch = pitchedGuess(shape.width, 1);
+  return true;
+}
+// Addresses of 32 bits cannot be chosen.
+bool swapPitched(Seat, CUdeviceptr_v1*, unsigned*, const Pitched&, CUresult*) {
+  return false;
+}
+
+template <typename Pointer, typename Pitch, typename Call, typename Undo>
+CUresult allocatePitched(Cu site, Pointer* out, Pitch* pitch, const Pitched& shape, Call call,
+                         Undo undo) {
   const Inside inside;
   if (inside.nested()) return call();
   const Seat seat = seatOfContext(site);
   if (seat.verdict == Verdict::kPass) return call();
   if (seat.verdict != Verdict::kAccount) return refusal(seat);
-  Charge charge(seat.device, roundToGranule(seat.device, pitchedGuess(width, height)));
+  CUresult result;
+  if (swapPitched(seat, out, pitch, shape, &result)) return result;
+  Charge charge(seat.device, roundToGranule(seat.device, pitchedGuess(shape.width, shape.height)));
   if (!charge.granted()) return refuse();
-  const CUresult result = call();
+  result = call();
   if (result != CUDA_SUCCESS || out == nullptr) return result;
   const std::uint64_t bytes =
       roundToGranule(seat.device, rangeBytes(blockKey(*out), charge.bytes()));
@@ -90,7 +125,7 @@ DIVVY_HOOK(cuMemAllocPitch_v2)
 (CUdeviceptr* dptr, std::size_t* pitch, std::size_t width, std::size_t height,
  unsigned int element) noexcept {
   return allocatePitched(
-      Cu::cuMemAllocPitch_v2, dptr, width, height,
+      Cu::cuMemAllocPitch_v2, dptr, pitch, {width, height, element},
       [=] { return real<Cu::cuMemAllocPitch_v2>()(dptr, pitch, width, height, element); },
       [](CUdeviceptr address) { real<Cu::cuMemFree_v2>()(address); });
 }
@@ -99,12 +134,19 @@ DIVVY_HOOK(cuMemAllocPitch)
 (CUdeviceptr_v1* dptr, unsigned int* pitch, unsigned int width, unsigned int height,
  unsigned int element) noexcept {
   return allocatePitched(
-      Cu::cuMemAllocPitch, dptr, width, height,
+      Cu::cuMemAllocPitch, dptr, pitch, {width, height, element},
       [=] { return real<Cu::cuMemAllocPitch>()(dptr, pitch, width, height, element); },
       [](CUdeviceptr_v1 address) { real<Cu::cuMemFree>()(address); });
 }
 
 DIVVY_HOOK(cuMemFree_v2)(CUdeviceptr dptr) noexcept {
+  if (__builtin_expect(runtime().chunks.any(), 0)) {
+    const Inside inside;
+    CUresult result;
+    if (!inside.nested() && runtime().swappable.release(dptr, &result) == SwapAnswer::kDone) {
+      return result;
+    }
+  }
   return freePlain(Cu::cuMemFree_v2, dptr, [=] { return real<Cu::cuMemFree_v2>()(dptr); });
 }
 

@@ -170,6 +170,7 @@ CUresult freeAsync(CUdeviceptr address, CUstream stream) {
 template <Cu kId, typename... Arguments>
 CUresult synchronise(Arguments... arguments) {
   const Inside inside;
+  if (!inside.nested() && !gateIsOpen()) runtime().meter.mark();
   const CUresult result = real<kId>()(arguments...);
   if (inside.nested()) return result;
   if (runtime().pools.any()) runtime().pools.settleAll();

@@ -15,6 +15,12 @@ VmmBook* book(const Inside& inside) {
   return inside.nested() || !runtime().tenant.ready() ? nullptr : &runtime().vmm;
 }
 
+// Of memory that we made of such handles the application knows none, as of plain memory: the driver
+// would refuse what is asked for.
+bool isPlain(const Inside& inside, CUdeviceptr address) {
+  return !inside.nested() && runtime().chunks.has(address);
+}
+
 template <Cu kId>
 CUresult mapArrays(CUarrayMapInfo* list, unsigned count, CUstream stream) {
   const Inside inside;
@@ -64,6 +70,7 @@ DIVVY_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) noexcept {
 DIVVY_HOOK(cuMemRetainAllocationHandle)
 (CUmemGenericAllocationHandle* handle, void* addr) noexcept {
   const Inside inside;
+  if (isPlain(inside, reinterpret_cast<CUdeviceptr>(addr))) return CUDA_ERROR_INVALID_VALUE;
   VmmBook* const vmm = book(inside);
   const CUresult result = real<Cu::cuMemRetainAllocationHandle>()(handle, addr);
   if (vmm != nullptr && result == CUDA_SUCCESS && handle != nullptr) {
@@ -76,6 +83,7 @@ DIVVY_HOOK(cuMemMap)
 (CUdeviceptr ptr, std::size_t size, std::size_t offset, CUmemGenericAllocationHandle handle,
  unsigned long long flags) noexcept {
   const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
   VmmBook* const vmm = book(inside);
   const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginMap(handle);
   const CUresult result = real<Cu::cuMemMap>()(ptr, size, offset, handle, flags);
@@ -85,11 +93,32 @@ DIVVY_HOOK(cuMemMap)
 
 DIVVY_HOOK(cuMemUnmap)(CUdeviceptr ptr, std::size_t size) noexcept {
   const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
   VmmBook* const vmm = book(inside);
   const std::uint32_t chain = vmm == nullptr ? VmmBook::kNone : vmm->beginUnmap(ptr, size);
   const CUresult result = real<Cu::cuMemUnmap>()(ptr, size);
   if (vmm != nullptr) vmm->endUnmap(chain, result == CUDA_SUCCESS);
   return result;
+}
+
+DIVVY_HOOK(cuMemAddressFree)(CUdeviceptr ptr, std::size_t size) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  return real<Cu::cuMemAddressFree>()(ptr, size);
+}
+
+DIVVY_HOOK(cuMemSetAccess)
+(CUdeviceptr ptr, std::size_t size, const CUmemAccessDesc* desc, std::size_t count) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  return real<Cu::cuMemSetAccess>()(ptr, size, desc, count);
+}
+
+DIVVY_HOOK(cuMemGetAccess)
+(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  return real<Cu::cuMemGetAccess>()(flags, location, ptr);
 }
 
 // An import is paid for by whoever made the memory. Should the driver answer with a handle that

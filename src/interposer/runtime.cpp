@@ -7,8 +7,9 @@
 extern "C" {
 constinit divvy::interposer::Runtime divvy_runtime{};
 
-// By which the C library tells whose fork handler it is. Start-up files define it; we have none.
-__attribute__((visibility("hidden"))) void* __dso_handle = &__dso_handle;
+// By which the C library tells whose fork handler it is. Start-up files define it; a library
+// without them has this one.
+__attribute__((weak, visibility("hidden"))) void* __dso_handle = &__dso_handle;
 }
 
 namespace divvy::interposer {
@@ -27,6 +28,19 @@ void startOver() {
   state.pools.forgetAfterFork();
   state.graphs.forgetAfterFork();
   state.vmm.forgetAfterFork();
+  state.chunks.forgetAfterFork();
+  state.backing.forgetAfterFork();
+  state.swappable.forgetAfterFork();
+  state.pressure.waiting.store(0, std::memory_order_relaxed);
+  state.host_calls.forgetAfterFork();
+  state.gate.forgetAfterFork();
+  state.meter.forgetAfterFork();
+  state.captures.forgetAfterFork();
+  state.swap_board.forgetAfterFork();
+  state.memory_gate.forgetAfterFork();
+  state.context_use.forgetAfterFork();
+  state.host_store.forgetAfterFork();
+  state.movers.forgetAfterFork();
   state.captures_begun.store(false, std::memory_order_relaxed);
   state.refusals.store(0, std::memory_order_relaxed);
   state.context_bytes.store(0, std::memory_order_relaxed);
@@ -35,11 +49,20 @@ void startOver() {
   state.tenant.account().startOverInChild();
 }
 
+// Between these run the handlers that were registered before ours.
+void beginFork() {
+  divvy_thread.forking = true;
+}
+
+void endFork() {
+  divvy_thread.forking = false;
+}
+
 }  // namespace
 
 void watchForks() {
   if (runtime().fork_watched.exchange(true, std::memory_order_acq_rel)) return;
-  ::pthread_atfork(nullptr, nullptr, startOver);
+  ::pthread_atfork(beginFork, endFork, startOver);
 }
 
 }  // namespace divvy::interposer

@@ -5,17 +5,38 @@
 #include <atomic>
 #include <cstdint>
 
+#include "backing.h"
 #include "block_map.h"
+#include "captures.h"
+#include "chunk_table.h"
+#include "context_use.h"
 #include "contexts.h"
 #include "device_map.h"
 #include "driver.h"
 #include "faults.h"
+#include "gate.h"
 #include "graph_memory.h"
+#include "host_store.h"
+#include "memory_gate.h"
+#include "meter.h"
+#include "mover.h"
 #include "pool_book.h"
+#include "pressure.h"
+#include "slab.h"
+#include "swap_board.h"
+#include "swappable.h"
 #include "tenant.h"
 #include "vmm_book.h"
 
 namespace divvy::interposer {
+
+// A host function on its way through a stream.
+struct HostCall {
+  std::atomic<std::uint32_t> taken;
+  std::uint32_t number;  // of this record
+  void* function;
+  void* data;
+};
 
 struct Runtime {
   Tenant tenant;
@@ -31,6 +52,22 @@ struct Runtime {
   PoolBook pools;
   GraphMemory graphs;
   VmmBook vmm;
+  ChunkTable chunks;
+  Backing backing;
+  Swappable swappable;
+  Pressure pressure;
+  Meter meter;
+
+  Gate gate;
+  Captures captures;
+
+  SwapBoard swap_board;
+  MemoryGate memory_gate;
+  ContextUse context_use;
+  HostStore host_store;
+  Movers movers;
+
+  Slab<HostCall> host_calls;
 
   // A stream capture was begun at some time in this process.
   std::atomic<bool> captures_begun{false};

@@ -35,6 +35,10 @@ class Slab {
     return segments_[number / kPerSegment].load(std::memory_order_acquire)[number % kPerSegment];
   }
 
+  const Record& at(std::uint32_t number) const {
+    return segments_[number / kPerSegment].load(std::memory_order_acquire)[number % kPerSegment];
+  }
+
   // Calls visit(number, record) for every taken record until it returns false.
   template <typename Visit>
   void forEach(Visit visit) {

@@ -17,6 +17,8 @@ DIVVY_BIND_TO_BASE("dlclose");
 DIVVY_BIND_TO_BASE("dlsym");
 DIVVY_BIND_TO_BASE("dlerror");
 DIVVY_BIND_TO_BASE("dladdr");
+DIVVY_BIND_TO_BASE("pthread_attr_setstacksize");
+DIVVY_BIND_TO_BASE("pthread_create");
 DIVVY_BIND_TO_BASE("pthread_key_create");
 DIVVY_BIND_TO_BASE("pthread_setspecific");
 

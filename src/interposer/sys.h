@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -89,6 +91,28 @@ inline void unmap(void* address, size_t size) {
 inline void nap(long nanoseconds) {
   const struct timespec time = {0, nanoseconds};
   ::syscall(SYS_nanosleep, &time, nullptr);
+}
+
+// CLOCK_MONOTONIC in nanoseconds. No system call, where the kernel offers that.
+inline uint64_t now() {
+  struct timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// Sleeps while *word == expected, at most until the instant (of now()); 0: for ever. Others,
+// signals and nothing at all end it too. `shared`: the word is in memory of several processes;
+// read-only will do.
+inline void waitOn(const uint32_t* word, uint32_t expected, uint64_t until, bool shared) {
+  const struct timespec time = {static_cast<time_t>(until / 1'000'000'000),
+                                static_cast<long>(until % 1'000'000'000)};
+  ::syscall(SYS_futex, word, FUTEX_WAIT_BITSET | (shared ? 0 : FUTEX_PRIVATE_FLAG), expected,
+            until == 0 ? nullptr : &time, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+inline void wakeAll(const uint32_t* word, bool shared) {
+  ::syscall(SYS_futex, word, FUTEX_WAKE | (shared ? 0 : FUTEX_PRIVATE_FLAG), INT_MAX, nullptr,
+            nullptr, 0);
 }
 
 }  // namespace sys

@@ -9,13 +9,27 @@ namespace divvy::interposer {
 // A line that one thread at a time writes. Counters only grow, over all threads that ever had it.
 struct alignas(64) ThreadLine {
   std::atomic<std::uint32_t> taken;
-  std::atomic<std::uint64_t> launches;  // launch-like calls that passed the gate
+  // The grant word under which a call of the thread went to the driver and has not returned; 0:
+  // none. In the shared line, the number of such calls.
+  std::atomic<std::uint32_t> admitted;
+  // 1: a call of the thread that may touch swappable memory went to the driver and has not
+  // returned. In the shared line, the number of such calls.
+  std::atomic<std::uint32_t> touching;
+  std::atomic<std::uint64_t> free;     // launch-like calls that found the gate open
+  std::atomic<std::uint64_t> exempt;   // those that did not, and went for all that unmetered
+  std::atomic<std::uint64_t> metered;  // those that were admitted under a grant
 };
 
 struct ThreadState {
   std::uint32_t depth;  // > 0: inside one of our hooks; nested driver calls pass untouched
   bool opening;         // the real driver is being loaded by this thread
-  ThreadLine* line;     // null until the first launch
+  bool callback;        // inside a host function that the driver calls
+  bool forking;         // fork's handlers run
+  // Calls of the thread that need the mark of that name in the line: more than one when a signal
+  // handler's came between.
+  std::uint8_t touching;
+  bool shared_line;  // line is the one that several threads have
+  ThreadLine* line;  // null until the first launch
 };
 
 extern "C" {
@@ -28,8 +42,16 @@ extern __attribute__((visibility("hidden"),
 // returns it. The line returns to the stock when the thread ends.
 ThreadLine* takeThreadLine();
 
-// Sum over all lines. Any thread.
-std::uint64_t countedLaunches();
+// Sums over all lines. Any thread.
+std::uint64_t countedFree();
+std::uint64_t countedExempt();
+std::uint64_t countedMetered();
+
+// True if a call that was admitted under another word than `word` is still inside the driver.
+bool insideUnderOther(std::uint32_t word);
+
+// True if a call that may touch swappable memory is still inside the driver.
+bool anyTouching();
 
 // For the child of a fork, which has one thread and has launched nothing.
 void forgetThreadLines();

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
+#include "ledger/grants.h"
+#include "ledger/residency_pages.h"
 #include "ledger/tenant_ledger.h"
 #include "profile.h"
 
@@ -21,6 +24,33 @@ ledger::DeviceSpec deviceSpec(const simgpu::Profile& profile, int card, const Te
   device.physical = Bytes{profile.usableBytes()};
   device.context = Bytes{profile.context_bytes};
   return device;
+}
+
+// Everything can be swapped, on all devices.
+ledger::SwapSpec swapSpec(const Tenancy& tenancy) {
+  ledger::SwapSpec spec;
+  spec.chunk = Bytes{tenancy.swap_chunk};
+  spec.room_ms = tenancy.swap_room_ms;
+  spec.pressure_ms = tenancy.swap_pressure_ms;
+  spec.devices.resize(tenancy.devices.size());
+  for (auto& device : spec.devices) device.swappable = true;
+  return spec;
+}
+
+// What every process to come may have: the first slots are theirs, in the generation in which they
+// were made.
+void orderAll(const std::string& dir, const simgpu::Machine& machine, const Tenancy& tenancy) {
+  constexpr unsigned kProcesses = 64;
+  auto pages = ledger::ResidencyPages::open(dir);
+  ASSERT_TRUE(pages) << pages.error().message();
+  ledger::ResidencyOrder order;
+  for (std::size_t i = 0; i < tenancy.devices.size(); ++i) {
+    const auto card = static_cast<std::size_t>(tenancy.devices[i]);
+    const std::uint64_t all = machine.cards.at(card)->usableBytes();
+    order.allowed[i] = std::min(all, tenancy.swap_allowed);
+    order.most[i] = std::min(all, tenancy.swap_most);
+  }
+  for (unsigned slot = 0; slot < kProcesses; ++slot) pages->order(slot, 0, order);
 }
 
 }  // namespace
@@ -47,8 +77,19 @@ void TenantDir::makeTenant(const Tenancy& tenancy) const {
     spec.devices.push_back(
         deviceSpec(*machine->cards.at(static_cast<std::size_t>(card)), card, tenancy));
   }
-  const auto made = ledger::TenantLedger::create(tenant(), spec);
+  auto made = ledger::TenantLedger::create(tenant(), spec);
   ASSERT_TRUE(made) << made.error().message();
+  if (tenancy.swap || std::getenv("DIVVY_TEST_SWAP") != nullptr) {
+    const auto swapped = made->setSwap(swapSpec(tenancy));
+    ASSERT_TRUE(swapped) << swapped.error().message();
+    if (tenancy.swap_allowed != 0) orderAll(tenant(), *machine, tenancy);
+  }
+  if (tenancy.card_permille == 0) return;
+  auto pages = ledger::GrantPages::open(tenant());
+  ASSERT_TRUE(pages) << pages.error().message();
+  ledger::GrantTerms terms;
+  terms.card_permille = tenancy.card_permille;
+  pages->amend(terms);
 }
 
 std::string cardUuid(const std::string& machine, int card) {

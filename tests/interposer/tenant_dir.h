@@ -19,6 +19,15 @@ struct Tenancy {
   bool tenant = true;               // false: no tenant directory at all
   bool driver = true;               // false: nothing in LD_LIBRARY_PATH
   std::string driver_path = {};     // for the control page
+  bool swap = false;                // its memory can be swapped; so with DIVVY_TEST_SWAP set
+  // What each process may have of every card now, and what at all; default: everything. 0: no
+  // orders.
+  std::uint64_t swap_allowed = UINT64_MAX;
+  std::uint64_t swap_most = UINT64_MAX;
+  std::uint32_t swap_room_ms = 2000;
+  std::uint32_t swap_pressure_ms = 0;
+  std::uint64_t swap_chunk = std::uint64_t{32} << 20;
+  unsigned card_permille = 0;  // for the grant; 0: as it is
   std::map<std::string, std::string> environment = {};
 };
 

@@ -37,6 +37,7 @@ struct DeviceUse {
 struct ProcessTime {
   int pid = 0;
   unsigned percent = 0;
+  std::uint64_t time_us = 0;  // when the sample was taken, since 1970
 };
 
 // One initialised NVML. Calls block as long as the driver does; one thread at a time.

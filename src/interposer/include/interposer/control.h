@@ -21,6 +21,16 @@ struct Control {
   std::uint64_t missing_calls;     // calls of entry points that the driver lacks
   std::uint64_t fault_counts[32];  // by Fault (16 and above)
   char driver_path[256];           // empty before the driver was opened
+  // At the gate. Those that the work page has too are there for the agent.
+  std::uint64_t metered;        // launches under a grant
+  std::uint64_t captured;       // launches into captures, which the gate lets pass
+  std::uint64_t waits;          // launches that had to wait for a grant
+  std::uint64_t escapes;        // launches let go because work in flight may depend on them
+  std::uint64_t outstanding;    // ns, estimated, in flight
+  std::uint32_t ungated;        // 1: the agent seemed gone, nobody arbitrates
+  std::uint32_t open_captures;  // 1: at least one
+  std::uint32_t helper;         // 1: our thread runs, 2: none could be made
+  std::uint32_t reserved_gate;
 };
 
 }  // namespace divvy::interposer

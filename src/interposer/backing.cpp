@@ -1,0 +1,130 @@
+#include "backing.h"
+
+#include "capture.h"
+#include "runtime.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr std::uint64_t kUsualChunk = std::uint64_t{32} << 20;
+
+bool isPowerOfTwo(std::uint64_t value) {
+  return value != 0 && (value & (value - 1)) == 0;
+}
+
+bool driverHasIt(CUdevice ordinal) {
+  for (const Cu id :
+       {Cu::cuMemAddressReserve, Cu::cuMemAddressFree, Cu::cuMemCreate, Cu::cuMemRelease,
+        Cu::cuMemMap, Cu::cuMemUnmap, Cu::cuMemSetAccess, Cu::cuMemGetAllocationGranularity}) {
+    if (!runtime().driver.has(id)) return false;
+  }
+  int supported = 0;
+  const CUresult result = real<Cu::cuDeviceGetAttribute>()(
+      &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, ordinal);
+  return result == CUDA_SUCCESS && supported != 0;
+}
+
+std::uint64_t chunkBytes(std::uint64_t granule) {
+  const std::uint64_t wanted = runtime().tenant.control().header.swap.chunk_bytes;
+  const std::uint64_t bytes = isPowerOfTwo(wanted) ? wanted : kUsualChunk;
+  return bytes < granule ? granule : bytes;
+}
+
+// Plain memory can be copied to and from every device, and is reached by all that enable access to
+// its device. Memory of ours is reached by those alone that it was opened to: so by all of the
+// tenant's from the start. False: there is one that cannot.
+bool listAccess(BackingTerms* terms, const DeviceTable& table) {
+  for (int i = 0; i < table.count; ++i) {
+    CUdevice other = -1;
+    if (real<Cu::cuDeviceGet>()(&other, table.ordinal[i]) != CUDA_SUCCESS) return false;
+    int reaches = other == terms->ordinal ? 1 : 0;
+    if (reaches == 0 &&
+        real<Cu::cuDeviceCanAccessPeer>()(&reaches, other, terms->ordinal) != CUDA_SUCCESS) {
+      return false;
+    }
+    if (reaches == 0 || terms->access_count == BackingTerms::kMostAccess) return false;
+    CUmemAccessDesc& entry = terms->access[terms->access_count++];
+    entry.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    entry.location.id = other;
+    entry.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
+  return terms->access_count != 0;
+}
+
+bool learnTerms(BackingTerms* terms, CUdevice ordinal, const DeviceTable& table) {
+  terms->ordinal = ordinal;
+  terms->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  terms->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  terms->prop.location.id = ordinal;
+  if (!driverHasIt(ordinal)) return false;
+  std::size_t granule = 0;
+  if (real<Cu::cuMemGetAllocationGranularity>()(&granule, &terms->prop,
+                                                CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
+      !isPowerOfTwo(granule)) {
+    return false;
+  }
+  terms->granule = granule;
+  terms->chunk_bytes = chunkBytes(granule);
+  return listAccess(terms, table) && runtime().chunks.setGranule(granule);
+}
+
+}  // namespace
+
+// Threads that come at the same time learn the same; one of them publishes it.
+const BackingTerms* Backing::learn(CUdevice ordinal, unsigned device) {
+  const DeviceTable* table = runtime().devices.get();
+  if (table == nullptr) return nullptr;
+  const ErrnoKeeper keeper;
+  auto* fresh = static_cast<BackingTerms*>(sys::mapAnonymous(sizeof(BackingTerms)));
+  if (fresh == nullptr) return nullptr;
+  {
+    const RelaxedCapture relaxed;
+    fresh->usable = learnTerms(fresh, ordinal, *table);
+  }
+  if (!fresh->usable) noteFault(Fault::kSwapUnusable, static_cast<std::uint32_t>(Cu::cuMemCreate));
+  const BackingTerms* expected = nullptr;
+  if (terms_[device].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
+    return fresh;
+  }
+  sys::unmap(fresh, sizeof(BackingTerms));
+  return expected;
+}
+
+CUresult Backing::map(Chunk& chunk) {
+  const BackingTerms* terms =
+      terms_[chunk.device.load(std::memory_order_relaxed)].load(std::memory_order_acquire);
+  const RelaxedCapture relaxed;
+  CUmemGenericAllocationHandle handle = 0;
+  CUresult result = real<Cu::cuMemCreate>()(&handle, chunk.bytes, &terms->prop, 0);
+  if (result == CUDA_SUCCESS) {
+    result = real<Cu::cuMemMap>()(chunk.address, chunk.bytes, 0, handle, 0);
+    if (result == CUDA_SUCCESS) {
+      result = real<Cu::cuMemSetAccess>()(chunk.address, chunk.bytes, terms->access,
+                                          terms->access_count);
+      if (result == CUDA_SUCCESS) {
+        chunk.handle = handle;
+        return result;
+      }
+      real<Cu::cuMemUnmap>()(chunk.address, chunk.bytes);
+    }
+    real<Cu::cuMemRelease>()(handle);
+  }
+  return result;
+}
+
+CUresult Backing::unmap(Chunk& chunk) {
+  const RelaxedCapture relaxed;
+  const CUresult unmapped = real<Cu::cuMemUnmap>()(chunk.address, chunk.bytes);
+  if (unmapped != CUDA_SUCCESS) return unmapped;
+  const CUresult released = real<Cu::cuMemRelease>()(chunk.handle);
+  chunk.handle = 0;
+  return released;
+}
+
+void Backing::forgetAfterFork() {
+  for (auto& terms : terms_) terms.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace divvy::interposer

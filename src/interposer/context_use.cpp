@@ -1,0 +1,127 @@
+#include "context_use.h"
+
+#include "ledger/layout.h"
+#include "runtime.h"
+#include "sys.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr std::uint64_t kPatience = 2'000'000'000;
+constexpr long kNap = 50'000;
+
+// Of one thread: the contexts to go through.
+struct Contexts {
+  static constexpr unsigned kMost = 256;
+  CUcontext of[kMost];
+  unsigned count = 0;
+  bool all = true;
+
+  void add(CUcontext context) {
+    if (count == kMost) {
+      all = false;
+    } else {
+      of[count++] = context;
+    }
+  }
+};
+
+void addMade(void* list, std::uint64_t key, Block) {
+  static_cast<Contexts*>(list)->add(reinterpret_cast<CUcontext>(key));
+}
+
+void listAll(Contexts& list) {
+  for (unsigned dev = 0; dev < ledger::kMaxDevices; ++dev) {
+    const PrimaryContexts& primaries = runtime().primaries;
+    if (primaries.charged(dev) && primaries.handle(dev) != nullptr) list.add(primaries.handle(dev));
+  }
+  runtime().contexts.forEach(addMade, &list);
+}
+
+}  // namespace
+
+bool ContextUse::begin() {
+  const auto self = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  std::uint32_t user = 0;
+  while (!using_.compare_exchange_strong(user, self, std::memory_order_seq_cst)) {
+    if (user == self) {
+      ++nested_;
+      return true;
+    }
+    sys::nap(kNap);
+    user = 0;
+  }
+  if (!wanted()) return true;
+  end();
+  return false;
+}
+
+void ContextUse::end() {
+  if (nested_ != 0) {
+    --nested_;
+  } else {
+    using_.store(0, std::memory_order_seq_cst);
+  }
+}
+
+CUcontext ContextUse::on(unsigned device) {
+  const PrimaryContexts& primaries = runtime().primaries;
+  if (primaries.charged(device) && primaries.handle(device) != nullptr) {
+    return primaries.handle(device);
+  }
+  struct Search {
+    unsigned device;
+    CUcontext found;
+  } search{device, nullptr};
+  runtime().contexts.forEach(
+      [](void* argument, std::uint64_t key, Block block) {
+        auto* wanted = static_cast<Search*>(argument);
+        if (block.device == wanted->device) wanted->found = reinterpret_cast<CUcontext>(key);
+      },
+      &search);
+  return search.found;
+}
+
+CUresult ContextUse::synchronizeAll() {
+  if (!begin()) return CUDA_ERROR_NOT_READY;
+  Contexts list;
+  listAll(list);
+  CUresult result = list.all ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  for (unsigned i = 0; i < list.count && result == CUDA_SUCCESS; ++i) {
+    result = real<Cu::cuCtxSetCurrent>()(list.of[i]);
+    if (result == CUDA_SUCCESS) result = real<Cu::cuCtxSynchronize>()();
+  }
+  real<Cu::cuCtxSetCurrent>()(nullptr);
+  end();
+  return result;
+}
+
+void ContextUse::beginEnding() {
+  endings_.fetch_add(1, std::memory_order_seq_cst);
+  if (using_.load(std::memory_order_seq_cst) == 0 || runtime().movers.stopping()) return;
+  const ErrnoKeeper keeper;
+  const std::uint64_t until = sys::now() + kPatience;
+  while (using_.load(std::memory_order_seq_cst) != 0 && sys::now() < until) sys::nap(kNap);
+}
+
+void ContextUse::endForExit() {
+  endings_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void ContextUse::forgetAfterFork() {
+  using_.store(0, std::memory_order_relaxed);
+  nested_ = 0;
+  endings_.store(0, std::memory_order_relaxed);
+}
+
+EndingContext::EndingContext() {
+  runtime().context_use.beginEnding();
+}
+
+EndingContext::~EndingContext() {
+  runtime().context_use.endEnding();
+}
+
+}  // namespace divvy::interposer

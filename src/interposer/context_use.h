@@ -1,0 +1,58 @@
+// When our own threads may use the contexts of the application, which may end at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "abi/cuda_types.h"
+
+namespace divvy::interposer {
+
+// One per process, in static storage.
+class ContextUse {
+ public:
+  // ---- for who uses contexts that are not his own. One thread at a time, which may nest it: who
+  // finds another at it waits. No context is ended until end(). False: one is about to end, or the
+  // process.
+  bool begin();
+  void end();
+  // Somebody waits for end().
+  bool wanted() const { return endings_.load(std::memory_order_seq_cst) != 0; }
+
+  // How many calls that may have ended one there were.
+  std::uint32_t ended() const { return ended_.load(std::memory_order_acquire); }
+  // A context of the process on a ledger device, between begin() and end(); null: there is none.
+  static CUcontext on(unsigned device);
+  // Waits for all work of this process on all devices. The calling thread has no current context
+  // afterwards.
+  CUresult synchronizeAll();
+
+  // ---- for hooks: around a driver's call that may end a context. Returns when none of our threads
+  // uses one any more, or after two seconds.
+  void beginEnding();
+  void endEnding() {
+    ended_.fetch_add(1, std::memory_order_acq_rel);
+    endings_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
+  // From here on none is used.
+  void endForExit();
+  void forgetAfterFork();
+
+ private:
+  std::atomic<std::uint32_t> using_{0};  // the number of the thread
+  std::uint32_t nested_ = 0;             // of that thread
+  std::atomic<std::uint32_t> endings_{0};
+  std::atomic<std::uint32_t> ended_{0};
+};
+
+// The scope of such a call.
+class EndingContext {
+ public:
+  EndingContext();
+  ~EndingContext();
+  EndingContext(const EndingContext&) = delete;
+  EndingContext& operator=(const EndingContext&) = delete;
+};
+
+}  // namespace divvy::interposer

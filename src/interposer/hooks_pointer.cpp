@@ -1,0 +1,149 @@
+// What an address is. Of memory that can be swapped our own records answer, as the driver would of
+// plain memory: what it knows is ours, and changes.
+#include "allocation.h"
+
+using namespace divvy::interposer;
+using divvy::abi::Cu;
+
+namespace {
+
+// The application's own is an error, or somebody else's to answer.
+const SwapBlock* blockAt(CUdeviceptr address) {
+  Runtime& state = runtime();
+  ChunkTable::Place place;
+  CUcontext context = nullptr;
+  if (!state.chunks.any() || !state.chunks.find(address, &place) ||
+      real<Cu::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS || context == nullptr) {
+    return nullptr;
+  }
+  return &state.chunks.block(place.block);
+}
+
+// A value, and how many of its bytes the attribute's type has; 0: the driver is to be asked.
+struct Answer {
+  std::uint64_t value;
+  unsigned bytes;
+  CUresult result = CUDA_SUCCESS;
+
+  void store(void* data) const { __builtin_memcpy(data, &value, bytes); }
+};
+
+constexpr unsigned kWord = 4;  // booleans too
+constexpr unsigned kLong = 8;
+
+// Chunks are open to all of the tenant's devices.
+std::uint64_t accessFlags(const SwapBlock& block) {
+  CUdevice current = -1;
+  const BackingTerms* terms =
+      runtime().backing.terms(static_cast<CUdevice>(block.ordinal), block.device);
+  if (terms == nullptr || real<Cu::cuCtxGetDevice>()(&current) != CUDA_SUCCESS) return 0;
+  for (unsigned i = 0; i < terms->access_count; ++i) {
+    if (terms->access[i].location.id == current) return terms->access[i].flags;
+  }
+  return CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+Answer answerFor(const SwapBlock& block, CUdeviceptr address, CUpointer_attribute attribute) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return {reinterpret_cast<std::uint64_t>(block.owner), kLong};
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return {CU_MEMORYTYPE_DEVICE, kWord};
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return {address, kLong};
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      return {0, kLong, CUDA_ERROR_INVALID_VALUE};
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return {block.sync_memops.load(std::memory_order_relaxed), kWord};
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return {block.buffer_id, kLong};
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return {block.ordinal, kWord};
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return {block.address, kLong};
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return {block.requested, kLong};
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return {1, kWord};
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return {accessFlags(block), kWord};
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return {0, kLong};
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:  // the driver exports no such memory
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+      return {0, kWord};
+    case CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL:
+      return {~std::uint64_t{0}, kWord};
+    default:
+      return {0, 0};
+  }
+}
+
+// False: something in there is the driver's to answer, or to refuse.
+bool answerAll(const SwapBlock& block, CUdeviceptr address, unsigned count,
+               const CUpointer_attribute* attributes, void** data) {
+  if (attributes == nullptr || data == nullptr || count == 0) return false;
+  for (unsigned i = 0; i < count; ++i) {
+    if (data[i] == nullptr || answerFor(block, address, attributes[i]).bytes == 0) return false;
+  }
+  for (unsigned i = 0; i < count; ++i) answerFor(block, address, attributes[i]).store(data[i]);
+  return true;
+}
+
+}  // namespace
+
+DIVVY_HOOK(cuMemGetAddressRange_v2)
+(CUdeviceptr* pbase, std::size_t* psize, CUdeviceptr dptr) noexcept {
+  const Inside inside;
+  const SwapBlock* block = inside.nested() ? nullptr : blockAt(dptr);
+  if (block == nullptr) return real<Cu::cuMemGetAddressRange_v2>()(pbase, psize, dptr);
+  if (pbase != nullptr) *pbase = block->address;
+  if (psize != nullptr) *psize = block->requested;
+  return CUDA_SUCCESS;
+}
+
+DIVVY_HOOK(cuPointerGetAttribute)
+(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
+  const Inside inside;
+  const SwapBlock* block = inside.nested() || data == nullptr ? nullptr : blockAt(ptr);
+  const Answer answer = block == nullptr ? Answer{0, 0} : answerFor(*block, ptr, attribute);
+  if (answer.bytes == 0) return real<Cu::cuPointerGetAttribute>()(data, attribute, ptr);
+  if (answer.result == CUDA_SUCCESS) answer.store(data);
+  return answer.result;
+}
+
+DIVVY_HOOK(cuPointerGetAttributes)
+(unsigned int numAttributes, CUpointer_attribute* attributes, void** data,
+ CUdeviceptr ptr) noexcept {
+  const Inside inside;
+  const SwapBlock* block = inside.nested() ? nullptr : blockAt(ptr);
+  if (block != nullptr && answerAll(*block, ptr, numAttributes, attributes, data)) {
+    return CUDA_SUCCESS;
+  }
+  return real<Cu::cuPointerGetAttributes>()(numAttributes, attributes, data, ptr);
+}
+
+// Whoever asks for it lets something else than the driver use the memory: it has to stay.
+DIVVY_HOOK(cuPointerSetAttribute)
+(const void* value, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
+  const Inside inside;
+  ChunkTable::Place place;
+  if (inside.nested() || value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
+      blockAt(ptr) == nullptr || !runtime().chunks.find(ptr, &place)) {
+    return real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
+  }
+  std::uint32_t wanted = 0;
+  __builtin_memcpy(&wanted, value, sizeof wanted);
+  if (wanted != 0) {
+    const CUresult pinned = runtime().swappable.pin(place.block, PinReason::kForeignUse);
+    if (pinned != CUDA_SUCCESS) return pinned;
+  }
+  runtime().chunks.block(place.block).sync_memops.store(wanted != 0, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}

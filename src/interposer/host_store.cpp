@@ -1,0 +1,114 @@
+#include "host_store.h"
+
+#include "driver.h"
+#include "sys.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr unsigned kPortable = 1;  // CU_MEMHOSTREGISTER_PORTABLE
+
+// The kernel's number; part of its interface since 2.6.16.
+constexpr int kDontFork = 10;
+
+}  // namespace
+
+std::uint32_t HostStore::takeKept(std::uint64_t bytes) {
+  // The smallest that will do.
+  std::uint32_t best = kNone;
+  std::uint64_t best_bytes = UINT64_MAX;
+  segments_.forEach([&](std::uint32_t number, Segment& segment) {
+    if (segment.use.load(std::memory_order_acquire) != kFree) return true;
+    if (segment.memory == nullptr || segment.bytes < bytes || segment.bytes >= best_bytes) {
+      return true;
+    }
+    best = number;
+    best_bytes = segment.bytes;
+    return best_bytes != bytes;
+  });
+  std::uint32_t free = kFree;
+  if (best == kNone ||
+      !segments_.at(best).use.compare_exchange_strong(free, kUsed, std::memory_order_acq_rel)) {
+    return kNone;
+  }
+  return best;
+}
+
+std::uint32_t HostStore::make(std::uint64_t bytes) {
+  const std::uint32_t number = segments_.take();
+  if (number == kNone) return kNone;
+  Segment& segment = segments_.at(number);
+  segment.use.store(kUsed, std::memory_order_release);
+  segment.pinned = false;
+  segment.bytes = bytes;
+  segment.memory = sys::mapAnonymous(bytes);
+  if (segment.memory == nullptr) {
+    segments_.give(number);
+    return kNone;
+  }
+  ::syscall(SYS_madvise, segment.memory, bytes, kDontFork);
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  return number;
+}
+
+std::uint32_t HostStore::take(std::uint64_t bytes, std::uint64_t limit) {
+  const std::uint32_t kept = takeKept(bytes);
+  if (kept != kNone) return kept;
+  if (bytes > limit) return kNone;
+  trim(limit - bytes);
+  return this->bytes() <= limit - bytes ? make(bytes) : kNone;
+}
+
+void HostStore::pin(std::uint32_t number, std::uint32_t contexts_ended) {
+  Segment& segment = segments_.at(number);
+  if (segment.pinned && segment.pinned_at == contexts_ended) return;
+  // One that a context pinned which ended is pinned no more, or still is: both answers will do.
+  const CUresult result =
+      real<Cu::cuMemHostRegister_v2>()(segment.memory, segment.bytes, kPortable);
+  segment.pinned = result == CUDA_SUCCESS || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  segment.pinned_at = contexts_ended;
+}
+
+void HostStore::unpin(Segment& segment) {
+  if (segment.pinned) real<Cu::cuMemHostUnregister>()(segment.memory);
+  segment.pinned = false;
+}
+
+bool HostStore::destroyOne() {
+  std::uint32_t found = kNone;
+  segments_.forEach([&](std::uint32_t number, Segment& segment) {
+    std::uint32_t free = kFree;
+    if (segment.memory == nullptr ||
+        !segment.use.compare_exchange_strong(free, kChanging, std::memory_order_acq_rel)) {
+      return true;
+    }
+    found = number;
+    return false;
+  });
+  if (found == kNone) return false;
+  Segment& segment = segments_.at(found);
+  unpin(segment);
+  sys::unmap(segment.memory, segment.bytes);
+  segment.memory = nullptr;
+  bytes_.fetch_sub(segment.bytes, std::memory_order_relaxed);
+  segments_.give(found);
+  return true;
+}
+
+void HostStore::trim(std::uint64_t limit) {
+  while (bytes() > limit && destroyOne()) {
+  }
+}
+
+void HostStore::give(std::uint32_t number) {
+  segments_.at(number).use.store(kFree, std::memory_order_release);
+}
+
+void HostStore::forgetAfterFork() {
+  segments_.forgetAfterFork();
+  bytes_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,44 @@
+// What one thread of the application carries for the meter: the streams it used last, and what it
+// launched there that the shared account does not know yet.
+#pragma once
+
+#include <cstdint>
+
+namespace divvy::interposer {
+
+struct StreamRecord;
+class Estimate;
+
+struct StreamSlot {
+  std::uint64_t name;    // of the stream, see streamName()
+  std::uint64_t stamp;   // valid while it is that of the meter (and, for default streams, thread);
+                         // 0: for one launch only
+  StreamRecord* record;  // null: no events there, charged by estimate
+  std::uint32_t generation;
+  std::uint32_t launches;  // since the last flush ...
+  std::uint64_t sum;       // ... and their estimates
+  Estimate* alike;         // of all of them, if they are alike
+  std::uint8_t device;
+};
+
+struct MeterThread {
+  static constexpr unsigned kSlots = 4;
+
+  std::uint32_t context_epoch;  // grows when the thread's current context may have changed
+  std::uint32_t until_sample;   // launches until the next one that is measured by itself
+  std::uint32_t random;
+  StreamSlot* last;  // used last; null: none yet
+  StreamSlot slots[kSlots];
+};
+
+extern "C" {
+extern __attribute__((visibility("hidden"),
+                      tls_model("initial-exec"))) constinit thread_local MeterThread divvy_meter;
+}
+
+// To be called where the calling thread's current context changes.
+inline void noteContextChange() {
+  ++divvy_meter.context_epoch;
+}
+
+}  // namespace divvy::interposer

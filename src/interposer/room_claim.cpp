@@ -1,0 +1,52 @@
+#include "room_claim.h"
+
+#include "charge.h"
+#include "ledger/atomic_word.h"
+#include "sys.h"
+
+namespace divvy::interposer {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kDefaultRoomMs = 2000;
+
+bool fits(unsigned device, std::uint64_t bytes) {
+  SwapBoard& board = runtime().swap_board;
+  const ledger::ResidencyLine* order = board.order();
+  return order != nullptr && ledger::saturatingAdd(board.have(device), bytes) <=
+                                 ledger::loadRelaxed(order->allowed[device]);
+}
+
+void awaitRoom(unsigned device, std::uint64_t bytes) {
+  if (fits(device, bytes) || divvy_thread.callback || divvy_thread.forking) return;
+  const ErrnoKeeper keeper;
+  SwapBoard& board = runtime().swap_board;
+  const std::uint32_t told = ledger::loadRelaxed(runtime().tenant.control().header.swap.room_ms);
+  const std::uint64_t begun = sys::now();
+  const std::uint64_t until = begun + (told != 0 ? told : kDefaultRoomMs) * kMillisecond;
+  const std::uint32_t& bell = board.pages().residency().header.bell;
+  board.beginWait(begun);
+  for (;;) {
+    const std::uint32_t seen = ledger::loadAcquire(bell);
+    if (fits(device, bytes) || sys::now() >= until) break;
+    sys::waitOn(&bell, seen, until, true);
+  }
+  board.endWait();
+}
+
+}  // namespace
+
+bool reserveInRoom(unsigned device, std::uint64_t bytes) {
+  if (!swapsOn({Verdict::kAccount, device})) return reserveShare(device, bytes);
+  // Charged first and wanted then: for a moment too much is pinned, never too little.
+  if (!reserveShare(device, bytes)) return false;
+  SwapBoard& board = runtime().swap_board;
+  board.addWant(device, static_cast<std::int64_t>(bytes));
+  board.ring();
+  awaitRoom(device, bytes);
+  board.addWant(device, -static_cast<std::int64_t>(bytes));
+  board.showPinned(device);
+  return true;
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,392 @@
+#include "swappable.h"
+
+#include "capture.h"
+#include "charge.h"
+#include "current_context.h"
+#include "pressure.h"
+#include "runtime.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr std::uint64_t kOwnBufferIds = std::uint64_t{1} << 63;  // none that the driver gives
+
+bool isCaptureError(CUresult result) {
+  return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+         result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
+// Whether plain memory could be allocated or freed now, by the rules that the driver has for calls
+// during captures; it also does to the captures what it would. A full card is no refusal.
+CUresult askAboutCaptures(unsigned device) {
+  constexpr std::size_t kBytes = 512;
+  Charge charge(device, roundToGranule(device, kBytes), Kind::kSwappable);  // for a moment
+  CUdeviceptr block = 0;
+  if (!charge.granted()) return real<Cu::cuMemFree_v2>()(block);  // does nothing, by that rule
+  const CUresult result = real<Cu::cuMemAlloc_v2>()(&block, kBytes);
+  if (result == CUDA_SUCCESS && real<Cu::cuMemFree_v2>()(block) != CUDA_SUCCESS) charge.keep();
+  return result;
+}
+
+CUresult synchroniseContext(CUcontext context) {
+  const CurrentContext current(context);
+  return current.set() ? real<Cu::cuCtxSynchronize>()() : CUDA_SUCCESS;
+}
+
+// A device's contexts but for one.
+struct Others {
+  unsigned device;
+  CUcontext owner;
+  unsigned count = 0;
+  void (*visit)(CUcontext) = nullptr;  // null: they are counted
+
+  void meet(CUcontext context) {
+    if (context == owner || context == nullptr) return;
+    ++count;
+    if (visit != nullptr) visit(context);
+  }
+  void meetAll() {
+    const Runtime& state = runtime();
+    if (state.primaries.charged(device)) meet(state.primaries.handle(device));
+    state.contexts.forEach(
+        [](void* self, std::uint64_t key, Block block) {
+          auto* others = static_cast<Others*>(self);
+          if (block.device == others->device) others->meet(reinterpret_cast<CUcontext>(key));
+        },
+        this);
+  }
+};
+
+// Waits for the device's work in all contexts, of which `owner` is one: its result. The others may
+// end at any time, so they are used by one thread at a time.
+CUresult synchroniseDevice(unsigned device, CUcontext owner) {
+  const CUresult result = synchroniseContext(owner);
+  if (result != CUDA_SUCCESS) return result;
+  Others others{device, owner};
+  others.meetAll();
+  ContextUse& use = runtime().context_use;
+  if (others.count == 0 || !use.begin()) return result;
+  others.visit = [](CUcontext context) { synchroniseContext(context); };
+  others.meetAll();
+  use.end();
+  return result;
+}
+
+// Saturating: what is more than there are addresses is refused by the account.
+std::uint64_t roundTo(std::uint64_t granule, std::uint64_t bytes) {
+  const std::uint64_t rounded = (bytes + granule - 1) & ~(granule - 1);
+  return rounded < bytes ? UINT64_MAX & ~(granule - 1) : rounded;
+}
+
+struct Place {
+  CUcontext context = nullptr;
+  CUdevice ordinal = -1;
+  bool known() {
+    return real<Cu::cuCtxGetCurrent>()(&context) == CUDA_SUCCESS && context != nullptr &&
+           real<Cu::cuCtxGetDevice>()(&ordinal) == CUDA_SUCCESS;
+  }
+};
+
+}  // namespace
+
+SwapAnswer Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, CUdeviceptr* out,
+                               CUresult* result) {
+  Runtime& state = runtime();
+  Place place;
+  if (out == nullptr || bytes == 0 || !place.known()) return SwapAnswer::kNative;
+  const BackingTerms* terms = state.backing.terms(place.ordinal, device);
+  if (terms == nullptr || !terms->usable || terms->ordinal != place.ordinal ||
+      bytes < terms->granule || !startSwapping()) {
+    return SwapAnswer::kNative;
+  }
+  if (state.captures.open()) {
+    *result = askAboutCaptures(device);
+    if (*result != CUDA_SUCCESS && *result != CUDA_ERROR_OUT_OF_MEMORY) return SwapAnswer::kDone;
+  } else {
+    collect();
+  }
+  const Request request{device,
+                        place.ordinal,
+                        place.context,
+                        bytes,
+                        roundTo(terms->granule, bytes),
+                        terms->chunk_bytes};
+  Charge charge(device, request.reserved, Kind::kSwappable);
+  if (!charge.granted()) {
+    *result = refuse();
+    return SwapAnswer::kDone;
+  }
+  // Counted from here on: what others ask for meanwhile has to fit beside it.
+  Footprint footprint(device, request.reserved);
+  const std::uint32_t number =
+      footprint.granted() ? build(request, result) : std::uint32_t{ChunkTable::kNone};
+  if (!footprint.granted()) *result = refuse();
+  if (number == ChunkTable::kNone) return SwapAnswer::kDone;
+  charge.keep();  // from here on both are the chunks'
+  footprint.keep();
+  bool missing = false;
+  *result = fill(number, &missing);
+  const CUdeviceptr address = state.chunks.block(number).address;
+  if (*result == CUDA_SUCCESS && !state.chunks.publish(number)) {
+    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(site), bytes);
+    *result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (*result != CUDA_SUCCESS) {
+    abandon(number);
+    return SwapAnswer::kDone;
+  }
+  if (missing) state.memory_gate.shut();
+  *out = address;
+  return SwapAnswer::kDone;
+}
+
+Chunk& Swappable::chunkAt(std::uint32_t number) {
+  return runtime().chunks.chunk(number);
+}
+
+// Addresses, and chunks that all are the caller's (kComing) with nothing behind.
+std::uint32_t Swappable::build(const Request& request, CUresult* result) {
+  ChunkTable& chunks = runtime().chunks;
+  *result = CUDA_ERROR_OUT_OF_MEMORY;
+  const std::uint32_t number = chunks.begin();
+  if (number == ChunkTable::kNone) return number;
+  SwapBlock& block = chunks.block(number);
+  block.device = request.device;
+  block.ordinal = static_cast<std::uint32_t>(request.ordinal);
+  block.requested = request.bytes;
+  block.reserved = request.reserved;
+  block.owner = request.context;
+  block.buffer_id = kOwnBufferIds | (buffers_.fetch_add(1, std::memory_order_relaxed) + 1);
+  CUdeviceptr address = 0;
+  {
+    const RelaxedCapture relaxed;
+    *result = real<Cu::cuMemAddressReserve>()(&address, request.reserved, 0, 0, 0);
+  }
+  if (*result != CUDA_SUCCESS) {
+    chunks.end(number);
+    return ChunkTable::kNone;
+  }
+  block.address = address;
+  for (std::uint64_t done = 0; done < request.reserved;) {
+    const std::uint64_t left = request.reserved - done;
+    const std::uint64_t bytes = left < request.chunk_bytes ? left : request.chunk_bytes;
+    if (chunks.addChunk(number, address + done, bytes, ChunkState::kComing) == ChunkTable::kNone) {
+      unbuild(number);
+      *result = CUDA_ERROR_OUT_OF_MEMORY;
+      return ChunkTable::kNone;
+    }
+    done += bytes;
+  }
+  return number;
+}
+
+// The reverse, while all chunks are the caller's still; nothing was charged to them.
+void Swappable::unbuild(std::uint32_t number) {
+  ChunkTable& chunks = runtime().chunks;
+  SwapBlock& block = chunks.block(number);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    Chunk& chunk = chunks.chunk(at);
+    const std::uint32_t next = chunk.next;
+    chunk.advance<ChunkState::kComing, ChunkState::kBorn>();
+    if (chunk.claimForFreeing(chunk.generation()) == ChunkState::kBorn) chunks.drop(at);
+    at = next;
+  }
+  if (chunks.drop(block)) end(number);
+}
+
+// Memory behind a chunk of the caller's. *missing: there is no room for it now, or the card has
+// less than was allowed.
+CUresult Swappable::make(Chunk& chunk, bool* missing) {
+  Runtime& state = runtime();
+  const unsigned device = chunk.device.load(std::memory_order_relaxed);
+  *missing = !state.swap_board.takeRoom(device, chunk.bytes);
+  if (*missing) return CUDA_SUCCESS;
+  const CUresult result = state.backing.map(chunk);
+  if (result == CUDA_SUCCESS) return result;
+  state.swap_board.giveRoom(device, chunk.bytes);
+  *missing = result == CUDA_ERROR_OUT_OF_MEMORY;
+  return *missing ? CUDA_SUCCESS : result;
+}
+
+// Memory behind every chunk; from the first on that gets none they are born without.
+CUresult Swappable::fill(std::uint32_t number, bool* missing) {
+  ChunkTable& chunks = runtime().chunks;
+  CUresult result = CUDA_SUCCESS;
+  for (std::uint32_t at = chunks.block(number).first; at != ChunkTable::kNone;) {
+    Chunk& chunk = chunks.chunk(at);
+    const std::uint32_t own = at;
+    at = chunk.next;  // before it is anybody's
+    if (result == CUDA_SUCCESS && !*missing) result = make(chunk, missing);
+    if (result == CUDA_SUCCESS && !*missing) {
+      leave<ChunkState::kComing, ChunkState::kDevice>(own);
+    } else {
+      leave<ChunkState::kComing, ChunkState::kBorn>(own);
+    }
+  }
+  return result;
+}
+
+// What cuMemFree does first: nothing uses the block any more, or a capture says whether that may be
+// waited for.
+CUresult Swappable::endWork(const SwapBlock& block, bool capturing) {
+  if (capturing) return askAboutCaptures(block.device);
+  if (runtime().memory_gate.closed()) return CUDA_SUCCESS;  // all work has ended
+  return synchroniseDevice(block.device, block.owner);
+}
+
+SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
+  Runtime& state = runtime();
+  ChunkTable::Place place;
+  CUcontext current = nullptr;
+  if (!state.chunks.any() || !state.chunks.find(address, &place)) return SwapAnswer::kNative;
+  const SwapBlock& block = state.chunks.block(place.block);
+  if (block.address != address || real<Cu::cuCtxGetCurrent>()(&current) != CUDA_SUCCESS ||
+      current == nullptr) {
+    return SwapAnswer::kNative;  // whose answer is an error
+  }
+  const bool capturing = state.captures.open();
+  *result = endWork(block, capturing);
+  if (capturing && *result == CUDA_ERROR_OUT_OF_MEMORY) *result = CUDA_SUCCESS;
+  const bool deferred = capturing || isCaptureError(*result);
+  if (*result != CUDA_SUCCESS && (capturing || !deferred)) return SwapAnswer::kDone;
+  const std::uint32_t number = state.chunks.take(address);
+  if (number == ChunkTable::kNone) return SwapAnswer::kNative;  // somebody else freed it just now
+  *result = CUDA_SUCCESS;
+  if (deferred) {
+    doom(number);
+    deferred_.fetch_add(1, std::memory_order_release);
+  } else {
+    abandon(number);
+    collect();
+  }
+  return SwapAnswer::kDone;
+}
+
+// Every chunk is freed from here on, by whoever next has it in his hands. Ends the owner's
+// reference.
+void Swappable::doom(std::uint32_t number) {
+  ChunkTable& chunks = runtime().chunks;
+  SwapBlock& block = chunks.block(number);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    Chunk& chunk = chunks.chunk(at);
+    at = chunk.next;  // before it is freed
+    chunk.set(kDoomed);
+  }
+  if (chunks.drop(block)) end(number);
+}
+
+// Frees every chunk now, but for those that somebody has in his hands.
+void Swappable::abandon(std::uint32_t number) {
+  ChunkTable& chunks = runtime().chunks;
+  SwapBlock& block = chunks.block(number);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    Chunk& chunk = chunks.chunk(at);
+    const std::uint32_t own = at;
+    const std::uint32_t generation = chunk.generation();
+    at = chunk.next;
+    chunk.set(kDoomed);
+    undo(own, generation);
+  }
+  if (chunks.drop(block)) end(number);
+  // There may be room now for what is missing, or nothing missing any more.
+  if (!runtime().memory_gate.isOpen()) runtime().movers.wake();
+}
+
+void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
+  Runtime& state = runtime();
+  Chunk& chunk = state.chunks.chunk(number);
+  const ChunkState was = chunk.claimForFreeing(generation);
+  if (was == ChunkState::kFree) return;
+  const unsigned device = chunk.device.load(std::memory_order_relaxed);
+  const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
+  const std::uint64_t bytes = chunk.bytes;
+  if (isMapped(was) && state.backing.unmap(chunk) != CUDA_SUCCESS) {
+    // It is the driver's now, and stays charged.
+    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemUnmap), bytes);
+    return;
+  }
+  if (was == ChunkState::kOut) state.host_store.give(chunk.host);
+  const bool last = state.chunks.drop(number);
+  if (was != ChunkState::kPinned) {
+    state.swap_board.addSwappable(device, -static_cast<std::int64_t>(bytes));
+    if (isMapped(was)) state.swap_board.giveRoom(device, bytes);
+  }
+  state.tenant.account().release(device, bytes);
+  if (was == ChunkState::kPinned) state.swap_board.showPinned(device);
+  if (last) end(block);
+}
+
+// Nobody refers to it any more.
+void Swappable::end(std::uint32_t number) {
+  ChunkTable& chunks = runtime().chunks;
+  const SwapBlock& block = chunks.block(number);
+  {
+    const RelaxedCapture relaxed;
+    real<Cu::cuMemAddressFree>()(block.address, block.reserved);
+  }
+  chunks.end(number);
+}
+
+void Swappable::collectDeferred() {
+  Runtime& state = runtime();
+  if (state.captures.open()) return;
+  // Whoever defers from here on counts anew.
+  if (deferred_.exchange(0, std::memory_order_acq_rel) == 0) return;
+  std::uint32_t synchronised = 0;  // bits of devices
+  state.chunks.forEach([&](std::uint32_t number, Chunk& chunk) {
+    const std::uint32_t generation = chunk.generation();
+    if (!chunk.has(kDoomed)) return true;
+    const unsigned device = chunk.device.load(std::memory_order_relaxed);
+    const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
+    if ((synchronised >> device & 1) == 0) {
+      if (synchroniseDevice(device, state.chunks.block(block).owner) != CUDA_SUCCESS) {
+        deferred_.fetch_add(1, std::memory_order_release);
+        return false;
+      }
+      synchronised |= 1u << device;
+    }
+    undo(number, generation);
+    return true;
+  });
+}
+
+CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
+  Runtime& state = runtime();
+  ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
+  // Inside, nothing leaves.
+  const CUresult refused = state.memory_gate.enter(line, nullptr);
+  if (refused != CUDA_SUCCESS) return refused;
+  SwapBlock& block = state.chunks.block(number);
+  block.pins.fetch_or(bitOf(reason), std::memory_order_seq_cst);
+  __atomic_fetch_or(&state.swap_board.line().pin_reasons, std::uint64_t{bitOf(reason)},
+                    __ATOMIC_SEQ_CST);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    Chunk& chunk = state.chunks.chunk(at);
+    at = chunk.next;
+    if (!chunk.advance<ChunkState::kDevice, ChunkState::kPinned>()) continue;
+    state.swap_board.addSwappable(block.device, -static_cast<std::int64_t>(chunk.bytes));
+    state.swap_board.giveRoom(block.device, chunk.bytes);
+  }
+  state.swap_board.showPinned(block.device);
+  MemoryGate::leave(line);
+  return CUDA_SUCCESS;
+}
+
+void Swappable::sweep(unsigned device, CUcontext context, bool all) {
+  Runtime& state = runtime();
+  if (!state.chunks.any()) return;
+  state.chunks.forEachBlock([&](std::uint32_t number, SwapBlock& block) {
+    if (block.device != device || !(all || (context != nullptr && block.owner == context))) return;
+    if (state.chunks.take(number, block.address)) abandon(number);
+  });
+  // What was freed during a capture of that context.
+  collect();
+}
+
+void Swappable::forgetAfterFork() {
+  deferred_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,83 @@
+// Allocations that can be swapped: made of chunks at addresses that stay.
+#pragma once
+
+#include <atomic>
+
+#include "abi/cuda_ids.h"
+#include "abi/cuda_types.h"
+#include "chunk_table.h"
+#include "pins.h"
+
+namespace divvy::interposer {
+
+// What became of a call that may concern swappable memory.
+enum class SwapAnswer : std::uint8_t {
+  kNative,  // nothing to do with it: the driver is to be asked
+  kDone,    // the result is the application's
+};
+
+// One per process, in static storage; any thread. All of it from inside a hook (Inside). No lock;
+// no driver call but in a chunk's busy state or before it is found.
+class Swappable {
+ public:
+  // A block of `bytes` in the current context, its address in *out. kNative: too small, or this
+  // device, driver or call is none for it; then the driver's own call has the answer.
+  SwapAnswer allocate(unsigned device, std::uint64_t bytes, abi::Cu site, CUdeviceptr* out,
+                      CUresult* result);
+
+  // Frees the block that begins at `address`, as cuMemFree does. kNative: there is none.
+  SwapAnswer release(CUdeviceptr address, CUresult* result);
+
+  // Makes the chunks of a block stay where they are, from now on: returns when all are there.
+  // CUDA_SUCCESS, or what a thread that must not wait is to answer.
+  CUresult pin(std::uint32_t block, PinReason reason);
+
+  // Gives back the blocks that ended with a context (or, with `all`, with the last one) of a
+  // device.
+  void sweep(unsigned device, CUcontext context, bool all);
+
+  // Brings a chunk that the caller owns out of its busy state, and ends it if its block was freed
+  // meanwhile: the only way out of one, but for that to kFree.
+  template <ChunkState kFrom, ChunkState kTo>
+  void leave(std::uint32_t number) {
+    static_assert(isBusy(kFrom) && !isBusy(kTo) && kTo != ChunkState::kFree);
+    Chunk& chunk = chunkAt(number);
+    const std::uint32_t generation = chunk.generation();
+    chunk.advance<kFrom, kTo>();
+    if (__builtin_expect(chunk.has(kDoomed), 0)) undo(number, generation);
+  }
+
+  // Ends what was freed during captures and is in nobody's hands, once none is open.
+  void collect() {
+    if (__builtin_expect(deferred_.load(std::memory_order_acquire) != 0, 0)) collectDeferred();
+  }
+
+  void forgetAfterFork();
+
+ private:
+  struct Request {
+    unsigned device;  // ledger index
+    CUdevice ordinal;
+    CUcontext context;
+    std::uint64_t bytes;
+    std::uint64_t reserved;
+    std::uint64_t chunk_bytes;
+  };
+
+  static Chunk& chunkAt(std::uint32_t number);
+  std::uint32_t build(const Request& request, CUresult* result);
+  void unbuild(std::uint32_t block);
+  static CUresult make(Chunk& chunk, bool* missing);
+  CUresult fill(std::uint32_t block, bool* missing);
+  static CUresult endWork(const SwapBlock& block, bool capturing);
+  void doom(std::uint32_t block);
+  void abandon(std::uint32_t block);
+  void undo(std::uint32_t chunk, std::uint32_t generation);
+  void end(std::uint32_t block);
+  void collectDeferred();
+
+  std::atomic<std::uint64_t> buffers_{0};   // ever made
+  std::atomic<std::uint32_t> deferred_{0};  // blocks whose end waits for captures
+};
+
+}  // namespace divvy::interposer

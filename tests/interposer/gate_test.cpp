@@ -1,0 +1,168 @@
+// The gate: open, run and hold; what a process shows while it waits; what happens without an agent.
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "gate_fixture.h"
+
+namespace divvy::interposer {
+namespace {
+
+using ledger::GateState;
+
+TEST_F(GateTest, OpenIsUnmetered) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  EXPECT_EQ(control().launches, 1u);
+  EXPECT_EQ(control().metered, 0u);
+  EXPECT_FALSE(line().has_value()) << "nobody arbitrates, nothing is shown";
+}
+
+TEST_F(GateTest, ARunningGrantMetersAndShowsWorkInFlightUntilItIsOver) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  grant(GateState::kRun);
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  EXPECT_EQ(control().metered, 1u);
+  ASSERT_TRUE(line().has_value());
+  EXPECT_TRUE(eventually([] { return line()->launches == 1; }));
+  EXPECT_TRUE(eventually([] { return (line()->state & ledger::kWorkInFlight) == 0; }));
+  EXPECT_GE(line()->changed, 2u);
+}
+
+TEST_F(GateTest, EveryLaunchUnderAGrantIsCountedOnce) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  grant(GateState::kRun);
+  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(launch(), CUDA_SUCCESS);
+  EXPECT_EQ(control().metered, 10'000u);
+  EXPECT_EQ(control().launches, 10'001u);
+  EXPECT_TRUE(eventually([] { return line()->launches == 10'000; }));
+  const std::uint64_t seq = grant(GateState::kHold);
+  Launcher launcher;
+  EXPECT_TRUE(eventually([&] { return line()->drained_seq == seq; }));
+  EXPECT_FALSE(launcher.done());
+  EXPECT_EQ(control().metered, 10'000u);
+  grant(GateState::kOpen);
+  EXPECT_TRUE(launcher.finishes());
+  EXPECT_EQ(control().launches, 10'002u);
+}
+
+TEST_F(GateTest, AHoldStopsLaunchesAndTellsTheArbiter) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  const std::uint64_t seq = grant(GateState::kHold);
+  const std::uint32_t bell = arbiter().bellValue();
+  Launcher launcher;
+  ASSERT_TRUE(eventually([] { return line() && line()->waiting == 1; }));
+  EXPECT_TRUE(eventually([] { return (line()->state & ledger::kWorkWaiting) != 0; }));
+  EXPECT_TRUE(eventually([&] { return arbiter().bellValue() != bell; }));
+  EXPECT_EQ(line()->seen_seq, seq);
+  EXPECT_EQ(line()->waits, 1u);
+  EXPECT_FALSE(launcher.done());
+  grant(GateState::kRun);
+  EXPECT_TRUE(launcher.finishes());
+  EXPECT_TRUE(eventually([] { return (line()->state & ledger::kWorkWaiting) == 0; }));
+  EXPECT_EQ(line()->waiting, 0u);
+  EXPECT_GT(line()->throttled, 0u);
+}
+
+TEST_F(GateTest, AllThreadsThatWaitGoOnTogether) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  grant(GateState::kHold);
+  std::vector<std::unique_ptr<Launcher>> launchers;
+  for (int i = 0; i < 20; ++i) launchers.push_back(std::make_unique<Launcher>());
+  ASSERT_TRUE(eventually([] { return line() && line()->waiting == 20; }));
+  grant(GateState::kOpen);
+  for (auto& launcher : launchers) EXPECT_TRUE(launcher->finishes());
+  EXPECT_EQ(control().metered, 0u) << "the gate stands open";
+  EXPECT_EQ(control().launches, 20u);
+}
+
+TEST_F(GateTest, AnIdleProcessCountsAsDrained) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  grant(GateState::kRun);
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  EXPECT_TRUE(eventually([] { return (line()->state & ledger::kWorkInFlight) == 0; }));
+  grant(GateState::kHold);
+  EXPECT_EQ(line()->state, 0u);
+}
+
+TEST_F(GateTest, ADeadAgentStopsNobodyAndItsReturnIsSeen) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  terms().lease_ms = 50;
+  grant(GateState::kHold);
+  Launcher launcher;
+  ASSERT_TRUE(eventually([] { return line() && line()->waiting == 1; }));
+  EXPECT_TRUE(launcher.finishes()) << "nobody waits for longer than a lease";
+  EXPECT_EQ(control().ungated, 1u);
+  EXPECT_TRUE(eventually([] { return (line()->state & ledger::kWorkUngated) != 0; }));
+  EXPECT_EQ(launch(), CUDA_SUCCESS) << "and everybody after passes at once";
+  EXPECT_EQ(faults(28), 1u);
+
+  terms().lease_ms = 60'000;
+  arbiter().amend(terms());
+  arbiter().beat();
+  ASSERT_TRUE(eventually([] { return control().ungated == 0; }));
+  EXPECT_EQ(line()->state & ledger::kWorkUngated, 0u);
+  Launcher again;
+  EXPECT_TRUE(eventually([] { return line()->waiting == 1; }));
+  EXPECT_FALSE(again.done());
+  grant(GateState::kRun);
+  EXPECT_TRUE(again.finishes());
+}
+
+TEST_F(GateTest, ABeatingAgentMayHoldForLongerThanALease) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  terms().lease_ms = 300;
+  grant(GateState::kHold);
+  Launcher launcher;
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900)) {
+    arbiter().beat();
+    ::poll(nullptr, 0, 5);
+  }
+  EXPECT_FALSE(launcher.done());
+  EXPECT_EQ(control().ungated, 0u);
+  grant(GateState::kRun);
+  EXPECT_TRUE(launcher.finishes());
+}
+
+TEST_F(GateTest, TheHelperIsAGuest) {
+  if (outside({.machine = "null"})) return;
+  makeReady();
+  const auto before = threadNames();
+  EXPECT_EQ(before.count("divvy"), 0u) << "no thread before the first launch";
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  grant(GateState::kRun);
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  EXPECT_TRUE(eventually([] { return threadNames().count("divvy") == 1; }));
+#if !defined(__SANITIZE_THREAD__)  // which has threads of its own that come and go
+  EXPECT_EQ(threadNames().size(), before.size() + 1);
+#endif
+  EXPECT_TRUE(eventually([] { return helperBlocksSignals(); }));
+}
+
+// Directories from before the work page have no grants: nothing is waited for.
+TEST_F(GateTest, WithoutAWorkPageTheGateStaysOpen) {
+  if (outside({.machine = "null"})) return;
+  grant(GateState::kHold);
+  ASSERT_EQ(::unlink((tenantDir() + "/work").c_str()), 0);
+  makeReady();
+  EXPECT_EQ(launch(), CUDA_SUCCESS);
+  EXPECT_EQ(control().metered, 0u);
+}
+
+}  // namespace
+}  // namespace divvy::interposer

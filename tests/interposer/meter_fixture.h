@@ -1,0 +1,141 @@
+// A process that meters its own launches: the interposer's meter over the simulated driver, with a
+// simple stand-in for the gate, and the card's own log to judge by.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "runtime.h"
+#include "simgpu/interval_reader.h"
+#include "sys.h"
+#include "tenant_test.h"
+#include "thread_state.h"
+
+namespace divvy::interposer {
+
+inline constexpr std::uint64_t kMicro = 1'000;
+inline constexpr std::uint64_t kMilli = 1'000'000;
+inline constexpr std::uint64_t kPatience = 60'000 * kMilli;
+
+// While it lives another thread is on its way to open a stream, and has lost the processor there.
+class OpeningElsewhere {
+ public:
+  explicit OpeningElsewhere(Meter& meter) : opening_(meter.book_.opening_) { opening_ = true; }
+  ~OpeningElsewhere() { opening_ = false; }
+  OpeningElsewhere(const OpeningElsewhere&) = delete;
+  OpeningElsewhere& operator=(const OpeningElsewhere&) = delete;
+
+ private:
+  std::atomic<bool>& opening_;
+};
+
+class MeterTest : public TenantTest {
+ protected:
+  static Meter& meter() { return runtime().meter; }
+
+  // As outside(), but nothing is preloaded: the meter is the test's own.
+  static bool elsewhere(Tenancy tenancy = {}) {
+    tenancy.environment["LD_PRELOAD"] = "";
+    return outside(tenancy);
+  }
+
+  // Any entry point, as the gate would call it.
+  template <Cu kId, typename... Arguments>
+  static CUresult metered(Arguments... arguments) {
+    const Inside inside;
+    Ticket ticket;
+    const Work work = workOf<kId>(arguments...);
+    Counted counted;
+    if (work.kind == WorkKind::kKernel && meter().plain(work, counted)) {
+      meter().count(counted);
+      const CUresult answer = real<kId>()(arguments...);
+      if (answer != CUDA_SUCCESS) meter().takeBack(counted);
+      return answer;
+    }
+    meter().estimate(work, ticket);
+    meter().begin(work, ticket);
+    const CUresult result = real<kId>()(arguments...);
+    meter().end(ticket, result);
+    return result;
+  }
+
+  // Waits as the gate does until `estimate` more fits into what may be in flight, or what is ends
+  // soon.
+  static void admit(const Work& work, std::uint64_t bound) {
+    Ticket ticket;
+    const std::uint64_t estimate = meter().estimate(work, ticket);
+    const std::uint64_t limit = sys::now() + kPatience;
+    while (meter().unsettled() + estimate > bound) {
+      const std::uint64_t now = sys::now();
+      meter().settle(now);
+      if (meter().inflightUntil() < now + bound / 4) break;
+      ASSERT_LT(now, limit) << "in flight for ever";
+    }
+  }
+
+  static CUfunction builtin(const char* name) {
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    EXPECT_EQ(
+        cu<Cu::cuModuleLoadData>(&module, static_cast<const void*>("simgpu-builtin 1\nall\n")),
+        CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuModuleGetFunction>(&function, module, name), CUDA_SUCCESS);
+    return function;
+  }
+
+  // One kernel of `nanoseconds` of the card, past the stand-in for the gate.
+  static void spin(CUfunction function, CUstream stream, std::uint64_t nanoseconds,
+                   std::uint64_t bound = 2 * kMilli) {
+    void* params[] = {&nanoseconds, nullptr};
+    void** none = nullptr;
+    admit(workOf<Cu::cuLaunchKernel>(function, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, +params, none),
+          bound);
+    ASSERT_EQ(
+        (metered<Cu::cuLaunchKernel>(function, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, +params, none)),
+        CUDA_SUCCESS);
+  }
+
+  static CUstream makeStream(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    CUstream stream = nullptr;
+    EXPECT_EQ(cu<Cu::cuStreamCreate>(&stream, flags), CUDA_SUCCESS);
+    return stream;
+  }
+
+  // Settles until nothing is in flight.
+  static void drain() {
+    meter().mark();
+    const std::uint64_t limit = sys::now() + kPatience;
+    while (!meter().idle()) {
+      meter().settle(sys::now());
+      ASSERT_LT(sys::now(), limit) << "in flight for ever";
+    }
+  }
+
+  // What the card's log says that this process had of an engine, so far; the card's nanoseconds.
+  static std::uint64_t logged(simgpu::CardEngine engine = simgpu::CardEngine::kCompute,
+                              int card = 0) {
+    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+    const auto view = simgpu::readIntervals(std::getenv("SIMGPU_DIR"), card);
+    EXPECT_TRUE(view);
+    return view ? simgpu::busyWithin(*view, ::getpid(), engine, 0, UINT64_MAX) : 0;
+  }
+
+  // Expects what the meter saw since `busy` to be what the card's log has since `log`, of whose
+  // nanoseconds one of ours is `scale`.
+  static void expectExact(std::uint64_t busy, std::uint64_t log, double percent, double scale = 1,
+                          simgpu::CardEngine engine = simgpu::CardEngine::kCompute) {
+    const double seen = static_cast<double>(meter().busy(0) - busy) * scale;
+    const double truth = static_cast<double>(logged(engine) - log);
+    ASSERT_GT(truth, 0);
+    const double error = 100 * (seen - truth) / truth;
+    std::printf("  busy %.3f ms, the card's log %.3f ms: %+.2f %%, unmetered %llu, settles %llu\n",
+                seen / 1e6, truth / 1e6, error,
+                static_cast<unsigned long long>(meter().unmetered()),
+                static_cast<unsigned long long>(meter().settles()));
+    EXPECT_LE(error, percent);
+    EXPECT_GE(error, -percent);
+  }
+};
+
+}  // namespace divvy::interposer

@@ -1,0 +1,128 @@
+// Busy time against the card's own log. The bounds leave room for a machine with other things to
+// do: alone the errors are some hundredths of a percent.
+#include "meter_fixture.h"
+
+namespace divvy::interposer {
+namespace {
+
+class BusyTest : public MeterTest {
+ protected:
+  // `count` kernels of `nanoseconds` each, spread over `streams`.
+  static void saturate(std::uint64_t nanoseconds, int count, int streams, double percent = 5) {
+    const CUfunction kernel = builtin("spin");
+    std::vector<CUstream> all;
+    for (int i = 0; i < streams; ++i) all.push_back(makeStream());
+    const std::uint64_t log = logged(), busy = meter().busy(0);
+    for (int i = 0; i < count; ++i) {
+      spin(kernel, all[static_cast<std::size_t>(i % streams)], nanoseconds);
+    }
+    drain();
+    expectExact(busy, log, percent);
+  }
+};
+
+TEST_F(BusyTest, ShortKernels) {
+  if (elsewhere()) return;
+  makeReady();
+  saturate(50 * kMicro, 20'000, 1);
+}
+
+TEST_F(BusyTest, KernelsOfAMillisecond) {
+  if (elsewhere()) return;
+  makeReady();
+  saturate(kMilli, 1'000, 1);
+}
+
+TEST_F(BusyTest, LongKernels) {
+  if (elsewhere()) return;
+  makeReady();
+  saturate(20 * kMilli, 50, 1);
+}
+
+TEST_F(BusyTest, FourStreamsAreAUnion) {
+  if (elsewhere()) return;
+  makeReady();
+  saturate(kMilli, 1'000, 4);
+}
+
+// What runs in gaps between streams is only estimated: never less than it is, never the sum.
+TEST_F(BusyTest, FourStreamsOfShortKernels) {
+  if (elsewhere()) return;
+  makeReady();
+  const std::uint64_t began = sys::now();
+  const CUfunction kernel = builtin("spin");
+  CUstream streams[4];
+  for (CUstream& stream : streams) stream = makeStream();
+  const std::uint64_t log = logged();
+  for (int i = 0; i < 20'000; ++i) spin(kernel, streams[i % 4], 50 * kMicro);
+  drain();
+  const std::uint64_t truth = logged() - log;
+  std::printf("  busy %.3f ms, the card's log %.3f ms\n",
+              static_cast<double>(meter().busy(0)) / 1e6, static_cast<double>(truth) / 1e6);
+  EXPECT_GE(meter().busy(0), truth - truth / 20);
+  EXPECT_LE(meter().busy(0), sys::now() - began);
+}
+
+// Half of the time nothing runs, because the program does something else between two launches.
+TEST_F(BusyTest, GapsBetweenLaunchesAreNotCharged) {
+  if (elsewhere()) return;
+  makeReady();
+  const CUfunction kernel = builtin("spin");
+  const CUstream stream = makeStream();
+  const std::uint64_t log = logged(), busy = meter().busy(0);
+  std::uint64_t next = sys::now();
+  for (int i = 0; i < 10'000; ++i) {
+    spin(kernel, stream, 100 * kMicro);
+    next += 200 * kMicro;
+    while (sys::now() < next) {
+    }
+  }
+  drain();
+  // Where the driver has no cuCtxRecordEvent gaps are charged in part: by 1 % of the work alone, by
+  // a tenth beside other tests.
+  expectExact(busy, log, isOldDriver() ? 25 : 5);
+}
+
+TEST_F(BusyTest, RefusedLaunchesAreNotCharged) {
+  if (elsewhere()) return;
+  makeReady();
+  const CUfunction kernel = builtin("spin");
+  const CUstream stream = makeStream();
+  const std::uint64_t log = logged(), busy = meter().busy(0);
+  std::uint64_t nanoseconds = 50 * kMicro;
+  void* params[] = {&nanoseconds, nullptr};
+  void** none = nullptr;
+  for (int i = 0; i < 5'000; ++i) {
+    spin(kernel, stream, nanoseconds);
+    // More threads than a block may have.
+    ASSERT_EQ(
+        (metered<Cu::cuLaunchKernel>(kernel, 1u, 1u, 1u, 4096u, 1u, 1u, 0u, stream, +params, none)),
+        CUDA_ERROR_INVALID_VALUE);
+  }
+  drain();
+  expectExact(busy, log, 5);
+}
+
+// Its estimate stayed the first guess, and every launch paid for an event.
+TEST_F(BusyTest, WorkThatTakesNoTimeIsKnownToBeShort) {
+  if (elsewhere({.machine = "null"})) return;
+  makeReady();
+  const auto kernel = reinterpret_cast<CUfunction>(std::uintptr_t{0x7000});
+  const CUstream stream = makeStream();
+  void** none = nullptr;
+  const auto launch = [&] {
+    return metered<Cu::cuLaunchKernel>(kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, none, none);
+  };
+  Ticket ticket;
+  const Work work =
+      workOf<Cu::cuLaunchKernel>(kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, none, none);
+  const std::uint64_t limit = sys::now() + kPatience;
+  while (meter().estimate(work, ticket) > 10 * kMicro) {
+    ASSERT_EQ(launch(), CUDA_SUCCESS);
+    meter().settle(sys::now());
+    ASSERT_LT(sys::now(), limit);
+  }
+}
+
+}  // namespace
+}  // namespace divvy::interposer

@@ -1,0 +1,266 @@
+// P2.1: memory leaves the device when it is not allowed there any more, comes back when it is, and
+// nobody can tell by its contents.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "swap_fixture.h"
+
+namespace divvy::interposer {
+namespace {
+
+using ledger::GateState;
+using ledger::SwapRefusal;
+using MoverTest = SwapTest;
+
+CUcontext currentContext() {
+  CUcontext context = nullptr;
+  EXPECT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  return context;
+}
+
+TEST_F(MoverTest, WhatLeavesComesBackAsItWas) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr one = filled(7 * kMiB, 1), other = filled(2 * kMiB, 2);
+  ASSERT_EQ(resident(), 10 * kMiB);
+  allow(0);
+  EXPECT_TRUE(becomesResident(0));
+  EXPECT_TRUE(eventually([] { return shown()->device[0].mapped == 0; }));
+  EXPECT_TRUE(shows(ledger::kSwapClosed));
+  EXPECT_FALSE(shows(ledger::kSwapReady));
+  EXPECT_EQ(shown()->device[0].swappable, 10 * kMiB);
+  EXPECT_EQ(shown()->host_bytes, 10 * kMiB);
+  EXPECT_EQ(shown()->chunks_out, 5u);
+  EXPECT_EQ(charged(), booked() + 10 * kMiB) << "the share knows nothing of it";
+  allow(kEverything);
+  EXPECT_TRUE(holds(one, 7 * kMiB, 1));
+  EXPECT_TRUE(holds(other, 2 * kMiB, 2));
+  EXPECT_EQ(resident(), 10 * kMiB);
+  EXPECT_TRUE(eventually([] { return shows(ledger::kSwapReady); }));
+  EXPECT_EQ(shown()->chunks_in, 5u);
+  EXPECT_EQ(shown()->device[0].out_bytes, 10 * kMiB);
+  EXPECT_EQ(shown()->device[0].in_bytes, 10 * kMiB);
+  EXPECT_EQ(takenUnderWork(), 0u);
+}
+
+TEST_F(MoverTest, NoMoreLeavesThanHasTo) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(10 * kMiB, 3);
+  allow(5 * kMiB);
+  EXPECT_TRUE(becomesResident(4 * kMiB));
+  EXPECT_TRUE(staysResident(4 * kMiB));
+  allow(8 * kMiB);
+  EXPECT_TRUE(becomesResident(8 * kMiB));
+  EXPECT_TRUE(shows(ledger::kSwapClosed)) << "a part is of no use";
+  allow(10 * kMiB);
+  EXPECT_TRUE(holds(block, 10 * kMiB, 3));
+}
+
+TEST_F(MoverTest, ACallThatTouchesMemoryWaitsForIt) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(4 * kMiB, 4);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  const CUcontext context = currentContext();
+  Launcher reader([=] {
+    cu<Cu::cuCtxSetCurrent>(context);
+    return holds(block, 4 * kMiB, 4) ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+  });
+  EXPECT_TRUE(eventually([] { return shows(ledger::kSwapWanted); }));
+  EXPECT_TRUE(staysResident(0));
+  EXPECT_FALSE(reader.done());
+  allow(kEverything);
+  EXPECT_TRUE(reader.finishes());
+  EXPECT_TRUE(eventually([] { return !shows(ledger::kSwapWanted); }));
+}
+
+TEST_F(MoverTest, ABlockThatHasNoRoomIsBornWithoutMemory) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr first = filled(2 * kMiB, 5);
+  allow(2 * kMiB);
+  CUdeviceptr second = 0;
+  ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&second, std::size_t{4 * kMiB}), CUDA_SUCCESS);
+  EXPECT_EQ(resident(), 2 * kMiB);
+  const CUcontext context = currentContext();
+  Launcher writer([=] {
+    cu<Cu::cuCtxSetCurrent>(context);
+    const auto words = pattern(4 * kMiB, 6);
+    return cu<Cu::cuMemcpyHtoD_v2>(second, static_cast<const void*>(words.data()),
+                                   std::size_t{4 * kMiB});
+  });
+  EXPECT_TRUE(eventually([] { return shows(ledger::kSwapWanted); }));
+  EXPECT_TRUE(staysResident(2 * kMiB));
+  allow(6 * kMiB);
+  EXPECT_TRUE(writer.finishes());
+  EXPECT_TRUE(holds(second, 4 * kMiB, 6));
+  EXPECT_TRUE(holds(first, 2 * kMiB, 5));
+}
+
+TEST_F(MoverTest, MemoryMayBeFreedWhileItIsOut) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  const CUdeviceptr one = filled(4 * kMiB, 7), other = filled(6 * kMiB, 8);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  EXPECT_EQ(cu<Cu::cuMemFree_v2>(one), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before + 6 * kMiB);
+  EXPECT_EQ(shown()->device[0].swappable, 6 * kMiB);
+  allow(kEverything);
+  EXPECT_TRUE(holds(other, 6 * kMiB, 8));
+  EXPECT_EQ(resident(), 6 * kMiB);
+  EXPECT_EQ(cu<Cu::cuMemFree_v2>(other), CUDA_SUCCESS);
+  EXPECT_EXACT();
+}
+
+TEST_F(MoverTest, WithoutHostMemoryNothingLeaves) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(6 * kMiB, 9);
+  allow(0, 3 * kMiB);
+  EXPECT_TRUE(eventually([] { return refuses(SwapRefusal::kNoHostMemory); }));
+  EXPECT_TRUE(becomesResident(4 * kMiB)) << "one chunk finds a place";
+  EXPECT_TRUE(staysResident(4 * kMiB));
+  EXPECT_EQ(shown()->host_bytes, 2 * kMiB);
+  allow(kEverything, 3 * kMiB);
+  EXPECT_TRUE(holds(block, 6 * kMiB, 9));
+}
+
+TEST_F(MoverTest, AContextMayEndWhileItsMemoryIsOut) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUcontext primary = currentContext();
+  const CUdeviceptr kept = filled(4 * kMiB, 10);
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxCreate_v2>(&context, 0u, 0), CUDA_SUCCESS);
+  filled(4 * kMiB, 11);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  EXPECT_EQ(cu<Cu::cuCtxDestroy_v2>(context), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(primary), CUDA_SUCCESS);
+  EXPECT_EQ(shown()->device[0].swappable, 4 * kMiB);
+  allow(kEverything);
+  EXPECT_TRUE(holds(kept, 4 * kMiB, 10));
+  EXPECT_EXACT();
+}
+
+TEST_F(MoverTest, AForkedChildHasNothingOfIt) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(4 * kMiB, 12);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // No context came along: whatever the driver answers, nobody waits.
+    ::alarm(20);
+    std::uint32_t word = 0;
+    const bool refused =
+        cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(&word), block, sizeof word) != CUDA_SUCCESS;
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  allow(kEverything);
+  EXPECT_TRUE(holds(block, 4 * kMiB, 12));
+}
+
+// The handler is registered before memory is first asked for, so it runs after our own.
+TEST_F(MoverTest, AProcessMayExitWhileItsMemoryIsOut) {
+  if (outside(swappable())) return;
+  ::alarm(30);  // instead of a hang, a death that the parent reports
+  static CUdeviceptr block = 0;
+  std::atexit([] {
+    std::uint32_t word = 0;
+    const CUresult result = cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(&word), block, sizeof word);
+    if (result != CUDA_ERROR_DEINITIALIZED) std::_Exit(3);
+  });
+  makeSwappable();
+  block = filled(4 * kMiB, 13);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  std::thread([context = currentContext()] {
+    cu<Cu::cuCtxSetCurrent>(context);
+    std::uint32_t word = 0;
+    cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(&word), block, sizeof word);
+  }).detach();
+  EXPECT_TRUE(eventually([] { return shows(ledger::kSwapWanted); }));
+}
+
+// b.9: a swapped-out process does not wait for an agent that is gone, and gives way to one that is
+// back.
+TEST_F(MoverTest, WhoWaitsForASilentAgentHelpsHimself) {
+  if (outside(swappable())) return;
+  terms().lease_ms = 300;
+  makeSwappable();
+  const CUdeviceptr block = filled(4 * kMiB, 14);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  EXPECT_TRUE(staysResident(0)) << "nobody waits";
+  EXPECT_TRUE(holds(block, 4 * kMiB, 14));
+  EXPECT_TRUE(shows(ledger::kSwapSelfHelp));
+  EXPECT_EQ(shown()->self_helped, 4 * kMiB);
+  grant(GateState::kOpen);  // it is back
+  EXPECT_TRUE(becomesResident(0));
+  EXPECT_TRUE(eventually([] { return shown()->device[0].mapped == 0; }));
+}
+
+// Whoever reads and writes while memory comes and goes finds what was written last.
+TEST_F(MoverTest, AThousandTimesOutAndIn) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  constexpr std::uint64_t kBytes = 6 * kMiB;
+  CUdeviceptr blocks[2] = {filled(kBytes, 20), filled(kBytes, 20)};
+  const CUcontext context = currentContext();
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> turns{0};
+  std::thread worker([&] {
+    cu<Cu::cuCtxSetCurrent>(context);
+    auto expected = pattern(kBytes, 20);
+    std::mt19937 random(1);
+    for (unsigned turn = 0; !over; ++turn) {
+      const std::size_t words = 1 + random() % 4096, at = random() % (expected.size() - words);
+      const auto from = blocks[turn % 2], to = blocks[(turn + 1) % 2];
+      ASSERT_EQ(cu<Cu::cuMemsetD32_v2>(from + at * 4, turn, words), CUDA_SUCCESS);
+      std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(at), words, turn);
+      ASSERT_EQ(cu<Cu::cuMemcpyDtoD_v2>(to, from, std::size_t{kBytes}), CUDA_SUCCESS);
+      if (turn % 16 != 0) continue;
+      std::vector<std::uint32_t> found(expected.size());
+      ASSERT_EQ(cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(found.data()), to, std::size_t{kBytes}),
+                CUDA_SUCCESS);
+      ASSERT_EQ(found, expected);
+      ++turns;
+    }
+  });
+  std::mt19937 random(2);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const int rounds = 50;
+#else
+  const int rounds = 1000;
+#endif
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    const std::uint64_t allowed = random() % (kBytes / kMiB) * 2 * kMiB;
+    allow(allowed);
+    ASSERT_TRUE(eventually([=] { return resident() <= allowed; })) << "round " << round;
+    allow(kEverything);
+    ASSERT_TRUE(eventually([=] { return resident() == 2 * kBytes; })) << "round " << round;
+  }
+  over = true;
+  allow(kEverything);
+  worker.join();
+  EXPECT_GT(turns, 0u);
+  EXPECT_EQ(takenUnderWork(), 0u);
+  EXPECT_EQ(faults(31), 0u);
+}
+
+}  // namespace
+}  // namespace divvy::interposer

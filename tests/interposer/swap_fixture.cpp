@@ -1,0 +1,104 @@
+#include "swap_fixture.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace divvy::interposer {
+namespace {
+
+struct Place {
+  unsigned slot;
+  std::uint64_t generation;
+};
+
+// Of this process.
+std::optional<Place> place(const std::string& dir) {
+  static ledger::Account account;
+  ledger::TenantPages pages;
+  if (!account.attached() &&
+      ledger::TenantPages::open(dir.c_str(), &pages) == ledger::OpenStatus::kOk) {
+    account.attach(pages);
+  }
+  std::optional<Place> found;
+  account.forEachLiveSlot([&](const ledger::LiveProcess& process) {
+    if (process.owner.pid != static_cast<std::uint32_t>(::getpid())) return;
+    const auto& slot = account.pages().report().slots[process.slot];
+    found = Place{process.slot, ledger::stateGeneration(slot.state.low)};
+  });
+  return found;
+}
+
+ledger::ResidencyPages& residency(const std::string& dir) {
+  static auto pages = ledger::ResidencyPages::open(dir);
+  if (!pages) {
+    ADD_FAILURE() << pages.error().message();
+    std::abort();
+  }
+  return *pages;
+}
+
+}  // namespace
+
+Tenancy SwapTest::swappable() {
+  Tenancy tenancy;
+  tenancy.swap = true;
+  tenancy.swap_chunk = 2 * kMiB;
+  tenancy.environment["SIMGPU_FAULTS"] = "strict-unmap";
+  return tenancy;
+}
+
+void SwapTest::makeSwappable(ledger::GateState state) {
+  makeReady();
+  grant(state);
+  allow(kEverything);
+}
+
+void SwapTest::allow(std::uint64_t bytes, std::uint64_t host_bytes) {
+  const auto mine = place(tenantDir());
+  ASSERT_TRUE(mine) << "this process has no slot";
+  ledger::ResidencyOrder order;
+  const auto now = shown();
+  order.allowed.fill(bytes + (now ? now->device[0].pinned : 0));
+  order.most.fill(kEverything);
+  order.host_allowed = host_bytes;
+  residency(tenantDir()).order(mine->slot, mine->generation, order);
+}
+
+std::optional<ledger::SwapSample> SwapTest::shown() {
+  const auto mine = place(tenantDir());
+  ledger::SwapSample sample;
+  if (!mine || !residency(tenantDir()).read(mine->slot, mine->generation, &sample)) return {};
+  return sample;
+}
+
+std::vector<std::uint32_t> SwapTest::pattern(std::uint64_t bytes, unsigned seed) {
+  std::vector<std::uint32_t> words(bytes / sizeof(std::uint32_t));
+  std::uint32_t state = seed * 2654435761u + 1;
+  for (std::uint32_t& word : words) word = state = state * 1664525u + 1013904223u;
+  return words;
+}
+
+CUdeviceptr SwapTest::filled(std::uint64_t bytes, unsigned seed) {
+  CUdeviceptr block = 0;
+  EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{bytes}), CUDA_SUCCESS);
+  const auto words = pattern(bytes, seed);
+  EXPECT_EQ(
+      cu<Cu::cuMemcpyHtoD_v2>(block, static_cast<const void*>(words.data()), std::size_t{bytes}),
+      CUDA_SUCCESS);
+  return block;
+}
+
+bool SwapTest::holds(CUdeviceptr block, std::uint64_t bytes, unsigned seed) {
+  std::vector<std::uint32_t> words(bytes / sizeof(std::uint32_t));
+  EXPECT_EQ(cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(words.data()), block, std::size_t{bytes}),
+            CUDA_SUCCESS);
+  return words == pattern(bytes, seed);
+}
+
+std::uint64_t SwapTest::takenUnderWork() {
+  const auto view = simgpu::readCard(std::getenv("SIMGPU_DIR"), 0);
+  return view ? view->unmapped_under_work : 0;
+}
+
+}  // namespace divvy::interposer

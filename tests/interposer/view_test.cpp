@@ -1,0 +1,233 @@
+// P1.3: what an application can ask about an address is answered of memory that can be swapped as
+// of plain memory.
+#include <set>
+
+#include "ledger/residency_pages.h"
+#include "tenant_test.h"
+
+namespace divvy::interposer {
+namespace {
+
+constexpr std::size_t kPlain = 1 * kMiB;  // too small to be made of chunks
+constexpr std::size_t kLarge = 70 * kMiB + 5;
+
+class ViewTest : public TenantTest {
+ protected:
+  static Tenancy swappable() {
+    Tenancy tenancy;
+    tenancy.swap = true;
+    return tenancy;
+  }
+
+  static CUdeviceptr allocate(std::size_t bytes) {
+    CUdeviceptr block = 0;
+    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, bytes), CUDA_SUCCESS);
+    return block;
+  }
+
+  struct Told {
+    CUresult result;
+    std::uint64_t value;
+    bool operator==(const Told&) const = default;
+  };
+  // The marks around the value are to be left alone: no more bytes than native memory writes.
+  static Told ask(CUpointer_attribute attribute, CUdeviceptr address) {
+    std::uint64_t value = 0x5a5a'5a5a'5a5a'5a5a;
+    const CUresult result =
+        cu<Cu::cuPointerGetAttribute>(static_cast<void*>(&value), attribute, address);
+    return {result, value};
+  }
+
+  // What the process shows on the swap page.
+  static ledger::SwapSample shown() {
+    ledger::SwapSample sample;
+    auto pages = ledger::ResidencyPages::open(tenantDir());
+    EXPECT_TRUE(pages) << pages.error().message();
+    bool found = false;
+    for (unsigned slot = 0; slot < 64 && !found; ++slot) found = pages->read(slot, 0, &sample);
+    EXPECT_TRUE(found);
+    return sample;
+  }
+};
+
+TEST_F(ViewTest, P1_3AttributesAreThoseOfPlainMemory) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr plain = allocate(kPlain), large = allocate(kLarge);
+  ASSERT_EQ(booked(Charge::kVmm), 72 * kMiB);
+  for (const auto attribute :
+       {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+        CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_MAPPED, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES,
+        CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS,
+        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE,
+        CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL, CU_POINTER_ATTRIBUTE_P2P_TOKENS,
+        CUpointer_attribute{77}}) {
+    EXPECT_EQ(ask(attribute, large), ask(attribute, plain)) << "attribute " << attribute;
+    EXPECT_EQ(ask(attribute, large + kLarge / 2), ask(attribute, plain + kPlain / 2))
+        << "attribute " << attribute;
+  }
+  EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, large + 77), (Told{CUDA_SUCCESS, large + 77}));
+  for (const auto attribute :
+       {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR}) {
+    EXPECT_EQ(ask(attribute, large + kLarge - 1), (Told{CUDA_SUCCESS, large}));
+  }
+  for (const auto attribute :
+       {CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_MAPPING_SIZE}) {
+    EXPECT_EQ(ask(attribute, large + kLarge - 1), (Told{CUDA_SUCCESS, kLarge}));
+  }
+}
+
+TEST_F(ViewTest, P1_3EveryBlockHasANumberOfItsOwn) {
+  if (outside(swappable())) return;
+  makeReady();
+  std::set<std::uint64_t> numbers;
+  for (int i = 0; i < 3; ++i) {
+    for (const std::size_t bytes : {kPlain, kLarge}) {
+      const CUdeviceptr block = allocate(bytes);
+      numbers.insert(ask(CU_POINTER_ATTRIBUTE_BUFFER_ID, block).value);
+      EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_BUFFER_ID, block),
+                ask(CU_POINTER_ATTRIBUTE_BUFFER_ID, block + bytes - 1));
+      EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
+    }
+  }
+  EXPECT_EQ(numbers.size(), 6u);
+}
+
+TEST_F(ViewTest, P1_3SeveralAttributesAtOnce) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr large = allocate(kLarge);
+  CUpointer_attribute wanted[] = {
+      CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_HOST_POINTER,
+      CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  std::uint64_t size = 1, host = 1;
+  std::uint32_t type = 77, ordinal = 77;
+  void* data[] = {&size, &host, &type, &ordinal};
+  ASSERT_EQ(cu<Cu::cuPointerGetAttributes>(4u, static_cast<CUpointer_attribute*>(wanted),
+                                           static_cast<void**>(data), large + 4096),
+            CUDA_SUCCESS);
+  EXPECT_EQ(size, kLarge);
+  EXPECT_EQ(host, 0u) << "it has none";
+  EXPECT_EQ(type, std::uint32_t{CU_MEMORYTYPE_DEVICE});
+  EXPECT_EQ(ordinal, 0u);
+  data[1] = nullptr;
+  EXPECT_EQ(cu<Cu::cuPointerGetAttributes>(4u, static_cast<CUpointer_attribute*>(wanted),
+                                           static_cast<void**>(data), large),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(ViewTest, P1_3RangesAreAsTheyWereAskedFor) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr large = allocate(kLarge);
+  for (const std::size_t offset : {std::size_t{0}, std::size_t{33 * kMiB}, kLarge - 1}) {
+    CUdeviceptr base = 0;
+    std::size_t bytes = 0;
+    ASSERT_EQ(cu<Cu::cuMemGetAddressRange_v2>(&base, &bytes, large + offset), CUDA_SUCCESS);
+    EXPECT_EQ(base, large);
+    EXPECT_EQ(bytes, kLarge);
+  }
+  EXPECT_EQ(cu<Cu::cuMemGetAddressRange_v2>(static_cast<CUdeviceptr*>(nullptr),
+                                            static_cast<std::size_t*>(nullptr), large),
+            CUDA_SUCCESS);
+  EXPECT_EQ(cu<Cu::cuMemFree_v2>(large), CUDA_SUCCESS);
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  EXPECT_NE(cu<Cu::cuMemGetAddressRange_v2>(&base, &bytes, large), CUDA_SUCCESS) << "it is gone";
+}
+
+TEST_F(ViewTest, P1_3WithoutAContextNothingIsAnswered) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr large = allocate(kLarge), plain = allocate(kPlain);
+  ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(static_cast<CUcontext>(nullptr)), CUDA_SUCCESS);
+  EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_CONTEXT, large), ask(CU_POINTER_ATTRIBUTE_CONTEXT, plain));
+  EXPECT_EQ(cu<Cu::cuMemFree_v2>(large), cu<Cu::cuMemFree_v2>(plain));
+}
+
+// Of what a block is made of the application has no handle, and cannot get one.
+TEST_F(ViewTest, P1_3ChunksAreNobodysElse) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr large = allocate(kLarge);
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(cu<Cu::cuMemRetainAllocationHandle>(&handle, reinterpret_cast<void*>(large)),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cu<Cu::cuMemUnmap>(large, std::size_t{32 * kMiB}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cu<Cu::cuMemAddressFree>(large, std::size_t{72 * kMiB}), CUDA_ERROR_INVALID_VALUE);
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  EXPECT_EQ(cu<Cu::cuMemSetAccess>(large, std::size_t{32 * kMiB},
+                                   static_cast<const CUmemAccessDesc*>(&access), std::size_t{1}),
+            CUDA_ERROR_INVALID_VALUE);
+  unsigned long long flags = 0;
+  const CUmemLocation location = access.location;
+  EXPECT_EQ(cu<Cu::cuMemGetAccess>(&flags, &location, large), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cu<Cu::cuMemsetD8_v2>(large, static_cast<unsigned char>(1), std::size_t{kLarge}),
+            CUDA_SUCCESS);
+  EXPECT_EXACT();
+}
+
+// Everything that costs device memory and is not swappable: what was there before the first block
+// that is, and what comes after.
+TEST_F(ViewTest, P1_6WhatCannotBeSwappedIsPinned) {
+  if (outside(swappable())) return;
+  makeReady();
+  const std::uint64_t context = charged();
+  allocate(kPlain);
+  allocate(4 * kMiB);
+  EXPECT_EQ(shown().device[0].pinned, context + kPlain);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&managed, std::size_t{8 * kMiB}, 1u), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, context + kPlain + 8 * kMiB);
+  EXPECT_EQ(shown().device[0].swappable, 4 * kMiB);
+  EXPECT_EQ(shown().device[0].want, 0u);
+  ASSERT_EQ(cu<Cu::cuMemFree_v2>(managed), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, context + kPlain);
+}
+
+// Without room the driver is asked after a while all the same: it decides.
+TEST_F(ViewTest, P1_6NativeMemoryWaitsForRoomOnlySoLong) {
+  Tenancy tenancy = swappable();
+  tenancy.context_outside = true;
+  tenancy.swap_allowed = 16 * kMiB;
+  tenancy.swap_room_ms = 1;
+  if (outside(tenancy)) return;
+  makeReady();
+  allocate(8 * kMiB);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&managed, std::size_t{64 * kMiB}, 1u), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, 64 * kMiB);
+  EXPECT_NE(shown().last_need, 0u) << "it waited";
+  EXPECT_EQ(shown().state & ledger::kSwapWanted, 0u) << "and does no more";
+}
+
+// Who asks for synchronous operations lets a network card use the memory.
+TEST_F(ViewTest, P1_5SynchronousMemoryStaysOnTheDevice) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr large = allocate(kLarge);
+  allocate(4 * kMiB);
+  EXPECT_EQ(shown().device[0].swappable, 76 * kMiB);
+  EXPECT_EQ(shown().device[0].mapped, 76 * kMiB);
+  const std::uint64_t before = shown().device[0].pinned;
+  const std::uint32_t yes = 1;
+  ASSERT_EQ(cu<Cu::cuPointerSetAttribute>(static_cast<const void*>(&yes),
+                                          CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, large),
+            CUDA_SUCCESS);
+  EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, large).value & 0xffffffff, 1u);
+  EXPECT_EQ(shown().device[0].swappable, 4 * kMiB);
+  EXPECT_EQ(shown().device[0].mapped, 4 * kMiB);
+  EXPECT_EQ(shown().device[0].pinned, before + 72 * kMiB);
+  EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 8);
+  ASSERT_EQ(cu<Cu::cuMemFree_v2>(large), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, before);
+  EXPECT_EQ(shown().device[0].mapped, 4 * kMiB);
+  EXPECT_EXACT();
+}
+
+}  // namespace
+}  // namespace divvy::interposer
