@@ -12,8 +12,12 @@ namespace fs = std::filesystem;
 
 // The control page outlives the note beside it; both say the same but for changes after a full
 // disk.
-void believePages(TenantRecord& record, const ledger::TenantSpec& spec) {
+void believePages(TenantRecord& record, const ledger::TenantSpec& spec, bool has_note) {
   if (record.name.empty()) record.name = spec.name;
+  const bool capped =
+      std::any_of(spec.devices.begin(), spec.devices.end(),
+                  [](const ledger::DeviceSpec& device) { return device.cores_ceiling < 100; });
+  if (!has_note && capped) record.cores_policy = CoresPolicy::kCap;
   record.context_inside = !spec.context_overhead_outside;
   record.shares.clear();
   for (const ledger::DeviceSpec& device : spec.devices) {
@@ -66,7 +70,7 @@ void Tenants::adopt(const std::string& id) {
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::adopt(tenant->dir);
   if (pages) {
     tenant->pages = std::move(*pages);
-    believePages(tenant->record, tenant->pages->spec());
+    believePages(tenant->record, tenant->pages->spec(), record.has_value());
     static_cast<void>(
         tenant->pages->setAgentEpoch(tenant->pages->control().header.agent_epoch + 1));
   } else {
@@ -81,6 +85,7 @@ void Tenants::adopt(const std::string& id) {
       warn("tenant " + id +
            ": its report is not to be trusted: " + ledger::suspicionNames(report->suspicions));
     }
+    arbitrate(*tenant);
     info("tenant " + id + " taken over");
   }
   watchHolder(tenant);

@@ -53,6 +53,18 @@ Result<Priority> parsePriority(std::string_view text) {
                "priority \"" + std::string(text) + "\" is not known; accepted: low, normal, high"};
 }
 
+const char* coresPolicyName(CoresPolicy policy) {
+  return policy == CoresPolicy::kCap ? "cap" : "share";
+}
+
+Result<CoresPolicy> parseCoresPolicy(std::string_view text) {
+  for (const CoresPolicy policy : {CoresPolicy::kShare, CoresPolicy::kCap}) {
+    if (text == coresPolicyName(policy)) return policy;
+  }
+  return Error{ErrorCode::kUsage,
+               "cores policy \"" + std::string(text) + "\" is not known; accepted: share, cap"};
+}
+
 Result<std::string> parseName(std::string_view text) {
   constexpr std::size_t kMaxName = 63;  // what the control page holds
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {

@@ -21,6 +21,8 @@ struct DriverDesk::Desk {
   std::mutex mutex;
   std::condition_variable changed;
   Question question;  // set: to be asked, or being asked
+  std::chrono::steady_clock::time_point asked_at;
+  DriverTimes times;
   bool closed = false;
 };
 
@@ -54,11 +56,38 @@ DriverDesk::~DriverDesk() {
   desk_->changed.notify_all();
 }
 
+// With the mutex held.
+void DriverDesk::put(Question question) {
+  desk_->question = std::move(question);
+  desk_->asked_at = std::chrono::steady_clock::now();
+  desk_->changed.notify_all();
+}
+
+void DriverDesk::refreshTimes(const std::vector<unsigned>& indexes) {
+  const std::lock_guard lock(desk_->mutex);
+  if (desk_->question) return;
+  // Not owning: the desk outlives its own questions.
+  put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+    DriverTimes times;
+    for (const unsigned index : indexes) times[index] = nvml.processTimes(index);
+    const std::lock_guard answered(desk->mutex);
+    desk->times = std::move(times);
+  });
+}
+
+DriverTimes DriverDesk::latestTimes() const {
+  const std::lock_guard lock(desk_->mutex);
+  return desk_->times;
+}
+
 bool DriverDesk::ask(Question question) {
   std::unique_lock lock(desk_->mutex);
-  if (desk_->question) return false;
-  desk_->question = std::move(question);
-  desk_->changed.notify_all();
+  // A question that nobody waits for may be under way.
+  if (!desk_->changed.wait_until(lock, desk_->asked_at + patience_,
+                                 [&] { return !desk_->question; })) {
+    return false;
+  }
+  put(std::move(question));
   if (desk_->changed.wait_for(lock, patience_, [&] { return !desk_->question; })) {
     if (std::exchange(silent_, false)) info("the driver answers again");
     return true;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace divvy::agent {
 
 // Longer than a driver without persistence mode takes to wake its card.
 inline constexpr std::chrono::milliseconds kDriverPatience{3000};
+
+// By NVML index.
+using DriverTimes = std::map<unsigned, std::vector<driver::ProcessTime>>;
 
 // One thread asks, one question at a time. Whoever asks waits at most `patience`; while a call has
 // not come back, every further question fails at once, and when it comes back the driver is asked
@@ -32,10 +36,17 @@ class DriverDesk {
   // Empty where nothing ran lately, the card cannot tell or the driver does not answer.
   std::vector<driver::ProcessTime> processTimes(unsigned index);
 
+  // Asks for the times of all these devices without waiting for them; nothing happens while the
+  // driver is busy with another question.
+  void refreshTimes(const std::vector<unsigned>& indexes);
+  // What the last answer to that was.
+  DriverTimes latestTimes() const;
+
  private:
   using Question = std::function<void(const driver::Nvml&)>;
   struct Desk;
 
+  void put(Question question);
   static void serve(const std::shared_ptr<Desk>& desk);
   // False when it was not answered in time; then the question may still be asked or answered later.
   bool ask(Question question);

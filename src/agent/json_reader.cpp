@@ -51,15 +51,6 @@ void Reader::memory(const char* name, MemoryAsk& out) {
   out = MemoryAsk{{bytes}, 0};
 }
 
-void Reader::priority(const char* name, Priority& out) {
-  std::string word;
-  text(name, word);
-  if (word.empty()) return;
-  Result<Priority> parsed = parsePriority(word);
-  if (!parsed) return fail(parsed.error().message());
-  out = *parsed;
-}
-
 void Reader::name(const char* name, std::string& out) {
   text(name, out);
   if (out.empty()) return;

@@ -4,13 +4,18 @@ namespace divvy::agent {
 namespace json {
 namespace {
 
+// `null` stands for a figure that is not known.
+bj::value known(int figure) {
+  return figure < 0 ? bj::value(nullptr) : bj::value(figure);
+}
+
 bj::object write(const DeviceView& view) {
   bj::object object{{"index", view.index},        {"uuid", view.uuid},
                     {"model", clean(view.model)}, {"pci", view.pci},
                     {"physical", view.physical},  {"allocated", view.allocated},
                     {"used", view.used},          {"context", view.context},
                     {"cores", view.cores},        {"tenants", view.tenants}};
-  object["utilisation"] = view.utilisation < 0 ? bj::value(nullptr) : bj::value(view.utilisation);
+  object["utilisation"] = known(view.utilisation);
   return object;
 }
 
@@ -20,8 +25,26 @@ bj::object write(const ShareView& view) {
                     {"limit", view.limit},
                     {"used", view.used},
                     {"cores", view.cores}};
-  object["utilisation"] = view.utilisation < 0 ? bj::value(nullptr) : bj::value(view.utilisation);
+  object["utilisation"] = known(view.utilisation);
+  object["got_permille"] = known(view.got_permille);
   return object;
+}
+
+// How its use of compute is shared.
+void writeCompute(bj::object& object, const TenantView& view) {
+  object["mode"] = view.mode;
+  object["backend"] = view.backend;
+  object["cores_policy"] = view.cores_policy;
+  object["weight"] = view.weight;
+  object["throttled_permille"] = view.throttled_permille;
+  object["throttled_ms"] = view.throttled_ms;
+  object["waits"] = view.waits;
+  object["grants_per_s"] = view.grants_per_s;
+  object["longest_us"] = view.longest_us;
+  object["escapes"] = view.escapes;
+  object["cpu_permille"] = view.cpu_permille;
+  object["unpreemptible"] = view.unpreemptible;
+  object["distrusted"] = view.distrusted;
 }
 
 bj::object write(const TenantView& view) {
@@ -33,11 +56,11 @@ bj::object write(const TenantView& view) {
                     {"created", view.created}, {"refused", view.refused}};
   object["command"] = json::write(view.command);
   object["shares"] = std::move(shares);
+  writeCompute(object, view);
   if (!view.note.empty()) object["note"] = clean(view.note);
   return object;
 }
 
-// `null` stands for a figure that is not known.
 void readKnown(Reader& reader, const char* name, int& out) {
   const bj::value* member = reader.find(name);
   if (member != nullptr && !member->is_null()) reader.number(name, out);
@@ -64,6 +87,23 @@ void read(Reader& reader, ShareView& out) {
   reader.number("used", out.used);
   reader.number("cores", out.cores);
   readKnown(reader, "utilisation", out.utilisation);
+  readKnown(reader, "got_permille", out.got_permille);
+}
+
+void readCompute(Reader& reader, TenantView& out) {
+  reader.text("mode", out.mode);
+  reader.text("backend", out.backend);
+  reader.text("cores_policy", out.cores_policy);
+  reader.number("weight", out.weight);
+  reader.number("throttled_permille", out.throttled_permille);
+  reader.number("throttled_ms", out.throttled_ms);
+  reader.number("waits", out.waits);
+  reader.number("grants_per_s", out.grants_per_s);
+  reader.number("longest_us", out.longest_us);
+  reader.number("escapes", out.escapes);
+  reader.number("cpu_permille", out.cpu_permille);
+  reader.flag("unpreemptible", out.unpreemptible);
+  reader.flag("distrusted", out.distrusted);
 }
 
 void read(Reader& reader, TenantView& out) {
@@ -77,6 +117,7 @@ void read(Reader& reader, TenantView& out) {
   reader.number("created", out.created);
   reader.number("refused", out.refused);
   reader.texts("command", out.command);
+  readCompute(reader, out);
   reader.each("shares", [&](Reader& item) { read(item, out.shares.emplace_back()); });
 }
 

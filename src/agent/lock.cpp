@@ -8,6 +8,13 @@
 
 namespace divvy::agent {
 
+bool holdsPath(const Fd& lock, const std::string& path) {
+  struct stat locked {};
+  struct stat present {};
+  return fstat(lock.get(), &locked) == 0 && stat(path.c_str(), &present) == 0 &&
+         locked.st_ino == present.st_ino && locked.st_dev == present.st_dev;
+}
+
 Fd lockPath(const std::string& path, bool directory, bool wait) {
   const int flags =
       O_CLOEXEC | O_NOFOLLOW | (directory ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT);
@@ -17,13 +24,7 @@ Fd lockPath(const std::string& path, bool directory, bool wait) {
     while (flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
       if (errno != EINTR) return Fd();
     }
-    struct stat locked {};
-    struct stat present {};
-    if (fstat(fd.get(), &locked) != 0) return Fd();
-    if (stat(path.c_str(), &present) == 0 && locked.st_ino == present.st_ino &&
-        locked.st_dev == present.st_dev) {
-      return fd;
-    }
+    if (holdsPath(fd, path)) return fd;
     if (directory) {  // removed under us: whoever wants it makes it again
       errno = ENOENT;
       return Fd();

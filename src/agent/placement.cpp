@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace divvy::agent {
 namespace {
@@ -52,14 +54,11 @@ std::optional<Refusal> refuse(const Ask& ask, const Card& card) {
   }
   if (!card.healthy) return refusal(Why::kUnhealthy, 0, 0);
   if (reserve > card.free()) return refusal(Why::kMemory, reserve.count, card.free().count);
-  const unsigned cores_free = kAllCores - std::min(kAllCores, card.cores_reserved);
-  if (ask.cores > cores_free) return refusal(Why::kCores, ask.cores, cores_free);
   return std::nullopt;
 }
 
 std::string summarise(const Ask& ask, const std::vector<Card>& cards, std::size_t fitting) {
   std::string text = ask.memory.text();
-  if (ask.cores != 0) text += " and " + std::to_string(ask.cores) + "% of the compute";
   if (ask.gpus > 1) text += " on each of " + std::to_string(ask.gpus) + " devices";
   if (cards.size() < ask.gpus) {
     return text + " asked, this machine has " + std::to_string(cards.size()) +
@@ -99,9 +98,6 @@ std::string Refusal::text() const {
              formatBytes({available}) + "); ask for more, or use --context-overhead outside";
     case Why::kMemory:
       return "needs " + formatBytes({needed}) + ", " + formatBytes({available}) + " free";
-    case Why::kCores:
-      return "needs " + std::to_string(needed) + "% of the compute, " + std::to_string(available) +
-             "% free";
     case Why::kUnhealthy:
       return "is out of service";
   }
@@ -111,6 +107,7 @@ std::string Refusal::text() const {
 Decision place(const Ask& ask, const std::vector<Card>& cards) {
   Decision decision;
   std::size_t possible = 0;
+  std::vector<const Card*> fitting;
   for (const Card& card : cards) {
     std::optional<Refusal> refusal = refuse(ask, card);
     if (refusal) {
@@ -119,16 +116,45 @@ Decision place(const Ask& ask, const std::vector<Card>& cards) {
       continue;
     }
     ++possible;
-    if (decision.shares.size() == ask.gpus) continue;
-    const Bytes limit = ask.memory.on(card.physical);
-    decision.shares.push_back(
-        {card.index, limit, ask.context_inside ? limit : limit + card.context, ask.cores});
+    fitting.push_back(&card);
   }
-  if (ask.gpus != 0 && decision.shares.size() == ask.gpus) return decision;
-  decision.impossible = possible < ask.gpus || ask.gpus == 0;
-  decision.summary = summarise(ask, cards, decision.shares.size());
-  decision.shares.clear();
+  if (ask.gpus == 0 || fitting.size() < ask.gpus) {
+    decision.impossible = possible < ask.gpus || ask.gpus == 0;
+    decision.summary = summarise(ask, cards, fitting.size());
+    return decision;
+  }
+  const unsigned cores = ask.coresEach();
+  const auto roomy = [&](const Card* card) { return card->cores_reserved + cores <= kAllCores; };
+  std::stable_partition(fitting.begin(), fitting.end(), roomy);
+  fitting.resize(ask.gpus);
+  std::sort(fitting.begin(), fitting.end(),
+            [](const Card* a, const Card* b) { return a->index < b->index; });
+  for (const Card* card : fitting) {
+    const Bytes limit = ask.memory.on(card->physical);
+    const Bytes reserve = ask.context_inside ? limit : limit + card->context;
+    decision.shares.push_back({card->index, limit, reserve, cores});
+  }
   return decision;
+}
+
+std::vector<std::string> coresNotes(const std::vector<Placed>& shares,
+                                    const std::vector<Card>& cards) {
+  std::map<std::pair<unsigned, unsigned>, std::vector<unsigned>> sums;  // (sum, own) -> devices
+  for (const Placed& share : shares) {
+    const auto card = std::find_if(cards.begin(), cards.end(),
+                                   [&](const Card& c) { return c.index == share.index; });
+    if (card == cards.end()) continue;
+    const unsigned sum = card->cores_reserved + share.cores;
+    if (share.cores != 0 && sum > kAllCores) sums[{sum, share.cores}].push_back(share.index);
+  }
+  std::vector<std::string> notes;
+  for (const auto& [figures, devices] : sums) {
+    const auto [sum, own] = figures;
+    notes.push_back("cores on " + spans(devices) + " add up to " + std::to_string(sum) +
+                    "%: " + std::to_string(own) + "% is " +
+                    std::to_string((own * 200 + sum) / (2 * sum)) + "% while all are busy");
+  }
+  return notes;
 }
 
 std::vector<std::string> explain(const Decision& decision) {

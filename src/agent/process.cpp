@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 namespace divvy::agent {
@@ -46,21 +48,43 @@ void forEachProcessOf(uid_t uid, Visit visit) {
   closedir(proc);
 }
 
-}  // namespace
-
-std::uint64_t startTimeOf(int pid) {
+// Number `field` of /proc/<pid>/stat, from 4; 0 when there is no such process.
+std::uint64_t statField(int pid, int field) {
   const std::string stat = readProc("/proc/" + std::to_string(pid) + "/stat");
   // The command name may hold anything, parentheses included: fields count from its last ')'.
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return 0;
   std::size_t at = name_end + 2;
-  constexpr int kFieldsFromStateToStartTime = 19;
-  for (int field = 0; field < kFieldsFromStateToStartTime; ++field) {
+  constexpr int kState = 3;
+  for (int i = kState; i < field; ++i) {
     at = stat.find(' ', at);
     if (at == std::string::npos) return 0;
     ++at;
   }
   return std::strtoull(stat.c_str() + at, nullptr, 10);
+}
+
+constexpr std::string_view kTenantDir = "DIVVY_TENANT_DIR=";
+
+// What the process was started with under that name.
+std::optional<std::string> tenantDirIn(const std::string& environment) {
+  for (std::size_t at = 0; at < environment.size();) {
+    const std::size_t end = std::min(environment.find('\0', at), environment.size());
+    const std::string_view entry = std::string_view(environment).substr(at, end - at);
+    if (entry.starts_with(kTenantDir)) return std::string(entry.substr(kTenantDir.size()));
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint64_t startTimeOf(int pid) {
+  return statField(pid, 22);
+}
+
+int parentOf(int pid) {
+  return static_cast<int>(statField(pid, 4));
 }
 
 Fd openProcess(const ProcessId& id) {
@@ -76,23 +100,16 @@ bool hasEnded(int pidfd) {
   return poll(&waiting, 1, 0) > 0;
 }
 
+std::string tenantDirOf(int pid) {
+  return tenantDirIn(readProc("/proc/" + std::to_string(pid) + "/environ")).value_or("");
+}
+
 std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid) {
-  const std::string wanted = "DIVVY_TENANT_DIR=" + tenant_dir;
   std::vector<ProcessId> found;
   forEachProcessOf(uid, [&](int pid) {
-    const std::string environment = readProc("/proc/" + std::to_string(pid) + "/environ");
-    for (std::size_t at = 0; at < environment.size();) {
-      const std::size_t end = environment.find('\0', at);
-      const std::string_view entry =
-          std::string_view(environment).substr(at, end == std::string::npos ? end : end - at);
-      if (entry == wanted) {
-        const std::uint64_t start_time = startTimeOf(pid);
-        if (start_time != 0) found.push_back({pid, start_time});
-        return;
-      }
-      if (end == std::string::npos) return;
-      at = end + 1;
-    }
+    if (tenantDirOf(pid) != tenant_dir) return;
+    const std::uint64_t start_time = startTimeOf(pid);
+    if (start_time != 0) found.push_back({pid, start_time});
   });
   return found;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -16,6 +17,7 @@
 #include "registrar.h"
 #include "server.h"
 #include "tenants.h"
+#include "timeslice_trial.h"
 
 namespace divvy::agent {
 namespace {
@@ -39,17 +41,29 @@ void raiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Simulated cards may run slower or faster than time.
+arbiter::Settings computeOn(const Node& node) {
+  const char* text = node.simulated() ? std::getenv("SIMGPU_TIME_SCALE") : nullptr;
+  if (text == nullptr) return {};
+  const double speed = std::strtod(text, nullptr);
+  const bool sensible = speed >= 0.001 && speed <= 1000;
+  return sensible ? arbiter::atSpeed({}, speed) : arbiter::Settings{};
+}
+
 class Agent {
  public:
-  Agent(const ServeOptions& options, NodePaths paths, Inventory inventory, Fd lock)
+  Agent(const ServeOptions& options, NodePaths paths, const Install& install, Inventory inventory,
+        Fd lock)
       : options_(options),
         paths_(std::move(paths)),
         inventory_(std::move(inventory)),
         lock_(std::move(lock)),
         signals_(loop_, SIGTERM, SIGINT),
         tick_(loop_),
-        tenants_(loop_, paths_, inventory_, [this] { server_.wakeQueue(); }),
-        server_(loop_, options_.node, tenants_, inventory_, [this] { loop_.stop(); }),
+        tenants_(loop_, paths_, inventory_, computeOn(options_.node),
+                 [this] { server_.wakeQueue(); }),
+        trial_(loop_, options_.node, paths_, install, inventory_),
+        server_(loop_, options_.node, tenants_, inventory_, trial_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {}
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
@@ -76,6 +90,10 @@ class Agent {
       info("agent leaves; tenants that live on are taken over by the next one");
       return;
     }
+    if (!holdsPath(lock_, paths_.lock())) {
+      info("another agent has this directory now; nothing is removed");
+      return;
+    }
     std::error_code ignored;
     unlink(paths_.socket().c_str());
     std::filesystem::remove_all(paths_.dir(), ignored);
@@ -85,6 +103,7 @@ class Agent {
  private:
   void tick() {
     tenants_.sweep();
+    tenants_.crossCheck();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
         Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))
@@ -119,6 +138,7 @@ class Agent {
   asio::steady_timer tick_;
   Clock::time_point last_busy_;
   Tenants tenants_;
+  TimesliceTrial trial_;
   Server server_;
   Registrar registrar_;
 };
@@ -143,7 +163,7 @@ Result<void> start(const ServeOptions& options) {
   Result<void> result;
   if (inventory) {
     inventory->measureContexts(paths, *install);
-    Agent agent(options, paths, std::move(*inventory), std::move(lock));
+    Agent agent(options, paths, *install, std::move(*inventory), std::move(lock));
     result = agent.adopt();
     if (!result) return result;
     result = agent.run();

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "backends.h"
 #include "log.h"
 
 namespace divvy::agent {
@@ -24,12 +25,6 @@ constexpr std::chrono::seconds kLookAgain{1};
 // What a tenant gets between SIGTERM and SIGKILL when the agent is stopped by force.
 constexpr std::chrono::seconds kGrace{5};
 
-Reply granted(const Tenant& tenant) {
-  GrantedReply reply{tenant.record.id, tenant.dir, {}};
-  for (const ShareRecord& share : tenant.record.shares) reply.devices.push_back(share.uuid);
-  return reply;
-}
-
 FailedReply failed(const Error& error) {
   return {error.code(), error.message(), {}};
 }
@@ -43,11 +38,12 @@ bool hungUp(int fd) {
 }  // namespace
 
 Server::Server(asio::io_context& loop, const Node& node, Tenants& tenants,
-               const Inventory& inventory, std::function<void()> stop)
+               const Inventory& inventory, TimesliceTrial& trial, std::function<void()> stop)
     : loop_(loop),
       node_(node),
       tenants_(tenants),
       inventory_(inventory),
+      trial_(trial),
       stop_(std::move(stop)),
       acceptor_(loop),
       room_(loop) {
@@ -152,7 +148,10 @@ asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& ti
 
 asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   const TenantPtr lost = tenants_.unstartedOf({session->peer, request.start_time});
-  if (lost != nullptr) co_return granted(*lost);
+  if (lost != nullptr) co_return granted(*lost, request);
+  if (request.enforce == Enforce::kTimeslice) co_await trial_.settle();
+  const Result<Enforcement> enforcement = choose(request);
+  if (!enforcement) co_return failed(enforcement.error());
   Decision decision = place(request.ask, tenants_.cards());
   // Who is willing to wait does not overtake; who is not takes what is there.
   if (decision.fits() && (!request.wait || queue_.empty()))
@@ -184,6 +183,18 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   co_return reply;
 }
 
+Result<Enforcement> Server::choose(const RunRequest& request) const {
+  return chooseEnforcement(enforcementAsk(request), enforcementOffer(request, node_, trial_));
+}
+
+GrantedReply Server::granted(const Tenant& tenant, const RunRequest& request) const {
+  GrantedReply reply{tenant.record.id, tenant.dir, {}, {}, {}};
+  reply.environment = environmentFor(tenant.record.backend, enforcementAsk(request),
+                                     enforcementOffer(request, node_, trial_));
+  for (const ShareRecord& share : tenant.record.shares) reply.devices.push_back(share.uuid);
+  return reply;
+}
+
 Reply Server::grant(const RunRequest& request, const Decision& decision, int peer) {
   const TenantPtr namesake = request.name.empty() ? nullptr : tenants_.find(request.name);
   if (namesake != nullptr) {
@@ -195,12 +206,18 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
   if (holder.start_time == 0 || holder.start_time != request.start_time) {
     return failed({ErrorCode::kUnavailable, "the asking process is gone"});
   }
-  Result<TenantPtr> tenant = tenants_.create(request, decision, holder);
+  const Result<Enforcement> enforcement = choose(request);
+  if (!enforcement) return failed(enforcement.error());
+  std::vector<std::string> notes = coresNotes(decision.shares, tenants_.cards());
+  if (!enforcement->reason.empty()) notes.push_back(enforcement->reason);
+  Result<TenantPtr> tenant = tenants_.create(request, decision, enforcement->backend, holder);
   if (!tenant) {
     warn("a share could not be made: " + tenant.error().message());
     return failed(tenant.error());
   }
-  return granted(**tenant);
+  GrantedReply reply = granted(**tenant, request);
+  reply.notes = std::move(notes);
+  return reply;
 }
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
@@ -233,10 +250,13 @@ Reply Server::ended(const EndRequest& request, int peer) {
 Reply Server::set(const SetRequest& request) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr)
-    return failed({ErrorCode::kNotFound, "no tenant \"" + request.tenant + "\""});
-  Result<void> changed = tenants_.change(tenant, request);
+    return failed({ErrorCode::kNotFound,
+                   "no tenant \"" + request.tenant + "\" is running: it has ended, or never was"});
+  Result<std::vector<std::string>> changed = tenants_.change(tenant, request);
   if (!changed) return failed(changed.error());
-  return DoneReply{};
+  DoneReply reply;
+  for (const std::string& note : *changed) reply.note += (reply.note.empty() ? "" : "\n") + note;
+  return reply;
 }
 
 asio::awaitable<Reply> Server::waitFor(SessionPtr session, WaitRequest request) {

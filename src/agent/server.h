@@ -10,6 +10,7 @@
 #include "inventory.h"
 #include "queue.h"
 #include "tenants.h"
+#include "timeslice_trial.h"
 
 namespace divvy::agent {
 
@@ -20,7 +21,7 @@ class Server {
  public:
   // `stop` ends the agent; it is called once no tenant is left.
   Server(asio::io_context& loop, const Node& node, Tenants& tenants, const Inventory& inventory,
-         std::function<void()> stop);
+         TimesliceTrial& trial, std::function<void()> stop);
 
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
@@ -52,6 +53,8 @@ class Server {
   asio::awaitable<bool> waitConnected(SessionPtr session, asio::steady_timer& timer);
   asio::awaitable<void> send(SessionPtr session, const Reply& reply);
 
+  Result<Enforcement> choose(const RunRequest& request) const;
+  GrantedReply granted(const Tenant& tenant, const RunRequest& request) const;
   Reply grant(const RunRequest& request, const Decision& decision, int peer);
   Reply refuse(const RunRequest& request, const Decision& decision) const;
   Reply started(const StartedRequest& request, int peer);
@@ -62,6 +65,7 @@ class Server {
   Node node_;
   Tenants& tenants_;
   const Inventory& inventory_;
+  TimesliceTrial& trial_;
   std::function<void()> stop_;
   asio::local::stream_protocol::acceptor acceptor_;
   Queue queue_;

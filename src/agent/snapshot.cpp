@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "server.h"
 
@@ -41,13 +42,49 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
   return view;
 }
 
-TenantView viewOf(const Tenant& tenant, const Inventory& inventory) {
+const char* modeName(arbiter::Mode mode) {
+  switch (mode) {
+    case arbiter::Mode::kShare:
+      return "share";
+    case arbiter::Mode::kCap:
+      return "cap";
+    case arbiter::Mode::kLatency:
+      return "latency";
+    case arbiter::Mode::kBestEffort:
+      return "best-effort";
+    case arbiter::Mode::kSolo:
+      break;
+  }
+  return "solo";
+}
+
+void showCompute(const arbiter::TenantFigures& figures, TenantView& view) {
+  view.mode = figures.ungated.empty() ? modeName(figures.mode) : "ungated";
+  if (!figures.ungated.empty() && view.note.empty())
+    view.note = "compute is not shared: " + figures.ungated;
+  view.weight = figures.weight;
+  view.throttled_permille = figures.throttled_permille;
+  view.throttled_ms = static_cast<std::uint64_t>(figures.throttled / arbiter::kMillisecond);
+  view.waits = figures.waits;
+  view.grants_per_s = figures.grants_per_s;
+  view.longest_us = static_cast<std::uint64_t>(figures.longest / arbiter::kMicrosecond);
+  view.escapes = figures.escapes;
+  view.cpu_permille = figures.cpu_permille;
+  view.unpreemptible = figures.unpreemptible;
+  view.distrusted = figures.distrusted;
+  for (std::size_t i = 0; i < view.shares.size() && i < figures.got_permille.size(); ++i)
+    view.shares[i].got_permille = figures.got_permille[i];
+}
+
+TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory& inventory) {
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
   view.state = !tenant.pages ? "broken" : tenant.holder ? "running" : "orphaned";
   view.note = tenant.broken;
   view.priority = priorityName(tenant.record.priority);
+  view.cores_policy = coresPolicyName(tenant.record.cores_policy);
+  view.backend = backendName(tenant.record.backend);
   view.pid = tenant.record.command_pid != 0 ? tenant.record.command_pid : tenant.record.holder.pid;
   view.processes = static_cast<unsigned>(tenant.processes.size());
   view.created = tenant.record.created;
@@ -61,6 +98,9 @@ TenantView viewOf(const Tenant& tenant, const Inventory& inventory) {
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const ShareRecord& share : tenant.record.shares)
     view.shares.push_back(viewOf(share, tenant, uses, inventory));
+  const std::optional<arbiter::TenantFigures> figures = tenants.compute(tenant);
+  view.mode = arbiterGates(tenant.record.backend) ? "ungated" : view.cores_policy;
+  if (figures) showCompute(*figures, view);
   return view;
 }
 
@@ -100,9 +140,11 @@ Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory&
     snapshot.devices.push_back(viewOf(inventory.devices()[i], inventory, tenants, cards[i]));
   }
   for (const auto& [id, tenant] : tenants.all())
-    snapshot.tenants.push_back(viewOf(*tenant, inventory));
+    snapshot.tenants.push_back(viewOf(*tenant, tenants, inventory));
   std::stable_sort(snapshot.tenants.begin(), snapshot.tenants.end(),
-                   [](const TenantView& a, const TenantView& b) { return a.created < b.created; });
+                   [](const TenantView& a, const TenantView& b) {
+                     return std::pair(a.created, a.pid) < std::pair(b.created, b.pid);
+                   });
   for (const Waiting& waiting : queue.entries()) {
     snapshot.queue.push_back(
         {waiting.pid, waiting.name, waiting.ask.memory.text(), waiting.ask.gpus, waiting.reason});

@@ -37,6 +37,8 @@ json::bj::object toJson(const TenantRecord& record) {
                           {"id", record.id},
                           {"name", json::clean(record.name)},
                           {"priority", priorityName(record.priority)},
+                          {"cores_policy", coresPolicyName(record.cores_policy)},
+                          {"backend", backendName(record.backend)},
                           {"holder_pid", record.holder.pid},
                           {"holder_start", record.holder.start_time},
                           {"command_pid", record.command_pid},
@@ -94,6 +96,8 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.text("id", record.id);
   reader.text("name", record.name);
   reader.priority("priority", record.priority);
+  reader.coresPolicy("cores_policy", record.cores_policy);
+  reader.word("backend", parseBackend, record.backend);
   reader.number("holder_pid", record.holder.pid);
   reader.number("holder_start", record.holder.start_time);
   reader.number("command_pid", record.command_pid);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/enforcement.h"
 #include "agent/process.h"
 #include "base/bytes.h"
 #include "base/result.h"
@@ -14,15 +15,17 @@ namespace divvy::agent {
 
 struct ShareRecord {
   std::string uuid;
-  Bytes limit;    // what the tenant may use
-  Bytes reserve;  // what leaves the card's free memory for it
-  unsigned cores = 0;
+  Bytes limit;         // what the tenant may use
+  Bytes reserve;       // what leaves the card's free memory for it
+  unsigned cores = 0;  // percent of this device
 };
 
 struct TenantRecord {
   std::string id;
   std::string name;
   Priority priority = Priority::kNormal;
+  CoresPolicy cores_policy = CoresPolicy::kShare;
+  Backend backend = Backend::kInterposer;
   ProcessId holder;  // the `divvy run`
   int command_pid = 0;
   std::int64_t created = 0;  // seconds since 1970

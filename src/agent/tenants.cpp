@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "ledger/grants.h"
 #include "log.h"
 
 namespace divvy::agent {
@@ -47,6 +48,20 @@ void addHeld(const Tenant& tenant, std::map<std::string, Held>& held) {
 
 }  // namespace
 
+arbiter::Terms termsOf(const TenantRecord& record) {
+  arbiter::Terms terms;
+  terms.cls = record.priority == Priority::kHigh  ? arbiter::Class::kLatency
+              : record.priority == Priority::kLow ? arbiter::Class::kBestEffort
+                                                  : arbiter::Class::kNormal;
+  if (!record.shares.empty()) terms.guarantee = std::min(record.shares[0].cores, 100u);
+  terms.ceiling = coresCeiling(record.cores_policy, terms.guarantee);
+  return terms;
+}
+
+unsigned coresCeiling(CoresPolicy policy, unsigned cores) {
+  return policy == CoresPolicy::kCap && cores != 0 ? cores : 100;
+}
+
 std::map<std::string, TenantUse> useOf(const Tenant& tenant) {
   std::map<std::string, TenantUse> uses;
   if (!tenant.pages) return uses;
@@ -66,8 +81,13 @@ std::map<std::string, TenantUse> useOf(const Tenant& tenant) {
 }
 
 Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
-                 std::function<void()> changed)
-    : loop_(loop), paths_(std::move(paths)), inventory_(inventory), changed_(std::move(changed)) {}
+                 const arbiter::Settings& compute, std::function<void()> changed)
+    : loop_(loop),
+      paths_(std::move(paths)),
+      inventory_(inventory),
+      changed_(std::move(changed)),
+      compute_(compute),
+      arbiters_(compute) {}
 
 std::string Tenants::freshId() const {
   // Without letters that look alike; nothing here needs to be unguessable.
@@ -106,12 +126,14 @@ std::vector<Card> Tenants::cards() const {
 }
 
 Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& decision,
-                                  ProcessId holder) {
+                                  Backend backend, ProcessId holder) {
   auto tenant = std::make_shared<Tenant>(loop_);
   TenantRecord& record = tenant->record;
   record.id = freshId();
   record.name = request.name;
   record.priority = request.priority;
+  record.cores_policy = request.ask.cores_policy;
+  record.backend = backend;
   record.holder = holder;
   record.created = std::time(nullptr);
   record.context_inside = request.ask.context_inside;
@@ -135,7 +157,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
     share.physical = device->info.physical;
     share.context = device->context;
     share.cores_guarantee = placed.cores;
-    share.cores_ceiling = placed.cores == 0 ? 100 : placed.cores;
+    share.cores_ceiling = coresCeiling(record.cores_policy, placed.cores);
     spec.devices.push_back(share);
     record.shares.push_back({share.uuid, placed.limit, placed.reserve, placed.cores});
   }
@@ -153,6 +175,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
     return std::move(saved).error().context("creating the share");
   }
   tenants_[record.id] = tenant;
+  arbitrate(*tenant);
   watchHolder(tenant);
   info("tenant " + record.id + " of process " + std::to_string(holder.pid) + " got " +
        request.ask.memory.text() + " on " + record.shares.front().uuid +
@@ -208,6 +231,7 @@ void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
   }
   static_cast<void>(
       tenant->pages->adoptSlot(key.slot, key.generation, static_cast<std::uint32_t>(id.pid)));
+  arbiters_.arrived(tenant->record.id, key.slot, key.generation);
   Watched& watched = tenant->processes[key];
   watched.id = id;
   watch(watched, std::move(pidfd), [this, tenant, key] {
@@ -230,6 +254,7 @@ void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
 
 void Tenants::reap(const TenantPtr& tenant, const SlotKey& key) {
   if (!tenant->pages) return;
+  arbiters_.left(tenant->record.id, key.slot, key.generation);
   Result<ledger::ReapResult> result = tenant->pages->reap(key.slot, key.generation);
   if (!result && result.error().code() == ErrorCode::kUnavailable) {
     asio::post(loop_, [this, tenant, key] { reap(tenant, key); });
@@ -277,7 +302,31 @@ void Tenants::end(const TenantPtr& tenant) {
   check(tenant);
 }
 
+void Tenants::arbitrate(const Tenant& tenant) {
+  if (!arbiterGates(tenant.record.backend)) {
+    Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir);
+    ledger::GrantTerms terms;
+    terms.backend = static_cast<ledger::Backend>(tenant.record.backend);
+    if (pages) pages->amend(terms);
+    return;
+  }
+  std::vector<unsigned> devices;
+  for (const ShareRecord& share : tenant.record.shares) {
+    // A card that has gone is shared with nobody.
+    unsigned index = ~0u - static_cast<unsigned>(devices.size());
+    for (const Device& device : inventory_.devices()) {
+      if (device.info.uuid == share.uuid) index = device.info.index;
+    }
+    devices.push_back(index);
+  }
+  arbiters_.add(tenant.record.id, tenant.dir, termsOf(tenant.record), devices);
+  const std::optional<arbiter::TenantFigures> figures = compute(tenant);
+  if (figures && !figures->ungated.empty())
+    warn("tenant " + tenant.record.id + " shares its compute with nobody: " + figures->ungated);
+}
+
 void Tenants::bury(const TenantPtr& tenant) {
+  arbiters_.remove(tenant->record.id);
   tenants_.erase(tenant->record.id);
   tenant->holder.reset();
   tenant->processes.clear();

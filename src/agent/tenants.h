@@ -11,10 +11,12 @@
 
 #include "agent/placement.h"
 #include "agent/wire.h"
+#include "arbiter/arbiters.h"
 #include "asio.h"
 #include "inventory.h"
 #include "ledger/tenant_ledger.h"
 #include "tenant_record.h"
+#include "trust.h"
 
 namespace divvy::agent {
 
@@ -42,7 +44,8 @@ struct Tenant {
   std::map<SlotKey, Watched> processes;  // that registered: they use the device
   std::map<int, Watched> survivors;      // that carry the tenant's directory, by PID
   std::optional<Watched> holder;         // the `divvy run`, while it lives
-  bool said_ended = false;               // the holder saw its whole tree end
+  Trust trust;
+  bool said_ended = false;  // the holder saw its whole tree end
   unsigned empty_scans = 0;
   asio::steady_timer recheck;
   asio::steady_timer ended;  // cancelled when the tenant is gone
@@ -50,11 +53,23 @@ struct Tenant {
 
 using TenantPtr = std::shared_ptr<Tenant>;
 
+// Percent of a device's time that the driver saw a tenant use.
+struct Seen {
+  unsigned registered = 0;
+  unsigned strange = 0;  // by processes without our libraries
+};
+using SeenUse = std::map<std::string, std::map<unsigned, Seen>>;
+
+struct Stranger {
+  std::uint64_t start_time = 0;
+  std::string tenant;  // empty: nobody's
+};
+
 class Tenants {
  public:
   // `changed` runs after a tenant ended or a share changed: queued requests may fit now.
   Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
-          std::function<void()> changed);
+          const arbiter::Settings& compute, std::function<void()> changed);
 
   // Takes over what an earlier agent left in the runtime directory. Directories that cannot be
   // understood are kept as long as a process lives in them, then removed. An
@@ -63,7 +78,8 @@ class Tenants {
 
   // Makes the share's directory; the holder is watched from here on. Leaves nothing behind on
   // error.
-  Result<TenantPtr> create(const RunRequest& request, const Decision& decision, ProcessId holder);
+  Result<TenantPtr> create(const RunRequest& request, const Decision& decision, Backend backend,
+                           ProcessId holder);
 
   // The holder's tree has ended.
   void end(const TenantPtr& tenant);
@@ -71,9 +87,12 @@ class Tenants {
   void watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd);
   // Finds processes that could not register, and makes room for more.
   void sweep();
+  // Holds against tenants what the driver says of their use. Once a second; does not wait.
+  void crossCheck();
 
-  // New limits; checks room on the cards. Errors say what is accepted.
-  Result<void> change(const TenantPtr& tenant, const SetRequest& request);
+  // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
+  // should know, a line each.
+  Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request);
   // Ends the processes of all tenants: SIGTERM, or SIGKILL.
   void signalAll(int signal);
 
@@ -83,6 +102,10 @@ class Tenants {
   // By id or name.
   TenantPtr find(const std::string& id_or_name) const;
   const std::map<std::string, TenantPtr>& all() const { return tenants_; }
+  // Nothing for a tenant that is broken, or whose compute is enforced by another backend.
+  std::optional<arbiter::TenantFigures> compute(const Tenant& tenant) const {
+    return arbiters_.figures(tenant.record.id);
+  }
   // The cards as placement sees them now.
   std::vector<Card> cards() const;
 
@@ -97,12 +120,24 @@ class Tenants {
   void check(const TenantPtr& tenant);
   void bury(const TenantPtr& tenant);
   std::string freshId() const;
+  // Whose process this is, registered or not; null: nobody's.
+  TenantPtr ownerOf(int pid);
+  // What the driver sees of all tenants, by tenant's id and device.
+  SeenUse seenUse(const DriverTimes& times);
+  // True when the verdict on the tenant's word changed.
+  bool compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
+                  const std::map<unsigned, Seen>& seen);
+  // From here on its compute is shared with its neighbours'.
+  void arbitrate(const Tenant& tenant);
 
   asio::io_context& loop_;
   NodePaths paths_;
   const Inventory& inventory_;
   std::function<void()> changed_;
   std::map<std::string, TenantPtr> tenants_;
+  std::map<int, Stranger> strangers_;  // by PID: that used a device lately without registering
+  const arbiter::Settings compute_;
+  arbiter::Arbiters arbiters_;
 };
 
 // What the tenant uses of a device, as its ledger says (validated); contexts that are counted
@@ -112,5 +147,11 @@ struct TenantUse {
   Bytes outside;
 };
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
+
+// What a tenant is entitled to of each of its devices' time.
+arbiter::Terms termsOf(const TenantRecord& record);
+
+// Percent of a device's time that a share of `cores` percent never exceeds.
+unsigned coresCeiling(CoresPolicy policy, unsigned cores);
 
 }  // namespace divvy::agent

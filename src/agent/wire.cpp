@@ -51,6 +51,8 @@ bj::object write(const SetRequest& request) {
                     {"cores", request.cores},
                     {"name", request.name}};
   if (request.has_memory) object["memory"] = json::write(request.memory);
+  if (request.cores_policy) object["cores_policy"] = coresPolicyName(*request.cores_policy);
+  if (request.priority) object["priority"] = priorityName(*request.priority);
   return object;
 }
 
@@ -62,6 +64,9 @@ bj::object write(const RunRequest& request) {
                     {"wait_ms", request.wait_ms},
                     {"start_time", request.start_time},
                     {"cores", request.ask.cores},
+                    {"cores_policy", coresPolicyName(request.ask.cores_policy)},
+                    {"enforce", enforceName(request.enforce)},
+                    {"mps_dir", json::clean(request.mps_dir)},
                     {"gpus", request.ask.gpus},
                     {"context_inside", request.ask.context_inside}};
   object["memory"] = json::write(request.ask.memory);
@@ -92,6 +97,9 @@ bj::object write(const QueuedReply& reply) {
 bj::object write(const GrantedReply& reply) {
   bj::object object{{"reply", "granted"}, {"tenant", reply.tenant}, {"dir", reply.dir}};
   object["devices"] = json::write(reply.devices);
+  object["notes"] = json::write(reply.notes);
+  object["environment"] = json::write(reply.environment.variables);
+  object["preload"] = json::write(reply.environment.preload);
   return object;
 }
 
@@ -105,6 +113,9 @@ RunRequest readRun(Reader& reader) {
   RunRequest request;
   reader.memory("memory", request.ask.memory);
   reader.number("cores", request.ask.cores);
+  reader.coresPolicy("cores_policy", request.ask.cores_policy);
+  reader.word("enforce", parseEnforce, request.enforce);
+  reader.text("mps_dir", request.mps_dir);
   reader.number("gpus", request.ask.gpus);
   reader.texts("models", request.ask.models);
   reader.texts("uuids", request.ask.uuids);
@@ -115,8 +126,11 @@ RunRequest readRun(Reader& reader) {
   reader.number("wait_ms", request.wait_ms);
   reader.texts("command", request.command);
   reader.number("start_time", request.start_time);
-  if (request.ask.cores > 100) reader.fail("cores is more than 100");
   if (request.ask.gpus == 0) reader.fail("gpus is zero");
+  if (request.ask.cores > 100 * std::uint64_t{request.ask.gpus})
+    reader.fail("cores is more than 100 for each of its GPUs");
+  if (request.ask.cores != 0 && request.ask.cores < request.ask.gpus)
+    reader.fail("cores is less than 1 for each of its GPUs");
   return request;
 }
 
@@ -127,7 +141,9 @@ SetRequest readSet(Reader& reader) {
   reader.memory("memory", request.memory);
   reader.number("cores", request.cores);
   reader.name("name", request.name);
-  if (request.cores > 100) reader.fail("cores is more than 100");
+  if (reader.find("cores_policy") != nullptr)
+    reader.coresPolicy("cores_policy", request.cores_policy.emplace());
+  if (reader.find("priority") != nullptr) reader.priority("priority", request.priority.emplace());
   return request;
 }
 
@@ -186,6 +202,9 @@ Result<Reply> readReply(Reader& reader, const std::string& kind) {
     reader.text("tenant", reply.tenant);
     reader.text("dir", reply.dir);
     reader.texts("devices", reply.devices);
+    reader.texts("notes", reply.notes);
+    reader.texts("environment", reply.environment.variables);
+    reader.texts("preload", reply.environment.preload);
     return Reply{reply};
   }
   if (kind == "snapshot") {

@@ -25,8 +25,20 @@ class Reader {
   void flag(const char* name, bool& out);
   void texts(const char* name, std::vector<std::string>& out);
   void memory(const char* name, MemoryAsk& out);
-  void priority(const char* name, Priority& out);
+  void priority(const char* name, Priority& out) { word(name, parsePriority, out); }
+  void coresPolicy(const char* name, CoresPolicy& out) { word(name, parseCoresPolicy, out); }
   void name(const char* name, std::string& out);
+
+  // A word that `parse` turns into a T or an Error.
+  template <typename T, typename Parse>
+  void word(const char* name, Parse parse, T& out) {
+    std::string found;
+    text(name, found);
+    if (found.empty()) return;
+    Result<T> parsed = parse(found);
+    if (!parsed) return fail(parsed.error().message());
+    out = *parsed;
+  }
 
   template <typename T>
   void number(const char* name, T& out) {

@@ -18,5 +18,7 @@ int version(const VersionOptions& options);
 
 // "divvy: <message>" on stderr; the exit status of the error's kind (2 = usage, 1 = failure).
 int fail(const Error& error);
+// Each line of an agent's note on stderr, "divvy: <line>".
+void say(const std::string& note);
 
 }  // namespace divvy::cli

@@ -1,7 +1,11 @@
 #include "completion.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <vector>
+
+#include "simgpu/catalog.h"
 
 namespace divvy::cli {
 namespace {
@@ -9,12 +13,27 @@ namespace {
 struct Flag {
   std::string name;  // "--memory"
   std::string text;
+  std::string words;  // accepted values with blanks between; empty: any
 };
 struct Command {
   std::string name;
   std::string text;
   std::vector<Flag> flags;
 };
+
+// "share|cap": a type name that lists the accepted words.
+std::string wordsOf(const CLI::Option& option, const std::string& name) {
+  std::string words = option.get_type_name();
+  if (name == "--sim") {
+    words.clear();
+    for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog())
+      words += (words.empty() ? "" : " ") + std::string(entry.name);
+    return words;
+  }
+  if (words.find('|') == std::string::npos) return "";
+  std::replace(words.begin(), words.end(), '|', ' ');
+  return words;
+}
 
 std::vector<Command> commandsOf(const CLI::App& app) {
   std::vector<Command> commands;
@@ -24,7 +43,8 @@ std::vector<Command> commandsOf(const CLI::App& app) {
     for (const CLI::Option* option : sub->get_options()) {
       if (option->get_group().empty()) continue;
       for (const std::string& name : option->get_lnames()) {
-        command.flags.push_back({"--" + name, option->get_description()});
+        const std::string flag = "--" + name;
+        command.flags.push_back({flag, option->get_description(), wordsOf(*option, flag)});
       }
     }
   }
@@ -44,6 +64,23 @@ std::string quoted(const std::string& text, const char* colon) {
     }
   }
   return result;
+}
+
+// "run --priority" -> its words, for a shell's `case`: one branch per list.
+std::string valueCases(const std::vector<Command>& commands, const std::string& assign) {
+  std::map<std::string, std::string> branches;
+  for (const Command& command : commands) {
+    for (const Flag& flag : command.flags) {
+      if (flag.words.empty()) continue;
+      std::string& patterns = branches[flag.words];
+      patterns += (patterns.empty() ? "" : " | ") + ("'" + command.name + " " + flag.name + "'");
+      if (flag.name == "--output") patterns += " | '" + command.name + " -o'";
+    }
+  }
+  std::string cases;
+  for (const auto& [words, patterns] : branches)
+    cases += "    " + patterns + ") " + assign + "(" + words + ") ;;\n";
+  return cases;
 }
 
 std::string bash(const std::vector<Command>& commands) {
@@ -77,6 +114,13 @@ _divvy() {
   if [[ ($command == set || $command == wait) && $current != -* ]]; then
     words=$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')
   fi
+  local before=${COMP_WORDS[COMP_CWORD - 1]} values=()
+  if [[ $current == = ]]; then current=; fi  # --option=
+  if [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD - 2]}; fi
+  case "$command $before" in
+)~" + valueCases(commands, "values=") +
+         R"~(  esac
+  if [[ $current != -* ]] && ((${#values[@]})); then words=${values[*]}; fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _divvy divvy
@@ -117,6 +161,14 @@ _divvy() {
   if [[ ($words[2] == set || $words[2] == wait) && $PREFIX != -* ]]; then
     flags=(${(f)"$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')"})
   fi
+  local -a values
+  case "$words[2] $words[CURRENT-1]" in
+)~" + valueCases(commands, "values=") +
+         R"~(  esac
+  if [[ $PREFIX != -* ]] && (($#values)); then
+    _describe -t values value values
+    return
+  fi
   _describe -t flags option flags
 }
 if [[ $funcstack[1] == _divvy ]]; then _divvy "$@"; else compdef _divvy divvy; fi
@@ -130,7 +182,9 @@ std::string fish(const std::vector<Command>& commands) {
               quoted(command.text, ":") + "'\n";
     for (const Flag& flag : command.flags) {
       script += "complete -c divvy -n '__fish_seen_subcommand_from " + command.name + "' -l " +
-                flag.name.substr(2) + " -d '" + quoted(flag.text, ":") + "'\n";
+                flag.name.substr(2) + (flag.name == "--output" ? " -s o" : "") +
+                (flag.words.empty() ? "" : " -x -a '" + flag.words + "'") + " -d '" +
+                quoted(flag.text, ":") + "'\n";
     }
   }
   return script +

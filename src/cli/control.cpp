@@ -12,6 +12,12 @@
 namespace divvy::cli {
 namespace {
 
+Error noSuchTenant(const std::string& tenant) {
+  return {ErrorCode::kNotFound, "no tenant \"" + tenant +
+                                    "\" is running: it has ended, or never was; divvy ls lists "
+                                    "those that are"};
+}
+
 // Sends the request to each running agent until one knows the tenant.
 Result<agent::Reply> askAll(const agent::Request& request, const std::string& tenant,
                             const SimChoice& sim, int timeout_ms) {
@@ -21,7 +27,7 @@ Result<agent::Reply> askAll(const agent::Request& request, const std::string& te
     Result<agent::Reply> reply = node.link.call(request, timeout_ms);
     if (reply || reply.error().code() != ErrorCode::kNotFound) return reply;
   }
-  return Error{ErrorCode::kNotFound, "no tenant \"" + tenant + "\"; divvy ls lists them"};
+  return noSuchTenant(tenant);
 }
 
 using Clock = std::chrono::steady_clock;
@@ -44,10 +50,14 @@ int set(const SetOptions& options) {
   request.has_memory = options.memory.has_value();
   if (options.memory) request.memory = *options.memory;
   request.cores = options.cores;
+  request.cores_policy = options.cores_policy;
+  request.priority = options.priority;
   request.name = options.name;
   const Result<agent::Reply> reply =
       askAll(request, options.tenant, options.sim, AgentLink::kPatienceMs);
-  return reply ? 0 : fail(reply.error());
+  if (!reply) return fail(reply.error());
+  if (const auto* done = std::get_if<agent::DoneReply>(&*reply)) say(done->note);
+  return 0;
 }
 
 int wait(const WaitOptions& options) {
@@ -70,10 +80,7 @@ int wait(const WaitOptions& options) {
       gone = known = true;
     }
     if (!gone && known) return 0;
-    if (!gone) {
-      return fail(
-          {ErrorCode::kNotFound, "no tenant \"" + options.tenant + "\"; divvy ls lists them"});
-    }
+    if (!gone) return fail(noSuchTenant(options.tenant));
     poll(nullptr, 0, kPauseMs);
   }
 }

@@ -11,7 +11,8 @@ constexpr std::array<std::pair<const char*, const char*>, 11> kExamples{{
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
   divvy run --sim --memory 4Gi -- ./program     on a simulated card, no GPU needed
-  divvy top                                     watch who uses what
+  divvy run --priority low -- python train.py   only in the gaps of others
+  divvy top                                     watch who uses what, and why something is slow
   divvy set web --memory 6Gi                    change a running share
 
 Shares live as long as a process of theirs does. The agent that keeps the books is started when
@@ -21,36 +22,67 @@ needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket
   divvy run --memory 4Gi --cores 30 -- python serve.py
   divvy run --memory 50% --gpus 2 --model a100 -- torchrun train.py
   divvy run --memory 2Gi --name web --wait 10m -- ./server
+  divvy run --memory 8Gi --priority high -- ./server      and beside it, in its gaps:
+  divvy run --memory 8Gi --priority low -- python train.py
+  divvy run --cores 20 --cores-policy cap -- ./sandbox    at most a fifth of the card
   divvy run --sim 4090x2 --memory 8Gi -- ./program
 
 The command sees a device of that size. Its exit status and signals pass through; the share is freed
 when the last process of its tree has ended. A request that does not fit is refused with the reason
-per device; with --wait it queues. Exit status: the command's; 1 refused or failed, 2 wrong usage,
-126/127 the command cannot be executed / was not found.)"},
+per device; with --wait it queues, those of higher priority first.
+
+--cores asks for time on the cards, in total: with --gpus 2, 60 is 30% of each. Nobody is refused
+for it: where it adds to more than 100 on a card, each gets its part of the sum, and that is said.
+Without --cores a command gets an equal part of what others leave. Alone on a card, everybody has
+all of it, except under --cores-policy cap.
+
+Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
+executed / was not found.)"},
     {"ls",
      R"(Examples:
   divvy ls
   divvy ls -o json | jq '.[].id'
-  divvy ls --no-headers | awk '{print $1}')"},
+  divvy ls --no-headers | awk '{print $1}'
+
+CORES: what was asked for of that card. BACKEND: who sees to it (interposer, mps, timeslice).
+POLICY: whether CORES is a share or a cap. WEIGHT: what the tenant gets while all others want to run
+too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES), latency (others
+make room), best-effort (in the gaps of others), ungated (nothing limits it now). NOTES:
+unpreemptible (its work outlasts its turns), distrusted (the driver sees more use than it reports;
+it pays whole turns).
+On a narrow terminal, columns that say nothing unusual are left out; -o wide prints all.)"},
     {"gpus",
      R"(Examples:
   divvy gpus
   divvy gpus --sim a100x8
-  divvy gpus -o json)"},
+  divvy gpus -o json
+
+CORES is what tenants ask for, added up. Above 100% each gets its part of the sum.)"},
     {"top",
      R"(Examples:
   divvy top
   divvy top --interval 250ms
   divvy top -n 1 -o json
 
+COMPUTE and GOT: time on the card over the last second (not measured for one that is alone and has
+no cap); the bar's lighter part is what is missing to WEIGHT. ASKED: --cores, of this card. WEIGHT:
+what it gets while all others want to run too. MODE: as in divvy ls. HELD: how much of the last
+second it wanted to run and was not let. WAITS: how often it waited since it began. GRANT/S: turns
+in a second. LONGEST: its longest kernel.
+On a wide terminal also THROTTLED (all the time it was held), POLICY, BACKEND, ESCAPES (waits given
+up, because what was in flight may have depended on them) and CPU (of a core, by Divvy's own threads
+in it). Below a tenant: why it is slow, where there is something to say.
+
 Keys: q ends it. Not on a terminal, one plain picture is printed (-n COUNT for more).)"},
     {"set",
      R"(Examples:
   divvy set web --memory 6Gi
   divvy set k3f9x2 --cores 50 --name batch
+  divvy set batch --cores-policy cap --priority low
 
-Growing takes effect at once where the card has room. After shrinking, new allocations are refused
-until the tenant is under its new limit; nothing is taken away.)"},
+Compute changes at once. Growing memory takes effect at once where the card has room. After
+shrinking, new allocations are refused until the tenant is under its new limit; nothing is taken
+away.)"},
     {"wait",
      R"(Examples:
   divvy wait web

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/enforcement.h"
 #include "agent/node.h"
 #include "base/result.h"
 
@@ -18,6 +19,7 @@ using SimChoice = std::optional<std::string>;
 
 struct Output {
   bool json = false;
+  bool wide = false;  // all columns, whatever the terminal's width
   bool headers = true;
   bool color = true;
 };
@@ -26,6 +28,7 @@ struct RunOptions {
   agent::Ask ask;
   std::string name;
   agent::Priority priority = agent::Priority::kNormal;
+  agent::Enforce enforce = agent::Enforce::kAuto;
   SimChoice sim;
   bool wait = false;
   std::uint64_t wait_ms = 0;
@@ -48,7 +51,9 @@ struct TopOptions {
 struct SetOptions {
   std::string tenant;
   std::optional<agent::MemoryAsk> memory;
-  unsigned cores = 0;
+  unsigned cores = 0;  // 0 = as before
+  std::optional<agent::CoresPolicy> cores_policy;
+  std::optional<agent::Priority> priority;
   std::string name;
   SimChoice sim;
 };
@@ -72,6 +77,7 @@ struct AgentOptions {
 };
 
 struct ProbeOptions {
+  bool timeslice = false;  // whether time slices hold; else what a context costs
   std::string cuda;
   std::string nvml;
   std::string uuid;
@@ -103,5 +109,11 @@ Result<std::uint64_t> parseDurationMs(std::string_view text);
 // A whole number in [low, high]; `what` names it in the error.
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,
                             unsigned high);
+
+// Percent of compute in total over `gpus` devices, "30" or "30%": at least 1 and at most 100 of
+// each. kUsage names the devices; 0 = how many is not known here, only what can never be is
+// refused.
+inline constexpr unsigned kMaxGpus = 16;
+Result<unsigned> parseCores(std::string_view text, unsigned gpus);
 
 }  // namespace divvy::cli

@@ -13,13 +13,12 @@
 namespace divvy::cli {
 namespace {
 
-constexpr unsigned kMaxGpus = 16;
 constexpr std::uint64_t kShortestIntervalMs = 100;
 
 // What CLI11 fills; turned into Options by the subcommand's `make`.
 struct Raw {
-  std::string memory, cores, gpus, name, priority, wait, overhead, output, interval, frames, tenant,
-      timeout;
+  std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
+      interval, frames, tenant, timeout;
   std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
@@ -33,12 +32,15 @@ SimChoice simOf(const Raw& raw) {
   return raw.sim_option->count() == 0 ? SimChoice() : SimChoice(raw.sim);
 }
 
-Result<Output> outputOf(const Raw& raw) {
-  if (!raw.output.empty() && raw.output != "json" && raw.output != "table") {
-    return Error{ErrorCode::kUsage,
-                 "output \"" + raw.output + "\" is not known; accepted: table, json"};
+Result<Output> outputOf(const Raw& raw, bool wide = false) {
+  const bool known =
+      raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
+  if (!raw.output.empty() && !known) {
+    return Error{ErrorCode::kUsage, "output \"" + raw.output +
+                                        "\" is not known; accepted: table, " +
+                                        (wide ? "wide, json" : "json")};
   }
-  return Output{raw.output == "json", !raw.no_headers, !raw.no_color};
+  return Output{raw.output == "json", raw.output == "wide", !raw.no_headers, !raw.no_color};
 }
 
 // Reads an option where it was given.
@@ -59,8 +61,13 @@ Result<void> firstError(std::initializer_list<Result<void>> readings) {
   return {};
 }
 
-Result<unsigned> parseCores(const std::string& text) {
-  return parseCount(text, "--cores", 1, 100);
+// What is not given leaves the target without a value.
+template <typename Parse, typename Target>
+Result<void> readGiven(const std::string& text, Parse parse, std::optional<Target>& target) {
+  Target value{};
+  Result<void> good = read(text, parse, value);
+  if (good && !text.empty()) target = value;
+  return good;
 }
 
 Result<bool> parseOverhead(const std::string& text) {
@@ -80,19 +87,27 @@ Result<Options> makeRun(const Raw& raw) {
     return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
   }
   const auto gpus = [](const std::string& text) { return parseCount(text, "--gpus", 1, kMaxGpus); };
-  Result<void> good =
-      firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
-                  read(raw.cores, parseCores, run.ask.cores), read(raw.gpus, gpus, run.ask.gpus),
-                  read(raw.name, agent::parseName, run.name),
-                  read(raw.priority, agent::parsePriority, run.priority),
-                  read(raw.wait, parseDurationMs, run.wait_ms),
-                  read(raw.overhead, parseOverhead, run.ask.context_inside)});
+  Result<void> counted = read(raw.gpus, gpus, run.ask.gpus);
+  if (!counted) return counted.error();
+  const auto cores = [&](const std::string& text) { return parseCores(text, run.ask.gpus); };
+  if (!raw.policy.empty() && raw.cores.empty()) {
+    return Error{ErrorCode::kUsage,
+                 "--cores-policy says what --cores means; accepted: both of them"};
+  }
+  Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
+                                  read(raw.cores, cores, run.ask.cores),
+                                  read(raw.policy, agent::parseCoresPolicy, run.ask.cores_policy),
+                                  read(raw.name, agent::parseName, run.name),
+                                  read(raw.priority, agent::parsePriority, run.priority),
+                                  read(raw.enforce, agent::parseEnforce, run.enforce),
+                                  read(raw.wait, parseDurationMs, run.wait_ms),
+                                  read(raw.overhead, parseOverhead, run.ask.context_inside)});
   if (!good) return good.error();
   return Options{run};
 }
 
 Result<Options> makeList(ListOptions::What what, const Raw& raw) {
-  Result<Output> output = outputOf(raw);
+  Result<Output> output = outputOf(raw, what == ListOptions::What::kTenants);
   if (!output) return output.error();
   return Options{ListOptions{what, simOf(raw), *output}};
 }
@@ -115,14 +130,18 @@ Result<Options> makeSet(const Raw& raw) {
   SetOptions set;
   set.tenant = raw.tenant;
   set.sim = simOf(raw);
-  agent::MemoryAsk memory;
-  Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, memory),
-                                  read(raw.cores, parseCores, set.cores),
+  // How many GPUs the tenant has is for the agent to know.
+  const auto cores = [](const std::string& text) { return parseCores(text, 0); };
+  Result<void> good = firstError({readGiven(raw.memory, agent::parseMemoryAsk, set.memory),
+                                  read(raw.cores, cores, set.cores),
+                                  readGiven(raw.policy, agent::parseCoresPolicy, set.cores_policy),
+                                  readGiven(raw.priority, agent::parsePriority, set.priority),
                                   read(raw.name, agent::parseName, set.name)});
   if (!good) return good.error();
-  if (!raw.memory.empty()) set.memory = memory;
-  if (!set.memory && set.cores == 0 && set.name.empty()) {
-    return Error{ErrorCode::kUsage, "set: nothing to change; accepted: --memory, --cores, --name"};
+  if (!set.memory && set.cores == 0 && !set.cores_policy && !set.priority && set.name.empty()) {
+    return Error{ErrorCode::kUsage,
+                 "set: nothing to change; accepted: --memory, --cores, --cores-policy, "
+                 "--priority, --name"};
   }
   return Options{set};
 }
@@ -178,10 +197,12 @@ struct Grammar {
         command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
     sims.push_back(option);
   }
-  void addOutput(CLI::App* command) {
-    command->add_option("-o,--output", raw.output, "table or json")->type_name("FORMAT");
+  void addOutput(CLI::App* command, bool wide = false) {
+    command->add_option("-o,--output", raw.output, "how to print it [table]")
+        ->type_name(wide ? "table|wide|json" : "table|json");
     command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
   }
+  void addCompute(CLI::App* command, bool defaults);
   void addRun();
   void addViews();
   void addControl();
@@ -201,13 +222,31 @@ Grammar::Grammar() {
   addService();
 }
 
+// A type name with '|' in it is a list of words: completion offers them.
+void Grammar::addCompute(CLI::App* command, bool defaults) {
+  const auto text = [&](const std::string& what, const char* otherwise) {
+    return defaults ? what + " [" + otherwise + "]" : what;
+  };
+  command
+      ->add_option("--cores", raw.cores,
+                   text("percent of compute, all GPUs together", "what others leave"))
+      ->type_name("PERCENT");
+  command
+      ->add_option("--cores-policy", raw.policy,
+                   text("cores are a share of a busy card, or a cap at all times", "share"))
+      ->type_name("share|cap");
+  command
+      ->add_option("--priority", raw.priority,
+                   text("high: others make room; low: in the gaps of others", "normal"))
+      ->type_name("high|normal|low");
+}
+
 void Grammar::addRun() {
   CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
   run->prefix_command();
   run->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
       ->type_name("SIZE");
-  run->add_option("--cores", raw.cores, "percent of each device's compute, 1 to 100")
-      ->type_name("PERCENT");
+  addCompute(run, true);
   run->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
   run->add_option("--model", raw.models,
                   "only on a card whose model name holds this; may be repeated")
@@ -219,9 +258,8 @@ void Grammar::addRun() {
       ->expected(1)
       ->take_all();
   run->add_option("--name", raw.name, "a name for ls, set and wait")->type_name("NAME");
-  run->add_option("--priority", raw.priority,
-                  "low, normal or high: the order in the queue [normal]")
-      ->type_name("WORD");
+  run->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
+      ->type_name("auto|interposer|mps|timeslice");
   addSim(run, "share a simulated card instead [DIVVY_SIM, else h100]");
   raw.wait_option =
       run->add_option("--wait", raw.wait, "queue until there is room, at most this long")
@@ -229,7 +267,7 @@ void Grammar::addRun() {
           ->type_name("[TIME]");
   run->add_option("--context-overhead", raw.overhead,
                   "CUDA contexts count inside the share, or outside [inside]")
-      ->type_name("WHERE");
+      ->type_name("inside|outside");
 }
 
 void Grammar::addViews() {
@@ -239,7 +277,7 @@ void Grammar::addViews() {
                        [](const Raw& r) { return makeList(ListOptions::What::kDevices, r); });
   CLI::App* top = add("top", "Watch devices and tenants live", makeTop);
   for (CLI::App* command : {ls, gpus, top}) {
-    addOutput(command);
+    addOutput(command, command == ls);
     addSim(command, "only this simulated node");
   }
   top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
@@ -253,8 +291,7 @@ void Grammar::addControl() {
   set->add_option("TENANT", raw.tenant, "id or name")->required();
   set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
-  set->add_option("--cores", raw.cores, "percent of each device's compute, 1 to 100")
-      ->type_name("PERCENT");
+  addCompute(set, false);
   set->add_option("--name", raw.name, "new name")->type_name("NAME");
   CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
   wait->add_option("TENANT", raw.tenant, "id or name");
@@ -284,14 +321,19 @@ void Grammar::addService() {
   agent->add_option("--ready-fd", raw.ready_fd)->group("");
   CLI::App* completion = add("completion", "Print a completion script",
                              [this](const Raw& r) { return completionScript(app, r.shell); });
-  completion->add_option("SHELL", raw.shell, "bash, zsh or fish")->required();
-  CLI::App* probe = add("probe-context", "", [](const Raw& r) {
-    return Result<Options>(Options{ProbeOptions{r.cuda, r.nvml, r.uuid}});
-  });
-  probe->group("");
-  probe->add_option("--cuda", raw.cuda)->required();
-  probe->add_option("--nvml", raw.nvml)->required();
-  probe->add_option("--uuid", raw.uuid)->required();
+  completion->add_option("SHELL", raw.shell, "whose script")
+      ->required()
+      ->type_name("bash|zsh|fish");
+  for (const bool timeslice : {false, true}) {
+    CLI::App* probe =
+        add(timeslice ? "probe-timeslice" : "probe-context", "", [timeslice](const Raw& r) {
+          return Result<Options>(Options{ProbeOptions{timeslice, r.cuda, r.nvml, r.uuid}});
+        });
+    probe->group("");
+    probe->add_option("--cuda", raw.cuda)->required();
+    probe->add_option("--nvml", raw.nvml)->required(!timeslice);
+    probe->add_option("--uuid", raw.uuid)->required();
+  }
 }
 
 // One line, and where to read on.
@@ -323,6 +365,16 @@ std::string helpOf(const CLI::App& command) {
   const std::size_t at = text.find(usage);
   if (at != std::string::npos) text.insert(at + usage.size(), " -- COMMAND [ARGUMENTS]");
   return text;
+}
+
+// "--cores $CORES" with nothing in CORES is a mistake, not a wish for the default.
+std::string emptyOption(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_expected_min() == 0 || option->count() == 0) continue;
+    const std::vector<std::string>& given = option->results();
+    if (std::find(given.begin(), given.end(), "") != given.end()) return option->get_name();
+  }
+  return "";
 }
 
 // What follows "--" belongs to the command, whatever it looks like.
@@ -361,6 +413,8 @@ Result<Options> parseOptions(int argc, char** argv) {
     return usage(grammar.app, "\"" + rest[0] + "\" is not accepted here");
   }
   if (!dashed) grammar.raw.command = rest;
+  const std::string empty = emptyOption(*chosen);
+  if (!empty.empty()) return usage(grammar.app, empty + " has no value");
   for (CLI::Option* option : grammar.sims) {
     if (grammar.raw.sim_option == nullptr || option->count() != 0) grammar.raw.sim_option = option;
   }

@@ -45,4 +45,19 @@ Result<unsigned> parseCount(std::string_view text, const std::string& what, unsi
                                       std::to_string(low) + " to " + std::to_string(high) + " is"};
 }
 
+Result<unsigned> parseCores(std::string_view text, unsigned gpus) {
+  std::string_view digits = text;
+  if (digits.ends_with('%')) digits.remove_suffix(1);
+  const unsigned least = gpus == 0 ? 1 : gpus;
+  const unsigned most = 100 * (gpus == 0 ? kMaxGpus : gpus);
+  const Result<unsigned> percent = parseCount(digits, "--cores", least, most);
+  if (percent) return percent;
+  std::string why = "--cores \"" + std::string(text) + "\" is not accepted";
+  if (gpus != 0) why += " for " + std::to_string(gpus) + (gpus == 1 ? " GPU" : " GPUs");
+  why += "; a whole number from " + std::to_string(least) + " to ";
+  why += gpus == 0 ? "100 for each GPU" : std::to_string(most);
+  if (gpus > 1) why += " (1 to 100 of each)";
+  return Error{ErrorCode::kUsage, why + " is"};
+}
+
 }  // namespace divvy::cli

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "agent/install.h"
@@ -26,6 +27,9 @@ agent::RunRequest requestOf(const RunOptions& options) {
   request.ask = options.ask;
   request.name = options.name;
   request.priority = options.priority;
+  request.enforce = options.enforce;
+  const char* mps_dir = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  request.mps_dir = mps_dir == nullptr ? "" : mps_dir;
   request.wait = options.wait;
   request.wait_ms = options.wait_ms;
   request.start_time = agent::startTimeOf(getpid());
@@ -44,7 +48,10 @@ Result<agent::GrantedReply> ask(AgentLink& link, const RunOptions& options) {
   for (;;) {
     Result<agent::Reply> reply = link.receive(options.wait ? -1 : AgentLink::kPatienceMs);
     if (!reply) return reply.error();
-    if (auto* granted = std::get_if<agent::GrantedReply>(&*reply)) return std::move(*granted);
+    if (auto* granted = std::get_if<agent::GrantedReply>(&*reply)) {
+      for (const std::string& note : granted->notes) say(note);
+      return std::move(*granted);
+    }
     if (auto* failed = std::get_if<agent::FailedReply>(&*reply)) return asError(*failed);
     if (auto* queued = std::get_if<agent::QueuedReply>(&*reply)) {
       const Error why =
@@ -83,6 +90,17 @@ void setFirst(std::vector<std::string>& environment, const std::string& name, st
     return;
   }
   environment.push_back(name + "=" + value);
+}
+
+// What the share's backend needs.
+void addGranted(std::vector<std::string>& environment, const agent::CommandEnvironment& granted) {
+  for (const std::string& variable : granted.variables) {
+    const std::size_t equals = variable.find('=');
+    if (equals != std::string::npos)
+      setFirst(environment, variable.substr(0, equals), variable.substr(equals + 1), false);
+  }
+  for (auto library = granted.preload.rbegin(); library != granted.preload.rend(); ++library)
+    setFirst(environment, "LD_PRELOAD", *library, true);
 }
 
 // All but the tenant's directory, so that what is wrong here costs nobody a share.
@@ -136,6 +154,7 @@ int run(const RunOptions& options) {
   AgentLink& link = grant->link;
   const std::string& tenant = grant->share.tenant;
   setFirst(launch->environment, "DIVVY_TENANT_DIR", grant->share.dir, false);
+  addGranted(launch->environment, grant->share.environment);
   Tree tree;
   Result<pid_t> started = tree.start(*launch);
   if (!started) {

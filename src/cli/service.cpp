@@ -1,9 +1,10 @@
-// `divvy agent`, `divvy version`, `divvy sim` and the hidden probe.
+// `divvy agent`, `divvy version`, `divvy sim` and the hidden probes.
 #include <cstdio>
 
 #include "agent/serve.h"
 #include "commands.h"
 #include "driver/context_probe.h"
+#include "driver/timeslice_probe.h"
 #include "help.h"
 #include "simgpu/catalog.h"
 #include "table.h"
@@ -96,7 +97,22 @@ int serveAgent(const AgentOptions& options) {
   return served ? 0 : fail(served.error());
 }
 
+namespace {
+
+// The first word: "held", "failed" or "unknown"; then why.
+int probeSlices(const ProbeOptions& options) {
+  const Result<driver::TimesliceTrial> trial = driver::probeTimeslice(options.cuda, options.uuid);
+  const bool settled = trial || trial.error().code() == ErrorCode::kUnsupported;
+  const bool held = trial && trial->holds();
+  const std::string why = trial ? trial->text() : trial.error().message();
+  std::printf("%s %s\n", held ? "held" : settled ? "failed" : "unknown", why.c_str());
+  return held ? 0 : 1;
+}
+
+}  // namespace
+
 int probe(const ProbeOptions& options) {
+  if (options.timeslice) return probeSlices(options);
   const Result<Bytes> bytes = driver::probeContext(options.cuda, options.nvml, options.uuid);
   if (!bytes) {
     std::printf("%s\n", bytes.error().message().c_str());

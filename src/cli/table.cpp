@@ -6,6 +6,7 @@ namespace divvy::cli {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+constexpr std::string_view kNothing = "-";
 
 bool continues(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
@@ -17,15 +18,22 @@ Table::Table(std::vector<std::string> headings) : headings_(std::move(headings))
   for (std::string& heading : headings_) {
     right_.push_back(heading.ends_with('>'));
     if (right_.back()) heading.pop_back();
+    optional_.push_back(heading.starts_with('?'));
+    if (optional_.back()) heading.erase(0, 1);
   }
 }
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(headings_.size());
   for (std::string& cell : cells) {
-    if (cell.empty()) cell.assign(1, '-');  // awk counts columns
+    if (cell.empty()) cell = kNothing;  // awk counts columns
   }
   rows_.push_back(std::move(cells));
+}
+
+bool Table::isEmpty(std::size_t column) const {
+  return std::all_of(rows_.begin(), rows_.end(),
+                     [&](const std::vector<std::string>& row) { return row[column] == kNothing; });
 }
 
 std::string Table::text(bool headers, std::size_t width) const {
@@ -39,10 +47,19 @@ std::string Table::text(bool headers, std::size_t width) const {
   }
   std::size_t least = columnsOf(headings_.back());
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) least += widths[i] + kGap.size();
+  std::vector<bool> shown(headings_.size(), true);
+  for (const bool empty_ones : {true, false}) {
+    for (std::size_t i = 0; i < widths.size() && width != 0 && least > width; ++i) {
+      if (!optional_[i] || !shown[i] || (empty_ones && !isEmpty(i))) continue;
+      shown[i] = false;
+      least -= widths[i] + kGap.size();
+    }
+  }
   std::string out;
   for (const auto& line : lines) {
     std::string row;
     for (std::size_t i = 0; i < line.size(); ++i) {
+      if (!shown[i]) continue;
       const std::string pad(widths[i] - columnsOf(line[i]), ' ');
       const bool last = i + 1 == line.size();
       row += right_[i] ? pad + line[i] : line[i] + (last ? "" : pad);
@@ -83,6 +100,33 @@ std::string ageWord(std::int64_t seconds) {
   if (seconds < 7200) return std::to_string(seconds / 60) + "m";
   if (seconds < 172800) return std::to_string(seconds / 3600) + "h";
   return std::to_string(seconds / 86400) + "d";
+}
+
+namespace {
+
+// count/unit with one decimal below 100, none above.
+std::string scaled(std::uint64_t count, std::uint64_t unit, const char* suffix) {
+  const std::uint64_t tenths = count / (unit / 10);
+  std::string text = std::to_string(tenths / 10);
+  if (tenths < 1000 && tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
+  return text + suffix;
+}
+
+}  // namespace
+
+std::string timeWord(std::uint64_t us) {
+  constexpr std::uint64_t kSecond = 1000000;
+  if (us < 1000) return std::to_string(us) + "us";
+  if (us < kSecond) return scaled(us, 1000, "ms");
+  if (us < 120 * kSecond) return scaled(us, kSecond, "s");
+  return ageWord(static_cast<std::int64_t>(us / kSecond));
+}
+
+std::string countWord(std::uint64_t count) {
+  if (count < 1000) return std::to_string(count);
+  if (count < 1000000) return scaled(count, 1000, "k");
+  if (count < 1000000000) return scaled(count, 1000000, "M");
+  return scaled(count, 1000000000, "G");
 }
 
 std::string commandLine(const std::vector<std::string>& words) {

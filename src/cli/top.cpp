@@ -18,6 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Of a picture that goes into a file.
+constexpr std::size_t kUncut = 500;
+
 std::string clockNow() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -48,7 +51,8 @@ Result<int> plain(std::vector<NodeLink>& links, const TopOptions& options) {
     if (options.output.json) {
       std::fputs(agent::snapshotsJson(*nodes).c_str(), stdout);
     } else {
-      TopLook style{{500, 0}, false, false, clockNow()};
+      const std::size_t columns = onTerminal() ? screenSize().columns : kUncut;
+      const TopLook style{{columns, 0}, false, false, clockNow()};
       for (const std::string& line : drawTop(*nodes, style)) std::printf("%s\n", line.c_str());
     }
     std::fflush(stdout);

@@ -161,6 +161,41 @@ TEST_F(Adoption, ChangedLimitsSurviveTheAgent) {
   expectGoneWithItsProcesses();
 }
 
+TEST_F(Adoption, WhatWasAskedOfComputeSurvivesTheAgent) {
+  ASSERT_TRUE(run_.printed("held 1048576"));
+  const std::string id = sandbox_.snapshot().tenants.at(0).id;
+  ASSERT_EQ(
+      sandbox_.divvy({"set", id, "--cores", "20", "--cores-policy", "cap", "--priority", "high"})
+          .code(),
+      0);
+  damageAndReturn([](const std::string&) {});
+  ASSERT_EQ(after_.tenants.size(), 1u);
+  EXPECT_EQ(after_.tenants[0].cores_policy, "cap");
+  EXPECT_EQ(after_.tenants[0].priority, "high");
+  expectGoneWithItsProcesses();
+}
+
+TEST_F(Adoption, ACapIsInThePagesToo) {
+  ASSERT_TRUE(run_.printed("held 1048576"));
+  const std::string id = sandbox_.snapshot().tenants.at(0).id;
+  ASSERT_EQ(sandbox_.divvy({"set", id, "--cores", "20", "--cores-policy", "cap"}).code(), 0);
+  damageAndReturn([](const std::string& dir) { fs::remove(dir + "/tenant.json"); });
+  ASSERT_EQ(after_.tenants.size(), 1u);
+  EXPECT_EQ(after_.tenants[0].cores_policy, "cap");
+  EXPECT_EQ(after_.tenants[0].shares.at(0).cores, 20u);
+  expectGoneWithItsProcesses();
+}
+
+// As an agent of an earlier version would have left it.
+TEST_F(Adoption, PagesWithoutAWorkFileAreUngatedAndSaidSo) {
+  damageAndReturn([](const std::string& dir) { fs::remove(dir + "/work"); });
+  ASSERT_EQ(after_.tenants.size(), 1u);
+  EXPECT_EQ(after_.tenants[0].state, "running");
+  EXPECT_EQ(after_.tenants[0].mode, "ungated");
+  EXPECT_NE(after_.tenants[0].note.find("compute is not shared"), std::string::npos);
+  expectGoneWithItsProcesses();
+}
+
 TEST(AdoptionOfNobody, HalfMadeAndDeadSharesAreCleared) {
   Sandbox sandbox;
   ASSERT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);

@@ -70,6 +70,31 @@ TEST_F(Stuck, FailsInTimeThenAtOnceAndAnswersAgain) {
   EXPECT_TRUE(eventually([&] { return desk->use(0).has_value(); }, 10s));
 }
 
+// The agent's loop asks this once a second.
+TEST_F(Stuck, TimesAreAskedForWithoutWaiting) {
+  const auto desk = open();
+  stick();
+  for (int i = 0; i < 1000; ++i) desk->refreshTimes({0});
+  EXPECT_TRUE(desk->latestTimes().empty());
+  EXPECT_FALSE(desk->use(0));
+  free();
+  EXPECT_TRUE(eventually(
+      [&] {
+        desk->refreshTimes({0});
+        return desk->latestTimes().contains(0);
+      },
+      10s));
+}
+
+// A question that nobody waits for is no reason to turn others away.
+TEST_F(Stuck, AQuestionUnderWayIsWaitedFor) {
+  const auto desk = open();
+  for (int i = 0; i < 100; ++i) {
+    desk->refreshTimes({0});
+    EXPECT_TRUE(desk->use(0));
+  }
+}
+
 TEST_F(Stuck, ClosingDoesNotWait) {
   auto desk = open();
   stick();

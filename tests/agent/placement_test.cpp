@@ -56,7 +56,7 @@ std::vector<Card> anyCards() {
 Ask anyAsk() {
   Ask ask;
   ask.gpus = *rc::gen::inRange(1u, 5u);
-  ask.cores = *rc::gen::element(0u, 10u, 50u, 100u);
+  ask.cores = ask.gpus * *rc::gen::element(0u, 10u, 50u, 100u);
   ask.context_inside = *rc::gen::arbitrary<bool>();
   ask.memory = *rc::gen::arbitrary<bool>() ? MemoryAsk{mib(*rc::gen::inRange(1u, 200000u)), 0}
                                            : MemoryAsk{{}, *rc::gen::inRange(1u, 101u)};
@@ -109,18 +109,26 @@ RC_GTEST_PROP(Placement, CallsImpossibleExactlyWhatIdleCardsCannotServe, ()) {
   RC_ASSERT(now.impossible == !place(ask, cards).fits());
 }
 
-RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFit, ()) {
+RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFitAndHaveComputeLeft, ()) {
   const std::vector<Card> cards = anyCards();
   Ask ask = anyAsk();
   const Decision decision = place(ask, cards);
   RC_PRE(decision.fits());
+  const unsigned each = ask.coresEach();
+  const unsigned gpus = ask.gpus;
   ask.gpus = 1;
-  std::vector<unsigned> fitting;
+  ask.cores = each;
+  std::vector<unsigned> first;
+  std::vector<unsigned> crowded;
   for (const Card& card : cards) {
-    if (place(ask, {card}).fits()) fitting.push_back(card.index);
+    if (!place(ask, {card}).fits()) continue;
+    (card.cores_reserved + each <= 100 ? first : crowded).push_back(card.index);
   }
+  first.insert(first.end(), crowded.begin(), crowded.end());
+  first.resize(gpus);
+  std::sort(first.begin(), first.end());
   for (std::size_t i = 0; i < decision.shares.size(); ++i)
-    RC_ASSERT(decision.shares[i].index == fitting[i]);
+    RC_ASSERT(decision.shares[i].index == first[i]);
 }
 
 // Tenants come and go; what they were promised never adds up to more than a card has.
@@ -148,7 +156,6 @@ RC_GTEST_PROP(Placement, NeverPromisesMoreThanPhysicalOverAnyHistory, ()) {
     }
     for (const Card& card : cards) {
       RC_ASSERT(card.reserved <= card.physical);
-      RC_ASSERT(card.cores_reserved <= 100u);
     }
   }
 }
@@ -202,6 +209,31 @@ TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
   ASSERT_TRUE(outside.fits());
   EXPECT_EQ(outside.shares[0].limit, mib(300));
   EXPECT_EQ(outside.shares[0].reserve, mib(800));
+}
+
+TEST(Placement, PrefersCardsWhoseComputeIsNotPromised) {
+  std::vector<Card> cards{card(0), card(1), card(2)};
+  cards[0].cores_reserved = 60;
+  Ask ask = askFor(gib(4));
+  ask.cores = 50;
+  const Decision decision = place(ask, cards);
+  ASSERT_TRUE(decision.fits());
+  EXPECT_EQ(decision.shares[0].index, 1u);
+  EXPECT_TRUE(coresNotes(decision.shares, cards).empty());
+}
+
+TEST(Placement, ComputeBeyondAHundredPercentIsPlacedAndSaid) {
+  std::vector<Card> cards{card(0), card(1)};
+  cards[0].cores_reserved = 100;
+  cards[1].cores_reserved = 100;
+  Ask ask = askFor(gib(4), 2);
+  ask.cores = 60;
+  const Decision decision = place(ask, cards);
+  ASSERT_EQ(decision.shares.size(), 2u);
+  EXPECT_EQ(decision.shares[1].cores, 30u);
+  EXPECT_EQ(coresNotes(decision.shares, cards),
+            (std::vector<std::string>{
+                "cores on devices 0-1 add up to 130%: 30% is 23% while all are busy"}));
 }
 
 TEST(Placement, LeavesForeignProcessesTheirMemory) {

@@ -210,7 +210,9 @@ Sandbox::Sandbox(const std::string& node) : node_(node) {
 
 Sandbox::~Sandbox() {
   // Where a test killed agents, another one has to look after what they left.
-  if (fs::exists(tenants()) && agentPid() == 0) divvy({"gpus", "--sim", node_.substr(4)});
+  const bool simulated = node_.starts_with("sim-");
+  if (simulated && fs::exists(tenants()) && agentPid() == 0)
+    divvy({"gpus", "--sim", node_.substr(4)});
   divvy({"stop", "--force"});
   EXPECT_EQ(files(), Words()) << "left behind";
   std::error_code ignored;

@@ -97,6 +97,18 @@ TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
   EXPECT_EQ(sandbox.agentPid(), first);
 }
 
+// Somebody removes the runtime directory under an idle agent; the next one makes it anew.
+TEST(AgentStart, AnIdleAgentLeavesAnotherOnesDirectoryAlone) {
+  Sandbox sandbox;
+  Child old = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "1s"});
+  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
+  std::filesystem::remove_all(sandbox.root() + "/sim-h100");
+  Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end"});
+  ASSERT_TRUE(run.printed("up"));
+  EXPECT_EQ(old.wait().code(), 0);
+  EXPECT_TRUE(sandbox.tenantCount(1));
+}
+
 TEST(AgentStart, EveryNodeHasAnAgentOfItsOwn) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);

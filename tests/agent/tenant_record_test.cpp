@@ -26,6 +26,8 @@ class TenantRecordTest : public ::testing::Test {
     record.id = "abc234";
     record.name = "web";
     record.priority = Priority::kHigh;
+    record.cores_policy = CoresPolicy::kCap;
+    record.backend = Backend::kMps;
     record.holder = {42, 4711};
     record.command_pid = 43;
     record.created = 1700000000;
@@ -49,10 +51,20 @@ TEST_F(TenantRecordTest, ComesBackAsItWas) {
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(back->id, "abc234");
   EXPECT_EQ(back->priority, Priority::kHigh);
+  EXPECT_EQ(back->cores_policy, CoresPolicy::kCap);
+  EXPECT_EQ(back->backend, Backend::kMps);
   EXPECT_EQ(back->holder.start_time, 4711u);
   EXPECT_FALSE(back->context_inside);
   ASSERT_EQ(back->shares.size(), 1u);
   EXPECT_EQ(back->shares[0].reserve, gib(5));
+}
+
+TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {
+  write(R"({"version":1,"id":"abc234","priority":"low","shares":[{"uuid":"GPU-1","cores":30}]})");
+  const Result<TenantRecord> back = loadRecord(dir_);
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->cores_policy, CoresPolicy::kShare);
+  EXPECT_EQ(back->priority, Priority::kLow);
 }
 
 // F18: a file torn at any byte is refused with its name, never half believed.

@@ -10,7 +10,10 @@ namespace {
 RunRequest sampleRun() {
   RunRequest run;
   run.ask.memory = {gib(4), 0};
-  run.ask.cores = 30;
+  run.ask.cores = 130;
+  run.ask.cores_policy = CoresPolicy::kCap;
+  run.enforce = Enforce::kMps;
+  run.mps_dir = "/run/mps";
   run.ask.gpus = 2;
   run.ask.models = {"h100"};
   run.ask.uuids = {"GPU-1", "GPU-2"};
@@ -45,7 +48,13 @@ Snapshot sampleSnapshot() {
   tenant.pid = 99;
   tenant.created = 1700000000;
   tenant.command = {"./program"};
-  tenant.shares = {{3, "GPU-3", gib(4).count, gib(1).count, 30, 42}};
+  tenant.shares = {{3, "GPU-3", gib(4).count, gib(1).count, 30, 42, 291}};
+  tenant.mode = "latency";
+  tenant.cores_policy = "cap";
+  tenant.weight = 23;
+  tenant.throttled_permille = 300;
+  tenant.longest_us = 1ull << 40;
+  tenant.unpreemptible = true;
   snapshot.tenants = {tenant};
   snapshot.queue = {{12, "batch", "50%", 2, "no room"}};
   return snapshot;
@@ -56,7 +65,10 @@ TEST(Wire, RunRequestSurvivesTheTrip) {
   ASSERT_TRUE(back) << back.error().message();
   const auto& run = std::get<RunRequest>(*back);
   EXPECT_EQ(run.ask.memory.bytes, gib(4));
-  EXPECT_EQ(run.ask.cores, 30u);
+  EXPECT_EQ(run.ask.cores, 130u);
+  EXPECT_EQ(run.ask.cores_policy, CoresPolicy::kCap);
+  EXPECT_EQ(run.enforce, Enforce::kMps);
+  EXPECT_EQ(run.mps_dir, "/run/mps");
   EXPECT_EQ(run.ask.gpus, 2u);
   EXPECT_EQ(run.ask.models, sampleRun().ask.models);
   EXPECT_EQ(run.ask.uuids, sampleRun().ask.uuids);
@@ -79,10 +91,15 @@ TEST(Wire, PercentageOfTheCardSurvivesTheTrip) {
 }
 
 TEST(Wire, EveryRequestKeepsItsKind) {
-  const std::vector<Request> all{PingRequest{},          sampleRun(),
-                                 StartedRequest{"a", 3}, EndRequest{"a"},
-                                 ListRequest{},          SetRequest{"a", true, {gib(1), 0}, 5, "n"},
-                                 WaitRequest{"a"},       StopRequest{true}};
+  const std::vector<Request> all{
+      PingRequest{},
+      sampleRun(),
+      StartedRequest{"a", 3},
+      EndRequest{"a"},
+      ListRequest{},
+      SetRequest{"a", true, {gib(1), 0}, 5, CoresPolicy::kCap, Priority::kLow, "n"},
+      WaitRequest{"a"},
+      StopRequest{true}};
   for (const Request& request : all) {
     const Result<Request> back = decodeRequest(encode(request));
     ASSERT_TRUE(back) << encode(request);
@@ -93,7 +110,8 @@ TEST(Wire, EveryRequestKeepsItsKind) {
 
 TEST(Wire, EveryReplySurvivesTheTrip) {
   const std::vector<Reply> all{DoneReply{"n"}, FailedReply{ErrorCode::kNoRoom, "full", {"a", "b"}},
-                               QueuedReply{2, {"x"}}, GrantedReply{"id", "/d", {"GPU-1"}},
+                               QueuedReply{2, {"x"}},
+                               GrantedReply{"id", "/d", {"GPU-1"}, {"n"}, {{"A=1"}, {"/l"}}},
                                SnapshotReply{sampleSnapshot()}};
   for (const Reply& reply : all) {
     const Result<Reply> back = decodeReply(encode(reply));
@@ -113,7 +131,14 @@ TEST(Wire, NamesTheMemberThatIsWrong) {
   EXPECT_EQ(message(R"({"verb":"fly"})"), "verb \"fly\" is not known");
   EXPECT_EQ(message(R"({"verb":"run","gpus":-1})"), "gpus is not a fitting number");
   EXPECT_EQ(message(R"({"verb":"run","gpus":0})"), "gpus is zero");
-  EXPECT_EQ(message(R"({"verb":"run","cores":101})"), "cores is more than 100");
+  EXPECT_EQ(message(R"({"verb":"run","cores":101})"),
+            "cores is more than 100 for each of its GPUs");
+  EXPECT_EQ(message(R"({"verb":"run","cores":200,"gpus":2})"), "accepted");
+  EXPECT_EQ(message(R"({"verb":"run","cores":1,"gpus":2})"),
+            "cores is less than 1 for each of its GPUs");
+  EXPECT_EQ(message(R"({"verb":"set","cores":-3})"), "cores is not a fitting number");
+  EXPECT_EQ(message(R"({"verb":"set","cores_policy":"most"})"),
+            "cores policy \"most\" is not known; accepted: share, cap");
   EXPECT_EQ(message(R"({"verb":"run","memory":0})"), "memory is not a fitting number of bytes");
   EXPECT_EQ(message(R"({"verb":"run","memory":1.5})"), "memory is not a fitting number");
   EXPECT_EQ(message(R"({"verb":"run","uuids":[1]})"), "uuids holds something that is not a text");

@@ -80,6 +80,80 @@ TEST(Set, ChangesNameAndCores) {
   EXPECT_EQ(now.devices.at(0).cores, 25u);
 }
 
+TEST(Set, ChangesPolicyAndPriorityWhileItRuns) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "25", "--cores-policy", "cap"}).code(), 0);
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--priority", "low"}).code(), 0);
+  agent::TenantView web = sandbox.snapshot().tenants.at(0);
+  EXPECT_EQ(web.cores_policy, "cap");
+  EXPECT_EQ(web.priority, "low");
+  EXPECT_EQ(web.shares.at(0).cores, 25u);
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores-policy", "share"}).code(), 0);
+  web = sandbox.snapshot().tenants.at(0);
+  EXPECT_EQ(web.cores_policy, "share");
+  EXPECT_EQ(web.priority, "low") << "what is not named stays";
+  EXPECT_EQ(web.shares.at(0).cores, 25u);
+}
+
+// The agent knows how many GPUs a tenant has.
+TEST(Set, CoresBeyondTheGpusAreRefusedInOneLine) {
+  Sandbox sandbox("sim-h100x2");
+  Child run = sandbox.start({"run", "--sim", "h100x2", "--gpus", "2", "--cores", "100", "--memory",
+                             "4Gi", "--name", "web", "--", tenantProgram(), "1048576"});
+  ASSERT_TRUE(run.printed("held"));
+  for (const char* cores : {"201", "1"}) {
+    const Outcome outcome = sandbox.divvy({"set", "web", "--cores", cores});
+    EXPECT_EQ(outcome.code(), 2) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("2 to 200"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--cores", "200"}).code(), 0);
+  const agent::Snapshot now = sandbox.snapshot();
+  EXPECT_EQ(now.devices.at(0).cores, 100u);
+  EXPECT_EQ(now.devices.at(1).cores, 100u);
+}
+
+TEST(Set, ATenantThatEndedIsSaidToHaveEnded) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  Child other = namedHolder(sandbox, "other", "4Gi");
+  run.closeInput();
+  run.wait();
+  ASSERT_EQ(sandbox.divvy({"wait", "web"}).code(), 1) << "it is gone";
+  const Outcome outcome = sandbox.divvy({"set", "web", "--cores", "10"});
+  EXPECT_EQ(outcome.code(), 1);
+  EXPECT_EQ(outcome.err,
+            "divvy: no tenant \"web\" is running: it has ended, or never was; divvy ls lists those "
+            "that are\n");
+}
+
+// More than 100 is no error; what it means then is said once, by run and by set.
+TEST(Cores, ThatAddToMoreThanAHundredAreSharesOfTheSum) {
+  Sandbox sandbox;
+  const auto holder = [&](const std::string& name, const std::string& cores) {
+    Child run = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--cores", cores,
+                               "--name", name, "--", tenantProgram(), "1048576"});
+    EXPECT_TRUE(run.printed("held 1048576"));
+    return run;
+  };
+  Child one = holder("one", "60");
+  Child two = holder("two", "90");
+  EXPECT_EQ(sandbox.snapshot().devices.at(0).cores, 150u);
+  const Outcome set = sandbox.divvy({"set", "one", "--cores", "30"});
+  EXPECT_EQ(set.code(), 0);
+  EXPECT_EQ(set.out, "");
+  EXPECT_EQ(set.err.find("divvy: cores on device 0 add up to 120%"), 0u) << set.err;
+  EXPECT_EQ(std::count(set.err.begin(), set.err.end(), '\n'), 1) << set.err;
+  EXPECT_EQ(sandbox.divvy({"set", "one", "--cores", "10"}).err, "");
+  one.closeInput();
+  EXPECT_EQ(one.wait().err, "") << "it came first";
+  two.closeInput();
+  const std::string said = two.wait().err;
+  EXPECT_EQ(said.find("divvy: cores on device 0 add up to 150%"), 0u) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
 TEST(Wait, EndsWithTheTenant) {
   Sandbox sandbox;
   Child run = namedHolder(sandbox, "web", "4Gi");
@@ -146,6 +220,19 @@ TEST(Views, EveryRowHasAllItsColumns) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
   EXPECT_NE(outcome.out.find("  -  "), std::string::npos)
       << "an empty cell is a dash: " << outcome.out;
+}
+
+TEST(Views, JsonHasEveryComputeFigure) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  const bj::array nodes = arrayOf(sandbox.divvy({"top", "-o", "json"}));
+  ASSERT_EQ(nodes.size(), 1u);
+  const bj::object& tenant = nodes[0].at("tenants").as_array().at(0).as_object();
+  for (const char* name :
+       {"mode", "backend", "priority", "cores_policy", "weight", "throttled_permille",
+        "throttled_ms", "waits", "grants_per_s", "longest_us", "unpreemptible", "distrusted"})
+    EXPECT_TRUE(tenant.contains(name)) << name;
+  EXPECT_TRUE(tenant.at("shares").as_array().at(0).as_object().contains("got_permille"));
 }
 
 TEST(Views, ListingWithoutAnAgentIsEmptyAndLeavesNothing) {
@@ -220,6 +307,12 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy ru", 1), "run\n");
   EXPECT_EQ(complete("divvy run --mem", 2), "--memory\n");
   EXPECT_EQ(complete("divvy completion f", 2), "fish\n");
+  EXPECT_EQ(complete("divvy run --priority ''", 3), "high normal low\n");
+  EXPECT_EQ(complete("divvy set web --cores-policy c", 4), "cap\n");
+  EXPECT_EQ(complete("divvy run --cores-policy = s", 4), "share\n");
+  EXPECT_EQ(complete("divvy ls -o w", 3), "wide\n");
+  EXPECT_EQ(complete("divvy gpus --sim h2", 3), "h20 h200\n");
+  EXPECT_EQ(complete("divvy run --sim --pri", 3), "--priority\n");
 }
 
 // The zsh script was cut in two by a formatter once, and no shell at hand had looked at it.
@@ -241,6 +334,9 @@ TEST(Completion, ZshOffersSubcommandsAndOptions) {
   const Outcome flags = complete("divvy run --mem", 3);
   EXPECT_EQ(flags.err, "");
   EXPECT_NE(flags.out.find("--memory:"), std::string::npos) << flags.out;
+  const Outcome words = complete("divvy run --priority ''", 4);
+  EXPECT_EQ(words.err, "");
+  EXPECT_EQ(words.out, "high\nnormal\nlow\n");
 }
 
 TEST(Completion, FishOffersSubcommandsAndOptions) {
@@ -257,6 +353,9 @@ TEST(Completion, FishOffersSubcommandsAndOptions) {
   if (commands.code() == 127) GTEST_SKIP() << "SKIPPED: fish is not installed";
   EXPECT_EQ(commands.out.find("run"), 0u) << commands.out << commands.err;
   EXPECT_NE(complete("divvy run --mem").out.find("--memory"), std::string::npos);
+  const std::string words = complete("divvy set web --cores-policy ").out;
+  EXPECT_NE(words.find("share"), std::string::npos) << words;
+  EXPECT_NE(words.find("cap"), std::string::npos) << words;
   std::filesystem::remove_all(home);
 }
 

@@ -29,7 +29,14 @@ agent::Snapshot busyNode(std::size_t tenants) {
     tenant.name = "a-name-that-is-really-much-longer-than-any-column";
     tenant.state = "orphaned";
     tenant.pid = 4194304;
-    tenant.shares.push_back({7, "GPU-x", gib(79).count + 1, gib(33).count + 999999, 100, 100});
+    tenant.mode = "best-effort";
+    tenant.weight = 100;
+    tenant.throttled_permille = 1000;
+    tenant.waits = 999999;
+    tenant.grants_per_s = 99999;
+    tenant.longest_us = 119900000;
+    tenant.shares.push_back(
+        {7, "GPU-x", gib(79).count + 1, gib(33).count + 999999, 100, 100, 1000});
     node.tenants.push_back(tenant);
   }
   node.queue.push_back(
@@ -105,6 +112,16 @@ TEST(Table, OnlyTheLastColumnIsCutAndNeverItsHeading) {
   EXPECT_EQ(table.text(true, 10), "NAME         TENANTS  REST\na long name        1  som~\n");
 }
 
+TEST(Table, LeavesOutWhatMayBeUntilItFits) {
+  Table table({"ID", "?SAME", "?NONE", "?MODE", "REST"});
+  table.add({"a", "x", "", "share", "something long"});
+  EXPECT_EQ(table.text(true, 0),
+            "ID  SAME  NONE  MODE   REST\na   x     -     share  something long\n");
+  EXPECT_EQ(table.text(true, 22), "ID  SAME  MODE   REST\na   x     share  some~\n");
+  EXPECT_EQ(table.text(true, 20), "ID  MODE   REST\na   share  somethin~\n");
+  EXPECT_EQ(table.text(false, 9), "a  somet~\n");
+}
+
 TEST(Table, CutsBetweenCharactersNotInside) {
   EXPECT_EQ(cut("äöü", 3), "äöü");
   EXPECT_EQ(cut("äöüß", 3), "äö~");
@@ -118,6 +135,38 @@ TEST(Words, SizesAndAgesAreOneWord) {
   EXPECT_EQ(ageWord(3600), "60m");
   EXPECT_EQ(ageWord(90000), "25h");
   EXPECT_EQ(ageWord(-5), "0s");
+}
+
+TEST(Words, TimesAndCountsAreShort) {
+  EXPECT_EQ(timeWord(0), "0us");
+  EXPECT_EQ(timeWord(999), "999us");
+  EXPECT_EQ(timeWord(1234), "1.2ms");
+  EXPECT_EQ(timeWord(20000), "20ms");
+  EXPECT_EQ(timeWord(180499), "180ms");
+  EXPECT_EQ(timeWord(12340000), "12.3s");
+  EXPECT_EQ(timeWord(3600000000), "60m");
+  EXPECT_EQ(countWord(999), "999");
+  EXPECT_EQ(countWord(12345), "12.3k");
+  EXPECT_EQ(countWord(999999), "999k");
+  EXPECT_EQ(countWord(4500000), "4.5M");
+  EXPECT_EQ(countWord(7000000000), "7G");
+}
+
+TEST(Cores, AreForAllGpusTogether) {
+  EXPECT_EQ(*parseCores("30", 1), 30u);
+  EXPECT_EQ(*parseCores("30%", 1), 30u);
+  EXPECT_EQ(*parseCores("200", 2), 200u);
+  EXPECT_EQ(*parseCores("1600", 0), 1600u);
+  for (const char* text : {"", "%", "0", "-1", "+5", "1.5", "30%%", "x", "101", "4294967297"})
+    EXPECT_FALSE(parseCores(text, 1)) << text;
+  EXPECT_EQ(parseCores("201", 2).error().message(),
+            "--cores \"201\" is not accepted for 2 GPUs; a whole number from 2 to 200 (1 to 100 of "
+            "each) is");
+  EXPECT_EQ(parseCores("1", 2).error().message(),
+            "--cores \"1\" is not accepted for 2 GPUs; a whole number from 2 to 200 (1 to 100 of "
+            "each) is");
+  EXPECT_EQ(parseCores("0", 0).error().message(),
+            "--cores \"0\" is not accepted; a whole number from 1 to 100 for each GPU is");
 }
 
 TEST(Duration, ReadsUnitsAndRefusesTheRest) {

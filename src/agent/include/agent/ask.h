@@ -30,6 +30,11 @@ enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
 const char* priorityName(Priority priority);
 Result<Priority> parsePriority(std::string_view text);
 
+// What the percentage of compute means: a weight while others want the device too, or a bound.
+enum class CoresPolicy : std::uint8_t { kShare, kCap };
+const char* coresPolicyName(CoresPolicy policy);
+Result<CoresPolicy> parseCoresPolicy(std::string_view text);
+
 // A tenant's name: 1 to 63 letters, digits, '.', '_', '-'. kUsage says so.
 Result<std::string> parseName(std::string_view text);
 
@@ -37,8 +42,14 @@ Result<std::string> parseName(std::string_view text);
 // does.
 struct Ask {
   MemoryAsk memory;
-  unsigned cores = 0;  // percent of each device's compute guaranteed; 0 = no guarantee, no cap
+  // Percent of compute over all its devices together, `gpus` to 100 x `gpus`; 0 = none named: an
+  // equal part of what others leave, and no cap.
+  unsigned cores = 0;
+  CoresPolicy cores_policy = CoresPolicy::kShare;
   unsigned gpus = 1;
+
+  // Of each device; whole percents.
+  unsigned coresEach() const { return gpus == 0 ? 0 : cores / gpus; }
   std::vector<std::string> models;  // parts of a model name, letter case ignored; any may match
   std::vector<std::string> uuids;   // UUIDs or prefixes of them; any may match
   bool context_inside = true;       // contexts count against the share

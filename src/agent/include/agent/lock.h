@@ -12,4 +12,8 @@ namespace divvy::agent {
 // was unlinked meanwhile is no lock: the path's present file is what counts.
 Fd lockPath(const std::string& path, bool directory, bool wait);
 
+// Whether the path is still what was locked: its directory may have been removed, and made again by
+// somebody else.
+bool holdsPath(const Fd& lock, const std::string& path);
+
 }  // namespace divvy::agent

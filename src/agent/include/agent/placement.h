@@ -19,8 +19,8 @@ struct Card {
   Bytes physical;
   Bytes reserved;
   Bytes foreign;
-  Bytes context;  // what one context costs here
-  unsigned cores_reserved = 0;
+  Bytes context;                // what one context costs here
+  unsigned cores_reserved = 0;  // percent that tenants ask for; may be more than 100
   bool healthy = true;
 
   Bytes free() const { return physical - reserved - foreign; }
@@ -32,7 +32,6 @@ enum class Why : std::uint8_t {
   kTooLarge,      // more than the card has
   kBelowContext,  // less than one context costs here
   kMemory,        // not enough free memory now
-  kCores,         // not enough free compute now
   kUnhealthy,     // the card is out of service
 };
 
@@ -42,13 +41,11 @@ struct Refusal {
   std::string uuid;
   std::string model;
   Why why = Why::kMemory;
-  std::uint64_t needed = 0;     // bytes, or percent for kCores
+  std::uint64_t needed = 0;     // bytes
   std::uint64_t available = 0;  // likewise
 
   // True when waiting cannot help.
-  bool forever() const {
-    return why != Why::kMemory && why != Why::kCores && why != Why::kUnhealthy;
-  }
+  bool forever() const { return why != Why::kMemory && why != Why::kUnhealthy; }
   // "needs 4 GiB, 2 GiB free"
   std::string text() const;
 };
@@ -72,11 +69,17 @@ struct Decision {
   bool fits() const { return !shares.empty(); }
 };
 
-// First fit in device order. Never places more than `free()` on a card.
+// First fit in device order, cards with enough unclaimed compute before the others: memory refuses,
+// compute does not. Never places more than `free()` on a card.
 Decision place(const Ask& ask, const std::vector<Card>& cards);
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);
+
+// One line per sum, for devices on which the percentages of compute add to more than 100 once
+// `shares` are there (`cards` are as before): what they mean then. Empty: on none.
+std::vector<std::string> coresNotes(const std::vector<Placed>& shares,
+                                    const std::vector<Card>& cards);
 
 // Whether a share on `card` that reserves `held` now may reserve `wanted` instead. A
 // card out of service only shrinks: what is free on it is not known.

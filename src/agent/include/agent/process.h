@@ -21,6 +21,13 @@ struct ProcessId {
 // Start time of the process with this number, zombies included; 0 when there is none.
 std::uint64_t startTimeOf(int pid);
 
+// PID of the parent; 0 when there is no such process.
+int parentOf(int pid);
+
+// DIVVY_TENANT_DIR in the environment that the process was started with; empty: none, or not ours
+// to read.
+std::string tenantDirOf(int pid);
+
 // A pidfd of exactly this process, zombies included; invalid when there is none. Close-on-exec.
 Fd openProcess(const ProcessId& id);
 

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/enforcement.h"
 #include "base/result.h"
 
 namespace divvy::agent {
@@ -28,6 +30,8 @@ struct RunRequest {
   Ask ask;
   std::string name;  // empty = none; else unique among the living
   Priority priority = Priority::kNormal;
+  Enforce enforce = Enforce::kAuto;
+  std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
   bool wait = false;          // queue instead of refusing
   std::uint64_t wait_ms = 0;  // 0 = no end
   std::vector<std::string> command;
@@ -49,12 +53,14 @@ struct EndRequest {
 // Tell me all: devices, tenants, queue.
 struct ListRequest {};
 
-// Change a living share. Zero or empty means unchanged.
+// Change a living share. Zero, empty or nothing means unchanged.
 struct SetRequest {
   std::string tenant;  // id or name
   bool has_memory = false;
   MemoryAsk memory;
-  unsigned cores = 0;
+  unsigned cores = 0;  // percent, over all its devices together
+  std::optional<CoresPolicy> cores_policy;
+  std::optional<Priority> priority;
   std::string name;
 };
 
@@ -80,7 +86,7 @@ struct DeviceView {
   std::uint64_t allocated = 0;  // bytes promised to tenants
   std::uint64_t used = 0;       // bytes in use, by whomever, as the driver says
   std::uint64_t context = 0;    // bytes one context costs
-  unsigned cores = 0;           // percent promised to tenants
+  unsigned cores = 0;           // percent asked for by tenants; may be more than 100
   unsigned tenants = 0;
   int utilisation = -1;  // percent over the driver's last sample; -1 = not known
 };
@@ -90,8 +96,10 @@ struct ShareView {
   std::string uuid;
   std::uint64_t limit = 0;  // bytes
   std::uint64_t used = 0;   // bytes
-  unsigned cores = 0;       // percent; 0 = no guarantee
+  unsigned cores = 0;       // percent of this device; 0 = none asked
   int utilisation = -1;     // percent of the device's time; -1 = not known
+  // Of the device's time over the last second, as Divvy charged it; -1 = not known.
+  int got_permille = -1;
 };
 
 struct TenantView {
@@ -107,6 +115,20 @@ struct TenantView {
   std::uint64_t refused = 0;  // allocations over the limit
   std::vector<std::string> command;
   std::vector<ShareView> shares;
+  // Compute. Figures are of the tenant's life unless they say otherwise.
+  std::string mode = "solo";           // solo, share, cap, latency, best-effort, ungated
+  std::string backend = "interposer";  // who enforces it: interposer, mps, timeslice
+  std::string cores_policy = "share";  // as asked: share, cap
+  unsigned weight = 0;                 // percent it gets while all others want to run too
+  unsigned throttled_permille = 0;     // of the last second: wanted to run and was not let
+  std::uint64_t throttled_ms = 0;
+  std::uint64_t waits = 0;       // launches that had to wait
+  unsigned grants_per_s = 0;     // over the last second
+  std::uint64_t longest_us = 0;  // longest single kernel or graph
+  std::uint64_t escapes = 0;     // waits given up because work in flight may depend on the waiter
+  unsigned cpu_permille = 0;     // of one core, by Divvy's own threads in it, over the last second
+  bool unpreemptible = false;    // its work did not end within the bound when it had to
+  bool distrusted = false;  // reports less than the driver sees: charged for what it is granted
 };
 
 struct QueuedView {
@@ -147,6 +169,8 @@ struct GrantedReply {
   std::string tenant;
   std::string dir;                   // the tenant's pages
   std::vector<std::string> devices;  // UUIDs, in device order
+  std::vector<std::string> notes;    // what the asker should know, a line each
+  CommandEnvironment environment;    // for the command
 };
 
 struct SnapshotReply {

@@ -1,0 +1,137 @@
+// What tenants say of their use against what the driver sees, once a second.
+#include "trust.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "agent/process.h"
+#include "log.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+namespace {
+
+// Older samples tell of other times.
+constexpr std::chrono::seconds kRecent{2};
+
+// Host PID -> percent of one device's time.
+using Times = std::map<int, unsigned>;
+
+Times recent(const std::vector<driver::ProcessTime>& samples) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto oldest = std::chrono::duration_cast<std::chrono::microseconds>(now - kRecent).count();
+  Times times;
+  for (const driver::ProcessTime& sample : samples) {
+    if (sample.time_us >= static_cast<std::uint64_t>(oldest))
+      times[sample.pid] = std::max(times[sample.pid], sample.percent);
+  }
+  return times;
+}
+
+// A tenant's processes are its command and what that started.
+constexpr int kMostAncestors = 64;
+
+}  // namespace
+
+bool Trust::compare(int charged, int seen) {
+  const bool bad = seen >= charged + kTooMuch;
+  bad_ = bad ? bad_ + 1 : 0;
+  good_ = bad ? 0 : good_ + 1;
+  const bool before = distrusted_;
+  if (bad_ >= kSamples) distrusted_ = true;
+  if (good_ >= kGoodSamples) distrusted_ = false;
+  return before != distrusted_;
+}
+
+TenantPtr Tenants::ownerOf(int pid) {
+  for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
+    const std::string dir = tenantDirOf(pid);
+    for (const auto& [id, tenant] : tenants_) {
+      if (dir == tenant->dir || pid == tenant->record.command_pid) return tenant;
+    }
+  }
+  return nullptr;
+}
+
+SeenUse Tenants::seenUse(const DriverTimes& times) {
+  std::map<int, std::string> registered;
+  for (const auto& [id, tenant] : tenants_) {
+    for (const auto& [key, process] : tenant->processes) registered[process.id.pid] = id;
+  }
+  SeenUse seen;
+  std::map<int, Stranger> strangers;
+  for (const auto& [device, samples] : times) {
+    for (const auto& [pid, percent] : recent(samples)) {
+      const auto known = registered.find(pid);
+      if (known != registered.end()) {
+        seen[known->second][device].registered += percent;
+        continue;
+      }
+      const std::uint64_t start_time = startTimeOf(pid);
+      Stranger stranger = strangers_[pid];
+      if (stranger.start_time != start_time) {
+        const TenantPtr owner = ownerOf(pid);
+        stranger = {start_time, owner == nullptr ? std::string() : owner->record.id};
+      }
+      if (!stranger.tenant.empty()) seen[stranger.tenant][device].strange += percent;
+      strangers[pid] = std::move(stranger);
+    }
+  }
+  strangers_ = std::move(strangers);
+  return seen;
+}
+
+// On the device on which the tenant's word and the driver's differ most.
+bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
+                         const std::map<unsigned, Seen>& seen) {
+  // Behind an open gate nothing is counted, and only those count who never come to a gate.
+  const bool counted = figures.gate != arbiter::Gate::kOpen;
+  int charged = 0;
+  int used = -1;
+  for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
+    const int got = counted ? figures.got_permille.at(i) / 10 : 0;
+    if (counted && figures.got_permille[i] < 0) continue;
+    for (const Device& device : inventory_.devices()) {
+      if (device.info.uuid != tenant.record.shares[i].uuid) continue;
+      const auto found = seen.find(device.info.index);
+      const Seen here = found == seen.end() ? Seen{} : found->second;
+      const unsigned sum = here.strange + (counted ? here.registered : 0);
+      const int on_device = static_cast<int>(std::min(sum, 100u));
+      if (used >= 0 && on_device - got <= used - charged) continue;
+      charged = got;
+      used = on_device;
+    }
+  }
+  if (used < 0 || !tenant.trust.compare(charged, used)) return false;
+  if (tenant.trust.distrusted()) {
+    warn("tenant " + tenant.record.id +
+         " is charged for what it is granted from now on: " + std::to_string(charged) +
+         "% of a card counted, the driver sees " + std::to_string(used) + "%");
+  } else {
+    info("tenant " + tenant.record.id + " is believed again");
+  }
+  return true;
+}
+
+void Tenants::crossCheck() {
+  // Samples of cards with a time of their own are of other seconds than ours.
+  if (compute_.card_permille != 1000 || tenants_.empty()) return;
+  const SeenUse seen = seenUse(inventory_.driver().latestTimes());
+  bool any_gated = false;
+  for (const auto& [id, tenant] : tenants_) {
+    const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
+    if (!figures || !figures->ungated.empty()) continue;
+    any_gated = any_gated || figures->gate != arbiter::Gate::kOpen;
+    const auto of_tenant = seen.find(id);
+    if (compareUse(*tenant, *figures,
+                   of_tenant == seen.end() ? std::map<unsigned, Seen>() : of_tenant->second))
+      arbiters_.distrust(id, tenant->trust.distrusted());
+  }
+  // Alone and behind an open gate there is nobody to lie to.
+  if (!any_gated && tenants_.size() < 2) return;
+  std::vector<unsigned> indexes;
+  for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
+  inventory_.driver().refreshTimes(indexes);
+}
+
+}  // namespace divvy::agent
