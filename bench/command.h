@@ -9,6 +9,7 @@ namespace divvy::bench {
 struct Command {
   std::vector<std::string> words;
   std::vector<std::string> environment;  // NAME=VALUE, beside and above this process's own
+  double limit_s = 0;                    // then it is ended: status 128 + signal; 0: none
 };
 
 struct CommandResult {
@@ -18,5 +19,23 @@ struct CommandResult {
 
 // Runs to the end; standard error goes where this program's goes.
 CommandResult runCommand(const Command& command);
+
+// A program that is there while others are measured: one that prints a line when it is ready and
+// ends when its standard input does. Its limit is for becoming ready.
+class Companion {
+ public:
+  // Returns when it is ready; throws std::runtime_error when it never is.
+  explicit Companion(const Command& command);
+  ~Companion();  // ends it
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+
+ private:
+  void end();
+
+  int child_ = -1;
+  int in_ = -1;   // what it reads
+  int out_ = -1;  // what it writes
+};
 
 }  // namespace divvy::bench

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
-#include <fstream>
 #include <limits>
-#include <thread>
+#include <stdexcept>
 
+#include "law_cost.h"
 #include "samples.h"
 #include "stage.h"
 
@@ -19,6 +18,10 @@ using Say = std::function<void(const std::string&)>;
 constexpr const char* kProfile = "null";        // answers every call at once
 constexpr const char* kHolderProfile = "h100";  // keeps books, so that bytes can come back
 constexpr const char* kLimitedCores = "30";
+constexpr const char* kNeighbourCores = "70";
+constexpr const char* kNeighbourMemory = "1Gi";
+// A grant that is taken back now and then is no measurement of one that holds.
+constexpr double kLeastUndisturbed = 0.5;
 // What "flat" tolerates over the plain figure: the noise of this method on a busy machine.
 constexpr double kFlatFactor = 1.15;
 constexpr double kFlatNs = 5;
@@ -27,27 +30,35 @@ constexpr int kStartRounds = 3;
 // "0" is judged at the resolution of one batch.
 constexpr double kZeroNs = 0.3;
 
+enum class Compute {
+  kOwn,    // no option
+  kShare,  // its part of the card, and nobody to share it with: the gate is open
+  kGated,  // the same with a neighbour: every launch is one under a grant
+};
+
 struct Case {
   const char* key;
   const char* call;
   int workers;
   int idle;
-  bool limited;
+  Compute compute;
   double bar;  // ns; NaN: flat, compared with alloc_free_1p
 };
 
 constexpr double kFlat = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array<Case, 10> kCases{{
-    {"launch_unlimited", "launch", 1, 0, false, 5},
-    {"launch_limited_1p", "launch", 1, 0, true, 12},
-    {"launch_limited_4p", "launch", 4, 0, true, 15},
-    {"alloc_free_1p", "alloc_free", 1, 0, false, 100},
-    {"alloc_free_4p", "alloc_free", 4, 0, false, 150},
-    {"alloc_free_10k_live", "alloc_free_10k_live", 1, 0, false, kFlat},
-    {"alloc_free_64_registered", "alloc_free", 1, 63, false, kFlat},
-    {"mem_info", "mem_info", 1, 0, false, 30},
-    {"untouched", "untouched", 1, 0, false, 2},
-    {"untouched_lookup", "untouched_lookup", 1, 0, false, kZeroNs},
+constexpr std::array<Case, 12> kCases{{
+    {"launch_unlimited", "launch", 1, 0, Compute::kOwn, 5},
+    {"launch_limited_1p", "launch", 1, 0, Compute::kShare, 12},
+    {"launch_limited_4p", "launch", 4, 0, Compute::kShare, 15},
+    {"launch_gated_1p", "launch", 1, 0, Compute::kGated, 12},
+    {"launch_gated_4p", "launch", 4, 0, Compute::kGated, 15},
+    {"alloc_free_1p", "alloc_free", 1, 0, Compute::kOwn, 100},
+    {"alloc_free_4p", "alloc_free", 4, 0, Compute::kOwn, 150},
+    {"alloc_free_10k_live", "alloc_free_10k_live", 1, 0, Compute::kOwn, kFlat},
+    {"alloc_free_64_registered", "alloc_free", 1, 63, Compute::kOwn, kFlat},
+    {"mem_info", "mem_info", 1, 0, Compute::kOwn, 30},
+    {"untouched", "untouched", 1, 0, Compute::kOwn, 2},
+    {"untouched_lookup", "untouched_lookup", 1, 0, Compute::kOwn, kZeroNs},
 }};
 
 // Both sides of one case, in turns, so that a busy neighbour disturbs both alike.
@@ -62,12 +73,21 @@ Figure measureCase(const Case& one, const DataplanePlan& plan, const Stage& stag
                                           "--batches",
                                           std::to_string(plan.batches)};
   Share share;
-  if (one.limited) share.cores = kLimitedCores;
+  if (one.compute != Compute::kOwn) share.cores = kLimitedCores;
+  const bool gated = one.compute == Compute::kGated;
+  std::vector<std::string> divvied_probe = probe;
+  if (gated) divvied_probe.insert(divvied_probe.end(), {"--granted", "1"});
+  std::unique_ptr<Companion> neighbour;
+  if (gated) neighbour = stage.neighbour(kProfile, {kNeighbourMemory, kNeighbourCores});
   Samples bare;
   Samples divvied;
   for (int round = 0; round < plan.rounds; ++round) {
     append(bare, samplesOf(stage.bare(probe, kProfile), "batch"));
-    append(divvied, samplesOf(stage.divvied(probe, kProfile, share), "batch"));
+    const std::string output = stage.divvied(divvied_probe, kProfile, share);
+    append(divvied, samplesOf(output, gated ? "granted" : "batch"));
+  }
+  if (static_cast<double>(divvied.size()) < kLeastUndisturbed * static_cast<double>(bare.size())) {
+    throw std::runtime_error(std::string(one.key) + ": most launches were not under a grant");
   }
   Figure figure{"added_ns", one.key, median(divvied) - median(bare), {}, {}, {}};
   figure.bare = median(bare);
@@ -188,28 +208,6 @@ void measureCalls(const Say& say, Report& report) {
   }
 }
 
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-std::string hostName() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  std::string model = "unknown processor";
-  while (std::getline(file, line)) {
-    if (line.starts_with("model name")) {
-      model = line.substr(line.find(':') + 2);
-      break;
-    }
-  }
-  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " processors";
-}
-
 }  // namespace
 
 Report measureDataplane(const DataplanePlan& plan, const Say& say) {
@@ -224,6 +222,8 @@ Report measureDataplane(const DataplanePlan& plan, const Say& say) {
   measureStartup(plan, stage, say, report);
   measureHolder(stage, say, report);
   if (!plan.real) measureCalls(say, report);
+  say("arbiter_decide_ns");
+  measureLawCost(report);
   return report;
 }
 

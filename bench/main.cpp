@@ -6,33 +6,62 @@
 #include <string>
 
 #include "dataplane.h"
+#include "priority.h"
+#include "shares.h"
 
 namespace {
 
+using namespace divvy::bench;
+
 constexpr const char* kUsage =
-    "usage: divvy-bench [dataplane] [--json FILE] [--quick] [--real] [--check]\n"
-    "  --json FILE  also write the figures as JSON\n"
-    "  --quick      one round instead of five: shows that it works, not how fast it is\n"
-    "  --real       this machine's driver and card instead of the simulated ones\n"
-    "  --check      exit status 1 when a bar is missed\n";
+    "usage: divvy-bench [dataplane|shares|priority] [OPTION]...\n"
+    "  dataplane       what Divvy adds to a program's driver calls\n"
+    "  shares          how exactly a card's time is shared and capped\n"
+    "  priority        how little a latency service notices best-effort work\n"
+    "  --json FILE     also write the figures as JSON\n"
+    "  --quick         shows that it works, not how good it is\n"
+    "  --real          this machine's driver and card instead of the simulated ones\n"
+    "  --check         exit status 1 when a bar is missed\n"
+    "  --time-scale N  shares, priority: the simulated card runs N times slower [20]\n"
+    "  --cards N       shares, priority: simulated cards side by side [64]\n";
+
+constexpr int kSlowest = 20;
+constexpr int kQuickSlower = 2;
 
 struct Options {
-  divvy::bench::DataplanePlan plan;
+  std::string bench = "dataplane";
   std::string json;
+  bool quick = false;
+  bool real = false;
   bool check = false;
+  int slower = 0;  // 0: not said
+  int cards = 64;
 };
+
+bool parseCount(const char* text, int most, int* out) {
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  *out = static_cast<int>(value);
+  return end != text && *end == 0 && value >= 1 && value <= most;
+}
 
 // False when the command line is not understood.
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "dataplane" && i == 1) continue;
-    if (word == "--json" && i + 1 < argc) {
+    const bool more = i + 1 < argc;
+    if (i == 1 && (word == "dataplane" || word == "shares" || word == "priority")) {
+      options.bench = word;
+    } else if (word == "--json" && more) {
       options.json = argv[++i];
+    } else if (word == "--time-scale" && more) {
+      if (!parseCount(argv[++i], kSlowest, &options.slower)) return false;
+    } else if (word == "--cards" && more) {
+      if (!parseCount(argv[++i], 1000, &options.cards)) return false;
     } else if (word == "--quick") {
-      options.plan.rounds = 1;
+      options.quick = true;
     } else if (word == "--real") {
-      options.plan.real = true;
+      options.real = true;
     } else if (word == "--check") {
       options.check = true;
     } else {
@@ -40,6 +69,25 @@ bool parse(int argc, char** argv, Options& options) {
     }
   }
   return true;
+}
+
+Report measure(const Options& options) {
+  const auto say = [](const std::string& step) {
+    std::fprintf(stderr, "measuring %s\n", step.c_str());
+  };
+  if (options.bench == "dataplane") {
+    DataplanePlan plan;
+    if (options.quick) plan.rounds = 1;
+    plan.real = options.real;
+    return measureDataplane(plan, say);
+  }
+  CardBenchPlan plan;
+  plan.real = options.real;
+  plan.quick = options.quick;
+  if (options.quick) plan.slower = kQuickSlower;
+  if (options.slower != 0) plan.slower = options.slower;
+  plan.cards = static_cast<unsigned>(options.cards);
+  return options.bench == "shares" ? measureShares(plan, say) : measurePriority(plan, say);
 }
 
 int run(const Options& options) {
@@ -51,11 +99,9 @@ int run(const Options& options) {
       return 1;
     }
   }
-  const divvy::bench::Report report = divvy::bench::measureDataplane(
-      options.plan,
-      [](const std::string& step) { std::fprintf(stderr, "measuring %s\n", step.c_str()); });
-  std::fputs(divvy::bench::table(report).c_str(), stdout);
-  if (file.is_open()) file << divvy::bench::json(report);
+  const Report report = measure(options);
+  std::fputs(table(report).c_str(), stdout);
+  if (file.is_open()) file << json(report);
   return options.check && !report.passed() ? 1 : 0;
 }
 

@@ -11,15 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Shared memory where there is one: nothing of a bench belongs on a disk.
-fs::path makePrivate() {
-  const fs::path base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path();
-  std::string pattern = base / "divvy-bench-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::runtime_error("cannot make a directory in " + base.string());
-  }
-  return pattern;
-}
+constexpr double kReadySeconds = 60;
 
 std::string prepended(const fs::path& first, const char* variable) {
   const char* rest = std::getenv(variable);
@@ -28,16 +20,31 @@ std::string prepended(const fs::path& first, const char* variable) {
 
 }  // namespace
 
-Stage::Stage(Driver driver)
-    : build_(fs::read_symlink("/proc/self/exe").parent_path().parent_path()),
-      tree_(build_),
-      driver_(driver) {
-  for (const char* product : {"bin/divvy", "lib/libdivvy-cuda.so", "bench/divvy-bench-probe"}) {
-    if (!fs::exists(build_ / product)) {
-      throw std::runtime_error("no " + (build_ / product).string() + ": build everything first");
+fs::path buildDirectory(const std::vector<std::string>& products) {
+  const fs::path build = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  for (const std::string& product : products) {
+    if (!fs::exists(build / product)) {
+      throw std::runtime_error("no " + (build / product).string() + ": build everything first");
     }
   }
-  private_ = makePrivate();
+  return build;
+}
+
+// Shared memory where there is one: nothing of a bench belongs on a disk.
+fs::path makePrivateDirectory() {
+  const fs::path base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path();
+  std::string pattern = base / "divvy-bench-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw std::runtime_error("cannot make a directory in " + base.string());
+  }
+  return pattern;
+}
+
+Stage::Stage(Driver driver)
+    : build_(buildDirectory({"bin/divvy", "lib/libdivvy-cuda.so", "bench/divvy-bench-probe"})),
+      tree_(build_),
+      private_(makePrivateDirectory()),
+      driver_(driver) {
   if (driver_ == Driver::kCounted) layCountedTree();
 }
 
@@ -107,8 +114,8 @@ std::string Stage::bare(const std::vector<std::string>& probe, const std::string
   return output(command);
 }
 
-std::string Stage::divvied(const std::vector<std::string>& probe, const std::string& profile,
-                           const Share& share) const {
+Command Stage::divviedCommand(const std::vector<std::string>& probe, const std::string& profile,
+                              const Share& share) const {
   Command command;
   command.words = {tree_ / "bin/divvy", "run", "--memory", share.memory};
   if (!share.cores.empty()) command.words.insert(command.words.end(), {"--cores", share.cores});
@@ -116,7 +123,18 @@ std::string Stage::divvied(const std::vector<std::string>& probe, const std::str
   command.words.insert(command.words.end(), {"--", build_ / "bench/divvy-bench-probe"});
   command.words.insert(command.words.end(), probe.begin(), probe.end());
   command.environment = environment();
-  return output(command);
+  return command;
+}
+
+std::string Stage::divvied(const std::vector<std::string>& probe, const std::string& profile,
+                           const Share& share) const {
+  return output(divviedCommand(probe, profile, share));
+}
+
+std::unique_ptr<Companion> Stage::neighbour(const std::string& profile, const Share& share) const {
+  Command command = divviedCommand({"neighbour"}, profile, share);
+  command.limit_s = kReadySeconds;
+  return std::make_unique<Companion>(command);
 }
 
 }  // namespace divvy::bench

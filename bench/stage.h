@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ enum class Driver {
   kReal,     // this machine's own
 };
 
+// build/<preset> that this program belongs to. Throws std::runtime_error when one of `products` is
+// not there.
+std::filesystem::path buildDirectory(const std::vector<std::string>& products);
+
+// A fresh directory, in memory where there is such. The caller removes it.
+std::filesystem::path makePrivateDirectory();
+
 class Stage {
  public:
   // Makes the private directory; throws std::runtime_error when the build's products are not
@@ -36,11 +44,16 @@ class Stage {
   std::string divvied(const std::vector<std::string>& probe, const std::string& profile,
                       const Share& share) const;
 
+  // A tenant that holds a context, and asks for nothing while this is there.
+  std::unique_ptr<Companion> neighbour(const std::string& profile, const Share& share) const;
+
   // Calls that reached the driver so far, from all probes; only with Driver::kCounted.
   std::uint64_t calls() const;
 
  private:
   std::string output(const Command& command) const;
+  Command divviedCommand(const std::vector<std::string>& probe, const std::string& profile,
+                         const Share& share) const;
 
   void layCountedTree();
   std::vector<std::string> environment() const;

@@ -1,5 +1,5 @@
-// The driver entry points that the probe measures or needs, as an application linked with -lcuda
-// declares them (names and signatures: NVIDIA's CUDA Driver API reference).
+// The driver entry points that the probe and the loads measure or need, as an application linked
+// with -lcuda declares them (names and signatures: NVIDIA's CUDA Driver API reference).
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@ using CUcontext = struct CUctx_st*;
 using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
 using CUstream = struct CUstream_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphExec = struct CUgraphExec_st*;
 
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int* version);
@@ -29,6 +31,14 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                         CUstream stream, void** params, void** extra);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes);
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes);
+CUresult cuStreamCreate(CUstream* stream, unsigned flags);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags);
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t flags,
                              int* status);
 }

@@ -18,8 +18,10 @@ using namespace divvy::bench;
 
 constexpr const char* kUsage =
     "usage: divvy-bench-probe CALL [--workers N] [--idle N] [--operations N] [--batches N]\n"
+    "                         [--granted 0|1]\n"
     "       divvy-bench-probe startup PROCESSES REPEATS\n"
     "       divvy-bench-probe holder TRIALS\n"
+    "       divvy-bench-probe neighbour\n"
     "       divvy-bench-probe name\n";
 
 // The value after option `name`, or `otherwise`.
@@ -38,6 +40,7 @@ int runCall(const Call& call, int argc, char** argv) {
   plan.workers = static_cast<std::uint32_t>(size.workers);
   plan.operations = option(argc, argv, "--operations", 20'000);
   plan.batches = option(argc, argv, "--batches", 21);
+  plan.granted = option(argc, argv, "--granted", 0) != 0;
   return runCrew(size, [&](CrewPages& pages) { runBatches(call, plan, pages); }) == 0 ? 0 : 1;
 }
 
@@ -53,6 +56,16 @@ int printName() {
   return 0;
 }
 
+// Has a context, says so, and uses it for nothing until its standard input ends.
+int beNeighbour() {
+  openDevice();
+  std::puts("ready");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,6 +75,7 @@ int main(int argc, char** argv) {
     return runStartupChild(std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
   }
   if (what == "holder" && argc == 3) return runHolder(std::atoi(argv[2]));
+  if (what == "neighbour" && argc == 2) return beNeighbour();
   if (what == "name" && argc == 2) return printName();
   if (const Call* call = findCall(what)) return runCall(*call, argc, argv);
   std::fputs(kUsage, stderr);

@@ -53,6 +53,14 @@ TEST(Report, WhatCouldNotBeMeasuredNeverPasses) {
   EXPECT_THAT(json(report), HasSubstr("\"launch\": null"));
 }
 
+// A neighbour's share that never came back made the file no JSON at all.
+TEST(Report, WhatIsInfiniteIsNullInJson) {
+  Report report;
+  report.figures = {figure(std::numeric_limits<double>::infinity(), 5)};
+  EXPECT_THAT(json(report), HasSubstr("\"launch\": null"));
+  EXPECT_EQ(json(report).find("inf"), std::string::npos);
+}
+
 TEST(Report, JsonNestsGroupsAndKeepsBars) {
   Report report;
   report.date = "2026-01-01T00:00:00Z";
@@ -63,11 +71,38 @@ TEST(Report, JsonNestsGroupsAndKeepsBars) {
   const std::string text = json(report);
   EXPECT_THAT(text, HasSubstr("\"driver\": \"a \\\"card\\\"\""));
   EXPECT_THAT(text,
-              HasSubstr("\"added_ns\": {\n    \"launch\": 1.250,\n    \"untouched\": 0.500\n"));
+              HasSubstr("\"added_ns\": {\n    \"launch\": 1.250,\n    \"untouched\": 0.500\n  },"));
   EXPECT_THAT(text, HasSubstr("\"holder_killed_ms\": 7.000,"));
   EXPECT_THAT(text, HasSubstr("\"added_ns/launch\": 5.000"));
   EXPECT_THAT(text, HasSubstr("\"passed\": true"));
   EXPECT_THAT(text, Not(HasSubstr(",\n  }")));
+}
+
+TEST(Report, JsonNestsAsDeepAsTheGroupSays) {
+  Report report;
+  report.figures = {{"cases/k1/divvy", "error_pp_1s", 1.5, {}, {}, {}},
+                    {"cases/k20/divvy", "error_pp_1s", 4, {}, {}, {}},
+                    {"cases/k1/divvy", "total_vs_solo", 0.99, {}, {}, {}}};
+  EXPECT_THAT(json(report),
+              HasSubstr("\"k1\": {\n      \"divvy\": {\n        \"error_pp_1s\": 1.500,\n"
+                        "        \"total_vs_solo\": 0.990\n      }\n    },\n    \"k20\""));
+}
+
+TEST(Report, ABarToReachIsMissedBelowIt) {
+  Figure total{"", "total_vs_solo", 0.979, {}, {}, 0.98};
+  total.at_least = true;
+  EXPECT_FALSE(total.passed());
+  total.value = 0.98;
+  EXPECT_TRUE(total.passed());
+}
+
+TEST(Report, DetailsAreNotInTheTable) {
+  Report report;
+  report.figures = {{"cases/k1", "error_pp_1s", kNan, {}, {}, {}}};
+  report.figures[0].detail = true;
+  EXPECT_TRUE(report.passed()) << "a detail that was not measured decides nothing";
+  EXPECT_THAT(table(report), Not(HasSubstr("error_pp_1s")));
+  EXPECT_THAT(json(report), HasSubstr("\"error_pp_1s\": null"));
 }
 
 TEST(Report, TableFitsEightyColumnsAndNamesWhatIsMissed) {
