@@ -3,6 +3,7 @@ import os
 import signal
 import time
 
+import compute_scenes
 from screen import size
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -18,6 +19,7 @@ def play(stage, screen):
     too_much(stage, screen)
     killed(stage, screen)
     race(stage, screen)
+    compute_scenes.play(stage, screen)
     return screen.table()
 
 

@@ -15,13 +15,20 @@ def size(count):
     return f"{count} B"
 
 
+def bar(part, mark, width=40):
+    """A bar of `part` (0..1), with a mark where it should end."""
+    cells = ["#" if (i + 0.5) / width <= part else "." for i in range(width)]
+    cells[min(width - 1, max(0, round(mark * width) - 1))] = "|"
+    return "".join(cells)
+
+
 class Screen:
     def __init__(self, out):
         self.out = out
         self.started = time.monotonic()
         self.moving = out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self.color = self.moving and "NO_COLOR" not in os.environ
-        self.status_shown = False
+        self.shown = 0  # lines that whatever comes next replaces
         self.checks = []  # (what, asked, seen, passed)
 
     def elapsed(self):
@@ -38,11 +45,11 @@ class Screen:
         """Something happened now."""
         self.say(f"  {self.elapsed():5.1f} s  {text}")
 
-    def show(self, text):
+    def show(self, text, indent=4):
         """The output of a command, as it is."""
         self._clear()
         for line in text.rstrip("\n").splitlines():
-            print(f"    {line}"[:WIDTH], file=self.out)
+            print((" " * indent + line)[:WIDTH], file=self.out)
         self.out.flush()
 
     def scene(self, title):
@@ -51,10 +58,15 @@ class Screen:
 
     def status(self, text):
         """A line that is replaced by whatever comes next; only on a terminal."""
-        if self.moving:
-            print(f"\r\033[K  {self.elapsed():5.1f} s  {text}"[:WIDTH + 4], end="", file=self.out,
-                  flush=True)
-            self.status_shown = True
+        self.live([f"  {self.elapsed():5.1f} s  {text}"])
+
+    def live(self, lines):
+        """Lines that are replaced by whatever comes next; only on a terminal."""
+        if not self.moving:
+            return
+        self._clear()
+        print("\n".join(line[:WIDTH] for line in lines), end="", file=self.out, flush=True)
+        self.shown = len(lines)
 
     def check(self, what, asked, seen, passed):
         self.checks.append((what, str(asked), str(seen), passed))
@@ -81,9 +93,9 @@ class Screen:
         return failed == 0
 
     def _clear(self):
-        if self.status_shown:
-            print("\r\033[K", end="", file=self.out)
-            self.status_shown = False
+        if self.shown:
+            print("\r\033[K" + "\033[A\033[K" * (self.shown - 1), end="", file=self.out)
+            self.shown = 0
 
     def _paint(self, code, text):
         return f"\033[{code}m{text}\033[0m" if self.color else text

@@ -1,6 +1,7 @@
 """The demo's props: the built product with a private runtime directory, the processes it starts,
 and an end that leaves nothing behind."""
 import contextlib
+import copy
 import fcntl
 import json
 import os
@@ -51,6 +52,12 @@ class Process:
             raise Broken(f"a workload ended early: {self.error_text()}")
         return json.loads(text)
 
+    def tell(self, text):
+        """A line of input."""
+        with contextlib.suppress(BrokenPipeError):  # it has ended; finish() says how
+            self.popen.stdin.write(text + "\n")
+            self.popen.stdin.flush()
+
     def ended(self):
         return self.popen.poll() is not None
 
@@ -99,16 +106,18 @@ class Stage:
         self.divvy = build / "bin" / "divvy"
         if not self.divvy.exists():
             raise Broken(f"no {self.divvy}: run ./dev build first")
-        self.private = None
+        self.private = self.runtime = None
         self.environment = {}
         self.processes = []
         self.profile = profile
+        self.slower = 1  # than real time, the simulated cards
 
     def __enter__(self):
         try:
             self.private = private_path()
             self.private.mkdir(mode=0o700)
-            self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.private / "rt"))
+            self.runtime = self.private / "rt"
+            self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.runtime))
             if self.profile is None and not self._real_card():
                 self.profile = DEFAULT_PROFILE
             return self
@@ -121,9 +130,11 @@ class Stage:
         for process in self.processes:
             process.end()
         if self.private and self.environment:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                subprocess.run([self.divvy, "stop", "--force"], env=self.environment,
-                               capture_output=True, timeout=10, check=False)
+            for runtime in self.private.glob("rt*"):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    subprocess.run([self.divvy, "stop", "--force"], capture_output=True, timeout=10,
+                                   env=self.environment | {"DIVVY_RUNTIME_DIR": str(runtime)},
+                                   check=False)
             self._end_stragglers()
         if self.private:
             shutil.rmtree(self.private, ignore_errors=True)
@@ -144,14 +155,24 @@ class Stage:
             time.sleep(0.02)
 
     def _own_processes(self):
-        """Living processes that carry the private directory as their runtime directory."""
-        mark = f"DIVVY_RUNTIME_DIR={self.private}/rt\0".encode()
+        """Living processes whose runtime directory is in the private directory."""
+        mark = f"DIVVY_RUNTIME_DIR={self.private}/rt".encode()
         found = []
         for environment in pathlib.Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
                 if mark in environment.read_bytes():
                     found.append(int(environment.parent.name))
         return found
+
+    def slowed(self, times):
+        """The same stage with simulated cards, and an agent, of its own: their time goes so many
+        times slower, so that the machine's own hiccups weigh less."""
+        other = copy.copy(self)
+        other.slower = times
+        other.runtime = self.private / f"rt{times}"
+        other.environment = self.environment | {"DIVVY_RUNTIME_DIR": str(other.runtime),
+                                                "SIMGPU_TIME_SCALE": str(1 / times)}
+        return other
 
     @property
     def sim(self):
@@ -161,24 +182,36 @@ class Stage:
     def simulated(self):
         return self.profile is not None
 
-    def start(self, *words):
-        process = Process(words, self.environment)
+    def start(self, *words, environment=None):
+        process = Process(words, environment or self.environment)
         self.processes.append(process)
         return process
 
-    def tenant(self, name, memory, workload, *arguments, cores=None):
+    def plain(self, card, workload, *arguments):
+        """One of the demo's programs as it is, without Divvy; on a simulated card of that name."""
+        environment = dict(self.environment)
+        if self.simulated:
+            environment |= {"LD_LIBRARY_PATH": str(self.build / "simgpu"),
+                            "SIMGPU_PROFILE": self.profile,
+                            "SIMGPU_DIR": str(self.private / f"{self.runtime.name}-{card}")}
+        return self.start(self.build / "demo" / workload, *arguments, environment=environment)
+
+    def tenant(self, name, memory, workload, *arguments, cores=None, priority=None):
         """`divvy run` of one of the demo's programs in a share of `memory` bytes."""
         share = ["--name", name, "--memory", str(memory)]
         if cores:
             share += ["--cores", str(cores)]
+        if priority:
+            share += ["--priority", priority]
         return self.start(self.divvy, "run", *self.sim, *share, "--",
                           self.build / "demo" / workload, *arguments)
 
-    def view(self, what):
-        """`divvy WHAT` as a terminal of VIEW_WIDTH columns shows it."""
+    def view(self, what, width=VIEW_WIDTH):
+        """`divvy WHAT` as a terminal of so many columns shows it."""
         ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, VIEW_WIDTH, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
         process = subprocess.Popen([self.divvy, what, *self.sim], stdout=theirs,
+                                   stdin=subprocess.DEVNULL,
                                    env=self.environment | {"TERM": "dumb"})
         os.close(theirs)
         text = b""
@@ -199,8 +232,17 @@ class Stage:
         """The simulated card's own books, None for a real card."""
         if not self.simulated:
             return None
-        folder = self.private / "rt" / f"sim-{self.profile}" / "card"
-        done = subprocess.run([self.build / "demo" / "card", folder, "0"], capture_output=True,
+        return self._ask_card("0")
+
+    def busy(self, begin, end):
+        """Process id -> seconds that it had the simulated card between two moments (seconds of the
+        monotonic clock), as the card's own log says."""
+        log = self._ask_card("0", *(str(int(moment * 1e9 / self.slower)) for moment in (begin, end)))
+        return {int(pid): time * 1e-9 * self.slower for pid, time in log["busy"].items()}
+
+    def _ask_card(self, *words):
+        folder = self.runtime / f"sim-{self.profile}" / "card"
+        done = subprocess.run([self.build / "demo" / "card", folder, *words], capture_output=True,
                               text=True, check=False)
         if done.returncode != 0:
             raise Broken(f"the card's books: {done.stderr.strip()}")

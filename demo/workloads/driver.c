@@ -28,6 +28,9 @@ static const struct {
     {"cuMemcpyDtoD", offsetof(struct Driver, copyDtoD)},
     {"cuModuleLoadData", offsetof(struct Driver, moduleLoadData)},
     {"cuModuleGetFunction", offsetof(struct Driver, moduleGetFunction)},
+    {"cuEventCreate", offsetof(struct Driver, eventCreate)},
+    {"cuEventRecord", offsetof(struct Driver, eventRecord)},
+    {"cuEventSynchronize", offsetof(struct Driver, eventSynchronize)},
     {"cuLaunchKernel", offsetof(struct Driver, launchKernel)},
 };
 

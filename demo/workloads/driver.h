@@ -13,6 +13,7 @@ typedef struct CUctx_st* CUcontext;
 typedef struct CUmod_st* CUmodule;
 typedef struct CUfunc_st* CUfunction;
 typedef struct CUstream_st* CUstream;
+typedef struct CUevent_st* CUevent;
 
 enum { kSuccess = 0, kOutOfMemory = 2 };  // CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY
 
@@ -31,6 +32,9 @@ struct Driver {
   CUresult (*copyDtoD)(CUdeviceptr to, CUdeviceptr from, size_t bytes);
   CUresult (*moduleLoadData)(CUmodule* module, const void* image);
   CUresult (*moduleGetFunction)(CUfunction* function, CUmodule module, const char* name);
+  CUresult (*eventCreate)(CUevent* event, unsigned flags);
+  CUresult (*eventRecord)(CUevent event, CUstream stream);
+  CUresult (*eventSynchronize)(CUevent event);
   CUresult (*launchKernel)(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                            unsigned by, unsigned bz, unsigned shared, CUstream stream,
                            void** params, void** extra);

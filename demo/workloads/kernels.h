@@ -63,3 +63,28 @@ static const char kMatmulPtx[] =
     "done:\n"
     "  ret;\n"
     "}\n";
+
+// steps(count, out): a chain of `count` multiplications that no compiler can shorten.
+static const char kStepsPtx[] =
+    ".version 6.4\n"
+    ".target sm_52\n"
+    ".address_size 64\n"
+    ".visible .entry steps(.param .u64 steps_count, .param .u64 steps_out)\n"
+    "{\n"
+    "  .reg .pred %p<2>;\n"
+    "  .reg .b32 %r<2>;\n"
+    "  .reg .b64 %rd<3>;\n"
+    "  ld.param.u64 %rd1, [steps_count];\n"
+    "  ld.param.u64 %rd2, [steps_out];\n"
+    "  cvta.to.global.u64 %rd2, %rd2;\n"
+    "  ld.global.u32 %r1, [%rd2];\n"
+    "again:\n"
+    "  setp.eq.u64 %p1, %rd1, 0;\n"
+    "  @%p1 bra end;\n"
+    "  mad.lo.u32 %r1, %r1, 1664525, 1013904223;\n"
+    "  sub.u64 %rd1, %rd1, 1;\n"
+    "  bra again;\n"
+    "end:\n"
+    "  st.global.u32 [%rd2], %r1;\n"
+    "  ret;\n"
+    "}\n";

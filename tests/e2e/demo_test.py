@@ -53,12 +53,15 @@ class Demo(unittest.TestCase):
         out, _ = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, first + out)
         self.assertIn("bytes over, by the card's own books  0 B", out)
+        for what in ("hugo's part of the card's time", "furthest off in any second",
+                     "p99 beside a training, with Divvy", "of the gaps, the training got"):
+            self.assertIn(f"\n{what}", out)
         self.assertEqual([line for line in out.splitlines() if len(line) > 80], [])
         self.assert_nothing_left()
 
     def test_interrupt_leaves_nothing_behind(self):
         for moment, signum in (("start", signal.SIGINT), ("erin holds", signal.SIGTERM),
-                               ("to fight for", signal.SIGINT)):
+                               ("to fight for", signal.SIGINT), ("three simulated", signal.SIGTERM)):
             process = self.start("--sim", "h100")
             for line in process.stdout:
                 if moment in line or moment == "start":

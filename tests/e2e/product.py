@@ -16,6 +16,7 @@ import unittest
 BUILD = pathlib.Path(os.environ.get("DIVVY_BUILD_DIR", "build/release")).resolve()
 DIVVY = BUILD / "bin" / "divvy"
 HAND = BUILD / "e2e" / "hand"
+BUSY = BUILD / "e2e" / "busy"
 CARD = BUILD / "demo" / "card"
 RACE = BUILD / "demo" / "race"
 SUCCESS, OUT_OF_MEMORY = 0, 2
@@ -83,22 +84,25 @@ class Hand:
 
 class Tenant:
     """A `divvy run` whose command is `count` hands that share one tenant. `environment` is a list of
-    NAME=VALUE for the hands alone."""
+    words for `env`, for the hands alone; `patience`: seconds that an answer may take."""
 
-    def __init__(self, product, name, memory, count=1, arguments=(), environment=()):
+    def __init__(self, product, name, memory, count=1, arguments=(), environment=(), hand=HAND,
+                 patience=None):
         product.tenants.append(self)
+        self.name = name
         self.path = str(product.root / f"{len(product.tenants)}.sock")
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(self.path)
         listener.listen(count)
         listener.settimeout(BOUND)
-        script = " ".join(['"$0" "$1" &'] * count) + " wait"
+        script = " ".join(['"$0" "$1" &'] * count) + (" wait" if count > 1 else " wait $!")
         self.hands = []
         self.run = product.start("run", *product.sim, "--memory", memory, "--name", name, *arguments,
-                                 "--", "env", *environment, "sh", "-c", script, HAND, self.path)
+                                 "--", "env", *environment, "sh", "-c", script, hand, self.path)
         try:
             for _ in range(count):
                 connection = listener.accept()[0]
+                connection.settimeout(patience)
                 self.hands.append(Hand(connection.makefile("r"), connection.makefile("w"),
                                        connection.close))
         except socket.timeout:
@@ -165,15 +169,27 @@ class Product:
 
     def card(self, index=0):
         """The simulated card's own books: {capacity, used, processes: [{pid, bytes}]}."""
+        return self._ask_card(index)
+
+    def card_log(self, begin, end, index=0):
+        """Who had the simulated card for how long between two moments of its own clock,
+        nanoseconds: {horizon, dropped, busy: {pid: nanoseconds}}; None before its first use."""
+        return self._ask_card(index, begin, end)
+
+    def _ask_card(self, *words):
         folder = self.runtime / f"sim-{self.profile}" / "card"
-        done = subprocess.run([str(CARD), str(folder), str(index)], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run([str(CARD), str(folder), *map(str, words)], capture_output=True,
+                              text=True, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def close(self):
         for tenant in self.tenants:
             for hand in tenant.hands:
                 hand.close()
+            if tenant.run.poll() is None:
+                for hand in tenant.hands:  # one that a failed test left stopped holds the pipes
+                    with contextlib.suppress(ProcessLookupError):
+                        hand.kill()
         for process in self.started:
             if process.poll() is None:
                 process.kill()

@@ -20,7 +20,8 @@ ALLOWED = {
     "interposer": {"ledger", "abi", "base"},
     "ptx": {"base"},
     "simgpu": {"ptx", "abi", "base"},
-    "agent": {"driver", "ledger", "base"},
+    "arbiter": {"ledger", "base"},
+    "agent": {"arbiter", "driver", "ledger", "base"},
     "cli": {"agent", "driver", "ledger", "simgpu", "base"},
     "main": {"cli", "agent", "base"},
 }

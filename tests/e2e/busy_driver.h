@@ -1,0 +1,64 @@
+// The part of the CUDA driver API that busy.c uses, found at run time. Own declarations; names and
+// signatures are those of NVIDIA's CUDA Driver API reference.
+#pragma once
+
+#include <stddef.h>
+
+typedef unsigned long long CUdeviceptr;
+typedef void* Handle;  // context, module, function, stream, event, graph
+
+enum {
+  kMaxDevices = 4,
+  kNonBlocking = 1,   // CU_STREAM_NON_BLOCKING
+  kBlockingSync = 1,  // CU_EVENT_BLOCKING_SYNC
+  kCaptureGlobal = 0,
+  kCaptureRelaxed = 2,
+  kPortableDeviceMap = 3,  // CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP
+};
+
+struct Entries {
+  int (*init)(unsigned);
+  int (*deviceGet)(int*, int);
+  int (*primaryRetain)(Handle*, int);
+  int (*ctxCreate)(Handle*, unsigned, int);
+  int (*ctxDestroy)(Handle);
+  int (*ctxSetCurrent)(Handle);
+  int (*ctxSynchronize)(void);
+  int (*memAlloc)(CUdeviceptr*, size_t);
+  int (*memFree)(CUdeviceptr);
+  int (*copyHtoDAsync)(CUdeviceptr, const void*, size_t, Handle);
+  int (*hostRegister)(void*, size_t, unsigned);
+  int (*hostDevicePointer)(CUdeviceptr*, void*, unsigned);
+  int (*moduleLoadData)(Handle*, const void*);
+  int (*moduleGetFunction)(Handle*, Handle, const char*);
+  int (*launchKernel)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                      Handle, void**, void**);
+  int (*streamCreate)(Handle*, unsigned);
+  int (*streamSynchronize)(Handle);
+  int (*streamBeginCapture)(Handle, int);
+  int (*streamEndCapture)(Handle, Handle*);
+  int (*exchangeCaptureMode)(int*);
+  int (*eventCreate)(Handle*, unsigned);
+  int (*eventRecord)(Handle, Handle);
+  int (*eventSynchronize)(Handle);
+  int (*graphInstantiate)(Handle*, Handle, unsigned long long);
+  int (*graphLaunch)(Handle, Handle);
+  int (*graphDestroy)(Handle);
+};
+
+// A context with the three kernels that are needed, on one device.
+struct Place {
+  Handle context, spin, until, fill;
+};
+
+extern struct Entries cu;
+
+// Binds all entries and initialises the driver. 0, or a driver error code.
+int bindDriver(void);
+// Loads the kernels into place->context, which is current. 0, or a driver error code.
+int loadKernels(struct Place* place);
+
+// Launches. 0, or a driver error code. Times are of the card.
+int launchSpin(const struct Place* place, Handle stream, unsigned long long us);
+int launchUntil(const struct Place* place, Handle stream, CUdeviceptr flag);  // until it is 1
+int launchSet(const struct Place* place, Handle stream, CUdeviceptr flag);    // to 1
