@@ -33,7 +33,10 @@ std::uint32_t HostStore::takeKept(std::uint64_t bytes) {
       !segments_.at(best).use.compare_exchange_strong(free, kUsed, std::memory_order_acq_rel)) {
     return kNone;
   }
-  return best;
+  // It may have been destroyed since, and made anew.
+  if (segments_.at(best).bytes >= bytes) return best;
+  give(best);
+  return kNone;
 }
 
 std::uint32_t HostStore::make(std::uint64_t bytes) {

@@ -76,14 +76,12 @@ MoverPass::MoverPass(Mover& mover) : mover_(mover) {
   if (!begun_) return;
   const CUcontext context = ContextUse::on(mover.device);
   if (context == nullptr || real<Cu::cuCtxSetCurrent>()(context) != CUDA_SUCCESS) return;
-  if (real<Cu::cuStreamCreate>()(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
-    stream_ = nullptr;
-  }
+  flights_.open();
 }
 
 MoverPass::~MoverPass() {
   if (!begun_) return;
-  if (stream_ != nullptr) real<Cu::cuStreamDestroy_v2>()(stream_);
+  flights_.close();
   real<Cu::cuCtxSetCurrent>()(nullptr);
   runtime().context_use.end();
 }
@@ -92,90 +90,138 @@ bool MoverPass::interrupted() const {
   return runtime().movers.stopping() || runtime().context_use.wanted();
 }
 
-bool MoverPass::fits() const {
+// Once `leaving` bytes more have left.
+bool MoverPass::fits(std::uint64_t leaving) const {
   SwapBoard& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
-  return order == nullptr ||
-         board.have(mover_.device) <= loadRelaxed(order->allowed[mover_.device]);
+  if (order == nullptr) return true;
+  const std::uint64_t have = board.have(mover_.device);
+  return have <= ledger::saturatingAdd(loadRelaxed(order->allowed[mover_.device]), leaving);
 }
 
-bool MoverPass::awaitCopy() const {
+// ---- copies under way --------------------------------------------------------------------------
+
+template <MoverPass::Way kWay>
+SwapRefusal MoverPass::land() {
   long nap = kFirstNap;
   for (;;) {
-    const CUresult result = real<Cu::cuStreamQuery>()(stream_);
-    if (result == CUDA_SUCCESS) return true;
-    if (result != CUDA_ERROR_NOT_READY) break;
+    const CUresult result = flights_.look();
+    if (result == CUDA_SUCCESS) break;
+    if (result != CUDA_ERROR_NOT_READY) return giveUp<kWay>();
     // Whatever it was about, it is over with the process.
     if (runtime().movers.stopping()) Movers::park(mover_);
     sys::nap(nap);
     nap = nap < kLongestNap ? nap * 2 : kLongestNap;
   }
-  // Nothing may be under way to or from memory that is about to be somebody else's.
-  real<Cu::cuStreamSynchronize>()(stream_);
-  return false;
+  const Flights::Flight flight = flights_.take();
+  ledger::SwapDevice& figures = runtime().swap_board.device(mover_.device);
+  constexpr bool kOut = kWay == Way::kOut;
+  bumpShared(kOut ? figures.out_bytes : figures.in_bytes, flight.bytes);
+  bumpShared(kOut ? figures.out_ns : figures.in_ns, flights_.lap());
+  if (kOut) return takeOff(flight);
+  settle(flight.chunk);
+  return SwapRefusal::kNone;
+}
+
+template <MoverPass::Way kWay>
+SwapRefusal MoverPass::landAll(SwapRefusal before) {
+  SwapRefusal refused = before;
+  while (!flights_.empty()) {
+    const SwapRefusal now = land<kWay>();
+    if (refused == SwapRefusal::kNone) refused = now;
+  }
+  return refused;
+}
+
+template <MoverPass::Way kWay>
+SwapRefusal MoverPass::giveUp() {
+  flights_.stop();
+  while (!flights_.empty()) {
+    const Flights::Flight flight = flights_.take();
+    if (kWay == Way::kOut) {
+      stay(flight.chunk, flight.segment);
+    } else {
+      empty(flight.chunk);
+    }
+  }
+  return SwapRefusal::kDriver;
 }
 
 // ---- out ---------------------------------------------------------------------------------------
 
 SwapRefusal MoverPass::out() {
   Coldest coldest(mover_.device);
-  while (!fits() && !interrupted()) {
+  SwapRefusal refused = SwapRefusal::kNone;
+  while (refused == SwapRefusal::kNone && !interrupted()) {
+    // Until what is under way has left, some of it may be told to stay.
+    if (fits(flights_.bytes())) {
+      if (flights_.empty()) break;
+      refused = land<Way::kOut>();
+      continue;
+    }
     const std::uint32_t number = coldest.next();
     if (number == ChunkTable::kNone) break;
-    const SwapRefusal refused = takeOff(number);
-    if (refused != SwapRefusal::kNone) return refused;
+    refused = sendOff(number);
   }
-  return SwapRefusal::kNone;
+  return landAll<Way::kOut>(refused);
 }
 
-SwapRefusal MoverPass::takeOff(std::uint32_t number) {
+SwapRefusal MoverPass::sendOff(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
-  if (!chunk.advance<ChunkState::kDevice, ChunkState::kLeaving>()) return SwapRefusal::kNone;
-  SwapRefusal refused = SwapRefusal::kNone;
-  std::uint32_t segment = HostStore::kNone;
-  // What was freed has no contents worth keeping; another one may be at its address by now.
-  if (chunk.device.load(std::memory_order_relaxed) == mover_.device && !chunk.has(kDoomed)) {
-    segment = state.host_store.take(chunk.bytes, hostLimit());
-    if (segment == HostStore::kNone) {
-      ledger::storeRelaxed(state.swap_board.line().host_want, chunk.bytes);
-      refused = SwapRefusal::kNoHostMemory;
-    } else {
-      refused = copyOut(chunk, segment);
-    }
+  while (flights_.full(chunk.bytes)) {
+    const SwapRefusal refused = land<Way::kOut>();
+    if (refused != SwapRefusal::kNone) return refused;
   }
-  if (segment == HostStore::kNone || refused != SwapRefusal::kNone || fits()) {
-    if (segment != HostStore::kNone) state.host_store.give(segment);
-    state.swappable.leave<ChunkState::kLeaving, ChunkState::kDevice>(number);
-    return refused;
+  if (!chunk.advance<ChunkState::kDevice, ChunkState::kLeaving>()) return SwapRefusal::kNone;
+  // What was freed has no contents worth keeping; another one may be at its address by now.
+  if (chunk.device.load(std::memory_order_relaxed) != mover_.device || chunk.has(kDoomed)) {
+    stay(number, HostStore::kNone);
+    return SwapRefusal::kNone;
+  }
+  const std::uint32_t segment = state.host_store.take(chunk.bytes, hostLimit());
+  if (segment == HostStore::kNone) {
+    ledger::storeRelaxed(state.swap_board.line().host_want, chunk.bytes);
+    stay(number, segment);
+    return SwapRefusal::kNoHostMemory;
+  }
+  state.host_store.pin(segment, state.context_use.ended());
+  if (flights_.out({number, segment, chunk.bytes, nullptr}, chunk.address,
+                   state.host_store.at(segment))) {
+    return SwapRefusal::kNone;
+  }
+  flights_.stop();
+  stay(number, segment);
+  return SwapRefusal::kDriver;
+}
+
+// It is on the device as it was; nothing is under way to its segment.
+void MoverPass::stay(std::uint32_t number, std::uint32_t segment) {
+  if (segment != HostStore::kNone) runtime().host_store.give(segment);
+  runtime().swappable.leave<ChunkState::kLeaving, ChunkState::kDevice>(number);
+}
+
+// Its contents are in the segment too.
+SwapRefusal MoverPass::takeOff(const Flights::Flight& flight) {
+  Runtime& state = runtime();
+  Chunk& chunk = state.chunks.chunk(flight.chunk);
+  if (fits(0)) {
+    stay(flight.chunk, flight.segment);
+    return SwapRefusal::kNone;
   }
   const std::uint64_t bytes = chunk.bytes;
   const CUresult undone = state.backing.unmap(chunk);
   if (undone != CUDA_SUCCESS && chunk.handle != 0) {
-    state.host_store.give(segment);
-    state.swappable.leave<ChunkState::kLeaving, ChunkState::kDevice>(number);
+    stay(flight.chunk, flight.segment);
     return SwapRefusal::kDriver;
   }
-  chunk.host = segment;
-  state.swappable.leave<ChunkState::kLeaving, ChunkState::kOut>(number);
+  chunk.host = flight.segment;
+  state.swappable.leave<ChunkState::kLeaving, ChunkState::kOut>(flight.chunk);
   bumpShared(state.swap_board.line().chunks_out, 1);
   showHostBytes();
   // A handle that could not be released may hold its memory for ever.
   if (undone == CUDA_SUCCESS) state.swap_board.giveRoom(mover_.device, bytes);
   return undone == CUDA_SUCCESS ? SwapRefusal::kNone : SwapRefusal::kDriver;
-}
-
-SwapRefusal MoverPass::copyOut(Chunk& chunk, std::uint32_t segment) {
-  Runtime& state = runtime();
-  state.host_store.pin(segment, state.context_use.ended());
-  const std::uint64_t begun = sys::now();
-  const CUresult result = real<Cu::cuMemcpyDtoHAsync_v2>()(state.host_store.at(segment),
-                                                           chunk.address, chunk.bytes, stream_);
-  if (!awaitCopy() || result != CUDA_SUCCESS) return SwapRefusal::kDriver;
-  ledger::SwapDevice& figures = state.swap_board.device(mover_.device);
-  bumpShared(figures.out_bytes, chunk.bytes);
-  bumpShared(figures.out_ns, sys::now() - begun);
-  return SwapRefusal::kNone;
 }
 
 // ---- in ----------------------------------------------------------------------------------------
@@ -189,7 +235,7 @@ SwapRefusal MoverPass::in() {
     if (now == ChunkState::kBorn) refused = bring<ChunkState::kBorn>(number, &no_room);
     return refused == SwapRefusal::kNone && !no_room && !interrupted();
   });
-  return refused;
+  return landAll<Way::kIn>(refused);
 }
 
 SwapRefusal MoverPass::inBeyond() {
@@ -214,54 +260,81 @@ bool MoverPass::takeRoom(std::uint64_t bytes) const {
   return beyond_;
 }
 
+// While copies are under way somebody else may leave, and room be made.
 template <ChunkState kFrom>
 SwapRefusal MoverPass::bring(std::uint32_t number, bool* no_room) {
+  for (;;) {
+    *no_room = false;
+    SwapRefusal refused = make<kFrom>(number, no_room);
+    if (refused != SwapRefusal::kNone || !*no_room || flights_.empty()) return refused;
+    refused = land<Way::kIn>();
+    if (refused != SwapRefusal::kNone || interrupted()) return refused;
+  }
+}
+
+template <ChunkState kFrom>
+SwapRefusal MoverPass::make(std::uint32_t number, bool* no_room) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
+  while (kFrom == ChunkState::kOut && flights_.full(chunk.bytes)) {
+    const SwapRefusal refused = land<Way::kIn>();
+    if (refused != SwapRefusal::kNone) return refused;
+  }
   if (!chunk.advance<kFrom, ChunkState::kComing>()) return SwapRefusal::kNone;
   const std::uint64_t bytes = chunk.bytes;
   const bool ours = chunk.device.load(std::memory_order_relaxed) == mover_.device;
+  // It could not be filled, and not be unmapped then.
+  const bool there = chunk.handle != 0;
   // What was freed is not worth bringing.
-  if (!ours || chunk.has(kDoomed) || !takeRoom(bytes)) {
+  if (!ours || chunk.has(kDoomed) || (!there && !takeRoom(bytes))) {
     *no_room = ours && !chunk.has(kDoomed);
     state.swappable.leave<ChunkState::kComing, kFrom>(number);
     return SwapRefusal::kNone;
   }
-  bool mapped = false;
-  const SwapRefusal refused = fill(chunk, kFrom == ChunkState::kOut, &mapped);
-  if (refused != SwapRefusal::kNone) {
-    if (!mapped) state.swap_board.giveRoom(mover_.device, bytes);
+  const CUresult made = there ? CUDA_SUCCESS : state.backing.map(chunk);
+  if (made != CUDA_SUCCESS) {
+    state.swap_board.giveRoom(mover_.device, bytes);
     state.swappable.leave<ChunkState::kComing, kFrom>(number);
-    return refused;
+    return made == CUDA_ERROR_OUT_OF_MEMORY ? SwapRefusal::kNoDeviceMemory : SwapRefusal::kDriver;
   }
-  if (kFrom == ChunkState::kOut) {
-    state.host_store.give(chunk.host);
-    chunk.host = HostStore::kNone;
-  }
+  if (kFrom == ChunkState::kOut) return fill(number);
   state.swappable.leave<ChunkState::kComing, ChunkState::kDevice>(number);
   bumpShared(state.swap_board.line().chunks_in, 1);
   return SwapRefusal::kNone;
 }
 
-// `mapped`: device memory stands behind the chunk, also where it could not be filled.
-SwapRefusal MoverPass::fill(Chunk& chunk, bool from_host, bool* mapped) {
+SwapRefusal MoverPass::fill(std::uint32_t number) {
   Runtime& state = runtime();
-  const std::uint64_t begun = sys::now();
-  const CUresult made = state.backing.map(chunk);
-  if (made == CUDA_ERROR_OUT_OF_MEMORY) return SwapRefusal::kNoDeviceMemory;
-  if (made != CUDA_SUCCESS) return SwapRefusal::kDriver;
-  if (!from_host) return SwapRefusal::kNone;
+  const Chunk& chunk = state.chunks.chunk(number);
   state.host_store.pin(chunk.host, state.context_use.ended());
-  const CUresult result = real<Cu::cuMemcpyHtoDAsync_v2>()(
-      chunk.address, state.host_store.at(chunk.host), chunk.bytes, stream_);
-  if (!awaitCopy() || result != CUDA_SUCCESS) {
-    *mapped = state.backing.unmap(chunk) != CUDA_SUCCESS;
-    return SwapRefusal::kDriver;
+  if (flights_.in({number, chunk.host, chunk.bytes, nullptr}, chunk.address,
+                  state.host_store.at(chunk.host))) {
+    return SwapRefusal::kNone;
   }
-  ledger::SwapDevice& figures = state.swap_board.device(mover_.device);
-  bumpShared(figures.in_bytes, chunk.bytes);
-  bumpShared(figures.in_ns, sys::now() - begun);
-  return SwapRefusal::kNone;
+  flights_.stop();
+  empty(number);
+  return SwapRefusal::kDriver;
+}
+
+// Its contents are back.
+void MoverPass::settle(std::uint32_t number) {
+  Runtime& state = runtime();
+  Chunk& chunk = state.chunks.chunk(number);
+  state.host_store.give(chunk.host);
+  chunk.host = HostStore::kNone;
+  state.swappable.leave<ChunkState::kComing, ChunkState::kDevice>(number);
+  bumpShared(state.swap_board.line().chunks_in, 1);
+}
+
+// They may not be; nothing is under way to it. What is still mapped stays counted.
+void MoverPass::empty(std::uint32_t number) {
+  Runtime& state = runtime();
+  Chunk& chunk = state.chunks.chunk(number);
+  const std::uint64_t bytes = chunk.bytes;
+  if (state.backing.unmap(chunk) == CUDA_SUCCESS) {
+    state.swap_board.giveRoom(mover_.device, bytes);
+  }
+  state.swappable.leave<ChunkState::kComing, ChunkState::kOut>(number);
 }
 
 }  // namespace divvy::interposer

@@ -3,14 +3,15 @@
 
 #include <cstdint>
 
-#include "abi/cuda_types.h"
 #include "chunk.h"
+#include "flights.h"
 #include "mover.h"
 
 namespace divvy::interposer {
 
-// In its scope the calling thread, a mover's, has a context of its device current and a stream of
-// its own in it. One at a time in a process.
+// In its scope the calling thread, a mover's, has a context of its device current and copies under
+// way in it: while one is, the next chunk is made ready and the last one's room given back. One at
+// a time in a process.
 class MoverPass {
  public:
   explicit MoverPass(Mover& mover);
@@ -19,7 +20,7 @@ class MoverPass {
   MoverPass& operator=(const MoverPass&) = delete;
 
   // False: there is no context now, or it is about to end.
-  bool ready() const { return stream_ != nullptr; }
+  bool ready() const { return flights_.isOpen(); }
 
   // Takes chunks off the device until what is left fits, coldest first; the gate is closed. kNone:
   // that is so, nothing is left that can leave, or somebody else needs the context.
@@ -35,19 +36,36 @@ class MoverPass {
   bool interrupted() const;
 
  private:
-  bool fits() const;
+  enum class Way : std::uint8_t { kOut, kIn };
+
+  bool fits(std::uint64_t leaving) const;
   bool takeRoom(std::uint64_t bytes) const;
-  bool awaitCopy() const;
-  ledger::SwapRefusal takeOff(std::uint32_t number);
-  ledger::SwapRefusal copyOut(Chunk& chunk, std::uint32_t segment);
+
+  // Waits for the oldest copy and ends its chunk's swap; all of them.
+  template <Way kWay>
+  ledger::SwapRefusal land();
+  template <Way kWay>
+  ledger::SwapRefusal landAll(ledger::SwapRefusal before);
+  // Nothing is under way any more, and nobody knows what has arrived: every chunk is as it was.
+  template <Way kWay>
+  ledger::SwapRefusal giveUp();
+
+  ledger::SwapRefusal sendOff(std::uint32_t number);
+  ledger::SwapRefusal takeOff(const Flights::Flight& flight);
+  static void stay(std::uint32_t number, std::uint32_t segment);
+
   template <ChunkState kFrom>
   ledger::SwapRefusal bring(std::uint32_t number, bool* no_room);
-  ledger::SwapRefusal fill(Chunk& chunk, bool from_host, bool* mapped);
+  template <ChunkState kFrom>
+  ledger::SwapRefusal make(std::uint32_t number, bool* no_room);
+  ledger::SwapRefusal fill(std::uint32_t number);
+  static void settle(std::uint32_t number);
+  void empty(std::uint32_t number);
 
   Mover& mover_;
   bool begun_ = false;
   bool beyond_ = false;
-  CUstream stream_ = nullptr;
+  Flights flights_;
 };
 
 }  // namespace divvy::interposer

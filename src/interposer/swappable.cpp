@@ -302,7 +302,9 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   const unsigned device = chunk.device.load(std::memory_order_relaxed);
   const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
   const std::uint64_t bytes = chunk.bytes;
-  if (isMapped(was) && state.backing.unmap(chunk) != CUDA_SUCCESS) {
+  // One whose contents could not be brought back may still be mapped.
+  const bool mapped = isMapped(was) || chunk.handle != 0;
+  if (mapped && state.backing.unmap(chunk) != CUDA_SUCCESS) {
     // It is the driver's now, and stays charged.
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemUnmap), bytes);
     return;
@@ -311,7 +313,7 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   const bool last = state.chunks.drop(number);
   if (was != ChunkState::kPinned) {
     state.swap_board.addSwappable(device, -static_cast<std::int64_t>(bytes));
-    if (isMapped(was)) state.swap_board.giveRoom(device, bytes);
+    if (mapped) state.swap_board.giveRoom(device, bytes);
   }
   state.tenant.account().release(device, bytes);
   if (was == ChunkState::kPinned) state.swap_board.showPinned(device);

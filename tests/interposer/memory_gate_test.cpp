@@ -108,7 +108,7 @@ TEST_F(MemoryGateTest, ACaptureDelaysASwap) {
   CUgraph graph = nullptr;
   ASSERT_EQ(cu<Cu::cuStreamEndCapture>(captured, &graph), CUDA_SUCCESS);
   EXPECT_TRUE(becomesResident(0));
-  EXPECT_FALSE(shows(ledger::kSwapCapturing));
+  EXPECT_TRUE(eventually([] { return !shows(ledger::kSwapCapturing); }));
   allow(kEverything);
   CUgraphExec exec = nullptr;
   ASSERT_EQ(cu<Cu::cuGraphInstantiateWithFlags>(&exec, graph, 0ull), CUDA_SUCCESS);
