@@ -44,6 +44,7 @@ std::vector<std::string> mergedEnvironment(const std::vector<std::string>& own) 
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kGrace = std::chrono::seconds(3);
+constexpr double kEndSeconds = 30;
 
 // Until the writers are gone or `deadline`: false.
 bool readUntil(int file, std::optional<Clock::time_point> deadline, std::string* text) {
@@ -134,13 +135,20 @@ Companion::~Companion() {
   end();
 }
 
-void Companion::end() {
-  close(in_);
+std::string Companion::finish() {
+  return end();
+}
+
+std::string Companion::end() {
+  std::string said;
+  if (in_ >= 0) close(in_);
   if (child_ > 0) {
-    hear(child_, out_, 10);
+    said = hear(child_, out_, kEndSeconds);
     waitpid(child_, nullptr, 0);
   }
-  close(out_);
+  if (out_ >= 0) close(out_);
+  child_ = in_ = out_ = -1;
+  return said;
 }
 
 }  // namespace divvy::bench

@@ -30,8 +30,12 @@ class Companion {
   Companion(const Companion&) = delete;
   Companion& operator=(const Companion&) = delete;
 
+  int pid() const { return child_; }
+  // Ends it; what it said since its first byte.
+  std::string finish();
+
  private:
-  void end();
+  std::string end();
 
   int child_ = -1;
   int in_ = -1;   // what it reads

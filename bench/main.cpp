@@ -8,25 +8,29 @@
 #include "dataplane.h"
 #include "priority.h"
 #include "shares.h"
+#include "swap.h"
 
 namespace {
 
 using namespace divvy::bench;
 
 constexpr const char* kUsage =
-    "usage: divvy-bench [dataplane|shares|priority] [OPTION]...\n"
+    "usage: divvy-bench [dataplane|shares|priority|swap] [OPTION]...\n"
     "  dataplane       what Divvy adds to a program's driver calls\n"
     "  shares          how exactly a card's time is shared and capped\n"
     "  priority        how little a latency service notices best-effort work\n"
+    "  swap            how fast memory leaves a card and comes back\n"
     "  --json FILE     also write the figures as JSON\n"
     "  --quick         shows that it works, not how good it is\n"
     "  --real          this machine's driver and card instead of the simulated ones\n"
     "  --check         exit status 1 when a bar is missed\n"
-    "  --time-scale N  shares, priority: the simulated card runs N times slower [20]\n"
+    "  --time-scale N  shares, priority, swap: the simulated card runs N times slower [20, swap: "
+    "1]\n"
     "  --cards N       shares, priority: simulated cards side by side [64]\n";
 
 constexpr int kSlowest = 20;
 constexpr int kQuickSlower = 2;
+constexpr int kSwapSlower = 4;
 
 struct Options {
   std::string bench = "dataplane";
@@ -50,7 +54,8 @@ bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool more = i + 1 < argc;
-    if (i == 1 && (word == "dataplane" || word == "shares" || word == "priority")) {
+    if (i == 1 &&
+        (word == "dataplane" || word == "shares" || word == "priority" || word == "swap")) {
       options.bench = word;
     } else if (word == "--json" && more) {
       options.json = argv[++i];
@@ -85,8 +90,10 @@ Report measure(const Options& options) {
   plan.real = options.real;
   plan.quick = options.quick;
   if (options.quick) plan.slower = kQuickSlower;
+  if (options.bench == "swap") plan.slower = options.quick ? 1 : kSwapSlower;
   if (options.slower != 0) plan.slower = options.slower;
   plan.cards = static_cast<unsigned>(options.cards);
+  if (options.bench == "swap") return measureSwap(plan, say);
   return options.bench == "shares" ? measureShares(plan, say) : measurePriority(plan, say);
 }
 

@@ -60,5 +60,19 @@ class Priority(unittest.TestCase):
         self.assertIn("rate100_unit0.1", text)
 
 
+class Swap(unittest.TestCase):
+    def test_figures_are_there_and_no_byte_is_wrong(self):
+        figures, text = measured("swap")
+        self.assertEqual(sorted(figures["worst_of_link"]), ["duplex", "handover", "in", "out"])
+        self.assertEqual(figures["mismatched_bytes"], 0)
+        for key in ("predicted_error", "cpu_percent", "worst_of_link/out"):
+            self.assertIn(key, figures["bars"])
+        for way, ratio in figures["worst_of_link"].items():
+            # More than the card's link can do would be a fault of the judge.
+            self.assertTrue(0 < ratio < 1.01, (way, ratio))
+        self.assertGreater(figures["gbps"]["out"]["32m"]["chunk_8m"], 0)
+        self.assertIn("handover", text)
+
+
 if __name__ == "__main__":
     unittest.main()
