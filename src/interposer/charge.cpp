@@ -56,10 +56,14 @@ std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes) {
 bool reserveAfterReclaim(unsigned device, std::uint64_t bytes) {
   PoolBook& pools = runtime().pools;
   GraphMemory& graphs = runtime().graphs;
+  ledger::Account& account = runtime().tenant.account();
+  if (runtime().swappable.awaitFrees() &&
+      account.reserve(device, bytes) == ledger::Admission::kGranted) {
+    return true;
+  }
   if (!pools.any() && !graphs.any()) return false;
   pools.settleAll(device);
   graphs.settle(device);
-  ledger::Account& account = runtime().tenant.account();
   if (account.reserve(device, bytes) == ledger::Admission::kGranted) return true;
   pools.trimAll(device);
   graphs.trim(device);

@@ -49,8 +49,9 @@ inline bool swapsOn(Seat seat) {
 // `bytes` as the driver takes them from the card: rounded up to the device's granule, saturating.
 std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes);
 
-// Reserves; when the share is used up, once more after taking back what pools and graphs of this
-// process hold unused (the driver does the same when the card is full).
+// Reserves; when the share is used up, once more after what is being freed was given back, and
+// after taking back what pools and graphs of this process hold unused (the driver does the same
+// when the card is full).
 bool reserveAfterReclaim(unsigned device, std::uint64_t bytes);
 inline bool reserveShare(unsigned device, std::uint64_t bytes) {
   const ledger::Admission admission = runtime().tenant.account().reserve(device, bytes);

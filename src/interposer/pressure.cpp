@@ -41,7 +41,9 @@ class Pressed {
 }  // namespace
 
 Footprint::Footprint(unsigned device, std::uint64_t bytes)
-    : device_(device), bytes_(bytes), granted_(add() || await()) {}
+    : device_(device),
+      bytes_(bytes),
+      granted_(add() || (runtime().swappable.awaitFrees() && add()) || await()) {}
 
 Footprint::~Footprint() {
   if (granted_) runtime().swap_board.addSwappable(device_, -static_cast<std::int64_t>(bytes_));

@@ -5,6 +5,7 @@
 #include "current_context.h"
 #include "pressure.h"
 #include "runtime.h"
+#include "sys.h"
 
 namespace divvy::interposer {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 using abi::Cu;
 
 constexpr std::uint64_t kOwnBufferIds = std::uint64_t{1} << 63;  // none that the driver gives
+constexpr std::uint64_t kFreePatience = 2'000'000'000;
+constexpr long kFreeNap = 50'000;
 
 bool isCaptureError(CUresult result) {
   return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
@@ -264,6 +267,11 @@ SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
   return SwapAnswer::kDone;
 }
 
+void Swappable::mark(Chunk& chunk) {
+  freed_.fetch_add(1, std::memory_order_seq_cst);
+  chunk.set(kDoomed);
+}
+
 // Every chunk is freed from here on, by whoever next has it in his hands. Ends the owner's
 // reference.
 void Swappable::doom(std::uint32_t number) {
@@ -272,7 +280,7 @@ void Swappable::doom(std::uint32_t number) {
   for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
     Chunk& chunk = chunks.chunk(at);
     at = chunk.next;  // before it is freed
-    chunk.set(kDoomed);
+    mark(chunk);
   }
   if (chunks.drop(block)) end(number);
 }
@@ -286,7 +294,7 @@ void Swappable::abandon(std::uint32_t number) {
     const std::uint32_t own = at;
     const std::uint32_t generation = chunk.generation();
     at = chunk.next;
-    chunk.set(kDoomed);
+    mark(chunk);
     undo(own, generation);
   }
   if (chunks.drop(block)) end(number);
@@ -306,6 +314,7 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   const bool mapped = isMapped(was) || chunk.handle != 0;
   if (mapped && state.backing.unmap(chunk) != CUDA_SUCCESS) {
     // It is the driver's now, and stays charged.
+    freed_.fetch_sub(1, std::memory_order_seq_cst);
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemUnmap), bytes);
     return;
   }
@@ -316,6 +325,7 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
     if (mapped) state.swap_board.giveRoom(device, bytes);
   }
   state.tenant.account().release(device, bytes);
+  freed_.fetch_sub(1, std::memory_order_seq_cst);
   if (was == ChunkState::kPinned) state.swap_board.showPinned(device);
   if (last) end(block);
 }
@@ -354,6 +364,19 @@ void Swappable::collectDeferred() {
   });
 }
 
+bool Swappable::awaitFrees() {
+  if (!runtime().chunks.any() || divvy_thread.callback || divvy_thread.forking) return false;
+  const ErrnoKeeper keeper;
+  for (const std::uint64_t until = sys::now() + kFreePatience; sys::now() < until;) {
+    collect();
+    if (freed_.load(std::memory_order_seq_cst) == 0) break;
+    // Not to be collected now; what others had in their hands may be free all the same.
+    if (deferred_.load(std::memory_order_acquire) != 0) break;
+    sys::nap(kFreeNap);
+  }
+  return true;
+}
+
 CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
   Runtime& state = runtime();
   ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
@@ -389,6 +412,7 @@ void Swappable::sweep(unsigned device, CUcontext context, bool all) {
 
 void Swappable::forgetAfterFork() {
   deferred_.store(0, std::memory_order_relaxed);
+  freed_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace divvy::interposer

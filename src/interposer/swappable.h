@@ -52,6 +52,11 @@ class Swappable {
     if (__builtin_expect(deferred_.load(std::memory_order_acquire) != 0, 0)) collectDeferred();
   }
 
+  // For who was refused memory: what others freed may have been charged still, in the hands of a
+  // mover or of a thread that collects. Waits for them, but not for long, nor for a capture. True:
+  // it is worth asking again.
+  bool awaitFrees();
+
   void forgetAfterFork();
 
  private:
@@ -70,6 +75,7 @@ class Swappable {
   static CUresult make(Chunk& chunk, bool* missing);
   CUresult fill(std::uint32_t block, bool* missing);
   static CUresult endWork(const SwapBlock& block, bool capturing);
+  void mark(Chunk& chunk);
   void doom(std::uint32_t block);
   void abandon(std::uint32_t block);
   void undo(std::uint32_t chunk, std::uint32_t generation);
@@ -78,6 +84,7 @@ class Swappable {
 
   std::atomic<std::uint64_t> buffers_{0};   // ever made
   std::atomic<std::uint32_t> deferred_{0};  // blocks whose end waits for captures
+  std::atomic<std::uint32_t> freed_{0};     // chunks that are doomed and charged
 };
 
 }  // namespace divvy::interposer
