@@ -1,5 +1,5 @@
-// Busy time against the card's own log. The bounds leave room for a machine with other things to
-// do: alone the errors are some hundredths of a percent.
+// Busy time against the card's own log. Alone the errors are some hundredths of a percent; on a
+// machine with other things to do they may be as large as the time that the program was held up.
 #include "meter_fixture.h"
 
 namespace divvy::interposer {
@@ -12,12 +12,12 @@ class BusyTest : public MeterTest {
     const CUfunction kernel = builtin("spin");
     std::vector<CUstream> all;
     for (int i = 0; i < streams; ++i) all.push_back(makeStream());
-    const std::uint64_t log = logged(), busy = meter().busy(0);
+    const Start since;
     for (int i = 0; i < count; ++i) {
       spin(kernel, all[static_cast<std::size_t>(i % streams)], nanoseconds);
     }
     drain();
-    expectExact(busy, log, percent);
+    expectExact(since, percent);
   }
 };
 
@@ -53,13 +53,14 @@ TEST_F(BusyTest, FourStreamsOfShortKernels) {
   const CUfunction kernel = builtin("spin");
   CUstream streams[4];
   for (CUstream& stream : streams) stream = makeStream();
-  const std::uint64_t log = logged();
+  const Start since;
   for (int i = 0; i < 20'000; ++i) spin(kernel, streams[i % 4], 50 * kMicro);
   drain();
-  const std::uint64_t truth = logged() - log;
+  const double slack = since.slack();
+  const std::uint64_t truth = logged() - since.log;
   std::printf("  busy %.3f ms, the card's log %.3f ms\n",
               static_cast<double>(meter().busy(0)) / 1e6, static_cast<double>(truth) / 1e6);
-  EXPECT_GE(meter().busy(0), truth - truth / 20);
+  EXPECT_GE(static_cast<double>(meter().busy(0)), 0.95 * static_cast<double>(truth) - slack);
   EXPECT_LE(meter().busy(0), sys::now() - began);
 }
 
@@ -69,7 +70,7 @@ TEST_F(BusyTest, GapsBetweenLaunchesAreNotCharged) {
   makeReady();
   const CUfunction kernel = builtin("spin");
   const CUstream stream = makeStream();
-  const std::uint64_t log = logged(), busy = meter().busy(0);
+  const Start since;
   std::uint64_t next = sys::now();
   for (int i = 0; i < 10'000; ++i) {
     spin(kernel, stream, 100 * kMicro);
@@ -78,9 +79,7 @@ TEST_F(BusyTest, GapsBetweenLaunchesAreNotCharged) {
     }
   }
   drain();
-  // Where the driver has no cuCtxRecordEvent gaps are charged in part: by 1 % of the work alone, by
-  // a tenth beside other tests.
-  expectExact(busy, log, isOldDriver() ? 25 : 5);
+  expectExact(since, 5);
 }
 
 TEST_F(BusyTest, RefusedLaunchesAreNotCharged) {
@@ -88,7 +87,7 @@ TEST_F(BusyTest, RefusedLaunchesAreNotCharged) {
   makeReady();
   const CUfunction kernel = builtin("spin");
   const CUstream stream = makeStream();
-  const std::uint64_t log = logged(), busy = meter().busy(0);
+  const Start since;
   std::uint64_t nanoseconds = 50 * kMicro;
   void* params[] = {&nanoseconds, nullptr};
   void** none = nullptr;
@@ -100,7 +99,7 @@ TEST_F(BusyTest, RefusedLaunchesAreNotCharged) {
         CUDA_ERROR_INVALID_VALUE);
   }
   drain();
-  expectExact(busy, log, 5);
+  expectExact(since, 5);
 }
 
 // Its estimate stayed the first guess, and every launch paid for an event.
