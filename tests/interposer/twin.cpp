@@ -1,0 +1,365 @@
+#include "twin.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace divvy::interposer {
+namespace {
+
+constexpr std::size_t kMostBlocks = 16;
+constexpr std::size_t kMostHeld = 8 * kMiB;
+constexpr std::size_t kMostBytes = 768 << 10;
+constexpr std::size_t kPinned = 256 << 10;
+constexpr std::size_t kMostGraphs = 6;
+constexpr unsigned kNonBlocking = 1;
+
+// The word-wise sum that the card's kernel computes.
+void addTo(std::vector<unsigned char>& bytes, std::size_t from, std::size_t words,
+           std::uint32_t value) {
+  for (std::size_t i = 0; i < words; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, &bytes[from + 4 * i], sizeof word);
+    word += value;
+    std::memcpy(&bytes[from + 4 * i], &word, sizeof word);
+  }
+}
+
+CUDA_MEMCPY2D boxOf(std::size_t pitch, std::size_t width, std::size_t height) {
+  CUDA_MEMCPY2D box{};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcPitch = box.dstPitch = pitch;
+  box.WidthInBytes = width;
+  box.Height = height;
+  return box;
+}
+
+}  // namespace
+
+Twin::Twin(std::uint64_t seed, CUcontext context) : random_(seed), context_(context) {
+  CUmodule module = nullptr;
+  good(
+      cu<Cu::cuModuleLoadData>(
+          &module, static_cast<const void*>("simgpu-builtin 1\nkernel a = add\nkernel c = copy\n")),
+      "cuModuleLoadData");
+  good(cu<Cu::cuModuleGetFunction>(&add_, module, "a"), "cuModuleGetFunction");
+  good(cu<Cu::cuModuleGetFunction>(&copy_, module, "c"), "cuModuleGetFunction");
+  good(cu<Cu::cuStreamCreate>(&capture_, kNonBlocking), "cuStreamCreate");
+  void* memory = nullptr;
+  good(cu<Cu::cuMemHostAlloc>(&memory, kPinned, 0u), "cuMemHostAlloc");
+  pinned_ = static_cast<unsigned char*>(memory);
+  while (blocks_.size() < 4 && failure_.empty()) allocate();
+}
+
+Twin::~Twin() {
+  while (!blocks_.empty() && failure_.empty()) release();
+}
+
+bool Twin::good(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS && failure_.empty()) {
+    failure_ = std::string(what) + ": " + std::to_string(result);
+  }
+  return result == CUDA_SUCCESS;
+}
+
+Twin::Range Twin::rangeOf(const Block& block, std::size_t unit) {
+  const std::size_t units = block.twin.size() / unit;
+  const std::size_t from = below(units);
+  return {from * unit, (1 + below(std::min(units - from, kPinned / unit))) * unit};
+}
+
+Twin::Bytes Twin::noise(std::size_t bytes) {
+  Bytes made(bytes);
+  for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random_();
+    std::memcpy(&made[at], &word, std::min(sizeof word, bytes - at));
+  }
+  return made;
+}
+
+void Twin::settle(const Block& block) {
+  good(cu<Cu::cuStreamSynchronize>(block.stream), "cuStreamSynchronize");
+}
+
+void Twin::before(const Block& one, const Block& other) {
+  if (&one == &other) return;
+  good(cu<Cu::cuEventRecord>(other.done, other.stream), "cuEventRecord");
+  good(cu<Cu::cuStreamWaitEvent>(one.stream, other.done, 0u), "cuStreamWaitEvent");
+}
+
+void Twin::after(const Block& one, const Block& other) {
+  if (&one == &other) return;
+  good(cu<Cu::cuEventRecord>(one.done, one.stream), "cuEventRecord");
+  good(cu<Cu::cuStreamWaitEvent>(other.stream, one.done, 0u), "cuStreamWaitEvent");
+}
+
+void Twin::launch(CUfunction kernel, CUdeviceptr to, std::uint64_t second, std::uint64_t third,
+                  CUstream stream) {
+  void* parameters[] = {&to, &second, &third};
+  good(cu<Cu::cuLaunchKernel>(kernel, 1u, 1u, 1u, 1u, 1u, 1u, 0u, stream,
+                              static_cast<void**>(parameters), static_cast<void**>(nullptr)),
+       "cuLaunchKernel");
+}
+
+void Twin::compare(const Block& block, const Bytes& found, std::size_t from, const char* how) {
+  if (!failure_.empty()) return;
+  const auto wrong = std::mismatch(found.begin(), found.end(),
+                                   block.twin.begin() + static_cast<std::ptrdiff_t>(from));
+  if (wrong.first == found.end()) return;
+  failure_ = std::string(how) + ": byte " + std::to_string(from + (wrong.first - found.begin())) +
+             " of a block of " + std::to_string(block.twin.size()) + " is " +
+             std::to_string(*wrong.first) + " and should be " + std::to_string(*wrong.second);
+}
+
+void Twin::compareAll() {
+  for (const BlockPtr& block : blocks_) {
+    settle(*block);
+    Bytes found(block->twin.size());
+    good(cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(found.data()), block->at, found.size()),
+         "cuMemcpyDtoH");
+    compare(*block, found, 0, "everything");
+  }
+}
+
+// ---- operations --------------------------------------------------------------------------------
+
+// Now and then one that is too small to be swapped, or an odd size.
+void Twin::allocate() {
+  if (blocks_.size() == kMostBlocks || held_ >= kMostHeld) return release();
+  const auto block = std::make_shared<Block>();
+  const std::size_t bytes = below(8) == 0 ? 64 + below(8000) : 65536 + below(kMostBytes);
+  if (below(4) == 0) {
+    std::size_t pitch = 0;
+    good(cu<Cu::cuMemAllocPitch_v2>(&block->at, &pitch, bytes / 4, std::size_t{4}, 4u),
+         "cuMemAllocPitch");
+    block->twin.resize(pitch * 4);
+  } else {
+    good(cu<Cu::cuMemAlloc_v2>(&block->at, bytes), "cuMemAlloc");
+    block->twin.resize(bytes);
+  }
+  good(cu<Cu::cuStreamCreate>(&block->stream, kNonBlocking), "cuStreamCreate");
+  good(cu<Cu::cuEventCreate>(&block->done, 2u), "cuEventCreate");
+  const auto value = static_cast<unsigned char>(random_());
+  std::fill(block->twin.begin(), block->twin.end(), value);
+  good(cu<Cu::cuMemsetD8Async>(block->at, value, block->twin.size(), block->stream),
+       "cuMemsetD8Async");
+  held_ += block->twin.size();
+  blocks_.push_back(block);
+}
+
+void Twin::release() {
+  const std::size_t index = below(blocks_.size());
+  const BlockPtr block = blocks_[index];
+  for (std::size_t i = graphs_.size(); i-- > 0;) {
+    if (graphs_[i].block != block && graphs_[i].other != block) continue;
+    good(cu<Cu::cuGraphExecDestroy>(graphs_[i].exec), "cuGraphExecDestroy");
+    graphs_.erase(graphs_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  // Others' streams may wait for work with it; the free waits for all.
+  good(cu<Cu::cuMemFree_v2>(block->at), "cuMemFree");
+  good(cu<Cu::cuStreamDestroy_v2>(block->stream), "cuStreamDestroy");
+  good(cu<Cu::cuEventDestroy_v2>(block->done), "cuEventDestroy");
+  held_ -= block->twin.size();
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void Twin::writeNow() {
+  const BlockPtr block = any();
+  const Range range = rangeOf(*block);
+  const Bytes words = noise(range.bytes);
+  settle(*block);
+  good(cu<Cu::cuMemcpyHtoD_v2>(block->at + range.from, static_cast<const void*>(words.data()),
+                               range.bytes),
+       "cuMemcpyHtoD");
+  std::copy(words.begin(), words.end(),
+            block->twin.begin() + static_cast<std::ptrdiff_t>(range.from));
+}
+
+// From pageable or from pinned memory, which has to stay as it is until it was read.
+void Twin::writeLater() {
+  const BlockPtr block = any();
+  const Range range = rangeOf(*block);
+  const Bytes words = noise(range.bytes);
+  const bool pinned = below(2) == 0;
+  if (pinned) std::copy(words.begin(), words.end(), pinned_);
+  const unsigned char* const from = pinned ? pinned_ : words.data();
+  good(cu<Cu::cuMemcpyHtoDAsync_v2>(block->at + range.from, static_cast<const void*>(from),
+                                    range.bytes, block->stream),
+       "cuMemcpyHtoDAsync");
+  if (pinned) settle(*block);
+  std::copy(words.begin(), words.end(),
+            block->twin.begin() + static_cast<std::ptrdiff_t>(range.from));
+}
+
+void Twin::readNow() {
+  const BlockPtr block = any();
+  const Range range = rangeOf(*block);
+  Bytes found(range.bytes);
+  settle(*block);
+  good(cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(found.data()), block->at + range.from,
+                               range.bytes),
+       "cuMemcpyDtoH");
+  compare(*block, found, range.from, "read at once");
+}
+
+void Twin::readLater() {
+  const BlockPtr block = any();
+  const Range range = rangeOf(*block);
+  good(cu<Cu::cuMemcpyDtoHAsync_v2>(static_cast<void*>(pinned_), block->at + range.from,
+                                    range.bytes, block->stream),
+       "cuMemcpyDtoHAsync");
+  settle(*block);
+  compare(*block, Bytes(pinned_, pinned_ + range.bytes), range.from, "read in its stream");
+}
+
+void Twin::setSome() {
+  const BlockPtr block = any();
+  const Range range = rangeOf(*block);
+  const auto value = static_cast<unsigned char>(random_());
+  good(cu<Cu::cuMemsetD8Async>(block->at + range.from, value, range.bytes, block->stream),
+       "cuMemsetD8Async");
+  std::fill_n(block->twin.begin() + static_cast<std::ptrdiff_t>(range.from), range.bytes, value);
+}
+
+// On the card: by a copy, as between peers, or by a kernel.
+void Twin::copyBetween() {
+  const BlockPtr from = any(), to = any();
+  if (from == to) return;
+  const std::size_t bytes = 1 + below(std::min(from->twin.size(), to->twin.size()));
+  const std::size_t source = below(from->twin.size() - bytes + 1);
+  const std::size_t target = below(to->twin.size() - bytes + 1);
+  before(*to, *from);
+  switch (below(3)) {
+    case 0:
+      good(cu<Cu::cuMemcpyDtoDAsync_v2>(to->at + target, from->at + source, bytes, to->stream),
+           "cuMemcpyDtoDAsync");
+      break;
+    case 1:
+      good(cu<Cu::cuMemcpyPeerAsync>(to->at + target, context_, from->at + source, context_, bytes,
+                                     to->stream),
+           "cuMemcpyPeerAsync");
+      break;
+    default:
+      launch(copy_, to->at + target, from->at + source, bytes, to->stream);
+  }
+  after(*to, *from);
+  std::copy_n(from->twin.begin() + static_cast<std::ptrdiff_t>(source), bytes,
+              to->twin.begin() + static_cast<std::ptrdiff_t>(target));
+}
+
+void Twin::copyBox() {
+  const BlockPtr from = any(), to = any();
+  const std::size_t least = std::min(from->twin.size(), to->twin.size());
+  if (from == to || least < 256) return;
+  const std::size_t pitch = 64 + below(least / 4 - 63), height = least / pitch;
+  const std::size_t width = 1 + below(pitch);
+  CUDA_MEMCPY2D box = boxOf(pitch, width, height);
+  box.srcDevice = from->at;
+  box.dstDevice = to->at;
+  before(*to, *from);
+  good(cu<Cu::cuMemcpy2DAsync_v2>(static_cast<const CUDA_MEMCPY2D*>(&box), to->stream),
+       "cuMemcpy2DAsync");
+  after(*to, *from);
+  for (std::size_t row = 0; row < height; ++row) {
+    std::copy_n(from->twin.begin() + static_cast<std::ptrdiff_t>(row * pitch), width,
+                to->twin.begin() + static_cast<std::ptrdiff_t>(row * pitch));
+  }
+}
+
+void Twin::writeBox() {
+  const BlockPtr block = any();
+  if (block->twin.size() < 256) return;
+  const std::size_t pitch = 64 + below(block->twin.size() / 4 - 63);
+  const std::size_t width = 1 + below(pitch), height = 1 + below(block->twin.size() / pitch);
+  const Bytes words = noise(pitch * height);
+  CUDA_MEMCPY2D box = boxOf(pitch, width, height);
+  box.srcMemoryType = CU_MEMORYTYPE_HOST;
+  box.srcHost = words.data();
+  box.dstDevice = block->at;
+  settle(*block);
+  good(cu<Cu::cuMemcpy2D_v2>(static_cast<const CUDA_MEMCPY2D*>(&box)), "cuMemcpy2D");
+  for (std::size_t row = 0; row < height; ++row) {
+    const auto at = static_cast<std::ptrdiff_t>(row * pitch);
+    std::copy_n(words.begin() + at, width, block->twin.begin() + at);
+  }
+}
+
+void Twin::addSome() {
+  const BlockPtr block = any();
+  const Range range = rangeOf(*block, 4);
+  const auto value = static_cast<std::uint32_t>(random_());
+  launch(add_, block->at + range.from, range.bytes / 4, value, block->stream);
+  addTo(block->twin, range.from, range.bytes / 4, value);
+}
+
+// A graph that sets, adds and copies on. The addresses in it are those of now.
+void Twin::record() {
+  const BlockPtr block = any(), other = any();
+  if (graphs_.size() == kMostGraphs || block == other) return replay();
+  const Range range = rangeOf(*block, 4);
+  const std::size_t bytes = std::min(range.bytes, other->twin.size());
+  const auto value = static_cast<std::uint32_t>(random_());
+  const auto set = static_cast<unsigned char>(random_());
+  const std::size_t some = 1 + below(range.bytes);
+  CUgraph graph = nullptr;
+  Recorded made{nullptr, block, other, {}};
+  good(cu<Cu::cuStreamBeginCapture_v2>(capture_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+       "cuStreamBeginCapture");
+  launch(add_, block->at + range.from, range.bytes / 4, value, capture_);
+  good(cu<Cu::cuMemsetD8Async>(block->at + range.from, set, some, capture_), "captured memset");
+  good(cu<Cu::cuMemcpyDtoDAsync_v2>(other->at, block->at + range.from, bytes, capture_),
+       "captured copy");
+  good(cu<Cu::cuStreamEndCapture>(capture_, &graph), "cuStreamEndCapture");
+  good(cu<Cu::cuGraphInstantiateWithFlags>(&made.exec, graph, 0ull), "cuGraphInstantiate");
+  good(cu<Cu::cuGraphDestroy>(graph), "cuGraphDestroy");
+  Block* const one = block.get();
+  Block* const two = other.get();
+  made.effects.push_back([=] {
+    const auto begin = one->twin.begin() + static_cast<std::ptrdiff_t>(range.from);
+    addTo(one->twin, range.from, range.bytes / 4, value);
+    std::fill_n(begin, some, set);
+    std::copy_n(begin, bytes, two->twin.begin());
+  });
+  if (failure_.empty()) graphs_.push_back(std::move(made));
+}
+
+void Twin::replay() {
+  if (graphs_.empty()) return;
+  const Recorded& graph = graphs_[below(graphs_.size())];
+  before(*graph.block, *graph.other);
+  good(cu<Cu::cuGraphLaunch>(graph.exec, graph.block->stream), "cuGraphLaunch");
+  after(*graph.block, *graph.other);
+  for (const auto& effect : graph.effects) effect();
+}
+
+// A child has none of it, and harms none of it.
+void Twin::forkOnce() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    std::uint32_t word = 0;
+    const bool refused = cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(&word), blocks_[0]->at,
+                                                 sizeof word) != CUDA_SUCCESS;
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  if (status != 0 && failure_.empty()) failure_ = "a forked child has its parent's memory";
+}
+
+void Twin::step() {
+  if (blocks_.empty()) return allocate();
+  const std::size_t dice = below(1000);
+  if (dice < 2) return forkOnce();
+  if (dice < 20) return compareAll();
+  static constexpr void (Twin::*kOperations[])() = {
+      &Twin::allocate,  &Twin::release, &Twin::writeNow,    &Twin::writeLater,  &Twin::readNow,
+      &Twin::readLater, &Twin::setSome, &Twin::copyBetween, &Twin::copyBetween, &Twin::copyBox,
+      &Twin::writeBox,  &Twin::addSome, &Twin::addSome,     &Twin::record,      &Twin::replay,
+      &Twin::replay,    &Twin::allocate};
+  (this->*kOperations[below(std::size(kOperations))])();
+}
+
+}  // namespace divvy::interposer
