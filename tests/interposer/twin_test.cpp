@@ -86,6 +86,18 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
     return now ? std::min(now->chunks_out, now->chunks_in) : 0;
   }
 
+  static std::string state() {
+    const auto now = shown();
+    if (!now) return "no line";
+    const auto& device = now->device[0];
+    return "state " + std::to_string(now->state) + ", refusal " + std::to_string(now->refusal) +
+           ", aborts " + std::to_string(now->aborts) + ", drains " + std::to_string(now->drains) +
+           ", out " + std::to_string(now->chunks_out) + ", in " + std::to_string(now->chunks_in) +
+           ", swappable " + std::to_string(device.swappable) + ", mapped " +
+           std::to_string(device.mapped) + ", pinned " + std::to_string(device.pinned) +
+           ", resident " + std::to_string(resident());
+  }
+
   // One order of the agent's, and until it has come some way: memory leaves, turns back half way,
   // comes, and is used.
   static bool round(std::mt19937_64& random, const Tenants& tenants) {
@@ -99,6 +111,7 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
       const auto now = shown();
       return now->device[0].mapped <= level || now->chunks_out >= gone || tenants.failed();
     });
+    EXPECT_TRUE(left) << "told to have " << level << " does not leave: " << state();
     allow(kEverything);
     const bool all = random() % 4 != 0;
     const std::uint64_t come = before->chunks_in + 1 + random() % 100;
@@ -108,6 +121,8 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
       return all ? tenants.steps() >= used
                  : shown()->chunks_in >= come || shows(ledger::kSwapReady);
     });
+    EXPECT_TRUE(back) << "does not come back: " << state() << ", operations " << tenants.steps()
+                      << " of " << used;
     return left && back;
   }
 };
@@ -130,7 +145,7 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   for (; swaps() < wanted && !tenants.failed(); ++rounds) {
     arbiter().beat();
     const bool moves = round(random, tenants);
-    EXPECT_TRUE(moves) << "round " << rounds << ": nothing moves";
+    EXPECT_TRUE(moves) << "round " << rounds;
     if (!moves) break;
   }
   allow(kEverything);
