@@ -28,6 +28,10 @@ struct Contexts {
   }
 };
 
+std::uint32_t ownNumber() {
+  return static_cast<std::uint32_t>(::syscall(SYS_gettid));
+}
+
 void addMade(void* list, std::uint64_t key, Block) {
   static_cast<Contexts*>(list)->add(reinterpret_cast<CUcontext>(key));
 }
@@ -42,27 +46,48 @@ void listAll(Contexts& list) {
 
 }  // namespace
 
-bool ContextUse::begin() {
-  const auto self = static_cast<std::uint32_t>(::syscall(SYS_gettid));
-  std::uint32_t user = 0;
-  while (!using_.compare_exchange_strong(user, self, std::memory_order_seq_cst)) {
-    if (user == self) {
-      ++nested_;
-      return true;
-    }
-    sys::nap(kNap);
-    user = 0;
+ContextUse::User* ContextUse::own(std::uint32_t self) {
+  for (User& user : users_) {
+    if (user.thread.load(std::memory_order_relaxed) == self) return &user;
   }
+  return nullptr;
+}
+
+ContextUse::User* ContextUse::take(std::uint32_t self) {
+  for (User& user : users_) {
+    std::uint32_t nobody = 0;
+    if (user.thread.compare_exchange_strong(nobody, self, std::memory_order_seq_cst)) return &user;
+  }
+  return nullptr;
+}
+
+bool ContextUse::used() const {
+  for (const User& user : users_) {
+    if (user.thread.load(std::memory_order_seq_cst) != 0) return true;
+  }
+  return false;
+}
+
+bool ContextUse::begin() {
+  const std::uint32_t self = ownNumber();
+  if (User* user = own(self)) {
+    ++user->nested;
+    return true;
+  }
+  while (take(self) == nullptr) sys::nap(kNap);
+  // Who is about to end a context says so first and looks for users then.
   if (!wanted()) return true;
   end();
   return false;
 }
 
 void ContextUse::end() {
-  if (nested_ != 0) {
-    --nested_;
+  User* user = own(ownNumber());
+  if (user == nullptr) return;
+  if (user->nested != 0) {
+    --user->nested;
   } else {
-    using_.store(0, std::memory_order_seq_cst);
+    user->thread.store(0, std::memory_order_seq_cst);
   }
 }
 
@@ -100,10 +125,10 @@ CUresult ContextUse::synchronizeAll() {
 
 void ContextUse::beginEnding() {
   endings_.fetch_add(1, std::memory_order_seq_cst);
-  if (using_.load(std::memory_order_seq_cst) == 0 || runtime().movers.stopping()) return;
+  if (!used() || runtime().movers.stopping()) return;
   const ErrnoKeeper keeper;
   const std::uint64_t until = sys::now() + kPatience;
-  while (using_.load(std::memory_order_seq_cst) != 0 && sys::now() < until) sys::nap(kNap);
+  while (used() && sys::now() < until) sys::nap(kNap);
 }
 
 void ContextUse::endForExit() {
@@ -111,8 +136,10 @@ void ContextUse::endForExit() {
 }
 
 void ContextUse::forgetAfterFork() {
-  using_.store(0, std::memory_order_relaxed);
-  nested_ = 0;
+  for (User& user : users_) {
+    user.thread.store(0, std::memory_order_relaxed);
+    user.nested = 0;
+  }
   endings_.store(0, std::memory_order_relaxed);
 }
 

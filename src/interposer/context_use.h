@@ -11,9 +11,8 @@ namespace divvy::interposer {
 // One per process, in static storage.
 class ContextUse {
  public:
-  // ---- for who uses contexts that are not his own. One thread at a time, which may nest it: who
-  // finds another at it waits. No context is ended until end(). False: one is about to end, or the
-  // process.
+  // ---- for who uses contexts that are not his own: any thread, which may nest it. No context is
+  // ended until end(). False: one is about to end, or the process.
   bool begin();
   void end();
   // Somebody waits for end().
@@ -40,8 +39,18 @@ class ContextUse {
   void forgetAfterFork();
 
  private:
-  std::atomic<std::uint32_t> using_{0};  // the number of the thread
-  std::uint32_t nested_ = 0;             // of that thread
+  // Movers are one per device; others that find no place wait for one.
+  static constexpr unsigned kMost = 32;
+  struct User {
+    std::atomic<std::uint32_t> thread;  // its number; 0: nobody
+    std::uint32_t nested;               // of that thread
+  };
+
+  User* own(std::uint32_t self);
+  User* take(std::uint32_t self);
+  bool used() const;
+
+  User users_[kMost] = {};
   std::atomic<std::uint32_t> endings_{0};
   std::atomic<std::uint32_t> ended_{0};
 };

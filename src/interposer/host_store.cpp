@@ -39,6 +39,7 @@ std::uint32_t HostStore::takeKept(std::uint64_t bytes) {
   return kNone;
 }
 
+// Counted by the caller.
 std::uint32_t HostStore::make(std::uint64_t bytes) {
   const std::uint32_t number = segments_.take();
   if (number == kNone) return kNone;
@@ -52,7 +53,6 @@ std::uint32_t HostStore::make(std::uint64_t bytes) {
     return kNone;
   }
   ::syscall(SYS_madvise, segment.memory, bytes, kDontFork);
-  bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return number;
 }
 
@@ -61,7 +61,14 @@ std::uint32_t HostStore::take(std::uint64_t bytes, std::uint64_t limit) {
   if (kept != kNone) return kept;
   if (bytes > limit) return kNone;
   trim(limit - bytes);
-  return this->bytes() <= limit - bytes ? make(bytes) : kNone;
+  // Movers of other devices take some at the same time.
+  std::uint64_t taken = this->bytes();
+  do {
+    if (taken > limit - bytes) return kNone;
+  } while (!bytes_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
+  const std::uint32_t made = make(bytes);
+  if (made == kNone) bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return made;
 }
 
 void HostStore::pin(std::uint32_t number, std::uint32_t contexts_ended) {

@@ -10,8 +10,7 @@
 namespace divvy::interposer {
 
 // In its scope the calling thread, a mover's, has a context of its device current and copies under
-// way in it: while one is, the next chunk is made ready and the last one's room given back. One at
-// a time in a process.
+// way in it: while one is, the next chunk is made ready and the last one's room given back.
 class MoverPass {
  public:
   explicit MoverPass(Mover& mover);

@@ -63,7 +63,7 @@ struct Others {
 };
 
 // Waits for the device's work in all contexts, of which `owner` is one: its result. The others may
-// end at any time, so they are used by one thread at a time.
+// end at any time but while they are used.
 CUresult synchroniseDevice(unsigned device, CUcontext owner) {
   const CUresult result = synchroniseContext(owner);
   if (result != CUDA_SUCCESS) return result;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "simgpu/interval_reader.h"
 #include "swap_fixture.h"
@@ -80,6 +81,50 @@ TEST_F(MoverTest, WhileOneCopyRunsTheNextIsQueued) {
   // Not the sum over the copies, of which several are under way; the card's link has 1 GB/s.
   EXPECT_GE(figures.out_ns, 96'000'000u);
   EXPECT_GE(figures.in_ns, 96'000'000u);
+}
+
+// When a card copied to the host within the last round, by its log.
+std::pair<std::uint64_t, std::uint64_t> copyingOut(int card, std::uint64_t since) {
+  std::pair<std::uint64_t, std::uint64_t> span{UINT64_MAX, 0};
+  const auto log = simgpu::readIntervals(std::getenv("SIMGPU_DIR"), card);
+  for (const auto& interval : log ? log->intervals : std::vector<simgpu::Interval>()) {
+    if (interval.engine != simgpu::CardEngine::kCopyOut || interval.start_ns < since) continue;
+    span.first = std::min(span.first, interval.start_ns);
+    span.second = std::max(span.second, interval.end_ns);
+  }
+  return span;
+}
+
+TEST_F(MoverTest, TwoCardsAreEmptiedAtTheSameTime) {
+  Tenancy tenancy = swappable();
+  tenancy.machine = "swapx2";
+  tenancy.devices = {0, 1};
+  tenancy.swap_chunk = 8 * kMiB;
+  if (outside(tenancy)) return;
+  makeSwappable();
+  const CUdeviceptr one = filled(96 * kMiB, 30);
+  CUcontext first = currentContext(), second = nullptr;
+  ASSERT_EQ(cu<Cu::cuDevicePrimaryCtxRetain>(&second, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(second), CUDA_SUCCESS);
+  const CUdeviceptr other = filled(96 * kMiB, 31);
+  bool together = false;
+  // A busy machine may wake the second one late.
+  for (int round = 0; round < 5 && !together; ++round) {
+    std::uint64_t since = 0;
+    for (const int card : {0, 1}) since = std::max(since, copyingOut(card, 0).second);
+    allow(0);
+    ASSERT_TRUE(becomesResident(0));
+    ASSERT_TRUE(eventually([] { return booked(Charge::kVmm, 1) == 0; }));
+    const auto a = copyingOut(0, since), b = copyingOut(1, since);
+    together = std::max(a.first, b.first) < std::min(a.second, b.second);
+    allow(kEverything);
+    EXPECT_TRUE(holds(other, 96 * kMiB, 31));
+    ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(first), CUDA_SUCCESS);
+    EXPECT_TRUE(holds(one, 96 * kMiB, 30));
+    ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(second), CUDA_SUCCESS);
+  }
+  EXPECT_TRUE(together);
+  EXPECT_EQ(takenUnderWork(), 0u);
 }
 
 TEST_F(MoverTest, NoMoreLeavesThanHasTo) {
