@@ -39,23 +39,35 @@ TEST_P(MoverFaultTest, LosesNothing) {
   EXPECT_EQ(resident(), failure.leaked);
 }
 
+// Each call of a mover, as the first, in the middle and where copies are under way; 2: out of
+// memory, 999: nobody knows why.
 INSTANTIATE_TEST_SUITE_P(
     Calls, MoverFaultTest,
-    testing::Values(Failure{"cuCtxSynchronize:1=999"}, Failure{"cuStreamCreate:1=2"},
-                    Failure{"cuStreamCreate:2=2"}, Failure{"cuMemHostRegister_v2:1=2"},
-                    Failure{"cuMemcpyDtoHAsync_v2:2=999"}, Failure{"cuMemcpyDtoHAsync_v2:5=2"},
-                    Failure{"cuEventCreate:2=2"}, Failure{"cuEventRecord:3=999"},
-                    Failure{"cuEventRecord:8=999"}, Failure{"cuEventQuery:2=999"},
-                    Failure{"cuEventQuery:9=2"}, Failure{"cuEventQuery:20=999"},
-                    Failure{"cuMemUnmap:2=999"}, Failure{"cuMemUnmap:6=999"},
-                    Failure{"cuMemRelease:2=999", kChunk}, Failure{"cuMemCreate:8=2"},
-                    Failure{"cuMemCreate:12=999"}, Failure{"cuMemMap:8=999"},
-                    Failure{"cuMemSetAccess:8=999"}, Failure{"cuMemcpyHtoDAsync_v2:2=999"},
-                    Failure{"cuMemcpyHtoDAsync_v2:5=2"}, Failure{"cuStreamDestroy_v2:1=999"},
-                    Failure{"cuEventDestroy_v2:1=999"},
-                    // Neither can it be filled, nor is it unmapped then.
-                    Failure{"cuMemcpyHtoDAsync_v2:2=999,fail-at=cuMemUnmap:7=999"},
-                    Failure{"cuEventRecord:2=999,fail-at=cuStreamSynchronize:1=999"}),
+    testing::Values(
+        Failure{"cuCtxSynchronize:1=2"}, Failure{"cuCtxSynchronize:1=999"},
+        Failure{"cuCtxSetCurrent:2=2"}, Failure{"cuCtxSetCurrent:2=999"},
+        Failure{"cuCtxSetCurrent:4=2"}, Failure{"cuCtxSetCurrent:4=999"},
+        Failure{"cuStreamCreate:1=2"}, Failure{"cuStreamCreate:1=999"},
+        Failure{"cuStreamCreate:2=2"}, Failure{"cuStreamCreate:2=999"},
+        Failure{"cuMemHostRegister_v2:1=2"}, Failure{"cuMemHostRegister_v2:1=999"},
+        Failure{"cuMemHostRegister_v2:5=2"}, Failure{"cuMemHostRegister_v2:5=999"},
+        Failure{"cuMemcpyDtoHAsync_v2:1=2"}, Failure{"cuMemcpyDtoHAsync_v2:1=999"},
+        Failure{"cuMemcpyDtoHAsync_v2:5=2"}, Failure{"cuMemcpyDtoHAsync_v2:5=999"},
+        Failure{"cuEventCreate:2=2"}, Failure{"cuEventCreate:2=999"}, Failure{"cuEventRecord:3=2"},
+        Failure{"cuEventRecord:3=999"}, Failure{"cuEventRecord:8=2"},
+        Failure{"cuEventRecord:8=999"}, Failure{"cuEventQuery:2=2"}, Failure{"cuEventQuery:2=999"},
+        Failure{"cuEventQuery:9=2"}, Failure{"cuEventQuery:9=999"}, Failure{"cuEventQuery:20=2"},
+        Failure{"cuEventQuery:20=999"}, Failure{"cuMemUnmap:2=2"}, Failure{"cuMemUnmap:2=999"},
+        Failure{"cuMemUnmap:6=2"}, Failure{"cuMemUnmap:6=999"}, Failure{"cuMemCreate:8=2"},
+        Failure{"cuMemCreate:8=999"}, Failure{"cuMemCreate:12=2"}, Failure{"cuMemCreate:12=999"},
+        Failure{"cuMemMap:8=2"}, Failure{"cuMemMap:8=999"}, Failure{"cuMemSetAccess:8=2"},
+        Failure{"cuMemSetAccess:8=999"}, Failure{"cuMemcpyHtoDAsync_v2:2=2"},
+        Failure{"cuMemcpyHtoDAsync_v2:2=999"}, Failure{"cuMemcpyHtoDAsync_v2:6=2"},
+        Failure{"cuMemcpyHtoDAsync_v2:6=999"}, Failure{"cuMemRelease:2=999", kChunk},
+        Failure{"cuStreamDestroy_v2:1=999"}, Failure{"cuEventDestroy_v2:1=999"},
+        // Neither can it be filled, nor is it unmapped then.
+        Failure{"cuMemcpyHtoDAsync_v2:2=999,fail-at=cuMemUnmap:7=999"},
+        Failure{"cuEventRecord:2=999,fail-at=cuStreamSynchronize:1=999"}),
     [](const auto& named) {
       std::string name = named.param.at;
       for (char& letter : name) letter = std::isalnum(letter) != 0 ? letter : '_';
