@@ -92,35 +92,66 @@ const BackingTerms* Backing::learn(CUdevice ordinal, unsigned device) {
   return expected;
 }
 
+namespace {
+
+// A handle of the driver for a chunk, as its block was asked for.
+CUresult create(const BackingTerms& terms, const SwapBlock& block, Chunk& chunk) {
+  CUmemAllocationProp prop = terms.prop;
+  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(block.made_as.handle_types);
+  prop.allocFlags.gpuDirectRDMACapable = block.made_as.rdma ? 1 : 0;
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult result = real<Cu::cuMemCreate>()(&handle, chunk.bytes, &prop, 0);
+  chunk.handle = result == CUDA_SUCCESS ? handle : 0;
+  return result;
+}
+
+// Where only we use it, or the only place where it is; then where else the application sees it.
+CUresult place(const BackingTerms& terms, Chunk& chunk) {
+  CUresult result = real<Cu::cuMemMap>()(chunk.address, chunk.bytes, 0, chunk.handle, 0);
+  if (result != CUDA_SUCCESS) return result;
+  result = real<Cu::cuMemSetAccess>()(chunk.address, chunk.bytes, terms.access, terms.access_count);
+  if (result == CUDA_SUCCESS) {
+    result = runtime().views.settle(chunk, false);
+    if (result == CUDA_SUCCESS) return result;
+    runtime().views.close(chunk);
+  }
+  real<Cu::cuMemUnmap>()(chunk.address, chunk.bytes);
+  return result;
+}
+
+}  // namespace
+
 CUresult Backing::map(Chunk& chunk) {
   const BackingTerms* terms =
       terms_[chunk.device.load(std::memory_order_relaxed)].load(std::memory_order_acquire);
+  const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
   const RelaxedCapture relaxed;
-  CUmemGenericAllocationHandle handle = 0;
-  CUresult result = real<Cu::cuMemCreate>()(&handle, chunk.bytes, &terms->prop, 0);
-  if (result == CUDA_SUCCESS) {
-    result = real<Cu::cuMemMap>()(chunk.address, chunk.bytes, 0, handle, 0);
-    if (result == CUDA_SUCCESS) {
-      result = real<Cu::cuMemSetAccess>()(chunk.address, chunk.bytes, terms->access,
-                                          terms->access_count);
-      if (result == CUDA_SUCCESS) {
-        chunk.handle = handle;
-        return result;
-      }
-      real<Cu::cuMemUnmap>()(chunk.address, chunk.bytes);
-    }
-    real<Cu::cuMemRelease>()(handle);
-  }
+  CUresult result = create(*terms, block, chunk);
+  if (result != CUDA_SUCCESS) return result;
+  chunk.shown = 0;
+  result = place(*terms, chunk);
+  if (result == CUDA_SUCCESS) return result;
+  real<Cu::cuMemRelease>()(chunk.handle);
+  chunk.handle = 0;
   return result;
 }
 
 CUresult Backing::unmap(Chunk& chunk) {
   const RelaxedCapture relaxed;
-  const CUresult unmapped = real<Cu::cuMemUnmap>()(chunk.address, chunk.bytes);
-  if (unmapped != CUDA_SUCCESS) return unmapped;
+  CUresult unmapped = runtime().views.close(chunk);
+  if (unmapped == CUDA_SUCCESS) unmapped = real<Cu::cuMemUnmap>()(chunk.address, chunk.bytes);
+  if (unmapped != CUDA_SUCCESS) {
+    runtime().views.settle(chunk, false);
+    return unmapped;
+  }
   const CUresult released = real<Cu::cuMemRelease>()(chunk.handle);
   chunk.handle = 0;
   return released;
+}
+
+CUresult Backing::settle(Chunk& chunk, bool anew) {
+  const RelaxedCapture relaxed;
+  return runtime().views.settle(chunk, anew);
 }
 
 void Backing::forgetAfterFork() {

@@ -35,13 +35,17 @@ class Backing {
   }
 
   // For a chunk that the caller owns (kComing) and has taken room for: a new handle, mapped,
-  // accessible by the device and by all of the tenant's. The contents are whatever the driver
-  // gives. On failure nothing is left of it.
+  // accessible by the device and by all of the tenant's; and where else the application sees it.
+  // The contents are whatever the driver gives. On failure nothing is left of it.
   CUresult map(Chunk& chunk);
 
   // The reverse, for a chunk that the caller owns (kLeaving, kFreeing); on success its room can be
   // given back. If the driver did not even unmap it, contents and access are as they were.
   CUresult unmap(Chunk& chunk);
+
+  // For a chunk that the caller owns and that has device memory: maps it where the application sees
+  // it now. `anew`: for the devices that may by now.
+  static CUresult settle(Chunk& chunk, bool anew);
 
   // Of a child, in which no table of devices has been made yet.
   void forgetAfterFork();

@@ -49,7 +49,7 @@ constexpr std::uint32_t successors(ChunkState from) {
       return bit(kBorn) | bit(kComing);  // an allocation without, or with room for it
     case kBorn:
       return bit(kComing) | bit(kFreeing);
-    case kDevice:  // kComing: its access list changes
+    case kDevice:  // kComing, as in kPinned: where it is seen changes
       return bit(kLeaving) | bit(kComing) | bit(kPinned) | bit(kFreeing);
     case kLeaving:
       return bit(kOut) | bit(kDevice);
@@ -62,7 +62,7 @@ constexpr std::uint32_t successors(ChunkState from) {
     case kFreeing:
       return bit(kFree);
     case kPinned:
-      return bit(kDevice) | bit(kFreeing);
+      return bit(kDevice) | bit(kComing) | bit(kFreeing);
   }
   return 0;
 }
@@ -75,8 +75,8 @@ constexpr bool mayBecome(ChunkState from, ChunkState to) {
 
 // Bits of Chunk::flags, set by anybody at any time, dealt with by whoever brings the chunk out of a
 // busy state (after he did so).
-inline constexpr std::uint32_t kDoomed = 1u << 0;       // its block was freed
-inline constexpr std::uint32_t kAccessStale = 1u << 1;  // more devices may access it by now
+inline constexpr std::uint32_t kDoomed = 1u << 0;     // its block was freed
+inline constexpr std::uint32_t kViewStale = 1u << 1;  // where it is seen, or by whom, has changed
 
 // Records of a Slab: valid when zero.
 struct Chunk {
@@ -91,6 +91,7 @@ struct Chunk {
   std::uint64_t address;
   std::uint64_t bytes;   // on the card, on the account and of addresses alike
   std::uint64_t handle;  // of the driver, while mapped
+  std::uint32_t shown;   // bits of SwapBlock::views at which it is mapped too
 
   static constexpr std::uint32_t kStateMask = 0xff;
 
@@ -136,6 +137,17 @@ struct Chunk {
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_seq_cst); }
 };
 
+// At how many addresses that it chose itself the application can see a block, beside its own, which
+// then only we use.
+inline constexpr unsigned kMostViews = 4;
+
+// How memory was asked for that the application maps itself; all 0 for any other.
+struct MadeAs {
+  std::uint32_t physical;      // number of its PhysicalBlock, and 1
+  std::uint32_t handle_types;  // that it may be exported as
+  bool rdma;
+};
+
 // What the application calls one allocation. Written by the thread that makes it, constant from its
 // publication on, but for the atomics.
 struct SwapBlock {
@@ -153,6 +165,10 @@ struct SwapBlock {
   std::uint64_t reserved;   // bytes of addresses
   std::uint64_t buffer_id;
   CUctx_st* owner;  // dies with it
+  MadeAs made_as;
+  std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
+
+  bool isHandles() const { return made_as.physical != 0; }
 };
 
 }  // namespace divvy::interposer

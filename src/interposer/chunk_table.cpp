@@ -20,6 +20,8 @@ std::uint32_t ChunkTable::begin() {
   block.count = 0;
   block.address = 0;
   block.reserved = 0;
+  block.made_as = {};
+  for (auto& view : block.views) view.store(0, std::memory_order_relaxed);
   return number;
 }
 
@@ -56,6 +58,7 @@ std::uint32_t ChunkTable::addChunk(std::uint32_t number, std::uint64_t address, 
   chunk.address = address;
   chunk.bytes = bytes;
   chunk.handle = 0;
+  chunk.shown = 0;
   if (!enterPages(added, address, bytes)) {
     chunks_.give(added);
     return kNone;

@@ -47,6 +47,16 @@ class ChunkTable {
     return any() && find(address, &place);
   }
 
+  // From here on, and until leavePages, a part of the chunk is found at an address more. False: no
+  // memory.
+  bool enterPages(std::uint32_t chunk, std::uint64_t address, std::uint64_t bytes);
+  void leavePages(std::uint64_t address, std::uint64_t bytes);
+  // Bytes; 0: none is set.
+  std::uint64_t granule() const {
+    const unsigned shift = shift_.load(std::memory_order_relaxed);
+    return shift == 0 ? 0 : std::uint64_t{1} << shift;
+  }
+
   // Ends a chunk that the caller brought to kFreeing and undid. True: this was the last reference
   // to its block; then end(), after the addresses have been given back.
   bool drop(std::uint32_t chunk);
@@ -93,9 +103,6 @@ class ChunkTable {
   void forgetAfterFork();
 
  private:
-  bool enterPages(std::uint32_t number, std::uint64_t address, std::uint64_t bytes);
-  void leavePages(std::uint64_t address, std::uint64_t bytes);
-
   Slab<Chunk> chunks_;
   Slab<SwapBlock> blocks_;
   BlockMap pages_;  // by address >> shift_: `bytes` is the chunk's number

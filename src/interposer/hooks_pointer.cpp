@@ -7,16 +7,31 @@ using divvy::abi::Cu;
 
 namespace {
 
+// What is at an address: a block that we made, or a view of one that the application mapped.
+struct Memory {
+  const SwapBlock* block = nullptr;  // null: the answer is the driver's
+  const View* view = nullptr;
+  std::uint32_t number = 0;  // of the block
+
+  explicit operator bool() const { return block != nullptr; }
+  std::uint64_t base() const { return view == nullptr ? block->address : view->address; }
+  std::uint64_t bytes() const { return view == nullptr ? block->requested : view->bytes; }
+};
+
 // The application's own is an error, or somebody else's to answer.
-const SwapBlock* blockAt(CUdeviceptr address) {
+Memory memoryAt(CUdeviceptr address) {
   Runtime& state = runtime();
   ChunkTable::Place place;
   CUcontext context = nullptr;
   if (!state.chunks.any() || !state.chunks.find(address, &place) ||
       real<Cu::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS || context == nullptr) {
-    return nullptr;
+    return {};
   }
-  return &state.chunks.block(place.block);
+  const SwapBlock& block = state.chunks.block(place.block);
+  if (!block.isHandles()) return {&block, nullptr, place.block};
+  const std::uint32_t view = state.views.find(place.block, address);
+  if (view == Views::kNone) return {};
+  return {&block, &state.views.at(view), place.block};
 }
 
 // A value, and how many of its bytes the attribute's type has; 0: the driver is to be asked.
@@ -31,19 +46,48 @@ struct Answer {
 constexpr unsigned kWord = 4;  // booleans too
 constexpr unsigned kLong = 8;
 
-// Chunks are open to all of the tenant's devices.
-std::uint64_t accessFlags(const SwapBlock& block) {
+// Chunks are open to all of the tenant's devices, views to those that the application named.
+std::uint64_t accessFlags(const Memory& memory) {
   CUdevice current = -1;
   const BackingTerms* terms =
-      runtime().backing.terms(static_cast<CUdevice>(block.ordinal), block.device);
+      runtime().backing.terms(static_cast<CUdevice>(memory.block->ordinal), memory.block->device);
   if (terms == nullptr || real<Cu::cuCtxGetDevice>()(&current) != CUDA_SUCCESS) return 0;
+  if (memory.view != nullptr) {
+    const auto at = static_cast<unsigned>(current);
+    if (at >= BackingTerms::kMostAccess) return CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return memory.view->access[at].load(std::memory_order_relaxed) & ~unsigned{View::kTold};
+  }
   for (unsigned i = 0; i < terms->access_count; ++i) {
     if (terms->access[i].location.id == current) return terms->access[i].flags;
   }
   return CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-Answer answerFor(const SwapBlock& block, CUdeviceptr address, CUpointer_attribute attribute) {
+// What is told of a view otherwise than of a block; 0 bytes: nothing. Its range is that of the
+// addresses that were reserved.
+Answer answerForView(const Memory& memory, CUpointer_attribute attribute) {
+  std::uint64_t begin = memory.view->address;
+  std::uint64_t bytes = memory.view->bytes;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      runtime().tokens.reservationOf(memory.view->address, &begin, &bytes);
+      return {begin, kLong};
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      runtime().tokens.reservationOf(memory.view->address, &begin, &bytes);
+      return {bytes, kLong};
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return {memory.block->made_as.handle_types, kLong};
+    default:
+      return {0, 0};
+  }
+}
+
+Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute attribute) {
+  const SwapBlock& block = *memory.block;
+  if (memory.view != nullptr) {
+    const Answer answer = answerForView(memory, attribute);
+    if (answer.bytes != 0) return answer;
+  }
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       return {reinterpret_cast<std::uint64_t>(block.owner), kLong};
@@ -62,14 +106,14 @@ Answer answerFor(const SwapBlock& block, CUdeviceptr address, CUpointer_attribut
       return {block.ordinal, kWord};
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-      return {block.address, kLong};
+      return {memory.base(), kLong};
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-      return {block.requested, kLong};
+      return {memory.bytes(), kLong};
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return {1, kWord};
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return {accessFlags(block), kWord};
+      return {accessFlags(memory), kWord};
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return {0, kLong};
@@ -86,13 +130,13 @@ Answer answerFor(const SwapBlock& block, CUdeviceptr address, CUpointer_attribut
 }
 
 // False: something in there is the driver's to answer, or to refuse.
-bool answerAll(const SwapBlock& block, CUdeviceptr address, unsigned count,
+bool answerAll(const Memory& memory, CUdeviceptr address, unsigned count,
                const CUpointer_attribute* attributes, void** data) {
   if (attributes == nullptr || data == nullptr || count == 0) return false;
   for (unsigned i = 0; i < count; ++i) {
-    if (data[i] == nullptr || answerFor(block, address, attributes[i]).bytes == 0) return false;
+    if (data[i] == nullptr || answerFor(memory, address, attributes[i]).bytes == 0) return false;
   }
-  for (unsigned i = 0; i < count; ++i) answerFor(block, address, attributes[i]).store(data[i]);
+  for (unsigned i = 0; i < count; ++i) answerFor(memory, address, attributes[i]).store(data[i]);
   return true;
 }
 
@@ -101,18 +145,18 @@ bool answerAll(const SwapBlock& block, CUdeviceptr address, unsigned count,
 DIVVY_HOOK(cuMemGetAddressRange_v2)
 (CUdeviceptr* pbase, std::size_t* psize, CUdeviceptr dptr) noexcept {
   const Inside inside;
-  const SwapBlock* block = inside.nested() ? nullptr : blockAt(dptr);
-  if (block == nullptr) return real<Cu::cuMemGetAddressRange_v2>()(pbase, psize, dptr);
-  if (pbase != nullptr) *pbase = block->address;
-  if (psize != nullptr) *psize = block->requested;
+  const Memory memory = inside.nested() ? Memory{} : memoryAt(dptr);
+  if (!memory) return real<Cu::cuMemGetAddressRange_v2>()(pbase, psize, dptr);
+  if (pbase != nullptr) *pbase = memory.base();
+  if (psize != nullptr) *psize = memory.bytes();
   return CUDA_SUCCESS;
 }
 
 DIVVY_HOOK(cuPointerGetAttribute)
 (void* data, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
   const Inside inside;
-  const SwapBlock* block = inside.nested() || data == nullptr ? nullptr : blockAt(ptr);
-  const Answer answer = block == nullptr ? Answer{0, 0} : answerFor(*block, ptr, attribute);
+  const Memory memory = inside.nested() || data == nullptr ? Memory{} : memoryAt(ptr);
+  const Answer answer = memory ? answerFor(memory, ptr, attribute) : Answer{0, 0};
   if (answer.bytes == 0) return real<Cu::cuPointerGetAttribute>()(data, attribute, ptr);
   if (answer.result == CUDA_SUCCESS) answer.store(data);
   return answer.result;
@@ -122,28 +166,32 @@ DIVVY_HOOK(cuPointerGetAttributes)
 (unsigned int numAttributes, CUpointer_attribute* attributes, void** data,
  CUdeviceptr ptr) noexcept {
   const Inside inside;
-  const SwapBlock* block = inside.nested() ? nullptr : blockAt(ptr);
-  if (block != nullptr && answerAll(*block, ptr, numAttributes, attributes, data)) {
+  const Memory memory = inside.nested() ? Memory{} : memoryAt(ptr);
+  if (memory && answerAll(memory, ptr, numAttributes, attributes, data)) {
     return CUDA_SUCCESS;
   }
   return real<Cu::cuPointerGetAttributes>()(numAttributes, attributes, data, ptr);
 }
 
-// Whoever asks for it lets something else than the driver use the memory: it has to stay.
+// Whoever asks for it lets something else than the driver use the memory: it has to stay. Of memory
+// that stays the driver keeps it, where the application mapped it.
 DIVVY_HOOK(cuPointerSetAttribute)
 (const void* value, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
   const Inside inside;
-  ChunkTable::Place place;
-  if (inside.nested() || value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
-      blockAt(ptr) == nullptr || !runtime().chunks.find(ptr, &place)) {
-    return real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
-  }
+  const bool ours =
+      !inside.nested() && value != nullptr && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
+  const Memory memory = ours ? memoryAt(ptr) : Memory{};
+  if (!memory) return real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
   std::uint32_t wanted = 0;
   __builtin_memcpy(&wanted, value, sizeof wanted);
   if (wanted != 0) {
-    const CUresult pinned = runtime().swappable.pin(place.block, PinReason::kForeignUse);
+    const CUresult pinned = runtime().swappable.pin(memory.number, PinReason::kForeignUse);
     if (pinned != CUDA_SUCCESS) return pinned;
   }
-  runtime().chunks.block(place.block).sync_memops.store(wanted != 0, std::memory_order_relaxed);
+  if (memory.view != nullptr) {
+    const CUresult result = real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  runtime().chunks.block(memory.number).sync_memops.store(wanted != 0, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }

@@ -18,7 +18,28 @@ VmmBook* book(const Inside& inside) {
 // Of memory that we made of such handles the application knows none, as of plain memory: the driver
 // would refuse what is asked for.
 bool isPlain(const Inside& inside, CUdeviceptr address) {
-  return !inside.nested() && runtime().chunks.has(address);
+  return !inside.nested() && runtime().chunks.has(address) &&
+         runtime().tokens.viewAt(address) == Views::kNone;
+}
+
+// Memory of the application's own that can be swapped is somewhere in the range.
+bool isSwapped(const Inside& inside, CUdeviceptr address, std::size_t bytes) {
+  return !inside.nested() && runtime().tokens.touches(address, bytes);
+}
+
+// Its handles are ours.
+bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
+  return !inside.nested() && VmmBook::isToken(handle) && runtime().tokens.any();
+}
+
+// Beside what is swapped, this is not; `why` was found out.
+SwapAnswer createSwappable(Seat seat, CUmemGenericAllocationHandle* handle, std::size_t size,
+                           const CUmemAllocationProp& prop, CUresult* result) {
+  if (!swapsOn(seat) || handle == nullptr) return SwapAnswer::kNative;
+  PinReason why;
+  const SwapAnswer answer = runtime().tokens.create(seat.device, size, prop, handle, &why, result);
+  if (answer == SwapAnswer::kNative) runtime().swap_board.notePin(why);
+  return answer;
 }
 
 template <Cu kId>
@@ -47,6 +68,10 @@ DIVVY_HOOK(cuMemCreate)
   const Seat seat = seatOfDevice(prop->location.id, Cu::cuMemCreate);
   if (seat.verdict == Verdict::kPass) return call();
   if (seat.verdict != Verdict::kAccount) return refusal(seat);
+  CUresult swapped;
+  if (flags == 0 && createSwappable(seat, handle, size, *prop, &swapped) == SwapAnswer::kDone) {
+    return swapped;
+  }
   Charge charge(seat.device, size);
   if (!charge.granted()) return refuse();
   const CUresult result = call();
@@ -62,6 +87,11 @@ DIVVY_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) noexcept {
   const Inside inside;
   VmmBook* const vmm = book(inside);
   const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginRelease(handle);
+  if (isToken(inside, handle)) {
+    if (block == VmmBook::kNone) return CUDA_ERROR_INVALID_VALUE;
+    vmm->drop(block);
+    return CUDA_SUCCESS;
+  }
   const CUresult result = real<Cu::cuMemRelease>()(handle);
   if (vmm != nullptr) vmm->endRelease(block, handle, result == CUDA_SUCCESS);
   return result;
@@ -70,7 +100,13 @@ DIVVY_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) noexcept {
 DIVVY_HOOK(cuMemRetainAllocationHandle)
 (CUmemGenericAllocationHandle* handle, void* addr) noexcept {
   const Inside inside;
-  if (isPlain(inside, reinterpret_cast<CUdeviceptr>(addr))) return CUDA_ERROR_INVALID_VALUE;
+  const auto address = reinterpret_cast<CUdeviceptr>(addr);
+  if (isPlain(inside, address)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, address, 1)) {
+    if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *handle = VmmTokens::retain(runtime().tokens.viewAt(address));
+    return *handle != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   VmmBook* const vmm = book(inside);
   const CUresult result = real<Cu::cuMemRetainAllocationHandle>()(handle, addr);
   if (vmm != nullptr && result == CUDA_SUCCESS && handle != nullptr) {
@@ -83,7 +119,11 @@ DIVVY_HOOK(cuMemMap)
 (CUdeviceptr ptr, std::size_t size, std::size_t offset, CUmemGenericAllocationHandle handle,
  unsigned long long flags) noexcept {
   const Inside inside;
-  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;
+  if (isToken(inside, handle)) {
+    if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    return runtime().tokens.map(ptr, size, handle);
+  }
   VmmBook* const vmm = book(inside);
   const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginMap(handle);
   const CUresult result = real<Cu::cuMemMap>()(ptr, size, offset, handle, flags);
@@ -94,6 +134,7 @@ DIVVY_HOOK(cuMemMap)
 DIVVY_HOOK(cuMemUnmap)(CUdeviceptr ptr, std::size_t size) noexcept {
   const Inside inside;
   if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, ptr, size)) return runtime().tokens.unmap(ptr, size);
   VmmBook* const vmm = book(inside);
   const std::uint32_t chain = vmm == nullptr ? VmmBook::kNone : vmm->beginUnmap(ptr, size);
   const CUresult result = real<Cu::cuMemUnmap>()(ptr, size);
@@ -101,16 +142,30 @@ DIVVY_HOOK(cuMemUnmap)(CUdeviceptr ptr, std::size_t size) noexcept {
   return result;
 }
 
+DIVVY_HOOK(cuMemAddressReserve)
+(CUdeviceptr* ptr, std::size_t size, std::size_t alignment, CUdeviceptr addr,
+ unsigned long long flags) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuMemAddressReserve>()(ptr, size, alignment, addr, flags);
+  if (book(inside) != nullptr && result == CUDA_SUCCESS) runtime().tokens.reserved(*ptr, size);
+  return result;
+}
+
+// Out of the list before the driver may hand the addresses out again.
 DIVVY_HOOK(cuMemAddressFree)(CUdeviceptr ptr, std::size_t size) noexcept {
   const Inside inside;
-  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
-  return real<Cu::cuMemAddressFree>()(ptr, size);
+  if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t known = book(inside) == nullptr ? 0 : runtime().tokens.unreserved(ptr);
+  const CUresult result = real<Cu::cuMemAddressFree>()(ptr, size);
+  if (known != 0 && result != CUDA_SUCCESS) runtime().tokens.reserved(ptr, known);
+  return result;
 }
 
 DIVVY_HOOK(cuMemSetAccess)
 (CUdeviceptr ptr, std::size_t size, const CUmemAccessDesc* desc, std::size_t count) noexcept {
   const Inside inside;
   if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, ptr, size)) return runtime().tokens.setAccess(ptr, size, desc, count);
   return real<Cu::cuMemSetAccess>()(ptr, size, desc, count);
 }
 
@@ -118,18 +173,11 @@ DIVVY_HOOK(cuMemGetAccess)
 (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) noexcept {
   const Inside inside;
   if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, ptr, 1)) {
+    if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return VmmTokens::getAccess(runtime().tokens.viewAt(ptr), *location, flags);
+  }
   return real<Cu::cuMemGetAccess>()(flags, location, ptr);
-}
-
-// An import is paid for by whoever made the memory. Should the driver answer with a handle that
-// this process holds already, it holds it once more.
-DIVVY_HOOK(cuMemImportFromShareableHandle)
-(CUmemGenericAllocationHandle* handle, void* os_handle, CUmemAllocationHandleType type) noexcept {
-  const Inside inside;
-  VmmBook* const vmm = book(inside);
-  const CUresult result = real<Cu::cuMemImportFromShareableHandle>()(handle, os_handle, type);
-  if (vmm != nullptr && result == CUDA_SUCCESS && handle != nullptr) vmm->retain(*handle, 0);
-  return result;
 }
 
 DIVVY_HOOK(cuMemMapArrayAsync)

@@ -24,6 +24,7 @@ enum class PinReason : std::uint32_t {
   kSparseArray = 14,
   kOtherDevices = 15,  // devices that cannot be given access
   kNoHostMemory = 16,
+  kAliased = 17,  // mapped at more addresses than are kept
 };
 
 constexpr std::uint32_t bitOf(PinReason reason) {

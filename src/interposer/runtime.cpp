@@ -28,6 +28,8 @@ void startOver() {
   state.pools.forgetAfterFork();
   state.graphs.forgetAfterFork();
   state.vmm.forgetAfterFork();
+  state.tokens.forgetAfterFork();
+  state.views.forgetAfterFork();
   state.chunks.forgetAfterFork();
   state.backing.forgetAfterFork();
   state.swappable.forgetAfterFork();

@@ -26,7 +26,9 @@
 #include "swap_board.h"
 #include "swappable.h"
 #include "tenant.h"
+#include "views.h"
 #include "vmm_book.h"
+#include "vmm_tokens.h"
 
 namespace divvy::interposer {
 
@@ -52,6 +54,8 @@ struct Runtime {
   PoolBook pools;
   GraphMemory graphs;
   VmmBook vmm;
+  VmmTokens tokens;
+  Views views;
   ChunkTable chunks;
   Backing backing;
   Swappable swappable;

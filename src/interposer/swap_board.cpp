@@ -32,6 +32,7 @@ void moveFigures(ledger::SwapLine& from, ledger::SwapLine& to) {
     moveFigure(from.device[dev].swappable, to.device[dev].swappable);
     moveFigure(from.device[dev].want, to.device[dev].want);
   }
+  __atomic_fetch_or(&to.pin_reasons, ledger::loadRelaxed(from.pin_reasons), __ATOMIC_SEQ_CST);
 }
 
 void copyFigures(const ledger::SwapDevice& from, ledger::SwapDevice& to) {

@@ -6,6 +6,7 @@
 
 #include "ledger/account.h"
 #include "ledger/swap_pages.h"
+#include "pins.h"
 
 namespace divvy::interposer {
 
@@ -38,6 +39,11 @@ class SwapBoard {
   std::uint64_t pinned(unsigned dev);
   // Shows that to the agent.
   void showPinned(unsigned dev);
+
+  // Something of this process cannot leave the devices, for this reason.
+  void notePin(PinReason reason) {
+    __atomic_fetch_or(&line().pin_reasons, std::uint64_t{bitOf(reason)}, __ATOMIC_SEQ_CST);
+  }
 
   // Counts `bytes` as mapped, if what the agent allows has room for them: to be called before they
   // are taken from the card. False: no room, or no orders yet.

@@ -110,39 +110,59 @@ SwapAnswer Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, CU
   } else {
     collect();
   }
-  const Request request{device,
-                        place.ordinal,
-                        place.context,
-                        bytes,
-                        roundTo(terms->granule, bytes),
-                        terms->chunk_bytes};
-  Charge charge(device, request.reserved, Kind::kSwappable);
-  if (!charge.granted()) {
-    *result = refuse();
+  const std::uint64_t reserved = roundTo(terms->granule, bytes);
+  const std::uint32_t number = obtain(
+      {device, place.ordinal, place.context, bytes, reserved, terms->chunk_bytes, {}}, result);
+  if (number == ChunkTable::kNone) return SwapAnswer::kDone;
+  const CUdeviceptr address = state.chunks.block(number).address;
+  if (!state.chunks.publish(number)) {
+    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(site), bytes);
+    *result = CUDA_ERROR_OUT_OF_MEMORY;
+    abandon(number);
     return SwapAnswer::kDone;
   }
+  *out = address;
+  return SwapAnswer::kDone;
+}
+
+std::uint32_t Swappable::create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
+                                const MadeAs& made_as, CUresult* result) {
+  Runtime& state = runtime();
+  *result = CUDA_SUCCESS;
+  const BackingTerms* terms = state.backing.terms(ordinal, device);
+  if (terms == nullptr || !terms->usable || terms->ordinal != ordinal || bytes == 0 ||
+      bytes % terms->granule != 0 || !startSwapping()) {
+    return ChunkTable::kNone;
+  }
+  if (!state.captures.open()) collect();
+  // What can be exported is one handle.
+  const std::uint64_t most = made_as.handle_types != 0 ? bytes : terms->chunk_bytes;
+  return obtain({device, ordinal, nullptr, bytes, bytes, most, made_as}, result);
+}
+
+// A block that is charged, with memory or without; kNone: *result says why not.
+std::uint32_t Swappable::obtain(const Request& request, CUresult* result) {
+  Charge charge(request.device, request.reserved, Kind::kSwappable);
+  if (!charge.granted()) {
+    *result = refuse();
+    return ChunkTable::kNone;
+  }
   // Counted from here on: what others ask for meanwhile has to fit beside it.
-  Footprint footprint(device, request.reserved);
+  Footprint footprint(request.device, request.reserved);
   const std::uint32_t number =
       footprint.granted() ? build(request, result) : std::uint32_t{ChunkTable::kNone};
   if (!footprint.granted()) *result = refuse();
-  if (number == ChunkTable::kNone) return SwapAnswer::kDone;
+  if (number == ChunkTable::kNone) return number;
   charge.keep();  // from here on both are the chunks'
   footprint.keep();
   bool missing = false;
   *result = fill(number, &missing);
-  const CUdeviceptr address = state.chunks.block(number).address;
-  if (*result == CUDA_SUCCESS && !state.chunks.publish(number)) {
-    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(site), bytes);
-    *result = CUDA_ERROR_OUT_OF_MEMORY;
-  }
   if (*result != CUDA_SUCCESS) {
     abandon(number);
-    return SwapAnswer::kDone;
+    return ChunkTable::kNone;
   }
-  if (missing) state.memory_gate.shut();
-  *out = address;
-  return SwapAnswer::kDone;
+  if (missing) runtime().memory_gate.shut();
+  return number;
 }
 
 Chunk& Swappable::chunkAt(std::uint32_t number) {
@@ -161,6 +181,7 @@ std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   block.requested = request.bytes;
   block.reserved = request.reserved;
   block.owner = request.context;
+  block.made_as = request.made_as;
   block.buffer_id = kOwnBufferIds | (buffers_.fetch_add(1, std::memory_order_relaxed) + 1);
   CUdeviceptr address = 0;
   {
@@ -285,7 +306,6 @@ void Swappable::doom(std::uint32_t number) {
   if (chunks.drop(block)) end(number);
 }
 
-// Frees every chunk now, but for those that somebody has in his hands.
 void Swappable::abandon(std::uint32_t number) {
   ChunkTable& chunks = runtime().chunks;
   SwapBlock& block = chunks.block(number);
@@ -375,28 +395,6 @@ bool Swappable::awaitFrees() {
     sys::nap(kFreeNap);
   }
   return true;
-}
-
-CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
-  Runtime& state = runtime();
-  ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
-  // Inside, nothing leaves.
-  const CUresult refused = state.memory_gate.enter(line, nullptr);
-  if (refused != CUDA_SUCCESS) return refused;
-  SwapBlock& block = state.chunks.block(number);
-  block.pins.fetch_or(bitOf(reason), std::memory_order_seq_cst);
-  __atomic_fetch_or(&state.swap_board.line().pin_reasons, std::uint64_t{bitOf(reason)},
-                    __ATOMIC_SEQ_CST);
-  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
-    Chunk& chunk = state.chunks.chunk(at);
-    at = chunk.next;
-    if (!chunk.advance<ChunkState::kDevice, ChunkState::kPinned>()) continue;
-    state.swap_board.addSwappable(block.device, -static_cast<std::int64_t>(chunk.bytes));
-    state.swap_board.giveRoom(block.device, chunk.bytes);
-  }
-  state.swap_board.showPinned(block.device);
-  MemoryGate::leave(line);
-  return CUDA_SUCCESS;
 }
 
 void Swappable::sweep(unsigned device, CUcontext context, bool all) {

@@ -28,6 +28,19 @@ class Swappable {
   // Frees the block that begins at `address`, as cuMemFree does. kNative: there is none.
   SwapAnswer release(CUdeviceptr address, CUresult* result);
 
+  // A block that the application is to map itself: `made_as` is that it never ends with a context.
+  // kNone: there is *result; or, with CUDA_SUCCESS in there, it is none for this.
+  std::uint32_t create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
+                       const MadeAs& made_as, CUresult* result);
+  // Ends a block that nobody can find any more: frees every chunk now, but for those that somebody
+  // has in his hands.
+  void abandon(std::uint32_t block);
+
+  // After the views of a block changed: the chunks of its first `bytes` are seen there from now on,
+  // as far as they have memory. `anew`: who may see them has changed. What the driver refused; or
+  // CUDA_ERROR_NOT_READY: somebody has had a chunk in his hands for very long, who will do it.
+  CUresult settle(std::uint32_t block, std::uint64_t bytes, bool anew);
+
   // Makes the chunks of a block stay where they are, from now on: returns when all are there.
   // CUDA_SUCCESS, or what a thread that must not wait is to answer.
   CUresult pin(std::uint32_t block, PinReason reason);
@@ -44,7 +57,7 @@ class Swappable {
     Chunk& chunk = chunkAt(number);
     const std::uint32_t generation = chunk.generation();
     chunk.advance<kFrom, kTo>();
-    if (__builtin_expect(chunk.has(kDoomed), 0)) undo(number, generation);
+    if (__builtin_expect(chunk.has(kDoomed | kViewStale), 0)) comeBack(number, generation);
   }
 
   // Ends what was freed during captures and is in nobody's hands, once none is open.
@@ -67,9 +80,11 @@ class Swappable {
     std::uint64_t bytes;
     std::uint64_t reserved;
     std::uint64_t chunk_bytes;
+    MadeAs made_as;
   };
 
   static Chunk& chunkAt(std::uint32_t number);
+  std::uint32_t obtain(const Request& request, CUresult* result);
   std::uint32_t build(const Request& request, CUresult* result);
   void unbuild(std::uint32_t block);
   static CUresult make(Chunk& chunk, bool* missing);
@@ -77,7 +92,10 @@ class Swappable {
   static CUresult endWork(const SwapBlock& block, bool capturing);
   void mark(Chunk& chunk);
   void doom(std::uint32_t block);
-  void abandon(std::uint32_t block);
+  void comeBack(std::uint32_t chunk, std::uint32_t generation);
+  template <ChunkState kState>
+  bool settleIn(std::uint32_t chunk, bool anew, CUresult* result);
+  CUresult settleOne(std::uint32_t chunk, bool anew);
   void undo(std::uint32_t chunk, std::uint32_t generation);
   void end(std::uint32_t block);
   void collectDeferred();

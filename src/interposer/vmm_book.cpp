@@ -7,6 +7,8 @@ namespace {
 
 // A value of handles_: how often the application holds the handle, above the block's number.
 constexpr std::uint64_t kOneHold = std::uint64_t{1} << 24;
+// Of a token: which of those that had the same record, above the block's number.
+constexpr std::uint64_t kGenerations = 0xffff'ff00'0000;
 
 std::uint32_t numberOf(const Block& value) {
   return static_cast<std::uint32_t>(value.bytes & (kOneHold - 1));
@@ -43,8 +45,13 @@ void VmmBook::drop(std::uint32_t block) {
   if (gone.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::uint64_t bytes = gone.bytes;
   const unsigned device = gone.device;
+  const std::uint32_t swap = gone.swap;
   blocks_.give(block);
-  runtime().tenant.account().release(device, bytes);
+  if (swap != 0) {
+    runtime().swappable.abandon(swap - 1);
+  } else {
+    runtime().tenant.account().release(device, bytes);
+  }
 }
 
 bool VmmBook::enter(std::uint64_t handle, unsigned device, std::uint64_t bytes) {
@@ -53,9 +60,35 @@ bool VmmBook::enter(std::uint64_t handle, unsigned device, std::uint64_t bytes) 
   PhysicalBlock& fresh = blocks_.at(block);
   fresh.bytes = bytes;
   fresh.device = device;
+  fresh.swap = 0;
   fresh.references.store(1, std::memory_order_release);
   addHandle(handle, block);
   return true;
+}
+
+std::uint64_t VmmBook::enterSwappable(std::uint32_t swap, unsigned device, std::uint64_t bytes) {
+  const std::uint32_t block = blocks_.take();
+  if (block == kNone) return 0;
+  PhysicalBlock& fresh = blocks_.at(block);
+  const std::uint64_t generation = (fresh.token & kGenerations) + kOneHold;
+  fresh.bytes = bytes;
+  fresh.device = device;
+  fresh.swap = swap + 1;
+  fresh.token = kTag << kTagShift | (generation & kGenerations) | block;
+  fresh.references.store(1, std::memory_order_release);
+  addHandle(fresh.token, block);
+  return fresh.token;
+}
+
+std::uint64_t VmmBook::retainToken(std::uint32_t block) {
+  PhysicalBlock& known = blocks_.at(block);
+  std::uint32_t references = known.references.load(std::memory_order_acquire);
+  do {
+    if (references == 0) return 0;
+  } while (!known.references.compare_exchange_weak(references, references + 1,
+                                                   std::memory_order_acq_rel));
+  addHandle(known.token, block);
+  return known.token;
 }
 
 void VmmBook::retain(std::uint64_t handle, std::uint64_t address) {

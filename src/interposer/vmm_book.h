@@ -11,7 +11,10 @@ struct PhysicalBlock {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> references;  // handles held by the application, and mappings
   std::uint64_t bytes;
-  unsigned device;  // ledger index
+  unsigned device;     // ledger index
+  std::uint32_t swap;  // number of its SwapBlock, and 1; 0: it is the driver's, and stays
+  // The handle that the application has of a SwapBlock; grows with each that had this record.
+  std::uint64_t token;
 };
 
 struct Mapping {
@@ -37,6 +40,18 @@ class VmmBook {
 
   // Enters memory that cuMemCreate just made: one reference, by `handle`. False: no room.
   bool enter(std::uint64_t handle, unsigned device, std::uint64_t bytes);
+
+  // The same for memory of ours, by a handle of ours: one that the driver never gives. 0: no room.
+  std::uint64_t enterSwappable(std::uint32_t swap, unsigned device, std::uint64_t bytes);
+  // Of such a handle, while the application has it; kNone: it has no such.
+  std::uint32_t find(std::uint64_t handle) const;
+  const PhysicalBlock& at(std::uint32_t block) const { return blocks_.at(block); }
+  static bool isToken(std::uint64_t handle) { return handle >> kTagShift == kTag; }
+  static std::uint32_t numberOfToken(std::uint64_t token) { return token & 0xff'ffff; }
+  // The handle again, for memory of ours; 0: nothing refers to it any more.
+  std::uint64_t retainToken(std::uint32_t block);
+  // Ends a reference.
+  void drop(std::uint32_t block);
 
   // The application got `handle` (again) for memory that is mapped at `address`. Does nothing for
   // memory that is not ours.
@@ -64,10 +79,12 @@ class VmmBook {
   void forgetAfterFork();
 
  private:
-  std::uint32_t find(std::uint64_t handle) const;
+  // The driver's handles are small numbers or addresses; no address begins like this.
+  static constexpr unsigned kTagShift = 48;
+  static constexpr std::uint64_t kTag = 0xd177;
+
   std::uint32_t findMapped(std::uint64_t address);
   void addHandle(std::uint64_t handle, std::uint32_t block);
-  void drop(std::uint32_t block);
 
   Slab<PhysicalBlock> blocks_;
   Slab<Mapping> mappings_;

@@ -11,21 +11,21 @@ using Handle = CUmemGenericAllocationHandle;
 
 class VmmTest : public TenantTest {
  protected:
-  static CUmemAllocationProp deviceMemory(int device = 0) {
+  static CUmemAllocationProp deviceMemory(int device = 0, bool exportable = false) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = device;
-    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if (exportable) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     return prop;
   }
-  static CUresult tryCreate(Handle* handle, std::size_t bytes) {
-    const CUmemAllocationProp prop = deviceMemory();
+  static CUresult tryCreate(Handle* handle, std::size_t bytes, bool exportable = false) {
+    const CUmemAllocationProp prop = deviceMemory(0, exportable);
     return cu<Cu::cuMemCreate>(handle, bytes, &prop, 0ull);
   }
-  static Handle create(std::size_t bytes = kChunk) {
+  static Handle create(std::size_t bytes = kChunk, bool exportable = false) {
     Handle handle = 0;
-    EXPECT_EQ(tryCreate(&handle, bytes), CUDA_SUCCESS);
+    EXPECT_EQ(tryCreate(&handle, bytes, exportable), CUDA_SUCCESS);
     return handle;
   }
   static CUdeviceptr addresses(std::size_t bytes) {
@@ -156,7 +156,7 @@ TEST_F(VmmTest, I8ExportAndImportPassUnchanged) {
   if (outside()) return;
   makeReady();
   const std::uint64_t before = charged();
-  const Handle handle = create();
+  const Handle handle = create(kChunk, true);
   int descriptor = -1;
   ASSERT_EQ(cu<Cu::cuMemExportToShareableHandle>(static_cast<void*>(&descriptor), handle,
                                                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull),

@@ -1,0 +1,114 @@
+// Where blocks that can be swapped are seen, and that they stay.
+#include "runtime.h"
+#include "sys.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+// For a chunk that somebody has in his hands: 5 s in all.
+constexpr unsigned kRounds = 25'000;
+
+void nap() {
+  const ErrnoKeeper keeper;
+  sys::nap(200'000);
+}
+
+}  // namespace
+
+// The chunk's last owner left it to whoever comes now to do what was told meanwhile.
+void Swappable::comeBack(std::uint32_t number, std::uint32_t generation) {
+  Chunk& chunk = chunkAt(number);
+  if (chunk.has(kDoomed)) {
+    undo(number, generation);
+    return;
+  }
+  const CUresult result = settleOne(number, true);
+  if (result != CUDA_SUCCESS) {
+    noteFault(Fault::kSwapRefused, static_cast<std::uint32_t>(Cu::cuMemMap),
+              static_cast<std::uint64_t>(result));
+  }
+}
+
+// False: somebody changed its state meanwhile.
+template <ChunkState kState>
+bool Swappable::settleIn(std::uint32_t number, bool anew, CUresult* result) {
+  Chunk& chunk = chunkAt(number);
+  if (!chunk.advance<kState, ChunkState::kComing>()) return false;
+  const bool stale = (chunk.flags.fetch_and(~kViewStale, std::memory_order_seq_cst) & kViewStale);
+  *result = Backing::settle(chunk, anew || stale);
+  leave<ChunkState::kComing, kState>(number);
+  return true;
+}
+
+CUresult Swappable::settleOne(std::uint32_t number, bool anew) {
+  Chunk& chunk = chunkAt(number);
+  CUresult result = CUDA_SUCCESS;
+  for (unsigned round = 0;;) {
+    switch (chunk.now()) {
+      case ChunkState::kDevice:
+        if (settleIn<ChunkState::kDevice>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kPinned:
+        if (settleIn<ChunkState::kPinned>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kOut:  // with memory: its contents could not be brought back to it
+        if (chunk.handle == 0) return CUDA_SUCCESS;
+        if (settleIn<ChunkState::kOut>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kLeaving:
+      case ChunkState::kComing:
+        break;
+      default:  // whoever maps it looks at all views
+        return CUDA_SUCCESS;
+    }
+    if (round++ == kRounds) {
+      // Whoever sets this and then finds it busy leaves it to the owner.
+      chunk.set(kViewStale);
+      if (isBusy(chunk.now())) return CUDA_ERROR_NOT_READY;
+      continue;
+    }
+    nap();
+  }
+}
+
+CUresult Swappable::settle(std::uint32_t number, std::uint64_t bytes, bool anew) {
+  ChunkTable& chunks = runtime().chunks;
+  const SwapBlock& block = chunks.block(number);
+  CUresult result = CUDA_SUCCESS;
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    const Chunk& chunk = chunks.chunk(at);
+    if (chunk.address - block.address >= bytes) break;
+    const CUresult one = settleOne(at, anew);
+    // One that is late is done by somebody; the others still have to be.
+    if (one != CUDA_SUCCESS && one != CUDA_ERROR_NOT_READY) return one;
+    if (one != CUDA_SUCCESS) result = one;
+    at = chunk.next;
+  }
+  return result;
+}
+
+CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
+  Runtime& state = runtime();
+  ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
+  // Inside, nothing leaves.
+  const CUresult refused = state.memory_gate.enter(line, nullptr);
+  if (refused != CUDA_SUCCESS) return refused;
+  SwapBlock& block = state.chunks.block(number);
+  block.pins.fetch_or(bitOf(reason), std::memory_order_seq_cst);
+  state.swap_board.notePin(reason);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    Chunk& chunk = state.chunks.chunk(at);
+    at = chunk.next;
+    for (unsigned round = 0; isBusy(chunk.now()) && round < kRounds; ++round) nap();
+    if (!chunk.advance<ChunkState::kDevice, ChunkState::kPinned>()) continue;
+    state.swap_board.addSwappable(block.device, -static_cast<std::int64_t>(chunk.bytes));
+    state.swap_board.giveRoom(block.device, chunk.bytes);
+  }
+  state.swap_board.showPinned(block.device);
+  MemoryGate::leave(line);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace divvy::interposer

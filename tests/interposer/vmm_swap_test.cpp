@@ -1,0 +1,309 @@
+// Memory that the application makes by handles and maps itself leaves the device and comes back
+// like any other, and every answer about it is the driver's own about memory that stays.
+#include <unistd.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "vmm_fixture.h"
+
+namespace divvy::interposer {
+namespace {
+
+TEST_F(VmmSwapTest, WhatTheApplicationMappedComesBackAsItWas) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  const Handle handle = create(3 * kUnit), other = create(kUnit);
+  const CUdeviceptr at = addresses(4 * kUnit);
+  ASSERT_EQ(map(at, 3 * kUnit, handle), CUDA_SUCCESS);
+  ASSERT_EQ(map(at + 3 * kUnit, kUnit, other), CUDA_SUCCESS);
+  ASSERT_EQ(open(at, 4 * kUnit), CUDA_SUCCESS) << "both in one call";
+  ASSERT_EQ(write(at, 4 * kUnit, 1), CUDA_SUCCESS);
+  EXPECT_EXACT();
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  EXPECT_EQ(charged(), before + 4 * kUnit);
+  EXPECT_EQ(shown()->device[0].swappable, 4 * kUnit);
+  EXPECT_EQ(shown()->chunks_out, 4u);
+  EXPECT_EQ(accessOf(at + 5), kWrite);
+  allow(kEverything);
+  EXPECT_TRUE(holds(at, 4 * kUnit, 1));
+  EXPECT_EQ(resident(), 4 * kUnit);
+  ASSERT_EQ(write(at, 4 * kUnit, 2), CUDA_SUCCESS);
+  outAndIn(4 * kUnit);
+  EXPECT_TRUE(holds(at, 4 * kUnit, 2));
+  EXPECT_EQ(release(handle), CUDA_SUCCESS);
+  EXPECT_EQ(release(other), CUDA_SUCCESS);
+  EXPECT_EQ(unmap(at, 4 * kUnit), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before);
+  EXPECT_EXACT();
+  EXPECT_EQ(cu<Cu::cuMemAddressFree>(at, std::size_t{4 * kUnit}), CUDA_SUCCESS);
+  EXPECT_EQ(takenUnderWork(), 0u);
+}
+
+// Whatever of it is last: handles of either age, or a mapping.
+TEST_F(VmmSwapTest, ItLivesWhileAnythingRefersToIt) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  const Handle handle = create(kUnit);
+  const CUdeviceptr at = mapped(kUnit, handle);
+  ASSERT_EQ(write(at, kUnit, 3), CUDA_SUCCESS);
+  ASSERT_EQ(release(handle), CUDA_SUCCESS);
+  EXPECT_NE(release(handle), CUDA_SUCCESS) << "twice";
+  outAndIn(kUnit);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  Handle again = 0;
+  ASSERT_EQ(cu<Cu::cuMemRetainAllocationHandle>(&again, reinterpret_cast<void*>(at + 4096)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(again, handle) << "as the driver names it by one number";
+  ASSERT_EQ(unmap(at, kUnit), CUDA_SUCCESS) << "while it is out";
+  EXPECT_EQ(charged(), before + kUnit);
+  const CUdeviceptr elsewhere = mapped(kUnit, again);
+  allow(kEverything);
+  EXPECT_TRUE(holds(elsewhere, kUnit, 3)) << "unmapped in between";
+  EXPECT_NE(write(at, kUnit, 3), CUDA_SUCCESS) << "nothing is there any more";
+  ASSERT_EQ(release(again), CUDA_SUCCESS);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  ASSERT_EQ(unmap(elsewhere, kUnit), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before);
+  EXPECT_EQ(shown()->device[0].swappable, 0u);
+  EXPECT_NE(cu<Cu::cuMemRetainAllocationHandle>(&again, reinterpret_cast<void*>(elsewhere)),
+            CUDA_SUCCESS);
+}
+
+TEST_F(VmmSwapTest, OneMemoryAtTwoAddressesStaysOne) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const Handle handle = create(3 * kUnit);
+  const CUdeviceptr one = mapped(3 * kUnit, handle), other = mapped(2 * kUnit, handle);
+  ASSERT_EQ(write(one, 3 * kUnit, 4), CUDA_SUCCESS);
+  outAndIn(3 * kUnit);
+  ASSERT_EQ(write(other + kUnit, kUnit, 5), CUDA_SUCCESS);
+  EXPECT_TRUE(holds(one + kUnit, kUnit, 5));
+  ASSERT_EQ(unmap(one, 3 * kUnit), CUDA_SUCCESS);
+  outAndIn(3 * kUnit);
+  EXPECT_TRUE(holds(other + kUnit, kUnit, 5));
+  EXPECT_EQ(pinnedFor(PinReason::kAliased), false);
+}
+
+TEST_F(VmmSwapTest, MemoryAtManyAddressesStays) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  const Handle handle = create(2 * kUnit);
+  const CUdeviceptr at = addresses(20 * kUnit);
+  for (unsigned i = 0; i < 10; ++i) {
+    ASSERT_EQ(map(at + i * 2 * kUnit, 2 * kUnit, handle), CUDA_SUCCESS) << i;
+  }
+  ASSERT_EQ(open(at, 20 * kUnit), CUDA_SUCCESS);
+  ASSERT_EQ(write(at, 2 * kUnit, 6), CUDA_SUCCESS);
+  EXPECT_TRUE(pinnedFor(PinReason::kAliased));
+  allow(0);
+  EXPECT_TRUE(staysResident(2 * kUnit));
+  for (unsigned i = 0; i < 10; ++i) {
+    EXPECT_TRUE(holds(at + i * 2 * kUnit, 2 * kUnit, 6)) << i;
+    EXPECT_EQ(accessOf(at + i * 2 * kUnit), kWrite);
+  }
+  EXPECT_EQ(release(handle), CUDA_SUCCESS);
+  EXPECT_EQ(unmap(at, 20 * kUnit), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before);
+  EXPECT_EXACT();
+}
+
+TEST_F(VmmSwapTest, MappingsAndAccessMayChangeWhileItIsOut) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const Handle handle = create(2 * kUnit);
+  const CUdeviceptr at = mapped(2 * kUnit, handle), second = addresses(2 * kUnit);
+  ASSERT_EQ(write(at, 2 * kUnit, 7), CUDA_SUCCESS);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  ASSERT_EQ(map(second, 2 * kUnit, handle), CUDA_SUCCESS);
+  EXPECT_EQ(accessOf(second), 0u);
+  ASSERT_EQ(open(at, 2 * kUnit, 0), CUDA_SUCCESS);
+  ASSERT_EQ(open(second, 2 * kUnit), CUDA_SUCCESS);
+  EXPECT_TRUE(staysResident(0)) << "nothing of that needs the memory";
+  allow(kEverything);
+  EXPECT_TRUE(holds(second, 2 * kUnit, 7));
+  EXPECT_NE(write(at, 2 * kUnit, 8), CUDA_SUCCESS) << "nobody may";
+  EXPECT_EQ(accessOf(at), 0u);
+  ASSERT_EQ(open(at, 2 * kUnit), CUDA_SUCCESS);
+  EXPECT_TRUE(holds(at, 2 * kUnit, 7));
+}
+
+TEST_F(VmmSwapTest, WithoutRoomItIsMadeAndMappedAllTheSame) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr first = mapped(kUnit, create(kUnit));
+  ASSERT_EQ(write(first, kUnit, 9), CUDA_SUCCESS);
+  allow(kUnit);
+  const CUdeviceptr second = mapped(2 * kUnit, create(2 * kUnit));
+  EXPECT_TRUE(staysResident(kUnit));
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  Launcher writer([=] {
+    cu<Cu::cuCtxSetCurrent>(context);
+    return write(second, 2 * kUnit, 10);
+  });
+  EXPECT_TRUE(eventually([] { return shows(ledger::kSwapWanted); }));
+  EXPECT_FALSE(writer.done());
+  allow(3 * kUnit);
+  EXPECT_TRUE(writer.finishes());
+  EXPECT_TRUE(holds(second, 2 * kUnit, 10));
+  EXPECT_TRUE(holds(first, kUnit, 9));
+}
+
+TEST_F(VmmSwapTest, WhatWasExportedStays) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  const Handle handle = create(3 * kUnit, exportable()), plain = create(kUnit);
+  const CUdeviceptr at = mapped(3 * kUnit, handle);
+  ASSERT_EQ(write(at, 3 * kUnit, 11), CUDA_SUCCESS);
+  outAndIn(4 * kUnit);
+  int fd = -1;
+  const auto exported = [&](Handle of) {
+    return cu<Cu::cuMemExportToShareableHandle>(static_cast<void*>(&fd), of,
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull);
+  };
+  EXPECT_EQ(exported(plain), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(exported(handle), CUDA_SUCCESS);
+  EXPECT_TRUE(pinnedFor(PinReason::kExported));
+  allow(0);
+  EXPECT_TRUE(becomesResident(3 * kUnit)) << "the other one";
+  EXPECT_TRUE(staysResident(3 * kUnit));
+  Handle imported = 0;
+  ASSERT_EQ(cu<Cu::cuMemImportFromShareableHandle>(
+                &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+            CUDA_SUCCESS);
+  EXPECT_EQ(imported, handle) << "it is the same memory";
+  allow(kEverything);
+  ASSERT_TRUE(becomesResident(4 * kUnit));
+  EXPECT_TRUE(holds(mapped(3 * kUnit, imported), 3 * kUnit, 11));
+  ::close(fd);
+  for (const Handle held : {imported, handle, plain}) EXPECT_EQ(release(held), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before + 3 * kUnit) << "two mappings";
+}
+
+TEST_F(VmmSwapTest, WhatCannotBeSwappedStaysForAReason) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  filled(kUnit, 12);
+  create(kUnit, staying());
+  EXPECT_TRUE(pinnedFor(PinReason::kSparseArray));
+  CUmemAllocationProp squeezed = memoryOf();
+  squeezed.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
+  create(kUnit, squeezed);
+  EXPECT_TRUE(pinnedFor(PinReason::kDriver));
+  EXPECT_TRUE(eventually([] { return shown()->device[0].pinned >= 2 * kUnit; }));
+  allow(0);
+  EXPECT_TRUE(becomesResident(2 * kUnit));
+  EXPECT_TRUE(staysResident(2 * kUnit));
+}
+
+TEST_F(VmmSwapTest, OtherDevicesMayUseItAgain) {
+  Tenancy tenancy = swappable();
+  tenancy.machine = "h100x2";
+  tenancy.devices = {0, 1};
+  if (outside(tenancy)) return;
+  makeSwappable();
+  const CUdeviceptr at = addresses(2 * kUnit);
+  ASSERT_EQ(map(at, 2 * kUnit, create(2 * kUnit)), CUDA_SUCCESS);
+  ASSERT_EQ(open(at, 2 * kUnit), CUDA_SUCCESS);
+  ASSERT_EQ(open(at, 2 * kUnit, kRead, 1), CUDA_SUCCESS);
+  ASSERT_EQ(write(at, 2 * kUnit, 15), CUDA_SUCCESS);
+  outAndIn(2 * kUnit);
+  EXPECT_EQ(accessOf(at, 0), kWrite);
+  EXPECT_EQ(accessOf(at, 1), kRead);
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuDevicePrimaryCtxRetain>(&context, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(context), CUDA_SUCCESS);
+  EXPECT_TRUE(holds(at, 2 * kUnit, 15)) << "read by the other one";
+  EXPECT_NE(cu<Cu::cuMemsetD32_v2>(at, 1u, std::size_t{1}), CUDA_SUCCESS) << "and read only";
+}
+
+TEST_F(VmmSwapTest, ItOutlivesTheContextThatUsedIt) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  CUcontext primary = nullptr, context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&primary), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuCtxCreate_v2>(&context, 0u, 0), CUDA_SUCCESS);
+  const CUdeviceptr at = mapped(2 * kUnit, create(2 * kUnit));
+  ASSERT_EQ(write(at, 2 * kUnit, 16), CUDA_SUCCESS);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  ASSERT_EQ(cu<Cu::cuCtxDestroy_v2>(context), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(primary), CUDA_SUCCESS);
+  allow(kEverything);
+  EXPECT_TRUE(holds(at, 2 * kUnit, 16));
+}
+
+// Mappings come and go, in the thread that reads and writes there, while memory does.
+TEST_F(VmmSwapTest, MappingsComeAndGoWhileMemoryDoes) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  constexpr unsigned kHandles = 4;
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  std::atomic<bool> over{false};
+  std::atomic<unsigned> turns{0};
+  std::thread worker([&] {
+    cu<Cu::cuCtxSetCurrent>(context);
+    Handle handles[kHandles];
+    CUdeviceptr places[kHandles] = {};
+    const CUdeviceptr at = addresses(2 * kHandles * 2 * kUnit);
+    unsigned seeds[kHandles];
+    std::mt19937 random(3);
+    for (unsigned i = 0; i < kHandles; ++i) handles[i] = create(2 * kUnit);
+    for (unsigned turn = 0; !over; ++turn) {
+      const unsigned i = random() % kHandles;
+      if (places[i] != 0) {
+        ASSERT_TRUE(holds(places[i], 2 * kUnit, seeds[i])) << "turn " << turn;
+        ASSERT_EQ(unmap(places[i], 2 * kUnit), CUDA_SUCCESS);
+      }
+      const bool first = places[i] == 0;
+      places[i] = at + (i + (random() % 2) * kHandles) * 2 * kUnit;
+      ASSERT_EQ(map(places[i], 2 * kUnit, handles[i]), CUDA_SUCCESS);
+      ASSERT_EQ(open(places[i], 2 * kUnit), CUDA_SUCCESS);
+      ASSERT_TRUE(first || holds(places[i], 2 * kUnit, seeds[i])) << "turn " << turn;
+      seeds[i] = static_cast<unsigned>(random());
+      ASSERT_EQ(write(places[i], 2 * kUnit, seeds[i]), CUDA_SUCCESS);
+      ++turns;
+    }
+    for (unsigned i = 0; i < kHandles; ++i) {
+      EXPECT_EQ(unmap(places[i], 2 * kUnit) == CUDA_SUCCESS, places[i] != 0);
+      EXPECT_EQ(release(handles[i]), CUDA_SUCCESS);
+    }
+  });
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const int rounds = 20;
+#else
+  const int rounds = 200;
+#endif
+  std::mt19937 random(4);
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    const std::uint64_t allowed = random() % (2 * kHandles) * kUnit;
+    const std::uint64_t done = shown()->chunks_out;
+    allow(allowed);
+    eventually([=] { return resident() <= allowed || shown()->chunks_out > done + 8; });
+    allow(kEverything);
+    const unsigned turn = turns;
+    ASSERT_TRUE(eventually([&] { return turns > turn; })) << "round " << round;
+  }
+  over = true;
+  allow(kEverything);
+  worker.join();
+  EXPECT_EQ(charged(), before);
+  EXPECT_EXACT();
+  EXPECT_EQ(takenUnderWork(), 0u);
+}
+
+}  // namespace
+}  // namespace divvy::interposer
