@@ -22,7 +22,8 @@ void believePages(TenantRecord& record, const ledger::TenantSpec& spec, bool has
   record.shares.clear();
   for (const ledger::DeviceSpec& device : spec.devices) {
     const Bytes reserve = record.context_inside ? device.ceiling : device.ceiling + device.context;
-    record.shares.push_back({device.uuid, device.ceiling, reserve, device.cores_guarantee});
+    record.shares.push_back(
+        {device.uuid, device.ceiling, reserve, device.cores_guarantee, device.guarantee});
   }
 }
 
@@ -54,6 +55,9 @@ Result<void> Tenants::adoptAll() {
       adopt(id);
     }
   }
+  // A device on which one of them takes turns concerns those that were taken over before it.
+  for (const auto& [id, tenant] : tenants_)
+    if (tenant->pages) tellMemory(*tenant);
   return {};
 }
 
@@ -85,6 +89,9 @@ void Tenants::adopt(const std::string& id) {
       warn("tenant " + id +
            ": its report is not to be trusted: " + ledger::suspicionNames(report->suspicions));
     }
+    inheritTerms(*tenant);
+    Result<void> swap = tellSwap(*tenant);
+    if (!swap) warn("tenant " + id + ": " + swap.error().message());
     arbitrate(*tenant);
     info("tenant " + id + " taken over");
   }

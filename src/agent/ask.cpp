@@ -65,6 +65,24 @@ Result<CoresPolicy> parseCoresPolicy(std::string_view text) {
                "cores policy \"" + std::string(text) + "\" is not known; accepted: share, cap"};
 }
 
+const char* onPressureName(OnPressure policy) {
+  return policy == OnPressure::kWait ? "wait" : "oom";
+}
+
+Result<OnPressure> parseOnPressure(std::string_view text) {
+  for (const OnPressure policy : {OnPressure::kOom, OnPressure::kWait}) {
+    if (text == onPressureName(policy)) return policy;
+  }
+  return Error{ErrorCode::kUsage,
+               "on-pressure \"" + std::string(text) + "\" is not known; accepted: oom, wait"};
+}
+
+Result<void> checkPressureWait(std::uint64_t ms) {
+  if (ms != 0 && ms <= kMostPressureWaitMs) return {};
+  return Error{ErrorCode::kUsage, "an allocation cannot wait " + std::to_string(ms) +
+                                      " ms for memory; accepted: more than nothing, at most 24h"};
+}
+
 Result<std::string> parseName(std::string_view text) {
   constexpr std::size_t kMaxName = 63;  // what the control page holds
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {

@@ -5,16 +5,73 @@
 #include "tenants.h"
 
 namespace divvy::agent {
-namespace {
 
+// In the making.
 struct NewShare {
   unsigned device = 0;  // in the tenant's own order
   ShareRecord share;
 };
 
+namespace {
+
+constexpr const char* kAllGuaranteed = "all of its memory is guaranteed: nothing of it is swapped";
+
 Error noRoom(const Card& card, const std::string& what) {
   return {ErrorCode::kNoRoom,
           "device " + std::to_string(card.index) + " (" + card.model + "): " + what};
+}
+
+// On a card whose memory is promised once, all of a share is guaranteed.
+Result<Bytes> newGuarantee(const SetRequest& request, const ShareRecord& old, Bytes limit,
+                           const Card& card) {
+  if (!card.overcommitted() && !swaps(old)) return limit;
+  if (!request.guaranteed) return swaps(old) ? std::min(old.guarantee, limit) : limit;
+  const Bytes guarantee = limitOn(*request.guaranteed, card);
+  if (guarantee <= limit) return guarantee;
+  return Error{ErrorCode::kUsage, "device " + std::to_string(card.index) + " (" + card.model +
+                                      "): --guaranteed " + request.guaranteed->text() +
+                                      " is more than the share; accepted: at most " +
+                                      formatBytes(limit)};
+}
+
+// Where memory is promised once.
+Result<void> checkOnce(const Card& card, const ShareRecord& old, const ShareRecord& wanted) {
+  if (wanted.reserve > card.physical) {
+    return Error{ErrorCode::kUsage, "device " + std::to_string(card.index) + " (" + card.model +
+                                        ") has " + formatBytes(card.physical) + ", " +
+                                        formatBytes(wanted.reserve) + " asked"};
+  }
+  if (canGrow(card, old.reserve, wanted.reserve)) return {};
+  if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
+  return noRoom(card, formatBytes(wanted.reserve) + " asked, " +
+                          formatBytes(old.reserve + card.free()) + " can be had");
+}
+
+// Where it is promised more than once; `others`: all cards without this tenant, and it is put
+// there.
+Result<void> checkPromise(std::vector<Card>& others, Card& card, const ShareRecord& old,
+                          const ShareRecord& wanted, bool inside, Bytes host_reserve) {
+  const auto partOf = [&](const ShareRecord& share) {
+    return Part{share.limit, floorOf(card, share.guarantee, share.limit, inside),
+                inside ? Bytes{} : card.context};
+  };
+  const Part before = partOf(old);
+  const Part part = partOf(wanted);
+  if (part.limit > before.limit || part.floor > before.floor) {
+    if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
+    if (wanted.reserve > card.most())
+      return Error{ErrorCode::kUsage,
+                   noRoom(card, "tenants may have " + formatBytes(card.most()) + " at once, " +
+                                    formatBytes(wanted.reserve) + " asked")
+                       .message()};
+    const std::optional<Refusal> refusal = refusePart(card, part, hostLeft(others, host_reserve));
+    if (refusal) return noRoom(card, refusal->text());
+  }
+  card.reserved = card.reserved + part.limit + part.outside;
+  card.outside = card.outside + part.outside;
+  card.guaranteed = card.guaranteed + part.floor;
+  card.largest = std::max(card.largest, part.limit - part.floor);
+  return {};
 }
 
 Result<NewShare> planShare(const SetRequest& request, const Tenant& tenant, unsigned device,
@@ -23,18 +80,13 @@ Result<NewShare> planShare(const SetRequest& request, const Tenant& tenant, unsi
   NewShare plan{device, old};
   if (request.has_memory) {
     const bool inside = tenant.record.context_inside;
-    plan.share.limit = request.memory.on(card.physical);
+    plan.share.limit = limitOn(request.memory, card);
     plan.share.reserve = inside ? plan.share.limit : plan.share.limit + card.context;
-    if (plan.share.reserve > card.physical) {
-      return Error{ErrorCode::kUsage, "device " + std::to_string(card.index) + " (" + card.model +
-                                          ") has " + formatBytes(card.physical) + ", " +
-                                          formatBytes(plan.share.reserve) + " asked"};
-    }
-    if (!canGrow(card, old.reserve, plan.share.reserve)) {
-      if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
-      return noRoom(card, formatBytes(plan.share.reserve) + " asked, " +
-                              formatBytes(old.reserve + card.free()) + " can be had");
-    }
+  }
+  if (request.has_memory || request.guaranteed) {
+    Result<Bytes> guarantee = newGuarantee(request, old, plan.share.limit, card);
+    if (!guarantee) return guarantee.error();
+    plan.share.guarantee = *guarantee;
   }
   if (request.cores != 0)
     plan.share.cores = request.cores / static_cast<unsigned>(tenant.record.shares.size());
@@ -66,13 +118,37 @@ std::vector<std::string> notesOn(const std::vector<NewShare>& plans, const Tenan
     for (Card& card : cards) {
       if (card.uuid != plan.share.uuid) continue;
       card.cores_reserved -= std::min(card.cores_reserved, tenant.record.shares[plan.device].cores);
-      shares.push_back({card.index, plan.share.limit, plan.share.reserve, plan.share.cores});
+      shares.push_back({card.index, plan.share.limit, plan.share.reserve, plan.share.cores,
+                        plan.share.guarantee});
     }
   }
   return coresNotes(shares, cards);
 }
 
 }  // namespace
+
+// Whether there is room for what is planned.
+Result<void> Tenants::checkMemory(const Tenant& tenant, const SetRequest& request,
+                                  const std::vector<NewShare>& plans,
+                                  const std::vector<Card>& all) const {
+  if (!request.has_memory && !request.guaranteed) return {};
+  std::vector<Card> others;
+  for (const NewShare& plan : plans) {
+    const ShareRecord& old = tenant.record.shares[plan.device];
+    const auto onCard = [&](const Card& card) { return card.uuid == old.uuid; };
+    const Card& card = *std::find_if(all.begin(), all.end(), onCard);
+    Result<void> room;
+    if (card.overcommitted()) {
+      if (others.empty()) others = cards(&tenant);
+      room = checkPromise(others, *std::find_if(others.begin(), others.end(), onCard), old,
+                          plan.share, tenant.record.context_inside, memory_.host_reserve);
+    } else if (request.has_memory) {
+      room = checkOnce(card, old, plan.share);
+    }
+    if (!room) return room;
+  }
+  return {};
+}
 
 Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
                                                  const SetRequest& request) {
@@ -101,12 +177,15 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
     if (!plan) return plan.error();
     plans.push_back(*plan);
   }
+  Result<void> room = checkMemory(*tenant, request, plans, all);
+  if (!room) return room.error();
   std::vector<std::string> notes;
   if (request.cores != 0) notes = notesOn(plans, *tenant, all);
   const CoresPolicy policy = request.cores_policy.value_or(tenant->record.cores_policy);
   for (const NewShare& plan : plans) {
-    if (request.has_memory) {
-      Result<void> set = tenant->pages->setMemory(plan.device, plan.share.limit, plan.share.limit);
+    if (request.has_memory || request.guaranteed) {
+      Result<void> set =
+          tenant->pages->setMemory(plan.device, plan.share.guarantee, plan.share.limit);
       if (!set) return set.error();
     }
     if (request.cores != 0 || request.cores_policy) {
@@ -119,7 +198,15 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   tenant->record.cores_policy = policy;
   tenant->record.priority = request.priority.value_or(tenant->record.priority);
   if (!request.name.empty()) tenant->record.name = request.name;
+  tenant->record.on_pressure = request.on_pressure.value_or(tenant->record.on_pressure);
+  tenant->record.pressure_wait_ms =
+      request.pressure_wait_ms.value_or(tenant->record.pressure_wait_ms);
+  Result<void> swap = tellSwap(*tenant);
+  if (!swap) notes.push_back("its memory is not swapped: " + swap.error().message());
+  if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);
   arbiters_.change(tenant->record.id, termsOf(tenant->record));
+  tellMemory(*tenant);
+  tellDevices(false);
   // The control page holds the limits; this note only spares a successor a guess.
   Result<void> saved = saveRecord(tenant->dir, tenant->record);
   if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());

@@ -16,6 +16,16 @@ bj::object write(const DeviceView& view) {
                     {"used", view.used},          {"context", view.context},
                     {"cores", view.cores},        {"tenants", view.tenants}};
   object["utilisation"] = known(view.utilisation);
+  object["overcommit_permille"] = view.overcommit_permille;
+  object["budget"] = view.budget;
+  object["promised"] = view.promised;
+  object["guaranteed"] = view.guaranteed;
+  object["booked"] = view.booked;
+  object["ratio_permille"] = view.ratio_permille;
+  object["quantum_ms"] = view.quantum_ms;
+  object["swap_predicted_ms"] = view.swap_predicted_ms;
+  object["swap_actual_ms"] = view.swap_actual_ms;
+  object["thrash_risk"] = view.thrash_risk;
   return object;
 }
 
@@ -27,7 +37,28 @@ bj::object write(const ShareView& view) {
                     {"cores", view.cores}};
   object["utilisation"] = known(view.utilisation);
   object["got_permille"] = known(view.got_permille);
+  object["guarantee"] = view.guarantee;
+  object["resident"] = view.resident;
+  object["swapped"] = view.swapped;
+  object["pinned"] = view.pinned;
+  object["out_bps"] = view.out_bps;
+  object["in_bps"] = view.in_bps;
   return object;
+}
+
+// How its memory is.
+void writeMemory(bj::object& object, const TenantView& view) {
+  object["memory"] = view.memory;
+  object["memory_reason"] = view.memory_reason;
+  object["unswapped"] = clean(view.unswapped);
+  object["refusal"] = view.refusal;
+  object["pinned_by"] = json::write(view.pinned_by);
+  object["swaps"] = view.swaps;
+  object["longest_wait_ms"] = view.longest_wait_ms;
+  object["turn_left_ms"] = view.turn_left_ms;
+  object["idle_s"] = view.idle_s;
+  object["on_pressure"] = view.on_pressure;
+  object["pressure_wait_ms"] = view.pressure_wait_ms;
 }
 
 // How its use of compute is shared.
@@ -57,6 +88,7 @@ bj::object write(const TenantView& view) {
   object["command"] = json::write(view.command);
   object["shares"] = std::move(shares);
   writeCompute(object, view);
+  writeMemory(object, view);
   if (!view.note.empty()) object["note"] = clean(view.note);
   return object;
 }
@@ -78,6 +110,16 @@ void read(Reader& reader, DeviceView& out) {
   reader.number("cores", out.cores);
   reader.number("tenants", out.tenants);
   readKnown(reader, "utilisation", out.utilisation);
+  reader.number("overcommit_permille", out.overcommit_permille);
+  reader.number("budget", out.budget);
+  reader.number("promised", out.promised);
+  reader.number("guaranteed", out.guaranteed);
+  reader.number("booked", out.booked);
+  reader.number("ratio_permille", out.ratio_permille);
+  reader.number("quantum_ms", out.quantum_ms);
+  reader.number("swap_predicted_ms", out.swap_predicted_ms);
+  reader.number("swap_actual_ms", out.swap_actual_ms);
+  reader.flag("thrash_risk", out.thrash_risk);
 }
 
 void read(Reader& reader, ShareView& out) {
@@ -88,6 +130,26 @@ void read(Reader& reader, ShareView& out) {
   reader.number("cores", out.cores);
   readKnown(reader, "utilisation", out.utilisation);
   readKnown(reader, "got_permille", out.got_permille);
+  reader.number("guarantee", out.guarantee);
+  reader.number("resident", out.resident);
+  reader.number("swapped", out.swapped);
+  reader.number("pinned", out.pinned);
+  reader.number("out_bps", out.out_bps);
+  reader.number("in_bps", out.in_bps);
+}
+
+void readMemory(Reader& reader, TenantView& out) {
+  reader.text("memory", out.memory);
+  reader.text("memory_reason", out.memory_reason);
+  reader.text("unswapped", out.unswapped);
+  reader.text("refusal", out.refusal);
+  reader.texts("pinned_by", out.pinned_by);
+  reader.number("swaps", out.swaps);
+  reader.number("longest_wait_ms", out.longest_wait_ms);
+  reader.number("turn_left_ms", out.turn_left_ms);
+  reader.number("idle_s", out.idle_s);
+  reader.text("on_pressure", out.on_pressure);
+  reader.number("pressure_wait_ms", out.pressure_wait_ms);
 }
 
 void readCompute(Reader& reader, TenantView& out) {
@@ -118,6 +180,7 @@ void read(Reader& reader, TenantView& out) {
   reader.number("refused", out.refused);
   reader.texts("command", out.command);
   readCompute(reader, out);
+  readMemory(reader, out);
   reader.each("shares", [&](Reader& item) { read(item, out.shares.emplace_back()); });
 }
 
@@ -158,6 +221,8 @@ bj::object write(const Snapshot& snapshot) {
   }
   bj::object object{
       {"node", snapshot.node}, {"driver", snapshot.driver}, {"agent_pid", snapshot.agent_pid}};
+  object["host_reserve"] = snapshot.host_reserve;
+  object["host_promised"] = snapshot.host_promised;
   object["devices"] = std::move(devices);
   object["tenants"] = std::move(tenants);
   object["queue"] = std::move(queue);
@@ -168,6 +233,8 @@ void read(Reader& reader, Snapshot& out) {
   reader.text("node", out.node);
   reader.text("driver", out.driver);
   reader.number("agent_pid", out.agent_pid);
+  reader.number("host_reserve", out.host_reserve);
+  reader.number("host_promised", out.host_promised);
   reader.each("devices", [&](Reader& item) { read(item, out.devices.emplace_back()); });
   reader.each("tenants", [&](Reader& item) { read(item, out.tenants.emplace_back()); });
   reader.each("queue", [&](Reader& item) {

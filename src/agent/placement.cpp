@@ -40,8 +40,28 @@ bool uuidMatches(const std::vector<std::string>& wanted, const std::string& uuid
          });
 }
 
-std::optional<Refusal> refuse(const Ask& ask, const Card& card) {
-  const Bytes limit = ask.memory.on(card.physical);
+Refusal refusalOf(const Card& card, Why why, Bytes needed, Bytes available) {
+  return {card.index, card.uuid, card.model, why, needed.count, available.count};
+}
+
+Bytes times(Bytes bytes, unsigned permille) {
+  const auto product = static_cast<unsigned __int128>(bytes.count) * permille / 1000;
+  return {product > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(product)};
+}
+
+// What has to be with the host grows by so much.
+Bytes addedBeyond(const Card& card, const Part& part) {
+  return (card.reserved + part.limit + part.outside - card.room()) - card.beyond();
+}
+
+Part partOf(const Ask& ask, const Card& card) {
+  const Bytes limit = limitOn(ask.memory, card);
+  return {limit, floorOf(card, guaranteeOn(ask, card), limit, ask.context_inside),
+          ask.context_inside ? Bytes{} : card.context};
+}
+
+std::optional<Refusal> refuse(const Ask& ask, const Card& card, Bytes host_left) {
+  const Bytes limit = limitOn(ask.memory, card);
   const Bytes reserve = ask.context_inside ? limit : limit + card.context;
   const auto refusal = [&](Why why, std::uint64_t needed, std::uint64_t available) {
     return Refusal{card.index, card.uuid, card.model, why, needed, available};
@@ -49,10 +69,14 @@ std::optional<Refusal> refuse(const Ask& ask, const Card& card) {
   if (!uuidMatches(ask.uuids, card.uuid)) return refusal(Why::kUuid, 0, 0);
   if (!modelMatches(ask.models, card.model)) return refusal(Why::kModel, 0, 0);
   if (reserve > card.physical) return refusal(Why::kTooLarge, reserve.count, card.physical.count);
+  if (reserve > card.most()) return refusal(Why::kBudget, reserve.count, card.most().count);
+  if (ask.guaranteed && limitOn(*ask.guaranteed, card) > limit)
+    return refusal(Why::kGuaranteeAboveLimit, limitOn(*ask.guaranteed, card).count, limit.count);
   if (ask.context_inside && limit < card.context) {
     return refusal(Why::kBelowContext, limit.count, card.context.count);
   }
   if (!card.healthy) return refusal(Why::kUnhealthy, 0, 0);
+  if (card.overcommitted()) return refusePart(card, partOf(ask, card), host_left);
   if (reserve > card.free()) return refusal(Why::kMemory, reserve.count, card.free().count);
   return std::nullopt;
 }
@@ -83,7 +107,41 @@ std::string spans(const std::vector<unsigned>& devices) {
   return text;
 }
 
+// Leaves the first `count`, or those that add least to what is swapped out; false: that is more
+// than the host has left.
+bool chooseWithin(Bytes host_left, const Ask& ask, std::size_t count,
+                  std::vector<const Card*>& fitting) {
+  const auto added = [&](const Card* card) {
+    return card->overcommitted() ? addedBeyond(*card, partOf(ask, *card)) : Bytes{};
+  };
+  const auto fits = [&] {
+    Bytes sum;
+    for (std::size_t i = 0; i < count; ++i) sum = sum + added(fitting[i]);
+    return sum <= host_left;
+  };
+  if (!fits())
+    std::stable_sort(fitting.begin(), fitting.end(),
+                     [&](const Card* a, const Card* b) { return added(a) < added(b); });
+  const bool good = fits();
+  fitting.resize(count);
+  return good;
+}
+
 }  // namespace
+
+bool Refusal::forever() const {
+  switch (why) {
+    case Why::kMemory:
+    case Why::kUnhealthy:
+    case Why::kBeside:
+    case Why::kOvercommit:
+    case Why::kGuarantee:
+    case Why::kHostReserve:
+      return false;
+    default:
+      return true;
+  }
+}
 
 std::string Refusal::text() const {
   switch (why) {
@@ -100,16 +158,71 @@ std::string Refusal::text() const {
       return "needs " + formatBytes({needed}) + ", " + formatBytes({available}) + " free";
     case Why::kUnhealthy:
       return "is out of service";
+    case Why::kBudget:
+      return "needs " + formatBytes({needed}) + ", tenants may have " + formatBytes({available}) +
+             " there at once";
+    case Why::kBeside:
+      return "needs " + formatBytes({needed}) + " at once, " + formatBytes({available}) +
+             " can be had beside what is never swapped of others";
+    case Why::kOvercommit:
+      return "needs " + formatBytes({needed}) + ", " + formatBytes({available}) +
+             " may still be promised (--overcommit)";
+    case Why::kGuarantee:
+      return "keeps " + formatBytes({needed}) + " from being swapped, " + formatBytes({available}) +
+             " can be beside what others were promised";
+    case Why::kGuaranteeAboveLimit:
+      return "guarantees " + formatBytes({needed}) + " of " + formatBytes({available}) +
+             "; accepted: at most all of it";
+    case Why::kHostReserve:
+      return "needs " + formatBytes({needed}) + " of the host's memory for what is swapped out, " +
+             formatBytes({available}) + " left of the reserve (--host-reserve)";
   }
   return "cannot be used";
 }
 
-Decision place(const Ask& ask, const std::vector<Card>& cards) {
+Bytes limitOn(const MemoryAsk& memory, const Card& card) {
+  return memory.on(card.overcommitted() ? card.most() : card.physical);
+}
+
+Bytes guaranteeOn(const Ask& ask, const Card& card) {
+  const Bytes limit = limitOn(ask.memory, card);
+  if (!card.overcommitted() || ask.unswappable) return limit;
+  return ask.guaranteed ? std::min(limitOn(*ask.guaranteed, card), limit) : Bytes{};
+}
+
+Bytes floorOf(const Card& card, Bytes guarantee, Bytes limit, bool context_inside) {
+  return context_inside ? std::max(guarantee, std::min(card.context, limit)) : guarantee;
+}
+
+Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve) {
+  Bytes beyond;
+  for (const Card& card : cards) beyond = beyond + card.beyond();
+  return reserve - beyond;
+}
+
+std::optional<Refusal> refusePart(const Card& card, const Part& part, Bytes host_left) {
+  const Bytes room = card.room() - card.outside - part.outside;
+  const Bytes limits = card.reserved - card.outside;
+  if (part.limit > room - card.guaranteed)
+    return refusalOf(card, Why::kBeside, part.limit, room - card.guaranteed);
+  const Bytes promised = times(room, card.overcommit_permille);
+  if (part.limit > promised - limits)
+    return refusalOf(card, Why::kOvercommit, part.limit, promised - limits);
+  const Bytes guaranteeable = room - card.guaranteed - card.largest;
+  if (part.floor > guaranteeable)
+    return refusalOf(card, Why::kGuarantee, part.floor, guaranteeable);
+  const Bytes added = addedBeyond(card, part);
+  if (added > host_left) return refusalOf(card, Why::kHostReserve, added, host_left);
+  return std::nullopt;
+}
+
+Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve) {
   Decision decision;
+  const Bytes host_left = hostLeft(cards, host_reserve);
   std::size_t possible = 0;
   std::vector<const Card*> fitting;
   for (const Card& card : cards) {
-    std::optional<Refusal> refusal = refuse(ask, card);
+    std::optional<Refusal> refusal = refuse(ask, card, host_left);
     if (refusal) {
       possible += refusal->forever() ? 0 : 1;
       decision.refusals.push_back(std::move(*refusal));
@@ -126,13 +239,21 @@ Decision place(const Ask& ask, const std::vector<Card>& cards) {
   const unsigned cores = ask.coresEach();
   const auto roomy = [&](const Card* card) { return card->cores_reserved + cores <= kAllCores; };
   std::stable_partition(fitting.begin(), fitting.end(), roomy);
-  fitting.resize(ask.gpus);
+  if (!chooseWithin(host_left, ask, ask.gpus, fitting)) {
+    for (const Card* card : fitting)
+      decision.refusals.push_back(
+          refusalOf(*card, Why::kHostReserve, addedBeyond(*card, partOf(ask, *card)), host_left));
+    std::sort(decision.refusals.begin(), decision.refusals.end(),
+              [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
+    decision.summary = summarise(ask, cards, 0);
+    return decision;
+  }
   std::sort(fitting.begin(), fitting.end(),
             [](const Card* a, const Card* b) { return a->index < b->index; });
   for (const Card* card : fitting) {
-    const Bytes limit = ask.memory.on(card->physical);
+    const Bytes limit = limitOn(ask.memory, *card);
     const Bytes reserve = ask.context_inside ? limit : limit + card->context;
-    decision.shares.push_back({card->index, limit, reserve, cores});
+    decision.shares.push_back({card->index, limit, reserve, cores, guaranteeOn(ask, *card)});
   }
   return decision;
 }

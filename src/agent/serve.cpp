@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "agent/lock.h"
 #include "asio.h"
@@ -42,32 +43,76 @@ void raiseDescriptorLimit() {
 }
 
 // Simulated cards may run slower or faster than time.
-arbiter::Settings computeOn(const Node& node) {
+arbiter::Settings computeOn(const Node& node, std::optional<std::uint64_t> quantum_ms) {
+  arbiter::Settings settings;
+  settings.residency.quantum =
+      static_cast<arbiter::Nanos>(quantum_ms.value_or(0)) * arbiter::kMillisecond;
   const char* text = node.simulated() ? std::getenv("SIMGPU_TIME_SCALE") : nullptr;
-  if (text == nullptr) return {};
+  if (text == nullptr) return settings;
   const double speed = std::strtod(text, nullptr);
   const bool sensible = speed >= 0.001 && speed <= 1000;
-  return sensible ? arbiter::atSpeed({}, speed) : arbiter::Settings{};
+  return sensible ? arbiter::atSpeed(settings, speed) : settings;
+}
+
+// Half of the memory that the host could give now.
+Bytes defaultReserve() {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  constexpr std::string_view kName = "MemAvailable:";
+  while (std::getline(file, line)) {
+    if (line.starts_with(kName))
+      return kib(std::strtoull(line.c_str() + kName.size(), nullptr, 10) / 2);
+  }
+  return {};
+}
+
+Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& inventory) {
+  std::vector<DeviceName> names;
+  for (const Device& device : inventory.devices())
+    names.push_back({device.info.index, device.info.uuid});
+  Result<std::vector<DeviceTerms>> devices = termsFor(told, names);
+  if (!devices) return devices.error();
+  MemoryPolicy policy{std::move(*devices), told.host_reserve.value_or(defaultReserve()),
+                      told.chunk.value_or(kSwapChunk)};
+  for (std::size_t i = 0; i < policy.devices.size(); ++i) {
+    const DeviceTerms& terms = policy.devices[i];
+    const Bytes physical = inventory.devices()[i].info.physical;
+    if (terms.budget > physical)
+      return Error{ErrorCode::kUsage, "--device-budget " + formatBytes(terms.budget) + ": device " +
+                                          std::to_string(names[i].index) + " has " +
+                                          formatBytes(physical) + "; accepted: at most that"};
+    if (terms.overcommit_permille == kNoOvercommit) continue;
+    info("device " + std::to_string(names[i].index) + " is promised " +
+         std::to_string(terms.overcommit_permille) + " permille of its memory, " +
+         formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
+  }
+  return policy;
 }
 
 class Agent {
  public:
   Agent(const ServeOptions& options, NodePaths paths, const Install& install, Inventory inventory,
-        Fd lock)
+        MemoryPolicy memory, Fd lock)
       : options_(options),
         paths_(std::move(paths)),
         inventory_(std::move(inventory)),
         lock_(std::move(lock)),
         signals_(loop_, SIGTERM, SIGINT),
         tick_(loop_),
-        tenants_(loop_, paths_, inventory_, computeOn(options_.node),
-                 [this] { server_.wakeQueue(); }),
+        tenants_(loop_, paths_, inventory_, computeOn(options_.node, options_.memory.quantum_ms),
+                 std::move(memory), [this] { server_.wakeQueue(); }),
         trial_(loop_, options_.node, paths_, install, inventory_),
         server_(loop_, options_.node, tenants_, inventory_, trial_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {}
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
-  Result<void> adopt() { return tenants_.adoptAll(); }
+  Result<void> adopt() {
+    Result<void> adopted = tenants_.adoptAll();
+    // What processes that live on have is given to nobody else: they are known before.
+    if (adopted) tenants_.sweep();
+    if (adopted) tenants_.followDevices();
+    return adopted;
+  }
 
   Result<void> run() {
     Result<void> listening = registrar_.listen(paths_.registrar());
@@ -103,6 +148,7 @@ class Agent {
  private:
   void tick() {
     tenants_.sweep();
+    tenants_.followDevices();
     tenants_.crossCheck();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
@@ -161,16 +207,19 @@ Result<void> start(const ServeOptions& options) {
   openLog(options.to_log_file ? paths.log() : "");
   Result<Inventory> inventory = Inventory::open(options.node, paths, *install);
   Result<void> result;
-  if (inventory) {
+  Result<MemoryPolicy> memory =
+      inventory ? policyFor(options.memory, *inventory) : Result<MemoryPolicy>(inventory.error());
+  if (memory) {
     inventory->measureContexts(paths, *install);
-    Agent agent(options, paths, *install, std::move(*inventory), std::move(lock));
+    Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
+                std::move(lock));
     result = agent.adopt();
     if (!result) return result;
     result = agent.run();
     agent.cleanUp();
     return result;
   }
-  result = inventory.error();
+  result = memory.error();
   if (!std::filesystem::exists(paths.tenants())) {
     std::error_code ignored;
     std::filesystem::remove_all(paths.dir(), ignored);

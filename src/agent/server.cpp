@@ -152,7 +152,9 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   if (request.enforce == Enforce::kTimeslice) co_await trial_.settle();
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) co_return failed(enforcement.error());
-  Decision decision = place(request.ask, tenants_.cards());
+  // Who takes no turns keeps what it has.
+  request.ask.unswappable = !arbiterGates(enforcement->backend);
+  Decision decision = decide(request.ask);
   // Who is willing to wait does not overtake; who is not takes what is there.
   if (decision.fits() && (!request.wait || queue_.empty()))
     co_return grant(request, decision, session->peer);
@@ -172,7 +174,7 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
     co_await (room_.async_wait(kNoThrow) || waitConnected(session, timer));
     connected = !hungUp(session->socket.native_handle());
     if (!queue_.isHead(ticket)) continue;
-    decision = place(request.ask, tenants_.cards());
+    decision = decide(request.ask);
     placed = decision.fits();
     queue_.setReason(ticket, decision.summary);
   }
@@ -181,6 +183,10 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
       placed && connected ? grant(request, decision, session->peer) : refuse(request, decision);
   wakeQueue();
   co_return reply;
+}
+
+Decision Server::decide(const Ask& ask) const {
+  return place(ask, tenants_.cards(), tenants_.memory().host_reserve);
 }
 
 Result<Enforcement> Server::choose(const RunRequest& request) const {
@@ -210,6 +216,11 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
   if (!enforcement) return failed(enforcement.error());
   std::vector<std::string> notes = coresNotes(decision.shares, tenants_.cards());
   if (!enforcement->reason.empty()) notes.push_back(enforcement->reason);
+  const bool swapped =
+      std::any_of(decision.shares.begin(), decision.shares.end(),
+                  [](const Placed& share) { return share.guarantee < share.limit; });
+  if (request.ask.guaranteed && !swapped)
+    notes.emplace_back("all of its memory is guaranteed: nothing of it is swapped");
   Result<TenantPtr> tenant = tenants_.create(request, decision, enforcement->backend, holder);
   if (!tenant) {
     warn("a share could not be made: " + tenant.error().message());

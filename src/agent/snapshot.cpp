@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "server.h"
@@ -26,6 +27,7 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
   view.uuid = share.uuid;
   view.limit = share.limit.count;
   view.cores = share.cores;
+  view.guarantee = share.guarantee.count;
   const auto use = uses.find(share.uuid);
   if (use != uses.end()) view.used = use->second.inside.count;
   for (const Device& device : inventory.devices()) {
@@ -40,6 +42,65 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
     view.utilisation = static_cast<int>(std::min(percent, 100u));
   }
   return view;
+}
+
+const char* reasonName(arbiter::StayReason reason) {
+  switch (reason) {
+    case arbiter::StayReason::kOthersTurn:
+      return "others-turn";
+    case arbiter::StayReason::kIdle:
+      return "idle";
+    case arbiter::StayReason::kHigherClass:
+      return "higher-class";
+    case arbiter::StayReason::kUnused:
+      return "unused";
+    case arbiter::StayReason::kShort:
+      return "short";
+    case arbiter::StayReason::kFits:
+      break;
+  }
+  return "fits";
+}
+
+std::uint64_t inMs(arbiter::Nanos time) {
+  return static_cast<std::uint64_t>(std::max<arbiter::Nanos>(time, 0) / arbiter::kMillisecond);
+}
+
+void showMemory(const arbiter::MemoryFigures& figures, TenantView& view) {
+  view.unswapped = figures.unswapped;
+  if (!figures.swapped) return;
+  const bool wanted = figures.reason == arbiter::StayReason::kFits;
+  view.memory = figures.waiting    ? "waiting"
+                : figures.resident ? "resident"
+                : wanted           ? "coming"
+                                   : "out";
+  view.memory_reason = reasonName(figures.reason);
+  view.swaps = figures.swaps;
+  view.longest_wait_ms = inMs(figures.longest_wait);
+  view.turn_left_ms = inMs(figures.turn_left);
+}
+
+// What its processes say of their memory.
+void showSwap(const Tenant& tenant, TenantView& view) {
+  const SwapSums sums = swapOf(tenant);
+  for (std::size_t i = 0; i < view.shares.size(); ++i) {
+    ShareView& share = view.shares[i];
+    share.resident = share.used;
+    if (i >= sums.devices.size()) continue;
+    share.swapped = std::min(sums.devices[i].out().count, share.used);
+    share.resident = share.used - share.swapped;
+    share.pinned = sums.devices[i].pinned.count;
+    share.out_bps = tenant.swap->rates()[i].out;
+    share.in_bps = tenant.swap->rates()[i].in;
+  }
+  if (sums.devices.empty()) return;
+  view.pinned_by = pinNames(sums.pin_reasons);
+  view.refusal = refusalWords(sums.refusal);
+  const auto now = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  if (sums.last_launch != 0 && sums.last_launch < now)
+    view.idle_s = (now - sums.last_launch) / kSecond;
 }
 
 const char* modeName(arbiter::Mode mode) {
@@ -98,10 +159,24 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const ShareRecord& share : tenant.record.shares)
     view.shares.push_back(viewOf(share, tenant, uses, inventory));
+  showSwap(tenant, view);
+  view.on_pressure = onPressureName(tenant.record.on_pressure);
+  view.pressure_wait_ms = tenant.record.pressure_wait_ms;
   const std::optional<arbiter::TenantFigures> figures = tenants.compute(tenant);
   view.mode = arbiterGates(tenant.record.backend) ? "ungated" : view.cores_policy;
   if (figures) showCompute(*figures, view);
+  if (figures) showMemory(figures->memory, view);
   return view;
+}
+
+void showResidency(const arbiter::StayDeviceFigures& figures, DeviceView& view) {
+  view.budget = figures.budget;
+  view.booked = figures.book;
+  view.ratio_permille = static_cast<unsigned>(std::clamp(figures.ratio, 0.0, 1e6) * 1000);
+  view.quantum_ms = inMs(figures.quantum);
+  view.swap_predicted_ms = inMs(figures.swap_predicted);
+  view.swap_actual_ms = inMs(figures.swap_actual);
+  view.thrash_risk = figures.thrash_risk;
 }
 
 DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenants& tenants,
@@ -115,6 +190,12 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
   view.context = device.context.count;
   view.allocated = card.reserved.count;
   view.cores = card.cores_reserved;
+  view.overcommit_permille = card.overcommit_permille;
+  view.budget = (card.room() - card.outside).count;
+  view.promised = (card.reserved - card.outside).count;
+  view.guaranteed = card.guaranteed.count;
+  const std::optional<arbiter::StayDeviceFigures> residency = tenants.residency(device.info.index);
+  if (residency) showResidency(*residency, view);
   const Result<driver::DeviceUse> use = inventory.driver().use(device.info.index);
   if (use) {
     view.used = use->used.count;
@@ -136,6 +217,8 @@ Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory&
   snapshot.driver = inventory.driverVersion();
   snapshot.agent_pid = getpid();
   const std::vector<Card> cards = tenants.cards();
+  snapshot.host_reserve = tenants.memory().host_reserve.count;
+  for (const Card& card : cards) snapshot.host_promised += card.beyond().count;
   for (std::size_t i = 0; i < cards.size(); ++i) {
     snapshot.devices.push_back(viewOf(inventory.devices()[i], inventory, tenants, cards[i]));
   }

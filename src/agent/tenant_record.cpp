@@ -31,7 +31,8 @@ json::bj::object toJson(const TenantRecord& record) {
     shares.push_back(json::bj::object{{"uuid", share.uuid},
                                       {"limit", share.limit.count},
                                       {"reserve", share.reserve.count},
-                                      {"cores", share.cores}});
+                                      {"cores", share.cores},
+                                      {"guarantee", share.guarantee.count}});
   }
   json::bj::object object{{"version", kVersion},
                           {"id", record.id},
@@ -43,7 +44,9 @@ json::bj::object toJson(const TenantRecord& record) {
                           {"holder_start", record.holder.start_time},
                           {"command_pid", record.command_pid},
                           {"created", record.created},
-                          {"context_inside", record.context_inside}};
+                          {"context_inside", record.context_inside},
+                          {"on_pressure", onPressureName(record.on_pressure)},
+                          {"pressure_wait_ms", record.pressure_wait_ms}};
   object["command"] = json::write(record.command);
   object["shares"] = std::move(shares);
   return object;
@@ -103,6 +106,8 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.number("command_pid", record.command_pid);
   reader.number("created", record.created);
   reader.flag("context_inside", record.context_inside);
+  reader.word("on_pressure", parseOnPressure, record.on_pressure);
+  reader.number("pressure_wait_ms", record.pressure_wait_ms);
   reader.texts("command", record.command);
   reader.each("shares", [&](json::Reader& item) {
     ShareRecord& share = record.shares.emplace_back();
@@ -110,6 +115,8 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
     item.number("limit", share.limit.count);
     item.number("reserve", share.reserve.count);
     item.number("cores", share.cores);
+    share.guarantee = share.limit;  // of those that knew of no swapping
+    item.number("guarantee", share.guarantee.count);
   });
   if (reader.ok() && version != kVersion) {
     reader.fail("version " + std::to_string(version) + "; accepted: " + std::to_string(kVersion));

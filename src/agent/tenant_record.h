@@ -18,6 +18,7 @@ struct ShareRecord {
   Bytes limit;         // what the tenant may use
   Bytes reserve;       // what leaves the card's free memory for it
   unsigned cores = 0;  // percent of this device
+  Bytes guarantee;     // of the limit, there at any time; all of it: never swapped
 };
 
 struct TenantRecord {
@@ -30,6 +31,8 @@ struct TenantRecord {
   int command_pid = 0;
   std::int64_t created = 0;  // seconds since 1970
   bool context_inside = true;
+  OnPressure on_pressure = OnPressure::kOom;
+  std::uint64_t pressure_wait_ms = kPressureWaitMs;
   std::vector<std::string> command;
   std::vector<ShareRecord> shares;
 };

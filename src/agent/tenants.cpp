@@ -26,26 +26,6 @@ constexpr unsigned kEmptyScans = 2;
 constexpr unsigned kFreeSlots = 128;
 constexpr std::size_t kIdLength = 6;
 
-// What tenants hold of one card.
-struct Held {
-  Bytes reserved;
-  Bytes used;
-  unsigned cores = 0;
-};
-
-void addHeld(const Tenant& tenant, std::map<std::string, Held>& held) {
-  const std::map<std::string, TenantUse> uses = useOf(tenant);
-  for (const ShareRecord& share : tenant.record.shares) {
-    Held& card = held[share.uuid];
-    const auto use = uses.find(share.uuid);
-    const Bytes used = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
-    // After a shrink a tenant may use more than it was promised.
-    card.reserved = card.reserved + std::max(share.reserve, used);
-    card.used = card.used + used;
-    card.cores += share.cores;
-  }
-}
-
 }  // namespace
 
 arbiter::Terms termsOf(const TenantRecord& record) {
@@ -81,11 +61,13 @@ std::map<std::string, TenantUse> useOf(const Tenant& tenant) {
 }
 
 Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
-                 const arbiter::Settings& compute, std::function<void()> changed)
+                 const arbiter::Settings& compute, MemoryPolicy memory,
+                 std::function<void()> changed)
     : loop_(loop),
       paths_(std::move(paths)),
       inventory_(inventory),
       changed_(std::move(changed)),
+      memory_(std::move(memory)),
       compute_(compute),
       arbiters_(compute) {}
 
@@ -103,28 +85,6 @@ std::string Tenants::freshId() const {
   return id;
 }
 
-std::vector<Card> Tenants::cards() const {
-  std::map<std::string, Held> held;
-  for (const auto& [id, tenant] : tenants_) addHeld(*tenant, held);
-  std::vector<Card> cards;
-  for (const Device& device : inventory_.devices()) {
-    const Held& ours = held[device.info.uuid];
-    const Result<driver::DeviceUse> use = inventory_.driver().use(device.info.index);
-    Card card;
-    card.index = device.info.index;
-    card.uuid = device.info.uuid;
-    card.model = device.info.model;
-    card.physical = device.info.physical;
-    card.context = device.context;
-    card.healthy = use.has_value();
-    card.reserved = ours.reserved;
-    card.cores_reserved = ours.cores;
-    if (use) card.foreign = use->used - ours.used;
-    cards.push_back(std::move(card));
-  }
-  return cards;
-}
-
 Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& decision,
                                   Backend backend, ProcessId holder) {
   auto tenant = std::make_shared<Tenant>(loop_);
@@ -137,6 +97,8 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.holder = holder;
   record.created = std::time(nullptr);
   record.context_inside = request.ask.context_inside;
+  record.on_pressure = request.on_pressure;
+  record.pressure_wait_ms = request.pressure_wait_ms;
   record.command = request.command;
   ledger::TenantSpec spec;
   spec.id = record.id;
@@ -152,14 +114,15 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
     ledger::DeviceSpec share;
     share.uuid = device->info.uuid;
     share.pci_bus_id = device->info.pci;
-    share.guarantee = placed.limit;
+    share.guarantee = placed.guarantee;
     share.ceiling = placed.limit;
     share.physical = device->info.physical;
     share.context = device->context;
     share.cores_guarantee = placed.cores;
     share.cores_ceiling = coresCeiling(record.cores_policy, placed.cores);
     spec.devices.push_back(share);
-    record.shares.push_back({share.uuid, placed.limit, placed.reserve, placed.cores});
+    record.shares.push_back(
+        {share.uuid, placed.limit, placed.reserve, placed.cores, placed.guarantee});
   }
   tenant->dir = paths_.tenants() + "/" + record.id;
   if (mkdir(paths_.tenants().c_str(), 0700) != 0 && errno != EEXIST) {
@@ -168,7 +131,8 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::create(tenant->dir, spec);
   if (!pages) return std::move(pages).error().context("creating the share");
   tenant->pages = std::move(*pages);
-  Result<void> saved = saveRecord(tenant->dir, record);
+  Result<void> saved = tellSwap(*tenant);
+  if (saved) saved = saveRecord(tenant->dir, record);
   if (!saved) {
     std::error_code ignored;
     std::filesystem::remove_all(tenant->dir, ignored);
@@ -176,6 +140,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   }
   tenants_[record.id] = tenant;
   arbitrate(*tenant);
+  tellDevices(false);
   watchHolder(tenant);
   info("tenant " + record.id + " of process " + std::to_string(holder.pid) + " got " +
        request.ask.memory.text() + " on " + record.shares.front().uuid +
@@ -302,7 +267,7 @@ void Tenants::end(const TenantPtr& tenant) {
   check(tenant);
 }
 
-void Tenants::arbitrate(const Tenant& tenant) {
+void Tenants::arbitrate(Tenant& tenant) {
   if (!arbiterGates(tenant.record.backend)) {
     Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir);
     ledger::GrantTerms terms;
@@ -320,6 +285,7 @@ void Tenants::arbitrate(const Tenant& tenant) {
     devices.push_back(index);
   }
   arbiters_.add(tenant.record.id, tenant.dir, termsOf(tenant.record), devices);
+  tellMemory(tenant);
   const std::optional<arbiter::TenantFigures> figures = compute(tenant);
   if (figures && !figures->ungated.empty())
     warn("tenant " + tenant.record.id + " shares its compute with nobody: " + figures->ungated);

@@ -15,6 +15,7 @@
 #include "asio.h"
 #include "inventory.h"
 #include "ledger/tenant_ledger.h"
+#include "swap_reader.h"
 #include "tenant_record.h"
 #include "trust.h"
 
@@ -41,6 +42,7 @@ struct Tenant {
   std::string dir;
   std::optional<ledger::TenantLedger> pages;  // none: broken, see `broken`
   std::string broken;
+  std::optional<SwapReader> swap;        // none: nothing of it is swapped
   std::map<SlotKey, Watched> processes;  // that registered: they use the device
   std::map<int, Watched> survivors;      // that carry the tenant's directory, by PID
   std::optional<Watched> holder;         // the `divvy run`, while it lives
@@ -65,11 +67,20 @@ struct Stranger {
   std::string tenant;  // empty: nobody's
 };
 
+// What holds for the memory of this node's devices.
+struct MemoryPolicy {
+  std::vector<DeviceTerms> devices;  // in the inventory's order
+  Bytes host_reserve;
+  Bytes chunk = kSwapChunk;
+};
+
+struct NewShare;
+
 class Tenants {
  public:
   // `changed` runs after a tenant ended or a share changed: queued requests may fit now.
   Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
-          const arbiter::Settings& compute, std::function<void()> changed);
+          const arbiter::Settings& compute, MemoryPolicy memory, std::function<void()> changed);
 
   // Takes over what an earlier agent left in the runtime directory. Directories that cannot be
   // understood are kept as long as a process lives in them, then removed. An
@@ -87,6 +98,9 @@ class Tenants {
   void watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd);
   // Finds processes that could not register, and makes room for more.
   void sweep();
+  // Lets tenants take turns on devices that are promised more than once, with what others leave of
+  // them. First when those that live on and their processes are known; then once a second.
+  void followDevices();
   // Holds against tenants what the driver says of their use. Once a second; does not wait.
   void crossCheck();
 
@@ -106,8 +120,13 @@ class Tenants {
   std::optional<arbiter::TenantFigures> compute(const Tenant& tenant) const {
     return arbiters_.figures(tenant.record.id);
   }
-  // The cards as placement sees them now.
-  std::vector<Card> cards() const;
+  // The cards as placement sees them now; `except` has nothing there.
+  std::vector<Card> cards(const Tenant* except = nullptr) const;
+  const MemoryPolicy& memory() const { return memory_; }
+  // Nothing for a device whose memory is promised once.
+  std::optional<arbiter::StayDeviceFigures> residency(unsigned device) const {
+    return arbiters_.device(device);
+  }
 
  private:
   void adopt(const std::string& id);
@@ -127,8 +146,23 @@ class Tenants {
   // True when the verdict on the tenant's word changed.
   bool compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
                   const std::map<unsigned, Seen>& seen);
-  // From here on its compute is shared with its neighbours'.
-  void arbitrate(const Tenant& tenant);
+  // From here on its compute, and its memory, is shared with its neighbours'.
+  void arbitrate(Tenant& tenant);
+  // What tenants may have on each of those devices; `new_sample`: a second has passed.
+  void tellDevices(bool new_sample);
+  Result<void> checkMemory(const Tenant& tenant, const SetRequest& request,
+                           const std::vector<NewShare>& plans, const std::vector<Card>& all) const;
+  // Where nobody told us otherwise, what its pages say that an agent before us was told.
+  void inheritTerms(Tenant& tenant);
+  // Tells it by what terms its memory is swapped, if any of it can be.
+  Result<void> tellSwap(Tenant& tenant);
+  // Tells the arbiter what it is entitled to.
+  void tellMemory(const Tenant& tenant);
+  // Whether its memory counts in the arbiter's book.
+  bool booked(const Tenant& tenant) const;
+  // Memory there is promised more than once, or has been.
+  bool shared(const Device& device) const;
+  const Device* deviceOf(const std::string& uuid) const;
 
   asio::io_context& loop_;
   NodePaths paths_;
@@ -136,6 +170,9 @@ class Tenants {
   std::function<void()> changed_;
   std::map<std::string, TenantPtr> tenants_;
   std::map<int, Stranger> strangers_;  // by PID: that used a device lately without registering
+  std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
+  std::map<unsigned, arbiter::StayDevice> told_;
+  MemoryPolicy memory_;
   const arbiter::Settings compute_;
   arbiter::Arbiters arbiters_;
 };
@@ -147,6 +184,12 @@ struct TenantUse {
   Bytes outside;
 };
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
+// What its processes say of their memory; no devices: nothing of it is swapped.
+SwapSums swapOf(const Tenant& tenant);
+// Some of its memory may be swapped.
+bool swaps(const TenantRecord& record);
+// It is guaranteed less than its limit there.
+bool swaps(const ShareRecord& share);
 
 // What a tenant is entitled to of each of its devices' time.
 arbiter::Terms termsOf(const TenantRecord& record);

@@ -45,6 +45,29 @@ bj::object write(const StartedRequest& request) {
   return {{"verb", "started"}, {"tenant", request.tenant}, {"pid", request.pid}};
 }
 
+// Unlike a limit it may be nothing at all.
+bj::value writeGuarantee(const MemoryAsk& memory) {
+  return memory.bytes.count == 0 && memory.percent == 0 ? bj::value(0) : json::write(memory);
+}
+
+void readGuarantee(Reader& reader, std::optional<MemoryAsk>& out) {
+  const bj::value* member = reader.find("guaranteed");
+  if (member == nullptr) return;
+  MemoryAsk& memory = out.emplace();
+  std::uint64_t bytes = 1;
+  if (!member->is_string()) reader.number("guaranteed", bytes);
+  if (bytes == 0) {
+    memory = MemoryAsk{{}, 0};
+  } else {
+    reader.memory("guaranteed", memory);
+  }
+}
+
+void checkPressure(Reader& reader, std::uint64_t ms) {
+  const Result<void> good = checkPressureWait(ms);
+  if (!good) reader.fail("pressure_wait_ms: " + good.error().message());
+}
+
 bj::object write(const SetRequest& request) {
   bj::object object{{"verb", "set"},
                     {"tenant", request.tenant},
@@ -53,6 +76,9 @@ bj::object write(const SetRequest& request) {
   if (request.has_memory) object["memory"] = json::write(request.memory);
   if (request.cores_policy) object["cores_policy"] = coresPolicyName(*request.cores_policy);
   if (request.priority) object["priority"] = priorityName(*request.priority);
+  if (request.guaranteed) object["guaranteed"] = writeGuarantee(*request.guaranteed);
+  if (request.on_pressure) object["on_pressure"] = onPressureName(*request.on_pressure);
+  if (request.pressure_wait_ms) object["pressure_wait_ms"] = *request.pressure_wait_ms;
   return object;
 }
 
@@ -67,9 +93,12 @@ bj::object write(const RunRequest& request) {
                     {"cores_policy", coresPolicyName(request.ask.cores_policy)},
                     {"enforce", enforceName(request.enforce)},
                     {"mps_dir", json::clean(request.mps_dir)},
+                    {"on_pressure", onPressureName(request.on_pressure)},
+                    {"pressure_wait_ms", request.pressure_wait_ms},
                     {"gpus", request.ask.gpus},
                     {"context_inside", request.ask.context_inside}};
   object["memory"] = json::write(request.ask.memory);
+  if (request.ask.guaranteed) object["guaranteed"] = writeGuarantee(*request.ask.guaranteed);
   object["models"] = json::write(request.ask.models);
   object["uuids"] = json::write(request.ask.uuids);
   object["command"] = json::write(request.command);
@@ -116,6 +145,10 @@ RunRequest readRun(Reader& reader) {
   reader.coresPolicy("cores_policy", request.ask.cores_policy);
   reader.word("enforce", parseEnforce, request.enforce);
   reader.text("mps_dir", request.mps_dir);
+  readGuarantee(reader, request.ask.guaranteed);
+  reader.word("on_pressure", parseOnPressure, request.on_pressure);
+  reader.number("pressure_wait_ms", request.pressure_wait_ms);
+  checkPressure(reader, request.pressure_wait_ms);
   reader.number("gpus", request.ask.gpus);
   reader.texts("models", request.ask.models);
   reader.texts("uuids", request.ask.uuids);
@@ -144,6 +177,13 @@ SetRequest readSet(Reader& reader) {
   if (reader.find("cores_policy") != nullptr)
     reader.coresPolicy("cores_policy", request.cores_policy.emplace());
   if (reader.find("priority") != nullptr) reader.priority("priority", request.priority.emplace());
+  readGuarantee(reader, request.guaranteed);
+  if (reader.find("on_pressure") != nullptr)
+    reader.word("on_pressure", parseOnPressure, request.on_pressure.emplace());
+  if (reader.find("pressure_wait_ms") != nullptr) {
+    reader.number("pressure_wait_ms", request.pressure_wait_ms.emplace());
+    checkPressure(reader, *request.pressure_wait_ms);
+  }
   return request;
 }
 

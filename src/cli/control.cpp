@@ -53,6 +53,9 @@ int set(const SetOptions& options) {
   request.cores_policy = options.cores_policy;
   request.priority = options.priority;
   request.name = options.name;
+  request.guaranteed = options.guaranteed;
+  request.on_pressure = options.on_pressure;
+  request.pressure_wait_ms = options.pressure_wait_ms;
   const Result<agent::Reply> reply =
       askAll(request, options.tenant, options.sim, AgentLink::kPatienceMs);
   if (!reply) return fail(reply.error());

@@ -25,6 +25,7 @@ needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket
   divvy run --memory 8Gi --priority high -- ./server      and beside it, in its gaps:
   divvy run --memory 8Gi --priority low -- python train.py
   divvy run --cores 20 --cores-policy cap -- ./sandbox    at most a fifth of the card
+  divvy run --memory 60Gi --guaranteed 8Gi -- ./server    where more is promised than there is
   divvy run --sim 4090x2 --memory 8Gi -- ./program
 
 The command sees a device of that size. Its exit status and signals pass through; the share is freed
@@ -35,6 +36,13 @@ per device; with --wait it queues, those of higher priority first.
 for it: where it adds to more than 100 on a card, each gets its part of the sum, and that is said.
 Without --cores a command gets an equal part of what others leave. Alone on a card, everybody has
 all of it, except under --cores-policy cap.
+
+Where the agent promises more memory than a device has (divvy agent --overcommit), tenants take
+turns on it, and who has none waits: what is swapped out is kept in the host's memory. --guaranteed
+is never swapped out; a command that is guaranteed all of its memory never waits. An allocation for
+which the card, not the share, has no room is out of memory, or waits: --on-pressure,
+--pressure-wait. An agent that is started for the command takes DIVVY_OVERCOMMIT,
+DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM.
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
@@ -49,7 +57,9 @@ POLICY: whether CORES is a share or a cap. WEIGHT: what the tenant gets while al
 too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES), latency (others
 make room), best-effort (in the gaps of others), ungated (nothing limits it now). NOTES:
 unpreemptible (its work outlasts its turns), distrusted (the driver sees more use than it reports;
-it pays whole turns).
+it pays whole turns), swapped, waits for its turn, comes back (some of its memory is with the host),
+pinned (what of it cannot be swapped), cannot be swapped (and why), idle. RESIDENT, SWAPPED: what of
+USED is on the card and with the host; only where a device is promised more than once.
 On a narrow terminal, columns that say nothing unusual are left out; -o wide prints all.)"},
     {"gpus",
      R"(Examples:
@@ -57,6 +67,9 @@ On a narrow terminal, columns that say nothing unusual are left out; -o wide pri
   divvy gpus --sim a100x8
   divvy gpus -o json
 
+OVERCOMMIT: how much memory may be promised, of BUDGET; PROMISED: what is; only where a device is
+promised more than once. Thrash risk: its tenants swap too often for what they do between; fewer of
+them, or longer turns, help.
 CORES is what tenants ask for, added up. Above 100% each gets its part of the sum.)"},
     {"top",
      R"(Examples:
@@ -73,12 +86,16 @@ On a wide terminal also THROTTLED (all the time it was held), POLICY, BACKEND, E
 up, because what was in flight may have depended on them) and CPU (of a core, by Divvy's own threads
 in it). Below a tenant: why it is slow, where there is something to say.
 
+Where a device is promised more than once: RESIDENT, SWAPPED: memory on the card, and with the host.
+IN/s, OUT/s: how fast it moved over the last second.
+
 Keys: q ends it. Not on a terminal, one plain picture is printed (-n COUNT for more).)"},
     {"set",
      R"(Examples:
   divvy set web --memory 6Gi
   divvy set k3f9x2 --cores 50 --name batch
   divvy set batch --cores-policy cap --priority low
+  divvy set batch --guaranteed 2Gi --on-pressure wait --pressure-wait 1m
 
 Compute changes at once. Growing memory takes effect at once where the card has room. After
 shrinking, new allocations are refused until the tenant is under its new limit; nothing is taken
@@ -103,7 +120,16 @@ away.)"},
     {"agent",
      R"(Examples:
   divvy agent                            the machine's own cards, until Ctrl-C
-  divvy agent --node sim-h100 --idle-exit 5m)"},
+  divvy agent --node sim-h100 --idle-exit 5m
+  divvy agent --overcommit 1.3           promises 1.3 times what each device has
+  divvy agent --overcommit 0=1.5 --overcommit GPU-5c2e=2 --host-reserve 64Gi
+  divvy agent --overcommit 1.3 --device-budget 20Gi
+
+With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the
+host's, up to --host-reserve (0: nothing is). --swap-quantum auto chooses turns from what a swap
+costs. DEV is an index, or a UUID or its beginning. In place of options that are not given count
+DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM;
+several values have commas between them.)"},
 }};
 
 }  // namespace

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "memory_words.h"
 #include "table.h"
 
 namespace divvy::cli {
 namespace {
 
-// ID to COMMAND.
+// ID to COMMAND, those of memory that is promised once.
 constexpr std::size_t kTenantColumns = 16;
+// After USED where it is not: RESIDENT, SWAPPED.
+constexpr std::size_t kAfterUsed = 6;
 
 std::string coresWord(unsigned cores) {
   return cores == 0 ? "" : std::to_string(cores) + "%";
@@ -28,8 +31,18 @@ void add(Table& table, const std::vector<agent::Snapshot>& nodes, const agent::S
 }
 
 std::string notesOf(const agent::TenantView& tenant) {
-  if (tenant.unpreemptible && tenant.distrusted) return "unpreemptible,distrusted";
-  return tenant.unpreemptible ? "unpreemptible" : tenant.distrusted ? "distrusted" : "";
+  std::string text = tenant.unpreemptible ? "unpreemptible" : "";
+  if (tenant.distrusted) text += (text.empty() ? "" : ",") + std::string("distrusted");
+  for (const std::string& note : memoryNotes(tenant)) text += (text.empty() ? "" : ", ") + note;
+  return text;
+}
+
+// Two more cells where memory is promised more than once.
+std::vector<std::string> widened(std::vector<std::string> cells, bool wider,
+                                 const std::string& resident, const std::string& swapped) {
+  if (!wider) return cells;
+  cells.insert(cells.begin() + kAfterUsed, {resident, swapped});
+  return cells;
 }
 
 template <typename Test>
@@ -68,25 +81,40 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
     return (anyTenant(nodes, unusual) ? "" : "?") + heading;
   };
   using View = const agent::TenantView&;
-  Table table(headings(
-      nodes,
-      {"ID", "NAME", "PID>", "DEVICE>", "LIMIT>", "USED>", "CORES>",
-       column("BACKEND", [](View t) { return t.backend != "interposer"; }),
-       column("POLICY", [](View t) { return t.cores_policy != "share"; }),
-       column("PRIORITY", [](View t) { return t.priority == "high" || t.priority == "low"; }),
-       "?WEIGHT>", "?MODE", column("NOTES", [](View t) { return !notesOf(t).empty(); }), "AGE>",
-       "STATE", "COMMAND"}));
+  const bool wider = std::any_of(nodes.begin(), nodes.end(), oversubscribed);
+  const std::vector<std::string> columns{
+      "ID",
+      "NAME",
+      "PID>",
+      "DEVICE>",
+      "LIMIT>",
+      "USED>",
+      "CORES>",
+      column("BACKEND", [](View t) { return t.backend != "interposer"; }),
+      column("POLICY", [](View t) { return t.cores_policy != "share"; }),
+      column("PRIORITY", [](View t) { return t.priority == "high" || t.priority == "low"; }),
+      "?WEIGHT>",
+      "?MODE",
+      column("NOTES", [](View t) { return !notesOf(t).empty(); }),
+      "AGE>",
+      "STATE",
+      "COMMAND"};
+  Table table(headings(nodes, widened(columns, wider, "RESIDENT>", "SWAPPED>")));
+  const auto row = [&](const agent::Snapshot& node, std::vector<std::string> cells,
+                       const std::string& resident, const std::string& swapped) {
+    add(table, nodes, node, widened(std::move(cells), wider, resident, swapped));
+  };
   for (const agent::Snapshot& node : nodes) {
     for (const agent::TenantView& tenant : node.tenants) {
       for (const agent::ShareView& share : tenant.shares)
-        add(table, nodes, node, rowOf(tenant, share, now));
+        row(node, rowOf(tenant, share, now), sizeWord(share.resident), sizeWord(share.swapped));
       if (!tenant.shares.empty()) continue;
       std::vector<std::string> cells(kTenantColumns);
       cells.front() = tenant.id;
       cells[1] = tenant.name;
       cells[kTenantColumns - 2] = tenant.state;
       cells.back() = tenant.note;
-      add(table, nodes, node, std::move(cells));
+      row(node, std::move(cells), "", "");
     }
     for (const agent::QueuedView& waiting : node.queue) {
       std::vector<std::string> cells(kTenantColumns);
@@ -95,22 +123,33 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
       cells[4] = waiting.memory;
       cells[kTenantColumns - 2] = "queued";
       cells.back() = waiting.reason;
-      add(table, nodes, node, std::move(cells));
+      row(node, std::move(cells), "", "");
     }
   }
   return table.text(headers, width);
 }
 
 std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers) {
-  Table table(headings(nodes, {"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>", "CORES>",
-                               "UTIL>", "TENANTS>", "UUID"}));
+  const bool wider = std::any_of(nodes.begin(), nodes.end(), oversubscribed);
+  const auto cellsOf = [&](std::vector<std::string> cells, std::vector<std::string> more,
+                           std::string last) {
+    if (wider) cells.insert(cells.end(), more.begin(), more.end());
+    cells.push_back(std::move(last));
+    return cells;
+  };
+  Table table(headings(nodes, cellsOf({"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>",
+                                       "CORES>", "UTIL>", "TENANTS>"},
+                                      {"OVERCOMMIT>", "BUDGET>", "PROMISED>", "NOTES"}, "UUID")));
   for (const agent::Snapshot& node : nodes) {
     for (const agent::DeviceView& device : node.devices) {
       add(table, nodes, node,
-          {std::to_string(device.index), device.model, sizeWord(device.physical),
-           sizeWord(device.allocated), sizeWord(device.used), coresWord(device.cores),
-           device.utilisation < 0 ? "" : std::to_string(device.utilisation) + "%",
-           std::to_string(device.tenants), device.uuid});
+          cellsOf({std::to_string(device.index), device.model, sizeWord(device.physical),
+                   sizeWord(device.allocated), sizeWord(device.used), coresWord(device.cores),
+                   device.utilisation < 0 ? "" : std::to_string(device.utilisation) + "%",
+                   std::to_string(device.tenants)},
+                  {ratioWord(device.overcommit_permille), sizeWord(device.budget),
+                   sizeWord(device.promised), deviceNote(device)},
+                  device.uuid));
     }
   }
   // A UUID is there to be copied, so it is not cut.

@@ -10,6 +10,7 @@
 #include "agent/ask.h"
 #include "agent/enforcement.h"
 #include "agent/node.h"
+#include "agent/oversubscription.h"
 #include "base/result.h"
 
 namespace divvy::cli {
@@ -32,6 +33,8 @@ struct RunOptions {
   SimChoice sim;
   bool wait = false;
   std::uint64_t wait_ms = 0;
+  agent::OnPressure on_pressure = agent::OnPressure::kOom;
+  std::uint64_t pressure_wait_ms = agent::kPressureWaitMs;
   std::vector<std::string> command;
 };
 
@@ -55,6 +58,9 @@ struct SetOptions {
   std::optional<agent::CoresPolicy> cores_policy;
   std::optional<agent::Priority> priority;
   std::string name;
+  std::optional<agent::MemoryAsk> guaranteed;
+  std::optional<agent::OnPressure> on_pressure;
+  std::optional<std::uint64_t> pressure_wait_ms;
   SimChoice sim;
 };
 
@@ -74,6 +80,7 @@ struct AgentOptions {
   std::uint64_t idle_ms = 0;
   bool to_log_file = false;
   int ready_fd = -1;
+  agent::Oversubscription memory;
 };
 
 struct ProbeOptions {
@@ -105,6 +112,18 @@ Result<Options> parseOptions(int argc, char** argv);
 
 // "500ms", "30s", "5m", "1h", or seconds. kUsage names what is accepted.
 Result<std::uint64_t> parseDurationMs(std::string_view text);
+
+// "8Gi", "50%" or "0", and with `memory` at most that where both are bytes, or both percent.
+Result<agent::MemoryAsk> parseGuarantee(std::string_view text);
+Result<void> checkGuarantee(const agent::MemoryAsk& guaranteed, const agent::MemoryAsk& memory);
+
+// What an agent may be told of oversubscription as text, by option or else by environment.
+struct OversubscriptionText {
+  std::vector<std::string> overcommit, budget;
+  std::string host_reserve, chunk, quantum;
+};
+// kUsage names the option, or the variable, that is wrong.
+Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given);
 
 // A whole number in [low, high]; `what` names it in the error.
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,

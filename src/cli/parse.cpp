@@ -20,6 +20,8 @@ struct Raw {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
   std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
+  std::string guaranteed, on_pressure, pressure_wait;
+  OversubscriptionText memory_terms;
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   CLI::Option* sim_option = nullptr;
@@ -76,6 +78,12 @@ Result<bool> parseOverhead(const std::string& text) {
                "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
 }
 
+Result<std::uint64_t> parsePressureWait(const std::string& text) {
+  Result<std::uint64_t> ms = parseDurationMs(text);
+  const Result<void> good = ms ? agent::checkPressureWait(*ms) : Result<void>();
+  return good ? ms : Result<std::uint64_t>(Error(good.error()).context("--pressure-wait"));
+}
+
 Result<Options> makeRun(const Raw& raw) {
   RunOptions run;
   run.sim = simOf(raw);
@@ -94,15 +102,24 @@ Result<Options> makeRun(const Raw& raw) {
     return Error{ErrorCode::kUsage,
                  "--cores-policy says what --cores means; accepted: both of them"};
   }
-  Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
-                                  read(raw.cores, cores, run.ask.cores),
-                                  read(raw.policy, agent::parseCoresPolicy, run.ask.cores_policy),
-                                  read(raw.name, agent::parseName, run.name),
-                                  read(raw.priority, agent::parsePriority, run.priority),
-                                  read(raw.enforce, agent::parseEnforce, run.enforce),
-                                  read(raw.wait, parseDurationMs, run.wait_ms),
-                                  read(raw.overhead, parseOverhead, run.ask.context_inside)});
+  Result<void> good =
+      firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
+                  read(raw.cores, cores, run.ask.cores),
+                  read(raw.policy, agent::parseCoresPolicy, run.ask.cores_policy),
+                  read(raw.name, agent::parseName, run.name),
+                  read(raw.priority, agent::parsePriority, run.priority),
+                  read(raw.enforce, agent::parseEnforce, run.enforce),
+                  read(raw.wait, parseDurationMs, run.wait_ms),
+                  read(raw.overhead, parseOverhead, run.ask.context_inside),
+                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed),
+                  read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
+                  read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms)});
+  if (good && run.ask.guaranteed) good = checkGuarantee(*run.ask.guaranteed, run.ask.memory);
   if (!good) return good.error();
+  if (!raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait) {
+    return Error{ErrorCode::kUsage,
+                 "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
+  }
   return Options{run};
 }
 
@@ -132,16 +149,21 @@ Result<Options> makeSet(const Raw& raw) {
   set.sim = simOf(raw);
   // How many GPUs the tenant has is for the agent to know.
   const auto cores = [](const std::string& text) { return parseCores(text, 0); };
-  Result<void> good = firstError({readGiven(raw.memory, agent::parseMemoryAsk, set.memory),
-                                  read(raw.cores, cores, set.cores),
-                                  readGiven(raw.policy, agent::parseCoresPolicy, set.cores_policy),
-                                  readGiven(raw.priority, agent::parsePriority, set.priority),
-                                  read(raw.name, agent::parseName, set.name)});
+  Result<void> good = firstError(
+      {readGiven(raw.memory, agent::parseMemoryAsk, set.memory), read(raw.cores, cores, set.cores),
+       readGiven(raw.policy, agent::parseCoresPolicy, set.cores_policy),
+       readGiven(raw.priority, agent::parsePriority, set.priority),
+       readGiven(raw.guaranteed, parseGuarantee, set.guaranteed),
+       readGiven(raw.on_pressure, agent::parseOnPressure, set.on_pressure),
+       readGiven(raw.pressure_wait, parsePressureWait, set.pressure_wait_ms),
+       read(raw.name, agent::parseName, set.name)});
+  if (good && set.guaranteed && set.memory) good = checkGuarantee(*set.guaranteed, *set.memory);
   if (!good) return good.error();
-  if (!set.memory && set.cores == 0 && !set.cores_policy && !set.priority && set.name.empty()) {
+  if (!set.memory && set.cores == 0 && !set.cores_policy && !set.priority && set.name.empty() &&
+      !set.guaranteed && !set.on_pressure && !set.pressure_wait_ms) {
     return Error{ErrorCode::kUsage,
-                 "set: nothing to change; accepted: --memory, --cores, --cores-policy, "
-                 "--priority, --name"};
+                 "set: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
+                 "--pressure-wait, --cores, --cores-policy, --priority, --name"};
   }
   return Options{set};
 }
@@ -168,6 +190,9 @@ Result<Options> makeAgent(const Raw& raw) {
                                   read(raw.ready_fd, fd, ready_fd)});
   if (!good) return good.error();
   if (!raw.ready_fd.empty()) options.ready_fd = static_cast<int>(ready_fd);
+  Result<agent::Oversubscription> memory = parseOversubscription(raw.memory_terms);
+  if (!memory) return memory.error();
+  options.memory = std::move(*memory);
   return Options{options};
 }
 
@@ -203,6 +228,8 @@ struct Grammar {
     command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
   }
   void addCompute(CLI::App* command, bool defaults);
+  void addPressure(CLI::App* command, bool defaults);
+  void addOversubscription(CLI::App* agent);
   void addRun();
   void addViews();
   void addControl();
@@ -241,11 +268,57 @@ void Grammar::addCompute(CLI::App* command, bool defaults) {
       ->type_name("high|normal|low");
 }
 
+// What matters where more memory is promised than there is.
+void Grammar::addPressure(CLI::App* command, bool defaults) {
+  const auto text = [&](const std::string& what, const char* otherwise) {
+    return defaults ? what + " [" + otherwise + "]" : what;
+  };
+  command
+      ->add_option("--guaranteed", raw.guaranteed,
+                   text("of --memory, never swapped out", "all; with overcommit, none"))
+      ->type_name("SIZE");
+  command
+      ->add_option("--on-pressure", raw.on_pressure,
+                   text("what an allocation sees while the card is short", "oom"))
+      ->type_name("oom|wait");
+  command
+      ->add_option("--pressure-wait", raw.pressure_wait, text("how long it waits at most", "30s"))
+      ->type_name("TIME");
+}
+
+// Each has a variable in the environment: for agents that are started by themselves.
+void Grammar::addOversubscription(CLI::App* agent) {
+  OversubscriptionText& terms = raw.memory_terms;
+  agent
+      ->add_option("--overcommit", terms.overcommit,
+                   "memory promised of what a device has, 1.0 to 4.0; may be repeated [1.0]")
+      ->type_name("[DEV=]R")
+      ->expected(1)
+      ->take_all();
+  agent
+      ->add_option("--device-budget", terms.budget,
+                   "memory tenants may have there at once; may be repeated [what others leave]")
+      ->type_name("[DEV=]SIZE")
+      ->expected(1)
+      ->take_all();
+  agent
+      ->add_option("--host-reserve", terms.host_reserve,
+                   "host memory for what is swapped out [half of what is available]")
+      ->type_name("SIZE");
+  agent->add_option("--swap-chunk", terms.chunk, "swapped in pieces of, 64Ki to 256Mi [32Mi]")
+      ->type_name("SIZE");
+  agent
+      ->add_option("--swap-quantum", terms.quantum,
+                   "turn of a tenant on memory that others want too [auto]")
+      ->type_name("TIME");
+}
+
 void Grammar::addRun() {
   CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
   run->prefix_command();
   run->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
       ->type_name("SIZE");
+  addPressure(run, true);
   addCompute(run, true);
   run->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
   run->add_option("--model", raw.models,
@@ -291,6 +364,7 @@ void Grammar::addControl() {
   set->add_option("TENANT", raw.tenant, "id or name")->required();
   set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
+  addPressure(set, false);
   addCompute(set, false);
   set->add_option("--name", raw.name, "new name")->type_name("NAME");
   CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
@@ -316,6 +390,7 @@ void Grammar::addService() {
   agent->add_option("--node", raw.node, "gpu, or sim-<profile> [gpu]")->type_name("NODE");
   agent->add_option("--idle-exit", raw.idle_exit, "leave after this long without tenants [never]")
       ->type_name("TIME");
+  addOversubscription(agent);
   agent->add_flag("--log-file", raw.log_file,
                   "write agent.log in the runtime directory instead of stderr");
   agent->add_option("--ready-fd", raw.ready_fd)->group("");

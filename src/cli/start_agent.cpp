@@ -15,6 +15,7 @@
 #include "agent/fd.h"
 #include "agent/install.h"
 #include "agent/wire.h"
+#include "options.h"
 
 extern char** environ;
 
@@ -100,6 +101,9 @@ Result<void> awaitReady(int fd) {
 }  // namespace
 
 Result<void> startAgent(const agent::Node& node) {
+  // What it would take from our environment, and could only refuse in its diary.
+  const Result<agent::Oversubscription> memory = parseOversubscription({});
+  if (!memory) return memory.error();
   Result<agent::Install> install = agent::findInstall();
   if (!install) return install.error();
   const Command command = commandFor(*install, node);

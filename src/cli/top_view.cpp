@@ -1,5 +1,6 @@
 #include "top_view.h"
 
+#include "memory_words.h"
 #include "painter.h"
 #include "table.h"
 #include "top_compute.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::size_t kBarWidth = 24;
 constexpr std::size_t kSmallBar = 10;
+constexpr std::size_t kTinyBar = 6;
 
 void paintDevice(Painter& painter, const agent::DeviceView& device) {
   const std::string util =
@@ -20,6 +22,29 @@ void paintDevice(Painter& painter, const agent::DeviceView& device) {
                   percentOf(device.used, device.physical),
                   "  used " + sizeWord(device.used) + "  allocated " + sizeWord(device.allocated) +
                       "  of " + sizeWord(device.physical));
+  if (device.overcommit_permille <= 1000) return;
+  const std::string note = deviceNote(device);
+  painter.line("  " + ratioWord(device.overcommit_permille) + "  budget " +
+               sizeWord(device.budget) + "  promised " + sizeWord(device.promised) +
+               (note.empty() ? "" : "  " + note));
+}
+
+std::string rateWord(std::uint64_t bytes) {
+  return bytes == 0 ? "-" : sizeWord(bytes);
+}
+
+// Where memory is promised more than once: what of it is where, and how fast it moves.
+void paintSwapped(Painter& painter, const agent::TenantView& tenant,
+                  const agent::ShareView& share) {
+  const std::string label = tenant.name.empty() ? commandLine(tenant.command) : tenant.name;
+  painter.barLine(padRight(tenant.id, 8) + padLeft(std::to_string(tenant.pid), 8) +
+                      padLeft(std::to_string(share.device), 4) + "  ",
+                  painter.bar(share.resident, share.used, share.limit, kTinyBar),
+                  percentOf(share.used, share.limit),
+                  padLeft(sizeWord(share.resident), 9) + padLeft(sizeWord(share.swapped), 9) +
+                      padLeft(sizeWord(share.limit), 9) + padLeft(rateWord(share.in_bps), 9) +
+                      padLeft(rateWord(share.out_bps), 9) + "  " +
+                      (tenant.state == "running" ? "" : tenant.state + ": ") + label);
 }
 
 void paintShare(Painter& painter, const agent::TenantView& tenant, const agent::ShareView& share) {
@@ -34,12 +59,17 @@ void paintShare(Painter& painter, const agent::TenantView& tenant, const agent::
 }
 
 void paintMemory(Painter& painter, const agent::Snapshot& node) {
-  painter.line(padRight("TENANT", 8) + padLeft("PID", 8) + padLeft("GPU", 4) + "  " +
-                   padRight("MEMORY", kSmallBar) + padLeft("USED", 10) + padLeft("LIMIT", 10) +
-                   padLeft("UTIL", 6) + "  NAME",
+  const bool swapped = oversubscribed(node);
+  const std::string start = padRight("TENANT", 8) + padLeft("PID", 8) + padLeft("GPU", 4) + "  ";
+  painter.line(swapped ? start + padRight("MEMORY", kTinyBar) + padLeft("RESIDENT", 9) +
+                             padLeft("SWAPPED", 9) + padLeft("LIMIT", 9) + padLeft("IN/s", 9) +
+                             padLeft("OUT/s", 9) + "  NAME"
+                       : start + padRight("MEMORY", kSmallBar) + padLeft("USED", 10) +
+                             padLeft("LIMIT", 10) + padLeft("UTIL", 6) + "  NAME",
                kDim);
   for (const agent::TenantView& tenant : node.tenants) {
-    for (const agent::ShareView& share : tenant.shares) paintShare(painter, tenant, share);
+    for (const agent::ShareView& share : tenant.shares)
+      swapped ? paintSwapped(painter, tenant, share) : paintShare(painter, tenant, share);
     if (tenant.shares.empty())
       painter.line(padRight(tenant.id, 8) + "  " + tenant.state + ": " + tenant.note);
   }

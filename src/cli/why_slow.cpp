@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "memory_words.h"
 #include "table.h"
 
 namespace divvy::cli {
@@ -84,10 +85,12 @@ std::string causeOf(const agent::TenantView& tenant,
 }  // namespace
 
 std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::Snapshot& node) {
-  std::vector<std::string> reasons;
   if (tenant.state == "broken") return {"broken: " + tenant.note};
   const std::vector<const agent::TenantView*> rivals = rivalsOf(tenant, node);
-  const bool held = tenant.throttled_permille >= kNoticed;
+  std::vector<std::string> reasons = whyWithoutMemory(tenant, node);
+  // Who has no memory has no turn of compute either.
+  const bool waits = tenant.memory == "waiting" || tenant.memory == "coming";
+  const bool held = tenant.throttled_permille >= kNoticed && !waits;
   if (tenant.mode == "ungated")
     reasons.push_back("ungated: it has not heard from the agent, nothing limits its compute now");
   if (held)

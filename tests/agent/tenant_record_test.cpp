@@ -33,7 +33,9 @@ class TenantRecordTest : public ::testing::Test {
     record.created = 1700000000;
     record.context_inside = false;
     record.command = {"python", "x.py"};
-    record.shares = {{"GPU-1", gib(4), gib(5), 30}};
+    record.on_pressure = OnPressure::kWait;
+    record.pressure_wait_ms = 700;
+    record.shares = {{"GPU-1", gib(4), gib(5), 30, gib(1)}};
     return record;
   }
   std::string text() const {
@@ -57,14 +59,23 @@ TEST_F(TenantRecordTest, ComesBackAsItWas) {
   EXPECT_FALSE(back->context_inside);
   ASSERT_EQ(back->shares.size(), 1u);
   EXPECT_EQ(back->shares[0].reserve, gib(5));
+  EXPECT_EQ(back->shares[0].guarantee, gib(1));
+  EXPECT_EQ(back->on_pressure, OnPressure::kWait);
+  EXPECT_EQ(back->pressure_wait_ms, 700u);
 }
 
 TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {
-  write(R"({"version":1,"id":"abc234","priority":"low","shares":[{"uuid":"GPU-1","cores":30}]})");
+  write(R"({"version":1,"id":"abc234","priority":"low",
+           "shares":[{"uuid":"GPU-1","limit":4096,"cores":30}]})");
   const Result<TenantRecord> back = loadRecord(dir_);
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(back->cores_policy, CoresPolicy::kShare);
   EXPECT_EQ(back->priority, Priority::kLow);
+  EXPECT_EQ(back->on_pressure, OnPressure::kOom);
+  EXPECT_EQ(back->pressure_wait_ms, kPressureWaitMs);
+  // They knew of no swapping.
+  ASSERT_EQ(back->shares.size(), 1u);
+  EXPECT_EQ(back->shares[0].guarantee, Bytes{4096});
 }
 
 // F18: a file torn at any byte is refused with its name, never half believed.

@@ -20,11 +20,29 @@ RunRequest sampleRun() {
   run.ask.context_inside = false;
   run.name = "web";
   run.priority = Priority::kLow;
+  run.ask.guaranteed = MemoryAsk{gib(1), 0};
+  run.on_pressure = OnPressure::kWait;
+  run.pressure_wait_ms = 1234;
   run.wait = true;
   run.wait_ms = 1500;
   run.command = {"python", "serve.py", "a \"b\"\n"};
   run.start_time = 1ull << 60;
   return run;
+}
+
+SetRequest sampleSet() {
+  SetRequest set;
+  set.tenant = "a";
+  set.has_memory = true;
+  set.memory = {gib(1), 0};
+  set.cores = 5;
+  set.cores_policy = CoresPolicy::kCap;
+  set.priority = Priority::kLow;
+  set.name = "n";
+  set.guaranteed = MemoryAsk{{}, 0};
+  set.on_pressure = OnPressure::kWait;
+  set.pressure_wait_ms = 700;
+  return set;
 }
 
 Snapshot sampleSnapshot() {
@@ -40,6 +58,18 @@ Snapshot sampleSnapshot() {
   device.allocated = gib(5).count;
   device.used = gib(2).count;
   device.utilisation = -1;
+  device.overcommit_permille = 1300;
+  device.budget = gib(70).count;
+  device.promised = gib(90).count;
+  device.guaranteed = gib(9).count;
+  device.booked = gib(69).count;
+  device.ratio_permille = 1250;
+  device.quantum_ms = 17000;
+  device.swap_predicted_ms = 1200;
+  device.swap_actual_ms = 1300;
+  device.thrash_risk = true;
+  snapshot.host_reserve = gib(64).count;
+  snapshot.host_promised = gib(20).count;
   snapshot.devices = {device};
   TenantView tenant;
   tenant.id = "abc234";
@@ -49,6 +79,23 @@ Snapshot sampleSnapshot() {
   tenant.created = 1700000000;
   tenant.command = {"./program"};
   tenant.shares = {{3, "GPU-3", gib(4).count, gib(1).count, 30, 42, 291}};
+  tenant.shares[0].guarantee = gib(1).count;
+  tenant.shares[0].resident = gib(3).count;
+  tenant.shares[0].swapped = 4711;
+  tenant.shares[0].pinned = 42;
+  tenant.shares[0].out_bps = 1ull << 33;
+  tenant.shares[0].in_bps = 1ull << 34;
+  tenant.memory = "waiting";
+  tenant.memory_reason = "others-turn";
+  tenant.unswapped = "why";
+  tenant.refusal = "it captures a graph";
+  tenant.pinned_by = {"arrays", "graph memory"};
+  tenant.swaps = 17;
+  tenant.longest_wait_ms = 6000;
+  tenant.turn_left_ms = 500;
+  tenant.idle_s = 86400;
+  tenant.on_pressure = "wait";
+  tenant.pressure_wait_ms = 700;
   tenant.mode = "latency";
   tenant.cores_policy = "cap";
   tenant.weight = 23;
@@ -77,6 +124,10 @@ TEST(Wire, RunRequestSurvivesTheTrip) {
   EXPECT_EQ(run.priority, Priority::kLow);
   EXPECT_TRUE(run.wait);
   EXPECT_EQ(run.wait_ms, 1500u);
+  ASSERT_TRUE(run.ask.guaranteed);
+  EXPECT_EQ(run.ask.guaranteed->bytes, gib(1));
+  EXPECT_EQ(run.on_pressure, OnPressure::kWait);
+  EXPECT_EQ(run.pressure_wait_ms, 1234u);
   EXPECT_EQ(run.command, sampleRun().command);
   EXPECT_EQ(run.start_time, 1ull << 60);
 }
@@ -91,15 +142,9 @@ TEST(Wire, PercentageOfTheCardSurvivesTheTrip) {
 }
 
 TEST(Wire, EveryRequestKeepsItsKind) {
-  const std::vector<Request> all{
-      PingRequest{},
-      sampleRun(),
-      StartedRequest{"a", 3},
-      EndRequest{"a"},
-      ListRequest{},
-      SetRequest{"a", true, {gib(1), 0}, 5, CoresPolicy::kCap, Priority::kLow, "n"},
-      WaitRequest{"a"},
-      StopRequest{true}};
+  const std::vector<Request> all{PingRequest{},    sampleRun(),      StartedRequest{"a", 3},
+                                 EndRequest{"a"},  ListRequest{},    sampleSet(),
+                                 WaitRequest{"a"}, StopRequest{true}};
   for (const Request& request : all) {
     const Result<Request> back = decodeRequest(encode(request));
     ASSERT_TRUE(back) << encode(request);
@@ -119,6 +164,44 @@ TEST(Wire, EveryReplySurvivesTheTrip) {
     EXPECT_EQ(back->index(), reply.index());
     EXPECT_EQ(encode(*back), encode(reply));
   }
+}
+
+TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
+  const Result<Reply> back = decodeReply(encode(Reply(SnapshotReply{sampleSnapshot()})));
+  ASSERT_TRUE(back) << back.error().message();
+  const Snapshot& snapshot = std::get<SnapshotReply>(*back).snapshot;
+  EXPECT_EQ(snapshot.host_reserve, gib(64).count);
+  EXPECT_EQ(snapshot.host_promised, gib(20).count);
+  const DeviceView& device = snapshot.devices.at(0);
+  EXPECT_EQ(device.overcommit_permille, 1300u);
+  EXPECT_EQ(device.budget, gib(70).count);
+  EXPECT_EQ(device.promised, gib(90).count);
+  EXPECT_EQ(device.guaranteed, gib(9).count);
+  EXPECT_EQ(device.booked, gib(69).count);
+  EXPECT_EQ(device.ratio_permille, 1250u);
+  EXPECT_EQ(device.quantum_ms, 17000u);
+  EXPECT_EQ(device.swap_predicted_ms, 1200u);
+  EXPECT_EQ(device.swap_actual_ms, 1300u);
+  EXPECT_TRUE(device.thrash_risk);
+  const TenantView& tenant = snapshot.tenants.at(0);
+  EXPECT_EQ(tenant.memory, "waiting");
+  EXPECT_EQ(tenant.memory_reason, "others-turn");
+  EXPECT_EQ(tenant.unswapped, "why");
+  EXPECT_EQ(tenant.refusal, "it captures a graph");
+  EXPECT_EQ(tenant.pinned_by, (std::vector<std::string>{"arrays", "graph memory"}));
+  EXPECT_EQ(tenant.swaps, 17u);
+  EXPECT_EQ(tenant.longest_wait_ms, 6000u);
+  EXPECT_EQ(tenant.turn_left_ms, 500u);
+  EXPECT_EQ(tenant.idle_s, 86400u);
+  EXPECT_EQ(tenant.on_pressure, "wait");
+  EXPECT_EQ(tenant.pressure_wait_ms, 700u);
+  const ShareView& share = tenant.shares.at(0);
+  EXPECT_EQ(share.guarantee, gib(1).count);
+  EXPECT_EQ(share.resident, gib(3).count);
+  EXPECT_EQ(share.swapped, 4711u);
+  EXPECT_EQ(share.pinned, 42u);
+  EXPECT_EQ(share.out_bps, 1ull << 33);
+  EXPECT_EQ(share.in_bps, 1ull << 34);
 }
 
 TEST(Wire, NamesTheMemberThatIsWrong) {
@@ -142,6 +225,12 @@ TEST(Wire, NamesTheMemberThatIsWrong) {
   EXPECT_EQ(message(R"({"verb":"run","memory":0})"), "memory is not a fitting number of bytes");
   EXPECT_EQ(message(R"({"verb":"run","memory":1.5})"), "memory is not a fitting number");
   EXPECT_EQ(message(R"({"verb":"run","uuids":[1]})"), "uuids holds something that is not a text");
+  EXPECT_EQ(message(R"({"verb":"set","on_pressure":"hope"})"),
+            "on-pressure \"hope\" is not known; accepted: oom, wait");
+  EXPECT_NE(message(R"({"verb":"run","pressure_wait_ms":0})").find("at most 24h"),
+            std::string::npos);
+  EXPECT_EQ(message(R"({"verb":"run","guaranteed":-1})"), "guaranteed is not a fitting number");
+  EXPECT_EQ(message(R"({"verb":"run","guaranteed":0})"), "accepted");
   EXPECT_EQ(message(R"({"verb":"stop","force":1})"), "force is not true or false");
   EXPECT_EQ(message(R"({"verb":"started","pid":99999999999})"), "pid is not a fitting number");
 }

@@ -78,7 +78,7 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
       {simRun({"--enforce", "magic"}), "accepted: auto, interposer, mps, timeslice"},
       {simRun({"--priority", ""}), "--priority has no value"},
       {{"ls", "-o", "wider"}, "accepted: table, wide, json"},
-      {{"set", "web"}, "accepted: --memory, --cores, --cores-policy, --priority, --name"},
+      {{"set", "web"}, "accepted: --memory, --guaranteed, --on-pressure, --pressure-wait, --cores"},
       {{"set", "web", "--cores", "0"}, "a whole number from 1 to 100 for each GPU"},
       {{"set", "web", "--cores", "-1"}, "a whole number from 1 to 100 for each GPU"},
       {{"set", "web", "--cores", "1601"}, "a whole number from 1 to 100 for each GPU"},
@@ -97,6 +97,57 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
     expectOneLine(sandbox.divvy(one.words), 2, one.says);
     EXPECT_EQ(sandbox.files(), Words()) << one.says;
   }
+}
+
+TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
+  Sandbox sandbox;
+  const std::vector<Case> cases{
+      {{"agent", "--overcommit", "5"}, "--overcommit: overcommit \"5\" is not understood"},
+      {{"agent", "--overcommit", "0.5"}, "accepted: 1.0 to 4.0"},
+      {{"agent", "--overcommit", "1.3", "--overcommit", "1.4"}, "for all devices already"},
+      {{"agent", "--overcommit", "=2"}, "names no device; accepted: DEV=VALUE"},
+      {{"agent", "--device-budget", "0=much"}, "--device-budget: "},
+      {{"agent", "--host-reserve", "-1"}, "--host-reserve: "},
+      {{"agent", "--swap-chunk", "3Mi"}, "a power of two from 64Ki to 256Mi"},
+      {{"agent", "--swap-quantum", "1ms"}, "--swap-quantum: \"1ms\" is not accepted; auto, or"},
+      {simRun({"--memory", "4Gi", "--guaranteed", "5Gi"}), "accepted: at most 4 GiB"},
+      {simRun({"--memory", "40%", "--guaranteed", "50%"}), "accepted: at most 40%"},
+      {simRun({"--guaranteed", "some"}), "--guaranteed: "},
+      {simRun({"--on-pressure", "hope"}), "accepted: oom, wait"},
+      {simRun({"--pressure-wait", "10s"}), "bounds --on-pressure wait; accepted: both"},
+      {simRun({"--on-pressure", "wait", "--pressure-wait", "25h"}), "--pressure-wait: "},
+      {{"set", "web", "--memory", "1Gi", "--guaranteed", "2Gi"}, "accepted: at most 1 GiB"},
+      {{"set", "web", "--on-pressure", "x"}, "accepted: oom, wait"},
+  };
+  for (const Case& one : cases) {
+    expectOneLine(sandbox.divvy(one.words), 2, one.says);
+    EXPECT_EQ(sandbox.files(), Words()) << one.says;
+  }
+}
+
+// An agent that is started for a command has only the environment to go by: the command says what
+// is wrong with it, for the agent could only say so in its diary.
+TEST(BadInput, VariablesForAgentsAreCheckedBeforeOneIsStarted) {
+  const std::vector<std::pair<std::string, std::string>> cases{{"DIVVY_OVERCOMMIT", "lots"},
+                                                               {"DIVVY_DEVICE_BUDGET", "0="},
+                                                               {"DIVVY_HOST_RESERVE", "x"},
+                                                               {"DIVVY_SWAP_CHUNK", "512Mi"},
+                                                               {"DIVVY_SWAP_QUANTUM", "2h"}};
+  for (const auto& [name, value] : cases) {
+    Sandbox sandbox;
+    sandbox.set(name, value);
+    expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 2, name + ": ");
+  }
+  Sandbox sandbox;
+  sandbox.set("DIVVY_OVERCOMMIT", "7=1.5");
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 2,
+                "no device is \"7\"; there are: 0 (GPU-");
+  EXPECT_EQ(sandbox.files(), Words());
+  sandbox.set("DIVVY_OVERCOMMIT", "");
+  sandbox.set("DIVVY_DEVICE_BUDGET", "200Gi");
+  expectOneLine(sandbox.divvy(simRun({"--memory", "1Gi"})), 2, "device 0 has 79.1 GiB");
+  sandbox.set("DIVVY_DEVICE_BUDGET", "");
+  EXPECT_EQ(sandbox.divvy(simRun({"--memory", "1Gi"})).code(), 0);
 }
 
 // Found by the agent, which knows the cards.

@@ -283,7 +283,9 @@ TEST(Completion, ScriptsAreValid) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = sandbox.divvy({"completion", shell});
     ASSERT_EQ(script.code(), 0);
-    EXPECT_NE(script.out.find("context-overhead"), std::string::npos) << shell;
+    for (const char* option : {"context-overhead", "guaranteed", "pressure-wait", "overcommit",
+                               "device-budget", "host-reserve", "swap-quantum"})
+      EXPECT_NE(script.out.find(option), std::string::npos) << shell << " " << option;
     Child check({shell, "-n"}, {});
     check.say(script.out);
     const Outcome outcome = check.wait();
@@ -313,6 +315,9 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy ls -o w", 3), "wide\n");
   EXPECT_EQ(complete("divvy gpus --sim h2", 3), "h20 h200\n");
   EXPECT_EQ(complete("divvy run --sim --pri", 3), "--priority\n");
+  EXPECT_EQ(complete("divvy set web --on-pressure ''", 4), "oom wait\n");
+  EXPECT_EQ(complete("divvy run --guar", 2), "--guaranteed\n");
+  EXPECT_EQ(complete("divvy agent --s", 2), "--swap-chunk --swap-quantum\n");
 }
 
 // The zsh script was cut in two by a formatter once, and no shell at hand had looked at it.

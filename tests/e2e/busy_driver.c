@@ -6,7 +6,8 @@
 struct Entries cu;
 
 static const char kKernels[] =
-    "simgpu-builtin 1\nkernel spin = spin\nkernel until = spin_until\nkernel fill = fill\n";
+    "simgpu-builtin 1\nkernel spin = spin\nkernel until = spin_until\nkernel fill = fill\n"
+    "kernel add = add\n";
 
 enum { kNoEntry = 500 };
 
@@ -24,6 +25,8 @@ int bindDriver(void) {
       {"cuCtxSynchronize", &cu.ctxSynchronize},
       {"cuMemAlloc_v2", &cu.memAlloc},
       {"cuMemFree_v2", &cu.memFree},
+      {"cuMemcpyHtoD_v2", &cu.copyHtoD},
+      {"cuMemcpyDtoH_v2", &cu.copyDtoH},
       {"cuMemcpyHtoDAsync_v2", &cu.copyHtoDAsync},
       {"cuMemHostRegister_v2", &cu.hostRegister},
       {"cuMemHostGetDevicePointer_v2", &cu.hostDevicePointer},
@@ -58,6 +61,7 @@ int loadKernels(struct Place* place) {
   if (code == 0) code = cu.moduleGetFunction(&place->spin, module, "spin");
   if (code == 0) code = cu.moduleGetFunction(&place->until, module, "until");
   if (code == 0) code = cu.moduleGetFunction(&place->fill, module, "fill");
+  if (code == 0) code = cu.moduleGetFunction(&place->add, module, "add");
   return code;
 }
 
@@ -75,6 +79,12 @@ int launchUntil(const struct Place* place, Handle stream, CUdeviceptr flag) {
   unsigned value = 1;
   void* params[] = {&flag, &value};
   return launch(place->until, stream, params);
+}
+
+int launchAdd(const struct Place* place, Handle stream, CUdeviceptr words, unsigned long long count,
+              unsigned value) {
+  void* params[] = {&words, &count, &value};
+  return launch(place->add, stream, params);
 }
 
 int launchSet(const struct Place* place, Handle stream, CUdeviceptr flag) {

@@ -1,5 +1,5 @@
-// The part of the CUDA driver API that busy.c uses, found at run time. Own declarations; names and
-// signatures are those of NVIDIA's CUDA Driver API reference.
+// The part of the CUDA driver API that busy.c and swapper.c use, found at run time. Own
+// declarations; names and signatures are those of NVIDIA's CUDA Driver API reference.
 #pragma once
 
 #include <stddef.h>
@@ -26,6 +26,8 @@ struct Entries {
   int (*ctxSynchronize)(void);
   int (*memAlloc)(CUdeviceptr*, size_t);
   int (*memFree)(CUdeviceptr);
+  int (*copyHtoD)(CUdeviceptr, const void*, size_t);
+  int (*copyDtoH)(void*, CUdeviceptr, size_t);
   int (*copyHtoDAsync)(CUdeviceptr, const void*, size_t, Handle);
   int (*hostRegister)(void*, size_t, unsigned);
   int (*hostDevicePointer)(CUdeviceptr*, void*, unsigned);
@@ -46,9 +48,9 @@ struct Entries {
   int (*graphDestroy)(Handle);
 };
 
-// A context with the three kernels that are needed, on one device.
+// A context with the kernels that are needed, on one device.
 struct Place {
-  Handle context, spin, until, fill;
+  Handle context, spin, until, fill, add;
 };
 
 extern struct Entries cu;
@@ -61,4 +63,7 @@ int loadKernels(struct Place* place);
 // Launches. 0, or a driver error code. Times are of the card.
 int launchSpin(const struct Place* place, Handle stream, unsigned long long us);
 int launchUntil(const struct Place* place, Handle stream, CUdeviceptr flag);  // until it is 1
-int launchSet(const struct Place* place, Handle stream, CUdeviceptr flag);    // to 1
+// Adds `value` to `count` words.
+int launchAdd(const struct Place* place, Handle stream, CUdeviceptr words, unsigned long long count,
+              unsigned value);
+int launchSet(const struct Place* place, Handle stream, CUdeviceptr flag);  // to 1

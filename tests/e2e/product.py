@@ -17,6 +17,7 @@ BUILD = pathlib.Path(os.environ.get("DIVVY_BUILD_DIR", "build/release")).resolve
 DIVVY = BUILD / "bin" / "divvy"
 HAND = BUILD / "e2e" / "hand"
 BUSY = BUILD / "e2e" / "busy"
+SWAPPER = BUILD / "e2e" / "swapper"
 CARD = BUILD / "demo" / "card"
 RACE = BUILD / "demo" / "race"
 SUCCESS, OUT_OF_MEMORY = 0, 2

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,15 @@ enum class CoresPolicy : std::uint8_t { kShare, kCap };
 const char* coresPolicyName(CoresPolicy policy);
 Result<CoresPolicy> parseCoresPolicy(std::string_view text);
 
+// What an allocation within the share sees while the card itself has no room: out of memory, or it
+// waits, for a bounded time.
+enum class OnPressure : std::uint8_t { kOom, kWait };
+const char* onPressureName(OnPressure policy);
+Result<OnPressure> parseOnPressure(std::string_view text);
+inline constexpr std::uint64_t kPressureWaitMs = 30'000;  // unless asked otherwise
+inline constexpr std::uint64_t kMostPressureWaitMs = 24ull * 3600 * 1000;
+Result<void> checkPressureWait(std::uint64_t ms);
+
 // A tenant's name: 1 to 63 letters, digits, '.', '_', '-'. kUsage says so.
 Result<std::string> parseName(std::string_view text);
 
@@ -42,6 +52,10 @@ Result<std::string> parseName(std::string_view text);
 // does.
 struct Ask {
   MemoryAsk memory;
+  // Of that, what is on the device whenever it is wanted, whoever else wants memory. Nothing: all
+  // of it, or none of it where more is promised than there is.
+  std::optional<MemoryAsk> guaranteed;
+  bool unswappable = false;  // nothing of it can be swapped: all of it is guaranteed
   // Percent of compute over all its devices together, `gpus` to 100 x `gpus`; 0 = none named: an
   // equal part of what others leave, and no cap.
   unsigned cores = 0;

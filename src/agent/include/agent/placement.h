@@ -1,38 +1,64 @@
 // Which devices a request gets, or why it gets none. Pure: values in, values out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/oversubscription.h"
 #include "base/bytes.h"
 
 namespace divvy::agent {
 
-// One device as placement sees it. `reserved` is what tenants hold (the larger of their guarantee
-// and their use); `foreign` is in use by processes that are no tenants.
+// One device as placement sees it. `reserved` is what tenants hold (the larger of their limit and
+// their use, and contexts outside that); `foreign` is in use by processes that are no tenants.
 struct Card {
   unsigned index = 0;
   std::string uuid;
   std::string model;
   Bytes physical;
   Bytes reserved;
+  Bytes guaranteed;  // of `reserved`, what is never swapped
+  Bytes outside;     // of `reserved`, contexts outside the shares
+  Bytes largest;     // the most that one tenant can have swapped
   Bytes foreign;
-  Bytes context;                // what one context costs here
+  Bytes budget;                                  // for tenants at once; 0: all that others leave
+  unsigned overcommit_permille = kNoOvercommit;  // what may be promised, of what there is
+  Bytes context;                                 // what one context costs here
   unsigned cores_reserved = 0;  // percent that tenants ask for; may be more than 100
   bool healthy = true;
 
-  Bytes free() const { return physical - reserved - foreign; }
+  bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
+  // Drivers take memory for processes without being asked: where tenants take turns on all there
+  // is, so much is left to them.
+  Bytes margin() const { return {overcommitted() ? physical.count / 256 : 0}; }
+  // What tenants may have at once, whatever others do.
+  Bytes most() const {
+    return (budget.count == 0 ? physical : std::min(budget, physical)) - margin();
+  }
+  // What they may have now, contexts outside their shares included.
+  Bytes room() const { return std::min(most(), physical - foreign - margin()); }
+  Bytes free() const { return room() - reserved; }
+  // What has to be with the host while all tenants use all that they were promised.
+  Bytes beyond() const { return largest.count == 0 ? Bytes{} : reserved - room(); }
 };
 
 enum class Why : std::uint8_t {
-  kModel,         // another model was asked for
-  kUuid,          // another UUID was asked for
-  kTooLarge,      // more than the card has
-  kBelowContext,  // less than one context costs here
-  kMemory,        // not enough free memory now
-  kUnhealthy,     // the card is out of service
+  kModel,                // another model was asked for
+  kUuid,                 // another UUID was asked for
+  kTooLarge,             // more than the card has
+  kBelowContext,         // less than one context costs here
+  kMemory,               // not enough free memory now
+  kUnhealthy,            // the card is out of service
+  kBudget,               // more than tenants may have there at once
+  kBeside,               // more than can be there at once beside what others are guaranteed
+  kOvercommit,           // more than may be promised beside what is promised
+  kGuarantee,            // its guarantee would keep others from what they were promised
+  kGuaranteeAboveLimit,  // the guarantee is more than the share
+  kHostReserve,          // the host has no room for what would be swapped out
 };
 
 // Why one device cannot serve the request.
@@ -45,7 +71,7 @@ struct Refusal {
   std::uint64_t available = 0;  // likewise
 
   // True when waiting cannot help.
-  bool forever() const { return why != Why::kMemory && why != Why::kUnhealthy; }
+  bool forever() const;
   // "needs 4 GiB, 2 GiB free"
   std::string text() const;
 };
@@ -57,6 +83,7 @@ struct Placed {
   Bytes limit;
   Bytes reserve;
   unsigned cores = 0;
+  Bytes guarantee;  // of the limit; all of it: never swapped
 };
 
 struct Decision {
@@ -70,8 +97,12 @@ struct Decision {
 };
 
 // First fit in device order, cards with enough unclaimed compute before the others: memory refuses,
-// compute does not. Never places more than `free()` on a card.
-Decision place(const Ask& ask, const std::vector<Card>& cards);
+// compute does not. Never places more than `free()` on a card whose memory is promised once. On one
+// with overcommit R, where B is left beside what is foreign and contexts outside shares: limits add
+// up to at most R x B; each tenant can have all of its own while the others have what is never
+// swapped of theirs (their guarantees, a context each at least); and what is promised beyond B, on
+// all cards together, is at most `host_reserve`.
+Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {});
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);
@@ -84,5 +115,25 @@ std::vector<std::string> coresNotes(const std::vector<Placed>& shares,
 // Whether a share on `card` that reserves `held` now may reserve `wanted` instead. A
 // card out of service only shrinks: what is free on it is not known.
 bool canGrow(const Card& card, Bytes held, Bytes wanted);
+
+// What a share takes of a card whose memory is promised more than once.
+struct Part {
+  Bytes limit;
+  Bytes floor;    // of that, never swapped
+  Bytes outside;  // a context outside the share
+};
+// Why it cannot have that beside what `card` says; nothing: it can. `host_left`: of the reserve.
+std::optional<Refusal> refusePart(const Card& card, const Part& part, Bytes host_left);
+
+// What is left of it while all tenants use all that they were promised.
+Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve);
+
+// What is asked of this card, in bytes. Percent are of what tenants may have there, so that 100% is
+// never more than can be had.
+Bytes limitOn(const MemoryAsk& memory, const Card& card);
+// What of a share is guaranteed on this card: all of it where memory is promised once.
+Bytes guaranteeOn(const Ask& ask, const Card& card);
+// What of a share is never swapped: its guarantee, a context inside it at least.
+Bytes floorOf(const Card& card, Bytes guarantee, Bytes limit, bool context_inside);
 
 }  // namespace divvy::agent

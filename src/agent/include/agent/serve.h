@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "agent/node.h"
+#include "agent/oversubscription.h"
 #include "base/result.h"
 
 namespace divvy::agent {
@@ -13,6 +14,7 @@ struct ServeOptions {
   std::uint64_t idle_ms = 0;  // leave this long after the last tenant and connection; 0 = never
   bool to_log_file = false;   // diary to agent.log instead of stderr
   int ready_fd = -1;          // told "ok\n", or the one-line error, once; -1 = nobody
+  Oversubscription memory;
 };
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a

@@ -31,6 +31,8 @@ struct RunRequest {
   std::string name;  // empty = none; else unique among the living
   Priority priority = Priority::kNormal;
   Enforce enforce = Enforce::kAuto;
+  OnPressure on_pressure = OnPressure::kOom;
+  std::uint64_t pressure_wait_ms = kPressureWaitMs;
   std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
   bool wait = false;          // queue instead of refusing
   std::uint64_t wait_ms = 0;  // 0 = no end
@@ -62,6 +64,9 @@ struct SetRequest {
   std::optional<CoresPolicy> cores_policy;
   std::optional<Priority> priority;
   std::string name;
+  std::optional<MemoryAsk> guaranteed;
+  std::optional<OnPressure> on_pressure;
+  std::optional<std::uint64_t> pressure_wait_ms;
 };
 
 // Answer when this tenant (id or name) has ended; empty: when none is left.
@@ -89,6 +94,17 @@ struct DeviceView {
   unsigned cores = 0;           // percent asked for by tenants; may be more than 100
   unsigned tenants = 0;
   int utilisation = -1;  // percent over the driver's last sample; -1 = not known
+  // Memory promised more than once.
+  unsigned overcommit_permille = 1000;
+  std::uint64_t budget = 0;      // bytes that tenants may have there at once
+  std::uint64_t promised = 0;    // bytes: their limits
+  std::uint64_t guaranteed = 0;  // bytes of these that are never swapped
+  std::uint64_t booked = 0;      // bytes that they have, or are being given
+  unsigned ratio_permille = 0;   // what those need that are at work, of the budget
+  std::uint64_t quantum_ms = 0;  // of a turn, as last computed
+  std::uint64_t swap_predicted_ms = 0;
+  std::uint64_t swap_actual_ms = 0;
+  bool thrash_risk = false;  // they swap too often for what they do
 };
 
 struct ShareView {
@@ -100,6 +116,13 @@ struct ShareView {
   int utilisation = -1;     // percent of the device's time; -1 = not known
   // Of the device's time over the last second, as Divvy charged it; -1 = not known.
   int got_permille = -1;
+  // Bytes.
+  std::uint64_t guarantee = 0;  // of the limit, never swapped
+  std::uint64_t resident = 0;   // of what is used, on the device
+  std::uint64_t swapped = 0;    // with the host
+  std::uint64_t pinned = 0;     // of what is on the device, what cannot be swapped
+  std::uint64_t out_bps = 0;    // over the last second
+  std::uint64_t in_bps = 0;
 };
 
 struct TenantView {
@@ -129,6 +152,20 @@ struct TenantView {
   unsigned cpu_permille = 0;     // of one core, by Divvy's own threads in it, over the last second
   bool unpreemptible = false;    // its work did not end within the bound when it had to
   bool distrusted = false;  // reports less than the driver sees: charged for what it is granted
+  // Memory.
+  // kept: nothing of it is swapped; resident; waiting: for its turn; coming: back to the device;
+  // out: and it does not want it.
+  std::string memory = "kept";
+  std::string memory_reason = "fits";  // others-turn, idle, higher-class, unused, short
+  std::string unswapped;               // why nothing of it can be swapped although it was to
+  std::string refusal;                 // why it did not give memory back when last asked
+  std::vector<std::string> pinned_by;  // what cannot be swapped
+  std::uint64_t swaps = 0;             // back to the device
+  std::uint64_t longest_wait_ms = 0;
+  std::uint64_t turn_left_ms = 0;  // while others wait for it to end
+  std::uint64_t idle_s = 0;        // since it last launched; of one that may be swapped
+  std::string on_pressure = "oom";
+  std::uint64_t pressure_wait_ms = kPressureWaitMs;
 };
 
 struct QueuedView {
@@ -143,6 +180,8 @@ struct Snapshot {
   std::string node;
   std::string driver;
   int agent_pid = 0;
+  std::uint64_t host_reserve = 0;   // bytes of the host for what is swapped out
+  std::uint64_t host_promised = 0;  // of these, what may be needed
   std::vector<DeviceView> devices;
   std::vector<TenantView> tenants;
   std::vector<QueuedView> queue;

@@ -1,0 +1,275 @@
+// The part of the tenants' life that is about memory promised more than once: what each is told of
+// swapping, what the arbiter is told of it, and what the cards look like then.
+#include <algorithm>
+#include <chrono>
+
+#include "log.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+namespace {
+
+// Seconds for which others must hold memory before tenants give way: a swap under way is counted
+// at two moments.
+constexpr std::size_t kForeignSamples = 3;
+
+// What tenants hold of one card.
+struct Held {
+  Bytes reserved;
+  Bytes guaranteed;
+  Bytes outside;
+  Bytes largest;
+  unsigned cores = 0;
+};
+using HeldBytes = std::map<std::string, Held>;
+// On a card, by tenant.
+using Resident = std::map<std::string, std::map<std::string, Bytes>>;
+
+SwapReader::Slots slotsOf(const Tenant& tenant) {
+  SwapReader::Slots slots;
+  for (const auto& [key, process] : tenant.processes) slots.emplace_back(key.slot, key.generation);
+  return slots;
+}
+
+void addHeld(const Tenant& tenant, const Inventory& inventory, HeldBytes& held) {
+  const std::map<std::string, TenantUse> uses = useOf(tenant);
+  const SwapSums sums = swapOf(tenant);
+  for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
+    const ShareRecord& share = tenant.record.shares[i];
+    Held& card = held[share.uuid];
+    const auto use = uses.find(share.uuid);
+    const Bytes used = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
+    // After a shrink a tenant may use more than it was promised.
+    const Bytes reserved = std::max(share.reserve, used);
+    Card terms;
+    for (const Device& device : inventory.devices())
+      if (device.info.uuid == share.uuid) terms.context = device.context;
+    const Bytes outside = tenant.record.context_inside ? Bytes{} : share.reserve - share.limit;
+    const Bytes limit = reserved - outside;
+    Bytes floor = limit;
+    // Who cannot be told anything gives nothing back.
+    if (swaps(share) && tenant.pages) {
+      floor = floorOf(terms, share.guarantee, share.limit, tenant.record.context_inside);
+      if (i < sums.devices.size()) floor = std::max(floor, sums.devices[i].pinned);
+      card.largest = std::max(card.largest, limit - floor);
+    }
+    card.reserved = card.reserved + reserved;
+    card.outside = card.outside + outside;
+    card.guaranteed = card.guaranteed + floor;
+    card.cores += share.cores;
+  }
+}
+
+// What is on the cards now, by what tenants say.
+Resident residentOf(const std::map<std::string, TenantPtr>& tenants) {
+  Resident resident;
+  for (const auto& [id, tenant] : tenants) {
+    const std::map<std::string, TenantUse> uses = useOf(*tenant);
+    const SwapSums sums = swapOf(*tenant);
+    for (std::size_t i = 0; i < tenant->record.shares.size(); ++i) {
+      const std::string& uuid = tenant->record.shares[i].uuid;
+      const auto use = uses.find(uuid);
+      if (use == uses.end()) continue;
+      const Bytes out = i < sums.devices.size() ? sums.devices[i].out() : Bytes{};
+      resident[uuid][id] = use->second.inside + use->second.outside - out;
+    }
+  }
+  return resident;
+}
+
+// Memory that comes and goes while the driver is asked was there before or after.
+Bytes mostOf(const std::map<std::string, Bytes>& before,
+             const std::map<std::string, Bytes>& after) {
+  std::map<std::string, Bytes> most = before;
+  for (const auto& [id, bytes] : after) most[id] = std::max(most[id], bytes);
+  Bytes sum;
+  for (const auto& [id, bytes] : most) sum = sum + bytes;
+  return sum;
+}
+
+}  // namespace
+
+SwapSums swapOf(const Tenant& tenant) {
+  return tenant.swap ? tenant.swap->read(slotsOf(tenant)) : SwapSums{};
+}
+
+bool swaps(const ShareRecord& share) {
+  return share.guarantee < share.limit;
+}
+
+bool swaps(const TenantRecord& record) {
+  return arbiterGates(record.backend) &&
+         std::any_of(record.shares.begin(), record.shares.end(),
+                     [](const ShareRecord& share) { return swaps(share); });
+}
+
+const Device* Tenants::deviceOf(const std::string& uuid) const {
+  for (const Device& device : inventory_.devices())
+    if (device.info.uuid == uuid) return &device;
+  return nullptr;
+}
+
+bool Tenants::booked(const Tenant& tenant) const {
+  const std::optional<arbiter::TenantFigures> figures = compute(tenant);
+  return figures && figures->ungated.empty();
+}
+
+bool Tenants::shared(const Device& device) const {
+  const auto index = static_cast<std::size_t>(&device - inventory_.devices().data());
+  if (memory_.devices.at(index).overcommit_permille > kNoOvercommit) return true;
+  return std::any_of(tenants_.begin(), tenants_.end(), [&](const auto& entry) {
+    const std::vector<ShareRecord>& shares = entry.second->record.shares;
+    return std::any_of(shares.begin(), shares.end(), [&](const ShareRecord& share) {
+      return share.uuid == device.info.uuid && swaps(share);
+    });
+  });
+}
+
+std::vector<Card> Tenants::cards(const Tenant* except) const {
+  HeldBytes held;
+  for (const auto& [id, tenant] : tenants_)
+    if (tenant.get() != except) addHeld(*tenant, inventory_, held);
+  const Resident before = residentOf(tenants_);
+  std::vector<Result<driver::DeviceUse>> uses;
+  for (const Device& device : inventory_.devices())
+    uses.push_back(inventory_.driver().use(device.info.index));
+  const bool moves = std::any_of(tenants_.begin(), tenants_.end(),
+                                 [](const auto& entry) { return entry.second->swap.has_value(); });
+  Resident after = moves ? residentOf(tenants_) : before;
+  std::vector<Card> cards;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const Device& device = inventory_.devices()[i];
+    const Held& ours = held[device.info.uuid];
+    Card card;
+    card.index = device.info.index;
+    card.uuid = device.info.uuid;
+    card.model = device.info.model;
+    card.physical = device.info.physical;
+    card.context = device.context;
+    card.healthy = uses[i].has_value();
+    card.reserved = ours.reserved;
+    card.guaranteed = ours.guaranteed;
+    card.outside = ours.outside;
+    card.largest = ours.largest;
+    card.cores_reserved = ours.cores;
+    card.budget = memory_.devices.at(i).budget;
+    card.overcommit_permille = memory_.devices.at(i).overcommit_permille;
+    const auto there = before.find(device.info.uuid);
+    if (uses[i] && there == before.end()) card.foreign = uses[i]->used;
+    if (uses[i] && there != before.end())
+      card.foreign = uses[i]->used - mostOf(there->second, after[device.info.uuid]);
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+void Tenants::inheritTerms(Tenant& tenant) {
+  const ledger::ControlPage& page = tenant.pages->control();
+  if ((page.header.swap.flags & ledger::kSwapOn) == 0) return;
+  for (std::size_t i = 0; i < tenant.record.shares.size() && i < ledger::kMaxDevices; ++i) {
+    const Device* device = deviceOf(tenant.record.shares[i].uuid);
+    const ledger::DeviceSwapTerms& before = page.devices[i].swap;
+    if (device == nullptr || before.overcommit_permille <= kNoOvercommit) continue;
+    DeviceTerms& terms =
+        memory_.devices.at(static_cast<std::size_t>(device - inventory_.devices().data()));
+    if (terms.told) continue;
+    const bool all = before.budget_bytes == device->info.physical.count;
+    terms.overcommit_permille = before.overcommit_permille;
+    terms.budget = {all ? 0 : before.budget_bytes};
+  }
+}
+
+Result<void> Tenants::tellSwap(Tenant& tenant) {
+  const TenantRecord& record = tenant.record;
+  const ledger::SwapTerms& before = tenant.pages->control().header.swap;
+  const bool on = (before.flags & ledger::kSwapOn) != 0;
+  if (!swaps(record) && !on) return {};
+  ledger::SwapSpec spec;
+  // What is allocated already is made of chunks of that size.
+  spec.chunk = on ? Bytes{before.chunk_bytes} : memory_.chunk;
+  spec.pressure_ms = record.on_pressure == OnPressure::kWait
+                         ? static_cast<std::uint32_t>(record.pressure_wait_ms)
+                         : 0;
+  for (const ShareRecord& share : record.shares) {
+    ledger::SwapSpec::Device terms;
+    const Device* device = deviceOf(share.uuid);
+    terms.swappable = device != nullptr && swaps(share);
+    if (device != nullptr) {
+      const auto index = static_cast<std::size_t>(device - inventory_.devices().data());
+      terms.overcommit_permille = memory_.devices.at(index).overcommit_permille;
+      terms.budget = memory_.devices.at(index).budget;
+      if (terms.budget.count == 0) terms.budget = device->info.physical;
+    }
+    spec.devices.push_back(terms);
+  }
+  Result<void> set = tenant.pages->setSwap(spec);
+  if (!set) return set;
+  if (tenant.swap) return {};
+  Result<SwapReader> reader =
+      SwapReader::open(tenant.dir, static_cast<unsigned>(record.shares.size()));
+  if (!reader) return reader.error();
+  tenant.swap.emplace(std::move(*reader));
+  return {};
+}
+
+void Tenants::tellMemory(const Tenant& tenant) {
+  arbiter::StayTerms terms;
+  terms.swappable = tenant.swap.has_value();
+  bool any = terms.swappable;
+  const std::map<std::string, TenantUse> uses = useOf(tenant);
+  for (std::size_t i = 0; i < tenant.record.shares.size() && i < ledger::kMaxDevices; ++i) {
+    const ShareRecord& share = tenant.record.shares[i];
+    const Device* device = deviceOf(share.uuid);
+    terms.guarantee[i] = share.guarantee.count;
+    const auto use = uses.find(share.uuid);
+    // After a shrink it may use more than its limit.
+    terms.ceiling[i] =
+        std::max(share.limit, use == uses.end() ? Bytes{} : use->second.inside).count;
+    if (device == nullptr) continue;
+    if (tenant.record.context_inside) terms.base[i] = device->context.count;
+    any = any || shared(*device);
+  }
+  if (any) arbiters_.setMemory(tenant.record.id, terms);
+}
+
+void Tenants::followDevices() {
+  for (const auto& [id, tenant] : tenants_)
+    if (tenant->swap) tenant->swap->sample(slotsOf(*tenant), std::chrono::steady_clock::now());
+  tellDevices(true);
+}
+
+void Tenants::tellDevices(bool new_sample) {
+  const auto isShared = [&](const Device& device) { return shared(device); };
+  if (std::none_of(inventory_.devices().begin(), inventory_.devices().end(), isShared)) return;
+  std::vector<Card> cards = this->cards();
+  Bytes beyond;
+  for (const Card& card : cards) beyond = beyond + card.beyond();
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    Card& card = cards[i];
+    if (!shared(inventory_.devices()[i]) || !card.healthy) continue;
+    std::vector<Bytes>& foreign = foreign_[card.index];
+    if (new_sample || foreign.empty()) foreign.push_back(card.foreign);
+    if (foreign.size() > kForeignSamples) foreign.erase(foreign.begin());
+    card.foreign = *std::min_element(foreign.begin(), foreign.end());
+    Bytes budget = card.room();
+    for (const auto& [id, tenant] : tenants_) {
+      const bool here = booked(*tenant);
+      for (const ShareRecord& share : tenant->record.shares) {
+        if (share.uuid != card.uuid) continue;
+        budget = budget - (here ? share.reserve - share.limit : share.reserve);
+      }
+    }
+    arbiter::StayDevice terms;
+    terms.budget = std::max<std::uint64_t>(budget.count, 1);
+    // What other devices need of it is theirs; what is promised here was admitted.
+    const Bytes others = beyond - card.beyond();
+    terms.host_reserve = std::max(memory_.host_reserve - others, card.beyond()).count;
+    terms.link.chunk = memory_.chunk.count;
+    const auto told = told_.find(card.index);
+    if (told != told_.end() && told->second == terms) continue;
+    told_[card.index] = terms;
+    arbiters_.setDevice(card.index, terms);
+  }
+}
+
+}  // namespace divvy::agent

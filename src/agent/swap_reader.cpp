@@ -1,0 +1,119 @@
+#include "swap_reader.h"
+
+#include <algorithm>
+#include <array>
+
+namespace divvy::agent {
+namespace {
+
+// No device has as much, and the sum over all processes still fits.
+constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+
+// As interposer/pins.h numbers them.
+constexpr std::array<const char*, 17> kPinNames{"context",
+                                                "managed memory",
+                                                "arrays",
+                                                "shared pools",
+                                                "graph memory",
+                                                "imported memory",
+                                                "exported memory",
+                                                "IPC handles",
+                                                "use by other devices",
+                                                "collectives",
+                                                "32-bit addresses",
+                                                "allocated before",
+                                                "the driver lacks what it takes",
+                                                "multicast",
+                                                "sparse arrays",
+                                                "devices without access",
+                                                "no host memory"};
+
+Bytes bounded(std::uint64_t bytes) {
+  return {std::min(bytes, kMost)};
+}
+
+std::uint64_t perSecond(std::uint64_t before, std::uint64_t now, double seconds) {
+  if (now <= before || seconds <= 0) return 0;
+  return bounded(static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds)).count;
+}
+
+}  // namespace
+
+Result<SwapReader> SwapReader::open(const std::filesystem::path& tenant_dir, unsigned devices) {
+  Result<ledger::ResidencyPages> pages = ledger::ResidencyPages::open(tenant_dir);
+  if (!pages) return pages.error();
+  Result<ledger::GrantPages> work = ledger::GrantPages::open(tenant_dir);
+  if (!work) return work.error();
+  return SwapReader(std::move(*pages), std::move(*work), std::min(devices, ledger::kMaxDevices));
+}
+
+SwapSums SwapReader::read(const Slots& slots) const {
+  SwapSums sums;
+  sums.devices.resize(rates_.size());
+  for (const auto& [slot, generation] : slots) {
+    ledger::WorkSample work;
+    if (work_.read(slot, generation, &work))
+      sums.last_launch = std::max(sums.last_launch, work.last_launch);
+    ledger::SwapSample sample;
+    if (!pages_.read(slot, generation, &sample)) continue;
+    sums.pin_reasons |= sample.pin_reasons;
+    if (sample.refusal != 0 &&
+        sample.refusal <= static_cast<unsigned>(ledger::SwapRefusal::kDriver))
+      sums.refusal = static_cast<ledger::SwapRefusal>(sample.refusal);
+    for (std::size_t d = 0; d < sums.devices.size(); ++d) {
+      SwapState& state = sums.devices[d];
+      const ledger::SwapDevice& said = sample.device[d];
+      state.swappable = state.swappable + bounded(said.swappable);
+      state.mapped = state.mapped + std::min(bounded(said.mapped), bounded(said.swappable));
+      state.pinned = state.pinned + bounded(said.pinned);
+    }
+  }
+  return sums;
+}
+
+void SwapReader::sample(const Slots& slots, std::chrono::steady_clock::time_point now) {
+  const std::chrono::duration<double> passed = now - std::exchange(sampled_, now);
+  std::map<Key, Moved> fresh;
+  std::fill(rates_.begin(), rates_.end(), SwapRate{});
+  for (const auto& slot : slots) {
+    ledger::SwapSample sample;
+    if (!pages_.read(slot.first, slot.second, &sample)) continue;
+    for (unsigned d = 0; d < rates_.size(); ++d) {
+      const Moved moved{sample.device[d].out_bytes, sample.device[d].in_bytes};
+      const auto before = before_.find({slot, d});
+      if (before != before_.end()) {
+        rates_[d].out += perSecond(before->second.out, moved.out, passed.count());
+        rates_[d].in += perSecond(before->second.in, moved.in, passed.count());
+      }
+      fresh[{slot, d}] = moved;
+    }
+  }
+  before_ = std::move(fresh);
+}
+
+std::string refusalWords(ledger::SwapRefusal refusal) {
+  switch (refusal) {
+    case ledger::SwapRefusal::kCapturing:
+      return "it captures a graph";
+    case ledger::SwapRefusal::kNotDrained:
+      return "its work does not end";
+    case ledger::SwapRefusal::kNoHostMemory:
+      return "the host has no memory for it";
+    case ledger::SwapRefusal::kNoDeviceMemory:
+      return "the card has no memory for it";
+    case ledger::SwapRefusal::kDriver:
+      return "the driver refused";
+    case ledger::SwapRefusal::kNone:
+      break;
+  }
+  return "";
+}
+
+std::vector<std::string> pinNames(std::uint64_t reasons) {
+  std::vector<std::string> names;
+  for (unsigned bit = 0; bit < kPinNames.size(); ++bit)
+    if ((reasons >> bit & 1) != 0) names.emplace_back(kPinNames[bit]);
+  return names;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,125 @@
+#include "memory_words.h"
+
+#include <algorithm>
+
+#include "table.h"
+
+namespace divvy::cli {
+namespace {
+
+// Seconds for which nobody calls a tenant idle.
+constexpr std::uint64_t kIdle = 60;
+constexpr unsigned kOnce = 1000;  // permille
+
+std::string msWord(std::uint64_t ms) {
+  return timeWord(ms * 1000);
+}
+
+std::string devicesOf(const agent::TenantView& tenant) {
+  std::string text = tenant.shares.size() == 1 ? "device " : "devices ";
+  for (std::size_t i = 0; i < tenant.shares.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(tenant.shares[i].device);
+  return text;
+}
+
+bool swappedOut(const agent::TenantView& tenant) {
+  return std::any_of(tenant.shares.begin(), tenant.shares.end(),
+                     [](const agent::ShareView& share) { return share.swapped != 0; });
+}
+
+// A context is there wherever there is a process: nothing to wonder about.
+std::string pinsOf(const agent::TenantView& tenant) {
+  std::string text;
+  for (const std::string& pin : tenant.pinned_by)
+    if (pin != "context") text += (text.empty() ? "" : ", ") + pin;
+  return text;
+}
+
+// Milliseconds until a turn of another tenant there is over and its memory gone; 0: not known.
+std::uint64_t nextTurn(const agent::TenantView& tenant, const agent::Snapshot& node) {
+  std::uint64_t next = 0;
+  for (const agent::ShareView& share : tenant.shares) {
+    std::uint64_t left = 0;
+    for (const agent::TenantView& other : node.tenants) {
+      const bool here =
+          std::any_of(other.shares.begin(), other.shares.end(),
+                      [&](const agent::ShareView& its) { return its.uuid == share.uuid; });
+      if (other.id != tenant.id && here) left = std::max(left, other.turn_left_ms);
+    }
+    for (const agent::DeviceView& device : node.devices)
+      if (device.uuid == share.uuid && left != 0) left += device.swap_predicted_ms;
+    next = std::max(next, left);
+  }
+  return next;
+}
+
+std::string waitingFor(const agent::TenantView& tenant, const agent::Snapshot& node) {
+  const std::string where = devicesOf(tenant);
+  if (tenant.memory_reason == "higher-class")
+    return "waits for memory: a higher priority has it on " + where;
+  if (tenant.memory_reason == "short")
+    return "waits for memory: it needs more than others' guarantees leave on " + where;
+  const std::uint64_t next = nextTurn(tenant, node);
+  return "waits for memory: others' turn on " + where +
+         (next == 0 ? "" : ", which ends in at most " + msWord(next));
+}
+
+}  // namespace
+
+bool oversubscribed(const agent::Snapshot& node) {
+  return std::any_of(
+             node.devices.begin(), node.devices.end(),
+             [](const agent::DeviceView& device) { return device.overcommit_permille > kOnce; }) ||
+         std::any_of(node.tenants.begin(), node.tenants.end(), [](const agent::TenantView& tenant) {
+           return tenant.memory != "kept" || !tenant.unswapped.empty();
+         });
+}
+
+std::vector<std::string> memoryNotes(const agent::TenantView& tenant) {
+  std::vector<std::string> notes;
+  if (!tenant.unswapped.empty()) notes.push_back("cannot be swapped: " + tenant.unswapped);
+  if (tenant.memory == "kept") return notes;
+  if (tenant.memory == "waiting") {
+    notes.emplace_back("waits for its turn");
+  } else if (tenant.memory == "coming") {
+    notes.emplace_back("comes back");
+  } else if (swappedOut(tenant)) {
+    notes.emplace_back("swapped");
+  }
+  const std::string pins = pinsOf(tenant);
+  if (!pins.empty()) notes.push_back("pinned: " + pins);
+  const bool waits = tenant.memory == "waiting" || tenant.memory == "coming";
+  if (!waits && tenant.idle_s >= kIdle)
+    notes.push_back("idle " + ageWord(static_cast<std::int64_t>(tenant.idle_s)));
+  return notes;
+}
+
+std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,
+                                          const agent::Snapshot& node) {
+  std::vector<std::string> reasons;
+  if (!tenant.unswapped.empty())
+    reasons.push_back("its memory cannot be swapped: " + tenant.unswapped);
+  if (tenant.memory == "waiting") reasons.push_back(waitingFor(tenant, node));
+  if (tenant.memory == "coming") reasons.push_back("its memory comes back to " + devicesOf(tenant));
+  if (!tenant.refusal.empty() && tenant.memory != "kept")
+    reasons.push_back("could not give memory back when asked last: " + tenant.refusal);
+  return reasons;
+}
+
+std::string ratioWord(unsigned permille) {
+  std::string text = std::to_string(permille / 1000);
+  std::string decimals = std::to_string(1000 + permille % 1000).substr(1);
+  while (!decimals.empty() && decimals.back() == '0') decimals.pop_back();
+  return text + (decimals.empty() ? "" : "." + decimals) + "x";
+}
+
+std::string deviceNote(const agent::DeviceView& device) {
+  std::string text;
+  if (device.swap_predicted_ms != 0)
+    text =
+        "swaps take " + msWord(device.swap_predicted_ms) + ", turns " + msWord(device.quantum_ms);
+  if (device.thrash_risk) text += (text.empty() ? "" : "; ") + std::string("thrash risk");
+  return text;
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,98 @@
+// What is said about memory that is promised more than once.
+#include <cstdlib>
+
+#include "options.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr std::uint64_t kShortestQuantumMs = 10;
+constexpr std::uint64_t kLongestQuantumMs = 3'600'000;
+
+// One option as it was told: its values, and how whoever told it calls it.
+struct Told {
+  std::vector<std::string> values;
+  std::string where;
+
+  Error wrong(const Error& error) const { return Error(error).context(where); }
+};
+
+Told told(std::vector<std::string> given, const char* option, const char* variable) {
+  if (!given.empty()) return {std::move(given), option};
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return {};
+  return {{text}, variable};
+}
+
+Told told(const std::string& given, const char* option, const char* variable) {
+  std::vector<std::string> values;
+  if (!given.empty()) values.push_back(given);
+  return told(std::move(values), option, variable);
+}
+
+Result<std::uint64_t> parseQuantum(std::string_view text) {
+  if (text == "auto") return std::uint64_t{0};
+  const Result<std::uint64_t> ms = parseDurationMs(text);
+  if (ms && *ms >= kShortestQuantumMs && *ms <= kLongestQuantumMs) return ms;
+  return Error{ErrorCode::kUsage,
+               "\"" + std::string(text) + "\" is not accepted; auto, or 10ms to 1h is"};
+}
+
+template <typename Parse>
+Result<void> readEach(const Told& told, Parse parse) {
+  for (const std::string& value : told.values) {
+    const Result<void> good = parse(value);
+    if (!good) return told.wrong(good.error());
+  }
+  return {};
+}
+
+template <typename Parse, typename Target>
+Result<void> readOne(const Told& told, Parse parse, std::optional<Target>& target) {
+  return readEach(told, [&](const std::string& value) -> Result<void> {
+    Result<Target> parsed = parse(value);
+    if (!parsed) return parsed.error();
+    target = *parsed;
+    return {};
+  });
+}
+
+}  // namespace
+
+Result<agent::MemoryAsk> parseGuarantee(std::string_view text) {
+  if (text == "0" || text == "0%") return agent::MemoryAsk{{}, 0};
+  Result<agent::MemoryAsk> memory = agent::parseMemoryAsk(text);
+  if (!memory) return Error(memory.error()).context("--guaranteed");
+  return memory;
+}
+
+Result<void> checkGuarantee(const agent::MemoryAsk& guaranteed, const agent::MemoryAsk& memory) {
+  const bool alike = guaranteed.isPercent() == memory.isPercent();
+  const bool more = guaranteed.isPercent() ? guaranteed.percent > memory.percent
+                                           : guaranteed.bytes > memory.bytes;
+  if (!alike || !more) return {};
+  return Error{ErrorCode::kUsage, "--guaranteed " + guaranteed.text() +
+                                      " is more than --memory; accepted: at most " + memory.text()};
+}
+
+Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given) {
+  agent::Oversubscription terms;
+  const auto overcommit = told(given.overcommit, "--overcommit", "DIVVY_OVERCOMMIT");
+  const auto budget = told(given.budget, "--device-budget", "DIVVY_DEVICE_BUDGET");
+  const auto reserve = told(given.host_reserve, "--host-reserve", "DIVVY_HOST_RESERVE");
+  const auto chunk = told(given.chunk, "--swap-chunk", "DIVVY_SWAP_CHUNK");
+  const auto quantum = told(given.quantum, "--swap-quantum", "DIVVY_SWAP_QUANTUM");
+  Result<void> good = readEach(overcommit, [&](const std::string& text) {
+    return agent::readOvercommit(text, terms.overcommit);
+  });
+  if (good)
+    good = readEach(budget,
+                    [&](const std::string& text) { return agent::readBudget(text, terms.budget); });
+  if (good) good = readOne(reserve, agent::parseHostReserve, terms.host_reserve);
+  if (good) good = readOne(chunk, agent::parseSwapChunk, terms.chunk);
+  if (good) good = readOne(quantum, parseQuantum, terms.quantum_ms);
+  if (!good) return good.error();
+  return terms;
+}
+
+}  // namespace divvy::cli

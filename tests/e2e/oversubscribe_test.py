@@ -1,0 +1,236 @@
+"""More memory promised than a card has: tenants take turns on it, and every word is what it has to
+be. Judged by what they read back and by the card's own books."""
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from product import (BOUND, BUILD, MIB, SUCCESS, SWAPPER, Hand, ProductTest, Tenant, main,
+                     wait_until)
+
+BLOCK = 4 * MIB
+PATIENCE = 120.0  # seconds for an answer: it may wait for its turn on a machine that is busy
+TURNS = 4  # that each has to have had, out and in
+
+
+class OversubscribeTest(ProductTest):
+    """On the card whose link is slow enough that an ordinary machine can copy as fast: 512 MiB."""
+
+    profile = "swap"
+    overcommit = "1.5"
+
+    def setUp(self):
+        super().setUp()
+        self.product.environment |= {"DIVVY_OVERCOMMIT": self.overcommit,
+                                     "DIVVY_SWAP_CHUNK": "4Mi", "DIVVY_SWAP_QUANTUM": "300ms"}
+
+    def swapper(self, name, memory="65%", *arguments):
+        """A tenant with a context, and nothing yet in its memory."""
+        tenant = Tenant(self.product, name, memory, 1, arguments, (), SWAPPER, PATIENCE)
+        self.assertEqual(tenant.hands[0].ask("open"), [SUCCESS])
+        return tenant
+
+    def filled(self, name, memory="65%", *arguments, blocks=78):
+        tenant = self.swapper(name, memory, *arguments)
+        self.assertEqual(tenant.hands[0].ask("fill", blocks, BLOCK), [SUCCESS])
+        return tenant
+
+    def work(self, *tenants, us=5000):
+        for tenant in tenants:
+            self.assertEqual(tenant.hands[0].ask("work", us), [SUCCESS])
+
+    def rounds(self, tenant):
+        return tenant.hands[0].ask("rounds")[0]
+
+    def goes_on(self, tenant, rounds=1):
+        before = self.rounds(tenant)
+        wait_until(lambda: self.rounds(tenant) >= before + rounds, f"{tenant.name} works", 60)
+
+    def end_correctly(self, *tenants):
+        """All rest, and every word of each is right."""
+        for tenant in tenants:
+            tenant.hands[0].tell("rest")
+        for tenant in tenants:
+            code, rounds = tenant.hands[0].answer()
+            self.assertEqual(code, SUCCESS, tenant.name)
+            self.assertGreater(rounds, 0, tenant.name)
+        for tenant in tenants:
+            self.assertEqual(tenant.hands[0].ask("verify"), [SUCCESS, 0], tenant.name)
+        for tenant in tenants:
+            self.assertEqual(tenant.end(), 0)
+
+    def assert_card_held(self):
+        card = self.product.card()
+        self.assertLessEqual(card["peak"], card["capacity"])
+        self.assertEqual(card["unmapped_under_work"], 0)
+
+    def took_turns(self, *tenants):
+        """Each was taken off the card, and came back, several times; its row then."""
+        def turns():
+            rows = {row["name"]: row for row in self.product.rows("ls")}
+            swaps = [rows[tenant.name]["swaps"] for tenant in tenants]
+            return rows if min(swaps) >= TURNS else None
+
+        return wait_until(turns, f"{TURNS} turns each", 60)
+
+    def test_two_tenants_of_65_percent_take_turns(self):
+        one, two = self.filled("one"), self.filled("two")
+        self.work(one, two)
+        for row in self.took_turns(one, two).values():
+            self.assertIn(row["memory"], ("resident", "waiting", "coming", "out"))
+            share = row["shares"][0]
+            self.assertEqual(share["resident"] + share["swapped"], share["used"])
+            self.assertEqual(share["guarantee"], 0)
+            self.assertEqual(row["unswapped"], "")
+            self.assertEqual(row["refused"], 0)
+        self.assertGreater(max(row["shares"][0]["swapped"] for row in self.product.rows("ls")), 0)
+        device = self.product.rows("gpus")[0]
+        self.assertEqual(device["overcommit_permille"], 1500)
+        self.assertLessEqual(device["booked"], device["physical"])
+        self.assertGreater(device["promised"], device["budget"])
+        self.assertEqual(device["quantum_ms"], 300)
+        for view, words in (("ls", ("RESIDENT", "SWAPPED")), ("gpus", ("OVERCOMMIT", "1.5x"))):
+            text = self.product.divvy(view, *self.product.sim)[1]
+            for word in words:
+                self.assertIn(word, text)
+        self.assert_card_held()
+        self.end_correctly(one, two)
+
+    def test_a_budget_is_never_exceeded(self):
+        self.product.environment["DIVVY_DEVICE_BUDGET"] = "0=400Mi"
+        one, two = self.filled("one", "290Mi", blocks=70), self.filled("two", "290Mi", blocks=70)
+        self.work(one, two)
+        self.took_turns(one, two)
+        # 2 MiB of the card are left to its driver.
+        self.assertEqual(self.product.rows("gpus")[0]["budget"], 398 * MIB)
+        self.end_correctly(one, two)
+        self.assertLessEqual(self.product.card()["peak"], 400 * MIB)
+
+    def test_an_agent_that_is_killed_loses_nobody(self):
+        one, two = self.filled("one"), self.filled("two")
+        self.work(one, two)
+        self.goes_on(one), self.goes_on(two)
+        for _ in range(2):
+            before = self.product.agent_pid()
+            os.kill(before, signal.SIGKILL)
+            wait_until(lambda: self.product.agent_pid() != before, "another agent")
+            self.goes_on(one, 2), self.goes_on(two, 2)
+        rows = self.took_turns(one, two)
+        self.assertEqual({row["state"] for row in rows.values()}, {"running"})
+        self.end_correctly(one, two)
+        self.assert_card_held()
+
+    def test_terms_survive_an_agent_that_was_told_them_by_options(self):
+        """Its successor, which a command starts, is told nothing: it goes by what tenants have."""
+        for name in ("DIVVY_OVERCOMMIT", "DIVVY_SWAP_CHUNK", "DIVVY_SWAP_QUANTUM"):
+            del self.product.environment[name]
+        agent = self.product.start("agent", "--node", "sim-swap", "--overcommit", "0=1.4",
+                                   "--device-budget", "500Mi", "--swap-chunk", "2Mi")
+        wait_until((self.product.runtime / "sim-swap" / "agent.sock").exists, "the agent")
+        kept = self.filled("kept", "50%", "--guaranteed", "100Mi", "--on-pressure", "wait",
+                           "--pressure-wait", "7s", blocks=20)
+        agent.kill()
+        agent.wait()
+        wait_until(lambda: self.product.agent_pid() != agent.pid, "another agent")
+        device, row = self.product.rows("gpus")[0], self.product.tenant_row("kept")
+        self.assertEqual(device["overcommit_permille"], 1400)
+        self.assertEqual(device["budget"], 498 * MIB)
+        self.assertEqual(row["shares"][0]["guarantee"], 100 * MIB)
+        self.assertEqual((row["on_pressure"], row["pressure_wait_ms"]), ("wait", 7000))
+        wait_until(lambda: self.product.tenant_row("kept")["memory"] == "resident", "its figures")
+        self.work(kept)
+        self.goes_on(kept)
+        self.end_correctly(kept)
+
+    def test_who_is_beyond_the_hosts_reserve_is_refused_and_may_wait(self):
+        self.product.environment["DIVVY_HOST_RESERVE"] = "160Mi"
+        one, two = self.swapper("one"), self.swapper("two")
+        status, _, err = self.product.run("90Mi", "true")
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r"for what is swapped out, (7|7\.0|6\.9) MiB left of the reserve")
+        self.assertIn("--wait queues the request instead", err)
+        status, _, err = self.product.run("150Mi", "true")
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r"10[12](\.\d)? MiB may still be promised")
+        waiting = self.product.start("run", *self.product.sim, "--memory", "150Mi", "--wait",
+                                     "--", "true")
+        wait_until(lambda: "queued" in self.product.divvy("ls", *self.product.sim)[1], "the queue")
+        self.assertEqual(two.end(), 0)
+        self.assertEqual(waiting.wait(30), 0)
+        self.assertEqual(one.end(), 0)
+
+    def test_who_is_guaranteed_all_is_never_swapped(self):
+        kept = self.filled("kept", "25%", "--guaranteed", "25%", blocks=28)
+        one, two = self.filled("one", "60%", blocks=72), self.filled("two", "60%", blocks=72)
+        self.work(kept, one, two)
+        rows = self.took_turns(one, two)
+        self.assertEqual(rows["kept"]["memory"], "kept")
+        self.assertEqual(rows["kept"]["shares"][0]["swapped"], 0)
+        self.end_correctly(kept, one, two)
+        self.assert_card_held()
+
+    def test_guarantees_change_while_tenants_run(self):
+        one, two = self.filled("one"), self.filled("two")
+        status, _, err = self.product.divvy("set", "one", "--guaranteed", "65%")
+        self.assertEqual(status, 1)
+        self.assertIn("keeps 331.5 MiB from being swapped", err)
+        self.assertEqual(self.product.divvy("set", "one", "--guaranteed", "30%")[0], 0)
+        self.assertEqual(self.product.tenant_row("one")["shares"][0]["guarantee"], 30 * 510 * MIB // 100)
+        status, _, err = self.product.divvy("set", "two", "--memory", "80%")
+        self.assertEqual(status, 1)
+        self.assertIn("can be had beside what is never swapped of others", err)
+        self.work(one, two)
+        self.took_turns(one, two)
+        self.assertGreaterEqual(self.product.tenant_row("one")["shares"][0]["resident"], 30 * 510 * MIB // 100)
+        self.end_correctly(one, two)
+        self.assert_card_held()
+
+    def test_the_budget_follows_what_is_foreign(self):
+        one = self.filled("one", "50%", blocks=32)
+
+        def becomes(mib):
+            wait_until(lambda: mib - 1 < self.product.rows("gpus")[0]["budget"] / MIB <= mib,
+                       f"a budget of {mib} MiB")
+
+        becomes(510)  # some of the card is left to its driver
+        with self.stranger() as stranger:
+            self.assertEqual(stranger.ask("more", 100 * MIB), [SUCCESS])
+            becomes(510 - 100 - 8)
+            two = self.filled("two", "60%", blocks=72)
+            self.work(one, two)
+            self.took_turns(one, two)
+            self.assert_card_held()
+        becomes(510)
+        self.goes_on(one), self.goes_on(two)
+        self.end_correctly(one, two)
+
+    @contextlib.contextmanager
+    def stranger(self):
+        """A process on the same card that nobody told of Divvy."""
+        path = str(self.product.root / "stranger.sock")
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(BUILD / "simgpu"),
+                           SIMGPU_PROFILE=self.profile,
+                           SIMGPU_DIR=str(self.product.runtime / f"sim-{self.profile}" / "card"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(path)
+            listener.listen(1)
+            listener.settimeout(BOUND)
+            process = subprocess.Popen([SWAPPER, path], env=environment)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            connection = listener.accept()[0]
+        connection.settimeout(BOUND)
+        hand = Hand(connection.makefile("r"), connection.makefile("w"), connection.close)
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        yield hand
+        hand.exit()
+        process.wait(BOUND)
+
+
+if __name__ == "__main__":
+    main()
