@@ -15,7 +15,7 @@ struct Memory {
 
   explicit operator bool() const { return block != nullptr; }
   std::uint64_t base() const { return view == nullptr ? block->address : view->address; }
-  std::uint64_t bytes() const { return view == nullptr ? block->requested : view->bytes; }
+  std::uint64_t bytes() const { return view == nullptr ? block->requested : view->bytes.load(); }
 };
 
 // The application's own is an error, or somebody else's to answer.
@@ -67,7 +67,7 @@ std::uint64_t accessFlags(const Memory& memory) {
 // addresses that were reserved.
 Answer answerForView(const Memory& memory, CUpointer_attribute attribute) {
   std::uint64_t begin = memory.view->address;
-  std::uint64_t bytes = memory.view->bytes;
+  std::uint64_t bytes = memory.view->bytes.load();
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       runtime().tokens.reservationOf(memory.view->address, &begin, &bytes);

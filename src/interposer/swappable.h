@@ -40,6 +40,9 @@ class Swappable {
   // as far as they have memory. `anew`: who may see them has changed. What the driver refused; or
   // CUDA_ERROR_NOT_READY: somebody has had a chunk in his hands for very long, who will do it.
   CUresult settle(std::uint32_t block, std::uint64_t bytes, bool anew);
+  // Returns when everybody has let go of the chunks that he had in his hands when this began.
+  // False: after a bound.
+  static bool awaitIdle(std::uint32_t block, std::uint64_t bytes);
 
   // Makes the chunks of a block stay where they are, from now on: returns when all are there.
   // CUDA_SUCCESS, or what a thread that must not wait is to answer.

@@ -89,6 +89,20 @@ CUresult Swappable::settle(std::uint32_t number, std::uint64_t bytes, bool anew)
   return result;
 }
 
+bool Swappable::awaitIdle(std::uint32_t number, std::uint64_t bytes) {
+  ChunkTable& chunks = runtime().chunks;
+  const SwapBlock& block = chunks.block(number);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone; at = chunks.chunk(at).next) {
+    const Chunk& chunk = chunks.chunk(at);
+    if (chunk.address - block.address >= bytes) break;
+    for (unsigned round = 0; isBusy(chunk.now()); ++round) {
+      if (round == kRounds) return false;
+      nap();
+    }
+  }
+  return true;
+}
+
 CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
   Runtime& state = runtime();
   ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;

@@ -15,8 +15,9 @@ struct Part {
 
 Part partOf(const View& view, const SwapBlock& block, const Chunk& chunk) {
   const std::uint64_t offset = chunk.address - block.address;
-  if (offset >= view.bytes) return {};
-  const std::uint64_t left = view.bytes - offset;
+  const std::uint64_t bytes = view.bytes.load(std::memory_order_acquire);
+  if (offset >= bytes) return {};
+  const std::uint64_t left = bytes - offset;
   return {view.address + offset, left < chunk.bytes ? left : chunk.bytes};
 }
 
@@ -30,8 +31,8 @@ std::uint32_t Views::begin(std::uint32_t block, std::uint64_t address, std::uint
   view.block = block;
   view.slot = kMostViews;
   view.address = address;
-  view.bytes = bytes;
   for (auto& access : view.access) access.store(0, std::memory_order_relaxed);
+  view.bytes.store(bytes, std::memory_order_release);
   return number;
 }
 
@@ -49,12 +50,14 @@ bool Views::publish(std::uint32_t number) {
   return false;
 }
 
+void Views::withdraw(std::uint32_t number) {
+  const View& view = views_.at(number);
+  if (view.slot == kMostViews) return;
+  runtime().chunks.block(view.block).views[view.slot].store(0, std::memory_order_seq_cst);
+}
+
 void Views::end(std::uint32_t number) {
-  View& view = views_.at(number);
-  if (view.slot < kMostViews) {
-    runtime().chunks.block(view.block).views[view.slot].store(0, std::memory_order_seq_cst);
-  }
-  view.bytes = 0;  // nobody who looks at all of them finds an address in it
+  views_.at(number).bytes.store(0, std::memory_order_release);
   views_.give(number);
 }
 
@@ -116,6 +119,7 @@ CUresult Views::close(Chunk& chunk) {
     const std::uint32_t bit = 1u << slot;
     if ((chunk.shown & bit) == 0) continue;
     const std::uint32_t number = block.views[slot].load(std::memory_order_seq_cst);
+    if (number == 0) return CUDA_ERROR_INVALID_VALUE;  // withdrawn before it was mapped nowhere
     const Part part = partOf(views_.at(number - 1), block, chunk);
     const CUresult result = real<Cu::cuMemUnmap>()(part.address, part.bytes);
     if (result != CUDA_SUCCESS) return result;

@@ -18,13 +18,16 @@ struct View {
   std::uint32_t block;               // number of its SwapBlock
   std::uint32_t slot;                // of SwapBlock::views; kMostViews: none, see Views
   std::uint64_t address;
-  std::uint64_t bytes;
+  std::atomic<std::uint64_t> bytes;  // 0: nobody finds it
   // By the driver's numbers of devices: what the application said, and kTold.
   std::atomic<std::uint8_t> access[BackingTerms::kMostAccess];
 
   static constexpr std::uint8_t kTold = 0x80;
 
-  bool covers(std::uint64_t at) const { return at >= address && at - address < bytes; }
+  bool covers(std::uint64_t at) const {
+    const std::uint64_t length = bytes.load(std::memory_order_acquire);
+    return at >= address && at - address < length;
+  }
 };
 
 // One per process, in static storage; any thread. The views of a block that it has a slot for are
@@ -38,7 +41,9 @@ class Views {
   std::uint32_t begin(std::uint32_t block, std::uint64_t address, std::uint64_t bytes);
   // From here on it is found, and mapped by whoever settles a chunk. False: the block has no slot.
   bool publish(std::uint32_t view);
-  // The reverse of both; nothing of it is mapped any more.
+  // The reverse, of a view that is going and mapped nowhere: nobody learns of it from its block any
+  // more. Who learned of it before has a chunk of the block in his hands; then end().
+  void withdraw(std::uint32_t view);
   void end(std::uint32_t view);
 
   // The view of a block that covers an address, or kNone.

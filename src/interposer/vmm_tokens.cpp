@@ -143,7 +143,7 @@ bool VmmTokens::pieceAt(std::uint64_t at, std::uint64_t end, Piece* out) const {
   if (out->view != Views::kNone) {
     const View& view = runtime().views.at(out->view);
     out->bytes = view.bytes;
-    return view.address == at && view.bytes <= end - at && view.bytes != 0;
+    return view.address == at && out->bytes <= end - at && out->bytes != 0;
   }
   std::uint64_t next = (at & ~(step - 1)) + step;
   while (next < end && viewAt(next) == Views::kNone) next += step;
@@ -285,26 +285,25 @@ CUresult VmmTokens::mapBlock(std::uint32_t number, CUdeviceptr address, std::uin
     entered = offset + part;
     return true;
   });
-  const CUresult result = entered == bytes ? show(view) : CUDA_ERROR_OUT_OF_MEMORY;
-  if (result == CUDA_SUCCESS) return result;
+  if (entered == bytes) return show(view);
   state.chunks.leavePages(address, entered);
   state.views.end(view);
-  return result;
+  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// Where there is no slot for it the driver keeps it, of memory that stays.
+// Maps it, or ends it. Where there is no slot for it the driver keeps it, of memory that stays.
 CUresult VmmTokens::show(std::uint32_t number) {
   Runtime& state = runtime();
   View& view = state.views.at(number);
-  CUresult result = CUDA_SUCCESS;
   if (state.views.publish(number)) {
-    result = state.swappable.settle(view.block, view.bytes, false);
+    const CUresult result = state.swappable.settle(view.block, view.bytes, false);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return CUDA_SUCCESS;
     view.going.store(1, std::memory_order_seq_cst);
-    state.swappable.settle(view.block, view.bytes, false);
+    // One that is mapped somewhere yet stays known for ever.
+    if (state.swappable.settle(view.block, view.bytes, false) == CUDA_SUCCESS) forget(number);
     return result;
   }
-  result = state.swappable.pin(view.block, PinReason::kAliased);
+  CUresult result = state.swappable.pin(view.block, PinReason::kAliased);
   std::uint64_t mapped = 0;
   forEachChunk(blockOf(view.block), view.bytes,
                [&](std::uint32_t, const Chunk& chunk, std::uint64_t offset) {
@@ -314,8 +313,24 @@ CUresult VmmTokens::show(std::uint32_t number) {
                  if (result == CUDA_SUCCESS) mapped = offset + part;
                  return result == CUDA_SUCCESS;
                });
-  if (result != CUDA_SUCCESS && mapped != 0) real<Cu::cuMemUnmap>()(view.address, mapped);
+  if (result == CUDA_SUCCESS) return result;
+  if (mapped != 0) real<Cu::cuMemUnmap>()(view.address, mapped);
+  forget(number);
   return result;
+}
+
+// It is going, and mapped nowhere. Its record is another view's only when nobody who brings memory
+// can have met it in its block.
+void VmmTokens::forget(std::uint32_t number) {
+  Runtime& state = runtime();
+  const View& view = state.views.at(number);
+  state.chunks.leavePages(view.address, view.bytes);
+  state.views.withdraw(number);
+  if (Swappable::awaitIdle(view.block, view.bytes)) {
+    state.views.end(number);
+  } else {
+    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemUnmap), view.bytes);
+  }
 }
 
 // The reverse of map(), of exactly one of those who ask.
@@ -331,11 +346,11 @@ CUresult VmmTokens::hide(std::uint32_t number) {
                               : real<Cu::cuMemUnmap>()(view.address, view.bytes);
   if (result != CUDA_SUCCESS) {
     view.going.store(0, std::memory_order_seq_cst);
+    if (view.slot < kMostViews) state.swappable.settle(view.block, view.bytes, false);
     return result;
   }
   const std::uint32_t physical = blockOf(view.block).made_as.physical - 1;
-  state.chunks.leavePages(view.address, view.bytes);
-  state.views.end(number);
+  forget(number);
   state.vmm.drop(physical);
   return result;
 }

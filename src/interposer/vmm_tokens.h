@@ -69,6 +69,7 @@ class VmmTokens {
   CUresult mapBlock(std::uint32_t block, CUdeviceptr address, std::uint64_t bytes);
   static CUresult show(std::uint32_t view);
   static CUresult hide(std::uint32_t view);
+  static void forget(std::uint32_t view);
   static CUresult open(std::uint32_t view, const CUmemAccessDesc* descs, std::size_t count);
 
   std::atomic<bool> any_{false};

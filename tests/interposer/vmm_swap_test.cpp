@@ -305,5 +305,45 @@ TEST_F(VmmSwapTest, MappingsComeAndGoWhileMemoryDoes) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
+// Threads that map the same memory, each at addresses of its own, do not see each other.
+TEST_F(VmmSwapTest, SeveralThreadsMapTheSameMemory) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const std::uint64_t before = charged();
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  const Handle handle = create(3 * kUnit);
+  ASSERT_EQ(write(mapped(3 * kUnit, handle), 3 * kUnit, 20), CUDA_SUCCESS);
+  std::atomic<bool> over{false};
+  std::atomic<unsigned> turns{0};
+  const auto work = [&](unsigned bytes) {
+    cu<Cu::cuCtxSetCurrent>(context);
+    const CUdeviceptr at = addresses(bytes);
+    while (!over && !HasFailure()) {
+      ASSERT_EQ(map(at, bytes, handle), CUDA_SUCCESS);
+      ASSERT_EQ(open(at, bytes, turns % 2 == 0 ? kRead : kWrite), CUDA_SUCCESS);
+      ASSERT_TRUE(holds(at, bytes, 20));
+      ASSERT_EQ(unmap(at, bytes), CUDA_SUCCESS);
+      ++turns;
+    }
+  };
+  std::thread one(work, 3 * kUnit), other(work, 2 * kUnit);
+  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+    const std::uint64_t allowed = static_cast<unsigned>(round) % 3 * kUnit;
+    allow(allowed);
+    ASSERT_TRUE(eventually([=] { return resident() <= allowed; })) << "round " << round;
+    allow(kEverything);
+    const unsigned turn = turns;
+    ASSERT_TRUE(eventually([&] { return turns > turn || HasFailure(); })) << "round " << round;
+  }
+  over = true;
+  allow(kEverything);
+  one.join();
+  other.join();
+  EXPECT_EQ(charged(), before + 3 * kUnit);
+  EXPECT_FALSE(pinnedFor(PinReason::kAliased));
+  EXPECT_EQ(takenUnderWork(), 0u);
+}
+
 }  // namespace
 }  // namespace divvy::interposer
