@@ -16,12 +16,13 @@ constexpr int kDontFork = 10;
 }  // namespace
 
 std::uint32_t HostStore::takeKept(std::uint64_t bytes) {
-  // The smallest that will do.
+  // The smallest that will do, and is not mostly wasted: chunks may be of very different sizes.
   std::uint32_t best = kNone;
   std::uint64_t best_bytes = UINT64_MAX;
   segments_.forEach([&](std::uint32_t number, Segment& segment) {
     if (segment.use.load(std::memory_order_acquire) != kFree) return true;
-    if (segment.memory == nullptr || segment.bytes < bytes || segment.bytes >= best_bytes) {
+    if (segment.memory == nullptr || segment.bytes < bytes || segment.bytes >= best_bytes ||
+        segment.bytes / 2 > bytes) {
       return true;
     }
     best = number;

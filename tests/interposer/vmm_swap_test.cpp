@@ -244,6 +244,26 @@ TEST_F(VmmSwapTest, ItOutlivesTheContextThatUsedIt) {
   EXPECT_TRUE(holds(at, 2 * kUnit, 16));
 }
 
+// What is exportable is one chunk, of whatever size: its host memory is of no use for small ones.
+TEST_F(VmmSwapTest, SmallMemoryDoesNotTakeTheHostMemoryOfLargeOne) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const Handle large = create(10 * kUnit, exportable());
+  allow(0, 11 * kUnit);
+  ASSERT_TRUE(becomesResident(0));
+  EXPECT_EQ(shown()->host_bytes, 10 * kUnit);
+  allow(kEverything);
+  ASSERT_TRUE(becomesResident(10 * kUnit));
+  ASSERT_EQ(release(large), CUDA_SUCCESS);
+  const CUdeviceptr at = mapped(8 * kUnit, create(8 * kUnit));
+  ASSERT_EQ(write(at, 8 * kUnit, 17), CUDA_SUCCESS);
+  allow(0, 11 * kUnit);
+  EXPECT_TRUE(becomesResident(0)) << "eight chunks of one unit find a place";
+  EXPECT_LE(shown()->host_bytes, 11 * kUnit);
+  allow(kEverything);
+  EXPECT_TRUE(holds(at, 8 * kUnit, 17));
+}
+
 // Mappings come and go, in the thread that reads and writes there, while memory does.
 TEST_F(VmmSwapTest, MappingsComeAndGoWhileMemoryDoes) {
   if (outside(swappable())) return;
