@@ -19,6 +19,11 @@ inline void remember(BlockMap& map, std::uint64_t key, Block block, abi::Cu site
   }
 }
 
+// Memory that stays on a device whose memory is swapped: for what reason.
+inline void notePinned(Seat seat, PinReason reason) {
+  if (swapsOn(seat)) runtime().swap_board.notePin(reason);
+}
+
 // Charges `bytes` (already rounded), lets `call` ask the driver and, when it succeeds, remembers
 // the block under the address or handle that it left in *out. The driver's result is the result.
 template <typename Out, typename Call>
@@ -32,6 +37,8 @@ CUresult allocateOn(BlockMap& map, Seat seat, std::uint64_t bytes, BlockKind kin
   if (result != CUDA_SUCCESS || out == nullptr) return result;
   charge.keep();
   remember(map, blockKey(*out), {bytes, static_cast<std::uint8_t>(seat.device), kind}, site);
+  if (kind == BlockKind::kManaged) notePinned(seat, PinReason::kManaged);
+  if (kind == BlockKind::kArray) notePinned(seat, PinReason::kArray);
   return result;
 }
 

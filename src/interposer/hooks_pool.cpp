@@ -108,6 +108,7 @@ CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, Cu 
              {runtime().pools.indexOf(&pool), static_cast<std::uint8_t>(pool.device),
               BlockKind::kPooled},
              site);
+    notePinned({Verdict::kAccount, pool.device}, PinReason::kPool);
   }
   pool.charge.end(growth);
   runtime().pools.settle(&pool);

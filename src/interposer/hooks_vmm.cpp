@@ -38,7 +38,7 @@ SwapAnswer createSwappable(Seat seat, CUmemGenericAllocationHandle* handle, std:
   if (!swapsOn(seat) || handle == nullptr) return SwapAnswer::kNative;
   PinReason why;
   const SwapAnswer answer = runtime().tokens.create(seat.device, size, prop, handle, &why, result);
-  if (answer == SwapAnswer::kNative) runtime().swap_board.notePin(why);
+  if (answer == SwapAnswer::kNative) notePinned(seat, why);
   return answer;
 }
 

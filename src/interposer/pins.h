@@ -10,7 +10,7 @@ enum class PinReason : std::uint32_t {
   kContext = 0,
   kManaged = 1,
   kArray = 2,
-  kPool = 3,   // exported, imported, of the host
+  kPool = 3,   // stream-ordered
   kGraph = 4,  // memory that graphs allocate
   kImported = 5,
   kExported = 6,

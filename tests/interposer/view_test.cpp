@@ -189,6 +189,21 @@ TEST_F(ViewTest, P1_6WhatCannotBeSwappedIsPinned) {
   EXPECT_EQ(shown().device[0].pinned, context + kPlain);
 }
 
+TEST_F(ViewTest, P1_6WhatStaysSaysWhy) {
+  if (outside(swappable())) return;
+  makeReady();
+  CUdeviceptr managed = 0, pooled = 0;
+  CUarray array = nullptr;
+  ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&managed, std::size_t{kMiB}, 1u), CUDA_SUCCESS);
+  allocate(4 * kMiB);
+  EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1) << "from before there was a line for it";
+  ASSERT_EQ(cu<Cu::cuMemAllocAsync>(&pooled, std::size_t{kMiB}, CUstream{nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1 | std::uint64_t{1} << 3);
+  const CUDA_ARRAY_DESCRIPTOR form{64, 64, CU_AD_FORMAT_FLOAT, 1};
+  ASSERT_EQ(cu<Cu::cuArrayCreate_v2>(&array, &form), CUDA_SUCCESS);
+  EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1 | std::uint64_t{1} << 3 | 1u << 2);
+}
+
 // Without room the driver is asked after a while all the same: it decides.
 TEST_F(ViewTest, P1_6NativeMemoryWaitsForRoomOnlySoLong) {
   Tenancy tenancy = swappable();
