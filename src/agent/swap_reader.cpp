@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
 
 // As interposer/pins.h numbers them.
-constexpr std::array<const char*, 17> kPinNames{"context",
+constexpr std::array<const char*, 18> kPinNames{"context",
                                                 "managed memory",
                                                 "arrays",
                                                 "shared pools",
@@ -26,7 +26,8 @@ constexpr std::array<const char*, 17> kPinNames{"context",
                                                 "multicast",
                                                 "sparse arrays",
                                                 "devices without access",
-                                                "no host memory"};
+                                                "no host memory",
+                                                "too many addresses"};
 
 Bytes bounded(std::uint64_t bytes) {
   return {std::min(bytes, kMost)};
@@ -111,8 +112,10 @@ std::string refusalWords(ledger::SwapRefusal refusal) {
 
 std::vector<std::string> pinNames(std::uint64_t reasons) {
   std::vector<std::string> names;
-  for (unsigned bit = 0; bit < kPinNames.size(); ++bit)
-    if ((reasons >> bit & 1) != 0) names.emplace_back(kPinNames[bit]);
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    if ((reasons >> bit & 1) == 0) continue;
+    names.push_back(bit < kPinNames.size() ? kPinNames[bit] : "reason " + std::to_string(bit));
+  }
   return names;
 }
 
