@@ -60,7 +60,7 @@ inline bool reserveShare(unsigned device, std::uint64_t bytes) {
 }
 // The same for memory that cannot be swapped: beside what can, it needs room on the device.
 inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
-  if (__builtin_expect(runtime().swap_board.claimed(), 0)) return reserveInRoom(device, bytes);
+  if (swapsOn({Verdict::kAccount, device})) return reserveInRoom(device, bytes);
   return reserveShare(device, bytes);
 }
 

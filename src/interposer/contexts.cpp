@@ -105,6 +105,7 @@ bool PrimaryContexts::settle(unsigned device, CUdevice driver_device) {
     if (!word.compare_exchange_strong(seen, seen & ~kCharged, std::memory_order_acq_rel)) continue;
     runtime().tenant.account().release(device, contextBytes(device));
     noteContext(-static_cast<std::int64_t>(contextBytes(device)));
+    if (runtime().swap_board.claimed()) runtime().swap_board.showPinned(device);
     return true;
   }
   return false;

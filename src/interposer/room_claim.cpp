@@ -37,7 +37,9 @@ void awaitRoom(unsigned device, std::uint64_t bytes) {
 }  // namespace
 
 bool reserveInRoom(unsigned device, std::uint64_t bytes) {
-  if (!swapsOn({Verdict::kAccount, device})) return reserveShare(device, bytes);
+  // Before the first block that can be swapped too: a context that comes to a full card waits for
+  // others to leave, as everything else does.
+  if (bytes == 0 || !runtime().swap_board.claim()) return reserveShare(device, bytes);
   // Charged first and wanted then: for a moment too much is pinned, never too little.
   if (!reserveShare(device, bytes)) return false;
   SwapBoard& board = runtime().swap_board;

@@ -112,17 +112,21 @@ class OversubscribeTest(ProductTest):
         self.assertLessEqual(self.product.card()["peak"], 400 * MIB)
 
     def test_an_agent_that_is_killed_loses_nobody(self):
+        kept = self.filled("kept", "15%", "--guaranteed", "15%", blocks=16)
         one, two = self.filled("one"), self.filled("two")
-        self.work(one, two)
+        self.work(kept, one, two)
         self.goes_on(one), self.goes_on(two)
         for _ in range(2):
             before = self.product.agent_pid()
             os.kill(before, signal.SIGKILL)
             wait_until(lambda: self.product.agent_pid() != before, "another agent")
-            self.goes_on(one, 2), self.goes_on(two, 2)
+            self.goes_on(one, 2), self.goes_on(two, 2), self.goes_on(kept, 2)
         rows = self.took_turns(one, two)
         self.assertEqual({row["state"] for row in rows.values()}, {"running"})
-        self.end_correctly(one, two)
+        device = self.product.rows("gpus")[0]
+        self.assertGreaterEqual(device["guaranteed"], 15 * 510 * MIB // 100)
+        self.assertEqual(rows["kept"]["memory"], "kept")
+        self.end_correctly(kept, one, two)
         self.assert_card_held()
 
     def test_terms_survive_an_agent_that_was_told_them_by_options(self):
@@ -172,6 +176,18 @@ class OversubscribeTest(ProductTest):
         self.assertEqual(rows["kept"]["memory"], "kept")
         self.assertEqual(rows["kept"]["shares"][0]["swapped"], 0)
         self.end_correctly(kept, one, two)
+        self.assert_card_held()
+
+    def test_who_comes_to_a_full_card_is_made_room_for(self):
+        """A context is never swapped: others have to leave before there is one."""
+        one, two = self.filled("one", "60%", blocks=72), self.filled("two", "60%", blocks=72)
+        self.work(one, two)
+        self.goes_on(one), self.goes_on(two)
+        third = self.filled("third", "20%", blocks=20)
+        self.work(third)
+        self.took_turns(one, two)
+        self.goes_on(third)
+        self.end_correctly(one, two, third)
         self.assert_card_held()
 
     def test_guarantees_change_while_tenants_run(self):

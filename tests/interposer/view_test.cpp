@@ -220,6 +220,22 @@ TEST_F(ViewTest, P1_6NativeMemoryWaitsForRoomOnlySoLong) {
   EXPECT_EQ(shown().state & ledger::kSwapWanted, 0u) << "and does no more";
 }
 
+// A process that came to a full card was refused its context, for it had no line on the swap page
+// yet and so nobody was asked to make room.
+TEST_F(ViewTest, P1_6AFirstContextWaitsForRoomToo) {
+  Tenancy tenancy = swappable();
+  tenancy.swap_allowed = 1 * kMiB;
+  tenancy.swap_room_ms = 1;
+  if (outside(tenancy)) return;
+  makeReady();
+  ASSERT_GT(charged(), tenancy.swap_allowed);
+  EXPECT_EQ(shown().device[0].pinned, charged());
+  EXPECT_EQ(shown().device[0].want, 0u);
+  EXPECT_NE(shown().last_need, 0u) << "it waited";
+  ASSERT_EQ(cu<Cu::cuDevicePrimaryCtxReset_v2>(CUdevice{0}), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, 0u);
+}
+
 // Who asks for synchronous operations lets a network card use the memory.
 TEST_F(ViewTest, P1_5SynchronousMemoryStaysOnTheDevice) {
   if (outside(swappable())) return;
