@@ -66,8 +66,11 @@ double predictionError(double predicted, double actual) {
 
 double partOfLink(const SwapCase& one, const SwapLink& link) {
   if (one.way == "out" || one.way == "in") return one.rate() / link.alone;
-  const double lead = one.way == "handover" ? 1 + static_cast<double>(one.chunk_mib) / one.mib : 1;
-  return one.rate() * lead / link.duplex;
+  if (one.way != "handover") return one.rate() / link.duplex;
+  // The first chunk leaves alone, the last one comes alone.
+  const double both = static_cast<double>(one.mib) - one.chunk_mib;
+  const double least = 2.0 * one.chunk_mib / link.alone + both / link.duplex;
+  return least * one.rate() / one.mib;
 }
 
 void addSwapCases(const std::vector<SwapCase>& cases, const SwapLink& link, Report& report) {

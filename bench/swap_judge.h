@@ -48,7 +48,7 @@ struct SwapLink {
 };
 
 // What part of the link a case used, 0..1. Who takes over memory comes one chunk behind who leaves
-// it: that is not the mover's.
+// it: that is no fault of the mover's.
 double partOfLink(const SwapCase& one, const SwapLink& link);
 
 // Figures and table of all cases: for each way the worst one against the bar.

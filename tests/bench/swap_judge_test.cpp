@@ -41,11 +41,13 @@ TEST(SwapPrediction, IsWrongByAPartOfItself) {
 }
 
 TEST(SwapCases, AreJudgedByTheWorstOfEachWay) {
-  std::vector<SwapCase> cases = {{"out", 64, 2, 0.5e9, {0.9e9}, {0.1}},
-                                 {"out", 64, 8, 0.5e9, {0.7e9, 0.79e9, 0.8e9}, {0.3}},
-                                 {"in", 64, 2, 0.5e9, {1e9}, {0}},
-                                 {"duplex", 64, 2, 0.5e9, {0.8e9}, {0}},
-                                 {"handover", 64, 16, 0.5e9, {0.64e9}, {0}}};
+  std::vector<SwapCase> cases = {
+      {"out", 64, 2, 0.5e9, {0.9e9}, {0.1}},
+      {"out", 64, 8, 0.5e9, {0.7e9, 0.79e9, 0.8e9}, {0.3}},
+      {"in", 64, 2, 0.5e9, {1e9}, {0}},
+      {"duplex", 64, 2, 0.5e9, {0.8e9}, {0}},
+      // One chunk alone, three beside another, one alone.
+      {"handover", 64, 16, 0.5e9, {64 / (2 * 16 / 1e9 + 48 / 0.8e9)}, {0}}};
   Report report;
   addSwapCases(cases, kLink, report);
   ASSERT_NE(find(report, "worst_of_link", "out"), nullptr);

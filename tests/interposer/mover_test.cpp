@@ -214,6 +214,22 @@ TEST_F(MoverTest, WithoutHostMemoryNothingLeaves) {
   EXPECT_TRUE(holds(block, 6 * kMiB, 9));
 }
 
+// Then the driver takes a detour through pinned memory of its own, and nobody else notices.
+TEST_F(MoverTest, WhatCannotBePinnedIsCopiedAllTheSame) {
+  Tenancy tenancy = swappable();
+  tenancy.environment["SIMGPU_FAULTS"] += ",missing=cuMemHostRegister_v2";
+  if (outside(tenancy)) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(12 * kMiB, 40);
+  for (int round = 0; round < 3; ++round) {
+    allow(0);
+    ASSERT_TRUE(becomesResident(0));
+    EXPECT_EQ(shown()->refusal, 0u);
+    allow(kEverything);
+    EXPECT_TRUE(holds(block, 12 * kMiB, 40));
+  }
+}
+
 TEST_F(MoverTest, AContextMayEndWhileItsMemoryIsOut) {
   if (outside(swappable())) return;
   makeSwappable();
