@@ -77,6 +77,7 @@ constexpr bool mayBecome(ChunkState from, ChunkState to) {
 // busy state (after he did so).
 inline constexpr std::uint32_t kDoomed = 1u << 0;     // its block was freed
 inline constexpr std::uint32_t kViewStale = 1u << 1;  // where it is seen, or by whom, has changed
+inline constexpr std::uint32_t kDue = 1u << 2;  // doomed before its device's work was waited for
 
 // Records of a Slab: valid when zero.
 struct Chunk {

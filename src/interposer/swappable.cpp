@@ -361,15 +361,27 @@ void Swappable::end(std::uint32_t number) {
   chunks.end(number);
 }
 
+// No wait for work frees what was doomed after it began.
 void Swappable::collectDeferred() {
   Runtime& state = runtime();
-  if (state.captures.open()) return;
+  if (state.captures.open() || collecting_.exchange(true, std::memory_order_acquire)) return;
   // Whoever defers from here on counts anew.
-  if (deferred_.exchange(0, std::memory_order_acq_rel) == 0) return;
+  if (deferred_.exchange(0, std::memory_order_acq_rel) != 0) {
+    state.chunks.forEach([](std::uint32_t, Chunk& chunk) {
+      if (chunk.has(kDoomed)) chunk.set(kDue);
+      return true;
+    });
+    freeDue();
+  }
+  collecting_.store(false, std::memory_order_release);
+}
+
+void Swappable::freeDue() {
+  Runtime& state = runtime();
   std::uint32_t synchronised = 0;  // bits of devices
   state.chunks.forEach([&](std::uint32_t number, Chunk& chunk) {
     const std::uint32_t generation = chunk.generation();
-    if (!chunk.has(kDoomed)) return true;
+    if (!chunk.has(kDue)) return true;
     const unsigned device = chunk.device.load(std::memory_order_relaxed);
     const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
     if ((synchronised >> device & 1) == 0) {
@@ -391,7 +403,10 @@ bool Swappable::awaitFrees() {
     collect();
     if (freed_.load(std::memory_order_seq_cst) == 0) break;
     // Not to be collected now; what others had in their hands may be free all the same.
-    if (deferred_.load(std::memory_order_acquire) != 0) break;
+    if (deferred_.load(std::memory_order_acquire) != 0 &&
+        !collecting_.load(std::memory_order_acquire)) {
+      break;
+    }
     sys::nap(kFreeNap);
   }
   return true;
@@ -410,6 +425,7 @@ void Swappable::sweep(unsigned device, CUcontext context, bool all) {
 
 void Swappable::forgetAfterFork() {
   deferred_.store(0, std::memory_order_relaxed);
+  collecting_.store(false, std::memory_order_relaxed);
   freed_.store(0, std::memory_order_relaxed);
 }
 

@@ -102,8 +102,10 @@ class Swappable {
   void undo(std::uint32_t chunk, std::uint32_t generation);
   void end(std::uint32_t block);
   void collectDeferred();
+  void freeDue();
 
   std::atomic<std::uint64_t> buffers_{0};   // ever made
+  std::atomic<bool> collecting_{false};     // by one thread at a time; others leave it to him
   std::atomic<std::uint32_t> deferred_{0};  // blocks whose end waits for captures
   std::atomic<std::uint32_t> freed_{0};     // chunks that are doomed and charged
 };
