@@ -38,6 +38,7 @@ CardHall::CardHall(const CardBenchPlan& plan) : plan_(plan) {
   floor_.build = buildDirectory(cardProducts());
   floor_.private_dir = makePrivateDirectory();
   floor_.real = plan.real;
+  floor_.profile = plan.profile;
   floor_.speed_permille = plan.real ? 1000 : 1000 / plan.slower;
   stalls_ = std::make_unique<StallWatch>(floor_.private_dir / "stalls");
   // A real card runs on while the machine stands still.
@@ -90,8 +91,9 @@ Report headOf(const CardBenchPlan& plan) {
   }
   report.date = today();
   report.host = hostName();
-  report.driver = plan.real ? "this machine's card"
-                            : "simgpu h100, 1/" + std::to_string(plan.slower) + " speed";
+  report.driver = plan.real
+                      ? "this machine's card"
+                      : "simgpu " + plan.profile + ", 1/" + std::to_string(plan.slower) + " speed";
   return report;
 }
 

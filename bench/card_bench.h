@@ -19,6 +19,7 @@ struct CardBenchPlan {
   bool quick = false;   // shows that it works, judges nothing
   int slower = 20;      // a simulated card's clock runs this much slower than the host's
   unsigned cards = 64;  // simulated cards side by side
+  std::string profile = "h100";
 };
 
 // The products that the benches start.

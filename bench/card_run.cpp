@@ -14,6 +14,7 @@
 #include "command.h"
 #include "load_facts.h"
 #include "probe/barrier.h"
+#include "simgpu/card_reader.h"
 #include "simgpu/interval_reader.h"
 
 namespace divvy::bench {
@@ -60,6 +61,7 @@ class CardRun {
   void follow();
   void lookAtAgent();
   Spans spansOf(std::size_t tenant, int pid) const;
+  void addCopies(int pid, TenantRecord* tenant) const;
   Spans stalls() const;
 
   const CardFloor& floor_;
@@ -78,9 +80,10 @@ Command CardRun::command(std::size_t tenant) const {
   const CardTenant& one = plan_.tenants[tenant];
   Command command;
   command.limit_s = limit();
+  command.environment = plan_.environment;
   const std::string speed = std::to_string(floor_.speed_permille);
   if (plan_.divvied) {
-    command.words = {divvy(), "run", "--name", one.name, "--memory", "4Gi"};
+    command.words = {divvy(), "run", "--name", one.name, "--memory", one.memory};
     command.words.insert(command.words.end(), one.share.begin(), one.share.end());
     if (!floor_.real) command.words.insert(command.words.end(), {"--sim", floor_.profile});
     command.words.push_back("--");
@@ -139,6 +142,16 @@ Spans CardRun::spansOf(std::size_t tenant, int pid) const {
   return united(std::move(spans));
 }
 
+void CardRun::addCopies(int pid, TenantRecord* tenant) const {
+  for (const simgpu::Interval& interval : log_->view().intervals) {
+    if (interval.pid != pid || interval.engine == CardEngine::kCompute) continue;
+    const bool out = interval.engine == CardEngine::kCopyOut;
+    (out ? tenant->out_bytes : tenant->in_bytes) += interval.bytes;
+    tenant->copying.push_back({interval.start_ns, interval.end_ns});
+  }
+  tenant->copying = united(std::move(tenant->copying));
+}
+
 // Its arbiter's thread ends with the tenants. Slowed-down runs say nothing about processor time.
 void CardRun::lookAtAgent() {
   if (!plan_.divvied || floor_.speed_permille != 1000) return;
@@ -160,9 +173,11 @@ Spans CardRun::stalls() const {
 // Makes time stand still during `stalls`.
 void cutOut(const Spans& stalls, TenantRecord* record) {
   record->spans = withoutStalls(record->spans, stalls);
+  record->copying = withoutStalls(record->copying, stalls);
   const auto cut = [&](CardTime& at) { at = withoutStalls(at, stalls); };
   cut(record->begin);
   cut(record->end);
+  cut(record->worked);
   for (CardTime& at : record->resumed) cut(at);
   for (CardTime& at : record->rested) cut(at);
   for (Request& request : record->requests) {
@@ -196,8 +211,14 @@ CardRecord CardRun::run() {
     int pid = 0;
     TenantRecord tenant = readLoadFacts(results[i].output, &pid);
     tenant.spans = spansOf(i, pid);
+    if (log_) addCopies(pid, &tenant);
     cutOut(stalls, &tenant);
     record.tenants.push_back(std::move(tenant));
+  }
+  if (const auto card =
+          floor_.real ? std::nullopt : simgpu::readCard(cardDirectory().string(), 0)) {
+    record.peak_bytes = card->peak;
+    record.taken_at_work = card->unmapped_under_work;
   }
   for (const auto& [name, ms] : agent_last_) {
     const auto first = agent_first_.find(name);

@@ -26,6 +26,7 @@ struct CardTenant {
   std::string name;
   std::vector<std::string> load;   // kind and options of divvy-bench-load
   std::vector<std::string> share;  // options of `divvy run`
+  std::string memory = "4Gi";      // what it asks for
 };
 
 struct CardPlan {
@@ -33,6 +34,7 @@ struct CardPlan {
   std::vector<CardTenant> tenants;
   bool divvied = false;
   double seconds = 1;  // that the loads will take, of the card's time: for a limit
+  std::vector<std::string> environment = {};  // NAME=VALUE, of the agent too
 };
 
 // All times by a clock that stands still while the machine does.
@@ -40,7 +42,13 @@ struct TenantRecord {
   Spans spans;  // on the compute engine
   CardTime begin = 0;
   CardTime end = 0;
+  CardTime worked = 0;  // when the work of a load with memory had ended
   std::uint64_t launches = 0;
+  std::uint64_t mismatched = 0;  // bytes of its memory
+  std::uint64_t read_bytes = 0;  // that it copied off the card itself
+  std::uint64_t out_bytes = 0;   // that the card copied to the host for it
+  std::uint64_t in_bytes = 0;
+  Spans copying;  // on the copy engines
   std::vector<CardTime> resumed;
   std::vector<CardTime> rested;
   std::vector<CardTime> arrived;  // requests, as scheduled; the next two likewise
@@ -50,6 +58,8 @@ struct TenantRecord {
 
 struct CardRecord {
   std::vector<TenantRecord> tenants;
+  std::uint64_t peak_bytes = 0;     // most that was ever taken of a simulated card
+  std::uint64_t taken_at_work = 0;  // times that its memory went away under work
   // Processor time of the agent's threads, by name; at full speed only.
   std::map<std::string, double> agent_ms;
   Span whole() const;  // in which all loads were at it

@@ -24,6 +24,9 @@ TenantRecord readLoadFacts(const std::string& json, int* pid) {
     *pid = facts.at("pid").to_number<int>();
     record.begin = facts.at("begin").to_number<CardTime>();
     record.end = facts.at("end").to_number<CardTime>();
+    record.worked = facts.at("worked").to_number<CardTime>();
+    record.mismatched = facts.at("mismatched").to_number<std::uint64_t>();
+    record.read_bytes = facts.at("read_bytes").to_number<std::uint64_t>();
     record.launches = facts.at("launches").to_number<std::uint64_t>();
     record.resumed = times(facts.at("resumed"));
     record.rested = times(facts.at("rested"));

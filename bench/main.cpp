@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dataplane.h"
+#include "oversubscribe.h"
 #include "priority.h"
 #include "shares.h"
 #include "swap.h"
@@ -15,11 +16,12 @@ namespace {
 using namespace divvy::bench;
 
 constexpr const char* kUsage =
-    "usage: divvy-bench [dataplane|shares|priority|swap] [OPTION]...\n"
+    "usage: divvy-bench [dataplane|shares|priority|swap|oversubscribe] [OPTION]...\n"
     "  dataplane       what Divvy adds to a program's driver calls\n"
     "  shares          how exactly a card's time is shared and capped\n"
     "  priority        how little a latency service notices best-effort work\n"
     "  swap            how fast memory leaves a card and comes back\n"
+    "  oversubscribe   what it costs when tenants have more memory than the card\n"
     "  --json FILE     also write the figures as JSON\n"
     "  --quick         shows that it works, not how good it is\n"
     "  --real          this machine's driver and card instead of the simulated ones\n"
@@ -49,13 +51,19 @@ bool parseCount(const char* text, int most, int* out) {
   return end != text && *end == 0 && value >= 1 && value <= most;
 }
 
+bool isBench(const std::string& word) {
+  for (const char* one : {"dataplane", "shares", "priority", "swap", "oversubscribe"}) {
+    if (word == one) return true;
+  }
+  return false;
+}
+
 // False when the command line is not understood.
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool more = i + 1 < argc;
-    if (i == 1 &&
-        (word == "dataplane" || word == "shares" || word == "priority" || word == "swap")) {
+    if (i == 1 && isBench(word)) {
       options.bench = word;
     } else if (word == "--json" && more) {
       options.json = argv[++i];
@@ -94,6 +102,7 @@ Report measure(const Options& options) {
   if (options.slower != 0) plan.slower = options.slower;
   plan.cards = static_cast<unsigned>(options.cards);
   if (options.bench == "swap") return measureSwap(plan, say);
+  if (options.bench == "oversubscribe") return measureOversubscription(plan, say);
   return options.bench == "shares" ? measureShares(plan, say) : measurePriority(plan, say);
 }
 

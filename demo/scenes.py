@@ -4,6 +4,7 @@ import signal
 import time
 
 import compute_scenes
+import memory_scenes
 from screen import size
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -20,6 +21,7 @@ def play(stage, screen):
     killed(stage, screen)
     race(stage, screen)
     compute_scenes.play(stage, screen)
+    memory_scenes.play(stage, screen)
     return screen.table()
 
 

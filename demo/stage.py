@@ -167,11 +167,18 @@ class Stage:
     def slowed(self, times):
         """The same stage with simulated cards, and an agent, of its own: their time goes so many
         times slower, so that the machine's own hiccups weigh less."""
-        other = copy.copy(self)
+        other = self.other(str(times), {"SIMGPU_TIME_SCALE": str(1 / times)}, self.profile)
         other.slower = times
-        other.runtime = self.private / f"rt{times}"
-        other.environment = self.environment | {"DIVVY_RUNTIME_DIR": str(other.runtime),
-                                                "SIMGPU_TIME_SCALE": str(1 / times)}
+        return other
+
+    def other(self, name, environment, profile):
+        """The same stage with an agent of its own, which finds this environment; with simulated
+        cards of this profile, or the real ones if there is none."""
+        other = copy.copy(self)
+        other.profile = profile
+        other.runtime = self.private / f"rt{name}"
+        other.environment = self.environment | environment | {"DIVVY_RUNTIME_DIR":
+                                                              str(other.runtime)}
         return other
 
     @property

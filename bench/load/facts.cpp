@@ -32,8 +32,11 @@ std::map<std::string, double> threadTimes() {
 std::string json(const LoadFacts& facts) {
   std::string text =
       "{\"pid\":" + std::to_string(getpid()) + ",\"begin\":" + std::to_string(facts.begin) +
-      ",\"end\":" + std::to_string(facts.end) + ",\"launches\":" + std::to_string(facts.launches) +
-      ",\"resumed\":" + list(facts.resumed) + ",\"rested\":" + list(facts.rested);
+      ",\"end\":" + std::to_string(facts.end) + ",\"worked\":" + std::to_string(facts.worked) +
+      ",\"mismatched\":" + std::to_string(facts.mismatched) +
+      ",\"read_bytes\":" + std::to_string(facts.read_bytes) +
+      ",\"launches\":" + std::to_string(facts.launches) + ",\"resumed\":" + list(facts.resumed) +
+      ",\"rested\":" + list(facts.rested);
   std::string answers;
   for (const Answer& answer : facts.answers) {
     answers += (answers.empty() ? "" : ",") + list({answer.arrived, answer.launched, answer.done});

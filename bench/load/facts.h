@@ -17,12 +17,15 @@ struct Answer {
 };
 
 struct LoadFacts {
-  CardTime begin = 0;  // when all parties had met
-  CardTime end = 0;    // when it stopped launching
+  CardTime begin = 0;   // when all parties had met
+  CardTime end = 0;     // when it stopped launching; batch, service: when it had read all back
+  CardTime worked = 0;  // batch, service: when the last work had ended
+  std::uint64_t mismatched = 0;  // bytes of memory that were not what they must be
+  std::uint64_t read_bytes = 0;  // of memory, read back to see that
   std::uint64_t launches = 0;
   std::vector<CardTime> resumed;  // duty: before the first launch of each active phase
   std::vector<CardTime> rested;   // duty: when the last work of each active phase had ended
-  std::vector<Answer> answers;    // latency
+  std::vector<Answer> answers;    // latency; service: the first of each activity
   std::map<std::string, double> thread_ms;  // processor time between begin and end, by thread name
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arrivals.h"
+#include "memory_loads.h"
 
 namespace divvy::bench {
 namespace {
@@ -138,6 +139,8 @@ void runLoad(const LoadStage& stage, LoadFacts* facts) {
   if (stage.plan.kind == "gaps") runGaps(stage, facts);
   if (stage.plan.kind == "duty") runDuty(stage, facts);
   if (stage.plan.kind == "latency") runLatency(stage, facts);
+  if (stage.plan.kind == "batch") runBatch(stage, facts);
+  if (stage.plan.kind == "service") runService(stage, facts);
 }
 
 }  // namespace divvy::bench

@@ -15,8 +15,9 @@ namespace {
 using namespace divvy::bench;
 
 constexpr const char* kUsage =
-    "usage: divvy-bench-load steady|graph|gaps|duty|latency [OPTION VALUE]...\n"
+    "usage: divvy-bench-load steady|graph|gaps|duty|latency|batch|service [OPTION VALUE]...\n"
     "  --unit-us N  --seconds N  --streams N  --gap-us N  --on N  --off N  --launches N\n"
+    "  --start N  --memory-mib N  --block-mib N           (batch, service)\n"
     "  --per-second N  --count N  --first N  --seed N    (latency)\n"
     "  --speed-permille N  --barrier FILE  --parties N  --stalls FILE  --spans FILE\n";
 

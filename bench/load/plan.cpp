@@ -10,7 +10,7 @@ namespace {
 using Setter = std::function<void(const char*)>;
 
 bool known(const std::string& kind) {
-  for (const char* one : {"steady", "graph", "gaps", "duty", "latency"}) {
+  for (const char* one : {"steady", "graph", "gaps", "duty", "latency", "batch", "service"}) {
     if (kind == one) return true;
   }
   return false;
@@ -30,13 +30,16 @@ Setter text(std::string* out) {
 bool parsePlan(int argc, char** argv, LoadPlan* plan) {
   if (argc < 2 || !known(argv[1])) return false;
   plan->kind = argv[1];
-  const std::array<std::pair<const char*, Setter>, 17> options{{
+  const std::array<std::pair<const char*, Setter>, 20> options{{
       {"--unit-us", number(&plan->unit_us)},
       {"--gap-us", number(&plan->gap_us)},
       {"--streams", number(&plan->streams)},
       {"--seconds", number(&plan->seconds)},
       {"--on", number(&plan->on_s)},
       {"--off", number(&plan->off_s)},
+      {"--start", number(&plan->start_s)},
+      {"--memory-mib", number(&plan->memory_mib)},
+      {"--block-mib", number(&plan->block_mib)},
       {"--per-second", number(&plan->per_second)},
       {"--count", number(&plan->count)},
       {"--first", number(&plan->first)},
@@ -59,7 +62,8 @@ bool parsePlan(int argc, char** argv, LoadPlan* plan) {
     if (!found) return false;
   }
   return argc % 2 == 0 && plan->unit_us > 0 && plan->streams > 0 && plan->launches > 0 &&
-         plan->speed_permille > 0 && plan->per_second > 0 && plan->parties > 0;
+         plan->speed_permille > 0 && plan->per_second > 0 && plan->parties > 0 &&
+         plan->block_mib >= 1 && plan->memory_mib >= plan->block_mib;
 }
 
 }  // namespace divvy::bench

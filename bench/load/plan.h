@@ -9,13 +9,17 @@ namespace divvy::bench {
 
 // All durations are of the card's time.
 struct LoadPlan {
-  std::string kind;         // steady, graph, gaps, duty, latency
-  double unit_us = 1000;    // one kernel; graph: all of its kernels
-  double gap_us = 0;        // gaps: the host's own time between a kernel's end and the next launch
-  int streams = 1;          // steady: launches go round them
-  double seconds = 1;       // latency: until the last request is answered, whatever this says
-  double on_s = 2;          // duty
-  double off_s = 2;         // duty
+  std::string kind;       // steady, graph, gaps, duty, latency, batch, service
+  double unit_us = 1000;  // one kernel; graph: all of its kernels
+  double gap_us = 0;      // gaps: the host's own time between a kernel's end and the next launch
+  int streams = 1;        // steady: launches go round them
+  // latency: until the last request is answered, whatever this says; batch: of work
+  double seconds = 1;
+  double on_s = 2;          // duty, service
+  double off_s = 2;         // duty, service
+  double start_s = 0;       // service: when its first activity begins
+  double memory_mib = 64;   // batch, service
+  double block_mib = 16;    // batch, service: of one allocation
   double per_second = 100;  // latency: arrivals
   std::size_t count = 100;  // latency: how many
   std::size_t first = 0;    // latency: the number of the first one in the seed's list

@@ -26,6 +26,7 @@ CUresult cuStreamQuery(CUstream stream);
 CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes);
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr pointer);
+CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, std::size_t words);
 CUresult cuModuleLoadData(CUmodule* module, const void* image);
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name);
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -54,7 +54,8 @@ class Demo(unittest.TestCase):
         self.assertEqual(process.returncode, 0, first + out)
         self.assertIn("bytes over, by the card's own books  0 B", out)
         for what in ("hugo's part of the card's time", "furthest off in any second",
-                     "p99 beside a training, with Divvy", "of the gaps, the training got"):
+                     "p99 beside a training, with Divvy", "of the gaps, the training got",
+                     "lara's memory came back"):
             self.assertIn(f"\n{what}", out)
         self.assertEqual([line for line in out.splitlines() if len(line) > 80], [])
         self.assert_nothing_left()
