@@ -23,7 +23,8 @@ constexpr unsigned kBlock = 8;
 constexpr unsigned kOwn = 12;  // of each tenant besides: its context, code
 constexpr unsigned kRoom = kBudget - 2 * kOwn;
 constexpr unsigned kMargin = 4;
-constexpr double kLinkBytesPerMs = 1e6;  // of profile `swap`, per direction
+constexpr double kLinkBytesPerMs = 1e6;  // of profile `swap`, per direction,
+constexpr double kBothWays = 0.8;        // and what is left of it while both are in use
 constexpr CardTime kLeastTurn = 200'000'000;
 constexpr std::size_t kLeastSwitches = 10;
 constexpr double kActivationSlackMs = 100;
@@ -202,7 +203,7 @@ void Bench::judgeBatch(const BatchCase& one, const CardOutcome& ran, const CardO
     const auto switches = switchesTo(turns, spans.size());
     const std::size_t fewest = *std::min_element(switches.begin(), switches.end());
     const double turn = medianTurn(turns);
-    const double swap_s = dataOf(one.ratio) * kMiB / kLinkBytesPerMs / 1e3;
+    const double swap_s = dataOf(one.ratio) * kMiB / (kLinkBytesPerMs * kBothWays) / 1e3;
     const bool contended = one.ratio > 1 && !plan_.quick;
     // Nothing is proved by jobs that hardly met.
     const bool counts = !contended || (fewest >= kLeastSwitches && longest <= 2 * turn + swap_s);
@@ -295,7 +296,7 @@ void Bench::services() {
       }
     }
   }
-  const double predicted = one.data * kMiB / kLinkBytesPerMs;
+  const double predicted = one.data * kMiB / (kLinkBytesPerMs * kBothWays);
   report_.figures.push_back(detail("activation_ms", "p50", percentile(activation, 0.5)));
   const double p99 = percentile(activation, 0.99);
   report_.figures.push_back(
