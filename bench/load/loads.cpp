@@ -97,18 +97,6 @@ void runGraph(const LoadStage& stage, LoadFacts* facts) {
   }
 }
 
-CardTime lostBefore(const LoadStage& stage) {
-  if (stage.stalls == nullptr) return 0;
-  return stage.clock.fromMonotonic(stage.stalls->lost.load(std::memory_order_acquire));
-}
-
-// Until `at` by the clock that stands still while the machine does.
-void awaitArrival(const LoadStage& stage, CardTime at) {
-  do {
-    stage.clock.sleepUntil(at + lostBefore(stage));
-  } while (stage.clock.now() < at + lostBefore(stage));
-}
-
 // One server that takes requests in the order of their arrival, however late it is.
 void runLatency(const LoadStage& stage, LoadFacts* facts) {
   const LoadPlan& plan = stage.plan;
@@ -132,6 +120,17 @@ void runLatency(const LoadStage& stage, LoadFacts* facts) {
 }
 
 }  // namespace
+
+CardTime lostBefore(const LoadStage& stage) {
+  if (stage.stalls == nullptr) return 0;
+  return stage.clock.fromMonotonic(stage.stalls->lost.load(std::memory_order_acquire));
+}
+
+void awaitArrival(const LoadStage& stage, CardTime at) {
+  do {
+    stage.clock.sleepUntil(at + lostBefore(stage));
+  } while (stage.clock.now() < at + lostBefore(stage));
+}
 
 void runLoad(const LoadStage& stage, LoadFacts* facts) {
   if (stage.plan.kind == "steady") runSteady(stage, facts);

@@ -17,6 +17,11 @@ struct LoadStage {
   const StallPage* stalls;  // nullptr: time never stands still
 };
 
+// For how long the machine has stood still so far.
+CardTime lostBefore(const LoadStage& stage);
+// Sleeps until `at` by the clock that stands still while the machine does.
+void awaitArrival(const LoadStage& stage, CardTime at);
+
 // `kind` is one that parsePlan() accepts. Fills everything but begin and thread_ms.
 void runLoad(const LoadStage& stage, LoadFacts* facts);
 

@@ -56,24 +56,26 @@ void runService(const LoadStage& stage, LoadFacts* facts) {
   const LoadPlan& plan = stage.plan;
   Field field = fieldOf(plan);
   must(cuCtxSynchronize(), "cuCtxSynchronize");
-  const CardTime end = after(stage.begin, plan.seconds);
+  // By the clock that stands still while the machine does.
+  const CardTime start = stage.begin - lostBefore(stage);
+  const CardTime end = after(start, plan.seconds);
   const std::uint64_t look = unitsPerLook(plan);
-  for (CardTime at = after(stage.begin, plan.start_s); at + 1 < end;
-       at = after(at, plan.on_s + plan.off_s)) {
-    stage.clock.sleepUntil(at);
+  for (CardTime at = after(start, plan.start_s); at < end; at = after(at, plan.on_s + plan.off_s)) {
+    awaitArrival(stage, at);
     Answer answer{at, stage.clock.now(), 0};
     field.changeAll(nullptr);
     must(cuCtxSynchronize(), "cuCtxSynchronize");
     answer.done = stage.clock.now();
     facts->answers.push_back(answer);
-    for (std::uint64_t i = 1; stage.clock.now() < after(at, plan.on_s); ++i) {
+    const CardTime rest = after(at, plan.on_s) + lostBefore(stage);
+    for (std::uint64_t i = 1; stage.clock.now() < rest; ++i) {
       unit(stage, field, facts);
       if (i % look == 0) must(cuCtxSynchronize(), "cuCtxSynchronize");
     }
     must(cuCtxSynchronize(), "cuCtxSynchronize");
     facts->rested.push_back(stage.clock.now());
   }
-  stage.clock.sleepUntil(end);
+  awaitArrival(stage, end);
   finish(stage, field, facts);
 }
 
