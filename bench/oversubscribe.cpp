@@ -59,7 +59,7 @@ struct StaggerPlan {
 };
 
 StaggerPlan staggerPlan(bool quick) {
-  if (quick) return {1, 2, 240, 1, 4, 2};
+  if (quick) return {1, 2, 304, 1, 6, 2};
   return {3, 4, 416, 2.5, 20, 9};
 }
 

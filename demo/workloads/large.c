@@ -1,5 +1,5 @@
-// Works ROUNDS times through BYTES of device memory whose every value is known, then reads all of it
-// back and compares. Says its process id when the memory is there, and in the end what it found.
+// Works ROUNDS times through BYTES of device memory whose every value is known, then reads all of
+// it back and compares. Says its process id when the memory is there, and in the end what it found.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,9 +21,8 @@ struct Work {
 
 static void loadKernels(struct Work* work) {
   CUmodule module = NULL;
-  if (work->cu.moduleLoadData(&module,
-                              "simgpu-builtin 1\nkernel axpy = axpy\nkernel wait = spin\n") ==
-      kSuccess) {
+  if (work->cu.moduleLoadData(
+          &module, "simgpu-builtin 1\nkernel axpy = axpy\nkernel wait = spin\n") == kSuccess) {
     must(work->cu.moduleGetFunction(&work->axpy, module, "axpy"), "cuModuleGetFunction");
     must(work->cu.moduleGetFunction(&work->wait, module, "wait"), "cuModuleGetFunction");
     return;
