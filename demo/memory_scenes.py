@@ -5,8 +5,8 @@ from screen import size
 
 MIB, GIB = 1 << 20, 1 << 30
 # On a simulated card of 512 MiB whose link carries 1 GB/s; a real one is used within this budget.
-SIM_PROFILE, SIM_BUDGET, SIM_OWN, SIM_ROUNDS = "swap", 480 * MIB, 24 * MIB, 7
-REAL_BUDGET, REAL_OWN, REAL_ROUNDS = 8 * GIB, GIB, 2000
+SIM_PROFILE, SIM_BUDGET, SIM_OWN, SIM_ROUNDS = "swap", 480 * MIB, 32 * MIB, 4
+REAL_BUDGET, REAL_OWN, REAL_ROUNDS = 8 * GIB, 2 * GIB, 2000
 QUANTUM = "1s"
 TURNS = 2  # that each gets at least
 
@@ -22,7 +22,7 @@ def play(stage, screen):
     screen.event(f"{size(budget)} of a card; an agent with --overcommit 2.1 --swap-quantum "
                  f"{QUANTUM}")
     names = ("lara", "mike")
-    tenants = {name: stage.tenant(name, budget - own // 3, "large", str(budget - own), str(rounds))
+    tenants = {name: stage.tenant(name, budget - own // 2, "large", str(budget - own), str(rounds))
                for name in names}
     asked = 0
     for name, tenant in tenants.items():

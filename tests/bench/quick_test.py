@@ -15,7 +15,7 @@ def measured(*words):
     with tempfile.TemporaryDirectory() as place:
         path = pathlib.Path(place, "figures.json")
         done = subprocess.run([BENCH, *words, "--quick", "--json", path], capture_output=True,
-                              text=True, timeout=100, check=False)
+                              text=True, timeout=200, check=False)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
         return json.loads(path.read_text(encoding="utf-8")), done.stdout
@@ -72,6 +72,20 @@ class Swap(unittest.TestCase):
             self.assertTrue(0 < ratio < 1.01, (way, ratio))
         self.assertGreater(figures["gbps"]["out"]["32m"]["chunk_8m"], 0)
         self.assertIn("handover", text)
+
+
+class Oversubscribe(unittest.TestCase):
+    def test_two_jobs_of_twice_the_room_take_turns_and_no_byte_is_wrong(self):
+        figures, text = measured("oversubscribe")
+        for key in ("mismatched_bytes", "over_budget_bytes", "taken_at_work"):
+            self.assertEqual(figures[key], 0, key)
+            self.assertIn(key, figures["bars"])
+        self.assertGreater(figures["swapped_bytes"], 0)
+        case = figures["cases"]["2.0"]
+        self.assertGreaterEqual(case["switches"], 1, text)
+        self.assertGreater(case["longest_wait_s"], 0.5, "one had the card, the other had not")
+        self.assertEqual(figures["activation_ms"]["count"], 4)
+        self.assertNotIn("failed:", text)
 
 
 if __name__ == "__main__":
