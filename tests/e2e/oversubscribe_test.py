@@ -69,19 +69,19 @@ class OversubscribeTest(ProductTest):
         self.assertLessEqual(card["peak"], card["capacity"])
         self.assertEqual(card["unmapped_under_work"], 0)
 
-    def took_turns(self, *tenants):
+    def took_turns(self, *tenants, turns=2):
         """Each was taken off the card, and came back, several times; its row then."""
-        def turns():
+        def taken():
             rows = {row["name"]: row for row in self.product.rows("ls")}
             swaps = [rows[tenant.name]["swaps"] for tenant in tenants]
-            return rows if min(swaps) >= TURNS else None
+            return rows if min(swaps) >= turns else None
 
-        return wait_until(turns, f"{TURNS} turns each", 60)
+        return wait_until(taken, f"{turns} turns each", 60)
 
     def test_two_tenants_of_65_percent_take_turns(self):
         one, two = self.filled("one"), self.filled("two")
         self.work(one, two)
-        for row in self.took_turns(one, two).values():
+        for row in self.took_turns(one, two, turns=TURNS).values():
             self.assertIn(row["memory"], ("resident", "waiting", "coming", "out"))
             share = row["shares"][0]
             self.assertEqual(share["resident"] + share["swapped"], share["used"])
@@ -105,7 +105,7 @@ class OversubscribeTest(ProductTest):
         self.product.environment["DIVVY_DEVICE_BUDGET"] = "0=400Mi"
         one, two = self.filled("one", "290Mi", blocks=70), self.filled("two", "290Mi", blocks=70)
         self.work(one, two)
-        self.took_turns(one, two)
+        self.took_turns(one, two, turns=TURNS)
         # 2 MiB of the card are left to its driver.
         self.assertEqual(self.product.rows("gpus")[0]["budget"], 398 * MIB)
         self.end_correctly(one, two)
@@ -113,14 +113,13 @@ class OversubscribeTest(ProductTest):
 
     def test_an_agent_that_is_killed_loses_nobody(self):
         kept = self.filled("kept", "15%", "--guaranteed", "15%", blocks=16)
-        one, two = self.filled("one"), self.filled("two")
+        one, two = self.filled("one", "50%", blocks=60), self.filled("two", "50%", blocks=60)
         self.work(kept, one, two)
-        self.goes_on(one), self.goes_on(two)
         for _ in range(2):
             before = self.product.agent_pid()
             os.kill(before, signal.SIGKILL)
             wait_until(lambda: self.product.agent_pid() != before, "another agent")
-            self.goes_on(one, 2), self.goes_on(two, 2), self.goes_on(kept, 2)
+            self.goes_on(one), self.goes_on(two), self.goes_on(kept)
         rows = self.took_turns(one, two)
         self.assertEqual({row["state"] for row in rows.values()}, {"running"})
         device = self.product.rows("gpus")[0]
@@ -182,7 +181,6 @@ class OversubscribeTest(ProductTest):
         """A context is never swapped: others have to leave before there is one."""
         one, two = self.filled("one", "60%", blocks=72), self.filled("two", "60%", blocks=72)
         self.work(one, two)
-        self.goes_on(one), self.goes_on(two)
         third = self.filled("third", "20%", blocks=20)
         self.work(third)
         self.took_turns(one, two)
