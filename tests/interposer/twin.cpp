@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace divvy::interposer {
 namespace {
@@ -35,6 +36,9 @@ CUDA_MEMCPY2D boxOf(std::size_t pitch, std::size_t width, std::size_t height) {
   box.Height = height;
   return box;
 }
+
+std::shared_mutex working;  // shared: a twin is in a step
+std::mutex unmapping;       // one wants to be alone
 
 }  // namespace
 
@@ -135,6 +139,8 @@ void Twin::allocate() {
     good(cu<Cu::cuMemAllocPitch_v2>(&block->at, &pitch, bytes / 4, std::size_t{4}, 4u),
          "cuMemAllocPitch");
     block->twin.resize(pitch * 4);
+  } else if (below(3) == 0) {
+    make(*block, bytes);
   } else {
     good(cu<Cu::cuMemAlloc_v2>(&block->at, bytes), "cuMemAlloc");
     block->twin.resize(bytes);
@@ -158,11 +164,69 @@ void Twin::release() {
     graphs_.erase(graphs_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   // Others' streams may wait for work with it; the free waits for all.
-  good(cu<Cu::cuMemFree_v2>(block->at), "cuMemFree");
+  if (block->handle != 0) {
+    unmake(*block);
+  } else {
+    good(cu<Cu::cuMemFree_v2>(block->at), "cuMemFree");
+  }
   good(cu<Cu::cuStreamDestroy_v2>(block->stream), "cuStreamDestroy");
   good(cu<Cu::cuEventDestroy_v2>(block->done), "cuEventDestroy");
   held_ -= block->twin.size();
   blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+// As allocators do that keep addresses and change what is behind them.
+void Twin::make(Block& block, std::size_t bytes) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  if (below(2) == 0) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const CUmemAllocationProp& asked = prop;
+  std::size_t granule = 0;
+  good(cu<Cu::cuMemGetAllocationGranularity>(&granule, &asked, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+       "cuMemGetAllocationGranularity");
+  block.mapped = (bytes + granule - 1) / granule * granule;
+  block.twin.resize(bytes);
+  good(cu<Cu::cuMemCreate>(&block.handle, block.mapped, &asked, 0ull), "cuMemCreate");
+  good(cu<Cu::cuMemAddressReserve>(&block.at, block.mapped, std::size_t{0}, CUdeviceptr{0}, 0ull),
+       "cuMemAddressReserve");
+  map(block);
+}
+
+void Twin::map(const Block& block) {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUmemAccessDesc& asked = access;
+  good(cu<Cu::cuMemMap>(block.at, block.mapped, std::size_t{0}, block.handle, 0ull), "cuMemMap");
+  good(cu<Cu::cuMemSetAccess>(block.at, block.mapped, &asked, std::size_t{1}), "cuMemSetAccess");
+}
+
+// The simulated card calls it fatal to unmap anything while a kernel of anybody's runs.
+void Twin::unmap(const Block& block) {
+  const bool in_step = working_.owns_lock();
+  if (in_step) working_.unlock();
+  {
+    const std::lock_guard first(unmapping);
+    const std::unique_lock alone(working);
+    good(cu<Cu::cuCtxSynchronize>(), "cuCtxSynchronize");
+    good(cu<Cu::cuMemUnmap>(block.at, block.mapped), "cuMemUnmap");
+  }
+  if (in_step) working_.lock();
+}
+
+void Twin::unmake(const Block& block) {
+  good(cu<Cu::cuMemRelease>(block.handle), "cuMemRelease");
+  unmap(block);
+  good(cu<Cu::cuMemAddressFree>(block.at, block.mapped), "cuMemAddressFree");
+}
+
+// At the address that graphs were told.
+void Twin::remap() {
+  const BlockPtr block = any();
+  if (block->handle == 0) return;
+  unmap(*block);
+  map(*block);
 }
 
 void Twin::writeNow() {
@@ -350,15 +414,22 @@ void Twin::forkOnce() {
 }
 
 void Twin::step() {
+  { const std::lock_guard turn(unmapping); }  // who wants to be alone goes first
+  working_ = std::shared_lock(working);
+  work();
+  working_ = {};
+}
+
+void Twin::work() {
   if (blocks_.empty()) return allocate();
   const std::size_t dice = below(1000);
   if (dice < 2) return forkOnce();
   if (dice < 20) return compareAll();
   static constexpr void (Twin::*kOperations[])() = {
-      &Twin::allocate,  &Twin::release, &Twin::writeNow,    &Twin::writeLater,  &Twin::readNow,
-      &Twin::readLater, &Twin::setSome, &Twin::copyBetween, &Twin::copyBetween, &Twin::copyBox,
-      &Twin::writeBox,  &Twin::addSome, &Twin::addSome,     &Twin::record,      &Twin::replay,
-      &Twin::replay,    &Twin::allocate};
+      &Twin::allocate,  &Twin::release,  &Twin::writeNow,    &Twin::writeLater,  &Twin::readNow,
+      &Twin::readLater, &Twin::setSome,  &Twin::copyBetween, &Twin::copyBetween, &Twin::copyBox,
+      &Twin::writeBox,  &Twin::addSome,  &Twin::addSome,     &Twin::record,      &Twin::replay,
+      &Twin::replay,    &Twin::allocate, &Twin::remap};
   (this->*kOperations[below(std::size(kOperations))])();
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Twin {
     Bytes twin;
     CUstream stream = nullptr;  // of all that is done to it
     CUevent done = nullptr;
+    CUmemGenericAllocationHandle handle = 0;  // of memory that it mapped itself
+    std::size_t mapped = 0;
   };
   using BlockPtr = std::shared_ptr<Block>;
   struct Range {
@@ -63,8 +66,14 @@ class Twin {
               CUstream stream);
   void compare(const Block& block, const Bytes& found, std::size_t from, const char* how);
 
+  void work();
   void allocate();
   void release();
+  void make(Block& block, std::size_t bytes);
+  void map(const Block& block);
+  void unmake(const Block& block);
+  void remap();
+  void unmap(const Block& block);
   void writeNow();
   void writeLater();
   void readNow();
@@ -78,6 +87,8 @@ class Twin {
   void replay();
   void forkOnce();
 
+  // In force during a step: no other twin unmaps meanwhile.
+  std::shared_lock<std::shared_mutex> working_;
   std::mt19937_64 random_;
   CUcontext context_;
   std::string failure_;
