@@ -79,7 +79,9 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant) {
   std::vector<std::string> notes;
   if (!tenant.unswapped.empty()) notes.push_back("cannot be swapped: " + tenant.unswapped);
   if (tenant.memory == "kept") return notes;
-  if (tenant.memory == "waiting") {
+  if (tenant.memory_reason == "short") {
+    notes.emplace_back("short of memory");
+  } else if (tenant.memory == "waiting") {
     notes.emplace_back("waits for its turn");
   } else if (tenant.memory == "coming") {
     notes.emplace_back("comes back");
@@ -99,7 +101,8 @@ std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,
   std::vector<std::string> reasons;
   if (!tenant.unswapped.empty())
     reasons.push_back("its memory cannot be swapped: " + tenant.unswapped);
-  if (tenant.memory == "waiting") reasons.push_back(waitingFor(tenant, node));
+  const bool is_short = tenant.memory != "kept" && tenant.memory_reason == "short";
+  if (tenant.memory == "waiting" || is_short) reasons.push_back(waitingFor(tenant, node));
   if (tenant.memory == "coming") reasons.push_back("its memory comes back to " + devicesOf(tenant));
   if (!tenant.refusal.empty() && tenant.memory != "kept")
     reasons.push_back("could not give memory back when asked last: " + tenant.refusal);

@@ -93,6 +93,12 @@ TEST(MemoryText, EveryRowHasAllColumns) {
 TEST(MemoryText, NotesSayWhereItsMemoryIsAndWhyNotMore) {
   agent::TenantView web = tenantOf("web", "waiting");
   EXPECT_EQ(memoryNotes(web), Lines{"waits for its turn"});
+  // Also between its turns: what it needs is not to be had.
+  web.memory_reason = "short";
+  web.memory = "out";
+  EXPECT_EQ(memoryNotes(web), Lines{"short of memory"});
+  EXPECT_EQ(whySlow(web, nodeOf({web})).size(), 1u);
+  web.memory_reason = "fits";
   web.memory = "coming";
   EXPECT_EQ(memoryNotes(web), Lines{"comes back"});
   web.memory = "out";
