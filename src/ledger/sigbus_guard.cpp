@@ -1,5 +1,7 @@
 #include "sigbus_guard.h"
 
+#include <ucontext.h>
+
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -32,7 +34,11 @@ void passOn(int signal, siginfo_t* info, void* machine) {
 void onSigbus(int signal, siginfo_t* info, void* machine) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard* guard = innermost; guard != nullptr; guard = guard->outer) {
-    if (address >= guard->begin && address < guard->end) siglongjmp(guard->jump, 1);
+    if (address < guard->begin || address >= guard->end) continue;
+    // Whoever calls us may have blocked signals for that time (ThreadSanitizer blocks all): the next
+    // fault of this thread would end the process.
+    pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(machine)->uc_sigmask, nullptr);
+    siglongjmp(guard->jump, 1);
   }
   passOn(signal, info, machine);
 }
@@ -42,8 +48,8 @@ void installOnce() {
   std::call_once(once, [] {
     struct sigaction action {};
     action.sa_sigaction = onSigbus;
-    // Not blocked meanwhile, so that the jump out has no mask to put back: saving it would be a
-    // call into the kernel on every entry.
+    // The mask that is put back is the one of the fault: saving it on every entry would be a call
+    // into the kernel each time.
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &previous_action);

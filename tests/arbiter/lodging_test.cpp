@@ -184,9 +184,6 @@ TEST_F(LodgingTest, OnlyWhatSwapsDidSinceItWasKnownIsMeasured) {
 }
 
 TEST_F(LodgingTest, ATruncatedFileIsFoundOut) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "SKIPPED: the sanitizer itself dies of the page that is gone";
-#endif
   swapper_.truncateSwap();
   look();
   EXPECT_TRUE(lodging_->broken());

@@ -177,9 +177,6 @@ TEST_F(ResidenceTest, ATenantThatEndsMakesRoom) {
 
 // What it has stays on the device, and may be all that it is entitled to: nobody else gets that.
 TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "SKIPPED: the sanitizer itself dies of the page that is gone";
-#endif
   start();
   arbiters_->add("a", first_.dir(), {}, {0});
   StayTerms terms;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <csignal>
 #include <fstream>
 #include <thread>
 
@@ -95,6 +96,24 @@ TEST_F(GrantsTest, ATruncatedWorkPageIsBrokenAndHarmless) {
   EXPECT_TRUE(pages.broken());
   EXPECT_EQ(pages.bellValue(), 0u);
   EXPECT_EQ(pages.write(GateState::kRun, {}), 1u) << "the grant is ours and stays in force";
+}
+
+// All signals stayed blocked where somebody had blocked them for the handler: the second fault was
+// the process' end.
+TEST_F(GrantsTest, AThreadMayMeetTruncatedPagesTwice) {
+  sigset_t before, after;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
+  GrantPages first = mustOpen(), second = mustOpen();
+  std::filesystem::resize_file(dir() / "work", 0);
+  WorkSample sample;
+  for (GrantPages* pages : {&first, &second}) {
+    EXPECT_FALSE(pages->read(0, 0, &sample));
+    EXPECT_TRUE(pages->broken());
+  }
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &after), 0);
+  for (const int number : {SIGBUS, SIGTERM, SIGUSR1}) {
+    EXPECT_EQ(sigismember(&after, number), sigismember(&before, number)) << number;
+  }
 }
 
 TEST_F(GrantsTest, WithoutAWorkPageATenantKeepsItsMemoryLimits) {

@@ -171,9 +171,6 @@ TEST_F(ResidencyTest, AReportCountsForTheGenerationThatClaimedItsLine) {
 }
 
 TEST_F(ResidencyTest, ATruncatedReportBreaksItsTenantOnly) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "SKIPPED: the sanitizer itself dies of the page that is gone";
-#endif
   turnOn();
   ResidencyPages pages = mustOpen();
   std::filesystem::resize_file(dir() / "swap", 64);
