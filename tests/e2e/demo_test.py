@@ -49,8 +49,8 @@ class Demo(unittest.TestCase):
         started = time.monotonic()
         process = self.start("--sim", "h100")
         first = process.stdout.readline()
-        self.assertLess(time.monotonic() - started, 5, "silent at first")
-        out, _ = process.communicate(timeout=120)
+        self.assertLess(time.monotonic() - started, 15, "silent at first")
+        out, _ = process.communicate(timeout=200)
         self.assertEqual(process.returncode, 0, first + out)
         self.assertIn("bytes over, by the card's own books  0 B", out)
         for what in ("hugo's part of the card's time", "furthest off in any second",
