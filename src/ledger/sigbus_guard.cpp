@@ -35,8 +35,8 @@ void onSigbus(int signal, siginfo_t* info, void* machine) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard* guard = innermost; guard != nullptr; guard = guard->outer) {
     if (address < guard->begin || address >= guard->end) continue;
-    // Whoever calls us may have blocked signals for that time (ThreadSanitizer blocks all): the next
-    // fault of this thread would end the process.
+    // Whoever calls us may have blocked signals for that time (ThreadSanitizer blocks all of them):
+    // the next fault of this thread would end the process.
     pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(machine)->uc_sigmask, nullptr);
     siglongjmp(guard->jump, 1);
   }

@@ -124,10 +124,11 @@ class ComputeTest(ProductTest):
                    f"{what}: {seconds} s of the card", bound)
 
     def judge(self, wrong, seconds, index=0):
-        """The first of ten windows in which wrong(window) finds nothing: what else runs on the
-        machine disturbs some of them, never all, and what Divvy does wrong is in each. Returns
-        it."""
-        for _ in range(10):
+        """The first window in which wrong(window) finds nothing, within a bound: what else runs on
+        the machine disturbs some of them, never all, and what Divvy does wrong is in each."""
+        end = time.monotonic() + BOUND
+        found = []
+        while not found or time.monotonic() < end:
             window = self.window(seconds, index)
             found = wrong(window)
             if not found:

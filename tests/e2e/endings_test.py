@@ -7,8 +7,6 @@ SOON = 15.0  # seconds, on a busy machine; the work that is left takes a tenth o
 
 
 class Endings(ComputeTest):
-    scale = 1
-
     def setUp(self):
         super().setUp()
         self.neighbour = self.busy("neighbour")
