@@ -160,11 +160,14 @@ SwapWork Lodging::takeWork(unsigned device) {
 
 std::vector<std::uint64_t> Lodging::shares(unsigned device) const {
   std::vector<SplitPart> parts;
+  std::uint64_t granted = order_.want[device];
   for (const auto& [name, process] : processes_) {
     SplitPart part;
     if (process.claimed) {
       const ledger::SwapDevice& said = process.said.device[device];
-      part = {said.pinned + said.want, said.mapped, said.swappable};
+      const std::uint64_t want = std::min(granted, said.want);
+      granted -= want;
+      part = {said.pinned + want, said.mapped, said.swappable};
     }
     parts.push_back(part);
   }

@@ -123,10 +123,11 @@ bool Residence::arrange(const Members& members, Nanos now) {
     member.resident = order.eligible;
     if (member.lodging == nullptr) continue;
     StayOrder own = order;
-    own.allowed = own.most = DeviceBytes{};
+    own.allowed = own.most = own.want = DeviceBytes{};
     for (std::size_t i = 0; i < member.places.size(); ++i) {
       own.allowed[i] = order.allowed[member.places[i]];
       own.most[i] = order.most[member.places[i]];
+      own.want[i] = order.want[member.places[i]];
     }
     member.lodging->tell(own);
   }

@@ -24,8 +24,9 @@ class LodgingTest : public ::testing::Test {
     ASSERT_TRUE(pages) << pages.error().message();
     lodging_.emplace(std::move(*pages), 1);
   }
-  void tell(std::uint64_t allowed, std::uint64_t host = 0) {
+  void tell(std::uint64_t allowed, std::uint64_t host = 0, std::uint64_t want = 1000) {
     StayOrder order;
+    order.want[0] = want;
     order.allowed[0] = allowed;
     order.most[0] = 1000;
     order.host_allowed = host;
@@ -92,6 +93,20 @@ TEST_F(LodgingTest, AProcessIsToldBeforeItHasALine) {
   tell(100);
   EXPECT_TRUE(swapper_.ordered(2, 9));
   EXPECT_EQ(swapper_.allowed(0) + swapper_.allowed(2), 100u);
+}
+
+// Nobody gives anything for it.
+TEST_F(LodgingTest, WhatMayNotBeTakenIsNotCountedFor) {
+  tell(100, 0, 30);
+  swapper_.at(0) = {100, 100, 0, 0, 0, 0, 0, 0};
+  look();
+  swapper_.claim(1, 0);
+  lodging_->arrive(1, 0);
+  swapper_.at(1).want = 40;
+  look();
+  EXPECT_EQ(swapper_.allowed(0), 70u) << "30 of it may be";
+  tell(100, 0, 0);
+  EXPECT_EQ(swapper_.allowed(0), 100u);
 }
 
 // One gives, then the other may take.

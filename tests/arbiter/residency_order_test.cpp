@@ -54,6 +54,28 @@ TEST(Residency, AGuaranteeIsNeverTaken) {
   EXPECT_EQ(world.fault(), "");
 }
 
+// A tenant that has nearly all of the card stood still for good once another one's processes had
+// opened one context after the other.
+TEST(Residency, WhatNeverLeavesTakesNothingThatOthersNeed) {
+  MemoryWorld world(smallCard());
+  Swapper& large = world.add(terms(472 * kMib));
+  world.pin(&large, 8 * kMib);
+  world.allocate(&large, 460 * kMib);
+  world.run(&large, kNever);
+  world.runUntil(5 * kSecond);
+  Swapper& small = world.add(terms(100 * kMib));
+  world.run(&small, kNever);
+  for (int processes = 0; processes < 3; ++processes) {
+    world.pin(&small, 8 * kMib);
+    world.runUntil(world.now() + 10 * kSecond);
+  }
+  world.runUntil(100 * kSecond);
+  const Nanos ran = large.ran;
+  world.runUntil(200 * kSecond);
+  EXPECT_GT(large.ran, ran + 20 * kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
 // What was lent beyond guarantees is called back from whoever has it, busy or not.
 TEST(Residency, AGuaranteeIsCalledBackAtOnce) {
   MemoryWorld world(smallCard());

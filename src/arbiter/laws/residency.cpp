@@ -29,6 +29,7 @@ struct Residency::State {
     for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
       order.allowed[d] = resident.places[d].allowed;
       order.most[d] = resident.places[d].most;
+      order.want[d] = resident.places[d].want;
     }
     order.host_allowed = book.hostFor(resident);
     order.eligible = resident.eligible();

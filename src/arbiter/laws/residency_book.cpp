@@ -23,6 +23,15 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) {
   return from - std::min(from, what);
 }
 
+std::uint64_t floorOf(const Resident& resident, unsigned device) {
+  if (!resident.terms.swappable) return ceilingOf(resident, device);
+  const Resident::Place& place = resident.places[device];
+  const std::uint64_t fixed = place.said.pinned + place.want;
+  const std::uint64_t kept =
+      std::min(place.said.swappable, less(resident.terms.guarantee[device], fixed));
+  return std::max(fixed + kept, resident.terms.base[device]);
+}
+
 }  // namespace
 
 Resident* ResidencyBook::find(Key key) const {
@@ -73,7 +82,11 @@ bool ResidencyBook::note(Resident* resident, const Stay& stay, Nanos now) {
   const bool wanted = resident->wants();
   const Nanos idle = now - resident->stay.idle_since;
   resident->stay = bounded;
-  for (unsigned d = 0; d < kMaxGroupDevices; ++d) resident->places[d].said = bounded.at[d];
+  for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
+    Resident::Place& place = resident->places[d];
+    place.said = bounded.at[d];
+    place.want = std::min(place.want, place.said.want);
+  }
   if (!resident->ever_told) adopt(resident, now);
   if (wanted || !resident->wants()) return true;
   resident->wanted_since = now;
@@ -102,22 +115,53 @@ void ResidencyBook::advance(Nanos now) {
   }
 }
 
+// Memory that is asked for and will never leave may not take from anybody, for good, what it needs:
+// beyond what its own guarantee covers it is let in only where all that fitted before fits after.
+std::uint64_t ResidencyBook::admit(unsigned device) {
+  std::uint64_t floors = 0;
+  for (const auto& resident : residents_) {
+    Resident::Place& place = resident->places[device];
+    if (!resident->uses(device)) continue;
+    const std::uint64_t own =
+        std::max(resident->terms.guarantee[device], resident->terms.base[device]);
+    place.want = resident->terms.swappable ? std::min(place.said.want, less(own, place.said.pinned))
+                                           : place.said.want;
+    place.floor = floorOf(*resident, device);
+    floors += place.floor;
+  }
+  for (const auto& resident : residents_) {
+    Resident::Place& place = resident->places[device];
+    if (!resident->uses(device) || place.want == place.said.want) continue;
+    const auto fit = [&](std::vector<bool>* fits) {
+      for (const auto& each : residents_) {
+        const Resident::Place& other = each->places[device];
+        fits->push_back(!each->uses(device) || !each->terms.swappable ||
+                        other.need() <= less(budgetOf(devices_[device]), floors - other.floor));
+      }
+    };
+    const std::uint64_t covered = place.want;
+    const std::uint64_t floor = place.floor;
+    std::vector<bool> before, after;
+    fit(&before);
+    place.want = place.said.want;
+    place.floor = floorOf(*resident, device);
+    floors += place.floor - floor;
+    fit(&after);
+    bool harmless = true;
+    for (std::size_t i = 0; i < before.size(); ++i) harmless &= !before[i] || after[i];
+    if (harmless) continue;
+    floors -= place.floor - floor;
+    place.want = covered;
+    place.floor = floor;
+  }
+  return floors;
+}
+
 void ResidencyBook::refresh() {
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
-    std::uint64_t floors = 0;
-    for (const auto& resident : residents_) {
-      Resident::Place& place = resident->places[d];
-      if (!resident->uses(d)) {
-        place = Resident::Place{};
-        continue;
-      }
-      const std::uint64_t fixed = place.said.pinned + place.said.want;
-      place.floor =
-          fixed + std::min(place.said.swappable, less(resident->terms.guarantee[d], fixed));
-      place.floor = std::max(place.floor, resident->terms.base[d]);
-      if (!resident->terms.swappable) place.floor = ceilingOf(*resident, d);
-      floors += place.floor;
-    }
+    for (const auto& resident : residents_)
+      if (!resident->uses(d)) resident->places[d] = Resident::Place{};
+    const std::uint64_t floors = admit(d);
     for (const auto& resident : residents_) {
       Resident::Place& place = resident->places[d];
       if (!resident->uses(d)) continue;

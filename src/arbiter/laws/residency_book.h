@@ -59,6 +59,8 @@ class ResidencyBook {
   std::uint64_t hostFor(const Resident& resident) const;
 
  private:
+  // Floors, and who may have what he asked for; the sum of the floors.
+  std::uint64_t admit(unsigned device);
   std::uint64_t slack(unsigned device) const;
   void bound(Resident* resident, Stay* stay) const;
   void adopt(Resident* resident, Nanos now);

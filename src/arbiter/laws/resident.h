@@ -13,13 +13,14 @@ struct Resident {
   // On one device; bytes.
   struct Place {
     Holding said;
+    std::uint64_t want = 0;     // of what it asked for, what it may take
     std::uint64_t allowed = 0;  // told
     std::uint64_t goal = 0;     // planned; at least `allowed`
     std::uint64_t floor = 0;    // never planned below this, nor taken
     std::uint64_t most = 0;     // the others' floors leave so much
     std::uint64_t target = 0;   // what it would be given now
 
-    std::uint64_t need() const { return said.pinned + said.want + said.swappable; }
+    std::uint64_t need() const { return said.pinned + want + said.swappable; }
     std::uint64_t book() const { return std::max(allowed, said.held); }
     // What may be taken of it.
     std::uint64_t spare() const { return goal > floor ? goal - floor : 0; }

@@ -88,6 +88,7 @@ struct StayOrder {
   Key tenant = 0;
   DeviceBytes allowed{};  // on the device now, all included
   DeviceBytes most{};     // what it can be given as things are
+  DeviceBytes want{};     // of Holding::want, what may be taken
   std::uint64_t host_allowed = 0;
   bool eligible = true;  // takes part in turns of compute
   bool yields = false;   // out for a higher class
