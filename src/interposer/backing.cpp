@@ -101,7 +101,7 @@ CUresult create(const BackingTerms& terms, const SwapBlock& block, Chunk& chunk)
   prop.allocFlags.gpuDirectRDMACapable = block.made_as.rdma ? 1 : 0;
   CUmemGenericAllocationHandle handle = 0;
   const CUresult result = real<Cu::cuMemCreate>()(&handle, chunk.bytes, &prop, 0);
-  chunk.handle = result == CUDA_SUCCESS ? handle : 0;
+  chunk.setHandle(result == CUDA_SUCCESS ? handle : 0);
   return result;
 }
 
@@ -132,7 +132,7 @@ CUresult Backing::map(Chunk& chunk) {
   result = place(*terms, chunk);
   if (result == CUDA_SUCCESS) return result;
   real<Cu::cuMemRelease>()(chunk.handle);
-  chunk.handle = 0;
+  chunk.setHandle(0);
   return result;
 }
 
@@ -145,7 +145,7 @@ CUresult Backing::unmap(Chunk& chunk) {
     return unmapped;
   }
   const CUresult released = real<Cu::cuMemRelease>()(chunk.handle);
-  chunk.handle = 0;
+  chunk.setHandle(0);
   return released;
 }
 

@@ -134,6 +134,10 @@ struct Chunk {
     return ChunkState::kFree;
   }
 
+  // Of the chunk's owner; others may look whether there is one, and bring the state to theirs then.
+  void setHandle(std::uint64_t value) { __atomic_store_n(&handle, value, __ATOMIC_RELAXED); }
+  bool hasHandle() const { return __atomic_load_n(&handle, __ATOMIC_RELAXED) != 0; }
+
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_seq_cst) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_seq_cst); }
 };

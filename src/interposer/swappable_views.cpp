@@ -54,7 +54,7 @@ CUresult Swappable::settleOne(std::uint32_t number, bool anew) {
         if (settleIn<ChunkState::kPinned>(number, anew, &result)) return result;
         continue;
       case ChunkState::kOut:  // with memory: its contents could not be brought back to it
-        if (chunk.handle == 0) return CUDA_SUCCESS;
+        if (!chunk.hasHandle()) return CUDA_SUCCESS;
         if (settleIn<ChunkState::kOut>(number, anew, &result)) return result;
         continue;
       case ChunkState::kLeaving:
