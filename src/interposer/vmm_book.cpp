@@ -51,6 +51,7 @@ void VmmBook::drop(std::uint32_t block) {
     runtime().swappable.abandon(swap - 1);
   } else {
     runtime().tenant.account().release(device, bytes);
+    if (runtime().swap_board.claimed()) runtime().swap_board.showPinned(device);
   }
 }
 
