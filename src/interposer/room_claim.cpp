@@ -1,5 +1,7 @@
 #include "room_claim.h"
 
+#include <atomic>
+
 #include "charge.h"
 #include "ledger/atomic_word.h"
 #include "sys.h"
@@ -10,6 +12,16 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kDefaultRoomMs = 2000;
 
+// This process waited for its first order, and none came: it does not wait for one again.
+std::atomic<bool> unheard{false};
+
+// Whether anybody is going to make room: there is an order, or an agent that may give one.
+bool heard() {
+  if (runtime().swap_board.order() != nullptr) return true;
+  return runtime().tenant.control().header.agent_socket[0] != 0 &&
+         !unheard.load(std::memory_order_relaxed);
+}
+
 bool fits(unsigned device, std::uint64_t bytes) {
   SwapBoard& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
@@ -18,7 +30,7 @@ bool fits(unsigned device, std::uint64_t bytes) {
 }
 
 void awaitRoom(unsigned device, std::uint64_t bytes) {
-  if (fits(device, bytes) || divvy_thread.callback || divvy_thread.forking) return;
+  if (fits(device, bytes) || divvy_thread.callback || divvy_thread.forking || !heard()) return;
   const ErrnoKeeper keeper;
   SwapBoard& board = runtime().swap_board;
   const std::uint32_t told = ledger::loadRelaxed(runtime().tenant.control().header.swap.room_ms);
@@ -32,6 +44,7 @@ void awaitRoom(unsigned device, std::uint64_t bytes) {
     sys::waitOn(&bell, seen, until, true);
   }
   board.endWait();
+  if (board.order() == nullptr) unheard.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace

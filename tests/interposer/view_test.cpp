@@ -236,6 +236,17 @@ TEST_F(ViewTest, P1_6AFirstContextWaitsForRoomToo) {
   EXPECT_EQ(shown().device[0].pinned, 0u);
 }
 
+// Each allocation of a process that nobody had ever told anything waited for room.
+TEST_F(ViewTest, P1_6NobodyIsWaitedForWhoNeverSpoke) {
+  Tenancy tenancy = swappable();
+  tenancy.swap_allowed = 0;
+  tenancy.swap_room_ms = 3'600'000;
+  if (outside(tenancy)) return;
+  makeReady();
+  allocate(kPlain);
+  EXPECT_GE(shown().device[0].pinned, kPlain);
+}
+
 // Who asks for synchronous operations lets a network card use the memory.
 TEST_F(ViewTest, P1_5SynchronousMemoryStaysOnTheDevice) {
   if (outside(swappable())) return;
