@@ -208,9 +208,9 @@ std::optional<Refusal> refusePart(const Card& card, const Part& part, Bytes host
   const Bytes promised = times(room, card.overcommit_permille);
   if (part.limit > promised - limits)
     return refusalOf(card, Why::kOvercommit, part.limit, promised - limits);
-  const Bytes guaranteeable = room - card.guaranteed - card.largest;
-  if (part.floor > guaranteeable)
-    return refusalOf(card, Why::kGuarantee, part.floor, guaranteeable);
+  const Bytes stays = part.floor + part.outside;
+  const Bytes can_stay = card.room() - card.outside - card.guaranteed - card.largest;
+  if (stays > can_stay) return refusalOf(card, Why::kGuarantee, stays, can_stay);
   const Bytes added = addedBeyond(card, part);
   if (added > host_left) return refusalOf(card, Why::kHostReserve, added, host_left);
   return std::nullopt;

@@ -214,6 +214,17 @@ TEST(PromiseReasons, WhoHasItsPromiseKeepsItBesideNewGuarantees) {
   EXPECT_EQ(onlyRefusal(place(guaranteed, {nearly}, gib(400))).why, Why::kGuarantee);
 }
 
+// One whose context is counted outside its share has nothing in it that stays, and was let in.
+TEST(PromiseReasons, AContextOutsideTakesNothingThatOthersWerePromised) {
+  const Card full = heldBy(card(2000), gib(80), mib(500));
+  Ask outside = askFor(gib(4));
+  outside.context_inside = false;
+  const Refusal refusal = onlyRefusal(place(outside, {full}, gib(400)));
+  EXPECT_EQ(refusal.why, Why::kGuarantee);
+  EXPECT_EQ(refusal.needed, mib(500).count);
+  EXPECT_TRUE(place(outside, {heldBy(card(2000), gib(79), mib(500))}, gib(400)).fits());
+}
+
 TEST(PromiseReasons, WhatCanNeverBe) {
   Ask upside_down = askFor(gib(4));
   upside_down.guaranteed = MemoryAsk{{}, 50};

@@ -42,6 +42,12 @@ class RunTests(unittest.TestCase):
                           "flaky: once failed beside others and passed alone"])
         self.assertEqual(out.count("broken"), 2, out)
 
+    def test_a_counterexample_is_drawn_again(self):
+        drawn = ("property", 'echo "with $RC_PARAMS"; false')
+        code, out = self.run_tests(drawn)
+        self.assertNotEqual(code, 0, out)
+        self.assertEqual(out.count("with seed="), 2, out)
+
     def test_a_failure_that_is_no_tests_stays_one(self):
         code, out = self.run_tests(GOOD, arguments=("-R", "nothing", "--no-tests=error"))
         self.assertNotEqual(code, 0, out)
