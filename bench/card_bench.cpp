@@ -42,7 +42,7 @@ CardHall::CardHall(const CardBenchPlan& plan) : plan_(plan) {
   floor_.speed_permille = plan.real ? 1000 : 1000 / plan.slower;
   stalls_ = std::make_unique<StallWatch>(floor_.private_dir / "stalls");
   // A real card runs on while the machine stands still.
-  if (!plan.real) floor_.stalls = stalls_.get();
+  if (!plan.real && plan.cut_stalls) floor_.stalls = stalls_.get();
 }
 
 CardHall::~CardHall() {
@@ -64,9 +64,9 @@ std::string CardHall::stallNote(Report& report) const {
   report.figures.push_back(detail("machine_stood_still", "longest_ms", longest * 1e3));
   if (stalls.empty()) return "";
   char line[160];
-  std::snprintf(line, sizeof line,
-                "this machine stood still %zu times, %.2f s in all, %.0f ms at most%s\n",
-                stalls.size(), seconds, longest * 1e3, plan_.real ? "" : ": cut out");
+  std::snprintf(
+      line, sizeof line, "this machine stood still %zu times, %.2f s in all, %.0f ms at most%s\n",
+      stalls.size(), seconds, longest * 1e3, plan_.real || !plan_.cut_stalls ? "" : ": cut out");
   return line;
 }
 

@@ -20,6 +20,7 @@ struct CardBenchPlan {
   int slower = 20;      // a simulated card's clock runs this much slower than the host's
   unsigned cards = 64;  // simulated cards side by side
   std::string profile = "h100";
+  bool cut_stalls = true;  // time stands still while the machine does
 };
 
 // The products that the benches start.

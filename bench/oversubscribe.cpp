@@ -39,8 +39,8 @@ struct BatchCase {
 
 std::vector<BatchCase> batchCases(bool quick) {
   if (quick) return {{"2.0", 2.0, "1s", 4, 0}};
-  return {{"1.0", 1.0, "auto", 30, 1.02}, {"1.3", 1.3, "auto", 72, 1.04},
-          {"2.0", 2.0, "auto", 72, 1.10}, {"1.3_2s", 1.3, "2s", 26, 0},
+  return {{"1.0", 1.0, "auto", 30, 1.02}, {"1.3", 1.3, "auto", 76, 1.04},
+          {"2.0", 2.0, "auto", 92, 1.10}, {"1.3_2s", 1.3, "2s", 26, 0},
           {"2.0_2s", 2.0, "2s", 26, 0},   {"2.0_4s", 2.0, "4s", 48, 0}};
 }
 
@@ -116,7 +116,7 @@ class Bench {
   void batches();
   void services();
   void judgeBatch(const BatchCase& one, const CardOutcome& ran, const CardOutcome& solo);
-  void noteCard(const CardRecord& record, std::size_t tenants);
+  void noteCard(const CardRecord& record, const std::string& name);
   void dropCardFigures();
   std::string size(unsigned mib) const { return std::to_string(mib * times_); }
   CardTenant tenant(const std::string& name, std::vector<std::string> load, unsigned data) const;
@@ -169,14 +169,15 @@ CardPlan Bench::batchPlan(const BatchCase& one, bool divvied) const {
   return plan;
 }
 
-void Bench::noteCard(const CardRecord& record, std::size_t tenants) {
-  for (std::size_t i = 0; i < tenants; ++i) {
-    const TenantRecord& tenant = record.tenants[i];
+void Bench::noteCard(const CardRecord& record, const std::string& name) {
+  for (const TenantRecord& tenant : record.tenants) {
     mismatched_ += tenant.mismatched;
     swapped_ += static_cast<double>(tenant.out_bytes) - static_cast<double>(tenant.read_bytes) +
                 static_cast<double>(tenant.in_bytes);
   }
-  over_budget_ = std::max(over_budget_, static_cast<double>(record.peak_bytes) - kBudget * kMiB);
+  const double over = static_cast<double>(record.peak_bytes) - kBudget * kMiB;
+  report_.figures.push_back(detail("over_budget_of", name, over));
+  over_budget_ = std::max(over_budget_, over);
   taken_at_work_ += record.taken_at_work;
 }
 
@@ -186,7 +187,7 @@ void Bench::judgeBatch(const BatchCase& one, const CardOutcome& ran, const CardO
   if (ran.record && solo.record) {
     const CardRecord& record = *ran.record;
     const TenantRecord& alone = solo.record->tenants[0];
-    noteCard(record, record.tenants.size());
+    noteCard(record, one.name);
     CardTime begin = UINT64_MAX;
     CardTime end = 0;
     std::vector<Spans> spans;
@@ -285,10 +286,11 @@ void Bench::services() {
   const std::vector<CardOutcome> outcomes = hall_.run(plans);
   const double cpu = processors.percent();
   Samples activation;
-  for (const CardOutcome& ran : outcomes) {
+  for (std::size_t card = 0; card < outcomes.size(); ++card) {
+    const CardOutcome& ran = outcomes[card];
     note(ran);
     if (!ran.record) continue;
-    noteCard(*ran.record, ran.record->tenants.size());
+    noteCard(*ran.record, plans[card].name);
     for (const TenantRecord& tenant : ran.record->tenants) {
       for (std::size_t i = 0; i < tenant.requests.size(); ++i) {
         activation.push_back(static_cast<double>(tenant.requests[i].done - tenant.arrived[i]) /
@@ -328,6 +330,7 @@ Report measureOversubscription(const CardBenchPlan& plan, const Say& say) {
   CardBenchPlan own = plan;
   own.profile = "swap";
   own.slower = 1;
+  own.cut_stalls = false;  // seconds are judged, and a dozen programs fill this machine's moments
   return Bench(own, say).measure();
 }
 
