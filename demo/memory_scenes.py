@@ -1,4 +1,6 @@
-"""The scene about more memory than there is: two tenants, each as large as the card."""
+"""The scene about more memory than there is: two tenants, each nearly as large as the card.
+
+Not quite: contexts are never swapped, and both tenants' are there all the time."""
 import time
 
 from screen import size
@@ -12,7 +14,7 @@ TURNS = 2  # that each gets at least
 
 
 def play(stage, screen):
-    screen.scene("8. Two tenants, each as large as the card, take turns on its memory")
+    screen.scene("8. Two tenants, each nearly as large as the card, take turns on its memory")
     simulated = stage.simulated
     budget, own, rounds = ((SIM_BUDGET, SIM_OWN, SIM_ROUNDS) if simulated
                            else (REAL_BUDGET, REAL_OWN, REAL_ROUNDS))
