@@ -26,8 +26,8 @@ void Estimate::learn(std::uint64_t sample, bool exact) {
   const std::uint32_t count = samples();
   const std::uint64_t mean = duration();
   samples_.store(count + 1 == 0 ? count : count + 1, std::memory_order_relaxed);
-  // The first time a kernel also loads its code, and more.
-  if (count == 0 || (!exact && count < kSettled && sample < mean / kFar)) {
+  // The first time a kernel also loads its code, and more: it counts until there is a second.
+  if (count <= 1 || (!exact && count < kSettled && sample < mean / kFar)) {
     duration_.store(sample, std::memory_order_relaxed);
     return;
   }
@@ -38,7 +38,7 @@ void Estimate::learn(std::uint64_t sample, bool exact) {
                   std::memory_order_relaxed);
     if (far && oddity < kUsual) sample = 2 * mean;
   }
-  const std::uint64_t weight = count + 1 < kWindow ? count + 1 : kWindow;
+  const std::uint64_t weight = count < kWindow ? count : kWindow;
   const std::uint64_t next =
       sample > mean ? mean + (sample - mean) / weight : mean - (mean - sample) / weight;
   duration_.store(next, std::memory_order_relaxed);

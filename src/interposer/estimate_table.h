@@ -17,7 +17,7 @@ class Estimate {
   // One more measurement. `exact`: of launches that followed each other without a gap; while there
   // are such, others only count if they stay away for long. Known is their mean in the long run,
   // whatever their distribution, the latest 32 counting most; single ones far off (somebody else's
-  // work came between) count little.
+  // work came between) count little, and the first one, which also loads code, until the second.
   void learn(std::uint64_t duration, bool exact);
   // Its duration is known from launches that were measured exactly.
   bool sure() const { return exact_.load(std::memory_order_relaxed) >= kFirst; }

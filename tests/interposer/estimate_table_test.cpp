@@ -33,6 +33,16 @@ TEST(Estimate, ForgetsAFirstLaunchThatLoadedCode) {
   EXPECT_EQ(learned({5'000 * kMicrosecond, 50 * kMicrosecond}), 50.0 * kMicrosecond);
 }
 
+// Twice as long as the others it stayed in the mean: gaps were charged for seconds.
+TEST(Estimate, TheFirstSampleIsNoPartOfTheMean) {
+  Estimate estimate;
+  estimate.learn(223 * kMicrosecond, false);
+  estimate.learn(100 * kMicrosecond, true);
+  EXPECT_EQ(estimate.duration(), 100 * kMicrosecond);
+  EXPECT_EQ(learned({223 * kMicrosecond, 100 * kMicrosecond, 102 * kMicrosecond}),
+            101.0 * kMicrosecond);
+}
+
 TEST(Estimate, OnePreemptedSampleCountsLittle) {
   std::vector<std::uint64_t> samples(64, 50 * kMicrosecond);
   samples.push_back(10'000 * kMicrosecond);
