@@ -113,6 +113,7 @@ void Residence::look(Member* member, Nanos now) {
 bool Residence::arrange(const Members& members, Nanos now) {
   if (!budgeted()) return false;
   bool changed = false;
+  std::vector<Member*> lowered;
   for (const StayOrder& order : law_.decide(now)) {
     const auto found = std::find_if(members.begin(), members.end(), [&](const auto& member) {
       return member->key == order.tenant;
@@ -124,6 +125,7 @@ bool Residence::arrange(const Members& members, Nanos now) {
     if (member.lodging == nullptr) continue;
     StayOrder own = order;
     own.allowed = own.most = own.want = DeviceBytes{};
+    if (order.lowers) lowered.push_back(&member);
     for (std::size_t i = 0; i < member.places.size(); ++i) {
       own.allowed[i] = order.allowed[member.places[i]];
       own.most[i] = order.most[member.places[i]];
@@ -131,6 +133,8 @@ bool Residence::arrange(const Members& members, Nanos now) {
     }
     member.lodging->tell(own);
   }
+  // Who takes what it may rings no bell; what it did not take others can have.
+  for (Member* member : lowered) look(member, now);
   return changed;
 }
 

@@ -102,13 +102,16 @@ std::vector<StayOrder> Residency::decide(Nanos now) {
   std::vector<StayOrder> orders;
   std::size_t lowered = 0;
   for (const auto& resident : state.book.residents()) {
-    const StayOrder order = state.orderFor(*resident);
+    StayOrder order = state.orderFor(*resident);
     if (!resident->known) continue;
+    order.lowers = resident->told.lowers;
     if (resident->ever_told && order == resident->told) continue;
-    bool lower = false;
+    order.lowers = false;
     for (unsigned d = 0; d < kMaxGroupDevices; ++d)
-      lower = lower || order.allowed[d] < resident->told.allowed[d];
-    const auto place = static_cast<std::ptrdiff_t>(lower ? lowered++ : orders.size());
+      order.lowers = order.lowers || order.allowed[d] < resident->told.allowed[d];
+    for (Resident::Place& place : resident->places)
+      place.told = std::max(place.told, place.allowed);
+    const auto place = static_cast<std::ptrdiff_t>(order.lowers ? lowered++ : orders.size());
     orders.insert(orders.begin() + place, order);
     resident->told = order;
     resident->ever_told = true;

@@ -78,7 +78,13 @@ void ResidencyBook::adopt(Resident* resident, Nanos now) {
 bool ResidencyBook::note(Resident* resident, const Stay& stay, Nanos now) {
   Stay bounded = stay;
   bound(resident, &bounded);
-  if (resident->known && bounded == resident->stay) return false;
+  bool freed = false;
+  for (Resident::Place& place : resident->places) {
+    const std::uint64_t before = place.book();
+    place.told = 0;
+    freed = freed || place.book() < before;
+  }
+  if (resident->known && bounded == resident->stay) return freed;
   const bool wanted = resident->wants();
   const Nanos idle = now - resident->stay.idle_since;
   resident->stay = bounded;

@@ -15,13 +15,14 @@ struct Resident {
     Holding said;
     std::uint64_t want = 0;     // of what it asked for, what it may take
     std::uint64_t allowed = 0;  // told
+    std::uint64_t told = 0;     // the most that it was told since it last said what it has
     std::uint64_t goal = 0;     // planned; at least `allowed`
     std::uint64_t floor = 0;    // never planned below this, nor taken
     std::uint64_t most = 0;     // the others' floors leave so much
     std::uint64_t target = 0;   // what it would be given now
 
     std::uint64_t need() const { return said.pinned + want + said.swappable; }
-    std::uint64_t book() const { return std::max(allowed, said.held); }
+    std::uint64_t book() const { return std::max({allowed, said.held, told}); }
     // What may be taken of it.
     std::uint64_t spare() const { return goal > floor ? goal - floor : 0; }
     std::uint64_t lack() const { return target > goal ? target - goal : 0; }

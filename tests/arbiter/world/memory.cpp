@@ -107,17 +107,19 @@ void MemoryWorld::pass() {
     if (swapper->until_ > kMicrosecond) continue;
     swapper->busy = false;
     swapper->idle_since_ = now();
-    ring();
+    ring(swapper.get());
   }
 }
 
 void MemoryWorld::changed(Swapper* swapper) {
   pass();
-  ring();
+  ring(swapper);
   timeline_.in(latency(), [this, swapper] { work(swapper); });
 }
 
-void MemoryWorld::ring() {
+// What `swapper` has or wants is another one; null: something else is.
+void MemoryWorld::ring(Swapper* swapper) {
+  if (swapper != nullptr) swapper->rang_ = true;
   if (std::exchange(rung_, true)) return;
   timeline_.in(latency(), [this] {
     rung_ = false;
@@ -143,18 +145,31 @@ Stay MemoryWorld::stayOf(const Swapper& swapper) const {
   return stay;
 }
 
+void MemoryWorld::report(Swapper* swapper) {
+  swapper->rang_ = false;
+  if (!swapper->gone_) law_.report(swapper->key, stayOf(*swapper), now());
+}
+
 void MemoryWorld::arbitrate() {
   pass();
   ++events_;
   for (const auto& swapper : swappers_)
-    if (!swapper->gone_) law_.report(swapper->key, stayOf(*swapper), now());
-  for (const StayOrder& order : law_.decide(now())) {
+    if (swapper->rang_) report(swapper.get());
+  const std::vector<StayOrder> orders = law_.decide(now());
+  for (const StayOrder& order : orders) {
     for (const auto& swapper : swappers_)
       if (swapper->key == order.tenant) send(swapper.get(), order);
   }
+  const Nanos wake = law_.wakeAt();
+  for (const StayOrder& order : orders) {
+    for (const auto& swapper : swappers_) {
+      if (!order.lowers || swapper->key != order.tenant) continue;
+      report(swapper.get());
+      ring();
+    }
+  }
   check();
   runs();
-  const Nanos wake = law_.wakeAt();
   if (wake == kNever) return;
   if (wake <= now()) {
     fault_ = "the law is never content";
@@ -191,7 +206,9 @@ void MemoryWorld::notice(Swapper* swapper, std::uint64_t number) {
     swapper->at_[d].allowed = swapper->order_.allowed[d];
   swapper->refused_ = false;
   swapper->seen_ = number;
-  ring();
+  // Who may only have more says nothing, nor when it takes that.
+  for (unsigned d = 0; d < settings_.devices; ++d)
+    if (swapper->at_[d].promised > swapper->order_.allowed[d]) ring(swapper);
   work(swapper);
 }
 
@@ -205,7 +222,7 @@ void MemoryWorld::work(Swapper* swapper) {
     Swapper::Place& place = swapper->at_[d];
     if (place.want != 0 && place.mapped + place.pinned + place.want <= place.allowed) {
       place.pinned += std::exchange(place.want, 0);
-      ring();
+      ring(swapper);
     }
   }
   for (unsigned d = 0; d < settings_.devices; ++d)
@@ -215,7 +232,7 @@ void MemoryWorld::work(Swapper* swapper) {
   bool complete = true;
   for (const Swapper::Place& place : swapper->at_)
     complete = complete && place.mapped == place.swappable;
-  if (complete && std::exchange(swapper->closed_, false)) ring();
+  if (complete && std::exchange(swapper->closed_, false)) ring(swapper);
   runs();
 }
 
@@ -224,7 +241,7 @@ bool MemoryWorld::leave(Swapper* swapper, unsigned d) {
   if (place.mapped + place.pinned <= place.allowed || place.mapped == 0) return false;
   if (swapper->capturing) {
     swapper->refused_ = true;
-    ring();
+    ring(swapper);
     return false;
   }
   const Link& link = settings_.device.link;
@@ -234,7 +251,7 @@ bool MemoryWorld::leave(Swapper* swapper, unsigned d) {
   const auto time = static_cast<Nanos>(static_cast<double>(chunk) / link.out_bps * 1e9);
   out_until_[d] = std::max(out_until_[d], now() + drain) + time + link.per_chunk;
   swapper->moving_ = true;
-  ring();
+  ring(swapper);
   timeline_.at(out_until_[d], [this, swapper, d, chunk] {
     pass();
     swapper->moving_ = false;
@@ -242,7 +259,7 @@ bool MemoryWorld::leave(Swapper* swapper, unsigned d) {
     Swapper::Place& now_at = swapper->at_[d];
     now_at.mapped -= std::min(chunk, now_at.mapped);
     swapper->copied_out += chunk;
-    ring();
+    ring(swapper);
     work(swapper);
   });
   return true;
@@ -261,7 +278,6 @@ bool MemoryWorld::come(Swapper* swapper, unsigned d) {
   in_until_[d] = std::max(in_until_[d], now()) + time + link.per_chunk;
   swapper->moving_ = swapper->closed_ = true;
   swapper->copied_in += chunk - born;
-  ring();
   timeline_.at(in_until_[d], [this, swapper] {
     pass();
     swapper->moving_ = false;

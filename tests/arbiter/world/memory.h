@@ -65,6 +65,7 @@ class Swapper {
   bool moving_ = false;
   bool refused_ = false;
   bool gone_ = false;
+  bool rang_ = true;
   Nanos idle_since_ = 0;
   Nanos waits_since_ = -1;
   Nanos until_ = 0;  // how long it is busy; 0: for good
@@ -103,8 +104,9 @@ class MemoryWorld {
 
  private:
   void pass();
-  void ring();
+  void ring(Swapper* swapper = nullptr);
   void arbitrate();
+  void report(Swapper* swapper);
   void send(Swapper* swapper, const StayOrder& order);
   void notice(Swapper* swapper, std::uint64_t number);
   void work(Swapper* swapper);

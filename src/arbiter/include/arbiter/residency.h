@@ -92,6 +92,7 @@ struct StayOrder {
   std::uint64_t host_allowed = 0;
   bool eligible = true;  // takes part in turns of compute
   bool yields = false;   // out for a higher class
+  bool lowers = false;   // less is allowed than before
   StayReason reason = StayReason::kFits;
   friend bool operator==(const StayOrder&, const StayOrder&) = default;
 };
@@ -135,7 +136,9 @@ class Residency {
   void remove(Key tenant, Nanos now);
 
   // What it has before it is told anything, another law let it have. To be read after the orders of
-  // the last decide() were written. May be called as often as wanted; only differences matter.
+  // the last decide() were written. May be called as often as wanted; only differences matter. Who
+  // does not report may have taken all that it was told since it did: to be called for whoever is
+  // told to have less, or nobody else will ever have that.
   void report(Key tenant, const Stay& stay, Nanos now);
 
   // What is to be told now; empty when nothing changed.
