@@ -104,7 +104,7 @@ Command SwapTenant::command(const CardFloor& floor, const SwapPlan& plan,
                          "DIVVY_TENANT_DIR=" + dir_,
                          "SIMGPU_PROFILE=" + floor.profile,
                          "SIMGPU_DIR=" + cards,
-                         "SIMGPU_FAULTS=strict-unmap",
+                         "SIMGPU_FAULTS=strict-unmap=any",
                          "SIMGPU_TIME_SCALE=" + std::to_string(floor.speed_permille / 1000.0)};
   command.limit_s = 60;
   return command;

@@ -45,9 +45,10 @@ constexpr FaultEntry kFaults[] = {
      "cuGetProcAddress does not find these names, calls of them "
      "answer CUDA_ERROR_NOT_FOUND"},
     {"strict-unmap",
-     "cuMemUnmap while a kernel or memset of the process is pending on the card poisons its "
-     "context "
-     "with CUDA_ERROR_ILLEGAL_ADDRESS, also where the kernel would not have noticed"},
+     "cuMemUnmap of memory that pending work of the process touches poisons the work's context "
+     "with CUDA_ERROR_ILLEGAL_ADDRESS, also where it would not have noticed; kernels of which is "
+     "not known what they touch touch everything"},
+    {"strict-unmap=any", "likewise, as if every kernel and memset touched everything"},
     {"kill-at=SYMBOL:N", "the process is killed by SIGKILL as it enters its N-th call of SYMBOL"},
     {"fail-at=SYMBOL:N=CODE",
      "the process's N-th call of SYMBOL does nothing and answers CODE, a CUresult as a number"},

@@ -15,6 +15,7 @@
 #include "engine_cost.h"
 #include "engine_file.h"
 #include "engine_wait.h"
+#include "touch_log.h"
 
 namespace divvy::simgpu {
 
@@ -48,6 +49,7 @@ struct Task {
   std::shared_ptr<Completion> completion;
   SharedEventName records;            // an event of several processes that this records
   std::shared_ptr<const void> keeps;  // alive until the operation has ended
+  MemoryUse uses;
 
   bool needsOwner() const { return poll != nullptr || host != nullptr; }
 };

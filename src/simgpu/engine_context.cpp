@@ -79,12 +79,19 @@ void betweenEffects(const std::function<void()>& change) {
 
 // Memory that is mapped again before a kernel ends looks untouched to it, since kernels take effect
 // at their ends: only here is it seen.
-void noteUnmap(Device& device) {
-  const std::vector<ExecContext*> computing = Executor::get().computingContexts(device);
-  if (computing.empty()) return;
+void noteUnmap(Device& device, CUdeviceptr address, std::uint64_t bytes) {
+  const Faults& faults = Faults::get();
+  const std::vector<ExecContext*> disturbed =
+      Executor::get().disturbedContexts(device, {address, bytes}, faults.strictUnmapOfAny());
+  if (disturbed.empty()) return;
   device.card.file().unmapped_under_work.fetch_add(1, std::memory_order_relaxed);
-  if (!Faults::get().strictUnmap()) return;
-  for (ExecContext* exec : computing) fault(*exec, CUDA_ERROR_ILLEGAL_ADDRESS);
+  if (!faults.strictUnmap()) return;
+  for (ExecContext* exec : disturbed) fault(*exec, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+bool noteLateTouch(Context& context) {
+  context.device().card.file().unmapped_under_work.fetch_add(1, std::memory_order_relaxed);
+  return Faults::get().strictUnmap();
 }
 
 CUresult checkUnsafeCall(Context&) {

@@ -127,16 +127,23 @@ void Executor::betweenEffects(const std::function<void()>& change) {
   change();
 }
 
-std::vector<ExecContext*> Executor::computingContexts(Device& device) {
-  std::vector<ExecContext*> computing;
+std::vector<ExecContext*> Executor::disturbedContexts(Device& device, const MemorySpan& range,
+                                                      bool any) {
+  std::vector<ExecContext*> disturbed;
   for (const auto& known : devices_) {
     if (&known->device != &device) continue;
     EngineLock lock(known->engine);
     for (ExecContext* exec : known->contexts) {
-      if (lock.line().computePending(exec->lane)) computing.push_back(exec);
+      bool found = false;
+      lock.line().forEachPending(exec->lane, [&](OpRef ref, IntervalKind kind) {
+        const bool computes = kind == IntervalKind::kKernel || kind == IntervalKind::kMemset;
+        const MemoryUse& uses = exec->payloads[slotOf(ref)].task.uses;
+        found |= uses.disturbedBy(range, computes) || (any && computes);
+      });
+      if (found) disturbed.push_back(exec);
     }
   }
-  return computing;
+  return disturbed;
 }
 
 // The earliest completion among this process's contexts that has something to run; those without

@@ -31,8 +31,9 @@ class Executor {
   void drain(bool wait);
   // See exec::betweenEffects.
   void betweenEffects(const std::function<void()>& change);
-  // Only within betweenEffects: contexts with a pending kernel or memset.
-  std::vector<ExecContext*> computingContexts(Device& device);
+  // Only within betweenEffects: contexts with pending work that touches memory about to be
+  // unmapped, or may. `any`: with a pending kernel or memset, whatever it touches.
+  std::vector<ExecContext*> disturbedContexts(Device& device, const MemorySpan& range, bool any);
 
   // Something that needs the worker may happen at `when` at the earliest.
   void expect(Nanos when);

@@ -6,4 +6,4 @@ list(APPEND simgpu_libcuda_sources
   graph_exec_api.cpp graph_node_api.cpp graph_object_api.cpp graph_params.cpp graph_update.cpp kernel_builtin.cpp
   kernel_image.cpp kernel_ptx.cpp kernel_query_api.cpp kernel_text.cpp launch.cpp launch_api.cpp module.cpp
   module_api.cpp module_link_api.cpp stream.cpp stream_api.cpp stream_memop.cpp
-  stream_memop_api.cpp stream_op.cpp)
+  stream_memop_api.cpp stream_op.cpp touch_log.cpp)

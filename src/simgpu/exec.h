@@ -4,6 +4,7 @@
 #include "abi/cuda_types.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "context.h"
@@ -38,9 +39,12 @@ CUresult synchronizeDevice(Device& device);
 // into streams.
 void betweenEffects(const std::function<void()>& change);
 // Only within betweenEffects: memory of the device, or that it may access, is about to be unmapped.
-// Where kernels or memsets of this process are pending there, the card's books count it; with the
-// fault `strict-unmap` their contexts are poisoned. Copies do not count.
-void noteUnmap(Device& device);
+// Where work of this process is pending there that touches it, the card's books count it; with the
+// fault `strict-unmap` its context is poisoned. Kernels of which nothing is known touch everything;
+// with `strict-unmap=any` all kernels and memsets do.
+void noteUnmap(Device& device, CUdeviceptr address, std::uint64_t bytes);
+// A kernel comes to memory that was unmapped while it was pending. True: that is fatal to it.
+bool noteLateTouch(Context& context);
 
 // For calls that the capture rules call unsafe (cuMemAlloc, cuMemFree, ...): CUDA_SUCCESS, or
 // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED after invalidating the captures it disturbs.

@@ -83,6 +83,7 @@ bool Faults::parseOne(const std::string& entry) {
   if (name == "kill-at") return parsePoint(value, CUDA_SUCCESS);
   if (name == "fail-at") return parseFailure(value);
   if (name == "checkpoint") return parseCheckpoint(value);
+  if (name == "strict-unmap" && value == "any") return strict_unmap_ = strict_unmap_of_any_ = true;
   std::uint64_t number = 0;
   if (!parseNumber(value, &number)) return false;
   if (name == "oom-after") {

@@ -52,8 +52,10 @@ class Faults {
   // take, in nanoseconds.
   bool checkpointFails() const { return checkpoint_fails_; }
   std::uint64_t checkpointDelay() const { return checkpoint_ms_ * 1'000'000; }
-  // Whether unmapping under a kernel poisons its context at once.
+  // Whether unmapping what pending work touches poisons its context at once; and whether every
+  // kernel and memset is taken to touch everything.
   bool strictUnmap() const { return strict_unmap_; }
+  bool strictUnmapOfAny() const { return strict_unmap_of_any_; }
 
  private:
   bool parseOne(const std::string& entry);
@@ -66,6 +68,7 @@ class Faults {
   bool oom_ = false;
   bool lost_ = false;
   bool strict_unmap_ = false;
+  bool strict_unmap_of_any_ = false;
   bool checkpoint_fails_ = false;
   std::uint64_t checkpoint_ms_ = 0;
   std::uint64_t slow_us_ = 0;

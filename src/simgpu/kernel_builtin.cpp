@@ -44,7 +44,7 @@ Polled spinUntilPoll(const KernelCall& c, Context& context) {
 Nanos fillCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.param<std::uint64_t>(8));
 }
-KernelSpans fillSpans(const KernelCall& c) {
+MemorySpans fillSpans(const KernelCall& c) {
   return {{{c.param<CUdeviceptr>(0), 4 * c.param<std::uint64_t>(8)}}};
 }
 CUresult fillRun(const KernelCall& c, Context& context) {
@@ -68,7 +68,7 @@ CUresult addRun(const KernelCall& c, Context& context) {
 Nanos copyCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 2 * c.param<std::uint64_t>(16));
 }
-KernelSpans copySpans(const KernelCall& c) {
+MemorySpans copySpans(const KernelCall& c) {
   const auto bytes = c.param<std::uint64_t>(16);
   return {{{c.param<CUdeviceptr>(0), bytes}, {c.param<CUdeviceptr>(8), bytes}}};
 }
@@ -85,7 +85,7 @@ Nanos checksumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, c.param<std::uint64_t>(16));
 }
 // Of all that read their second parameter and write a result of no size.
-KernelSpans dataSpans(const KernelCall& c) {
+MemorySpans dataSpans(const KernelCall& c) {
   return {{{c.param<CUdeviceptr>(8), c.param<std::uint64_t>(16)}}};
 }
 CUresult checksumRun(const KernelCall& c, Context& context) {
@@ -104,7 +104,7 @@ Nanos axpyCost(const KernelCall& c, const CostModel& costs) {
   const auto count = c.param<std::uint64_t>(16);
   return costs.kernel(2.0 * static_cast<double>(count), 12 * count);
 }
-KernelSpans axpySpans(const KernelCall& c) {
+MemorySpans axpySpans(const KernelCall& c) {
   const std::uint64_t bytes = 4 * c.param<std::uint64_t>(16);
   return {{{c.param<CUdeviceptr>(0), bytes}, {c.param<CUdeviceptr>(8), bytes}}};
 }
@@ -125,7 +125,7 @@ Nanos matmulCost(const KernelCall& c, const CostModel& costs) {
   const double k = c.param<std::uint32_t>(32);
   return costs.kernel(2 * m * n * k, static_cast<std::uint64_t>(4 * (m * n + m * k + k * n)));
 }
-KernelSpans matmulSpans(const KernelCall& c) {
+MemorySpans matmulSpans(const KernelCall& c) {
   const std::uint64_t m = c.param<std::uint32_t>(24);
   const std::uint64_t n = c.param<std::uint32_t>(28);
   const std::uint64_t k = c.param<std::uint32_t>(32);
@@ -181,7 +181,7 @@ CUresult histogramRun(const KernelCall& c, Context& context) {
 Nanos sumCost(const KernelCall& c, const CostModel& costs) {
   return costs.kernel(0, 4 * c.param<std::uint64_t>(16));
 }
-KernelSpans sumSpans(const KernelCall& c) {
+MemorySpans sumSpans(const KernelCall& c) {
   return {{{c.param<CUdeviceptr>(8), 4 * c.param<std::uint64_t>(16)}}};
 }
 CUresult sumRun(const KernelCall& c, Context& context) {
@@ -200,7 +200,7 @@ Nanos touchCost(const KernelCall& c, const CostModel& costs) {
   const auto ns = c.param<std::uint64_t>(16);
   return ns != 0 ? ns : costs.kernel(0, c.param<std::uint64_t>(8));
 }
-KernelSpans touchSpans(const KernelCall& c) {
+MemorySpans touchSpans(const KernelCall& c) {
   return {{{c.param<CUdeviceptr>(0), c.param<std::uint64_t>(8)}}};
 }
 CUresult touchRun(const KernelCall& c, Context& context) {
@@ -215,19 +215,19 @@ CUresult trapRun(const KernelCall&, Context&) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"spin", spinCost, nullptr, nullptr, nullptr},
-    {"spin_until", noTime, nullptr, spinUntilPoll, nullptr},
-    {"fill", fillCost, fillRun, nullptr, fillSpans},
-    {"add", fillCost, addRun, nullptr, fillSpans},
-    {"copy", copyCost, copyRun, nullptr, copySpans},
-    {"checksum", checksumCost, checksumRun, nullptr, dataSpans},
-    {"axpy", axpyCost, axpyRun, nullptr, axpySpans},
-    {"matmul", matmulCost, matmulRun, nullptr, matmulSpans},
-    {"atomic_add", atomicAddCost, atomicAddRun, nullptr, nullptr},
-    {"histogram", checksumCost, histogramRun, nullptr, dataSpans},
-    {"sum", sumCost, sumRun, nullptr, sumSpans},
-    {"touch", touchCost, touchRun, nullptr, touchSpans},
-    {"trap", noTime, trapRun, nullptr, nullptr},
+    {"spin", spinCost, nullptr, nullptr, nullptr, 0},
+    {"spin_until", noTime, nullptr, spinUntilPoll, nullptr, 4},
+    {"fill", fillCost, fillRun, nullptr, fillSpans, 0},
+    {"add", fillCost, addRun, nullptr, fillSpans, 0},
+    {"copy", copyCost, copyRun, nullptr, copySpans, 0},
+    {"checksum", checksumCost, checksumRun, nullptr, dataSpans, 8},
+    {"axpy", axpyCost, axpyRun, nullptr, axpySpans, 0},
+    {"matmul", matmulCost, matmulRun, nullptr, matmulSpans, 0},
+    {"atomic_add", atomicAddCost, atomicAddRun, nullptr, nullptr, 4},
+    {"histogram", checksumCost, histogramRun, nullptr, dataSpans, 1024},
+    {"sum", sumCost, sumRun, nullptr, sumSpans, 8},
+    {"touch", touchCost, touchRun, nullptr, touchSpans, 0},
+    {"trap", noTime, trapRun, nullptr, nullptr, 0},
 };
 
 std::uint32_t sizeOf(std::string_view param) {
@@ -268,13 +268,20 @@ class BuiltinKernel final : public KernelCode {
     const Nanos computing = cost_ ? *cost_ : builtin_.cost(call, costs);
     if (builtin_.spans == nullptr) return computing;
     std::uint64_t far = 0;
-    for (const KernelSpan& span : builtin_.spans(call)) far += bytesOnHost(span.begin, span.bytes);
+    for (const MemorySpan& span : builtin_.spans(call)) far += bytesOnHost(span.begin, span.bytes);
     return std::max(computing, costs.hostAccess(far));
   }
   CUresult run(const KernelCall& call, Context& context) const override {
     return builtin_.run == nullptr ? CUDA_SUCCESS : builtin_.run(call, context);
   }
   bool effective() const override { return builtin_.run != nullptr; }
+  MemoryUse uses(const KernelCall& call) const override {
+    MemoryUse use;
+    if (builtin_.spans != nullptr) use.spans = builtin_.spans(call);
+    if (builtin_.few != 0) use.spans.back() = {call.param<CUdeviceptr>(0), builtin_.few};
+    use.known = builtin_.spans != nullptr || builtin_.few != 0;
+    return use;
+  }
   bool waits() const override { return builtin_.poll != nullptr; }
   Polled poll(const KernelCall& call, Context& context) const override {
     return builtin_.poll(call, context);

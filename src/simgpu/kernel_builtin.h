@@ -1,7 +1,6 @@
 // Kernels that are part of the simulated driver, written in C++.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -10,20 +9,16 @@
 
 namespace divvy::simgpu {
 
-// What the pointers of a call reach, in bytes from each; unused ones have 0.
-struct KernelSpan {
-  CUdeviceptr begin = 0;
-  std::uint64_t bytes = 0;
-};
-using KernelSpans = std::array<KernelSpan, 3>;
-
 // The body of one entry of kernelCatalog(). Parameters are naturally aligned, in order.
 struct Builtin {
   std::string_view name;
   Nanos (*cost)(const KernelCall&, const CostModel&);
   CUresult (*run)(const KernelCall&, Context&);  // nullptr: no effect
   Polled (*poll)(const KernelCall&, Context&);   // nullptr: it does not wait
-  KernelSpans (*spans)(const KernelCall&);       // nullptr: a few bytes at most
+  MemorySpans (*spans)(const KernelCall&);       // nullptr: `few` at most
+  // Bytes that the first parameter points to, if that is not among the spans; 0: it does not. Where
+  // there are neither spans nor few, the kernel stands for one of which nothing is known.
+  unsigned few;
 };
 
 const Builtin* findBuiltin(std::string_view name);

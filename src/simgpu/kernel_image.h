@@ -92,10 +92,15 @@ class KernelCode {
   // True for kernels that run until something happens: `poll` says when, then `run` is called.
   virtual bool waits() const { return false; }
   virtual Polled poll(const KernelCall&, Context&) const { return Polled::kOver; }
+  // What a call touches; by default nothing is known.
+  virtual MemoryUse uses(const KernelCall&) const { return {}; }
   // True for kernels that compute in pieces while the card is theirs: `begin`, not `run`. They end
-  // when they have ended, whatever their cost.
+  // when they have ended, whatever their cost. Where they come to is noted in the log.
   virtual bool inPieces() const { return false; }
-  virtual std::unique_ptr<KernelRun> begin(const KernelCall&, Context&) const { return nullptr; }
+  virtual std::unique_ptr<KernelRun> begin(const KernelCall&, Context&,
+                                           std::shared_ptr<TouchLog>) const {
+    return nullptr;
+  }
 };
 
 // The address of another global, stored in one.

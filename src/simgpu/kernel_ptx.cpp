@@ -1,5 +1,6 @@
 #include "kernel_ptx.h"
 
+#include "exec.h"
 #include "memory.h"
 #include "ptx/run.h"
 
@@ -11,11 +12,14 @@ constexpr std::uint64_t kPiece = 2'000'000;
 
 class DeviceMemory final : public ptx::Memory {
  public:
-  explicit DeviceMemory(Context& context) : context_(context) {}
+  DeviceMemory(Context& context, std::shared_ptr<TouchLog> log)
+      : context_(context), log_(std::move(log)) {}
 
   bool lookup(std::uint64_t address, ptx::Range* out) override {
     RangeView view{};
     if (lookupRange(context_, address, &view) != CUDA_SUCCESS) return false;
+    const bool taken = log_ != nullptr && log_->touch({view.begin, view.end - view.begin});
+    if (taken && exec::noteLateTouch(context_)) return false;
     *out = {.begin = view.begin, .end = view.end, .host = view.host, .writable = view.writable};
     return true;
   }
@@ -23,6 +27,7 @@ class DeviceMemory final : public ptx::Memory {
 
  private:
   Context& context_;
+  const std::shared_ptr<TouchLog> log_;
 };
 
 CUresult resultOf(ptx::FaultKind kind) {
@@ -66,8 +71,9 @@ ptx::Launch launchOf(std::shared_ptr<const ptx::Module> module, std::size_t kern
 class PtxRun final : public KernelRun {
  public:
   PtxRun(std::shared_ptr<const ptx::Module> module, std::size_t kernel, const KernelCall& call,
-         Context& context)
-      : memory_(context), run_(launchOf(std::move(module), kernel, call, memory_)) {}
+         Context& context, std::shared_ptr<TouchLog> log)
+      : memory_(context, std::move(log)),
+        run_(launchOf(std::move(module), kernel, call, memory_)) {}
 
   Polled poll() override {
     return run_.step(kPiece) == ptx::Progress::kRunning ? Polled::kNotYet : Polled::kOver;
@@ -103,13 +109,14 @@ class PtxKernel final : public KernelCode {
     return costs.kernel(instructions * static_cast<double>(call.shape.threads()), 0);
   }
   CUresult run(const KernelCall& call, Context& context) const override {
-    PtxRun run(module_, index_, call, context);
+    PtxRun run(module_, index_, call, context, nullptr);
     while (run.poll() != Polled::kOver) {
     }
     return run.result();
   }
-  std::unique_ptr<KernelRun> begin(const KernelCall& call, Context& context) const override {
-    return std::make_unique<PtxRun>(module_, index_, call, context);
+  std::unique_ptr<KernelRun> begin(const KernelCall& call, Context& context,
+                                   std::shared_ptr<TouchLog> log) const override {
+    return std::make_unique<PtxRun>(module_, index_, call, context, std::move(log));
   }
   bool inPieces() const override { return true; }
 

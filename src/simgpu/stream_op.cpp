@@ -19,11 +19,13 @@ Work workOf(ExecContext& exec, const KernelOp& op) {
   Context& context = exec.context;
   // Shared by effect and poll: parameters are copied once.
   const auto shared = std::make_shared<const KernelOp>(op);
+  work.task.uses = op.code->uses(op.call);
   if (op.code->inPieces()) {
+    const auto log = work.task.uses.log = std::make_shared<TouchLog>();
     // Begun by the first look at it, on whose thread it may stay.
     const auto run = std::make_shared<std::unique_ptr<KernelRun>>();
-    work.task.poll = [shared, run, &context] {
-      if (*run == nullptr) *run = shared->code->begin(shared->call, context);
+    work.task.poll = [shared, run, log, &context] {
+      if (*run == nullptr) *run = shared->code->begin(shared->call, context, log);
       return (*run)->poll();
     };
     work.task.effect = [run] {
@@ -47,6 +49,9 @@ Work workOf(ExecContext& exec, const CopyPlan& plan) {
   work.spec = copySpec(exec, plan);
   Context& context = exec.context;
   work.task.effect = [plan, &context] { return runCopy(context, plan); };
+  work.task.uses.known = true;
+  work.task.uses.spans = {
+      {{plan.to.address, plan.span(plan.to)}, {plan.from.address, plan.span(plan.from)}}};
   return work;
 }
 
@@ -55,6 +60,8 @@ Work workOf(ExecContext& exec, const MemsetPlan& plan) {
   work.spec = memsetSpec(exec, plan);
   Context& context = exec.context;
   work.task.effect = [plan, &context] { return runMemset(context, plan); };
+  work.task.uses.known = true;
+  work.task.uses.spans = {{{plan.address, plan.span()}}};
   return work;
 }
 

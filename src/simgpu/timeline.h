@@ -106,8 +106,14 @@ class Timeline {
   // The newest operation that has not ended and was submitted before `seq`; 0: none.
   OpRef newestPending(std::uint32_t lane, std::uint64_t seq) const;
   bool anyPending(std::uint32_t lane) const { return newestPending(lane, UINT64_MAX) != 0; }
-  // Whether a kernel or memset of the lane has not ended.
-  bool computePending(std::uint32_t lane) const;
+  // Calls visit(ref, kind) for every operation of the lane that has not ended, newest first.
+  template <typename Visit>
+  void forEachPending(std::uint32_t lane, Visit visit) const {
+    for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
+      const Op& o = op(lane, slot);
+      if (o.state != OpState::kDone) visit(refOf(lane, slot), o.kind);
+    }
+  }
   // Whether all of the lane has ended and nobody has anything left to do for it.
   bool settled(std::uint32_t lane) const;
   // What the next submission will be numbered.

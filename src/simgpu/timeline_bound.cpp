@@ -67,15 +67,6 @@ OpRef Timeline::newestPending(std::uint32_t lane, std::uint64_t seq) const {
   return 0;
 }
 
-bool Timeline::computePending(std::uint32_t lane) const {
-  for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
-    const Op& o = op(lane, slot);
-    const bool computes = o.kind == IntervalKind::kKernel || o.kind == IntervalKind::kMemset;
-    if (computes && o.state != OpState::kDone) return true;
-  }
-  return false;
-}
-
 bool Timeline::settled(std::uint32_t lane) const {
   for (std::uint16_t slot = s_.lanes[lane].newest; slot != kNil; slot = op(lane, slot).older) {
     const Op& o = op(lane, slot);

@@ -155,7 +155,7 @@ CUresult unmapRange(CUdeviceptr address, std::uint64_t bytes) {
     const std::unique_lock guard(MemoryTable::get().mutex);
     const std::vector<Region*> regions = mappingsIn(address, bytes);
     if (regions.empty()) return;
-    for (Device* device : usersOf(regions)) exec::noteUnmap(*device);
+    for (Device* device : usersOf(regions)) exec::noteUnmap(*device, address, bytes);
     for (Region* region : regions) unmapPhysical(*region);
     result = CUDA_SUCCESS;
   });

@@ -69,7 +69,7 @@ class Victim {
     ledger::TenantPages pages;
     EXPECT_EQ(ledger::TenantPages::open(dir.c_str(), &pages), ledger::OpenStatus::kOk);
     EXPECT_TRUE(account_.attach(pages));
-    const std::string faults = std::string("SIMGPU_FAULTS=strict-unmap,kill-at=") + point;
+    const std::string faults = std::string("SIMGPU_FAULTS=strict-unmap=any,kill-at=") + point;
     std::vector<std::string> entries = {faults, std::string(kVictim) + "=1"};
     for (char** entry = environ; *entry != nullptr; ++entry) {
       if (std::string(*entry).rfind("SIMGPU_FAULTS=", 0) != 0) entries.emplace_back(*entry);

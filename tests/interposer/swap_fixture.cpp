@@ -44,7 +44,7 @@ Tenancy SwapTest::swappable() {
   Tenancy tenancy;
   tenancy.swap = true;
   tenancy.swap_chunk = 2 * kMiB;
-  tenancy.environment["SIMGPU_FAULTS"] = "strict-unmap";
+  tenancy.environment["SIMGPU_FAULTS"] = "strict-unmap=any";
   return tenancy;
 }
 

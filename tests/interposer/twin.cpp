@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 namespace divvy::interposer {
 namespace {
@@ -36,9 +35,6 @@ CUDA_MEMCPY2D boxOf(std::size_t pitch, std::size_t width, std::size_t height) {
   box.Height = height;
   return box;
 }
-
-std::shared_mutex working;  // shared: a twin is in a step
-std::mutex unmapping;       // one wants to be alone
 
 }  // namespace
 
@@ -202,17 +198,10 @@ void Twin::map(const Block& block) {
   good(cu<Cu::cuMemSetAccess>(block.at, block.mapped, &asked, std::size_t{1}), "cuMemSetAccess");
 }
 
-// The simulated card calls it fatal to unmap anything while a kernel of anybody's runs.
+// What others' streams do with it has to have ended, too.
 void Twin::unmap(const Block& block) {
-  const bool in_step = working_.owns_lock();
-  if (in_step) working_.unlock();
-  {
-    const std::lock_guard first(unmapping);
-    const std::unique_lock alone(working);
-    good(cu<Cu::cuCtxSynchronize>(), "cuCtxSynchronize");
-    good(cu<Cu::cuMemUnmap>(block.at, block.mapped), "cuMemUnmap");
-  }
-  if (in_step) working_.lock();
+  good(cu<Cu::cuCtxSynchronize>(), "cuCtxSynchronize");
+  good(cu<Cu::cuMemUnmap>(block.at, block.mapped), "cuMemUnmap");
 }
 
 void Twin::unmake(const Block& block) {
@@ -414,13 +403,6 @@ void Twin::forkOnce() {
 }
 
 void Twin::step() {
-  { const std::lock_guard turn(unmapping); }  // who wants to be alone goes first
-  working_ = std::shared_lock(working);
-  work();
-  working_ = {};
-}
-
-void Twin::work() {
   if (blocks_.empty()) return allocate();
   const std::size_t dice = below(1000);
   if (dice < 2) return forkOnce();

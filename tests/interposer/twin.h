@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -66,7 +65,6 @@ class Twin {
               CUstream stream);
   void compare(const Block& block, const Bytes& found, std::size_t from, const char* how);
 
-  void work();
   void allocate();
   void release();
   void make(Block& block, std::size_t bytes);
@@ -87,8 +85,6 @@ class Twin {
   void replay();
   void forkOnce();
 
-  // In force during a step: no other twin unmaps meanwhile.
-  std::shared_lock<std::shared_mutex> working_;
   std::mt19937_64 random_;
   CUcontext context_;
   std::string failure_;

@@ -14,11 +14,6 @@ class FineVmm : public VmmBytes {
   std::string profile() const override { return "swap"; }
 };
 
-std::uint64_t unmapsUnderWork() {
-  const auto view = readCard(std::getenv("SIMGPU_DIR"), 0);
-  return view ? view->unmapped_under_work : ~std::uint64_t{0};
-}
-
 TEST_F(VmmBytes, FreshMemoryHoldsThePatternAlsoWhenReused) {
   runReady([] {
     for (int round = 0; round < 3; ++round) {
@@ -182,68 +177,6 @@ TEST_F(VmmBytes, UnmapDoesNotWaitForTheKernelsThatUseTheRange) {
   });
 }
 
-// Unmaps and maps again under what is behind a closed gate; what the books count then.
-std::uint64_t remapUnder(CUstream stream, const std::function<void(CUdeviceptr)>& work) {
-  const auto handle = create(kUnit);
-  const CUdeviceptr p = mapNew(kUnit, handle);
-  const std::uint64_t before = unmapsUnderWork();
-  Gate gate(stream);
-  work(p);
-  EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kUnit}), CUDA_SUCCESS);
-  EXPECT_EQ(map(p, kUnit, handle), CUDA_SUCCESS);
-  EXPECT_EQ(allow(p, kUnit, kRw), CUDA_SUCCESS);
-  gate.open();
-  return unmapsUnderWork() - before;
-}
-
-TEST_F(VmmBytes, UnmappingUnderAKernelIsCountedAlsoWhenItsMemoryComesBackInTime) {
-  runReady([] {
-    EXPECT_EQ(remapUnder(nullptr, [](CUdeviceptr p) { launchFill(p, kUnit / 4, 1); }), 1U);
-    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS) << "the kernel cannot know";
-    const CUdeviceptr p = mapNew(2 * kUnit, create(2 * kUnit));
-    EXPECT_EQ(launchFill(p, kUnit / 4, 1), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{2 * kUnit}), CUDA_SUCCESS);
-    EXPECT_EQ(unmapsUnderWork(), 1U) << "all kernels had ended";
-  });
-}
-
-TEST_F(VmmBytes, CopiesAreNoWorkThatAnUnmapDisturbsButMemsetsAre) {
-  runReady([] {
-    // Held by an event that only a host function lets happen: no kernel is pending.
-    const CUstream copies = makeStream();
-    const auto held = [&](const std::function<void(CUdeviceptr)>& work) {
-      std::atomic<bool> go{false};
-      const CUhostFn wait = [](void* flag) {
-        while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
-      };
-      EXPECT_EQ(cu<Cu::cuLaunchHostFunc>(copies, wait, static_cast<void*>(&go)), CUDA_SUCCESS);
-      const CUdeviceptr p = mapNew(kUnit, create(kUnit));
-      const CUdeviceptr other = mapNew(kUnit, create(kUnit));
-      const std::uint64_t before = unmapsUnderWork();
-      work(p);
-      EXPECT_EQ(cu<Cu::cuMemUnmap>(other, size_t{kUnit}), CUDA_SUCCESS);
-      const std::uint64_t counted = unmapsUnderWork() - before;
-      go = true;
-      EXPECT_EQ(sync(copies), CUDA_SUCCESS);
-      return counted;
-    };
-    void* memory = pinned<std::byte>(kUnit);
-    EXPECT_EQ(held([&](CUdeviceptr p) {
-                cu<Cu::cuMemcpyDtoHAsync_v2>(memory, p, size_t{kUnit}, copies);
-              }),
-              0U);
-    EXPECT_EQ(held([&](CUdeviceptr p) {
-                const void* from = memory;
-                cu<Cu::cuMemcpyHtoDAsync_v2>(p, from, size_t{kUnit}, copies);
-              }),
-              0U);
-    EXPECT_EQ(
-        held([&](CUdeviceptr p) { cu<Cu::cuMemsetD32Async>(p, 7U, size_t{kUnit / 4}, copies); }),
-        1U);
-  });
-}
-
 TEST_F(FineVmm, AKernelReachesMemoryOfTheHostOverTheLinkWhateverElseItTakes) {
   runReady([] {
     constexpr std::uint64_t kBytes = 4 * kMiB;
@@ -272,15 +205,6 @@ TEST_F(FineVmm, AKernelReachesMemoryOfTheHostOverTheLinkWhateverElseItTakes) {
     EXPECT_EQ(costOf("copy", far, far, kBytes), 2 * kBytes);
     EXPECT_EQ(costOf("fill", far, kBytes / 4, 1U), kBytes);
   });
-}
-
-TEST_F(VmmBytes, AStrictCardPoisonsTheContextWhoseKernelIsPendingAtAnUnmap) {
-  runReady(
-      [] {
-        EXPECT_EQ(remapUnder(nullptr, [](CUdeviceptr p) { launchFill(p, kUnit / 4, 1); }), 1U);
-        EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_ERROR_ILLEGAL_ADDRESS);
-      },
-      {{"SIMGPU_FAULTS", "strict-unmap"}});
 }
 
 TEST_F(VmmBytes, AKernelThatEndedBeforeAnUnmapHasWrittenAllOfItsBytes) {

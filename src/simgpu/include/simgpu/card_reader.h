@@ -41,8 +41,9 @@ struct CardView {
   std::uint64_t capacity;  // what all processes together can hold
   std::uint64_t used;      // sum over live processes and shared blocks, exact
   std::uint64_t peak;      // the highest `used` ever, exact: no moment is missed
-  // How many cuMemUnmap took memory away while kernels or memsets of the same process were pending
-  // on this card. Right programs leave it at 0.
+  // How many cuMemUnmap took memory away that pending work of the same process on this card
+  // touches, or kernels of which nothing is known, and how many kernels came to such memory later.
+  // Right programs leave it at 0.
   std::uint64_t unmapped_under_work;
   std::vector<ProcessView> processes;
 };

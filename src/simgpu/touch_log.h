@@ -1,0 +1,48 @@
+// What an operation touches of device memory, as far as it is known.
+#pragma once
+
+#include "abi/cuda_types.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace divvy::simgpu {
+
+// What a pointer of a call reaches, in bytes from it; unused ones have 0.
+struct MemorySpan {
+  CUdeviceptr begin = 0;
+  std::uint64_t bytes = 0;
+
+  bool overlaps(const MemorySpan& other) const {
+    return begin < other.begin + other.bytes && other.begin < begin + bytes;
+  }
+};
+using MemorySpans = std::array<MemorySpan, 3>;
+
+// Of a kernel whose reach shows only as it runs: where it has been so far, and what was unmapped
+// while it was pending. Whoever unmaps first and whoever touches second is told. Not thread safe:
+// effects and unmaps exclude each other.
+class TouchLog {
+ public:
+  // The range is about to be unmapped. True: the kernel has been there.
+  bool take(const MemorySpan& range);
+  // The kernel comes to memory that lies together. True: it was taken from under it.
+  bool touch(const MemorySpan& range);
+
+ private:
+  std::vector<MemorySpan> touched_;
+  std::vector<MemorySpan> taken_;
+};
+
+struct MemoryUse {
+  bool known = false;
+  MemorySpans spans;              // where known
+  std::shared_ptr<TouchLog> log;  // where it will show
+
+  // Whether it touches memory that is about to be unmapped. Where nothing is known: `unknown`.
+  bool disturbedBy(const MemorySpan& range, bool unknown) const;
+};
+
+}  // namespace divvy::simgpu
