@@ -57,6 +57,9 @@ void writeMemory(bj::object& object, const TenantView& view) {
   object["longest_wait_ms"] = view.longest_wait_ms;
   object["turn_left_ms"] = view.turn_left_ms;
   object["idle_s"] = view.idle_s;
+  object["pressed"] = view.pressed;
+  object["pressure_waits"] = view.pressure_waits;
+  object["refused_short"] = view.refused_short;
   object["on_pressure"] = view.on_pressure;
   object["pressure_wait_ms"] = view.pressure_wait_ms;
 }
@@ -148,6 +151,9 @@ void readMemory(Reader& reader, TenantView& out) {
   reader.number("longest_wait_ms", out.longest_wait_ms);
   reader.number("turn_left_ms", out.turn_left_ms);
   reader.number("idle_s", out.idle_s);
+  reader.number("pressed", out.pressed);
+  reader.number("pressure_waits", out.pressure_waits);
+  reader.number("refused_short", out.refused_short);
   reader.text("on_pressure", out.on_pressure);
   reader.number("pressure_wait_ms", out.pressure_wait_ms);
 }

@@ -96,6 +96,9 @@ void showSwap(const Tenant& tenant, TenantView& view) {
   if (sums.devices.empty()) return;
   view.pinned_by = pinNames(sums.pin_reasons);
   view.refusal = refusalWords(sums.refusal);
+  view.pressed = sums.pressed;
+  view.pressure_waits = sums.pressure_waits;
+  view.refused_short = sums.pressure_refusals;
   const auto now = static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
   constexpr std::uint64_t kSecond = 1'000'000'000;

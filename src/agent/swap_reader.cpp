@@ -58,6 +58,10 @@ SwapSums SwapReader::read(const Slots& slots) const {
     ledger::SwapSample sample;
     if (!pages_.read(slot, generation, &sample)) continue;
     sums.pin_reasons |= sample.pin_reasons;
+    sums.pressed += (sample.state & ledger::kSwapPressed) != 0 ? 1 : 0;
+    sums.pressure_waits = bounded(sums.pressure_waits + bounded(sample.pressure_waits).count).count;
+    sums.pressure_refusals =
+        bounded(sums.pressure_refusals + bounded(sample.pressure_refusals).count).count;
     if (sample.refusal != 0 &&
         sample.refusal <= static_cast<unsigned>(ledger::SwapRefusal::kDriver))
       sums.refusal = static_cast<ledger::SwapRefusal>(sample.refusal);

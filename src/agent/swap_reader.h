@@ -27,7 +27,10 @@ struct SwapSums {
   std::vector<SwapState> devices;  // in the tenant's order
   std::uint64_t pin_reasons = 0;
   ledger::SwapRefusal refusal = ledger::SwapRefusal::kNone;  // one's, if any
-  std::uint64_t last_launch = 0;                             // CLOCK_MONOTONIC; 0: none
+  unsigned pressed = 0;              // processes in which an allocation waits for the device
+  std::uint64_t pressure_waits = 0;  // how often one did, of those that live
+  std::uint64_t pressure_refusals = 0;
+  std::uint64_t last_launch = 0;  // CLOCK_MONOTONIC; 0: none
 };
 
 // Bytes in a second.

@@ -88,6 +88,7 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant) {
   } else if (swappedOut(tenant)) {
     notes.emplace_back("swapped");
   }
+  if (tenant.pressed != 0) notes.emplace_back("an allocation waits: the card is short");
   const std::string pins = pinsOf(tenant);
   if (!pins.empty()) notes.push_back("pinned: " + pins);
   const bool waits = tenant.memory == "waiting" || tenant.memory == "coming";
@@ -104,6 +105,9 @@ std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,
   const bool is_short = tenant.memory != "kept" && tenant.memory_reason == "short";
   if (tenant.memory == "waiting" || is_short) reasons.push_back(waitingFor(tenant, node));
   if (tenant.memory == "coming") reasons.push_back("its memory comes back to " + devicesOf(tenant));
+  if (tenant.pressed != 0)
+    reasons.push_back("an allocation waits for memory: " + devicesOf(tenant) +
+                      " has no room for it beside what is never swapped");
   if (!tenant.refusal.empty() && tenant.memory != "kept")
     reasons.push_back("could not give memory back when asked last: " + tenant.refusal);
   return reasons;

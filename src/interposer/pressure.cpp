@@ -43,7 +43,9 @@ class Pressed {
 Footprint::Footprint(unsigned device, std::uint64_t bytes)
     : device_(device),
       bytes_(bytes),
-      granted_(add() || (runtime().swappable.awaitFrees() && add()) || await()) {}
+      granted_(add() || (runtime().swappable.awaitFrees() && add()) || await()) {
+  if (!granted_) ledger::bumpShared(runtime().swap_board.line().pressure_refusals, 1);
+}
 
 Footprint::~Footprint() {
   if (granted_) runtime().swap_board.addSwappable(device_, -static_cast<std::int64_t>(bytes_));

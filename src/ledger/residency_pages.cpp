@@ -46,6 +46,7 @@ void copyLine(const SwapLine& line, SwapSample& out) {
   out.drain_ns = loadRelaxed(line.drain_ns);
   out.pressure_waits = loadRelaxed(line.pressure_waits);
   out.self_helped = loadRelaxed(line.self_helped);
+  out.pressure_refusals = loadRelaxed(line.pressure_refusals);
   out.state = loadAcquire(line.state);
   out.refusal = loadRelaxed(line.refusal);
   out.seen_seq = loadAcquire(line.seen_seq);

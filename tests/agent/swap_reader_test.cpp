@@ -83,6 +83,9 @@ TEST_F(SwapReaderTest, AddsUpWhatItsProcessesSay) {
   has(1, 1, 7, 0, 0);
   line(1).refusal = static_cast<std::uint32_t>(ledger::SwapRefusal::kCapturing);
   line(0).pin_reasons = 1 | 1 << 2;
+  line(0).state = ledger::kSwapPressed;
+  line(0).pressure_waits = 3;
+  line(1).pressure_refusals = 2;
   has(2, 0, 1000, 1000, 1000);  // nobody asked for it
   const SwapSums sums = reader().read({{0, 0}, {1, 0}});
   ASSERT_EQ(sums.devices.size(), 2u);
@@ -90,6 +93,9 @@ TEST_F(SwapReaderTest, AddsUpWhatItsProcessesSay) {
   EXPECT_EQ(sums.devices[0].out(), Bytes{40});
   EXPECT_EQ(sums.devices[0].pinned, Bytes{16});
   EXPECT_EQ(sums.devices[1].out(), Bytes{7});
+  EXPECT_EQ(sums.pressed, 1u);
+  EXPECT_EQ(sums.pressure_waits, 3u);
+  EXPECT_EQ(sums.pressure_refusals, 2u);
   EXPECT_EQ(refusalWords(sums.refusal), "it captures a graph");
   EXPECT_EQ(pinNames(sums.pin_reasons), (std::vector<std::string>{"context", "arrays"}));
 }

@@ -94,6 +94,9 @@ Snapshot sampleSnapshot() {
   tenant.longest_wait_ms = 6000;
   tenant.turn_left_ms = 500;
   tenant.idle_s = 86400;
+  tenant.pressed = 1;
+  tenant.pressure_waits = 5;
+  tenant.refused_short = 6;
   tenant.on_pressure = "wait";
   tenant.pressure_wait_ms = 700;
   tenant.mode = "latency";
@@ -193,6 +196,9 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(tenant.longest_wait_ms, 6000u);
   EXPECT_EQ(tenant.turn_left_ms, 500u);
   EXPECT_EQ(tenant.idle_s, 86400u);
+  EXPECT_EQ(tenant.pressed, 1u);
+  EXPECT_EQ(tenant.pressure_waits, 5u);
+  EXPECT_EQ(tenant.refused_short, 6u);
   EXPECT_EQ(tenant.on_pressure, "wait");
   EXPECT_EQ(tenant.pressure_wait_ms, 700u);
   const ShareView& share = tenant.shares.at(0);

@@ -145,6 +145,17 @@ TEST(MemoryText, WhoCannotGiveMemoryBackSaysWhy) {
             Lines{"could not give memory back when asked last: it captures a graph"});
 }
 
+TEST(MemoryText, AnAllocationThatWaitsForTheCardIsTold) {
+  agent::TenantView web = tenantOf("web", "resident");
+  web.shares[0].swapped = 0;
+  web.pressed = 1;
+  EXPECT_EQ(memoryNotes(web), Lines{"an allocation waits: the card is short"});
+  EXPECT_EQ(
+      whySlow(web, nodeOf({web})),
+      Lines{"an allocation waits for memory: device 0 has no room for it beside what is never "
+            "swapped"});
+}
+
 TEST(MemoryText, DevicesSayWhatTurnsCostAndWhetherTheyThrash) {
   agent::DeviceView device;
   EXPECT_EQ(deviceNote(device), "");

@@ -24,6 +24,7 @@ int bindDriver(void) {
       {"cuCtxSetCurrent", &cu.ctxSetCurrent},
       {"cuCtxSynchronize", &cu.ctxSynchronize},
       {"cuMemAlloc_v2", &cu.memAlloc},
+      {"cuMemAllocManaged", &cu.memAllocManaged},
       {"cuMemFree_v2", &cu.memFree},
       {"cuMemcpyHtoD_v2", &cu.copyHtoD},
       {"cuMemcpyDtoH_v2", &cu.copyDtoH},

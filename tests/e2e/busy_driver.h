@@ -10,6 +10,7 @@ typedef void* Handle;  // context, module, function, stream, event, graph
 enum {
   kMaxDevices = 4,
   kNonBlocking = 1,   // CU_STREAM_NON_BLOCKING
+  kAttachGlobal = 1,  // CU_MEM_ATTACH_GLOBAL
   kBlockingSync = 1,  // CU_EVENT_BLOCKING_SYNC
   kCaptureGlobal = 0,
   kCaptureRelaxed = 2,
@@ -25,6 +26,7 @@ struct Entries {
   int (*ctxSetCurrent)(Handle);
   int (*ctxSynchronize)(void);
   int (*memAlloc)(CUdeviceptr*, size_t);
+  int (*memAllocManaged)(CUdeviceptr*, size_t, unsigned);
   int (*memFree)(CUdeviceptr);
   int (*copyHtoD)(CUdeviceptr, const void*, size_t);
   int (*copyDtoH)(void*, CUdeviceptr, size_t);

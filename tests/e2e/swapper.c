@@ -5,6 +5,7 @@
 //   open                 a context on the first device              -> ok CODE
 //   fill BLOCKS BYTES    so many blocks of so many bytes            -> ok CODE
 //   more BYTES           one more that nothing is done with         -> ok CODE
+//   pin BYTES            one that is never swapped                  -> ok CODE
 //   work US              adds to every word, then computes for US of the card, until `rest` -> ok 0
 //   rounds               how often that happened                    -> ok ROUNDS
 //   rest                 ends `work`                                -> ok CODE ROUNDS
@@ -111,6 +112,8 @@ static void obey(const char* line, FILE* out) {
   if (strcmp(verb, "open") == 0) fprintf(out, "ok %d\n", openDevice());
   if (strcmp(verb, "fill") == 0) fprintf(out, "ok %d\n", fill(first, second));
   if (strcmp(verb, "more") == 0) fprintf(out, "ok %d\n", cu.memAlloc(&more, first));
+  if (strcmp(verb, "pin") == 0)
+    fprintf(out, "ok %d\n", cu.memAllocManaged(&more, first, kAttachGlobal));
   if (strcmp(verb, "work") == 0) fprintf(out, "ok %d\n", work(first));
   if (strcmp(verb, "rounds") == 0) fprintf(out, "ok %llu\n", (Number)rounds);
   if (strcmp(verb, "rest") == 0) {

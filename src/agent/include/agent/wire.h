@@ -162,8 +162,11 @@ struct TenantView {
   std::vector<std::string> pinned_by;  // what cannot be swapped
   std::uint64_t swaps = 0;             // back to the device
   std::uint64_t longest_wait_ms = 0;
-  std::uint64_t turn_left_ms = 0;  // while others wait for it to end
-  std::uint64_t idle_s = 0;        // since it last launched; of one that may be swapped
+  std::uint64_t turn_left_ms = 0;    // while others wait for it to end
+  std::uint64_t idle_s = 0;          // since it last launched; of one that may be swapped
+  unsigned pressed = 0;              // processes in which an allocation waits for the device
+  std::uint64_t pressure_waits = 0;  // how often one did
+  std::uint64_t refused_short = 0;   // allocations within the limit: the device was short of them
   std::string on_pressure = "oom";
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
 };

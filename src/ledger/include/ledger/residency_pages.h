@@ -28,6 +28,7 @@ struct SwapSample {
   std::uint64_t drain_ns = 0;
   std::uint64_t pressure_waits = 0;
   std::uint64_t self_helped = 0;
+  std::uint64_t pressure_refusals = 0;
   std::array<SwapDevice, kMaxDevices> device{};
 };
 

@@ -116,8 +116,8 @@ struct alignas(64) SwapLine {
   std::uint64_t drains;
   std::uint64_t drain_ns;
   std::uint64_t pressure_waits;
-  std::uint64_t self_helped;  // bytes taken beyond `allowed` while the agent was silent
-  std::uint64_t reserved;
+  std::uint64_t self_helped;        // bytes taken beyond `allowed` while the agent was silent
+  std::uint64_t pressure_refusals;  // allocations: the device was short of them
   SwapDevice device[kMaxDevices];
 };
 
