@@ -50,6 +50,7 @@ bj::object write(const ShareView& view) {
 void writeMemory(bj::object& object, const TenantView& view) {
   object["memory"] = view.memory;
   object["memory_reason"] = view.memory_reason;
+  object["lent_to"] = view.lent_to;
   object["unswapped"] = clean(view.unswapped);
   object["refusal"] = view.refusal;
   object["pinned_by"] = json::write(view.pinned_by);
@@ -144,6 +145,7 @@ void read(Reader& reader, ShareView& out) {
 void readMemory(Reader& reader, TenantView& out) {
   reader.text("memory", out.memory);
   reader.text("memory_reason", out.memory_reason);
+  reader.text("lent_to", out.lent_to);
   reader.text("unswapped", out.unswapped);
   reader.text("refusal", out.refusal);
   reader.texts("pinned_by", out.pinned_by);

@@ -75,6 +75,7 @@ void showMemory(const arbiter::MemoryFigures& figures, TenantView& view) {
                 : wanted           ? "coming"
                                    : "out";
   view.memory_reason = reasonName(figures.reason);
+  view.lent_to = figures.lent_to;
   view.swaps = figures.swaps;
   view.longest_wait_ms = inMs(figures.longest_wait);
   view.turn_left_ms = inMs(figures.turn_left);

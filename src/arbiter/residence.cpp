@@ -55,6 +55,7 @@ void Residence::enter(const Member& member, Nanos now) {
   for (std::size_t i = 0; i < member.places.size(); ++i)
     place(member.places[i], member.devices()[i]);
   law_.add(member.key, termsOf(member), now);
+  names_[member.key] = member.id();
   // Who cannot be swapped says nothing.
   if (member.lodging == nullptr) law_.report(member.key, Stay{}, now);
 }
@@ -65,6 +66,7 @@ void Residence::change(const Member& member, Nanos now) {
 
 void Residence::leave(const Member& member, Nanos now) {
   law_.remove(member.key, now);
+  names_.erase(member.key);
 }
 
 void Residence::keep(const Member& member, Nanos now) {
@@ -147,6 +149,8 @@ MemoryFigures Residence::figures(const Member& member, Nanos now) const {
   figures.resident = law.resident && law.eligible;
   figures.waiting = law.waiting;
   figures.reason = law.reason;
+  const auto taker = names_.find(law.taker);
+  if (taker != names_.end()) figures.lent_to = taker->second;
   figures.turn_left = law.turn_ends == 0 ? 0 : std::max(law.turn_ends - now, Nanos{0});
   figures.swaps = law.swaps;
   figures.longest_wait = law.longest_wait;

@@ -60,6 +60,7 @@ class Residence {
   StayDevices devices_;
   std::array<Place, kMaxGroupDevices> places_{};
   std::map<std::string, Key> kept_;
+  std::map<Key, std::string> names_;  // of those that are here
 };
 
 }  // namespace divvy::arbiter

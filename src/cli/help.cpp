@@ -58,8 +58,9 @@ too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES),
 make room), best-effort (in the gaps of others), ungated (nothing limits it now). NOTES:
 unpreemptible (its work outlasts its turns), distrusted (the driver sees more use than it reports;
 it pays whole turns), swapped, waits for its turn, short of memory, comes back (some of its memory
-is with the host), an allocation waits (the card is short of what is never swapped), pinned (what of
-it cannot be swapped), cannot be swapped (and why), idle.
+is with the host), paused (it is lent to a tenant of higher priority), an allocation waits (the card
+is short of what is never swapped), pinned (what of it cannot be swapped), cannot be swapped (and
+why), idle.
 RESIDENT, SWAPPED: what of USED is on the card and with the host; only where a device is promised
 more than once.
 On a narrow terminal, columns that say nothing unusual are left out; -o wide prints all.)"},

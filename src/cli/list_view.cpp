@@ -30,10 +30,11 @@ void add(Table& table, const std::vector<agent::Snapshot>& nodes, const agent::S
   table.add(std::move(cells));
 }
 
-std::string notesOf(const agent::TenantView& tenant) {
+std::string notesOf(const agent::TenantView& tenant, const agent::Snapshot& node) {
   std::string text = tenant.unpreemptible ? "unpreemptible" : "";
   if (tenant.distrusted) text += (text.empty() ? "" : ",") + std::string("distrusted");
-  for (const std::string& note : memoryNotes(tenant)) text += (text.empty() ? "" : ", ") + note;
+  for (const std::string& note : memoryNotes(tenant, node))
+    text += (text.empty() ? "" : ", ") + note;
   return text;
 }
 
@@ -48,12 +49,13 @@ std::vector<std::string> widened(std::vector<std::string> cells, bool wider,
 template <typename Test>
 bool anyTenant(const std::vector<agent::Snapshot>& nodes, Test test) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const agent::Snapshot& node) {
-    return std::any_of(node.tenants.begin(), node.tenants.end(), test);
+    return std::any_of(node.tenants.begin(), node.tenants.end(),
+                       [&](const agent::TenantView& tenant) { return test(tenant, node); });
   });
 }
 
 std::vector<std::string> rowOf(const agent::TenantView& tenant, const agent::ShareView& share,
-                               std::int64_t now) {
+                               const agent::Snapshot& node, std::int64_t now) {
   return {tenant.id,
           tenant.name,
           std::to_string(tenant.pid),
@@ -66,7 +68,7 @@ std::vector<std::string> rowOf(const agent::TenantView& tenant, const agent::Sha
           tenant.priority,
           coresWord(tenant.weight),
           tenant.mode,
-          notesOf(tenant),
+          notesOf(tenant, node),
           ageWord(now - tenant.created),
           tenant.state,
           commandLine(tenant.command)};
@@ -81,6 +83,7 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
     return (anyTenant(nodes, unusual) ? "" : "?") + heading;
   };
   using View = const agent::TenantView&;
+  using Node = const agent::Snapshot&;
   const bool wider = std::any_of(nodes.begin(), nodes.end(), oversubscribed);
   const std::vector<std::string> columns{
       "ID",
@@ -90,12 +93,12 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
       "LIMIT>",
       "USED>",
       "CORES>",
-      column("BACKEND", [](View t) { return t.backend != "interposer"; }),
-      column("POLICY", [](View t) { return t.cores_policy != "share"; }),
-      column("PRIORITY", [](View t) { return t.priority == "high" || t.priority == "low"; }),
+      column("BACKEND", [](View t, Node) { return t.backend != "interposer"; }),
+      column("POLICY", [](View t, Node) { return t.cores_policy != "share"; }),
+      column("PRIORITY", [](View t, Node) { return t.priority == "high" || t.priority == "low"; }),
       "?WEIGHT>",
       "?MODE",
-      column("NOTES", [](View t) { return !notesOf(t).empty(); }),
+      column("NOTES", [](View t, Node node) { return !notesOf(t, node).empty(); }),
       "AGE>",
       "STATE",
       "COMMAND"};
@@ -107,7 +110,8 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
   for (const agent::Snapshot& node : nodes) {
     for (const agent::TenantView& tenant : node.tenants) {
       for (const agent::ShareView& share : tenant.shares)
-        row(node, rowOf(tenant, share, now), sizeWord(share.resident), sizeWord(share.swapped));
+        row(node, rowOf(tenant, share, node, now), sizeWord(share.resident),
+            sizeWord(share.swapped));
       if (!tenant.shares.empty()) continue;
       std::vector<std::string> cells(kTenantColumns);
       cells.front() = tenant.id;

@@ -53,10 +53,30 @@ std::uint64_t nextTurn(const agent::TenantView& tenant, const agent::Snapshot& n
   return next;
 }
 
+const agent::TenantView* borrowerOf(const agent::TenantView& tenant, const agent::Snapshot& node) {
+  for (const agent::TenantView& other : node.tenants)
+    if (other.id == tenant.lent_to) return &other;
+  return nullptr;
+}
+
+std::string labelOf(const agent::TenantView& tenant) {
+  return tenant.name.empty() ? tenant.id : tenant.name;
+}
+
+bool yields(const agent::TenantView& tenant) {
+  return tenant.memory == "waiting" && tenant.memory_reason == "higher-class";
+}
+
 std::string waitingFor(const agent::TenantView& tenant, const agent::Snapshot& node) {
   const std::string where = devicesOf(tenant);
-  if (tenant.memory_reason == "higher-class")
-    return "waits for memory: a higher priority has it on " + where;
+  if (yields(tenant)) {
+    const agent::TenantView* borrower = borrowerOf(tenant, node);
+    return "paused: its memory on " + where + " is lent to " +
+           (borrower == nullptr
+                ? "a higher priority"
+                : labelOf(*borrower) + ", whose priority is " + borrower->priority) +
+           "; it comes back by itself";
+  }
   if (tenant.memory_reason == "short")
     return "waits for memory: it needs more than others' guarantees leave on " + where;
   const std::uint64_t next = nextTurn(tenant, node);
@@ -75,12 +95,16 @@ bool oversubscribed(const agent::Snapshot& node) {
          });
 }
 
-std::vector<std::string> memoryNotes(const agent::TenantView& tenant) {
+std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agent::Snapshot& node) {
   std::vector<std::string> notes;
   if (!tenant.unswapped.empty()) notes.push_back("cannot be swapped: " + tenant.unswapped);
   if (tenant.memory == "kept") return notes;
   if (tenant.memory_reason == "short") {
     notes.emplace_back("short of memory");
+  } else if (yields(tenant)) {
+    const agent::TenantView* borrower = borrowerOf(tenant, node);
+    notes.push_back("paused: memory lent to " +
+                    (borrower == nullptr ? "a higher priority" : labelOf(*borrower)));
   } else if (tenant.memory == "waiting") {
     notes.emplace_back("waits for its turn");
   } else if (tenant.memory == "coming") {

@@ -11,8 +11,9 @@ namespace divvy::cli {
 // Some device of these nodes is promised more than once, or some tenant takes turns on one.
 bool oversubscribed(const agent::Snapshot& node);
 
-// "waits for its turn", "pinned: arrays", "idle 3h": what stands in NOTES of `divvy ls`.
-std::vector<std::string> memoryNotes(const agent::TenantView& tenant);
+// "waits for its turn", "paused: memory lent to web", "idle 3h": what stands in NOTES of `divvy
+// ls`.
+std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agent::Snapshot& node);
 
 // Why its memory makes it slow; one sentence each.
 std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,

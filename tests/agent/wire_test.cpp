@@ -94,6 +94,7 @@ Snapshot sampleSnapshot() {
   tenant.longest_wait_ms = 6000;
   tenant.turn_left_ms = 500;
   tenant.idle_s = 86400;
+  tenant.lent_to = "x";
   tenant.pressed = 1;
   tenant.pressure_waits = 5;
   tenant.refused_short = 6;
@@ -196,6 +197,7 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(tenant.longest_wait_ms, 6000u);
   EXPECT_EQ(tenant.turn_left_ms, 500u);
   EXPECT_EQ(tenant.idle_s, 86400u);
+  EXPECT_EQ(tenant.lent_to, "x");
   EXPECT_EQ(tenant.pressed, 1u);
   EXPECT_EQ(tenant.pressure_waits, 5u);
   EXPECT_EQ(tenant.refused_short, 6u);

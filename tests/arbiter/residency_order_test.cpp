@@ -119,6 +119,39 @@ TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
   EXPECT_EQ(world.fault(), "");
 }
 
+// For people: who has what it lacks. That is whoever has it now, not who took it first.
+TEST(Residency, WhoYieldedIsToldToWhom) {
+  MemoryWorld world(smallCard());
+  const auto add = [&](Class cls, std::uint64_t bytes) -> Swapper& {
+    Swapper& swapper = world.add(terms(470 * kMib, 0, cls));
+    world.allocate(&swapper, bytes);
+    world.run(&swapper, kNever);
+    world.runUntil(world.now() + 5 * kSecond);
+    return swapper;
+  };
+  Swapper& low = add(Class::kBestEffort, 300 * kMib);
+  EXPECT_EQ(world.law().figures(low.key).taker, 0u);
+  Swapper& normal = add(Class::kNormal, 300 * kMib);
+  EXPECT_EQ(world.law().figures(low.key).taker, normal.key);
+  EXPECT_EQ(world.law().figures(low.key).reason, StayReason::kHigherClass);
+  Swapper& high = add(Class::kLatency, 400 * kMib);
+  EXPECT_EQ(world.law().figures(low.key).taker, high.key);
+  EXPECT_EQ(world.law().figures(normal.key).taker, high.key);
+  world.remove(&high);
+  world.runUntil(world.now() + 5 * kSecond);
+  EXPECT_EQ(world.law().figures(normal.key).taker, 0u);
+  EXPECT_EQ(world.law().figures(low.key).taker, normal.key);
+  // Also one that comes late, and never had anything.
+  Swapper& late = add(Class::kBestEffort, 300 * kMib);
+  EXPECT_EQ(world.law().figures(late.key).taker, normal.key);
+  EXPECT_EQ(world.law().figures(late.key).reason, StayReason::kHigherClass);
+  world.remove(&normal);
+  world.runUntil(world.now() + 30 * kSecond);
+  EXPECT_GT(low.ran, kSecond);
+  EXPECT_GT(late.ran, kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
 TEST(Residency, ALowerClassTakesNothingFromABusyHigherOne) {
   MemoryWorld world(smallCard());
   Swapper& high = world.add(terms(470 * kMib, 0, Class::kNormal));

@@ -92,30 +92,31 @@ TEST(MemoryText, EveryRowHasAllColumns) {
 
 TEST(MemoryText, NotesSayWhereItsMemoryIsAndWhyNotMore) {
   agent::TenantView web = tenantOf("web", "waiting");
-  EXPECT_EQ(memoryNotes(web), Lines{"waits for its turn"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"waits for its turn"});
   // Also between its turns: what it needs is not to be had.
   web.memory_reason = "short";
   web.memory = "out";
-  EXPECT_EQ(memoryNotes(web), Lines{"short of memory"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"short of memory"});
   EXPECT_EQ(whySlow(web, nodeOf({web})).size(), 1u);
   web.memory_reason = "fits";
   web.memory = "coming";
-  EXPECT_EQ(memoryNotes(web), Lines{"comes back"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"comes back"});
   web.memory = "out";
   web.idle_s = 59;
-  EXPECT_EQ(memoryNotes(web), Lines{"swapped"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"swapped"});
   web.idle_s = 3 * 3600;
-  EXPECT_EQ(memoryNotes(web), (Lines{"swapped", "idle 3h"}));
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), (Lines{"swapped", "idle 3h"}));
   web.memory = "resident";
   web.shares[0].swapped = 0;
   web.idle_s = 0;
   web.pinned_by = {"context"};
-  EXPECT_EQ(memoryNotes(web), Lines{});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{});
   web.pinned_by = {"context", "arrays", "managed memory"};
-  EXPECT_EQ(memoryNotes(web), Lines{"pinned: arrays, managed memory"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"pinned: arrays, managed memory"});
   agent::TenantView old = tenantOf("old", "kept");
   old.unswapped = "its swap file was truncated";
-  EXPECT_EQ(memoryNotes(old), Lines{"cannot be swapped: its swap file was truncated"});
+  EXPECT_EQ(memoryNotes(old, nodeOf({old})),
+            Lines{"cannot be swapped: its swap file was truncated"});
 }
 
 TEST(MemoryText, WaitingNamesTheDeviceAndTheEndOfTheOthersTurn) {
@@ -131,7 +132,17 @@ TEST(MemoryText, WaitingNamesTheDeviceAndTheEndOfTheOthersTurn) {
   EXPECT_EQ(whySlow(web, node),
             Lines{"waits for memory: others' turn on device 0, which ends in at most 6s"});
   web.memory_reason = "higher-class";
-  EXPECT_EQ(whySlow(web, node), Lines{"waits for memory: a higher priority has it on device 0"});
+  EXPECT_EQ(whySlow(web, node),
+            Lines{"paused: its memory on device 0 is lent to a higher priority; it comes back by "
+                  "itself"});
+  EXPECT_EQ(memoryNotes(web, node), Lines{"paused: memory lent to a higher priority"});
+  web.lent_to = train.id;
+  node.tenants[1].priority = "high";
+  EXPECT_EQ(
+      whySlow(web, node),
+      Lines{"paused: its memory on device 0 is lent to train, whose priority is high; it comes "
+            "back by itself"});
+  EXPECT_EQ(memoryNotes(web, node), Lines{"paused: memory lent to train"});
   web.memory_reason = "short";
   EXPECT_EQ(whySlow(web, node),
             Lines{"waits for memory: it needs more than others' guarantees leave on device 0"});
@@ -149,7 +160,7 @@ TEST(MemoryText, AnAllocationThatWaitsForTheCardIsTold) {
   agent::TenantView web = tenantOf("web", "resident");
   web.shares[0].swapped = 0;
   web.pressed = 1;
-  EXPECT_EQ(memoryNotes(web), Lines{"an allocation waits: the card is short"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"an allocation waits: the card is short"});
   EXPECT_EQ(
       whySlow(web, nodeOf({web})),
       Lines{"an allocation waits for memory: device 0 has no room for it beside what is never "

@@ -3,7 +3,7 @@
 // a time over a Unix socket. CODE is 0 or the first driver error.
 //
 //   open                 a context on the first device              -> ok CODE
-//   fill BLOCKS BYTES    so many blocks of so many bytes            -> ok CODE
+//   fill BLOCKS BYTES    so many more blocks, all of so many bytes  -> ok CODE
 //   more BYTES           one more that nothing is done with         -> ok CODE
 //   pin BYTES            one that is never swapped                  -> ok CODE
 //   work US              adds to every word, then computes for US of the card, until `rest` -> ok 0
@@ -29,6 +29,7 @@ typedef unsigned long long Number;
 static struct Place place;
 static CUdeviceptr blocks[kMostBlocks];
 static size_t block_count, block_words;
+static unsigned born[kMostBlocks];  // rounds that were over when a block was made
 static pthread_t worker;
 static Number worker_us;
 static atomic_bool working, stop;
@@ -50,9 +51,11 @@ static unsigned patternAt(size_t block, size_t word) {
 
 static int fill(size_t count, size_t bytes) {
   unsigned* words = malloc(bytes);
-  int code = words == NULL || count > kMostBlocks ? -1 : 0;
+  const size_t end = block_count + count;
+  int code = words == NULL || end > kMostBlocks ? -1 : 0;
   block_words = bytes / sizeof *words;
-  for (size_t i = 0; i < count && code == 0; ++i) {
+  for (size_t i = block_count; i < end && code == 0; ++i) {
+    born[i] = (unsigned)rounds;
     code = cu.memAlloc(&blocks[i], bytes);
     for (size_t word = 0; word < block_words; ++word) words[word] = patternAt(i, word);
     if (code == 0) code = cu.copyHtoD(blocks[i], words, bytes);
@@ -96,7 +99,7 @@ static int verify(Number* wrong) {
   for (size_t i = 0; i < block_count && code == 0; ++i) {
     code = cu.copyDtoH(words, blocks[i], block_words * sizeof *words);
     for (size_t word = 0; word < block_words && code == 0; ++word)
-      *wrong += words[word] != patternAt(i, word) + (unsigned)rounds * kAdded;
+      *wrong += words[word] != patternAt(i, word) + ((unsigned)rounds - born[i]) * kAdded;
   }
   free(words);
   return code;

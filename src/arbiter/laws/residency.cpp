@@ -15,11 +15,39 @@ struct Residency::State {
     return book.find(key);
   }
 
+  // Of those of a higher class, the one that has most of what it waits for; null: what they have
+  // would not be enough.
+  const Resident* above(const Resident& resident) const {
+    const Resident* most = nullptr;
+    std::uint64_t most_bytes = 0;
+    for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
+      std::uint64_t theirs = 0;
+      for (const auto& each : book.residents()) {
+        const std::uint64_t bytes = each->places[d].goal;
+        if (each->terms.cls >= resident.terms.cls || !each->uses(d)) continue;
+        theirs += bytes;
+        if (bytes > most_bytes) most = each.get();
+        most_bytes = std::max(most_bytes, bytes);
+      }
+      if (resident.uses(d) && theirs < resident.places[d].lack()) return nullptr;
+    }
+    return most;
+  }
+
+  // Who has what it lacks, as far as that is anybody's.
+  Key takerOf(const Resident& resident) const {
+    if (resident.home()) return 0;
+    if (!resident.inLine()) return resident.taker;
+    const Resident* higher = above(resident);
+    return higher == nullptr ? resident.taker : higher->key;
+  }
+
   StayReason reasonOf(const Resident& resident) const {
     for (unsigned d = 0; d < kMaxGroupDevices; ++d)
       if (resident.places[d].target < resident.places[d].need()) return StayReason::kShort;
     if (resident.home()) return StayReason::kFits;
-    if (resident.yielded) return StayReason::kHigherClass;
+    if (resident.yielded || (resident.inLine() && above(resident) != nullptr))
+      return StayReason::kHigherClass;
     return resident.idled ? StayReason::kIdle : StayReason::kOthersTurn;
   }
 
@@ -136,6 +164,7 @@ StayFigures Residency::figures(Key key) const {
   figures.eligible = resident->eligible();
   figures.waiting = resident->inLine();
   figures.reason = state_->reasonOf(*resident);
+  figures.taker = state_->takerOf(*resident);
   figures.turn_ends = state_->turns.turnEnd(*resident);
   figures.swaps = resident->swap_count;
   figures.longest_wait = resident->longest_wait;

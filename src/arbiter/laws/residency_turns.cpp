@@ -249,6 +249,7 @@ void ResidencyTurns::apply(const Demand& demand, bool past) {
     from.lose(now);
     from.yielded = from.yielded || below;
     from.idled = !from.wants();
+    from.taker = who.key;
   }
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     Resident::Place& place = who.places[d];

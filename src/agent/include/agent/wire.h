@@ -157,6 +157,7 @@ struct TenantView {
   // out: and it does not want it.
   std::string memory = "kept";
   std::string memory_reason = "fits";  // others-turn, idle, higher-class, unused, short
+  std::string lent_to;                 // id of who has what it lacks; empty: nobody, or not known
   std::string unswapped;               // why nothing of it can be swapped although it was to
   std::string refusal;                 // why it did not give memory back when last asked
   std::vector<std::string> pinned_by;  // what cannot be swapped

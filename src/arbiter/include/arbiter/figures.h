@@ -17,6 +17,7 @@ struct MemoryFigures {
   bool resident = true;   // all its memory is there, or need not be
   bool waiting = false;   // for its turn
   StayReason reason = StayReason::kFits;
+  std::string lent_to;                 // who has what it lacks; empty: not known
   std::vector<std::uint64_t> allowed;  // bytes on each device, in the tenant's order
   Nanos turn_left = 0;
   std::uint64_t swaps = 0;

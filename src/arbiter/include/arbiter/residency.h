@@ -105,6 +105,7 @@ struct StayFigures {
   bool eligible = true;
   bool waiting = false;  // for its turn
   StayReason reason = StayReason::kFits;
+  Key taker = 0;            // who has what it lacks; 0: nobody that is known
   Nanos turn_ends = 0;      // 0: no turn, or nobody waits
   std::uint64_t swaps = 0;  // in
   Nanos longest_wait = 0;   // from wanting to being resident
