@@ -64,16 +64,17 @@ inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
   return reserveShare(device, bytes);
 }
 
-enum class Kind : std::uint8_t { kNative, kSwappable };
+enum class Kind : std::uint8_t {
+  kNative,
+  kSwappable,
+  kSpare,  // swappable, if it is there without anybody giving back anything
+};
 
 // A reservation of `bytes` on a ledger device, given back at the end of the scope unless kept.
 class Charge {
  public:
   Charge(unsigned device, std::uint64_t bytes, Kind kind = Kind::kNative)
-      : device_(device),
-        bytes_(bytes),
-        granted_(kind == Kind::kNative ? reserveOrReclaim(device, bytes)
-                                       : reserveShare(device, bytes)) {}
+      : device_(device), bytes_(bytes), granted_(reserve(device, bytes, kind)) {}
   ~Charge() {
     if (granted_) runtime().tenant.account().release(device_, bytes_);
   }
@@ -93,6 +94,12 @@ class Charge {
   void keep() { granted_ = false; }
 
  private:
+  static bool reserve(unsigned device, std::uint64_t bytes, Kind kind) {
+    if (kind == Kind::kNative) return reserveOrReclaim(device, bytes);
+    if (kind == Kind::kSwappable) return reserveShare(device, bytes);
+    return runtime().tenant.account().reserve(device, bytes) == ledger::Admission::kGranted;
+  }
+
   unsigned device_;
   std::uint64_t bytes_;
   bool granted_;

@@ -153,8 +153,8 @@ struct MadeAs {
   bool rdma;
 };
 
-// What the application calls one allocation. Written by the thread that makes it, constant from its
-// publication on, but for the atomics.
+// What the application calls one allocation, or an arena of small ones. Written by the thread that
+// makes it, constant from its publication on, but for the atomics.
 struct SwapBlock {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> references;  // one of its owner, one of each chunk
@@ -169,7 +169,8 @@ struct SwapBlock {
   std::uint64_t requested;  // bytes, as the application sees them
   std::uint64_t reserved;   // bytes of addresses
   std::uint64_t buffer_id;
-  CUctx_st* owner;  // dies with it
+  CUctx_st* owner;      // dies with it
+  std::uint32_t arena;  // number of the Arena that it is, and 1; 0: it is one allocation
   MadeAs made_as;
   std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
 

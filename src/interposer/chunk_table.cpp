@@ -20,6 +20,7 @@ std::uint32_t ChunkTable::begin() {
   block.count = 0;
   block.address = 0;
   block.reserved = 0;
+  block.arena = 0;
   block.made_as = {};
   for (auto& view : block.views) view.store(0, std::memory_order_relaxed);
   return number;

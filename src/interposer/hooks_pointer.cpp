@@ -12,10 +12,29 @@ struct Memory {
   const SwapBlock* block = nullptr;  // null: the answer is the driver's
   const View* view = nullptr;
   std::uint32_t number = 0;  // of the block
+  bool unused = false;       // nothing of the application's, but what the driver knows
+  Arenas::Found piece = {};  // of a block that is an arena
 
   explicit operator bool() const { return block != nullptr; }
-  std::uint64_t base() const { return view == nullptr ? block->address : view->address; }
-  std::uint64_t bytes() const { return view == nullptr ? block->requested : view->bytes.load(); }
+  bool small() const { return block->arena != 0; }
+  std::uint64_t base() const {
+    if (view != nullptr) return view->address;
+    return small() ? piece.address : block->address;
+  }
+  std::uint64_t bytes() const {
+    if (view != nullptr) return view->bytes.load();
+    return small() ? piece.piece.bytes : block->requested;
+  }
+  std::uint64_t id() const { return small() ? piece.piece.id : block->buffer_id; }
+  bool syncMemops() const {
+    return small() ? piece.piece.sync_memops
+                   : block->sync_memops.load(std::memory_order_relaxed) != 0;
+  }
+  // What the driver is to be asked about.
+  CUdeviceptr orNowhere(CUdeviceptr address) const { return unused ? kNowhere : address; }
+
+ private:
+  static constexpr CUdeviceptr kNowhere = 1;  // an address of nobody's
 };
 
 // The application's own is an error, or somebody else's to answer.
@@ -28,6 +47,12 @@ Memory memoryAt(CUdeviceptr address) {
     return {};
   }
   const SwapBlock& block = state.chunks.block(place.block);
+  if (block.arena != 0) {
+    Memory memory{&block, nullptr, place.block};
+    memory.unused = !Arenas::find(block, address, &memory.piece);
+    if (memory.unused) memory.block = nullptr;
+    return memory;
+  }
   if (!block.isHandles()) return {&block, nullptr, place.block};
   const std::uint32_t view = state.views.find(place.block, address);
   if (view == Views::kNone) return {};
@@ -98,10 +123,10 @@ Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute 
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return {0, kLong, CUDA_ERROR_INVALID_VALUE};
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return {block.sync_memops.load(std::memory_order_relaxed), kWord};
+      return {memory.syncMemops(), kWord};
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-      return {block.buffer_id, kLong};
+      return {memory.id(), kLong};
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return {block.ordinal, kWord};
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
@@ -146,7 +171,9 @@ DIVVY_HOOK(cuMemGetAddressRange_v2)
 (CUdeviceptr* pbase, std::size_t* psize, CUdeviceptr dptr) noexcept {
   const Inside inside;
   const Memory memory = inside.nested() ? Memory{} : memoryAt(dptr);
-  if (!memory) return real<Cu::cuMemGetAddressRange_v2>()(pbase, psize, dptr);
+  if (!memory) {
+    return real<Cu::cuMemGetAddressRange_v2>()(pbase, psize, memory.orNowhere(dptr));
+  }
   if (pbase != nullptr) *pbase = memory.base();
   if (psize != nullptr) *psize = memory.bytes();
   return CUDA_SUCCESS;
@@ -157,7 +184,9 @@ DIVVY_HOOK(cuPointerGetAttribute)
   const Inside inside;
   const Memory memory = inside.nested() || data == nullptr ? Memory{} : memoryAt(ptr);
   const Answer answer = memory ? answerFor(memory, ptr, attribute) : Answer{0, 0};
-  if (answer.bytes == 0) return real<Cu::cuPointerGetAttribute>()(data, attribute, ptr);
+  if (answer.bytes == 0) {
+    return real<Cu::cuPointerGetAttribute>()(data, attribute, memory.orNowhere(ptr));
+  }
   if (answer.result == CUDA_SUCCESS) answer.store(data);
   return answer.result;
 }
@@ -170,7 +199,7 @@ DIVVY_HOOK(cuPointerGetAttributes)
   if (memory && answerAll(memory, ptr, numAttributes, attributes, data)) {
     return CUDA_SUCCESS;
   }
-  return real<Cu::cuPointerGetAttributes>()(numAttributes, attributes, data, ptr);
+  return real<Cu::cuPointerGetAttributes>()(numAttributes, attributes, data, memory.orNowhere(ptr));
 }
 
 // Whoever asks for it lets something else than the driver use the memory: it has to stay. Of memory
@@ -181,7 +210,9 @@ DIVVY_HOOK(cuPointerSetAttribute)
   const bool ours =
       !inside.nested() && value != nullptr && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
   const Memory memory = ours ? memoryAt(ptr) : Memory{};
-  if (!memory) return real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
+  if (!memory) {
+    return real<Cu::cuPointerSetAttribute>()(value, attribute, memory.orNowhere(ptr));
+  }
   std::uint32_t wanted = 0;
   __builtin_memcpy(&wanted, value, sizeof wanted);
   if (wanted != 0) {
@@ -192,6 +223,10 @@ DIVVY_HOOK(cuPointerSetAttribute)
     const CUresult result = real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
     if (result != CUDA_SUCCESS) return result;
   }
-  runtime().chunks.block(memory.number).sync_memops.store(wanted != 0, std::memory_order_relaxed);
+  if (memory.small()) {
+    Arenas::setSyncMemops(*memory.block, ptr, wanted != 0);
+  } else {
+    runtime().chunks.block(memory.number).sync_memops.store(wanted != 0, std::memory_order_relaxed);
+  }
   return CUDA_SUCCESS;
 }

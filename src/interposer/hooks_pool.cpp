@@ -164,6 +164,12 @@ template <Cu kId>
 CUresult freeAsync(CUdeviceptr address, CUstream stream) {
   const Inside inside;
   const auto call = [=] { return real<kId>()(address, stream); };
+  CUresult result;
+  // Waits for all work, where the driver would free it when the stream comes to it.
+  if (!inside.nested() && runtime().chunks.any() &&
+      runtime().swappable.release(address, &result) == SwapAnswer::kDone) {
+    return result;
+  }
   return inside.nested() ? call() : freeFrom(runtime().blocks, address, kId, call);
 }
 

@@ -40,11 +40,13 @@ class Pressed {
 
 }  // namespace
 
-Footprint::Footprint(unsigned device, std::uint64_t bytes)
+Footprint::Footprint(unsigned device, std::uint64_t bytes, bool patient)
     : device_(device),
       bytes_(bytes),
-      granted_(add() || (runtime().swappable.awaitFrees() && add()) || await()) {
-  if (!granted_) ledger::bumpShared(runtime().swap_board.line().pressure_refusals, 1);
+      granted_(add() || (patient && ((runtime().swappable.awaitFrees() && add()) || await()))) {
+  if (!granted_ && patient) {
+    ledger::bumpShared(runtime().swap_board.line().pressure_refusals, 1);
+  }
 }
 
 Footprint::~Footprint() {

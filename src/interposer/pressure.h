@@ -8,11 +8,11 @@
 namespace divvy::interposer {
 
 // Bytes, charged already, that are counted as swappable before they are allocated; taken back at
-// the end of the scope unless kept. Waits as long as the tenant's terms say (not at all, by
-// default) for the agent to make the device cover them; threads that must not wait do not.
+// the end of the scope unless kept. If `patient`, waits as long as the tenant's terms say (not at
+// all, by default) for the agent to make the device cover them; threads that must not wait do not.
 class Footprint {
  public:
-  Footprint(unsigned device, std::uint64_t bytes);
+  Footprint(unsigned device, std::uint64_t bytes, bool patient = true);
   ~Footprint();
   Footprint(const Footprint&) = delete;
   Footprint& operator=(const Footprint&) = delete;

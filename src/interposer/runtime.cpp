@@ -33,6 +33,7 @@ void startOver() {
   state.chunks.forgetAfterFork();
   state.backing.forgetAfterFork();
   state.swappable.forgetAfterFork();
+  state.arenas.forgetAfterFork();
   state.pressure.waiting.store(0, std::memory_order_relaxed);
   state.host_calls.forgetAfterFork();
   state.gate.forgetAfterFork();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arenas.h"
 #include "backing.h"
 #include "block_map.h"
 #include "captures.h"
@@ -59,6 +60,7 @@ struct Runtime {
   ChunkTable chunks;
   Backing backing;
   Swappable swappable;
+  Arenas arenas;
   Pressure pressure;
   Meter meter;
 

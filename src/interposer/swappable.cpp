@@ -13,6 +13,7 @@ namespace {
 using abi::Cu;
 
 constexpr std::uint64_t kOwnBufferIds = std::uint64_t{1} << 63;  // none that the driver gives
+constexpr std::uint64_t kMostArena = std::uint64_t{32} << 20;
 constexpr std::uint64_t kFreePatience = 2'000'000'000;
 constexpr long kFreeNap = 50'000;
 
@@ -100,19 +101,23 @@ SwapAnswer Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, CU
   Place place;
   if (out == nullptr || bytes == 0 || !place.known()) return SwapAnswer::kNative;
   const BackingTerms* terms = state.backing.terms(place.ordinal, device);
-  if (terms == nullptr || !terms->usable || terms->ordinal != place.ordinal ||
-      bytes < terms->granule || !startSwapping()) {
+  if (terms == nullptr || !terms->usable || terms->ordinal != place.ordinal || !startSwapping()) {
     return SwapAnswer::kNative;
   }
-  if (state.captures.open()) {
-    *result = askAboutCaptures(device);
-    if (*result != CUDA_SUCCESS && *result != CUDA_ERROR_OUT_OF_MEMORY) return SwapAnswer::kDone;
-  } else {
-    collect();
+  *result = allowedNow(device);
+  if (*result != CUDA_SUCCESS) return SwapAnswer::kDone;
+  if (bytes < terms->granule && bytes <= Pieces::kMostBytes) {
+    const std::uint64_t most = terms->chunk_bytes < kMostArena ? terms->chunk_bytes : kMostArena;
+    const CUdeviceptr piece = state.arenas.take({device, place.ordinal, place.context}, bytes,
+                                                nextId(), terms->granule, most);
+    if (piece == 0) return SwapAnswer::kNative;  // it may fit where an arena does not
+    *out = piece;
+    return SwapAnswer::kDone;
   }
   const std::uint64_t reserved = roundTo(terms->granule, bytes);
   const std::uint32_t number = obtain(
-      {device, place.ordinal, place.context, bytes, reserved, terms->chunk_bytes, {}}, result);
+      {device, place.ordinal, place.context, bytes, reserved, terms->chunk_bytes, {}, 0, false},
+      result);
   if (number == ChunkTable::kNone) return SwapAnswer::kDone;
   const CUdeviceptr address = state.chunks.block(number).address;
   if (!state.chunks.publish(number)) {
@@ -123,6 +128,27 @@ SwapAnswer Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, CU
   }
   *out = address;
   return SwapAnswer::kDone;
+}
+
+// By the driver's rule for what may be allocated during captures.
+CUresult Swappable::allowedNow(unsigned device) {
+  if (!runtime().captures.open()) {
+    collect();
+    return CUDA_SUCCESS;
+  }
+  const CUresult result = askAboutCaptures(device);
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
+}
+
+std::uint64_t Swappable::nextId() {
+  return kOwnBufferIds | (buffers_.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+std::uint32_t Swappable::createArena(const ArenaOwner& owner, std::uint64_t bytes,
+                                     std::uint32_t arena, bool spare) {
+  CUresult result = CUDA_SUCCESS;
+  return obtain({owner.device, owner.ordinal, owner.context, bytes, bytes, bytes, {}, arena, spare},
+                &result);
 }
 
 std::uint32_t Swappable::create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
@@ -137,21 +163,22 @@ std::uint32_t Swappable::create(unsigned device, CUdevice ordinal, std::uint64_t
   if (!state.captures.open()) collect();
   // What can be exported is one handle.
   const std::uint64_t most = made_as.handle_types != 0 ? bytes : terms->chunk_bytes;
-  return obtain({device, ordinal, nullptr, bytes, bytes, most, made_as}, result);
+  return obtain({device, ordinal, nullptr, bytes, bytes, most, made_as, 0, false}, result);
 }
 
 // A block that is charged, with memory or without; kNone: *result says why not.
 std::uint32_t Swappable::obtain(const Request& request, CUresult* result) {
-  Charge charge(request.device, request.reserved, Kind::kSwappable);
+  *result = CUDA_ERROR_OUT_OF_MEMORY;
+  Charge charge(request.device, request.reserved, request.spare ? Kind::kSpare : Kind::kSwappable);
   if (!charge.granted()) {
-    *result = refuse();
+    if (request.arena == 0) refuse();  // else something else is tried
     return ChunkTable::kNone;
   }
   // Counted from here on: what others ask for meanwhile has to fit beside it.
-  Footprint footprint(request.device, request.reserved);
+  Footprint footprint(request.device, request.reserved, !request.spare);
   const std::uint32_t number =
       footprint.granted() ? build(request, result) : std::uint32_t{ChunkTable::kNone};
-  if (!footprint.granted()) *result = refuse();
+  if (!footprint.granted() && request.arena == 0) refuse();
   if (number == ChunkTable::kNone) return number;
   charge.keep();  // from here on both are the chunks'
   footprint.keep();
@@ -182,7 +209,8 @@ std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   block.reserved = request.reserved;
   block.owner = request.context;
   block.made_as = request.made_as;
-  block.buffer_id = kOwnBufferIds | (buffers_.fetch_add(1, std::memory_order_relaxed) + 1);
+  block.arena = request.arena;
+  block.buffer_id = nextId();
   CUdeviceptr address = 0;
   {
     const RelaxedCapture relaxed;
@@ -266,8 +294,11 @@ SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
   CUcontext current = nullptr;
   if (!state.chunks.any() || !state.chunks.find(address, &place)) return SwapAnswer::kNative;
   const SwapBlock& block = state.chunks.block(place.block);
-  if (block.address != address || real<Cu::cuCtxGetCurrent>()(&current) != CUDA_SUCCESS ||
-      current == nullptr) {
+  Arenas::Found piece;
+  const bool begins = block.arena == 0
+                          ? block.address == address
+                          : Arenas::find(block, address, &piece) && piece.address == address;
+  if (!begins || real<Cu::cuCtxGetCurrent>()(&current) != CUDA_SUCCESS || current == nullptr) {
     return SwapAnswer::kNative;  // whose answer is an error
   }
   const bool capturing = state.captures.open();
@@ -275,6 +306,11 @@ SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
   if (capturing && *result == CUDA_ERROR_OUT_OF_MEMORY) *result = CUDA_SUCCESS;
   const bool deferred = capturing || isCaptureError(*result);
   if (*result != CUDA_SUCCESS && (capturing || !deferred)) return SwapAnswer::kDone;
+  if (block.arena != 0) {
+    if (!freePiece(block, address, deferred)) return SwapAnswer::kNative;
+    *result = CUDA_SUCCESS;
+    return SwapAnswer::kDone;
+  }
   const std::uint32_t number = state.chunks.take(address);
   if (number == ChunkTable::kNone) return SwapAnswer::kNative;  // somebody else freed it just now
   *result = CUDA_SUCCESS;
@@ -286,6 +322,17 @@ SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
     collect();
   }
   return SwapAnswer::kDone;
+}
+
+// False: somebody else freed it just now.
+bool Swappable::freePiece(const SwapBlock& block, CUdeviceptr address, bool deferred) {
+  if (!Arenas::endPiece(block, address, deferred)) return false;
+  if (deferred) {
+    deferred_.fetch_add(1, std::memory_order_release);
+  } else {
+    collect();
+  }
+  return true;
 }
 
 void Swappable::mark(Chunk& chunk) {
@@ -371,29 +418,38 @@ void Swappable::collectDeferred() {
       if (chunk.has(kDoomed)) chunk.set(kDue);
       return true;
     });
-    freeDue();
+    state.arenas.markDue();
+    std::uint32_t ready = 0;  // bits of devices
+    const auto synchronise = [&ready](unsigned device, CUcontext owner) {
+      const std::uint32_t bit = 1u << device;
+      if ((ready & bit) == 0 && synchroniseDevice(device, owner) == CUDA_SUCCESS) ready |= bit;
+      return (ready & bit) != 0;
+    };
+    if (!freeDue(synchronise)) deferred_.fetch_add(1, std::memory_order_release);
   }
   collecting_.store(false, std::memory_order_release);
 }
 
-void Swappable::freeDue() {
+// False: not all of it.
+template <typename Synchronise>
+bool Swappable::freeDue(Synchronise synchronise) {
   Runtime& state = runtime();
-  std::uint32_t synchronised = 0;  // bits of devices
+  bool all = true;
   state.chunks.forEach([&](std::uint32_t number, Chunk& chunk) {
     const std::uint32_t generation = chunk.generation();
     if (!chunk.has(kDue)) return true;
     const unsigned device = chunk.device.load(std::memory_order_relaxed);
     const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
-    if ((synchronised >> device & 1) == 0) {
-      if (synchroniseDevice(device, state.chunks.block(block).owner) != CUDA_SUCCESS) {
-        deferred_.fetch_add(1, std::memory_order_release);
-        return false;
-      }
-      synchronised |= 1u << device;
-    }
-    undo(number, generation);
-    return true;
+    all = synchronise(device, state.chunks.block(block).owner);
+    if (all) undo(number, generation);
+    return all;
   });
+  state.arenas.collect([&](unsigned device, CUcontext owner) {
+    const bool ready = synchronise(device, owner);
+    all = all && ready;
+    return ready;
+  });
+  return all;
 }
 
 bool Swappable::awaitFrees() {
@@ -417,6 +473,7 @@ void Swappable::sweep(unsigned device, CUcontext context, bool all) {
   if (!state.chunks.any()) return;
   state.chunks.forEachBlock([&](std::uint32_t number, SwapBlock& block) {
     if (block.device != device || !(all || (context != nullptr && block.owner == context))) return;
+    if (block.arena != 0 && !Arenas::close(block)) return;
     if (state.chunks.take(number, block.address)) abandon(number);
   });
   // What was freed during a capture of that context.

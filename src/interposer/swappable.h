@@ -5,6 +5,7 @@
 
 #include "abi/cuda_ids.h"
 #include "abi/cuda_types.h"
+#include "arenas.h"
 #include "chunk_table.h"
 #include "pins.h"
 
@@ -32,6 +33,10 @@ class Swappable {
   // kNone: there is *result; or, with CUDA_SUCCESS in there, it is none for this.
   std::uint32_t create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
                        const MadeAs& made_as, CUresult* result);
+  // A block of one chunk for an Arena, not published. kNone: there is none to be had; `spare`: not
+  // without waiting, or anybody giving back anything.
+  std::uint32_t createArena(const ArenaOwner& owner, std::uint64_t bytes, std::uint32_t arena,
+                            bool spare);
   // Ends a block that nobody can find any more: frees every chunk now, but for those that somebody
   // has in his hands.
   void abandon(std::uint32_t block);
@@ -84,10 +89,14 @@ class Swappable {
     std::uint64_t reserved;
     std::uint64_t chunk_bytes;
     MadeAs made_as;
+    std::uint32_t arena;
+    bool spare;
   };
 
   static Chunk& chunkAt(std::uint32_t number);
+  CUresult allowedNow(unsigned device);
   std::uint32_t obtain(const Request& request, CUresult* result);
+  std::uint64_t nextId();
   std::uint32_t build(const Request& request, CUresult* result);
   void unbuild(std::uint32_t block);
   static CUresult make(Chunk& chunk, bool* missing);
@@ -95,6 +104,7 @@ class Swappable {
   static CUresult endWork(const SwapBlock& block, bool capturing);
   void mark(Chunk& chunk);
   void doom(std::uint32_t block);
+  bool freePiece(const SwapBlock& block, CUdeviceptr address, bool deferred);
   void comeBack(std::uint32_t chunk, std::uint32_t generation);
   template <ChunkState kState>
   bool settleIn(std::uint32_t chunk, bool anew, CUresult* result);
@@ -102,7 +112,8 @@ class Swappable {
   void undo(std::uint32_t chunk, std::uint32_t generation);
   void end(std::uint32_t block);
   void collectDeferred();
-  void freeDue();
+  template <typename Synchronise>
+  bool freeDue(Synchronise synchronise);
 
   std::atomic<std::uint64_t> buffers_{0};   // ever made
   std::atomic<bool> collecting_{false};     // by one thread at a time; others leave it to him

@@ -1,5 +1,6 @@
 // I4: every way of consuming device memory is accounted, to the byte that the card has booked.
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -8,7 +9,11 @@
 namespace divvy::interposer {
 namespace {
 
-class AllocationTest : public TenantTest {};
+class AllocationTest : public TenantTest {
+ protected:
+  // Small blocks share arenas, and are there before the card has room for them.
+  static bool swaps() { return std::getenv("DIVVY_TEST_SWAP") != nullptr; }
+};
 
 TEST_F(AllocationTest, I4PlainMemoryIsChargedAsTheCardBooksIt) {
   if (outside()) return;
@@ -142,7 +147,11 @@ TEST_F(AllocationTest, S2ARefusalByTheDriverIsRefunded) {
   CUdeviceptr block = 0;
   if (cu<Cu::cuDevicePrimaryCtxRetain>(&context, 0) == CUDA_SUCCESS) {
     ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(context), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{kMiB}), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{kMiB}),
+              swaps() ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+    if (swaps()) {
+      EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
+    }
   }
   EXPECT_EXACT();
   EXPECT_EQ(control().refusals, 0u);
@@ -169,7 +178,12 @@ TEST_F(AllocationTest, TenThousandLiveBlocksAreExact) {
   for (CUdeviceptr& block : live) {
     ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{1000}), CUDA_SUCCESS);
   }
-  EXPECT_EQ(charged(), before + live.size() * 1024);
+  if (swaps()) {
+    EXPECT_GE(charged(), before + live.size() * 1024);
+    EXPECT_LE(charged(), before + 2 * live.size() * 1024) << "half of the arenas may be unused";
+  } else {
+    EXPECT_EQ(charged(), before + live.size() * 1024);
+  }
   EXPECT_EXACT();
   for (std::size_t i = 0; i < live.size(); ++i) {
     ASSERT_EQ(cu<Cu::cuMemFree_v2>(live[(i * 7919) % live.size()]), CUDA_SUCCESS);

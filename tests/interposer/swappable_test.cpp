@@ -127,18 +127,6 @@ TEST_F(SwappableTest, P1_5BlocksOfTwoDevicesAreCopiedFromOneToTheOther) {
   EXPECT_EQ(charged(1), booked(1));
 }
 
-// A chunk each would cost them more than they are.
-TEST_F(SwappableTest, P1_1SmallBlocksStayNative) {
-  if (outside(swappable())) return;
-  makeReady();
-  const CUdeviceptr block = allocate(2 * kMiB - 1);
-  EXPECT_EQ(chunked(), 0u);
-  EXPECT_EXACT();
-  EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
-  EXPECT_EQ(cu<Cu::cuMemFree_v2>(allocate(2 * kMiB)), CUDA_SUCCESS);
-  EXPECT_EXACT();
-}
-
 TEST_F(SwappableTest, P1_1PitchedBlocksToo) {
   if (outside(swappable())) return;
   makeReady();

@@ -125,11 +125,11 @@ void Twin::compareAll() {
 
 // ---- operations --------------------------------------------------------------------------------
 
-// Now and then one that is too small to be swapped, or an odd size.
+// Small ones too, which share arenas with others, and odd sizes.
 void Twin::allocate() {
   if (blocks_.size() == kMostBlocks || held_ >= kMostHeld) return release();
   const auto block = std::make_shared<Block>();
-  const std::size_t bytes = below(8) == 0 ? 64 + below(8000) : 65536 + below(kMostBytes);
+  const std::size_t bytes = below(3) == 0 ? 64 + below(20'000) : 65536 + below(kMostBytes);
   if (below(4) == 0) {
     std::size_t pitch = 0;
     good(cu<Cu::cuMemAllocPitch_v2>(&block->at, &pitch, bytes / 4, std::size_t{4}, 4u),

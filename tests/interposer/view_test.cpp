@@ -1,5 +1,7 @@
 // P1.3: what an application can ask about an address is answered of memory that can be swapped as
 // of plain memory.
+#include <unistd.h>
+
 #include <set>
 
 #include "ledger/residency_pages.h"
@@ -8,7 +10,8 @@
 namespace divvy::interposer {
 namespace {
 
-constexpr std::size_t kPlain = 1 * kMiB;  // too small to be made of chunks
+constexpr std::size_t kPlain = 1 * kMiB;
+constexpr std::size_t kSmall = 3000;  // a piece of an arena
 constexpr std::size_t kLarge = 70 * kMiB + 5;
 
 class ViewTest : public TenantTest {
@@ -22,6 +25,20 @@ class ViewTest : public TenantTest {
   static CUdeviceptr allocate(std::size_t bytes) {
     CUdeviceptr block = 0;
     EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, bytes), CUDA_SUCCESS);
+    return block;
+  }
+
+  // The driver's own, past the interposer.
+  static CUdeviceptr allocateNative(std::size_t bytes) {
+    // By a name that is no driver's.
+    const std::string name = tenantDir() + "/bare.so";
+    EXPECT_EQ(::symlink(control().driver_path, name.c_str()), 0);
+    void* const driver = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(driver, nullptr) << ::dlerror();
+    auto* const allocate =
+        reinterpret_cast<abi::CuFn<Cu::cuMemAlloc_v2>::type*>(::dlsym(driver, "cuMemAlloc_v2"));
+    CUdeviceptr block = 0;
+    EXPECT_EQ(allocate(&block, bytes), CUDA_SUCCESS);
     return block;
   }
 
@@ -53,8 +70,11 @@ class ViewTest : public TenantTest {
 TEST_F(ViewTest, P1_3AttributesAreThoseOfPlainMemory) {
   if (outside(swappable())) return;
   makeReady();
-  const CUdeviceptr plain = allocate(kPlain), large = allocate(kLarge);
-  ASSERT_EQ(booked(Charge::kVmm), 72 * kMiB);
+  const CUdeviceptr plain = allocateNative(kPlain), large = allocate(kLarge);
+  const CUdeviceptr other = allocate(700), small = allocate(kSmall);
+  ASSERT_EQ(booked(Charge::kVmm), 74 * kMiB) << "72, and an arena";
+  ASSERT_EQ(booked(Charge::kPlain), kPlain);
+  ASSERT_NE(other, small);
   for (const auto attribute :
        {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
         CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
@@ -65,6 +85,9 @@ TEST_F(ViewTest, P1_3AttributesAreThoseOfPlainMemory) {
         CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL, CU_POINTER_ATTRIBUTE_P2P_TOKENS,
         CUpointer_attribute{77}}) {
     EXPECT_EQ(ask(attribute, large), ask(attribute, plain)) << "attribute " << attribute;
+    EXPECT_EQ(ask(attribute, small), ask(attribute, plain)) << "attribute " << attribute;
+    EXPECT_EQ(ask(attribute, small + kSmall / 2), ask(attribute, plain + kPlain / 2))
+        << "attribute " << attribute;
     EXPECT_EQ(ask(attribute, large + kLarge / 2), ask(attribute, plain + kPlain / 2))
         << "attribute " << attribute;
   }
@@ -72,10 +95,39 @@ TEST_F(ViewTest, P1_3AttributesAreThoseOfPlainMemory) {
   for (const auto attribute :
        {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR}) {
     EXPECT_EQ(ask(attribute, large + kLarge - 1), (Told{CUDA_SUCCESS, large}));
+    EXPECT_EQ(ask(attribute, small + kSmall - 1), (Told{CUDA_SUCCESS, small}));
+    EXPECT_EQ(ask(attribute, other), (Told{CUDA_SUCCESS, other}));
   }
   for (const auto attribute :
        {CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_MAPPING_SIZE}) {
     EXPECT_EQ(ask(attribute, large + kLarge - 1), (Told{CUDA_SUCCESS, kLarge}));
+    EXPECT_EQ(ask(attribute, small + kSmall - 1), (Told{CUDA_SUCCESS, kSmall}));
+    EXPECT_EQ(ask(attribute, other + 600), (Told{CUDA_SUCCESS, 700}));
+  }
+}
+
+// Of an arena the driver knows more than the application may.
+TEST_F(ViewTest, P1_3WhatNoBlockHasOfAnArenaIsNobodys) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr small = allocate(kSmall), freed = allocate(700);
+  ASSERT_EQ(cu<Cu::cuMemFree_v2>(freed), CUDA_SUCCESS);
+  ASSERT_EQ(booked(Charge::kVmm), 2 * kMiB);
+  for (const CUdeviceptr nowhere : {freed, small + kMiB}) {
+    for (const auto attribute : {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                 CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_BUFFER_ID}) {
+      EXPECT_EQ(ask(attribute, nowhere), ask(attribute, 0x123450000)) << attribute;
+    }
+    CUdeviceptr base = 0;
+    std::size_t bytes = 0;
+    EXPECT_EQ(cu<Cu::cuMemGetAddressRange_v2>(&base, &bytes, nowhere),
+              cu<Cu::cuMemGetAddressRange_v2>(&base, &bytes, CUdeviceptr{0x123450000}));
+    CUpointer_attribute type = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    std::uint32_t value = 77;
+    void* data = &value;
+    EXPECT_EQ(cu<Cu::cuPointerGetAttributes>(1u, &type, &data, nowhere), CUDA_SUCCESS);
+    EXPECT_EQ(value, 0u);
+    EXPECT_EQ(cu<Cu::cuMemFree_v2>(nowhere), CUDA_ERROR_INVALID_VALUE);
   }
 }
 
@@ -84,7 +136,7 @@ TEST_F(ViewTest, P1_3EveryBlockHasANumberOfItsOwn) {
   makeReady();
   std::set<std::uint64_t> numbers;
   for (int i = 0; i < 3; ++i) {
-    for (const std::size_t bytes : {kPlain, kLarge}) {
+    for (const std::size_t bytes : {kSmall, kLarge}) {
       const CUdeviceptr block = allocate(bytes);
       numbers.insert(ask(CU_POINTER_ATTRIBUTE_BUFFER_ID, block).value);
       EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_BUFFER_ID, block),
@@ -141,10 +193,13 @@ TEST_F(ViewTest, P1_3RangesAreAsTheyWereAskedFor) {
 TEST_F(ViewTest, P1_3WithoutAContextNothingIsAnswered) {
   if (outside(swappable())) return;
   makeReady();
-  const CUdeviceptr large = allocate(kLarge), plain = allocate(kPlain);
+  const CUdeviceptr large = allocate(kLarge), plain = allocateNative(kPlain);
+  const CUdeviceptr small = allocate(kSmall);
   ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(static_cast<CUcontext>(nullptr)), CUDA_SUCCESS);
   EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_CONTEXT, large), ask(CU_POINTER_ATTRIBUTE_CONTEXT, plain));
+  EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_CONTEXT, small), ask(CU_POINTER_ATTRIBUTE_CONTEXT, plain));
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(large), cu<Cu::cuMemFree_v2>(plain));
+  EXPECT_EQ(cu<Cu::cuMemFree_v2>(small), cu<Cu::cuMemFree_v2>(plain));
 }
 
 // Of what a block is made of the application has no handle, and cannot get one.
@@ -177,16 +232,15 @@ TEST_F(ViewTest, P1_6WhatCannotBeSwappedIsPinned) {
   if (outside(swappable())) return;
   makeReady();
   const std::uint64_t context = charged();
-  allocate(kPlain);
   allocate(4 * kMiB);
-  EXPECT_EQ(shown().device[0].pinned, context + kPlain);
+  EXPECT_EQ(shown().device[0].pinned, context);
   CUdeviceptr managed = 0;
   ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&managed, std::size_t{8 * kMiB}, 1u), CUDA_SUCCESS);
-  EXPECT_EQ(shown().device[0].pinned, context + kPlain + 8 * kMiB);
+  EXPECT_EQ(shown().device[0].pinned, context + 8 * kMiB);
   EXPECT_EQ(shown().device[0].swappable, 4 * kMiB);
   EXPECT_EQ(shown().device[0].want, 0u);
   ASSERT_EQ(cu<Cu::cuMemFree_v2>(managed), CUDA_SUCCESS);
-  EXPECT_EQ(shown().device[0].pinned, context + kPlain);
+  EXPECT_EQ(shown().device[0].pinned, context);
 }
 
 TEST_F(ViewTest, P1_6WhatStaysSaysWhy) {
@@ -243,8 +297,29 @@ TEST_F(ViewTest, P1_6NobodyIsWaitedForWhoNeverSpoke) {
   tenancy.swap_room_ms = 3'600'000;
   if (outside(tenancy)) return;
   makeReady();
-  allocate(kPlain);
-  EXPECT_GE(shown().device[0].pinned, kPlain);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&managed, std::size_t{8 * kMiB}, 1u), CUDA_SUCCESS);
+  EXPECT_GE(shown().device[0].pinned, 8 * kMiB);
+}
+
+TEST_F(ViewTest, P1_5ASmallBlockThatStaysKeepsItsArena) {
+  if (outside(swappable())) return;
+  makeReady();
+  const CUdeviceptr one = allocate(kSmall), other = allocate(kSmall);
+  const std::uint64_t before = shown().device[0].pinned;
+  const std::uint32_t yes = 1;
+  ASSERT_EQ(cu<Cu::cuPointerSetAttribute>(static_cast<const void*>(&yes),
+                                          CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, one),
+            CUDA_SUCCESS);
+  EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, one).value & 0xffffffff, 1u);
+  EXPECT_EQ(ask(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, other).value & 0xffffffff, 0u);
+  EXPECT_EQ(shown().device[0].swappable, 0u);
+  EXPECT_EQ(shown().device[0].pinned, before + 2 * kMiB);
+  ASSERT_EQ(cu<Cu::cuMemFree_v2>(one), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, before + 2 * kMiB) << "the other one has it";
+  ASSERT_EQ(cu<Cu::cuMemFree_v2>(other), CUDA_SUCCESS);
+  EXPECT_EQ(shown().device[0].pinned, before);
+  EXPECT_EXACT();
 }
 
 // Who asks for synchronous operations lets a network card use the memory.
