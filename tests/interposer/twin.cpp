@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace divvy::interposer {
 namespace {
@@ -35,6 +36,9 @@ CUDA_MEMCPY2D boxOf(std::size_t pitch, std::size_t width, std::size_t height) {
   box.Height = height;
   return box;
 }
+
+// A wait for the whole context is refused while another twin captures, and spoils the capture.
+std::mutex capturing;
 
 }  // namespace
 
@@ -200,7 +204,10 @@ void Twin::map(const Block& block) {
 
 // What others' streams do with it has to have ended, too.
 void Twin::unmap(const Block& block) {
-  good(cu<Cu::cuCtxSynchronize>(), "cuCtxSynchronize");
+  {
+    const std::lock_guard alone(capturing);
+    good(cu<Cu::cuCtxSynchronize>(), "cuCtxSynchronize");
+  }
   good(cu<Cu::cuMemUnmap>(block.at, block.mapped), "cuMemUnmap");
 }
 
@@ -358,6 +365,7 @@ void Twin::record() {
   const std::size_t some = 1 + below(range.bytes);
   CUgraph graph = nullptr;
   Recorded made{nullptr, block, other, {}};
+  const std::lock_guard alone(capturing);
   good(cu<Cu::cuStreamBeginCapture_v2>(capture_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
        "cuStreamBeginCapture");
   launch(add_, block->at + range.from, range.bytes / 4, value, capture_);
