@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <ctime>
+
+#include "populate.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -36,20 +37,6 @@ BootId bootId() {
     ++digits;
   }
   return id;
-}
-
-// Memory for [at, at + bytes) of the mapping, or false: without it a full file system would show
-// as SIGBUS in the middle of a change. Kernels before 5.14 do not know the call and are trusted.
-bool populate(void* at, std::size_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(at) & ~(page - 1);
-  const auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
-#ifdef MADV_POPULATE_WRITE
-  if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0) return true;
-  return errno == EINVAL;
-#else
-  return end > begin;
-#endif
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "card.h"
 
 namespace divvy::simgpu {
@@ -15,6 +17,7 @@ constexpr std::uint64_t kLargestWindow = 16ULL << 40;
 constexpr std::uint64_t kSmallestWindow = 64ULL << 30;
 constexpr std::uint64_t kNarrowBytes = 512ULL << 20;
 constexpr std::uint64_t kHeaderBytes = 64 << 10;
+constexpr std::uint64_t kKeptBytes = 512ULL << 20;
 
 constexpr std::uint64_t roundUp(std::uint64_t n, std::uint64_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -144,7 +147,17 @@ void Window::closeToHost(CUdeviceptr address, std::uint64_t bytes) {
 }
 
 void Window::discard(std::uint64_t window_offset, std::uint64_t bytes) {
+  if (bits_.clear(window_offset, bytes)) punch(window_offset, bytes);
+}
+
+void Window::discardPhysical(std::uint64_t window_offset, std::uint64_t bytes) {
   if (!bits_.clear(window_offset, bytes)) return;
+  const std::uint64_t end = window_offset + bytes;
+  const std::uint64_t kept = std::min(end, std::max(window_offset, bytes_ / 4 + kKeptBytes));
+  if (kept < end) punch(kept, end - kept);
+}
+
+void Window::punch(std::uint64_t window_offset, std::uint64_t bytes) {
   const std::uint64_t first = roundUp(window_offset, kPoisonChunk);
   const std::uint64_t end = (window_offset + bytes) / kPoisonChunk * kPoisonChunk;
   fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(fileOffset(first)),

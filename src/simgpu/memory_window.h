@@ -94,10 +94,14 @@ class Window {
 
   // Gives the pages of whole chunks in the range back to the host and forgets their contents.
   void discard(std::uint64_t window_offset, std::uint64_t bytes);
+  // Likewise of what is physical and only devices wrote; the pages of the first part of all that
+  // is physical, which is taken first, stay: to get them anew costs far more than to copy to them.
+  void discardPhysical(std::uint64_t window_offset, std::uint64_t bytes);
 
  private:
   bool reserve(std::uint64_t bytes);
   bool reserveNarrow();
+  void punch(std::uint64_t window_offset, std::uint64_t bytes);
 
   CUdeviceptr base_ = 0;
   std::uint64_t bytes_ = 0;

@@ -4,10 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "memory.h"
+#include "populate.h"
 
 namespace divvy::simgpu {
+namespace {
+
+// From here on a call for all pages is cheaper than a fault for each.
+constexpr std::uint64_t kManyPages = 256 << 10;
+
+}  // namespace
 
 bool PoisonBits::touched(std::uint64_t chunk) const {
   return (word(chunk).load(std::memory_order_acquire) & doneBit(chunk)) != 0;
@@ -38,8 +46,10 @@ void PoisonBits::touchForOverwrite(std::uint64_t offset, std::uint64_t bytes,
                                    std::byte* host) const {
   if (bytes == 0) return;
   const std::uint64_t end = offset + bytes;
+  bool fresh = false;
   for (std::uint64_t chunk = offset / kPoisonChunk; chunk * kPoisonChunk < end; ++chunk) {
     if (touched(chunk)) continue;
+    if (!std::exchange(fresh, true) && bytes >= kManyPages) populate(host, bytes);
     const std::uint64_t begin = chunk * kPoisonChunk;
     const bool whole = begin >= offset && begin + kPoisonChunk <= end;
     lay(chunk, whole ? nullptr : host + (begin - offset));

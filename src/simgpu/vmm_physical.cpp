@@ -132,9 +132,13 @@ void PhysicalTable::freeIfUnused(Physical& physical) {
 
 void freePhysicalBytes(const Physical& physical) {
   Window& window = Window::get();
-  // The host writes without poison bits: say so, or its pages would not be given back.
-  if (physical.device == nullptr) window.bits().markTouched(physical.offset, physical.bytes);
-  window.discard(physical.offset, physical.bytes);
+  if (physical.device == nullptr) {
+    // The host writes without poison bits: say so, or its pages would not be given back.
+    window.bits().markTouched(physical.offset, physical.bytes);
+    window.discard(physical.offset, physical.bytes);
+  } else {
+    window.discardPhysical(physical.offset, physical.bytes);
+  }
   window.physical.give(physical.offset, physical.bytes);
 }
 
