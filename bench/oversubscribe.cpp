@@ -28,6 +28,8 @@ constexpr double kBothWays = 0.8;        // and what is left of it while both ar
 constexpr CardTime kLeastTurn = 200'000'000;
 constexpr std::size_t kLeastSwitches = 10;
 constexpr double kActivationSlackMs = 100;
+// Copying real bytes for more at a time is what would be measured, on two processors.
+constexpr unsigned kCardsAtOnce = 4;
 
 struct BatchCase {
   const char* name;
@@ -39,9 +41,10 @@ struct BatchCase {
 
 std::vector<BatchCase> batchCases(bool quick) {
   if (quick) return {{"2.0", 2.0, "1s", 4, 0}};
-  return {{"1.0", 1.0, "auto", 30, 1.02}, {"1.3", 1.3, "auto", 76, 1.04},
-          {"2.0", 2.0, "auto", 92, 1.10}, {"1.3_2s", 1.3, "2s", 26, 0},
-          {"2.0_2s", 2.0, "2s", 26, 0},   {"2.0_4s", 2.0, "4s", 48, 0}};
+  // The longest first: what is left at the end runs side by side.
+  return {{"2.0", 2.0, "auto", 92, 1.10}, {"1.3", 1.3, "auto", 76, 1.04},
+          {"2.0_4s", 2.0, "4s", 48, 0},   {"1.0", 1.0, "auto", 30, 1.02},
+          {"1.3_2s", 1.3, "2s", 26, 0},   {"2.0_2s", 2.0, "2s", 26, 0}};
 }
 
 unsigned dataOf(double ratio) {
@@ -235,14 +238,15 @@ void Bench::judgeBatch(const BatchCase& one, const CardOutcome& ran, const CardO
 void Bench::batches() {
   const std::vector<BatchCase> cases = batchCases(plan_.quick);
   std::vector<CardPlan> plans;
-  double longest = 0;
+  double seconds = 0;
   for (const BatchCase& one : cases) {
     plans.push_back(batchPlan(one, true));
     plans.push_back(batchPlan(one, false));
-    longest = std::max(longest, 2 * one.seconds);
+    seconds += 3 * one.seconds;
   }
+  const double at_once = plan_.real ? 1 : std::min<double>(kCardsAtOnce, plans.size());
   say_(std::to_string(plans.size()) + " runs of batch jobs, about " +
-       std::to_string(static_cast<int>(longest * 1.1)) + " s");
+       std::to_string(static_cast<int>(1.2 * seconds / at_once)) + " s");
   const Processors processors;
   const std::vector<CardOutcome> outcomes = hall_.run(plans);
   const double cpu = processors.percent();
@@ -330,6 +334,7 @@ Report measureOversubscription(const CardBenchPlan& plan, const Say& say) {
   CardBenchPlan own = plan;
   own.profile = "swap";
   own.slower = 1;
+  own.cards = kCardsAtOnce;
   own.cut_stalls = false;  // seconds are judged, and a dozen programs fill this machine's moments
   return Bench(own, say).measure();
 }
