@@ -244,7 +244,8 @@ void Bench::batches() {
     plans.push_back(batchPlan(one, false));
     seconds += 3 * one.seconds;
   }
-  const double at_once = plan_.real ? 1 : std::min<double>(kCardsAtOnce, plans.size());
+  const double at_once =
+      plan_.real ? 1 : std::min<double>(kCardsAtOnce, static_cast<double>(plans.size()));
   say_(std::to_string(plans.size()) + " runs of batch jobs, about " +
        std::to_string(static_cast<int>(1.2 * seconds / at_once)) + " s");
   const Processors processors;
