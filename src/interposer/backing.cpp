@@ -59,6 +59,15 @@ bool learnTerms(BackingTerms* terms, CUdevice ordinal, const DeviceTable& table)
   terms->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   terms->prop.location.id = ordinal;
   if (!driverHasIt(ordinal)) return false;
+  // So that a block can be shown to other processes when it is there already.
+  int by_descriptor = 0;
+  if (runtime().driver.has(Cu::cuMemExportToShareableHandle) &&
+      real<Cu::cuDeviceGetAttribute>()(
+          &by_descriptor, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+          ordinal) == CUDA_SUCCESS &&
+      by_descriptor != 0) {
+    terms->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  }
   std::size_t granule = 0;
   if (real<Cu::cuMemGetAllocationGranularity>()(&granule, &terms->prop,
                                                 CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
@@ -97,7 +106,9 @@ namespace {
 // A handle of the driver for a chunk, as its block was asked for.
 CUresult create(const BackingTerms& terms, const SwapBlock& block, Chunk& chunk) {
   CUmemAllocationProp prop = terms.prop;
-  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(block.made_as.handle_types);
+  if (block.isHandles()) {
+    prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(block.made_as.handle_types);
+  }
   prop.allocFlags.gpuDirectRDMACapable = block.made_as.rdma ? 1 : 0;
   CUmemGenericAllocationHandle handle = 0;
   const CUresult result = real<Cu::cuMemCreate>()(&handle, chunk.bytes, &prop, 0);

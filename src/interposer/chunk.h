@@ -171,6 +171,7 @@ struct SwapBlock {
   std::uint64_t buffer_id;
   CUctx_st* owner;      // dies with it
   std::uint32_t arena;  // number of the Arena that it is, and 1; 0: it is one allocation
+  std::atomic<std::uint64_t> ipc_secret;  // by which other processes open it; 0: none may
   MadeAs made_as;
   std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
 

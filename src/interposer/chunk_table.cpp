@@ -16,6 +16,7 @@ std::uint32_t ChunkTable::begin() {
   block.references.store(1, std::memory_order_relaxed);
   block.pins.store(0, std::memory_order_relaxed);
   block.sync_memops.store(0, std::memory_order_relaxed);
+  block.ipc_secret.store(0, std::memory_order_relaxed);
   block.first = block.last = kNone;
   block.count = 0;
   block.address = 0;

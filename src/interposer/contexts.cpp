@@ -120,6 +120,7 @@ void sweepAfterContext(unsigned device, CUcontext context) {
   Sweep sweep{device, context, deviceIsEmpty(device)};
   runtime().blocks.forEach(sweepBlock, &sweep);
   runtime().swappable.sweep(device, context, sweep.device_is_empty);
+  runtime().ipc_imports.sweep(device, context, sweep.device_is_empty);
   if (context != nullptr) runtime().array_owners.forEach(sweepArray, &sweep);
   runtime().pools.settleAll(device);
 }

@@ -15,7 +15,7 @@ enum class Fault : std::uint32_t {
   kPoolOutgrew = 20,     // a pool grew more than was admitted; detail: bytes
   kGraphOutgrew = 21,    // graph memory grew more than was admitted; detail: bytes
   kUnknownName = 22,     // cuGetProcAddress of a name newer than our list; arg: hash of the name
-  // 23 was never raised and stays free.
+  kIpcRefused = 23,      // memory was not named to, or had of, another process; detail: address
   kUnknownVersion = 24,  // a structure of an unknown version went to the driver; detail: version
   kPoolUnknown = 25,     // refused: more pools than are kept count of; detail: bytes
   kNoHelper = 26,        // no thread for settling: launching ones do it; detail: errno

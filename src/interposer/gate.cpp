@@ -136,6 +136,7 @@ void Gate::endForExit() {
   runtime().context_use.endForExit();
   helper_.stop();
   runtime().movers.stop();
+  runtime().ipc_exports.stop();
 }
 
 void Gate::forgetAfterFork() {

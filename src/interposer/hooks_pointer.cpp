@@ -7,11 +7,12 @@ using divvy::abi::Cu;
 
 namespace {
 
-// What is at an address: a block that we made, or a view of one that the application mapped.
+// What is at an address: a block that we made, a view of one that the application mapped, or a
+// block of another process.
 struct Memory {
-  const SwapBlock* block = nullptr;  // null: the answer is the driver's
+  SwapBlock* block = nullptr;  // null: the answer is the driver's
   const View* view = nullptr;
-  std::uint32_t number = 0;  // of the block
+  std::uint32_t number = ChunkTable::kNone;  // of the block, if it is this process's
   bool unused = false;       // nothing of the application's, but what the driver knows
   Arenas::Found piece = {};  // of a block that is an arena
 
@@ -42,11 +43,18 @@ Memory memoryAt(CUdeviceptr address) {
   Runtime& state = runtime();
   ChunkTable::Place place;
   CUcontext context = nullptr;
-  if (!state.chunks.any() || !state.chunks.find(address, &place) ||
-      real<Cu::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS || context == nullptr) {
+  const bool here = state.chunks.any() && state.chunks.find(address, &place);
+  SwapBlock* const imported = here ? nullptr : state.ipc_imports.find(address);
+  if ((!here && imported == nullptr) || real<Cu::cuCtxGetCurrent>()(&context) != CUDA_SUCCESS ||
+      context == nullptr) {
     return {};
   }
-  const SwapBlock& block = state.chunks.block(place.block);
+  if (imported != nullptr) {
+    Memory memory;
+    memory.block = imported;
+    return memory;
+  }
+  SwapBlock& block = state.chunks.block(place.block);
   if (block.arena != 0) {
     Memory memory{&block, nullptr, place.block};
     memory.unused = !Arenas::find(block, address, &memory.piece);
@@ -71,11 +79,25 @@ struct Answer {
 constexpr unsigned kWord = 4;  // booleans too
 constexpr unsigned kLong = 8;
 
+// How such memory is made on its device; null for others' memory on devices that are not the
+// tenant's.
+const BackingTerms* termsOf(const Memory& memory) {
+  if (memory.block->device >= divvy::ledger::kMaxDevices) return nullptr;
+  return runtime().backing.terms(static_cast<CUdevice>(memory.block->ordinal),
+                                 memory.block->device);
+}
+
+// Whether other processes can open it by a legacy handle.
+std::uint64_t hasLegacyIpc(const Memory& memory) {
+  const BackingTerms* terms =
+      memory.number == ChunkTable::kNone || memory.view != nullptr ? nullptr : termsOf(memory);
+  return terms != nullptr && terms->prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE ? 1 : 0;
+}
+
 // Chunks are open to all of the tenant's devices, views to those that the application named.
 std::uint64_t accessFlags(const Memory& memory) {
   CUdevice current = -1;
-  const BackingTerms* terms =
-      runtime().backing.terms(static_cast<CUdevice>(memory.block->ordinal), memory.block->device);
+  const BackingTerms* terms = termsOf(memory);
   if (terms == nullptr || real<Cu::cuCtxGetDevice>()(&current) != CUDA_SUCCESS) return 0;
   if (memory.view != nullptr) {
     const auto at = static_cast<unsigned>(current);
@@ -142,8 +164,9 @@ Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute 
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return {0, kLong};
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return {hasLegacyIpc(memory), kWord};
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:  // the driver exports no such memory
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
       return {0, kWord};
@@ -215,18 +238,18 @@ DIVVY_HOOK(cuPointerSetAttribute)
   }
   std::uint32_t wanted = 0;
   __builtin_memcpy(&wanted, value, sizeof wanted);
-  if (wanted != 0) {
+  if (wanted != 0 && memory.number != ChunkTable::kNone) {
     const CUresult pinned = runtime().swappable.pin(memory.number, PinReason::kForeignUse);
     if (pinned != CUDA_SUCCESS) return pinned;
   }
-  if (memory.view != nullptr) {
+  if (memory.view != nullptr || memory.number == ChunkTable::kNone) {
     const CUresult result = real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
     if (result != CUDA_SUCCESS) return result;
   }
   if (memory.small()) {
     Arenas::setSyncMemops(*memory.block, ptr, wanted != 0);
   } else {
-    runtime().chunks.block(memory.number).sync_memops.store(wanted != 0, std::memory_order_relaxed);
+    memory.block->sync_memops.store(wanted != 0, std::memory_order_relaxed);
   }
   return CUDA_SUCCESS;
 }

@@ -15,11 +15,12 @@ VmmBook* book(const Inside& inside) {
   return inside.nested() || !runtime().tenant.ready() ? nullptr : &runtime().vmm;
 }
 
-// Of memory that we made of such handles the application knows none, as of plain memory: the driver
-// would refuse what is asked for.
+// Of memory that we made of such handles the application knows none, as of plain memory, its own or
+// another process's: the driver would refuse what is asked for.
 bool isPlain(const Inside& inside, CUdeviceptr address) {
-  return !inside.nested() && runtime().chunks.has(address) &&
-         runtime().tokens.viewAt(address) == Views::kNone;
+  if (inside.nested()) return false;
+  if (runtime().ipc_imports.find(address) != nullptr) return true;
+  return runtime().chunks.has(address) && runtime().tokens.viewAt(address) == Views::kNone;
 }
 
 // Memory of the application's own that can be swapped is somewhere in the range.

@@ -34,6 +34,8 @@ void startOver() {
   state.backing.forgetAfterFork();
   state.swappable.forgetAfterFork();
   state.arenas.forgetAfterFork();
+  state.ipc_exports.forgetAfterFork();
+  state.ipc_imports.forgetAfterFork();
   state.pressure.waiting.store(0, std::memory_order_relaxed);
   state.host_calls.forgetAfterFork();
   state.gate.forgetAfterFork();

@@ -18,6 +18,8 @@
 #include "gate.h"
 #include "graph_memory.h"
 #include "host_store.h"
+#include "ipc_exports.h"
+#include "ipc_imports.h"
 #include "memory_gate.h"
 #include "meter.h"
 #include "mover.h"
@@ -61,6 +63,8 @@ struct Runtime {
   Backing backing;
   Swappable swappable;
   Arenas arenas;
+  IpcExports ipc_exports;
+  IpcImports ipc_imports;
   Pressure pressure;
   Meter meter;
 
