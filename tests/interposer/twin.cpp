@@ -42,7 +42,8 @@ std::mutex capturing;
 
 }  // namespace
 
-Twin::Twin(std::uint64_t seed, CUcontext context) : random_(seed), context_(context) {
+Twin::Twin(std::uint64_t seed, CUcontext context, TwinReader& reader)
+    : random_(seed), context_(context), reader_(reader) {
   CUmodule module = nullptr;
   good(
       cu<Cu::cuModuleLoadData>(
@@ -180,7 +181,8 @@ void Twin::make(Block& block, std::size_t bytes) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  if (below(2) == 0) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  block.exportable = below(2) == 0;
+  if (block.exportable) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   const CUmemAllocationProp& asked = prop;
   std::size_t granule = 0;
   good(cu<Cu::cuMemGetAllocationGranularity>(&granule, &asked, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
@@ -410,11 +412,41 @@ void Twin::forkOnce() {
   if (status != 0 && failure_.empty()) failure_ = "a forked child has its parent's memory";
 }
 
+// To another process, which sees the bytes and sets some. From then on the block stays.
+void Twin::show() {
+  const BlockPtr block = any();
+  if (block->handle != 0 && !block->exportable) return;
+  const Range range = rangeOf(*block);
+  TwinReader::Shown shown{};
+  shown.by_descriptor = block->handle != 0;
+  shown.mapped = block->mapped;
+  shown.bytes = block->twin.size();
+  shown.from = range.from;
+  shown.set = range.bytes;
+  shown.value = static_cast<unsigned char>(random_());
+  settle(*block);
+  int descriptor = -1;
+  const bool named = shown.by_descriptor
+                         ? good(cu<Cu::cuMemExportToShareableHandle>(
+                                    static_cast<void*>(&descriptor), block->handle,
+                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull),
+                                "cuMemExportToShareableHandle")
+                         : good(cu<Cu::cuIpcGetMemHandle>(&shown.handle, block->at + range.from),
+                                "cuIpcGetMemHandle");
+  if (!named) return;
+  const std::string wrong = reader_.show(shown, descriptor, block->twin);
+  if (descriptor >= 0) ::close(descriptor);
+  if (failure_.empty()) failure_ = wrong;
+  std::fill_n(block->twin.begin() + static_cast<std::ptrdiff_t>(range.from), range.bytes,
+              shown.value);
+}
+
 void Twin::step() {
   if (blocks_.empty()) return allocate();
   const std::size_t dice = below(1000);
   if (dice < 2) return forkOnce();
-  if (dice < 20) return compareAll();
+  if (dice < 8) return show();
+  if (dice < 25) return compareAll();
   static constexpr void (Twin::*kOperations[])() = {
       &Twin::allocate,  &Twin::release,  &Twin::writeNow,    &Twin::writeLater,  &Twin::readNow,
       &Twin::readLater, &Twin::setSome,  &Twin::copyBetween, &Twin::copyBetween, &Twin::copyBox,

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "tenant_test.h"
+#include "twin_reader.h"
 
 namespace divvy::interposer {
 
 // Of one thread, in whose context it works. What it does follows from the seed alone.
 class Twin {
  public:
-  Twin(std::uint64_t seed, CUcontext context);
+  Twin(std::uint64_t seed, CUcontext context, TwinReader& reader);
   ~Twin();
   Twin(const Twin&) = delete;
   Twin& operator=(const Twin&) = delete;
@@ -38,6 +39,7 @@ class Twin {
     CUevent done = nullptr;
     CUmemGenericAllocationHandle handle = 0;  // of memory that it mapped itself
     std::size_t mapped = 0;
+    bool exportable = false;
   };
   using BlockPtr = std::shared_ptr<Block>;
   struct Range {
@@ -84,9 +86,11 @@ class Twin {
   void record();
   void replay();
   void forkOnce();
+  void show();
 
   std::mt19937_64 random_;
   CUcontext context_;
+  TwinReader& reader_;
   std::string failure_;
   std::vector<BlockPtr> blocks_;
   std::vector<Recorded> graphs_;

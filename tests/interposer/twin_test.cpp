@@ -33,7 +33,8 @@ std::uint64_t fromEnvironment(const char* name, std::uint64_t otherwise) {
 // Threads, each with a twin of its own.
 class Tenants {
  public:
-  Tenants(unsigned twins, std::uint64_t seed, CUcontext context) {
+  Tenants(unsigned twins, std::uint64_t seed, CUcontext context, TwinReader& reader)
+      : reader_(reader) {
     for (unsigned i = 0; i < twins; ++i) {
       threads_.emplace_back([this, i, seed, context] {
         cu<Cu::cuCtxSetCurrent>(context);
@@ -57,7 +58,7 @@ class Tenants {
 
  private:
   void run(unsigned i, std::uint64_t seed, CUcontext context) {
-    Twin twin(seed, context);
+    Twin twin(seed, context, reader_);
     while (!over_ && twin.failure().empty()) {
       twin.step();
       ++steps_;
@@ -67,6 +68,7 @@ class Tenants {
     if (!failures_[i].empty()) failed_ = true;
   }
 
+  TwinReader& reader_;
   std::atomic<bool> over_{false};
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> steps_{0};
@@ -141,10 +143,11 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   const std::uint64_t wanted = fromEnvironment("DIVVY_TWIN_SWAPS", kSwaps / GetParam().part);
   const std::uint64_t seed = fromEnvironment("DIVVY_TWIN_SEED", 1);
   SCOPED_TRACE("DIVVY_TWIN_SEED=" + std::to_string(seed));
+  TwinReader reader;
   makeSwappable();
   CUcontext context = nullptr;
   ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
-  Tenants tenants(GetParam().twins, seed, context);
+  Tenants tenants(GetParam().twins, seed, context, reader);
   std::mt19937_64 random(seed);
   ASSERT_TRUE(eventually([&] { return tenants.steps() > 0; }));
   std::uint64_t rounds = 0;
@@ -161,9 +164,10 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   EXPECT_GE(tenants.steps(), rounds) << "it was used meanwhile";
   EXPECT_EQ(takenUnderWork(), 0u);
   EXPECT_EQ(faults(31), 0u);
-  std::printf("%llu swaps in %llu rounds, %llu operations\n",
+  std::printf("%llu swaps in %llu rounds, %llu operations, %llu shown to another process\n",
               static_cast<unsigned long long>(swaps()), static_cast<unsigned long long>(rounds),
-              static_cast<unsigned long long>(tenants.steps()));
+              static_cast<unsigned long long>(tenants.steps()),
+              static_cast<unsigned long long>(reader.visits()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TwinTest,
