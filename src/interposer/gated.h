@@ -2,6 +2,7 @@
 // common to all launches costs each of them.
 #pragma once
 
+#include "capture.h"
 #include "driver.h"
 #include "gate.h"
 #include "memory_pass.h"
@@ -95,12 +96,33 @@ __attribute__((noinline)) CUresult gatedSlow(Arguments... arguments) {
 template <abi::Cu kId, typename... Arguments>
 CUresult gatedFirst(Arguments... arguments);
 
+// A synchronous call where memory of ours has the attribute SYNC_MEMOPS, of which the driver knows
+// nothing: by its leave copies and fills within the device return before they are done. From the
+// first such memory on the stream of all of them is waited for, whatever they are about.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) CUresult synced(Arguments... arguments) {
+  ThreadLine* const line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
+  const CUresult result =
+      passesFreely(line) ? real<kId>()(arguments...) : gatedFully<kId>(arguments...);
+  if (result != CUDA_SUCCESS) return result;
+  constexpr bool kPerThread = work_detail::entryOf<kId>().mode != abi::StreamMode::kPlain;
+  const Inside inside;
+  const RelaxedCapture relaxed;
+  return real<abi::Cu::cuStreamSynchronize>()(
+      reinterpret_cast<CUstream>(kPerThread ? kPerThreadStream : kLegacyStream));
+}
+
 // A hook that does nothing but pass the gate. Whichever way it goes is the last thing that it does,
 // so that the compiler jumps there with the arguments in place. Calls that the driver makes from
 // inside a call of ours pass uncounted.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((always_inline)) inline CUresult gated(Arguments... arguments) {
   if (divvy_thread.depth == 0) {
+    if constexpr (work_detail::isSynchronous<kId, Arguments...>()) {
+      if (__builtin_expect(runtime().sync_memops.load(std::memory_order_relaxed), 0)) {
+        return synced<kId>(arguments...);
+      }
+    }
     ThreadLine* line = divvy_thread.line;
     if (__builtin_expect(line == nullptr, 0)) return gatedFirst<kId>(arguments...);
     if (!passesFreely(line)) return gatedSlow<kId>(arguments...);

@@ -242,9 +242,12 @@ DIVVY_HOOK(cuPointerSetAttribute)
     const CUresult pinned = runtime().swappable.pin(memory.number, PinReason::kForeignUse);
     if (pinned != CUDA_SUCCESS) return pinned;
   }
-  if (memory.view != nullptr || memory.number == ChunkTable::kNone) {
+  if (memory.view != nullptr) {
     const CUresult result = real<Cu::cuPointerSetAttribute>()(value, attribute, ptr);
     if (result != CUDA_SUCCESS) return result;
+  }
+  if (wanted != 0 && memory.view == nullptr) {
+    runtime().sync_memops.store(true, std::memory_order_relaxed);
   }
   if (memory.small()) {
     Arenas::setSyncMemops(*memory.block, ptr, wanted != 0);

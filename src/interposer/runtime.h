@@ -79,6 +79,9 @@ struct Runtime {
 
   Slab<HostCall> host_calls;
 
+  // Memory of ours had SYNC_MEMOPS at some time in this process.
+  std::atomic<bool> sync_memops{false};
+
   // A stream capture was begun at some time in this process.
   std::atomic<bool> captures_begun{false};
 

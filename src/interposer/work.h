@@ -172,6 +172,14 @@ __attribute__((always_inline)) constexpr std::uint64_t bytesOf(const Reader& rea
   return reader.sizes[1];
 }
 
+// A copy or fill whose name does not say that it may return before it is done.
+template <abi::Cu kId, typename... Arguments>
+constexpr bool isSynchronous() {
+  constexpr WorkKind kKind = kindOf<kId>();
+  return (kKind == WorkKind::kCopy || kKind == WorkKind::kSet) &&
+         !(std::is_same_v<Arguments, CUstream> || ...);
+}
+
 }  // namespace work_detail
 
 // What the call kId with these arguments starts. Nothing is asked of the driver; pointers to
@@ -194,10 +202,8 @@ __attribute__((always_inline)) inline Work workOf(Arguments... arguments) {
     work.key = keyOf(reader.handle, 0);
   } else {
     constexpr std::uint64_t kFamily = std::uint64_t{entryOf<kId>().family} << 32;
-    if constexpr (kKind != WorkKind::kMemop) {
-      work.bytes = bytesOf<kId>(reader);
-      work.synchronous = !(std::is_same_v<Arguments, CUstream> || ...);
-    }
+    if constexpr (kKind != WorkKind::kMemop) work.bytes = bytesOf<kId>(reader);
+    work.synchronous = isSynchronous<kId, Arguments...>();
     work.key = keyOf(kFamily, sizeStep(work.bytes));
   }
   return work;

@@ -346,5 +346,29 @@ TEST_F(ViewTest, P1_5SynchronousMemoryStaysOnTheDevice) {
   EXPECT_EXACT();
 }
 
+// The driver knows nothing of the attribute. That it is asked to wait shows in its answer.
+TEST_F(ViewTest, P1_5SynchronousCallsAreWaitedForOnceMemoryAsksForIt) {
+  Tenancy tenancy = swappable();
+  tenancy.environment["SIMGPU_FAULTS"] =
+      "fail-at=cuStreamSynchronize:1=801,fail-at=cuStreamSynchronize:2=802";
+  if (outside(tenancy)) return;
+  makeReady();
+  const CUdeviceptr large = allocate(kLarge), other = allocate(kLarge);
+  const auto set = [&](std::uint32_t value) {
+    return cu<Cu::cuPointerSetAttribute>(static_cast<const void*>(&value),
+                                         CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, large);
+  };
+  const auto copy = [&] { return cu<Cu::cuMemcpyDtoD_v2>(large, other, std::size_t{4096}); };
+  EXPECT_EQ(set(0), CUDA_SUCCESS);
+  EXPECT_EQ(copy(), CUDA_SUCCESS) << "nobody asked";
+  ASSERT_EQ(set(1), CUDA_SUCCESS);
+  EXPECT_EQ(cu<Cu::cuMemcpyDtoDAsync_v2>(large, other, std::size_t{4096}, CUstream{nullptr}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(copy(), CUDA_ERROR_NOT_SUPPORTED) << "of the driver's wait";
+  EXPECT_EQ(cu<Cu::cuMemsetD8_v2_ptds>(large, static_cast<unsigned char>(1), std::size_t{4096}),
+            CUresult{802});
+  EXPECT_EQ(copy(), CUDA_SUCCESS);
+}
+
 }  // namespace
 }  // namespace divvy::interposer
