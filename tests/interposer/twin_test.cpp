@@ -2,10 +2,8 @@
 // taken at random moments, chunk by chunk, find every byte as in a twin that was never swapped.
 //
 // 10,000 swaps (one is a chunk out and in) of small chunks, and a part of them of larger ones,
-// which are longer under way. For a million each, with another seed:
-//
-//     DIVVY_TWIN_SWAPS=1000000 DIVVY_TWIN_SEED=7 DIVVY_BUILD_DIR=$PWD/build/release
-//         build/release/tests/interposer_twin_test
+// which are longer under way. For a million instead: ./dev test --long, which sets
+// DIVVY_TWIN_SWAPS and DIVVY_TWIN_SEED.
 //
 // What a seed does is the same each time; when memory leaves meanwhile is not.
 #include <atomic>
@@ -140,7 +138,7 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   tenancy.swap_chunk = GetParam().kib << 10;
   if (GetParam().twins > 1) tenancy.environment["SIMGPU_FAULTS"] = "strict-unmap";
   if (outside(tenancy)) return;
-  const std::uint64_t wanted = fromEnvironment("DIVVY_TWIN_SWAPS", kSwaps / GetParam().part);
+  const std::uint64_t wanted = fromEnvironment("DIVVY_TWIN_SWAPS", kSwaps) / GetParam().part;
   const std::uint64_t seed = fromEnvironment("DIVVY_TWIN_SEED", 1);
   SCOPED_TRACE("DIVVY_TWIN_SEED=" + std::to_string(seed));
   TwinReader reader;
