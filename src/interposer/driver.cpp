@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "runtime.h"
 #include "sys.h"
@@ -62,6 +63,39 @@ void* Driver::symbol(abi::Cu id) {
                           abi::kCuEntries[static_cast<unsigned>(id)].symbol);
   if (address == nullptr) ::dlerror();
   return address;
+}
+
+// Threads that come at the same time find the same.
+void Driver::measure() {
+  struct Search {
+    std::uint64_t inside, begin, end;
+  } search{reinterpret_cast<std::uint64_t>(symbol(abi::Cu::cuInit)), 0, 0};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* argument) {
+        Search& wanted = *static_cast<Search*>(argument);
+        std::uint64_t begin = UINT64_MAX, end = 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& header = info->dlpi_phdr[i];
+          if (header.p_type != PT_LOAD) continue;
+          const std::uint64_t at = info->dlpi_addr + header.p_vaddr;
+          if (at < begin) begin = at;
+          if (at + header.p_memsz > end) end = at + header.p_memsz;
+        }
+        if (wanted.inside < begin || wanted.inside >= end) return 0;
+        wanted.begin = begin;
+        wanted.end = end;
+        return 1;
+      },
+      &search);
+  begin_.store(search.begin, std::memory_order_relaxed);
+  end_.store(search.end, std::memory_order_relaxed);
+  measured_.store(true, std::memory_order_release);
+}
+
+bool Driver::holds(const void* code) {
+  if (!measured_.load(std::memory_order_acquire)) measure();
+  const auto at = reinterpret_cast<std::uint64_t>(code);
+  return at >= begin_.load(std::memory_order_relaxed) && at < end_.load(std::memory_order_relaxed);
 }
 
 }  // namespace divvy::interposer

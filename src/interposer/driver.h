@@ -24,6 +24,10 @@ class Driver {
 
   bool has(abi::Cu id) { return symbol(id) != nullptr; }
 
+  // Whether code lies in the driver's library: a hook that returns there was called by the driver,
+  // which was not linked symbolically. False where that cannot be told.
+  bool holds(const void* code);
+
   // Entry points that were called although the driver lacks them.
   std::uint64_t missingCalls() const { return missing_calls_.load(std::memory_order_relaxed); }
   void countMissing() { missing_calls_.fetch_add(1, std::memory_order_relaxed); }
@@ -33,10 +37,15 @@ class Driver {
 
  private:
   bool openLibrary();
+  void measure();
 
   std::atomic<void*> handle_{nullptr};
   std::atomic<bool> absent_{false};
   std::atomic<std::uint64_t> missing_calls_{0};
+  // Of the library in memory, as one knows it who sees `measured_`.
+  std::atomic<bool> measured_{false};
+  std::atomic<std::uint64_t> begin_{0};
+  std::atomic<std::uint64_t> end_{0};
 };
 
 }  // namespace divvy::interposer

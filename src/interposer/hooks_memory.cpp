@@ -28,15 +28,25 @@ std::uint64_t rangeBytes(CUdeviceptr address, std::uint64_t otherwise) {
   return result == CUDA_SUCCESS && base == address ? bytes : otherwise;
 }
 
-// Plain and managed memory.
+// Memory that can be swapped is for whoever passes the gate before he uses it. The driver does not,
+// where it allocates for itself by its own public name in a call that we only pass on.
+bool mayBeSwapped(Seat seat, const void* caller) {
+  if (!swapsOn(seat)) return false;
+  if (!runtime().driver.holds(caller)) return true;
+  notePinned(seat, PinReason::kDriver);
+  return false;
+}
+
+// Plain and managed memory; `caller`: whom the hook returns to.
 template <typename Pointer, typename Call>
-CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t bytes, Call call) {
+CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t bytes,
+                       const void* caller, Call call) {
   const Inside inside;
   if (inside.nested()) return call();
   const Seat seat = seatOfContext(site);
   if constexpr (std::is_same_v<Pointer, CUdeviceptr>) {
     CUresult result;
-    if (kind == BlockKind::kPlain && swapsOn(seat) &&
+    if (kind == BlockKind::kPlain && mayBeSwapped(seat, caller) &&
         runtime().swappable.allocate(seat.device, bytes, site, out, &result) == SwapAnswer::kDone) {
       return result;
     }
@@ -107,17 +117,20 @@ CUresult freePlain(Cu site, std::uint64_t address, Call call) {
 
 DIVVY_HOOK(cuMemAlloc_v2)(CUdeviceptr* dptr, std::size_t bytesize) noexcept {
   return allocatePlain(Cu::cuMemAlloc_v2, BlockKind::kPlain, dptr, bytesize,
+                       __builtin_return_address(0),
                        [=] { return real<Cu::cuMemAlloc_v2>()(dptr, bytesize); });
 }
 
 DIVVY_HOOK(cuMemAlloc)(CUdeviceptr_v1* dptr, unsigned int bytesize) noexcept {
   return allocatePlain(Cu::cuMemAlloc, BlockKind::kPlain, dptr, bytesize,
+                       __builtin_return_address(0),
                        [=] { return real<Cu::cuMemAlloc>()(dptr, bytesize); });
 }
 
 DIVVY_HOOK(cuMemAllocManaged)
 (CUdeviceptr* dptr, std::size_t bytesize, unsigned int flags) noexcept {
   return allocatePlain(Cu::cuMemAllocManaged, BlockKind::kManaged, dptr, bytesize,
+                       __builtin_return_address(0),
                        [=] { return real<Cu::cuMemAllocManaged>()(dptr, bytesize, flags); });
 }
 

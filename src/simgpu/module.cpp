@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "memory.h"
+#include "variant.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -45,7 +46,9 @@ CUresult Module::load(ExecContext& exec, std::shared_ptr<const KernelImage> imag
 CUresult Module::placeGlobals() {
   for (const ImageGlobal& global : image->globals) {
     CUdeviceptr address = 0;
-    CUresult result = allocateOwned(exec.context, Charge::kModule, global.bytes, &address);
+    CUresult result = kReentrant
+                          ? ::cuMemAlloc_v2(&address, global.bytes)
+                          : allocateOwned(exec.context, Charge::kModule, global.bytes, &address);
     if (result != CUDA_SUCCESS) return result;
     globals->push_back(address);
     std::byte* host = nullptr;
@@ -70,6 +73,11 @@ CUresult Module::linkGlobals() {
     }
   }
   return CUDA_SUCCESS;
+}
+
+void Module::freeByName() {
+  for (const CUdeviceptr address : *globals) ::cuMemFree_v2(address);
+  globals->clear();
 }
 
 Module::~Module() {

@@ -48,6 +48,8 @@ class Module {
   static CUresult load(ExecContext& exec, std::shared_ptr<const KernelImage> image,
                        Library* library, Module** out);
   ~Module();
+  // Frees the globals by the driver's public name, as they were made (kReentrant).
+  void freeByName();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 

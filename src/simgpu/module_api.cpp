@@ -7,6 +7,7 @@
 #include "engine_executor.h"
 #include "entry.h"
 #include "module.h"
+#include "variant.h"
 
 namespace divvy::simgpu {
 namespace {
@@ -121,6 +122,7 @@ SIMGPU_IMPL(cuModuleUnload)(CUmodule handle) {
       const std::lock_guard guard(module.exec.mutex);
       module.exec.modules.erase(&module);
     }
+    if (kReentrant) module.freeByName();
     delete &module;
     return CUDA_SUCCESS;
   });

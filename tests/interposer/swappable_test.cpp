@@ -46,6 +46,36 @@ Tenancy swappable() {
   return tenancy;
 }
 
+// The re-entrant variant asks for a module's globals by its own public name, in a call that no gate
+// stands before.
+TEST_F(SwappableTest, P1_1WhatTheDriverAllocatesForItselfStaysNative) {
+  if (outside(swappable())) return;
+  makeReady();
+  allocate(100 * kMiB);
+  const std::uint64_t before = charged(), held = booked();
+  const char* const text = R"(
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .global .align 4 .b8 large[4194304];
+.visible .global .align 4 .b8 small[5000];
+.visible .entry none() { ret; }
+)";
+  CUmodule module = nullptr;
+  ASSERT_EQ(cu<Cu::cuModuleLoadData>(&module, static_cast<const void*>(text)), CUDA_SUCCESS);
+  EXPECT_EQ(chunked(), 100 * kMiB);
+  EXPECT_GE(booked(), held + 4 * kMiB);
+  for (const char* name : {"large", "small"}) {
+    CUdeviceptr at = 0;
+    std::size_t bytes = 0;
+    ASSERT_EQ(cu<Cu::cuModuleGetGlobal_v2>(&at, &bytes, module, name), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemsetD8_v2>(at, static_cast<unsigned char>(1), bytes), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(cu<Cu::cuModuleUnload>(module), CUDA_SUCCESS);
+  EXPECT_EQ(charged(), before);
+  EXPECT_EQ(booked(), held);
+}
+
 TEST_F(SwappableTest, P1_1ABlockIsMadeOfChunks) {
   if (outside(swappable())) return;
   makeReady();
