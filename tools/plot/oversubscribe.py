@@ -37,11 +37,11 @@ def draw(report):
     picture = Picture(WIDTH, TOP + 2 * step - GAP + 24)
     bars = report.get("bars", {})
     limits = {case: loss(bars.get(f"makespan_vs_serial/{case}")) for case, _ in loss_rows(report)}
-    Panel(picture, TOP, "Two batch jobs, against one after the other", "% longer", loss_rows(report),
+    Panel(picture, TOP, "Two jobs by turns, against serial", "% longer", loss_rows(report),
           TURNS, lambda times: [f"{times} times", "the room"],
           {case: limit for case, limit in limits.items() if limit is not None})
     limit = number(bars.get("activation_ms/p99"))
-    Panel(picture, TOP + step, "A service that was swapped out answers after", "ms",
+    Panel(picture, TOP + step, "First answer of a swapped-out service", "ms",
           activation_row(report), ACTIVATION, lambda _: ["four services by turns"],
           [(limit, f"bar: {limit:.0f} ms")] if limit is not None else ())
     foot(picture, report)
