@@ -28,9 +28,9 @@ TEST_P(MoverFaultTest, LosesNothing) {
   const CUdeviceptr block = filled(kBytes, 7);
   for (int round = 0; round < 4; ++round) {
     allow(0);
-    ASSERT_TRUE(eventually([&] { return resident() <= failure.leaked; })) << round;
+    ASSERT_TRUE(eventually([&] { return resident() <= failure.leaked; })) << round << said();
     allow(kEverything);
-    ASSERT_TRUE(holds(block, kBytes, 7)) << round;
+    ASSERT_TRUE(holds(block, kBytes, 7)) << round << said();
   }
   EXPECT_EQ(resident(), kBytes + failure.leaked);
   EXPECT_EQ(shown()->device[0].mapped, kBytes + failure.leaked) << "it says what it has";

@@ -72,6 +72,19 @@ std::optional<ledger::SwapSample> SwapTest::shown() {
   return sample;
 }
 
+std::string SwapTest::said() {
+  const auto line = shown();
+  if (!line) return "no line";
+  const auto of = [](const char* name, std::uint64_t value) {
+    return std::string(" ") + name + " " + std::to_string(value);
+  };
+  const ledger::SwapDevice& first = line->device[0];
+  return of("state", line->state) + of("refusal", line->refusal) + of("aborts", line->aborts) +
+         of("drains", line->drains) + of("drain_ns", line->drain_ns) + of("out", line->chunks_out) +
+         of("in", line->chunks_in) + of("mapped", first.mapped) + of("pinned", first.pinned) +
+         of("want", first.want) + of("seen", line->seen_seq);
+}
+
 std::vector<std::uint32_t> SwapTest::pattern(std::uint64_t bytes, unsigned seed) {
   std::vector<std::uint32_t> words(bytes / sizeof(std::uint32_t));
   std::uint32_t state = seed * 2654435761u + 1;

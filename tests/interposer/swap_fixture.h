@@ -25,6 +25,8 @@ class SwapTest : public GateTest {
 
   // What it shows; nothing before it has a line.
   static std::optional<ledger::SwapSample> shown();
+  // The same in words, for messages.
+  static std::string said();
   static bool shows(std::uint32_t bits) { return shown() && (shown()->state & bits) == bits; }
   static bool refuses(ledger::SwapRefusal why) {
     return shown() && shown()->refusal == static_cast<std::uint32_t>(why);
