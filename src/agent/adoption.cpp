@@ -89,6 +89,7 @@ void Tenants::adopt(const std::string& id) {
       warn("tenant " + id +
            ": its report is not to be trusted: " + ledger::suspicionNames(report->suspicions));
     }
+    tenant->checkpoint.parked = tenant->record.checkpoint == CheckpointPhase::kAway;
     inheritTerms(*tenant);
     Result<void> swap = tellSwap(*tenant);
     if (!swap) warn("tenant " + id + ": " + swap.error().message());

@@ -139,7 +139,7 @@ Result<void> Tenants::checkMemory(const Tenant& tenant, const SetRequest& reques
     const Card& card = *std::find_if(all.begin(), all.end(), onCard);
     Result<void> room;
     if (card.overcommitted()) {
-      if (others.empty()) others = cards(&tenant);
+      if (others.empty()) others = cards(&tenant, tenant.record.priority);
       room = checkPromise(others, *std::find_if(others.begin(), others.end(), onCard), old,
                           plan.share, tenant.record.context_inside, memory_.host_reserve);
     } else if (request.has_memory) {

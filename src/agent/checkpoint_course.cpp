@@ -248,7 +248,8 @@ void CheckpointCourse::failed(Process* process, CheckpointCall call, CheckpointA
 // Nothing was asked of the driver, nothing is lost.
 void CheckpointCourse::noRoom(Process* process, CheckpointTime now) {
   process->ask_at = now + kNoRoomRest;
-  if (!reserved_) return;
+  // Some of it waits locked, and what it left is its own: it will do.
+  if (!reserved_ && !all(DriverState::kAway)) return;
   postponed_until_ = now + kNoRoomRest;
   // Those that came first leave again, so that nobody waits for it holding memory.
   phase_ = CheckpointPhase::kLeaving;

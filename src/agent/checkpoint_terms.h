@@ -65,6 +65,16 @@ unsigned driverBranch(std::string_view version);
 
 CheckpointBar barOf(const CheckpointFacts& facts);
 
+// How a tenant stands with all that, for the arbiter and for people.
+struct CheckpointStatus {
+  CheckpointBar bar = CheckpointBar::kOff;
+  bool parked = false;      // nothing of it is on any device, or is until it is back
+  bool may_return = true;   // of one that is parked
+  std::uint32_t round = 0;  // counts its ways there and back
+  std::string lost;         // what became of a process of it; empty: none was lost
+  friend bool operator==(const CheckpointStatus&, const CheckpointStatus&) = default;
+};
+
 // What has to be free on a device, and the tenant's, before it is restored there: all that it uses,
 // a context more, and 1 GiB or a twentieth of it, whichever is more. A restore that runs out of
 // memory loses the process. On cards below 32 GiB the GiB is 1/32 of the card.

@@ -25,6 +25,7 @@ bj::object write(const DeviceView& view) {
   object["quantum_ms"] = view.quantum_ms;
   object["swap_predicted_ms"] = view.swap_predicted_ms;
   object["swap_actual_ms"] = view.swap_actual_ms;
+  object["checkpointed"] = view.checkpointed;
   object["thrash_risk"] = view.thrash_risk;
   return object;
 }
@@ -54,6 +55,8 @@ void writeMemory(bj::object& object, const TenantView& view) {
   object["unswapped"] = clean(view.unswapped);
   object["refusal"] = view.refusal;
   object["pinned_by"] = json::write(view.pinned_by);
+  object["checkpoint"] = view.checkpoint;
+  object["checkpoint_note"] = view.checkpoint_note;
   object["swaps"] = view.swaps;
   object["longest_wait_ms"] = view.longest_wait_ms;
   object["turn_left_ms"] = view.turn_left_ms;
@@ -123,6 +126,7 @@ void read(Reader& reader, DeviceView& out) {
   reader.number("quantum_ms", out.quantum_ms);
   reader.number("swap_predicted_ms", out.swap_predicted_ms);
   reader.number("swap_actual_ms", out.swap_actual_ms);
+  reader.number("checkpointed", out.checkpointed);
   reader.flag("thrash_risk", out.thrash_risk);
 }
 
@@ -149,6 +153,8 @@ void readMemory(Reader& reader, TenantView& out) {
   reader.text("unswapped", out.unswapped);
   reader.text("refusal", out.refusal);
   reader.texts("pinned_by", out.pinned_by);
+  reader.text("checkpoint", out.checkpoint);
+  reader.text("checkpoint_note", out.checkpoint_note);
   reader.number("swaps", out.swaps);
   reader.number("longest_wait_ms", out.longest_wait_ms);
   reader.number("turn_left_ms", out.turn_left_ms);

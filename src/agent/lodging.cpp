@@ -31,7 +31,12 @@ SwapReader::Slots slotsOf(const Tenant& tenant) {
   return slots;
 }
 
-void addHeld(const Tenant& tenant, const Inventory& inventory, HeldBytes& held) {
+// What it cannot swap, the driver's checkpoint takes off for those that it yields to.
+bool keepsPinned(const Tenant& tenant, Priority asker) {
+  return tenant.checkpoint.bar != CheckpointBar::kNone || tenant.record.priority > asker;
+}
+
+void addHeld(const Tenant& tenant, const Inventory& inventory, Priority asker, HeldBytes& held) {
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   const SwapSums sums = swapOf(tenant);
   for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
@@ -50,7 +55,8 @@ void addHeld(const Tenant& tenant, const Inventory& inventory, HeldBytes& held) 
     // Who cannot be told anything gives nothing back.
     if (swaps(share) && tenant.pages) {
       floor = floorOf(terms, share.guarantee, share.limit, tenant.record.context_inside);
-      if (i < sums.devices.size()) floor = std::max(floor, sums.devices[i].pinned);
+      if (i < sums.devices.size() && keepsPinned(tenant, asker))
+        floor = std::max(floor, sums.devices[i].pinned);
       card.largest = std::max(card.largest, limit - floor);
     }
     card.reserved = card.reserved + reserved;
@@ -64,6 +70,7 @@ void addHeld(const Tenant& tenant, const Inventory& inventory, HeldBytes& held) 
 Resident residentOf(const std::map<std::string, TenantPtr>& tenants) {
   Resident resident;
   for (const auto& [id, tenant] : tenants) {
+    if (tenant->record.checkpoint == CheckpointPhase::kAway) continue;
     const std::map<std::string, TenantUse> uses = useOf(*tenant);
     const SwapSums sums = swapOf(*tenant);
     for (std::size_t i = 0; i < tenant->record.shares.size(); ++i) {
@@ -125,10 +132,10 @@ bool Tenants::shared(const Device& device) const {
   });
 }
 
-std::vector<Card> Tenants::cards(const Tenant* except) const {
+std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
   HeldBytes held;
   for (const auto& [id, tenant] : tenants_)
-    if (tenant.get() != except) addHeld(*tenant, inventory_, held);
+    if (tenant.get() != except) addHeld(*tenant, inventory_, asker, held);
   const Resident before = residentOf(tenants_);
   std::vector<Result<driver::DeviceUse>> uses;
   for (const Device& device : inventory_.devices())
@@ -215,6 +222,11 @@ Result<void> Tenants::tellSwap(Tenant& tenant) {
 void Tenants::tellMemory(const Tenant& tenant) {
   arbiter::StayTerms terms;
   terms.swappable = tenant.swap.has_value();
+  terms.parkable = tenant.checkpoint.bar == CheckpointBar::kNone;
+  terms.parked = tenant.checkpoint.parked;
+  terms.may_return = tenant.checkpoint.may_return;
+  terms.round = tenant.checkpoint.round;
+  const std::vector<CheckpointSite> at = sites(tenant);
   bool any = terms.swappable;
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (std::size_t i = 0; i < tenant.record.shares.size() && i < ledger::kMaxDevices; ++i) {
@@ -226,10 +238,47 @@ void Tenants::tellMemory(const Tenant& tenant) {
     terms.ceiling[i] =
         std::max(share.limit, use == uses.end() ? Bytes{} : use->second.inside).count;
     if (device == nullptr) continue;
+    if (terms.parked) terms.parked_need[i] = restoreNeeds(at[i]).count;
     if (tenant.record.context_inside) terms.base[i] = device->context.count;
     any = any || shared(*device);
   }
   if (any) arbiters_.setMemory(tenant.record.id, terms);
+}
+
+std::vector<CheckpointSite> Tenants::sites(const Tenant& tenant) const {
+  const std::map<std::string, TenantUse> uses = useOf(tenant);
+  const SwapSums sums = swapOf(tenant);
+  std::vector<CheckpointSite> sites;
+  for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
+    const ShareRecord& share = tenant.record.shares[i];
+    CheckpointSite& site = sites.emplace_back();
+    const auto use = uses.find(share.uuid);
+    if (use != uses.end()) site.used = use->second.inside + use->second.outside;
+    site.resident = site.used - (i < sums.devices.size() ? sums.devices[i].out() : Bytes{});
+    site.guarantee = share.guarantee;
+    const Device* device = deviceOf(share.uuid);
+    if (device == nullptr) continue;
+    site.context = device->context;
+    site.physical = site.room = device->info.physical;
+    const auto told = told_.find(device->info.index);
+    if (told != told_.end()) site.room = std::min(site.room, Bytes{told->second.budget});
+  }
+  return sites;
+}
+
+Result<void> Tenants::noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
+                                     const CheckpointStatus& status) {
+  if (tenant.record.checkpoint != phase) {
+    TenantRecord record = tenant.record;
+    record.checkpoint = phase;
+    Result<void> saved = saveRecord(tenant.dir, record);
+    if (!saved) return saved;
+    tenant.record.checkpoint = phase;
+  }
+  if (tenant.checkpoint == status) return {};
+  tenant.checkpoint = status;
+  if (tenant.pages && arbiterGates(tenant.record.backend)) tellMemory(tenant);
+  return {};
 }
 
 void Tenants::followDevices() {

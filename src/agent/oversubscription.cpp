@@ -125,6 +125,11 @@ Result<Bytes> parseSwapChunk(std::string_view text) {
                "\" is not accepted; a power of two from 64Ki to 256Mi is");
 }
 
+Result<bool> parseCheckpoint(std::string_view text) {
+  if (text == "on" || text == "off") return text == "on";
+  return usage("checkpoint \"" + std::string(text) + "\" is not known; accepted: on, off");
+}
+
 Result<std::vector<DeviceTerms>> termsFor(const Oversubscription& told,
                                           const std::vector<DeviceName>& devices) {
   std::vector<DeviceTerms> terms(devices.size());

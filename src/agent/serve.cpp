@@ -9,10 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "agent/lock.h"
 #include "asio.h"
+#include "checkpoints.h"
+#include "host_memory.h"
 #include "inventory.h"
 #include "log.h"
 #include "registrar.h"
@@ -56,14 +57,7 @@ arbiter::Settings computeOn(const Node& node, std::optional<std::uint64_t> quant
 
 // Half of the memory that the host could give now.
 Bytes defaultReserve() {
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  constexpr std::string_view kName = "MemAvailable:";
-  while (std::getline(file, line)) {
-    if (line.starts_with(kName))
-      return kib(std::strtoull(line.c_str() + kName.size(), nullptr, 10) / 2);
-  }
-  return {};
+  return {hostAvailable().count / 2};
 }
 
 Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& inventory) {
@@ -101,6 +95,8 @@ class Agent {
         tick_(loop_),
         tenants_(loop_, paths_, inventory_, computeOn(options_.node, options_.memory.quantum_ms),
                  std::move(memory), [this] { server_.wakeQueue(); }),
+        checkpoints_(loop_, tenants_, inventory_, install.executable,
+                     options_.memory.checkpoint.value_or(false)),
         trial_(loop_, options_.node, paths_, install, inventory_),
         server_(loop_, options_.node, tenants_, inventory_, trial_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {}
@@ -123,6 +119,7 @@ class Agent {
     });
     last_busy_ = Clock::now();
     tick();
+    checkpoints_.begin();
     tell(options_.ready_fd, "ok\n");
     info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
     loop_.run();
@@ -184,6 +181,7 @@ class Agent {
   asio::steady_timer tick_;
   Clock::time_point last_busy_;
   Tenants tenants_;
+  Checkpoints checkpoints_;
   TimesliceTrial trial_;
   Server server_;
   Registrar registrar_;

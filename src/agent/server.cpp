@@ -154,7 +154,7 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   if (!enforcement) co_return failed(enforcement.error());
   // Who takes no turns keeps what it has.
   request.ask.unswappable = !arbiterGates(enforcement->backend);
-  Decision decision = decide(request.ask);
+  Decision decision = decide(request);
   // Who is willing to wait does not overtake; who is not takes what is there.
   if (decision.fits() && (!request.wait || queue_.empty()))
     co_return grant(request, decision, session->peer);
@@ -174,7 +174,7 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
     co_await (room_.async_wait(kNoThrow) || waitConnected(session, timer));
     connected = !hungUp(session->socket.native_handle());
     if (!queue_.isHead(ticket)) continue;
-    decision = decide(request.ask);
+    decision = decide(request);
     placed = decision.fits();
     queue_.setReason(ticket, decision.summary);
   }
@@ -185,8 +185,9 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   co_return reply;
 }
 
-Decision Server::decide(const Ask& ask) const {
-  return place(ask, tenants_.cards(), tenants_.memory().host_reserve);
+Decision Server::decide(const RunRequest& request) const {
+  const std::vector<Card> cards = tenants_.cards(nullptr, request.priority);
+  return place(request.ask, cards, tenants_.memory().host_reserve);
 }
 
 Result<Enforcement> Server::choose(const RunRequest& request) const {

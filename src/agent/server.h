@@ -53,7 +53,7 @@ class Server {
   asio::awaitable<bool> waitConnected(SessionPtr session, asio::steady_timer& timer);
   asio::awaitable<void> send(SessionPtr session, const Reply& reply);
 
-  Decision decide(const Ask& ask) const;
+  Decision decide(const RunRequest& request) const;
   Result<Enforcement> choose(const RunRequest& request) const;
   GrantedReply granted(const Tenant& tenant, const RunRequest& request) const;
   Reply grant(const RunRequest& request, const Decision& decision, int peer);

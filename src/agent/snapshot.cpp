@@ -81,6 +81,17 @@ void showMemory(const arbiter::MemoryFigures& figures, TenantView& view) {
   view.turn_left_ms = inMs(figures.turn_left);
 }
 
+void showCheckpoint(const Tenant& tenant, TenantView& view) {
+  const CheckpointStatus& status = tenant.checkpoint;
+  view.checkpoint = phaseName(tenant.record.checkpoint);
+  view.checkpoint_note = status.lost.empty() ? barWords(status.bar) : status.lost;
+  if (tenant.record.checkpoint != CheckpointPhase::kAway) return;
+  for (ShareView& share : view.shares) {
+    share.swapped = share.used;
+    share.resident = share.pinned = 0;
+  }
+}
+
 // What its processes say of their memory.
 void showSwap(const Tenant& tenant, TenantView& view) {
   const SwapSums sums = swapOf(tenant);
@@ -94,6 +105,7 @@ void showSwap(const Tenant& tenant, TenantView& view) {
     share.out_bps = tenant.swap->rates()[i].out;
     share.in_bps = tenant.swap->rates()[i].in;
   }
+  showCheckpoint(tenant, view);
   if (sums.devices.empty()) return;
   view.pinned_by = pinNames(sums.pin_reasons);
   view.refusal = refusalWords(sums.refusal);
@@ -206,8 +218,12 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
     view.utilisation = use->utilisation;
   }
   for (const auto& [id, tenant] : tenants.all()) {
-    for (const ShareRecord& share : tenant->record.shares)
-      view.tenants += share.uuid == view.uuid ? 1 : 0;
+    for (const ShareRecord& share : tenant->record.shares) {
+      const bool here = share.uuid == view.uuid;
+      view.tenants += here ? 1 : 0;
+      const bool away = tenant->record.checkpoint == CheckpointPhase::kAway;
+      view.checkpointed += here && away ? 1 : 0;
+    }
   }
   return view;
 }

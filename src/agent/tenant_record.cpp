@@ -47,6 +47,7 @@ json::bj::object toJson(const TenantRecord& record) {
                           {"context_inside", record.context_inside},
                           {"on_pressure", onPressureName(record.on_pressure)},
                           {"pressure_wait_ms", record.pressure_wait_ms}};
+  object["checkpoint"] = phaseName(record.checkpoint);
   object["command"] = json::write(record.command);
   object["shares"] = std::move(shares);
   return object;
@@ -60,6 +61,12 @@ Result<void> writeAll(int fd, const std::string& text) {
     at += static_cast<std::size_t>(put);
   }
   return {};
+}
+
+Result<CheckpointPhase> parsePhase(std::string_view word) {
+  const std::optional<CheckpointPhase> phase = phaseNamed(word);
+  if (phase) return *phase;
+  return Error{ErrorCode::kCorrupt, "\"" + std::string(word) + "\" is no phase of a checkpoint"};
 }
 
 }  // namespace
@@ -108,6 +115,7 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.flag("context_inside", record.context_inside);
   reader.word("on_pressure", parseOnPressure, record.on_pressure);
   reader.number("pressure_wait_ms", record.pressure_wait_ms);
+  reader.word("checkpoint", parsePhase, record.checkpoint);
   reader.texts("command", record.command);
   reader.each("shares", [&](json::Reader& item) {
     ShareRecord& share = record.shares.emplace_back();

@@ -10,6 +10,7 @@
 #include "agent/process.h"
 #include "base/bytes.h"
 #include "base/result.h"
+#include "checkpoint_course.h"
 
 namespace divvy::agent {
 
@@ -33,6 +34,7 @@ struct TenantRecord {
   bool context_inside = true;
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
+  CheckpointPhase checkpoint = CheckpointPhase::kHere;
   std::vector<std::string> command;
   std::vector<ShareRecord> shares;
 };

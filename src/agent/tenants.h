@@ -13,6 +13,7 @@
 #include "agent/wire.h"
 #include "arbiter/arbiters.h"
 #include "asio.h"
+#include "checkpoint_terms.h"
 #include "inventory.h"
 #include "ledger/tenant_ledger.h"
 #include "swap_reader.h"
@@ -47,6 +48,7 @@ struct Tenant {
   std::map<int, Watched> survivors;      // that carry the tenant's directory, by PID
   std::optional<Watched> holder;         // the `divvy run`, while it lives
   Trust trust;
+  CheckpointStatus checkpoint;
   bool said_ended = false;  // the holder saw its whole tree end
   unsigned empty_scans = 0;
   asio::steady_timer recheck;
@@ -107,6 +109,11 @@ class Tenants {
   // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
   // should know, a line each.
   Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request);
+  // How far the tenant is with its checkpoint: its note says so first, then the arbiter is told.
+  Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
+                              const CheckpointStatus& status);
+  // What that takes on each of its devices.
+  std::vector<CheckpointSite> sites(const Tenant& tenant) const;
   // Ends the processes of all tenants: SIGTERM, or SIGKILL.
   void signalAll(int signal);
 
@@ -120,8 +127,8 @@ class Tenants {
   std::optional<arbiter::TenantFigures> compute(const Tenant& tenant) const {
     return arbiters_.figures(tenant.record.id);
   }
-  // The cards as placement sees them now; `except` has nothing there.
-  std::vector<Card> cards(const Tenant* except = nullptr) const;
+  // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
+  std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const;
   const MemoryPolicy& memory() const { return memory_; }
   // Nothing for a device whose memory is promised once.
   std::optional<arbiter::StayDeviceFigures> residency(unsigned device) const {

@@ -77,8 +77,10 @@ class Member {
   // Its memory: what it is entitled to, by its own devices; null: none of it can be swapped.
   StayTerms stay;
   std::unique_ptr<Lodging> lodging;
-  std::string unswapped;                     // why not, although it was to be
-  bool resident = true;                      // else it takes no part in turns of compute
+  std::string unswapped;  // why not, although it was to be
+  bool resident = true;   // else it takes no part in turns of compute
+  bool park = false;      // as last told
+  bool reserved = false;
   std::shared_ptr<const Standing> standing;  // in the group that it comes from; null: from none
 
  private:

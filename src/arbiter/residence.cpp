@@ -42,11 +42,12 @@ StayTerms Residence::termsOf(const Member& member) const {
   terms.cls = member.terms.cls;
   terms.devices = member.terms.devices;
   terms.swappable = member.lodging != nullptr;
-  terms.guarantee = terms.ceiling = terms.base = DeviceBytes{};
+  terms.guarantee = terms.ceiling = terms.base = terms.parked_need = DeviceBytes{};
   for (std::size_t i = 0; i < member.places.size(); ++i) {
     terms.guarantee[member.places[i]] = member.stay.guarantee[i];
     terms.ceiling[member.places[i]] = member.stay.ceiling[i];
     terms.base[member.places[i]] = member.stay.base[i];
+    terms.parked_need[member.places[i]] = member.stay.parked_need[i];
   }
   return terms;
 }
@@ -122,8 +123,11 @@ bool Residence::arrange(const Members& members, Nanos now) {
     });
     if (found == members.end()) continue;
     Member& member = **found;
-    changed = changed || member.resident != order.eligible;
+    changed = changed || member.resident != order.eligible || member.park != order.park ||
+              member.reserved != order.reserved;
     member.resident = order.eligible;
+    member.park = order.park;
+    member.reserved = order.reserved;
     if (member.lodging == nullptr) continue;
     StayOrder own = order;
     own.allowed = own.most = own.want = DeviceBytes{};
@@ -148,6 +152,9 @@ MemoryFigures Residence::figures(const Member& member, Nanos now) const {
   const StayFigures law = law_.figures(member.key);
   figures.resident = law.resident && law.eligible;
   figures.waiting = law.waiting;
+  figures.round = member.stay.round;
+  figures.park = law.park;
+  figures.reserved = law.reserved;
   figures.reason = law.reason;
   const auto taker = names_.find(law.taker);
   if (taker != names_.end()) figures.lent_to = taker->second;

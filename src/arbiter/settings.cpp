@@ -15,9 +15,9 @@ Settings atSpeed(const Settings& settings, double speed) {
     *each = std::max<Nanos>(kMicrosecond, std::llround(static_cast<double>(*each) / speed));
   }
   StayConstants& stay = result.residency;
-  for (Nanos* each :
-       {&stay.quantum_min, &stay.quantum_max, &stay.quantum, &stay.idle_min, &stay.return_min,
-        &stay.retry_min, &stay.retry_max, &stay.patience, &stay.thrash_window, &stay.thrash_swap}) {
+  for (Nanos* each : {&stay.quantum_min, &stay.quantum_max, &stay.quantum, &stay.idle_min,
+                      &stay.return_min, &stay.retry_min, &stay.retry_max, &stay.patience,
+                      &stay.thrash_window, &stay.thrash_swap, &stay.park}) {
     if (*each != 0)
       *each = std::max<Nanos>(kMicrosecond, std::llround(static_cast<double>(*each) / speed));
   }

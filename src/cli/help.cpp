@@ -42,7 +42,8 @@ turns on it, and who has none waits: what is swapped out is kept in the host's m
 is never swapped out; a command that is guaranteed all of its memory never waits. An allocation for
 which the card, not the share, has no room is out of memory, or waits: --on-pressure,
 --pressure-wait. An agent that is started for the command takes DIVVY_OVERCOMMIT,
-DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM.
+DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
+DIVVY_SWAP_QUANTUM.
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
@@ -130,9 +131,11 @@ away.)"},
 
 With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the
 host's, up to --host-reserve (0: nothing is). --swap-quantum auto chooses turns from what a swap
-costs. DEV is an index, or a UUID or its beginning. In place of options that are not given count
-DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM;
-several values have commas between them.)"},
+costs. --checkpoint on has the driver (570 or newer) take tenants off a card with what cannot be
+swapped, where others need that: all of a tenant, without a guarantee only. DEV is
+an index, or a UUID or its beginning. In place of options that are not given count
+DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
+DIVVY_SWAP_QUANTUM; several values have commas between them.)"},
 }};
 
 }  // namespace

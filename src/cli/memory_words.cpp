@@ -67,6 +67,30 @@ bool yields(const agent::TenantView& tenant) {
   return tenant.memory == "waiting" && tenant.memory_reason == "higher-class";
 }
 
+std::string checkpointWord(const agent::TenantView& tenant) {
+  if (tenant.checkpoint == "leaving") return "is being checkpointed";
+  return tenant.checkpoint == "away" ? "checkpointed" : "is being restored";
+}
+
+bool meet(const agent::TenantView& one, const agent::TenantView& other) {
+  return std::any_of(one.shares.begin(), one.shares.end(), [&](const agent::ShareView& share) {
+    return std::any_of(other.shares.begin(), other.shares.end(),
+                       [&](const agent::ShareView& its) { return its.uuid == share.uuid; });
+  });
+}
+
+// Who beside a tenant that is short holds what is never swapped, and why that is not taken off
+// either.
+void addHolders(const agent::TenantView& tenant, const agent::Snapshot& node,
+                std::vector<std::string>* reasons) {
+  for (const agent::TenantView& other : node.tenants) {
+    if (other.id == tenant.id || other.checkpoint != "here" || !meet(tenant, other)) continue;
+    if (pinsOf(other).empty() || other.checkpoint_note.empty()) continue;
+    reasons->push_back(labelOf(other) + " holds " + pinsOf(other) +
+                       " and is not checkpointed: " + other.checkpoint_note);
+  }
+}
+
 std::string waitingFor(const agent::TenantView& tenant, const agent::Snapshot& node) {
   const std::string where = devicesOf(tenant);
   if (yields(tenant)) {
@@ -99,7 +123,9 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agen
   std::vector<std::string> notes;
   if (!tenant.unswapped.empty()) notes.push_back("cannot be swapped: " + tenant.unswapped);
   if (tenant.memory == "kept") return notes;
-  if (tenant.memory_reason == "short") {
+  if (tenant.checkpoint != "here") {
+    notes.push_back(checkpointWord(tenant));
+  } else if (tenant.memory_reason == "short") {
     notes.emplace_back("short of memory");
   } else if (yields(tenant)) {
     const agent::TenantView* borrower = borrowerOf(tenant, node);
@@ -127,6 +153,10 @@ std::vector<std::string> whyWithoutMemory(const agent::TenantView& tenant,
   if (!tenant.unswapped.empty())
     reasons.push_back("its memory cannot be swapped: " + tenant.unswapped);
   const bool is_short = tenant.memory != "kept" && tenant.memory_reason == "short";
+  if (tenant.checkpoint != "here")
+    reasons.push_back(checkpointWord(tenant) + ": all that it has is with the host until " +
+                      devicesOf(tenant) + " has room for it");
+  if (is_short) addHolders(tenant, node, &reasons);
   if (tenant.memory == "waiting" || is_short) reasons.push_back(waitingFor(tenant, node));
   if (tenant.memory == "coming") reasons.push_back("its memory comes back to " + devicesOf(tenant));
   if (tenant.pressed != 0)
@@ -149,6 +179,8 @@ std::string deviceNote(const agent::DeviceView& device) {
   if (device.swap_predicted_ms != 0)
     text =
         "swaps take " + msWord(device.swap_predicted_ms) + ", turns " + msWord(device.quantum_ms);
+  if (device.checkpointed != 0)
+    text += (text.empty() ? "" : "; ") + std::to_string(device.checkpointed) + " checkpointed";
   if (device.thrash_risk) text += (text.empty() ? "" : "; ") + std::string("thrash risk");
   return text;
 }

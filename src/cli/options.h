@@ -83,8 +83,11 @@ struct AgentOptions {
   agent::Oversubscription memory;
 };
 
+// What a context costs, whether time slices hold, calls that take processes off their cards.
+enum class Probe { kContext, kTimeslice, kCheckpoint };
+
 struct ProbeOptions {
-  bool timeslice = false;  // whether time slices hold; else what a context costs
+  Probe kind = Probe::kContext;
   std::string cuda;
   std::string nvml;
   std::string uuid;
@@ -117,10 +120,13 @@ Result<std::uint64_t> parseDurationMs(std::string_view text);
 Result<agent::MemoryAsk> parseGuarantee(std::string_view text);
 Result<void> checkGuarantee(const agent::MemoryAsk& guaranteed, const agent::MemoryAsk& memory);
 
+// As a duration, of the lengths that --pressure-wait may have.
+Result<std::uint64_t> parsePressureWait(std::string_view text);
+
 // What an agent may be told of oversubscription as text, by option or else by environment.
 struct OversubscriptionText {
   std::vector<std::string> overcommit, budget;
-  std::string host_reserve, chunk, quantum;
+  std::string host_reserve, chunk, quantum, checkpoint;
 };
 // kUsage names the option, or the variable, that is wrong.
 Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given);

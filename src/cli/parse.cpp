@@ -78,12 +78,6 @@ Result<bool> parseOverhead(const std::string& text) {
                "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
 }
 
-Result<std::uint64_t> parsePressureWait(const std::string& text) {
-  Result<std::uint64_t> ms = parseDurationMs(text);
-  const Result<void> good = ms ? agent::checkPressureWait(*ms) : Result<void>();
-  return good ? ms : Result<std::uint64_t>(Error(good.error()).context("--pressure-wait"));
-}
-
 Result<Options> makeRun(const Raw& raw) {
   RunOptions run;
   run.sim = simOf(raw);
@@ -305,6 +299,10 @@ void Grammar::addOversubscription(CLI::App* agent) {
       ->add_option("--host-reserve", terms.host_reserve,
                    "host memory for what is swapped out [half of what is available]")
       ->type_name("SIZE");
+  agent
+      ->add_option("--checkpoint", terms.checkpoint,
+                   "take off what cannot be swapped by the driver's checkpoints [off]")
+      ->type_name("on|off");
   agent->add_option("--swap-chunk", terms.chunk, "swapped in pieces of, 64Ki to 256Mi [32Mi]")
       ->type_name("SIZE");
   agent
@@ -399,15 +397,16 @@ void Grammar::addService() {
   completion->add_option("SHELL", raw.shell, "whose script")
       ->required()
       ->type_name("bash|zsh|fish");
-  for (const bool timeslice : {false, true}) {
-    CLI::App* probe =
-        add(timeslice ? "probe-timeslice" : "probe-context", "", [timeslice](const Raw& r) {
-          return Result<Options>(Options{ProbeOptions{timeslice, r.cuda, r.nvml, r.uuid}});
-        });
+  for (const auto& [name, kind] : {std::pair("probe-context", Probe::kContext),
+                                   std::pair("probe-timeslice", Probe::kTimeslice),
+                                   std::pair("probe-checkpoint", Probe::kCheckpoint)}) {
+    CLI::App* probe = add(name, "", [kind = kind](const Raw& r) {
+      return Result<Options>(Options{ProbeOptions{kind, r.cuda, r.nvml, r.uuid}});
+    });
     probe->group("");
     probe->add_option("--cuda", raw.cuda)->required();
-    probe->add_option("--nvml", raw.nvml)->required(!timeslice);
-    probe->add_option("--uuid", raw.uuid)->required();
+    probe->add_option("--nvml", raw.nvml)->required(kind == Probe::kContext);
+    probe->add_option("--uuid", raw.uuid)->required(kind != Probe::kCheckpoint);
   }
 }
 

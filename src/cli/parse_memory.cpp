@@ -75,12 +75,19 @@ Result<void> checkGuarantee(const agent::MemoryAsk& guaranteed, const agent::Mem
                                       " is more than --memory; accepted: at most " + memory.text()};
 }
 
+Result<std::uint64_t> parsePressureWait(std::string_view text) {
+  Result<std::uint64_t> ms = parseDurationMs(text);
+  const Result<void> good = ms ? agent::checkPressureWait(*ms) : Result<void>();
+  return good ? ms : Result<std::uint64_t>(Error(good.error()).context("--pressure-wait"));
+}
+
 Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given) {
   agent::Oversubscription terms;
   const auto overcommit = told(given.overcommit, "--overcommit", "DIVVY_OVERCOMMIT");
   const auto budget = told(given.budget, "--device-budget", "DIVVY_DEVICE_BUDGET");
   const auto reserve = told(given.host_reserve, "--host-reserve", "DIVVY_HOST_RESERVE");
   const auto chunk = told(given.chunk, "--swap-chunk", "DIVVY_SWAP_CHUNK");
+  const auto checkpoint = told(given.checkpoint, "--checkpoint", "DIVVY_CHECKPOINT");
   const auto quantum = told(given.quantum, "--swap-quantum", "DIVVY_SWAP_QUANTUM");
   Result<void> good = readEach(overcommit, [&](const std::string& text) {
     return agent::readOvercommit(text, terms.overcommit);
@@ -91,6 +98,7 @@ Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText
   if (good) good = readOne(reserve, agent::parseHostReserve, terms.host_reserve);
   if (good) good = readOne(chunk, agent::parseSwapChunk, terms.chunk);
   if (good) good = readOne(quantum, parseQuantum, terms.quantum_ms);
+  if (good) good = readOne(checkpoint, agent::parseCheckpoint, terms.checkpoint);
   if (!good) return good.error();
   return terms;
 }

@@ -1,8 +1,11 @@
 // `divvy agent`, `divvy version`, `divvy sim` and the hidden probes.
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "agent/serve.h"
 #include "commands.h"
+#include "driver/checkpoint_calls.h"
 #include "driver/context_probe.h"
 #include "driver/timeslice_probe.h"
 #include "help.h"
@@ -112,7 +115,9 @@ int probeSlices(const ProbeOptions& options) {
 }  // namespace
 
 int probe(const ProbeOptions& options) {
-  if (options.timeslice) return probeSlices(options);
+  if (options.kind == Probe::kTimeslice) return probeSlices(options);
+  if (options.kind == Probe::kCheckpoint)
+    return driver::serveCheckpoints(options.cuda, STDIN_FILENO, STDOUT_FILENO);
   const Result<Bytes> bytes = driver::probeContext(options.cuda, options.nvml, options.uuid);
   if (!bytes) {
     std::printf("%s\n", bytes.error().message().c_str());

@@ -147,6 +147,15 @@ TEST_F(CourseTest, WhoFindsNoRoomLeavesAgain) {
   EXPECT_EQ(course_.phase(), Phase::kHere);
 }
 
+// What its predecessor had booked for it need not be all that a restore takes.
+TEST_F(CourseTest, WhoFindsNoRoomAfterAnAgentsDeathIsAway) {
+  course_ = CheckpointCourse(Phase::kLeaving);
+  begin({1, 2}, State::kAway);
+  faults_[{Call::kRestore, 1}] = Answer::kNoRoom;
+  run();
+  EXPECT_EQ(course_.phase(), Phase::kAway);
+}
+
 TEST_F(CourseTest, WhatAnEarlierAgentLeftIsFoundOut) {
   for (const Phase phase : {Phase::kLeaving, Phase::kReturning}) {
     course_ = CheckpointCourse(phase);

@@ -68,6 +68,7 @@ Snapshot sampleSnapshot() {
   device.swap_predicted_ms = 1200;
   device.swap_actual_ms = 1300;
   device.thrash_risk = true;
+  device.checkpointed = 2;
   snapshot.host_reserve = gib(64).count;
   snapshot.host_promised = gib(20).count;
   snapshot.devices = {device};
@@ -91,6 +92,8 @@ Snapshot sampleSnapshot() {
   tenant.refusal = "it captures a graph";
   tenant.pinned_by = {"arrays", "graph memory"};
   tenant.swaps = 17;
+  tenant.checkpoint = "away";
+  tenant.checkpoint_note = "it uses managed memory";
   tenant.longest_wait_ms = 6000;
   tenant.turn_left_ms = 500;
   tenant.idle_s = 86400;
@@ -187,6 +190,7 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(device.swap_predicted_ms, 1200u);
   EXPECT_EQ(device.swap_actual_ms, 1300u);
   EXPECT_TRUE(device.thrash_risk);
+  EXPECT_EQ(device.checkpointed, 2u);
   const TenantView& tenant = snapshot.tenants.at(0);
   EXPECT_EQ(tenant.memory, "waiting");
   EXPECT_EQ(tenant.memory_reason, "others-turn");
@@ -194,6 +198,8 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(tenant.refusal, "it captures a graph");
   EXPECT_EQ(tenant.pinned_by, (std::vector<std::string>{"arrays", "graph memory"}));
   EXPECT_EQ(tenant.swaps, 17u);
+  EXPECT_EQ(tenant.checkpoint, "away");
+  EXPECT_EQ(tenant.checkpoint_note, "it uses managed memory");
   EXPECT_EQ(tenant.longest_wait_ms, 6000u);
   EXPECT_EQ(tenant.turn_left_ms, 500u);
   EXPECT_EQ(tenant.idle_s, 86400u);

@@ -107,6 +107,7 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--overcommit", "1.3", "--overcommit", "1.4"}, "for all devices already"},
       {{"agent", "--overcommit", "=2"}, "names no device; accepted: DEV=VALUE"},
       {{"agent", "--device-budget", "0=much"}, "--device-budget: "},
+      {{"agent", "--checkpoint", "maybe"}, "--checkpoint: "},
       {{"agent", "--host-reserve", "-1"}, "--host-reserve: "},
       {{"agent", "--swap-chunk", "3Mi"}, "a power of two from 64Ki to 256Mi"},
       {{"agent", "--swap-quantum", "1ms"}, "--swap-quantum: \"1ms\" is not accepted; auto, or"},

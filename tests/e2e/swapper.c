@@ -10,6 +10,8 @@
 //   rounds               how often that happened                    -> ok ROUNDS
 //   rest                 ends `work`                                -> ok CODE ROUNDS
 //   verify               reads all back                             -> ok CODE WRONG_WORDS
+//   arrays COUNT         so many arrays of 2 MiB, which stay        -> ok CODE
+//   intact               reads these back                           -> ok CODE WRONG_WORDS
 //   pid | exit
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "busy_driver.h"
 
 enum { kMostBlocks = 1024, kAdded = 40503 };
@@ -125,6 +128,11 @@ static void obey(const char* line, FILE* out) {
   }
   if (strcmp(verb, "verify") == 0) {
     const int code = verify(&wrong);
+    fprintf(out, "ok %d %llu\n", code, wrong);
+  }
+  if (strcmp(verb, "arrays") == 0) fprintf(out, "ok %d\n", makeArrays(first));
+  if (strcmp(verb, "intact") == 0) {
+    const int code = verifyArrays(&wrong);
     fprintf(out, "ok %d %llu\n", code, wrong);
   }
   fflush(out);

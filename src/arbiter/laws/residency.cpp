@@ -1,7 +1,9 @@
 #include "arbiter/residency.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "parking.h"
 #include "residency_turns.h"
 
 namespace divvy::arbiter {
@@ -62,6 +64,8 @@ struct Residency::State {
     order.host_allowed = book.hostFor(resident);
     order.eligible = resident.eligible();
     order.yields = resident.yielded && !resident.home();
+    order.park = resident.park;
+    order.reserved = resident.reserved;
     order.reason = reasonOf(resident);
     return order;
   }
@@ -97,8 +101,12 @@ void Residency::change(Key key, const StayTerms& terms, Nanos now) {
   // What it has is told by the next report.
   if (terms.swappable && !resident->terms.swappable) resident->known = resident->ever_told = false;
   const bool known = resident->known;
-  resident->terms = terms;
+  const bool parked = std::exchange(resident->terms, terms).parked;
+  if (parked != terms.parked) changeParked(resident, state_->last);
   if (known) state_->book.note(resident, resident->stay, now);
+  // Until it is looked at, it may have all that it came back to.
+  for (Resident::Place& place : resident->places)
+    if (parked && !terms.parked) place.told = place.allowed;
   state_->dirty = true;
 }
 
@@ -125,6 +133,7 @@ std::vector<StayOrder> Residency::decide(Nanos now) {
   state.turns.turn(&agenda);
   state.book.lendSlack();
   state.book.raise();
+  for (const auto& resident : state.book.residents()) noteReserved(resident.get());
   state.wake = agenda.next();
   state.dirty = false;
   std::vector<StayOrder> orders;
@@ -163,6 +172,8 @@ StayFigures Residency::figures(Key key) const {
   figures.resident = resident->home();
   figures.eligible = resident->eligible();
   figures.waiting = resident->inLine();
+  figures.park = resident->park;
+  figures.reserved = resident->reserved;
   figures.reason = state_->reasonOf(*resident);
   figures.taker = state_->takerOf(*resident);
   figures.turn_ends = state_->turns.turnEnd(*resident);

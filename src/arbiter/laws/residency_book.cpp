@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "parking.h"
+
 namespace divvy::arbiter {
 namespace {
 
@@ -26,6 +28,8 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) {
 std::uint64_t floorOf(const Resident& resident, unsigned device) {
   if (!resident.terms.swappable) return ceilingOf(resident, device);
   const Resident::Place& place = resident.places[device];
+  if (resident.terms.parked) return resident.reserved ? place.said.swappable : 0;
+  if (resident.park && resident.terms.parkable) return 0;
   const std::uint64_t fixed = place.said.pinned + place.want;
   const std::uint64_t kept =
       std::min(place.said.swappable, less(resident.terms.guarantee[device], fixed));
@@ -51,6 +55,7 @@ void ResidencyBook::remove(Key key) {
 
 // The tenant's ledger holds it to its ceiling: more than that is not believed.
 void ResidencyBook::bound(Resident* resident, Stay* stay) const {
+  if (resident->terms.parked) return sayParked(*resident, stay);
   for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
     Holding& said = stay->at[d];
     if (!resident->uses(d)) said = Holding{};
@@ -171,11 +176,14 @@ void ResidencyBook::refresh() {
     for (const auto& resident : residents_) {
       Resident::Place& place = resident->places[d];
       if (!resident->uses(d)) continue;
-      place.most = less(budgetOf(devices_[d]), floors - place.floor);
+      const std::uint64_t fixed = floors - place.floor;
+      const std::uint64_t kept = less(fixed, parkableFor(residents_, *resident, d));
+      place.most = less(budgetOf(devices_[d]), kept);
       place.target = std::max(place.floor, std::min(place.need(), place.most));
       if (place.goal > place.target + 2 * slack(d)) place.lowerTo(place.target + slack(d));
     }
   }
+  for (const auto& resident : residents_) settleParked(resident.get());
 }
 
 void ResidencyBook::restore(Resident* resident, Nanos now) {
@@ -186,12 +194,15 @@ void ResidencyBook::restore(Resident* resident, Nanos now) {
   resident->retry = std::clamp(2 * resident->retry, constants_.retry_min, constants_.retry_max);
   resident->retry_at = now + resident->retry;
   resident->excess_seen = 0;
+  resident->park = false;
   if (resident->home()) resident->taken = resident->yielded = resident->idled = false;
 }
 
 void ResidencyBook::excuse(Agenda* agenda) {
   bool restored = false;
   for (const auto& resident : residents_) {
+    // Who is being parked gives all at once, or says that it cannot.
+    if (resident->park && resident->terms.parkable) continue;
     const std::uint64_t excess = resident->excess();
     const std::uint64_t before = std::exchange(resident->excess_seen, excess);
     if (excess == 0) {
@@ -199,8 +210,8 @@ void ResidencyBook::excuse(Agenda* agenda) {
       continue;
     }
     if (before == 0 || excess < before) resident->moved_at = agenda->now();
-    const bool refuses =
-        (resident->stay.refused || resident->stay.capturing) && resident->overfull();
+    const bool refuses = resident->park || ((resident->stay.refused || resident->stay.capturing) &&
+                                            resident->overfull());
     if (!refuses && !agenda->reached(resident->moved_at + constants_.patience)) continue;
     restore(resident.get(), agenda->now());
     restored = true;

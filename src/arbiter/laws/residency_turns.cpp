@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "parking.h"
 #include "swap_terms.h"
 
 namespace divvy::arbiter {
@@ -124,8 +125,10 @@ void ResidencyTurns::estimate(Demand* demand) {
     const ResidencyBook::Device& device = book_.device(d);
     demand->in += in;
     demand->out += static_cast<std::uint64_t>(missing);
-    demand->swap = std::max(demand->swap,
-                            swapTime(device.terms.link, static_cast<std::uint64_t>(missing), in));
+    Nanos swap = swapTime(device.terms.link, static_cast<std::uint64_t>(missing), in);
+    const bool parks = static_cast<std::uint64_t>(missing) > sparesFor(*demand, d);
+    if (parks || demand->who->terms.parked) swap += book_.constants().park;
+    demand->swap = std::max(demand->swap, swap);
     demand->loss = std::max(demand->loss, lossTarget(ratio(d, &latency), false));
   }
   if (latency) demand->loss = lossTarget(0, true);
@@ -182,6 +185,40 @@ bool ResidencyTurns::collectOn(Demand* demand, unsigned d) {
     missing -= part;
     host -= part;
     if (missing == 0) return true;
+  }
+  return collectParked(demand, d, missing, host);
+}
+
+std::uint64_t ResidencyTurns::sparesFor(const Demand& demand, unsigned d) const {
+  std::uint64_t sum = 0;
+  for (const auto& each : book_.residents())
+    if (each.get() != demand.who && each->terms.swappable) sum += each->places[d].spare();
+  return sum;
+}
+
+bool ResidencyTurns::collectParked(Demand* demand, unsigned d, std::int64_t missing,
+                                   std::int64_t host) {
+  std::vector<std::pair<std::tuple<Rank, bool, std::int64_t>, Resident*>> givers;
+  const auto gain = [d](const Resident& from) {
+    const Resident::Place& place = from.places[d];
+    return static_cast<std::int64_t>(std::min({place.goal, place.target, place.floor}));
+  };
+  for (const auto& each : book_.residents()) {
+    if (!mayPark(*each, *demand->who, demand->floor_only) || gain(*each) == 0) continue;
+    const Rank rank = rankOf(*each, *demand);
+    if (rank == Rank::kNotNow) continue;
+    // The smallest that is enough, or else the largest first.
+    const bool enough = gain(*each) >= missing;
+    givers.push_back({{rank, !enough, enough ? gain(*each) : -gain(*each)}, each.get()});
+  }
+  std::stable_sort(givers.begin(), givers.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [order, from] : givers) {
+    if (gain(*from) > host) continue;
+    demand->takes.push_back({from, d, static_cast<std::uint64_t>(gain(*from)), true});
+    missing -= gain(*from);
+    host -= gain(*from);
+    if (missing <= 0) return true;
   }
   return false;
 }
@@ -245,7 +282,9 @@ void ResidencyTurns::apply(const Demand& demand, bool past) {
     Resident& from = *take.from;
     Resident::Place& place = from.places[take.device];
     const bool below = from.wants() && from.terms.cls > who.terms.cls;
-    place.lowerTo(std::min(place.goal, place.target) - take.bytes);
+    const std::uint64_t had = std::min(place.goal, place.target);
+    place.lowerTo(had - std::min(had, take.bytes));
+    if (take.park) beginParking(&from);
     from.lose(now);
     from.yielded = from.yielded || below;
     from.idled = !from.wants();
@@ -263,7 +302,7 @@ void ResidencyTurns::apply(const Demand& demand, bool past) {
   who.grant = ++grants_;
   who.stuck = false;
   if (!who.home()) return;
-  who.taken = who.yielded = who.idled = false;
+  who.taken = who.yielded = who.idled = who.park = false;
   if (who.ready_at != 0) return;
   who.granted_at = now;
   who.lent = past;

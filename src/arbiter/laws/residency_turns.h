@@ -21,6 +21,7 @@ class ResidencyTurns {
     Resident* from;
     unsigned device;
     std::uint64_t bytes;
+    bool park = false;  // with all that it has, everywhere
   };
   // What serving somebody takes.
   struct Demand {
@@ -41,6 +42,10 @@ class ResidencyTurns {
   bool serve(Resident* resident, bool past);
   bool collect(Demand* demand);
   bool collectOn(Demand* demand, unsigned device);
+  // Of what swapping does not free, from those who can be parked.
+  bool collectParked(Demand* demand, unsigned device, std::int64_t missing, std::int64_t host);
+  // What others could give without being parked.
+  std::uint64_t sparesFor(const Demand& demand, unsigned device) const;
   void estimate(Demand* demand);
   void apply(const Demand& demand, bool past);
   Rank rankOf(const Resident& from, const Demand& demand);

@@ -100,6 +100,8 @@ struct Resident {
   bool yielded = false;     // a higher class took its memory
   Key taker = 0;            // who took of it last; 0: nobody
   bool idled = false;       // was taken from while idle
+  bool park = false;        // it is to be parked
+  bool reserved = false;    // it is parked, and has what it needs to come back
   Nanos wanted_since = 0;
   double served = 0;  // time resident, by weight
 

@@ -6,7 +6,7 @@
 namespace divvy::arbiter::world {
 
 bool Swapper::ready() const {
-  return !closed_ && std::all_of(at_.begin(), at_.end(), [](const Place& place) {
+  return !closed_ && !terms.parked && std::all_of(at_.begin(), at_.end(), [](const Place& place) {
     return place.mapped == place.swappable;
   });
 }
@@ -197,6 +197,47 @@ void MemoryWorld::send(Swapper* swapper, const StayOrder& order) {
     timeline_.in(latency(), [this, swapper, number] { notice(swapper, number); });
   }
   swapper->order_ = order;
+  attend(swapper);
+}
+
+// What the agent does with the driver's checkpoints.
+void MemoryWorld::attend(Swapper* swapper) {
+  const bool leaves = swapper->order_.park && swapper->terms.parkable && !swapper->terms.parked;
+  const bool returns = swapper->order_.reserved && swapper->terms.parked;
+  if (swapper->parking_ || (!leaves && !returns)) return;
+  swapper->parking_ = true;
+  timeline_.in(park_time, [this, swapper, leaves] {
+    pass();
+    swapper->parking_ = false;
+    if (swapper->gone_) return;
+    leaves ? park(swapper) : unpark(swapper);
+    law_.change(swapper->key, swapper->terms, now());
+    ring(swapper);
+  });
+}
+
+void MemoryWorld::park(Swapper* swapper) {
+  swapper->terms.parkable = parks();
+  if (!swapper->terms.parkable) {
+    timeline_.in(kSecond, [this, swapper] {
+      swapper->terms.parkable = true;
+      if (!swapper->gone_) law_.change(swapper->key, swapper->terms, now());
+      ring(swapper);
+    });
+    return;
+  }
+  ++swapper->parks;
+  swapper->terms.parked = true;
+  for (unsigned d = 0; d < settings_.devices; ++d) {
+    const Swapper::Place& place = swapper->at_[d];
+    const std::uint64_t need = place.swappable + place.pinned;
+    swapper->terms.parked_need[d] = need + std::max(need / 20, 8 * (std::uint64_t{1} << 20));
+  }
+}
+
+void MemoryWorld::unpark(Swapper* swapper) {
+  swapper->terms.parked = false;
+  timeline_.in(latency(), [this, swapper] { work(swapper); });
 }
 
 void MemoryWorld::notice(Swapper* swapper, std::uint64_t number) {
@@ -217,7 +258,7 @@ void MemoryWorld::work(Swapper* swapper) {
   ++events_;
   pass();
   check();
-  if (swapper->gone_ || swapper->frozen || swapper->moving_) return;
+  if (swapper->gone_ || swapper->frozen || swapper->moving_ || swapper->terms.parked) return;
   for (unsigned d = 0; d < settings_.devices; ++d) {
     Swapper::Place& place = swapper->at_[d];
     if (place.want != 0 && place.mapped + place.pinned + place.want <= place.allowed) {
@@ -309,9 +350,10 @@ void MemoryWorld::check() {
     std::uint64_t has = 0;
     std::uint64_t could = 0;
     for (const auto& swapper : swappers_) {
-      if (swapper->gone_) continue;
+      if (swapper->gone_ || swapper->terms.parked) continue;
       has += swapper->has(d);
-      could += stayOf(*swapper).at[d].held;
+      // Its ledger holds it to its ceiling, whatever it may have.
+      could += std::min(stayOf(*swapper).at[d].held, swapper->terms.ceiling[d]);
     }
     const std::string at = " at " + std::to_string(now()) + " ns";
     if (has > limit) fault_ = "the card holds " + std::to_string(has) + at;

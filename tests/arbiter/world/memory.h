@@ -31,6 +31,7 @@ class Swapper {
   std::uint64_t mapped(unsigned device) const { return at_[device].mapped; }
   std::uint64_t has(unsigned device) const { return at_[device].mapped + at_[device].pinned; }
   bool ready() const;
+  bool parked() const { return terms.parked; }
 
   Key key = 0;
   StayTerms terms;
@@ -43,6 +44,7 @@ class Swapper {
   Nanos wanted = 0;  // and was not let run
   std::uint64_t copied_out = 0;
   std::uint64_t copied_in = 0;
+  unsigned parks = 0;
   std::deque<Nanos> waits;  // from becoming busy to running
 
  private:
@@ -68,7 +70,8 @@ class Swapper {
   bool rang_ = true;
   Nanos idle_since_ = 0;
   Nanos waits_since_ = -1;
-  Nanos until_ = 0;  // how long it is busy; 0: for good
+  Nanos until_ = 0;       // how long it is busy; 0: for good
+  bool parking_ = false;  // on its way, or back
 };
 
 class MemoryWorld {
@@ -99,6 +102,9 @@ class MemoryWorld {
   const std::string& fault() const { return fault_; }
   // More than this on a card is a fault; the budget unless somebody lowers that.
   std::uint64_t limit = 0;
+  // How long it takes to park a tenant, and whether that works.
+  Nanos park_time = 200 * kMillisecond;
+  std::function<bool()> parks = [] { return true; };
   // Told of each order, before the tenant is.
   std::function<void(const Swapper&, const StayOrder&)> on_order;
 
@@ -109,6 +115,9 @@ class MemoryWorld {
   void report(Swapper* swapper);
   void send(Swapper* swapper, const StayOrder& order);
   void notice(Swapper* swapper, std::uint64_t number);
+  void attend(Swapper* swapper);
+  void park(Swapper* swapper);
+  void unpark(Swapper* swapper);
   void work(Swapper* swapper);
   bool leave(Swapper* swapper, unsigned device);
   bool come(Swapper* swapper, unsigned device);

@@ -29,6 +29,7 @@ struct Oversubscription {
   std::optional<Bytes> host_reserve;  // of host memory, for what is swapped out
   std::optional<Bytes> chunk;         // a power of two, 64 KiB to 256 MiB
   std::optional<std::uint64_t> quantum_ms;  // of a turn; 0: as follows from what a swap costs
+  std::optional<bool> checkpoint;           // what cannot be swapped is taken off by the driver
 };
 
 inline constexpr unsigned kNoOvercommit = 1000;
@@ -42,6 +43,8 @@ Result<void> readBudget(std::string_view text, PerDevice<Bytes>& out);
 // "64Gi", or "0" for none.
 Result<Bytes> parseHostReserve(std::string_view text);
 Result<Bytes> parseSwapChunk(std::string_view text);
+// "on", "off".
+Result<bool> parseCheckpoint(std::string_view text);
 
 // What holds for one device.
 struct DeviceTerms {

@@ -104,7 +104,8 @@ struct DeviceView {
   std::uint64_t quantum_ms = 0;  // of a turn, as last computed
   std::uint64_t swap_predicted_ms = 0;
   std::uint64_t swap_actual_ms = 0;
-  bool thrash_risk = false;  // they swap too often for what they do
+  unsigned checkpointed = 0;  // tenants that are off it, with all that they have
+  bool thrash_risk = false;   // they swap too often for what they do
 };
 
 struct ShareView {
@@ -161,7 +162,10 @@ struct TenantView {
   std::string unswapped;               // why nothing of it can be swapped although it was to
   std::string refusal;                 // why it did not give memory back when last asked
   std::vector<std::string> pinned_by;  // what cannot be swapped
-  std::uint64_t swaps = 0;             // back to the device
+  // By the driver's checkpoint, with all that it has: here, leaving, away, returning.
+  std::string checkpoint = "here";
+  std::string checkpoint_note;  // why it cannot leave so, or what it lost by it
+  std::uint64_t swaps = 0;      // back to the device
   std::uint64_t longest_wait_ms = 0;
   std::uint64_t turn_left_ms = 0;    // while others wait for it to end
   std::uint64_t idle_s = 0;          // since it last launched; of one that may be swapped

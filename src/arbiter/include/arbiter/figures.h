@@ -12,10 +12,13 @@ namespace divvy::arbiter {
 
 // Of a tenant whose memory may be swapped.
 struct MemoryFigures {
-  bool swapped = false;   // takes turns on its devices' memory; else nothing below counts
-  std::string unswapped;  // why it does not although it was to
-  bool resident = true;   // all its memory is there, or need not be
-  bool waiting = false;   // for its turn
+  bool swapped = false;     // takes turns on its devices' memory; else nothing below counts
+  std::string unswapped;    // why it does not although it was to
+  bool resident = true;     // all its memory is there, or need not be
+  bool waiting = false;     // for its turn
+  bool park = false;        // is to be parked: what swapping takes of it is not enough
+  bool reserved = false;    // is parked, and what it needs to come back is its own
+  std::uint32_t round = 0;  // StayTerms::round, when that was so
   StayReason reason = StayReason::kFits;
   std::string lent_to;                 // who has what it lacks; empty: not known
   std::vector<std::uint64_t> allowed;  // bytes on each device, in the tenant's order

@@ -47,6 +47,12 @@ struct StayTerms {
   DeviceBytes base{};     // what it is going to have at least: contexts
   bool swappable = true;  // false: may use up to its ceiling at any time
   std::uint32_t devices = 1;
+  // All of it can be made to leave, what is pinned too, and is not guaranteed: it can be parked.
+  bool parkable = false;
+  bool parked = false;        // it is: on no device is there anything of it
+  bool may_return = true;     // of one that is parked
+  DeviceBytes parked_need{};  // and what it takes to bring it back
+  std::uint32_t round = 0;    // whatever it is; told again with figures that count for these terms
   friend bool operator==(const StayTerms&, const StayTerms&) = default;
 };
 
@@ -78,6 +84,7 @@ struct StayConstants {
   Nanos patience = 5 * kSecond;         // with one that neither obeys nor refuses
   Nanos thrash_window = 60 * kSecond;   // over which swaps are counted
   Nanos thrash_swap = kSecond;          // swaps shorter than this do not matter
+  Nanos park = 500 * kMillisecond;      // what parking takes besides the copies, and coming back
 };
 
 // Why a tenant has what it has, for people. As ledger::ResidencyReason.
@@ -90,9 +97,11 @@ struct StayOrder {
   DeviceBytes most{};     // what it can be given as things are
   DeviceBytes want{};     // of Holding::want, what may be taken
   std::uint64_t host_allowed = 0;
-  bool eligible = true;  // takes part in turns of compute
-  bool yields = false;   // out for a higher class
-  bool lowers = false;   // less is allowed than before
+  bool eligible = true;   // takes part in turns of compute
+  bool yields = false;    // out for a higher class
+  bool lowers = false;    // less is allowed than before
+  bool park = false;      // to be parked: what swapping takes of it is not enough
+  bool reserved = false;  // of one that is parked: what it needs to come back is its own
   StayReason reason = StayReason::kFits;
   friend bool operator==(const StayOrder&, const StayOrder&) = default;
 };
@@ -104,6 +113,8 @@ struct StayFigures {
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;
   bool waiting = false;  // for its turn
+  bool park = false;
+  bool reserved = false;
   StayReason reason = StayReason::kFits;
   Key taker = 0;            // who has what it lacks; 0: nobody that is known
   Nanos turn_ends = 0;      // 0: no turn, or nobody waits
