@@ -142,6 +142,34 @@ bool Arenas::endPiece(const SwapBlock& block, std::uint64_t address, bool deferr
   return own;
 }
 
+bool Arenas::beginFree(const SwapBlock& block, std::uint64_t address, std::uint32_t* bytes) {
+  Arena* arena = enter(block);
+  if (arena == nullptr) return false;
+  Pieces::Piece found;
+  const std::uint32_t piece = arena->pieces.find(arena->unitOf(address), &found);
+  const bool own = piece != Pieces::kNone && arena->addressOf(piece) == address &&
+                   arena->pieces.end(piece, false);
+  if (own) *bytes = found.bytes;
+  leave(*arena, 0);
+  return own;
+}
+
+void Arenas::finishFree(const SwapBlock& block, std::uint64_t address) {
+  Arena* arena = enter(block);
+  if (arena == nullptr) return;
+  arena->pieces.give(arena->unitOf(address));
+  leave(*arena, 1);
+}
+
+bool Arenas::revive(const SwapBlock& block, std::uint64_t address, std::uint32_t bytes,
+                    std::uint64_t id) {
+  Arena* arena = enter(block);
+  if (arena == nullptr) return false;
+  arena->pieces.revive(arena->unitOf(address), bytes, id);
+  leave(*arena, 0);
+  return true;
+}
+
 void Arenas::markDue() {
   arenas_.forEach([](std::uint32_t, Arena& arena) {
     if (arena.doomed.load(std::memory_order_acquire) == 0 || !arena.enter()) return true;

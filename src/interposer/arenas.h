@@ -16,7 +16,8 @@ struct SwapBlock;
 struct ArenaOwner {
   unsigned device;  // ledger index
   CUdevice ordinal;
-  CUcontext context;  // it dies with it
+  CUcontext context;   // it dies with it; null: with the last of the device
+  std::uint32_t pool;  // stream-ordered: its index in the PoolBook, and 1
   bool operator==(const ArenaOwner&) const = default;
 };
 
@@ -43,6 +44,13 @@ class Arenas {
   // Frees the piece that begins at `address`: now, with nobody using it any more; or, `deferred`,
   // by collect() after the next markDue(). False: there is none, or somebody else was first.
   static bool endPiece(const SwapBlock& block, std::uint64_t address, bool deferred);
+
+  // In two steps: false, as above; else it is nobody's, but its room taken until given. In between
+  // it may be used again for as much room.
+  static bool beginFree(const SwapBlock& block, std::uint64_t address, std::uint32_t* bytes);
+  static void finishFree(const SwapBlock& block, std::uint64_t address);
+  static bool revive(const SwapBlock& block, std::uint64_t address, std::uint32_t bytes,
+                     std::uint64_t id);
 
   // What was freed deferred is to be freed by the next visit.
   void markDue();

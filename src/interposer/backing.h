@@ -23,6 +23,12 @@ struct BackingTerms {
   CUmemAccessDesc access[kMostAccess];
 };
 
+// What an arena has at most.
+inline std::uint64_t mostArena(const BackingTerms& terms) {
+  constexpr std::uint64_t kMost = std::uint64_t{32} << 20;
+  return terms.chunk_bytes < kMost ? terms.chunk_bytes : kMost;
+}
+
 // One per process, in static storage; any thread. Calls the driver, which needs no current context
 // for these calls.
 class Backing {

@@ -57,6 +57,10 @@ bool reserveAfterReclaim(unsigned device, std::uint64_t bytes) {
   PoolBook& pools = runtime().pools;
   GraphMemory& graphs = runtime().graphs;
   ledger::Account& account = runtime().tenant.account();
+  if (runtime().stream_memory.any()) {
+    runtime().stream_memory.reclaim();
+    if (account.reserve(device, bytes) == ledger::Admission::kGranted) return true;
+  }
   if (runtime().swappable.awaitFrees() &&
       account.reserve(device, bytes) == ledger::Admission::kGranted) {
     return true;

@@ -172,6 +172,7 @@ struct SwapBlock {
   CUctx_st* owner;      // dies with it
   std::uint32_t arena;  // number of the Arena that it is, and 1; 0: it is one allocation
   std::atomic<std::uint64_t> ipc_secret;  // by which other processes open it; 0: none may
+  std::uint32_t pool;                     // stream-ordered: its index in the PoolBook, and 1
   MadeAs made_as;
   std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
 

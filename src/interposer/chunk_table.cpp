@@ -22,6 +22,7 @@ std::uint32_t ChunkTable::begin() {
   block.address = 0;
   block.reserved = 0;
   block.arena = 0;
+  block.pool = 0;
   block.made_as = {};
   for (auto& view : block.views) view.store(0, std::memory_order_relaxed);
   return number;

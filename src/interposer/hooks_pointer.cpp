@@ -90,7 +90,9 @@ const BackingTerms* termsOf(const Memory& memory) {
 // Whether other processes can open it by a legacy handle.
 std::uint64_t hasLegacyIpc(const Memory& memory) {
   const BackingTerms* terms =
-      memory.number == ChunkTable::kNone || memory.view != nullptr ? nullptr : termsOf(memory);
+      memory.number == ChunkTable::kNone || memory.view != nullptr || memory.block->pool != 0
+          ? nullptr
+          : termsOf(memory);
   return terms != nullptr && terms->prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE ? 1 : 0;
 }
 
@@ -129,6 +131,12 @@ Answer answerForView(const Memory& memory, CUpointer_attribute attribute) {
   }
 }
 
+// The pool that it came from, whether it was destroyed since or not.
+std::uint64_t poolOf(const SwapBlock& block) {
+  if (block.pool == 0) return 0;
+  return reinterpret_cast<std::uint64_t>(runtime().pools.at(block.pool - 1).handle.load());
+}
+
 Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute attribute) {
   const SwapBlock& block = *memory.block;
   if (memory.view != nullptr) {
@@ -161,8 +169,9 @@ Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute 
       return {1, kWord};
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return {accessFlags(memory), kWord};
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return {poolOf(block), kLong};
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
       return {0, kLong};
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return {hasLegacyIpc(memory), kWord};

@@ -15,6 +15,10 @@ struct Plain {
   static CUresult contextOf(CUstream stream, CUcontext* context) {
     return real<Cu::cuStreamGetCtx>()(stream, context);
   }
+  static CUresult record(CUevent event, CUstream stream) {
+    return real<Cu::cuEventRecord>()(event, stream);
+  }
+  static constexpr Cu kGetId = Cu::cuStreamGetId;
 };
 struct PerThread {
   static CUresult isCapturing(CUstream stream, CUstreamCaptureStatus* status) {
@@ -23,6 +27,10 @@ struct PerThread {
   static CUresult contextOf(CUstream stream, CUcontext* context) {
     return real<Cu::cuStreamGetCtx_ptsz>()(stream, context);
   }
+  static CUresult record(CUevent event, CUstream stream) {
+    return real<Cu::cuEventRecord_ptsz>()(event, stream);
+  }
+  static constexpr Cu kGetId = Cu::cuStreamGetId_ptsz;
 };
 
 // An allocation in a captured stream becomes a node of a graph, and takes nothing from the card.
@@ -51,6 +59,24 @@ bool deviceOfStream(CUstream stream, CUdevice* device) {
   return known;
 }
 
+// Where a call in a stream stands; false: the stream is none. Before CUDA 12 streams have no
+// number, and what one freed waits for its event.
+template <typename Form>
+bool placeOf(CUstream stream, StreamPlace* place) {
+  const RelaxedCapture relaxed;
+  *place = {};
+  if (Form::contextOf(stream, &place->context) != CUDA_SUCCESS) return false;
+  unsigned long long id = 0;
+  if (runtime().driver.has(Form::kGetId) && real<Form::kGetId>()(stream, &id) == CUDA_SUCCESS) {
+    place->id = id + 1;
+  }
+  return true;
+}
+
+bool swapsPool(const Pool& pool) {
+  return swapsOn({Verdict::kAccount, pool.device});
+}
+
 // Where an allocation comes from. Without a pool: nobody's that we know of, or, with `ours`, one of
 // the tenant's that the book has no room for.
 struct Source {
@@ -69,7 +95,14 @@ Source currentPool(CUstream stream) {
   CUmemoryPool handle = nullptr;
   const RelaxedCapture relaxed;
   if (real<Cu::cuDeviceGetMemPool>()(&handle, device) != CUDA_SUCCESS) return {};
-  return {runtime().pools.enter(handle, index), true};
+  Pool* const pool = runtime().pools.enter(handle, index, device);
+  if (pool != nullptr && swapsPool(*pool) && !pool->plain.load(std::memory_order_relaxed)) {
+    CUmemoryPool usual = nullptr;
+    if (real<Cu::cuDeviceGetDefaultMemPool>()(&usual, device) == CUDA_SUCCESS && usual == handle) {
+      pool->plain.store(true, std::memory_order_relaxed);
+    }
+  }
+  return {pool, true};
 }
 
 // A pool that the application names: one that it made, or a device's default one.
@@ -84,7 +117,9 @@ Source namedPool(CUmemoryPool handle) {
         real<Cu::cuDeviceGetDefaultMemPool>()(&pool, device) != CUDA_SUCCESS || pool != handle) {
       continue;
     }
-    return {runtime().pools.enter(handle, index), true};
+    Pool* const entered = runtime().pools.enter(handle, index, device);
+    if (entered != nullptr) entered->plain.store(true, std::memory_order_relaxed);
+    return {entered, true};
   }
   return {};
 }
@@ -94,6 +129,12 @@ std::uint64_t mostGrowth(const Pool& pool, std::uint64_t bytes) {
   const std::uint64_t step = pool.fine.load(std::memory_order_relaxed) ? kFinePoolStep : kPoolStep;
   const std::uint64_t rounded = (bytes + step - 1) & ~(step - 1);
   return rounded < bytes ? UINT64_MAX : rounded;
+}
+
+// A pool that is like a device's default one: what else there is the driver alone knows.
+bool isPlain(const CUmemPoolProps& props) {
+  return props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED && props.handleTypes == 0 &&
+         props.maxSize == 0 && props.usage == 0 && props.gpuDirectRDMACapable == 0;
 }
 
 template <typename Call>
@@ -133,6 +174,15 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
     return refuse();
   }
   const Source source = choose();
+  if (source.pool != nullptr && swapsPool(*source.pool)) {
+    StreamPlace place;
+    CUresult result;
+    if (placeOf<Form>(stream, &place) &&
+        runtime().stream_memory.allocate(*source.pool, bytes, place, out, &result) ==
+            SwapAnswer::kDone) {
+      return result;
+    }
+  }
   if (source.pool != nullptr) return allocateFromPool(*source.pool, out, bytes, site, call);
   if (source.ours) {
     noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(site), bytes);
@@ -160,15 +210,22 @@ CUresult allocateFromNamed(CUdeviceptr* out, std::size_t bytes, CUmemoryPool poo
 }
 
 // The memory stays with its pool until a synchronisation gives it back; see synchronise.
-template <Cu kId>
+template <Cu kId, typename Form>
 CUresult freeAsync(CUdeviceptr address, CUstream stream) {
   const Inside inside;
   const auto call = [=] { return real<kId>()(address, stream); };
-  CUresult result;
-  // Waits for all work, where the driver would free it when the stream comes to it.
-  if (!inside.nested() && runtime().chunks.any() &&
-      runtime().swappable.release(address, &result) == SwapAnswer::kDone) {
-    return result;
+  StreamPlace place;
+  // In a graph the driver refuses to free what is not its own.
+  if (!inside.nested() && runtime().chunks.any() && !capturing<Form>(stream) &&
+      placeOf<Form>(stream, &place)) {
+    CUresult result;
+    const auto record = [stream](CUevent event) {
+      const RelaxedCapture relaxed;
+      return Form::record(event, stream);
+    };
+    if (runtime().stream_memory.release(address, place, record, &result) == SwapAnswer::kDone) {
+      return result;
+    }
   }
   return inside.nested() ? call() : freeFrom(runtime().blocks, address, kId, call);
 }
@@ -180,9 +237,24 @@ CUresult synchronise(Arguments... arguments) {
   if (!inside.nested() && !gateIsOpen()) runtime().meter.mark();
   const CUresult result = real<kId>()(arguments...);
   if (inside.nested()) return result;
+  if (runtime().stream_memory.any()) runtime().stream_memory.afterWait();
   if (runtime().pools.any()) runtime().pools.settleAll();
   if (runtime().graphs.any()) runtime().graphs.settle(kNoDevice);
   return result;
+}
+
+// Null: the attribute is the driver's alone.
+const Pool::Figure* figureOf(const Pool& pool, CUmemPool_attribute attribute) {
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return &pool.reserved;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return &pool.used;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
@@ -208,11 +280,11 @@ DIVVY_HOOK(cuMemAllocFromPoolAsync_ptsz)
 }
 
 DIVVY_HOOK(cuMemFreeAsync)(CUdeviceptr dptr, CUstream stream) noexcept {
-  return freeAsync<Cu::cuMemFreeAsync>(dptr, stream);
+  return freeAsync<Cu::cuMemFreeAsync, Plain>(dptr, stream);
 }
 
 DIVVY_HOOK(cuMemFreeAsync_ptsz)(CUdeviceptr dptr, CUstream stream) noexcept {
-  return freeAsync<Cu::cuMemFreeAsync_ptsz>(dptr, stream);
+  return freeAsync<Cu::cuMemFreeAsync_ptsz, PerThread>(dptr, stream);
 }
 
 DIVVY_HOOK(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* props) noexcept {
@@ -222,7 +294,11 @@ DIVVY_HOOK(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* props) noe
   if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return result;
   const DeviceTable* table = runtime().devices.get();
   const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(props->location.id);
-  if (device == kNoDevice || runtime().pools.enter(*pool, device) != nullptr) return result;
+  if (device == kNoDevice) return result;
+  if (Pool* const entered = runtime().pools.enter(*pool, device, props->location.id)) {
+    entered->plain.store(isPlain(*props), std::memory_order_relaxed);
+    return result;
+  }
   noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(Cu::cuMemPoolCreate));
   real<Cu::cuMemPoolDestroy>()(*pool);
   *pool = nullptr;
@@ -234,15 +310,49 @@ DIVVY_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) noexcept {
   Pool* known = inside.nested() ? nullptr : runtime().pools.find(pool);
   if (known != nullptr) runtime().pools.beginDestroy(known);
   const CUresult result = real<Cu::cuMemPoolDestroy>()(pool);
+  if (known != nullptr && result == CUDA_SUCCESS) runtime().stream_memory.trim(*known, 0);
   if (known != nullptr) runtime().pools.endDestroy(known, result == CUDA_SUCCESS);
   return result;
 }
 
 DIVVY_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, std::size_t keep) noexcept {
   const Inside inside;
-  const CUresult result = real<Cu::cuMemPoolTrimTo>()(pool, keep);
   Pool* known = inside.nested() ? nullptr : runtime().pools.find(pool);
+  std::uint64_t ours = 0;
+  if (known != nullptr && swapsPool(*known)) {
+    const std::uint64_t other = PoolBook::ask(*known, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    ours = runtime().stream_memory.trim(*known, keep > other ? keep - other : 0);
+  }
+  const CUresult result = real<Cu::cuMemPoolTrimTo>()(pool, keep > ours ? keep - ours : 0);
   if (known != nullptr) runtime().pools.settle(known);
+  return result;
+}
+
+// What a pool has is what the driver knows and what can be swapped. The high marks of both were not
+// reached at the same time: their sum is at least the pool's.
+DIVVY_HOOK(cuMemPoolGetAttribute)
+(CUmemoryPool pool, CUmemPool_attribute attr, void* value) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuMemPoolGetAttribute>()(pool, attr, value);
+  if (inside.nested() || result != CUDA_SUCCESS || !runtime().chunks.any()) return result;
+  const Pool* known = runtime().pools.find(pool);
+  if (known == nullptr) return result;
+  const Pool::Figure* figure = figureOf(*known, attr);
+  if (figure == nullptr) return result;
+  const bool high =
+      attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+  *static_cast<cuuint64_t*>(value) += (high ? figure->high : figure->now).load();
+  return result;
+}
+
+DIVVY_HOOK(cuMemPoolSetAttribute)
+(CUmemoryPool pool, CUmemPool_attribute attr, void* value) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuMemPoolSetAttribute>()(pool, attr, value);
+  if (inside.nested() || result != CUDA_SUCCESS || !runtime().chunks.any()) return result;
+  Pool* known = runtime().pools.find(pool);
+  if (known != nullptr && attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) known->reserved.reset();
+  if (known != nullptr && attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH) known->used.reset();
   return result;
 }
 

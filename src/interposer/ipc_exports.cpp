@@ -83,7 +83,8 @@ CUresult IpcExports::nameBlock(std::uint64_t address, IpcToken* out) {
   ChunkTable::Place place;
   if (!state.chunks.any() || !state.chunks.find(address, &place)) return CUDA_ERROR_NOT_FOUND;
   SwapBlock& block = state.chunks.block(place.block);
-  if (block.isHandles()) return CUDA_ERROR_NOT_FOUND;  // the driver does not either
+  // The driver does not either.
+  if (block.isHandles() || block.pool != 0) return CUDA_ERROR_NOT_FOUND;
   *out = {IpcToken::kMagic, 0, 0, block.address, block.reserved, 0, 0, 0};
   if (!allocationAt(block, address, out)) return CUDA_ERROR_INVALID_VALUE;
   const ErrnoKeeper keeper;

@@ -140,6 +140,11 @@ void Pieces::give(std::uint32_t piece) {
   clear(piece, piece + unitsOf(word & kSize));
 }
 
+void Pieces::revive(std::uint32_t piece, std::uint32_t bytes, std::uint64_t id) {
+  ids_[piece].store(id, std::memory_order_relaxed);
+  words_[piece].store(bytes | kLive, std::memory_order_release);
+}
+
 template <typename Visit>
 void Pieces::forEach(Visit visit) {
   for (std::uint32_t i = 0; i < wordsOf(units_); ++i) {

@@ -21,6 +21,11 @@ class Pieces {
     bool sync_memops;
   };
 
+  // Bytes that so many take.
+  static constexpr std::uint64_t roomOf(std::uint64_t bytes) {
+    return (bytes + kUnit - 1) / kUnit * kUnit;
+  }
+
   // Starts over with so many units, all of them free; nobody else is in here. False: no memory.
   bool begin(std::uint32_t units);
 
@@ -34,6 +39,8 @@ class Pieces {
   // give(); `doomed`: until it was told by spend() and then giveDue().
   bool end(std::uint32_t piece, bool doomed);
   void give(std::uint32_t piece);
+  // Or it is used again instead, for `bytes` that need as many units.
+  void revive(std::uint32_t piece, std::uint32_t bytes, std::uint64_t id);
   // How many are doomed and not due yet: they are due from now on.
   std::uint32_t spend();
   // Gives what is due; how many those were.

@@ -26,23 +26,25 @@ Pool* PoolBook::find(CUmemoryPool handle) {
   return nullptr;
 }
 
-Pool* PoolBook::enter(CUmemoryPool handle, unsigned device) {
+Pool* PoolBook::enter(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
   if (Pool* known = find(handle)) return known;
   for (unsigned round = 0; entering_.exchange(true, std::memory_order_acquire); ++round) {
     if (round == kEnterRounds) return nullptr;
     sys::nap(kEnterNanoseconds);
   }
-  Pool* pool = enterLocked(handle, device);
+  Pool* pool = enterLocked(handle, device, ordinal);
   entering_.store(false, std::memory_order_release);
   return pool;
 }
 
-Pool* PoolBook::enterLocked(CUmemoryPool handle, unsigned device) {
+Pool* PoolBook::enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
   if (Pool* known = find(handle)) return known;
   for (unsigned i = 0; i < kMostPools; ++i) {
     Pool& pool = pools_[i];
     if (pool.handle.load(std::memory_order_acquire) != nullptr) continue;
     pool.device = device;
+    pool.ordinal = ordinal;
+    pool.plain.store(false, std::memory_order_relaxed);
     pool.handle.store(handle, std::memory_order_release);
     if (used_.load(std::memory_order_relaxed) < i + 1) {
       used_.store(i + 1, std::memory_order_release);
@@ -59,6 +61,8 @@ void PoolBook::strike(Pool* pool) {
   pool->charge.drop(runtime().tenant.account(), pool->device);
   pool->charge.forget();
   pool->fine.store(false, std::memory_order_relaxed);
+  pool->reserved.forget();
+  pool->used.forget();
   pool->handle.store(nullptr, std::memory_order_release);
   pool->life.store(Pool::Life::kAlive, std::memory_order_release);
 }
@@ -95,6 +99,40 @@ void PoolBook::settle(Pool* pool) {
   pool->charge.admitMore(account, pool->device, excess);
 }
 
+void Pool::Figure::add(std::uint64_t bytes) {
+  const std::uint64_t sum = now.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+  std::uint64_t most = high.load(std::memory_order_relaxed);
+  // What wrapped below zero for a moment is no high mark.
+  while (static_cast<std::int64_t>(sum) > static_cast<std::int64_t>(most) &&
+         !high.compare_exchange_weak(most, sum, std::memory_order_acq_rel)) {
+  }
+}
+
+void PoolBook::noteReserved(std::uint32_t index, std::uint64_t bytes, int blocks) {
+  Pool& pool = pools_[index];
+  pool.reserved.add(bytes);
+  const auto live = static_cast<std::uint32_t>(blocks);
+  // The last one of a pool that was destroyed.
+  if (pool.live.fetch_add(live, std::memory_order_acq_rel) + live == 0 && !pool.isAlive()) {
+    settle(&pool);
+  }
+}
+
+void PoolBook::forgetUsed(unsigned device) {
+  const unsigned used = used_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used; ++i) {
+    if (pools_[i].device == device) pools_[i].used.now.store(0, std::memory_order_relaxed);
+  }
+}
+
+std::uint64_t PoolBook::ask(const Pool& pool, CUmemPool_attribute attribute) {
+  const RelaxedCapture relaxed;
+  cuuint64_t value = 0;
+  const CUresult result = real<Cu::cuMemPoolGetAttribute>()(
+      pool.handle.load(std::memory_order_acquire), attribute, &value);
+  return result == CUDA_SUCCESS ? value : 0;
+}
+
 void PoolBook::settleAll(unsigned device) {
   const unsigned used = used_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
@@ -123,6 +161,8 @@ void PoolBook::forgetAfterFork() {
     pool.life.store(Pool::Life::kAlive, std::memory_order_relaxed);
     pool.fine.store(false, std::memory_order_relaxed);
     pool.charge.forget();
+    pool.reserved.forget();
+    pool.used.forget();
   }
   used_.store(0, std::memory_order_relaxed);
   entering_.store(false, std::memory_order_relaxed);

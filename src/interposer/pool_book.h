@@ -17,8 +17,27 @@ struct Pool {
   std::atomic<std::uint32_t> live;   // blocks allocated from it and not freed
   std::atomic<Life> life;
   std::atomic<bool> fine;  // it was seen to reserve in smaller steps than kPoolStep
-  unsigned device;         // ledger index
+  // Made as plain memory of its device, never to be shared: its blocks can be swapped.
+  std::atomic<bool> plain;
+  unsigned device;  // ledger index
+  CUdevice ordinal;
   GrowthCharge charge;
+  // Of what can be swapped, which is not the driver's: addresses of memory, and what of it is in
+  // use.
+  struct Figure {
+    std::atomic<std::uint64_t> now;
+    std::atomic<std::uint64_t> high;
+    void add(std::uint64_t bytes);
+    void reset() { high.store(now.load(std::memory_order_acquire), std::memory_order_release); }
+    void forget() {
+      now.store(0, std::memory_order_relaxed);
+      high.store(0, std::memory_order_relaxed);
+    }
+  };
+  Figure reserved;
+  Figure used;
+
+  bool isAlive() const { return life.load(std::memory_order_acquire) == Life::kAlive; }
 };
 
 // Pools reserve from the card in steps; the coarsest that a driver was seen to use.
@@ -34,7 +53,7 @@ class PoolBook {
 
   Pool* find(CUmemoryPool handle);
   // Finds or enters; nullptr when the book is full, or was being written for about 100 ms.
-  Pool* enter(CUmemoryPool handle, unsigned device);
+  Pool* enter(CUmemoryPool handle, unsigned device, CUdevice ordinal);
   std::uint64_t indexOf(const Pool* pool) const {
     return static_cast<std::uint64_t>(pool - pools_);
   }
@@ -42,6 +61,16 @@ class PoolBook {
   void blockFreed(std::uint64_t index) {
     if (index < kMostPools) pools_[index].live.fetch_sub(1, std::memory_order_acq_rel);
   }
+
+  // Blocks that can be swapped came (+1) or went (-1), with `bytes` of addresses more; so much more
+  // is in use.
+  void noteReserved(std::uint32_t index, std::uint64_t bytes, int blocks);
+  void noteUsed(std::uint32_t index, std::uint64_t bytes) { pools_[index].used.add(bytes); }
+  Pool& at(std::uint32_t index) { return pools_[index]; }
+  // Nothing of a device is in use any more.
+  void forgetUsed(unsigned device);
+  // What the driver says of a pool, 0 where it says nothing.
+  static std::uint64_t ask(const Pool& pool, CUmemPool_attribute attribute);
 
   // Asks the driver what the pool holds and corrects its charge.
   void settle(Pool* pool);
@@ -58,7 +87,7 @@ class PoolBook {
   void forgetAfterFork();
 
  private:
-  Pool* enterLocked(CUmemoryPool handle, unsigned device);
+  Pool* enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordinal);
   void strike(Pool* pool);
 
   // Held while an entry is made, which no driver call and no wait is part of.

@@ -36,6 +36,7 @@ void startOver() {
   state.arenas.forgetAfterFork();
   state.ipc_exports.forgetAfterFork();
   state.ipc_imports.forgetAfterFork();
+  state.stream_memory.forgetAfterFork();
   state.pressure.waiting.store(0, std::memory_order_relaxed);
   state.host_calls.forgetAfterFork();
   state.gate.forgetAfterFork();

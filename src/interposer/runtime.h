@@ -26,6 +26,7 @@
 #include "pool_book.h"
 #include "pressure.h"
 #include "slab.h"
+#include "stream_memory.h"
 #include "swap_board.h"
 #include "swappable.h"
 #include "tenant.h"
@@ -65,6 +66,7 @@ struct Runtime {
   Arenas arenas;
   IpcExports ipc_exports;
   IpcImports ipc_imports;
+  StreamMemory stream_memory;
   Pressure pressure;
   Meter meter;
 

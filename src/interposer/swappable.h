@@ -11,6 +11,8 @@
 
 namespace divvy::interposer {
 
+struct Pool;
+
 // What became of a call that may concern swappable memory.
 enum class SwapAnswer : std::uint8_t {
   kNative,  // nothing to do with it: the driver is to be asked
@@ -37,6 +39,11 @@ class Swappable {
   // without waiting, or anybody giving back anything.
   std::uint32_t createArena(const ArenaOwner& owner, std::uint64_t bytes, std::uint32_t arena,
                             bool spare);
+  // A stream-ordered block of no context, not published; as create().
+  std::uint32_t createPooled(const Pool& pool, std::uint64_t bytes, CUresult* result);
+  // Of a block from here on: what nobody else has, not even the driver.
+  std::uint64_t nextId();
+
   // Ends a block that nobody can find any more: frees every chunk now, but for those that somebody
   // has in his hands.
   void abandon(std::uint32_t block);
@@ -90,13 +97,14 @@ class Swappable {
     std::uint64_t chunk_bytes;
     MadeAs made_as;
     std::uint32_t arena;
+    std::uint32_t pool;
     bool spare;
   };
 
   static Chunk& chunkAt(std::uint32_t number);
+  static CUresult askAboutCaptures(unsigned device);
   CUresult allowedNow(unsigned device);
   std::uint32_t obtain(const Request& request, CUresult* result);
-  std::uint64_t nextId();
   std::uint32_t build(const Request& request, CUresult* result);
   void unbuild(std::uint32_t block);
   static CUresult make(Chunk& chunk, bool* missing);

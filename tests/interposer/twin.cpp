@@ -42,8 +42,8 @@ std::mutex capturing;
 
 }  // namespace
 
-Twin::Twin(std::uint64_t seed, CUcontext context, TwinReader& reader)
-    : random_(seed), context_(context), reader_(reader) {
+Twin::Twin(std::uint64_t seed, CUcontext context, TwinReader& reader, bool in_order)
+    : random_(seed), context_(context), in_order_(in_order), reader_(reader) {
   CUmodule module = nullptr;
   good(
       cu<Cu::cuModuleLoadData>(
@@ -52,6 +52,7 @@ Twin::Twin(std::uint64_t seed, CUcontext context, TwinReader& reader)
   good(cu<Cu::cuModuleGetFunction>(&add_, module, "a"), "cuModuleGetFunction");
   good(cu<Cu::cuModuleGetFunction>(&copy_, module, "c"), "cuModuleGetFunction");
   good(cu<Cu::cuStreamCreate>(&capture_, kNonBlocking), "cuStreamCreate");
+  for (CUstream& lane : lanes_) good(cu<Cu::cuStreamCreate>(&lane, kNonBlocking), "cuStreamCreate");
   void* memory = nullptr;
   good(cu<Cu::cuMemHostAlloc>(&memory, kPinned, 0u), "cuMemHostAlloc");
   pinned_ = static_cast<unsigned char*>(memory);
@@ -142,11 +143,18 @@ void Twin::allocate() {
     block->twin.resize(pitch * 4);
   } else if (below(3) == 0) {
     make(*block, bytes);
+  } else if (in_order_ && below(2) == 0) {
+    block->pooled = true;
+    block->stream = lanes_[below(std::size(lanes_))];
+    good(cu<Cu::cuMemAllocAsync>(&block->at, bytes, block->stream), "cuMemAllocAsync");
+    block->twin.resize(bytes);
   } else {
     good(cu<Cu::cuMemAlloc_v2>(&block->at, bytes), "cuMemAlloc");
     block->twin.resize(bytes);
   }
-  good(cu<Cu::cuStreamCreate>(&block->stream, kNonBlocking), "cuStreamCreate");
+  if (!block->pooled) {
+    good(cu<Cu::cuStreamCreate>(&block->stream, kNonBlocking), "cuStreamCreate");
+  }
   good(cu<Cu::cuEventCreate>(&block->done, 2u), "cuEventCreate");
   const auto value = static_cast<unsigned char>(random_());
   std::fill(block->twin.begin(), block->twin.end(), value);
@@ -167,10 +175,13 @@ void Twin::release() {
   // Others' streams may wait for work with it; the free waits for all.
   if (block->handle != 0) {
     unmake(*block);
+  } else if (in_order_ && below(4) != 0) {
+    // All that others' streams did with it comes before what its own does next.
+    good(cu<Cu::cuMemFreeAsync>(block->at, block->stream), "cuMemFreeAsync");
   } else {
     good(cu<Cu::cuMemFree_v2>(block->at), "cuMemFree");
   }
-  good(cu<Cu::cuStreamDestroy_v2>(block->stream), "cuStreamDestroy");
+  if (!block->pooled) good(cu<Cu::cuStreamDestroy_v2>(block->stream), "cuStreamDestroy");
   good(cu<Cu::cuEventDestroy_v2>(block->done), "cuEventDestroy");
   held_ -= block->twin.size();
   blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -415,7 +426,7 @@ void Twin::forkOnce() {
 // To another process, which sees the bytes and sets some. From then on the block stays.
 void Twin::show() {
   const BlockPtr block = any();
-  if (block->handle != 0 && !block->exportable) return;
+  if (block->pooled || (block->handle != 0 && !block->exportable)) return;
   const Range range = rangeOf(*block);
   TwinReader::Shown shown{};
   shown.by_descriptor = block->handle != 0;

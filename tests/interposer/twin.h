@@ -17,7 +17,8 @@ namespace divvy::interposer {
 // Of one thread, in whose context it works. What it does follows from the seed alone.
 class Twin {
  public:
-  Twin(std::uint64_t seed, CUcontext context, TwinReader& reader);
+  // `in_order`: memory comes and goes in the order of streams too, beside other work.
+  Twin(std::uint64_t seed, CUcontext context, TwinReader& reader, bool in_order);
   ~Twin();
   Twin(const Twin&) = delete;
   Twin& operator=(const Twin&) = delete;
@@ -40,6 +41,7 @@ class Twin {
     CUmemGenericAllocationHandle handle = 0;  // of memory that it mapped itself
     std::size_t mapped = 0;
     bool exportable = false;
+    bool pooled = false;  // stream-ordered, in a lane
   };
   using BlockPtr = std::shared_ptr<Block>;
   struct Range {
@@ -90,11 +92,13 @@ class Twin {
 
   std::mt19937_64 random_;
   CUcontext context_;
+  bool in_order_;
   TwinReader& reader_;
   std::string failure_;
   std::vector<BlockPtr> blocks_;
   std::vector<Recorded> graphs_;
   CUstream capture_ = nullptr;
+  CUstream lanes_[2] = {};  // of blocks that are allocated and freed in stream order
   CUfunction add_ = nullptr;
   CUfunction copy_ = nullptr;
   unsigned char* pinned_ = nullptr;

@@ -32,7 +32,7 @@ std::uint64_t fromEnvironment(const char* name, std::uint64_t otherwise) {
 class Tenants {
  public:
   Tenants(unsigned twins, std::uint64_t seed, CUcontext context, TwinReader& reader)
-      : reader_(reader) {
+      : reader_(reader), in_order_(twins > 1) {
     for (unsigned i = 0; i < twins; ++i) {
       threads_.emplace_back([this, i, seed, context] {
         cu<Cu::cuCtxSetCurrent>(context);
@@ -56,7 +56,7 @@ class Tenants {
 
  private:
   void run(unsigned i, std::uint64_t seed, CUcontext context) {
-    Twin twin(seed, context, reader_);
+    Twin twin(seed, context, reader_, in_order_);
     while (!over_ && twin.failure().empty()) {
       twin.step();
       ++steps_;
@@ -67,6 +67,7 @@ class Tenants {
   }
 
   TwinReader& reader_;
+  const bool in_order_;
   std::atomic<bool> over_{false};
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> steps_{0};
@@ -78,7 +79,8 @@ struct Chunks {
   std::uint64_t kib;
   std::uint64_t part;  // of the swaps
   // One alone is told when anything is unmapped while it has kernels on the card, two when what
-  // they touch is: one may well free while the other computes.
+  // they touch is: one may well free while the other computes. So it is where memory comes and goes
+  // in the order of streams.
   unsigned twins;
 };
 

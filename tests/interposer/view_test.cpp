@@ -251,7 +251,16 @@ TEST_F(ViewTest, P1_6WhatStaysSaysWhy) {
   ASSERT_EQ(cu<Cu::cuMemAllocManaged>(&managed, std::size_t{kMiB}, 1u), CUDA_SUCCESS);
   allocate(4 * kMiB);
   EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1) << "from before there was a line for it";
-  ASSERT_EQ(cu<Cu::cuMemAllocAsync>(&pooled, std::size_t{kMiB}, CUstream{nullptr}), CUDA_SUCCESS);
+  // One with a bound of its own is the driver's.
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  props.maxSize = 64 * kMiB;
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(cu<Cu::cuMemPoolCreate>(&pool, static_cast<const CUmemPoolProps*>(&props)),
+            CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuMemAllocFromPoolAsync>(&pooled, std::size_t{kMiB}, pool, CUstream{nullptr}),
+            CUDA_SUCCESS);
   EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1 | std::uint64_t{1} << 3);
   const CUDA_ARRAY_DESCRIPTOR form{64, 64, CU_AD_FORMAT_FLOAT, 1};
   ASSERT_EQ(cu<Cu::cuArrayCreate_v2>(&array, &form), CUDA_SUCCESS);
