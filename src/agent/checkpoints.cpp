@@ -120,15 +120,26 @@ CheckpointBar Checkpoints::barFor(const Tenant& tenant, CheckpointTime now) cons
   return barOf(facts);
 }
 
+bool Checkpoints::ruled(const Tenant& tenant) const {
+  const std::vector<Device>& devices = inventory_.devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (tenants_.memory().devices.at(i).overcommit_permille == kNoOvercommit) continue;
+    for (const ShareRecord& share : tenant.record.shares)
+      if (share.uuid == devices[i].info.uuid) return true;
+  }
+  return false;
+}
+
 CheckpointWish Checkpoints::wishFor(const TenantPtr& tenant, CheckpointTime now) {
   Known& known = known_[tenant->record.id];
   const std::optional<arbiter::TenantFigures> figures = tenants_.compute(*tenant);
-  const bool ruled = figures && figures->memory.swapped;
-  CheckpointWish wish;
   // Without a law nobody else is promised what it needs: the card's own word decides.
-  if (!ruled) return {false, true};
+  if (!ruled(*tenant) || !figures || !figures->ungated.empty()) return {false, true};
   const arbiter::MemoryFigures& memory = figures->memory;
-  if (memory.round != tenant->checkpoint.round) return wish;
+  if (!memory.unswapped.empty()) return {false, true};
+  CheckpointWish wish;
+  // What the law has not said yet, as after a restart, is not taken for granted.
+  if (!memory.swapped || memory.round != tenant->checkpoint.round) return wish;
   wish.may_return = memory.reserved;
   if (!memory.park || tenant->checkpoint.bar != CheckpointBar::kNone) {
     known.asked.reset();

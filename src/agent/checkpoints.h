@@ -34,6 +34,8 @@ class Checkpoints {
   void follow();
   void follow(const TenantPtr& tenant, CheckpointTime now);
   CheckpointBar barFor(const Tenant& tenant, CheckpointTime now) const;
+  // Some device of it is promised more than once.
+  bool ruled(const Tenant& tenant) const;
   CheckpointWish wishFor(const TenantPtr& tenant, CheckpointTime now);
   // Writes down, and tells the arbiter, how far it is.
   void note(const TenantPtr& tenant, CheckpointTime now);
