@@ -63,7 +63,10 @@ void Lodging::leave(unsigned slot, std::uint64_t generation) {
   processes_.erase({slot, generation});
 }
 
-void Lodging::noteWork(unsigned slot, std::uint64_t generation, bool wants) {
+void Lodging::noteWork(unsigned slot, std::uint64_t generation, bool wants,
+                       std::uint64_t last_launch) {
+  constexpr std::uint64_t kFarthest = INT64_MAX;
+  last_launch_ = std::max(last_launch_, static_cast<Nanos>(std::min(last_launch, kFarthest)));
   const auto found = processes_.find({slot, generation});
   if (found != processes_.end()) found->second.wants = wants;
 }
@@ -144,7 +147,9 @@ Stay Lodging::look(Nanos now) {
   }
   if (wanted_ != stay.wants || idle_since_ == 0) idle_since_ = now;
   wanted_ = stay.wants;
-  stay.idle_since = stay.wants ? 0 : idle_since_;
+  ever_wanted_ = ever_wanted_ || stay.wants;
+  const bool before_us = !ever_wanted_ && last_launch_ != 0;
+  stay.idle_since = stay.wants ? 0 : before_us ? std::min(last_launch_, idle_since_) : idle_since_;
   return stay;
 }
 
@@ -197,6 +202,7 @@ ledger::ResidencyOrder Lodging::orderFor(const Process& process) const {
     }
   }
   order.flags = order_.yields ? ledger::kYield : 0;
+  if (order_.reason == StayReason::kUnused) order.flags |= ledger::kReclaimed;
   order.reason = static_cast<ResidencyReason>(order_.reason);
   return order;
 }

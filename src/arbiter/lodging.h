@@ -22,8 +22,9 @@ class Lodging {
 
   void arrive(unsigned slot, std::uint64_t generation);
   void leave(unsigned slot, std::uint64_t generation);
-  // Whether the process uses the devices, or waits to.
-  void noteWork(unsigned slot, std::uint64_t generation, bool wants);
+  // Whether the process uses the devices, or waits to, and
+  // when it last launched, as it says.
+  void noteWork(unsigned slot, std::uint64_t generation, bool wants, std::uint64_t last_launch);
 
   // Reads the lines of all processes, and tells them again what follows from that.
   Stay look(Nanos now);
@@ -64,6 +65,8 @@ class Lodging {
   bool told_ = false;
   bool wanted_ = false;
   Nanos idle_since_ = 0;
+  bool ever_wanted_ = false;  // seen by us; else it is idle since it last launched
+  Nanos last_launch_ = 0;
   std::array<SwapWork, ledger::kMaxDevices> work_{};
 };
 

@@ -129,7 +129,8 @@ Report Member::look(Nanos now) {
     const bool in_flight = (sample.state & ledger::kWorkInFlight) != 0;
     const bool waiting = waits(process, now);
     report.waiting = report.waiting || waiting;
-    if (lodging != nullptr) lodging->noteWork(slot.first, slot.second, waiting || in_flight);
+    if (lodging != nullptr)
+      lodging->noteWork(slot.first, slot.second, waiting || in_flight, sample.last_launch);
     report.in_flight = report.in_flight || in_flight;
     // Who only waits has launched nothing that could still run, whether it proved that or not.
     if (!in_flight) continue;

@@ -144,7 +144,7 @@ TEST_F(LodgingTest, OnlyAProcessThatWantsHasToBeReady) {
   EXPECT_FALSE(lodging_->look(kSecond).ready);
   swapper_.setState(ledger::kSwapReady, 0);
   EXPECT_FALSE(lodging_->look(kSecond).ready);
-  lodging_->noteWork(0, 0, true);
+  lodging_->noteWork(0, 0, true, 0);
   const Stay stay = lodging_->look(kSecond);
   EXPECT_TRUE(stay.ready);
   EXPECT_TRUE(stay.wants);
@@ -153,11 +153,23 @@ TEST_F(LodgingTest, OnlyAProcessThatWantsHasToBeReady) {
 }
 
 TEST_F(LodgingTest, IdleSinceIsWhenItStopped) {
-  lodging_->noteWork(0, 0, true);
+  lodging_->noteWork(0, 0, true, 0);
   EXPECT_TRUE(lodging_->look(kSecond).wants);
-  lodging_->noteWork(0, 0, false);
+  lodging_->noteWork(0, 0, false, 0);
   EXPECT_EQ(lodging_->look(2 * kSecond).idle_since, 2 * kSecond);
   EXPECT_EQ(lodging_->look(3 * kSecond).idle_since, 2 * kSecond);
+}
+
+// An agent that took it over goes by what it says, until it has seen for itself.
+TEST_F(LodgingTest, IdleSinceSurvivesAnAgent) {
+  lodging_->noteWork(0, 0, false, 3 * kSecond);
+  EXPECT_EQ(lodging_->look(90 * kSecond).idle_since, 3 * kSecond);
+  lodging_->noteWork(0, 0, false, INT64_MAX);
+  EXPECT_EQ(lodging_->look(91 * kSecond).idle_since, 90 * kSecond) << "not in the future";
+  lodging_->noteWork(0, 0, true, 3 * kSecond);
+  EXPECT_EQ(lodging_->look(92 * kSecond).idle_since, 0);
+  lodging_->noteWork(0, 0, false, 3 * kSecond);
+  EXPECT_EQ(lodging_->look(93 * kSecond).idle_since, 93 * kSecond);
 }
 
 TEST_F(LodgingTest, ARefusalIsThatOfTheLastOrder) {

@@ -119,6 +119,71 @@ TEST(Residency, AHigherClassTakesAtOnceAndALowerOneComesBack) {
   EXPECT_EQ(world.fault(), "");
 }
 
+// Idle for as long as it may be: it gives its memory back although nobody wants it.
+TEST(Residency, WhoIsIdleForLongGivesItsMemoryBack) {
+  MemorySettings settings = smallCard();
+  settings.device.host_reserve = 250 * kMib;
+  MemoryWorld world(settings);
+  const auto add = [&](std::uint64_t bytes, std::uint64_t guarantee) -> Swapper& {
+    StayTerms asked = terms(400 * kMib, guarantee);
+    asked.unused_after = 60 * kSecond;
+    Swapper& swapper = world.add(asked);
+    world.allocate(&swapper, bytes);
+    world.run(&swapper, 2 * kSecond);
+    return swapper;
+  };
+  Swapper& one = add(200 * kMib, 50 * kMib);
+  Swapper& two = add(150 * kMib, 0);
+  world.runUntil(50 * kSecond);
+  EXPECT_EQ(one.copied_out + two.copied_out, 0u);
+  EXPECT_EQ(world.law().figures(one.key).reason, StayReason::kFits);
+  world.runUntil(70 * kSecond);
+  EXPECT_EQ(one.has(0), 50 * kMib) << "its guarantee stays";
+  EXPECT_EQ(two.has(0), 50 * kMib) << "and what the host has no room for";
+  for (const Swapper* each : {&one, &two})
+    EXPECT_EQ(world.law().figures(each->key).reason, StayReason::kUnused);
+  EXPECT_EQ(world.law().figures(one.key).taker, 0u);
+  // Work brings it back at once, and with it the room that the other one lacked.
+  const Nanos ran = one.ran;
+  world.run(&one, kSecond);
+  world.runUntil(72 * kSecond);
+  EXPECT_GE(one.ran - ran, kSecond);
+  EXPECT_TRUE(world.law().figures(one.key).resident);
+  EXPECT_EQ(world.law().figures(one.key).reason, StayReason::kFits);
+  EXPECT_LE(two.has(0), 8 * kMib);
+  world.run(&two, kSecond);
+  world.runUntil(80 * kSecond);
+  EXPECT_GE(two.ran, 3 * kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
+TEST(Residency, WhoIsIdleForLongMayRefuseAndMayChangeItsMind) {
+  MemoryWorld world(smallCard());
+  StayTerms asked = terms(400 * kMib);
+  asked.unused_after = 10 * kSecond;
+  Swapper& one = world.add(asked);
+  world.allocate(&one, 200 * kMib);
+  world.run(&one, kSecond);
+  one.capturing = true;
+  world.changed(&one);
+  world.runUntil(30 * kSecond);
+  EXPECT_EQ(one.copied_out, 0u);
+  one.capturing = false;
+  world.changed(&one);
+  world.runUntil(40 * kSecond);
+  EXPECT_EQ(one.copied_out, 192 * kMib) << "all but room for a context";
+  // Nobody gives it back what it does not use, whatever its terms become.
+  asked.unused_after = 0;
+  world.law().change(one.key, asked, world.now());
+  world.runUntil(60 * kSecond);
+  EXPECT_EQ(one.copied_in, 0u);
+  world.run(&one, kSecond);
+  world.runUntil(120 * kSecond);
+  EXPECT_EQ(one.copied_in, 192 * kMib);
+  EXPECT_GE(one.ran, 2 * kSecond);
+  EXPECT_EQ(world.fault(), "");
+}
+
 // For people: who has what it lacks. That is whoever has it now, not who took it first.
 TEST(Residency, WhoYieldedIsToldToWhom) {
   MemoryWorld world(smallCard());

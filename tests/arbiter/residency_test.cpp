@@ -73,6 +73,7 @@ TEST_P(RandomTest, TheBookNeverExceedsTheBudget) {
     if (live.size() < 3 || (live.size() < 8 && pick(40) == 0)) {
       const auto cls = static_cast<Class>(pick(3));
       StayTerms asked = terms((60 + pick(300)) * kMib, pick(2) * 20 * kMib, cls);
+      asked.unused_after = pick(3) == 0 ? static_cast<Nanos>(1 + pick(3)) * kSecond : 0;
       if (settings.devices == 2) {
         asked.devices = 1 + static_cast<std::uint32_t>(pick(3));
         for (DeviceBytes* bytes : {&asked.ceiling, &asked.guarantee, &asked.base}) {

@@ -48,6 +48,7 @@ struct Residency::State {
     for (unsigned d = 0; d < kMaxGroupDevices; ++d)
       if (resident.places[d].target < resident.places[d].need()) return StayReason::kShort;
     if (resident.home()) return StayReason::kFits;
+    if (resident.unused) return StayReason::kUnused;
     if (resident.yielded || (resident.inLine() && above(resident) != nullptr))
       return StayReason::kHigherClass;
     return resident.idled ? StayReason::kIdle : StayReason::kOthersTurn;
@@ -130,6 +131,7 @@ std::vector<StayOrder> Residency::decide(Nanos now) {
   state.book.refresh();
   state.book.excuse(&agenda);
   state.book.shed(&agenda);
+  state.book.reclaim(&agenda);
   state.turns.turn(&agenda);
   state.book.lendSlack();
   state.book.raise();

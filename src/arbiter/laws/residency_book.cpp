@@ -99,6 +99,7 @@ bool ResidencyBook::note(Resident* resident, const Stay& stay, Nanos now) {
     place.want = std::min(place.want, place.said.want);
   }
   if (!resident->ever_told) adopt(resident, now);
+  if (resident->wants()) resident->unused = false;
   if (wanted || !resident->wants()) return true;
   resident->wanted_since = now;
   // Who did not want is owed nothing for that time.
@@ -250,6 +251,27 @@ void ResidencyBook::shed(Agenda* agenda) {
       const std::uint64_t part = std::min(place.spare(), static_cast<std::uint64_t>(-left));
       if (part == 0) continue;
       place.lowerTo(place.goal - part);
+      resident->lose(agenda->now());
+    }
+  }
+}
+
+void ResidencyBook::reclaim(Agenda* agenda) {
+  for (const auto& resident : residents_) {
+    const Nanos limit = resident->terms.unused_after;
+    if (!resident->known || !resident->terms.swappable || resident->wants() || limit == 0) continue;
+    if (!agenda->reached(resident->stay.idle_since + limit)) continue;
+    resident->unused = true;
+    const bool asks = !resident->stay.capturing && agenda->reached(resident->retry_at);
+    for (unsigned d = 0; asks && d < kMaxGroupDevices; ++d) {
+      Resident::Place& place = resident->places[d];
+      if (!resident->uses(d)) continue;
+      place.lowerTo(std::max(place.target, place.floor));
+      const std::uint64_t host = less(hostLeftFor(*resident, d), place.out());
+      const std::uint64_t part = std::min(place.spare(), host);
+      if (part == 0) continue;
+      place.lowerTo(place.goal - part);
+      resident->taker = 0;
       resident->lose(agenda->now());
     }
   }

@@ -42,6 +42,8 @@ class ResidencyBook {
   void excuse(Agenda* agenda);
   // Plans below the budget, should they be above it.
   void shed(Agenda* agenda);
+  // Takes what those have that were idle for as long as they may be, as far as the host has room.
+  void reclaim(Agenda* agenda);
   // Lets tenants have what is planned, as far as the book has room for it.
   void raise();
   // Somewhat more than they need, for those that allocate, where nobody waits.

@@ -98,6 +98,7 @@ struct Resident {
   bool stuck = false;       // cannot be given what it needs in its turn
   bool taken = false;       // of what it needs, since it was last granted
   bool yielded = false;     // a higher class took its memory
+  bool unused = false;      // gave its memory back: idle for as long as it may be
   Key taker = 0;            // who took of it last; 0: nobody
   bool idled = false;       // was taken from while idle
   bool park = false;        // it is to be parked

@@ -44,8 +44,9 @@ struct StayTerms {
   unsigned weight = 100;  // its turns last as long, relative to others'; 1..100
   DeviceBytes guarantee{};
   DeviceBytes ceiling{};
-  DeviceBytes base{};     // what it is going to have at least: contexts
-  bool swappable = true;  // false: may use up to its ceiling at any time
+  DeviceBytes base{};      // what it is going to have at least: contexts
+  bool swappable = true;   // false: may use up to its ceiling at any time
+  Nanos unused_after = 0;  // idle for so long it gives its memory back, wanted or not; 0: never
   std::uint32_t devices = 1;
   // All of it can be made to leave, what is pinned too, and is not guaranteed: it can be parked.
   bool parkable = false;
