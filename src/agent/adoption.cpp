@@ -1,5 +1,6 @@
 // What a new agent finds in the runtime directory, and what it makes of it.
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 
 #include "log.h"
@@ -93,6 +94,10 @@ void Tenants::adopt(const std::string& id) {
     inheritTerms(*tenant);
     Result<void> swap = tellSwap(*tenant);
     if (!swap) warn("tenant " + id + ": " + swap.error().message());
+    // Idle since it was made, unless it says, or is seen to do, something else.
+    const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - tenant->record.created, 0);
+    const auto age_ms = static_cast<std::uint64_t>(age) * 1000;
+    tenant->use = LastUse(nowMs() - std::min(nowMs(), age_ms));
     arbitrate(*tenant);
     info("tenant " + id + " taken over");
   }

@@ -201,6 +201,8 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   tenant->record.on_pressure = request.on_pressure.value_or(tenant->record.on_pressure);
   tenant->record.pressure_wait_ms =
       request.pressure_wait_ms.value_or(tenant->record.pressure_wait_ms);
+  if (request.idle.reclaim_ms) tenant->record.idle.reclaim_ms = request.idle.reclaim_ms;
+  if (request.idle.stop_ms) tenant->record.idle.stop_ms = request.idle.stop_ms;
   Result<void> swap = tellSwap(*tenant);
   if (!swap) notes.push_back("its memory is not swapped: " + swap.error().message());
   if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);

@@ -39,6 +39,7 @@ bj::object write(const ShareView& view) {
   object["utilisation"] = known(view.utilisation);
   object["got_permille"] = known(view.got_permille);
   object["guarantee"] = view.guarantee;
+  object["allowed"] = view.allowed;
   object["resident"] = view.resident;
   object["swapped"] = view.swapped;
   object["pinned"] = view.pinned;
@@ -61,6 +62,10 @@ void writeMemory(bj::object& object, const TenantView& view) {
   object["longest_wait_ms"] = view.longest_wait_ms;
   object["turn_left_ms"] = view.turn_left_ms;
   object["idle_s"] = view.idle_s;
+  object["idle_reclaim_s"] = view.idle_reclaim_s;
+  object["idle_stop_s"] = view.idle_stop_s;
+  object["stop"] = view.stop;
+  object["stop_left_s"] = view.stop_left_s;
   object["pressed"] = view.pressed;
   object["pressure_waits"] = view.pressure_waits;
   object["refused_short"] = view.refused_short;
@@ -139,6 +144,7 @@ void read(Reader& reader, ShareView& out) {
   readKnown(reader, "utilisation", out.utilisation);
   readKnown(reader, "got_permille", out.got_permille);
   reader.number("guarantee", out.guarantee);
+  reader.number("allowed", out.allowed);
   reader.number("resident", out.resident);
   reader.number("swapped", out.swapped);
   reader.number("pinned", out.pinned);
@@ -159,6 +165,10 @@ void readMemory(Reader& reader, TenantView& out) {
   reader.number("longest_wait_ms", out.longest_wait_ms);
   reader.number("turn_left_ms", out.turn_left_ms);
   reader.number("idle_s", out.idle_s);
+  reader.number("idle_reclaim_s", out.idle_reclaim_s);
+  reader.number("idle_stop_s", out.idle_stop_s);
+  reader.text("stop", out.stop);
+  reader.number("stop_left_s", out.stop_left_s);
   reader.number("pressed", out.pressed);
   reader.number("pressure_waits", out.pressure_waits);
   reader.number("refused_short", out.refused_short);

@@ -12,6 +12,7 @@ namespace {
 // Seconds for which others must hold memory before tenants give way: a swap under way is counted
 // at two moments.
 constexpr std::size_t kForeignSamples = 3;
+constexpr std::uint64_t kNanosPerMs = 1'000'000;
 
 // What tenants hold of one card.
 struct Held {
@@ -95,6 +96,12 @@ Bytes mostOf(const std::map<std::string, Bytes>& before,
 }
 
 }  // namespace
+
+std::uint64_t nowMs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
 
 SwapSums swapOf(const Tenant& tenant) {
   return tenant.swap ? tenant.swap->read(slotsOf(tenant)) : SwapSums{};
@@ -226,6 +233,8 @@ void Tenants::tellMemory(const Tenant& tenant) {
   terms.parked = tenant.checkpoint.parked;
   terms.may_return = tenant.checkpoint.may_return;
   terms.round = tenant.checkpoint.round;
+  terms.unused_after =
+      static_cast<arbiter::Nanos>(reclaimMs(tenant.record)) * arbiter::kMillisecond;
   const std::vector<CheckpointSite> at = sites(tenant);
   bool any = terms.swappable;
   const std::map<std::string, TenantUse> uses = useOf(tenant);
@@ -282,8 +291,12 @@ Result<void> Tenants::noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
 }
 
 void Tenants::followDevices() {
-  for (const auto& [id, tenant] : tenants_)
-    if (tenant->swap) tenant->swap->sample(slotsOf(*tenant), std::chrono::steady_clock::now());
+  for (const auto& [id, tenant] : tenants_) {
+    if (!tenant->swap) continue;
+    tenant->swap->sample(slotsOf(*tenant), std::chrono::steady_clock::now());
+    const SwapSums sums = swapOf(*tenant);
+    tenant->use.note(sums.at_work, sums.last_launch / kNanosPerMs, nowMs());
+  }
   tellDevices(true);
 }
 

@@ -13,6 +13,7 @@
 #include "agent/lock.h"
 #include "asio.h"
 #include "checkpoints.h"
+#include "event_watch.h"
 #include "host_memory.h"
 #include "inventory.h"
 #include "log.h"
@@ -66,8 +67,10 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
     names.push_back({device.info.index, device.info.uuid});
   Result<std::vector<DeviceTerms>> devices = termsFor(told, names);
   if (!devices) return devices.error();
-  MemoryPolicy policy{std::move(*devices), told.host_reserve.value_or(defaultReserve()),
-                      told.chunk.value_or(kSwapChunk)};
+  MemoryPolicy policy{std::move(*devices),
+                      told.host_reserve.value_or(defaultReserve()),
+                      told.chunk.value_or(kSwapChunk),
+                      {}};
   for (std::size_t i = 0; i < policy.devices.size(); ++i) {
     const DeviceTerms& terms = policy.devices[i];
     const Bytes physical = inventory.devices()[i].info.physical;
@@ -98,7 +101,9 @@ class Agent {
         checkpoints_(loop_, tenants_, inventory_, install.executable,
                      options_.memory.checkpoint.value_or(false)),
         trial_(loop_, options_.node, paths_, install, inventory_),
-        server_(loop_, options_.node, tenants_, inventory_, trial_, [this] { loop_.stop(); }),
+        idle_(tenants_, events_, options_.idle),
+        server_(loop_, options_.node, tenants_, inventory_, trial_, events_, idle_,
+                [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {}
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
@@ -107,6 +112,7 @@ class Agent {
     // What processes that live on have is given to nobody else: they are known before.
     if (adopted) tenants_.sweep();
     if (adopted) tenants_.followDevices();
+    if (adopted) idle_.beginAnew();
     return adopted;
   }
 
@@ -147,6 +153,9 @@ class Agent {
     tenants_.sweep();
     tenants_.followDevices();
     tenants_.crossCheck();
+    for (EventView& event : event_watch_.look(lookAtMemory(tenants_, inventory_), nowMs()))
+      events_.add(std::move(event));
+    idle_.look();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
         Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))
@@ -183,6 +192,9 @@ class Agent {
   Tenants tenants_;
   Checkpoints checkpoints_;
   TimesliceTrial trial_;
+  EventWatch event_watch_;
+  EventLog events_;
+  IdleWatch idle_;
   Server server_;
   Registrar registrar_;
 };
@@ -209,6 +221,7 @@ Result<void> start(const ServeOptions& options) {
       inventory ? policyFor(options.memory, *inventory) : Result<MemoryPolicy>(inventory.error());
   if (memory) {
     inventory->measureContexts(paths, *install);
+    memory->reclaim = options.idle.reclaim;
     Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
                 std::move(lock));
     result = agent.adopt();

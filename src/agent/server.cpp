@@ -38,12 +38,15 @@ bool hungUp(int fd) {
 }  // namespace
 
 Server::Server(asio::io_context& loop, const Node& node, Tenants& tenants,
-               const Inventory& inventory, TimesliceTrial& trial, std::function<void()> stop)
+               const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
+               const IdleWatch& idle, std::function<void()> stop)
     : loop_(loop),
       node_(node),
       tenants_(tenants),
       inventory_(inventory),
       trial_(trial),
+      events_(events),
+      idle_(idle),
       stop_(std::move(stop)),
       acceptor_(loop),
       room_(loop) {
@@ -130,13 +133,14 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
     co_return co_await run(session, std::move(*run_request));
   if (auto* wait = std::get_if<WaitRequest>(&request))
     co_return co_await waitFor(session, std::move(*wait));
+  if (auto* events = std::get_if<EventsRequest>(&request)) co_return happened(*events);
   if (auto* stop = std::get_if<StopRequest>(&request)) co_return co_await stopAgent(*stop);
   if (auto* change = std::get_if<SetRequest>(&request)) co_return set(*change);
   if (auto* start_note = std::get_if<StartedRequest>(&request))
     co_return started(*start_note, session->peer);
   if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
   if (std::get_if<ListRequest>(&request) != nullptr) {
-    co_return SnapshotReply{takeSnapshot(node_, tenants_, inventory_, queue_)};
+    co_return SnapshotReply{takeSnapshot(node_, tenants_, inventory_, queue_, idle_)};
   }
   co_return DoneReply{};
 }
@@ -284,6 +288,10 @@ asio::awaitable<Reply> Server::waitFor(SessionPtr session, WaitRequest request) 
     if (!co_await waitConnected(session, tenant->ended)) co_return DoneReply{};
     if (!all) co_return DoneReply{};
   }
+}
+
+Reply Server::happened(const EventsRequest& request) const {
+  return EventsReply{getpid(), events_.last(), events_.since(request.after, request.tenant)};
 }
 
 asio::awaitable<Reply> Server::stopAgent(StopRequest request) {

@@ -7,6 +7,8 @@
 
 #include "agent/wire.h"
 #include "asio.h"
+#include "event_log.h"
+#include "idle_watch.h"
 #include "inventory.h"
 #include "queue.h"
 #include "tenants.h"
@@ -21,7 +23,8 @@ class Server {
  public:
   // `stop` ends the agent; it is called once no tenant is left.
   Server(asio::io_context& loop, const Node& node, Tenants& tenants, const Inventory& inventory,
-         TimesliceTrial& trial, std::function<void()> stop);
+         TimesliceTrial& trial, const EventLog& events, const IdleWatch& idle,
+         std::function<void()> stop);
 
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
@@ -61,12 +64,15 @@ class Server {
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
   Reply set(const SetRequest& request);
+  Reply happened(const EventsRequest& request) const;
 
   asio::io_context& loop_;
   Node node_;
   Tenants& tenants_;
   const Inventory& inventory_;
   TimesliceTrial& trial_;
+  const EventLog& events_;
+  const IdleWatch& idle_;
   std::function<void()> stop_;
   asio::local::stream_protocol::acceptor acceptor_;
   Queue queue_;
@@ -76,6 +82,8 @@ class Server {
 
 // The whole state as it is shown.
 Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
-                      const Queue& queue);
+                      const Queue& queue, const IdleWatch& idle);
+// Of it, what events are made from: cheap enough for every second.
+Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory);
 
 }  // namespace divvy::agent

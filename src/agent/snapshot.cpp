@@ -2,13 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "server.h"
 
 namespace divvy::agent {
 namespace {
+
+constexpr std::uint64_t kSecondMs = 1000;
 
 // Host PID -> percent of one device's time.
 using Times = std::map<int, unsigned>;
@@ -76,6 +77,8 @@ void showMemory(const arbiter::MemoryFigures& figures, TenantView& view) {
                                    : "out";
   view.memory_reason = reasonName(figures.reason);
   view.lent_to = figures.lent_to;
+  for (std::size_t i = 0; i < view.shares.size() && i < figures.allowed.size(); ++i)
+    view.shares[i].allowed = figures.allowed[i];
   view.swaps = figures.swaps;
   view.longest_wait_ms = inMs(figures.longest_wait);
   view.turn_left_ms = inMs(figures.turn_left);
@@ -112,11 +115,20 @@ void showSwap(const Tenant& tenant, TenantView& view) {
   view.pressed = sums.pressed;
   view.pressure_waits = sums.pressure_waits;
   view.refused_short = sums.pressure_refusals;
-  const auto now = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-  constexpr std::uint64_t kSecond = 1'000'000'000;
-  if (sums.last_launch != 0 && sums.last_launch < now)
-    view.idle_s = (now - sums.last_launch) / kSecond;
+  const std::uint64_t now = nowMs();
+  if (!sums.at_work) view.idle_s = tenant.use.idleMs(now) / kSecondMs;
+}
+
+// What happens to it for want of use.
+void showIdle(const Tenant& tenant, const Tenants& tenants, const IdleWatch& idle,
+              TenantView& view) {
+  if (!tenant.swap) return;
+  const StopTerms terms = idle.termsOf(tenant.record);
+  view.idle_reclaim_s = tenants.reclaimMs(tenant.record) / kSecondMs;
+  view.idle_stop_s = terms.after_ms / kSecondMs;
+  if (tenant.stop.phase == StopPhase::kNone) return;
+  view.stop = tenant.stop.phase == StopPhase::kNoticed ? "noticed" : "ending";
+  view.stop_left_s = leftMs(tenant.stop, terms, nowMs()) / kSecondMs;
 }
 
 const char* modeName(arbiter::Mode mode) {
@@ -153,7 +165,8 @@ void showCompute(const arbiter::TenantFigures& figures, TenantView& view) {
     view.shares[i].got_permille = figures.got_permille[i];
 }
 
-TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory& inventory) {
+TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory& inventory,
+                  const IdleWatch& idle) {
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
@@ -182,6 +195,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   view.mode = arbiterGates(tenant.record.backend) ? "ungated" : view.cores_policy;
   if (figures) showCompute(*figures, view);
   if (figures) showMemory(figures->memory, view);
+  showIdle(tenant, tenants, idle, view);
   return view;
 }
 
@@ -231,7 +245,7 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
 }  // namespace
 
 Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
-                      const Queue& queue) {
+                      const Queue& queue, const IdleWatch& idle) {
   Snapshot snapshot;
   snapshot.node = node.name;
   snapshot.driver = inventory.driverVersion();
@@ -243,7 +257,7 @@ Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory&
     snapshot.devices.push_back(viewOf(inventory.devices()[i], inventory, tenants, cards[i]));
   }
   for (const auto& [id, tenant] : tenants.all())
-    snapshot.tenants.push_back(viewOf(*tenant, tenants, inventory));
+    snapshot.tenants.push_back(viewOf(*tenant, tenants, inventory, idle));
   std::stable_sort(snapshot.tenants.begin(), snapshot.tenants.end(),
                    [](const TenantView& a, const TenantView& b) {
                      return std::pair(a.created, a.pid) < std::pair(b.created, b.pid);
@@ -251,6 +265,38 @@ Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory&
   for (const Waiting& waiting : queue.entries()) {
     snapshot.queue.push_back(
         {waiting.pid, waiting.name, waiting.ask.memory.text(), waiting.ask.gpus, waiting.reason});
+  }
+  return snapshot;
+}
+
+Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory) {
+  Snapshot snapshot;
+  for (const Device& device : inventory.devices()) {
+    DeviceView& view = snapshot.devices.emplace_back();
+    view.index = device.info.index;
+    const std::optional<arbiter::StayDeviceFigures> figures = tenants.residency(view.index);
+    if (figures) showResidency(*figures, view);
+  }
+  for (const auto& [id, tenant] : tenants.all()) {
+    if (!tenant->pages) continue;
+    TenantView& view = snapshot.tenants.emplace_back();
+    view.id = id;
+    view.name = tenant->record.name;
+    view.pressure_wait_ms = tenant->record.pressure_wait_ms;
+    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
+    if (report) view.refused = report->refusals;
+    const std::map<std::string, TenantUse> uses = useOf(*tenant);
+    for (const ShareRecord& share : tenant->record.shares) {
+      ShareView& shown = view.shares.emplace_back();
+      const auto use = uses.find(share.uuid);
+      const Device* device = tenants.deviceOf(share.uuid);
+      if (device != nullptr) shown.device = device->info.index;
+      shown.limit = share.limit.count;
+      if (use != uses.end()) shown.used = use->second.inside.count;
+    }
+    showSwap(*tenant, view);
+    const std::optional<arbiter::TenantFigures> figures = tenants.compute(*tenant);
+    if (figures) showMemory(figures->memory, view);
   }
   return snapshot;
 }

@@ -53,11 +53,17 @@ SwapSums SwapReader::read(const Slots& slots) const {
   sums.devices.resize(rates_.size());
   for (const auto& [slot, generation] : slots) {
     ledger::WorkSample work;
-    if (work_.read(slot, generation, &work))
+    if (work_.read(slot, generation, &work)) {
+      constexpr std::uint32_t kAtWork =
+          ledger::kWorkWaiting | ledger::kWorkInFlight | ledger::kWorkCapturing;
       sums.last_launch = std::max(sums.last_launch, work.last_launch);
+      sums.at_work = sums.at_work || (work.state & kAtWork) != 0;
+    }
     ledger::SwapSample sample;
     if (!pages_.read(slot, generation, &sample)) continue;
     sums.pin_reasons |= sample.pin_reasons;
+    sums.at_work =
+        sums.at_work || (sample.state & (ledger::kSwapWanted | ledger::kSwapPressed)) != 0;
     sums.pressed += (sample.state & ledger::kSwapPressed) != 0 ? 1 : 0;
     sums.pressure_waits = bounded(sums.pressure_waits + bounded(sample.pressure_waits).count).count;
     sums.pressure_refusals =

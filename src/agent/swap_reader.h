@@ -30,6 +30,7 @@ struct SwapSums {
   unsigned pressed = 0;              // processes in which an allocation waits for the device
   std::uint64_t pressure_waits = 0;  // how often one did, of those that live
   std::uint64_t pressure_refusals = 0;
+  bool at_work = false;           // one uses its devices, or waits to
   std::uint64_t last_launch = 0;  // CLOCK_MONOTONIC; 0: none
 };
 

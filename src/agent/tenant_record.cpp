@@ -48,6 +48,7 @@ json::bj::object toJson(const TenantRecord& record) {
                           {"on_pressure", onPressureName(record.on_pressure)},
                           {"pressure_wait_ms", record.pressure_wait_ms}};
   object["checkpoint"] = phaseName(record.checkpoint);
+  json::writeIdle(object, record.idle);
   object["command"] = json::write(record.command);
   object["shares"] = std::move(shares);
   return object;
@@ -116,6 +117,7 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.word("on_pressure", parseOnPressure, record.on_pressure);
   reader.number("pressure_wait_ms", record.pressure_wait_ms);
   reader.word("checkpoint", parsePhase, record.checkpoint);
+  json::readIdle(reader, record.idle);
   reader.texts("command", record.command);
   reader.each("shares", [&](json::Reader& item) {
     ShareRecord& share = record.shares.emplace_back();

@@ -7,6 +7,7 @@
 
 #include "agent/ask.h"
 #include "agent/enforcement.h"
+#include "agent/idle.h"
 #include "agent/process.h"
 #include "base/bytes.h"
 #include "base/result.h"
@@ -35,6 +36,7 @@ struct TenantRecord {
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   CheckpointPhase checkpoint = CheckpointPhase::kHere;
+  IdleAsk idle;
   std::vector<std::string> command;
   std::vector<ShareRecord> shares;
 };

@@ -99,6 +99,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.context_inside = request.ask.context_inside;
   record.on_pressure = request.on_pressure;
   record.pressure_wait_ms = request.pressure_wait_ms;
+  record.idle = request.idle;
   record.command = request.command;
   ledger::TenantSpec spec;
   spec.id = record.id;
@@ -139,6 +140,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
     return std::move(saved).error().context("creating the share");
   }
   tenants_[record.id] = tenant;
+  tenant->use = LastUse(nowMs());
   arbitrate(*tenant);
   tellDevices(false);
   watchHolder(tenant);
@@ -322,17 +324,19 @@ void Tenants::sweep() {
   }
 }
 
+void Tenants::signal(const TenantPtr& tenant, int signal) {
+  watchSurvivors(tenant);
+  const auto send = [signal](const Watched& watched) {
+    if (watched.exit)
+      syscall(SYS_pidfd_send_signal, watched.exit->native_handle(), signal, nullptr, 0);
+  };
+  for (const auto& [key, watched] : tenant->processes) send(watched);
+  for (const auto& [pid, watched] : tenant->survivors) send(watched);
+  if (tenant->holder) send(*tenant->holder);
+}
+
 void Tenants::signalAll(int signal) {
-  for (const auto& [id, tenant] : tenants_) {
-    watchSurvivors(tenant);
-    const auto send = [signal](const Watched& watched) {
-      if (watched.exit)
-        syscall(SYS_pidfd_send_signal, watched.exit->native_handle(), signal, nullptr, 0);
-    };
-    for (const auto& [key, watched] : tenant->processes) send(watched);
-    for (const auto& [pid, watched] : tenant->survivors) send(watched);
-    if (tenant->holder) send(*tenant->holder);
-  }
+  for (const auto& [id, tenant] : tenants_) this->signal(tenant, signal);
 }
 
 }  // namespace divvy::agent

@@ -14,6 +14,7 @@
 #include "arbiter/arbiters.h"
 #include "asio.h"
 #include "checkpoint_terms.h"
+#include "idle_stop.h"
 #include "inventory.h"
 #include "ledger/tenant_ledger.h"
 #include "swap_reader.h"
@@ -49,6 +50,9 @@ struct Tenant {
   std::optional<Watched> holder;         // the `divvy run`, while it lives
   Trust trust;
   CheckpointStatus checkpoint;
+  LastUse use;       // of one that may be swapped: of others nothing is known
+  PendingStop stop;  // for want of use
+  bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end
   unsigned empty_scans = 0;
   asio::steady_timer recheck;
@@ -74,6 +78,7 @@ struct MemoryPolicy {
   std::vector<DeviceTerms> devices;  // in the inventory's order
   Bytes host_reserve;
   Bytes chunk = kSwapChunk;
+  IdleLimits reclaim;
 };
 
 struct NewShare;
@@ -114,7 +119,8 @@ class Tenants {
                               const CheckpointStatus& status);
   // What that takes on each of its devices.
   std::vector<CheckpointSite> sites(const Tenant& tenant) const;
-  // Ends the processes of all tenants: SIGTERM, or SIGKILL.
+  // Ends the processes of a tenant, or of all: SIGTERM, or SIGKILL.
+  void signal(const TenantPtr& tenant, int signal);
   void signalAll(int signal);
 
   // The share this process holds and has not started its command in: its answer got lost with an
@@ -130,6 +136,12 @@ class Tenants {
   // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
   std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const;
   const MemoryPolicy& memory() const { return memory_; }
+  // Null: it has gone.
+  const Device* deviceOf(const std::string& uuid) const;
+  // Milliseconds after which it gives its memory back; 0: never.
+  std::uint64_t reclaimMs(const TenantRecord& record) const {
+    return record.idle.reclaim_ms.value_or(memory_.reclaim.of(record.priority));
+  }
   // Nothing for a device whose memory is promised once.
   std::optional<arbiter::StayDeviceFigures> residency(unsigned device) const {
     return arbiters_.device(device);
@@ -169,7 +181,6 @@ class Tenants {
   bool booked(const Tenant& tenant) const;
   // Memory there is promised more than once, or has been.
   bool shared(const Device& device) const;
-  const Device* deviceOf(const std::string& uuid) const;
 
   asio::io_context& loop_;
   NodePaths paths_;
@@ -191,6 +202,8 @@ struct TenantUse {
   Bytes outside;
 };
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
+// Milliseconds of CLOCK_MONOTONIC.
+std::uint64_t nowMs();
 // What its processes say of their memory; no devices: nothing of it is swapped.
 SwapSums swapOf(const Tenant& tenant);
 // Some of its memory may be swapped.

@@ -41,6 +41,10 @@ bj::object write(const EndRequest& request) {
   return {{"verb", "end"}, {"tenant", request.tenant}};
 }
 
+bj::object write(const EventsRequest& request) {
+  return {{"verb", "events"}, {"tenant", request.tenant}, {"after", request.after}};
+}
+
 bj::object write(const StartedRequest& request) {
   return {{"verb", "started"}, {"tenant", request.tenant}, {"pid", request.pid}};
 }
@@ -79,6 +83,7 @@ bj::object write(const SetRequest& request) {
   if (request.guaranteed) object["guaranteed"] = writeGuarantee(*request.guaranteed);
   if (request.on_pressure) object["on_pressure"] = onPressureName(*request.on_pressure);
   if (request.pressure_wait_ms) object["pressure_wait_ms"] = *request.pressure_wait_ms;
+  json::writeIdle(object, request.idle);
   return object;
 }
 
@@ -98,6 +103,7 @@ bj::object write(const RunRequest& request) {
                     {"gpus", request.ask.gpus},
                     {"context_inside", request.ask.context_inside}};
   object["memory"] = json::write(request.ask.memory);
+  json::writeIdle(object, request.idle);
   if (request.ask.guaranteed) object["guaranteed"] = writeGuarantee(*request.ask.guaranteed);
   object["models"] = json::write(request.ask.models);
   object["uuids"] = json::write(request.ask.uuids);
@@ -132,6 +138,14 @@ bj::object write(const GrantedReply& reply) {
   return object;
 }
 
+bj::object write(const EventsReply& reply) {
+  bj::array events;
+  for (const EventView& event : reply.events) events.push_back(json::write(event));
+  bj::object object{{"reply", "events"}, {"agent_pid", reply.agent_pid}, {"last", reply.last}};
+  object["events"] = std::move(events);
+  return object;
+}
+
 bj::object write(const SnapshotReply& reply) {
   bj::object object{{"reply", "snapshot"}};
   object["snapshot"] = json::write(reply.snapshot);
@@ -149,6 +163,7 @@ RunRequest readRun(Reader& reader) {
   reader.word("on_pressure", parseOnPressure, request.on_pressure);
   reader.number("pressure_wait_ms", request.pressure_wait_ms);
   checkPressure(reader, request.pressure_wait_ms);
+  json::readIdle(reader, request.idle);
   reader.number("gpus", request.ask.gpus);
   reader.texts("models", request.ask.models);
   reader.texts("uuids", request.ask.uuids);
@@ -184,6 +199,7 @@ SetRequest readSet(Reader& reader) {
     reader.number("pressure_wait_ms", request.pressure_wait_ms.emplace());
     checkPressure(reader, *request.pressure_wait_ms);
   }
+  json::readIdle(reader, request.idle);
   return request;
 }
 
@@ -211,6 +227,12 @@ Result<Request> readVerb(Reader& reader, const std::string& verb) {
   if (verb == "stop") {
     StopRequest request;
     reader.flag("force", request.force);
+    return Request{request};
+  }
+  if (verb == "events") {
+    EventsRequest request;
+    reader.text("tenant", request.tenant);
+    reader.number("after", request.after);
     return Request{request};
   }
   return Error{ErrorCode::kCorrupt, "verb \"" + json::clean(verb) + "\" is not known"};
@@ -246,6 +268,13 @@ Result<Reply> readReply(Reader& reader, const std::string& kind) {
     reader.texts("environment", reply.environment.variables);
     reader.texts("preload", reply.environment.preload);
     return Reply{reply};
+  }
+  if (kind == "events") {
+    EventsReply reply;
+    reader.number("agent_pid", reply.agent_pid);
+    reader.number("last", reply.last);
+    reader.each("events", [&](Reader& item) { json::read(item, reply.events.emplace_back()); });
+    return Reply{std::move(reply)};
   }
   if (kind == "snapshot") {
     SnapshotReply reply;

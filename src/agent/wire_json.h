@@ -79,6 +79,11 @@ std::string clean(std::string_view text);
 bj::object write(const Snapshot& snapshot);
 void read(Reader& reader, Snapshot& out);
 
+bj::object write(const EventView& event);
+void read(Reader& reader, EventView& out);
+void writeIdle(bj::object& object, const IdleAsk& idle);
+void readIdle(Reader& reader, IdleAsk& out);
+
 // Two-space indentation, for people.
 std::string pretty(const bj::value& value);
 

@@ -14,6 +14,7 @@ struct Dispatch {
   int operator()(const ListOptions& options) const { return list(options); }
   int operator()(const TopOptions& options) const { return top(options); }
   int operator()(const SetOptions& options) const { return set(options); }
+  int operator()(const EventsOptions& options) const { return events(options); }
   int operator()(const WaitOptions& options) const { return wait(options); }
   int operator()(const StopOptions& options) const { return stop(options); }
   int operator()(const AgentOptions& options) const { return serveAgent(options); }

@@ -9,6 +9,7 @@ int run(const RunOptions& options);
 int list(const ListOptions& options);
 int top(const TopOptions& options);
 int set(const SetOptions& options);
+int events(const EventsOptions& options);
 int wait(const WaitOptions& options);
 int stop(const StopOptions& options);
 int serveAgent(const AgentOptions& options);

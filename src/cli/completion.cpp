@@ -111,7 +111,7 @@ _divvy() {
          R"~(    *) words= ;;
   esac
   if [[ $command == completion ]]; then words='bash zsh fish'; fi
-  if [[ ($command == set || $command == wait) && $current != -* ]]; then
+  if [[ ($command == set || $command == wait || $command == events) && $current != -* ]]; then
     words=$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')
   fi
   local before=${COMP_WORDS[COMP_CWORD - 1]} values=()
@@ -158,7 +158,7 @@ _divvy() {
     _values shell bash zsh fish
     return
   fi
-  if [[ ($words[2] == set || $words[2] == wait) && $PREFIX != -* ]]; then
+  if [[ ($words[2] == set || $words[2] == wait || $words[2] == events) && $PREFIX != -* ]]; then
     flags=(${(f)"$(divvy ls --no-headers 2>/dev/null | awk '{print $1}')"})
   fi
   local -a values
@@ -182,14 +182,17 @@ std::string fish(const std::vector<Command>& commands) {
               quoted(command.text, ":") + "'\n";
     for (const Flag& flag : command.flags) {
       script += "complete -c divvy -n '__fish_seen_subcommand_from " + command.name + "' -l " +
-                flag.name.substr(2) + (flag.name == "--output" ? " -s o" : "") +
+                flag.name.substr(2) +
+                (flag.name == "--output"   ? " -s o"
+                 : flag.name == "--follow" ? " -s f"
+                                           : "") +
                 (flag.words.empty() ? "" : " -x -a '" + flag.words + "'") + " -d '" +
                 quoted(flag.text, ":") + "'\n";
     }
   }
   return script +
          R"~(complete -c divvy -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
-complete -c divvy -n '__fish_seen_subcommand_from set wait' \
+complete -c divvy -n '__fish_seen_subcommand_from set wait events' \
   -a "(divvy ls --no-headers 2>/dev/null | awk '{print \$1}')"
 complete -c divvy -n '__fish_seen_subcommand_from run' -F
 )~";

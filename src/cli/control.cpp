@@ -56,6 +56,7 @@ int set(const SetOptions& options) {
   request.guaranteed = options.guaranteed;
   request.on_pressure = options.on_pressure;
   request.pressure_wait_ms = options.pressure_wait_ms;
+  request.idle = options.idle;
   const Result<agent::Reply> reply =
       askAll(request, options.tenant, options.sim, AgentLink::kPatienceMs);
   if (!reply) return fail(reply.error());

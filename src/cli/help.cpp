@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 11> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 12> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -43,7 +43,8 @@ is never swapped out; a command that is guaranteed all of its memory never waits
 which the card, not the share, has no room is out of memory, or waits: --on-pressure,
 --pressure-wait. An agent that is started for the command takes DIVVY_OVERCOMMIT,
 DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
-DIVVY_SWAP_QUANTUM.
+DIVVY_SWAP_QUANTUM. Who is idle for --idle-reclaim gives its memory back until its next work,
+for --idle-stop is ended (divvy agent --help).
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
@@ -61,10 +62,21 @@ unpreemptible (its work outlasts its turns), distrusted (the driver sees more us
 it pays whole turns), swapped, waits for its turn, short of memory, comes back (some of its memory
 is with the host), paused (it is lent to a tenant of higher priority), an allocation waits (the card
 is short of what is never swapped), pinned (what of it cannot be swapped), cannot be swapped (and
-why), idle.
+why), gave its memory back (idle for long: --idle-reclaim), ends in (--idle-stop), idle.
 RESIDENT, SWAPPED: what of USED is on the card and with the host; only where a device is promised
 more than once.
 On a narrow terminal, columns that say nothing unusual are left out; -o wide prints all.)"},
+    {"events",
+     R"(Examples:
+  divvy events
+  divvy events web --follow
+  divvy events -o json | jq '.[] | select(.kind == "yielded")'
+
+The last 1000 of each agent; a new agent begins anew. KIND: yielded (swapped out for a higher
+priority), reclaimed (idle for long), swapped-out, swapped-in, waited and refused (allocations: the
+card, or the share, was short), kept (could not give memory back), host-short (of host memory for
+it), thrash-risk, notice, called-off, hook, stopped, killed (idle for longer than --idle-stop).
+With --follow -o json, one object a line.)"},
     {"gpus",
      R"(Examples:
   divvy gpus
@@ -135,7 +147,15 @@ costs. --checkpoint on has the driver (570 or newer) take tenants off a card wit
 swapped, where others need that: all of a tenant, without a guarantee only. DEV is
 an index, or a UUID or its beginning. In place of options that are not given count
 DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
-DIVVY_SWAP_QUANTUM; several values have commas between them.)"},
+DIVVY_SWAP_QUANTUM; several values have commas between them.
+
+Of tenants that may be swapped it is known when they work. One that is idle for --idle-reclaim is
+swapped out; its next work brings it back. One that is idle for --idle-stop is ended: notice.json in
+its directory says when and why, --idle-hook is run (not by a shell; DIVVY_STOP_TENANT, _NAME, _PID,
+_REASON, _IDLE_SECONDS, _DEADLINE, _GRACE_SECONDS and _NOTICE in its environment, killed at the
+deadline), then SIGTERM, then SIGKILL. Work before SIGTERM calls it off, and so does a hook that
+fails. DIVVY_IDLE_RECLAIM, DIVVY_IDLE_STOP, DIVVY_IDLE_NOTICE, DIVVY_IDLE_GRACE, DIVVY_IDLE_HOOK
+likewise.)"},
 }};
 
 }  // namespace

@@ -122,6 +122,10 @@ bool oversubscribed(const agent::Snapshot& node) {
 std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agent::Snapshot& node) {
   std::vector<std::string> notes;
   if (!tenant.unswapped.empty()) notes.push_back("cannot be swapped: " + tenant.unswapped);
+  if (tenant.stop == "noticed")
+    notes.push_back("ends in " + ageWord(static_cast<std::int64_t>(tenant.stop_left_s)) +
+                    " unless it works");
+  if (tenant.stop == "ending") notes.emplace_back("is being ended");
   if (tenant.memory == "kept") return notes;
   if (tenant.checkpoint != "here") {
     notes.push_back(checkpointWord(tenant));
@@ -135,6 +139,8 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agen
     notes.emplace_back("waits for its turn");
   } else if (tenant.memory == "coming") {
     notes.emplace_back("comes back");
+  } else if (swappedOut(tenant) && tenant.memory_reason == "unused") {
+    notes.emplace_back("gave its memory back");
   } else if (swappedOut(tenant)) {
     notes.emplace_back("swapped");
   }

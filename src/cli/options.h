@@ -9,6 +9,7 @@
 
 #include "agent/ask.h"
 #include "agent/enforcement.h"
+#include "agent/idle.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "base/result.h"
@@ -35,6 +36,7 @@ struct RunOptions {
   std::uint64_t wait_ms = 0;
   agent::OnPressure on_pressure = agent::OnPressure::kOom;
   std::uint64_t pressure_wait_ms = agent::kPressureWaitMs;
+  agent::IdleAsk idle;
   std::vector<std::string> command;
 };
 
@@ -61,7 +63,15 @@ struct SetOptions {
   std::optional<agent::MemoryAsk> guaranteed;
   std::optional<agent::OnPressure> on_pressure;
   std::optional<std::uint64_t> pressure_wait_ms;
+  agent::IdleAsk idle;
   SimChoice sim;
+};
+
+struct EventsOptions {
+  std::string tenant;  // empty = all
+  bool follow = false;
+  SimChoice sim;
+  Output output;
 };
 
 struct WaitOptions {
@@ -81,6 +91,7 @@ struct AgentOptions {
   bool to_log_file = false;
   int ready_fd = -1;
   agent::Oversubscription memory;
+  agent::IdlePolicy idle;
 };
 
 // What a context costs, whether time slices hold, calls that take processes off their cards.
@@ -107,8 +118,8 @@ struct PrintOptions {
 };
 
 using Options =
-    std::variant<RunOptions, ListOptions, TopOptions, SetOptions, WaitOptions, StopOptions,
-                 AgentOptions, ProbeOptions, SimOptions, VersionOptions, PrintOptions>;
+    std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions, WaitOptions,
+                 StopOptions, AgentOptions, ProbeOptions, SimOptions, VersionOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);
@@ -130,6 +141,16 @@ struct OversubscriptionText {
 };
 // kUsage names the option, or the variable, that is wrong.
 Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given);
+
+// "off" (0), or a time.
+Result<std::uint64_t> parseIdleTime(std::string_view text);
+
+// What an agent may be told of idle tenants, by option or else by environment.
+struct IdleText {
+  std::string reclaim, stop, notice, grace, hook;
+};
+// kUsage names the option, or the variable, that is wrong.
+Result<agent::IdlePolicy> parseIdlePolicy(const IdleText& given);
 
 // A whole number in [low, high]; `what` names it in the error.
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,

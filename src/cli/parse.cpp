@@ -2,199 +2,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <memory>
 
 #include "completion.h"
 #include "help.h"
-#include "options.h"
+#include "raw.h"
 
 namespace divvy::cli {
 namespace {
 
-constexpr std::uint64_t kShortestIntervalMs = 100;
-
-// What CLI11 fills; turned into Options by the subcommand's `make`.
-struct Raw {
-  std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
-      interval, frames, tenant, timeout;
-  std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
-  std::string guaranteed, on_pressure, pressure_wait;
-  OversubscriptionText memory_terms;
-  std::vector<std::string> models, uuids, command;
-  bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
-  CLI::Option* sim_option = nullptr;
-  CLI::Option* wait_option = nullptr;
-};
-
 using Maker = std::function<Result<Options>(const Raw&)>;
-
-SimChoice simOf(const Raw& raw) {
-  return raw.sim_option->count() == 0 ? SimChoice() : SimChoice(raw.sim);
-}
-
-Result<Output> outputOf(const Raw& raw, bool wide = false) {
-  const bool known =
-      raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
-  if (!raw.output.empty() && !known) {
-    return Error{ErrorCode::kUsage, "output \"" + raw.output +
-                                        "\" is not known; accepted: table, " +
-                                        (wide ? "wide, json" : "json")};
-  }
-  return Output{raw.output == "json", raw.output == "wide", !raw.no_headers, !raw.no_color};
-}
-
-// Reads an option where it was given.
-template <typename Parse, typename Target>
-Result<void> read(const std::string& text, Parse parse, Target& target) {
-  if (text.empty()) return {};
-  auto value = parse(text);
-  if (!value) return value.error();
-  target = *std::move(value);
-  return {};
-}
-
-// The first of several readings that failed.
-Result<void> firstError(std::initializer_list<Result<void>> readings) {
-  for (const Result<void>& reading : readings) {
-    if (!reading) return reading;
-  }
-  return {};
-}
-
-// What is not given leaves the target without a value.
-template <typename Parse, typename Target>
-Result<void> readGiven(const std::string& text, Parse parse, std::optional<Target>& target) {
-  Target value{};
-  Result<void> good = read(text, parse, value);
-  if (good && !text.empty()) target = value;
-  return good;
-}
-
-Result<bool> parseOverhead(const std::string& text) {
-  if (text == "inside" || text == "outside") return text == "inside";
-  return Error{ErrorCode::kUsage,
-               "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
-}
-
-Result<Options> makeRun(const Raw& raw) {
-  RunOptions run;
-  run.sim = simOf(raw);
-  run.ask.models = raw.models;
-  run.ask.uuids = raw.uuids;
-  run.command = raw.command;
-  run.wait = raw.wait_option->count() != 0;
-  if (run.command.empty()) {
-    return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
-  }
-  const auto gpus = [](const std::string& text) { return parseCount(text, "--gpus", 1, kMaxGpus); };
-  Result<void> counted = read(raw.gpus, gpus, run.ask.gpus);
-  if (!counted) return counted.error();
-  const auto cores = [&](const std::string& text) { return parseCores(text, run.ask.gpus); };
-  if (!raw.policy.empty() && raw.cores.empty()) {
-    return Error{ErrorCode::kUsage,
-                 "--cores-policy says what --cores means; accepted: both of them"};
-  }
-  Result<void> good =
-      firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
-                  read(raw.cores, cores, run.ask.cores),
-                  read(raw.policy, agent::parseCoresPolicy, run.ask.cores_policy),
-                  read(raw.name, agent::parseName, run.name),
-                  read(raw.priority, agent::parsePriority, run.priority),
-                  read(raw.enforce, agent::parseEnforce, run.enforce),
-                  read(raw.wait, parseDurationMs, run.wait_ms),
-                  read(raw.overhead, parseOverhead, run.ask.context_inside),
-                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed),
-                  read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
-                  read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms)});
-  if (good && run.ask.guaranteed) good = checkGuarantee(*run.ask.guaranteed, run.ask.memory);
-  if (!good) return good.error();
-  if (!raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait) {
-    return Error{ErrorCode::kUsage,
-                 "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
-  }
-  return Options{run};
-}
-
-Result<Options> makeList(ListOptions::What what, const Raw& raw) {
-  Result<Output> output = outputOf(raw, what == ListOptions::What::kTenants);
-  if (!output) return output.error();
-  return Options{ListOptions{what, simOf(raw), *output}};
-}
-
-Result<Options> makeTop(const Raw& raw) {
-  Result<Output> output = outputOf(raw);
-  if (!output) return output.error();
-  TopOptions top;
-  top.sim = simOf(raw);
-  top.output = *output;
-  const auto frames = [](const std::string& text) { return parseCount(text, "-n", 1, 1000000); };
-  Result<void> good = firstError(
-      {read(raw.frames, frames, top.frames), read(raw.interval, parseDurationMs, top.interval_ms)});
-  if (!good) return good.error();
-  top.interval_ms = std::max<std::uint64_t>(top.interval_ms, kShortestIntervalMs);
-  return Options{top};
-}
-
-Result<Options> makeSet(const Raw& raw) {
-  SetOptions set;
-  set.tenant = raw.tenant;
-  set.sim = simOf(raw);
-  // How many GPUs the tenant has is for the agent to know.
-  const auto cores = [](const std::string& text) { return parseCores(text, 0); };
-  Result<void> good = firstError(
-      {readGiven(raw.memory, agent::parseMemoryAsk, set.memory), read(raw.cores, cores, set.cores),
-       readGiven(raw.policy, agent::parseCoresPolicy, set.cores_policy),
-       readGiven(raw.priority, agent::parsePriority, set.priority),
-       readGiven(raw.guaranteed, parseGuarantee, set.guaranteed),
-       readGiven(raw.on_pressure, agent::parseOnPressure, set.on_pressure),
-       readGiven(raw.pressure_wait, parsePressureWait, set.pressure_wait_ms),
-       read(raw.name, agent::parseName, set.name)});
-  if (good && set.guaranteed && set.memory) good = checkGuarantee(*set.guaranteed, *set.memory);
-  if (!good) return good.error();
-  if (!set.memory && set.cores == 0 && !set.cores_policy && !set.priority && set.name.empty() &&
-      !set.guaranteed && !set.on_pressure && !set.pressure_wait_ms) {
-    return Error{ErrorCode::kUsage,
-                 "set: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
-                 "--pressure-wait, --cores, --cores-policy, --priority, --name"};
-  }
-  return Options{set};
-}
-
-Result<Options> makeWait(const Raw& raw) {
-  WaitOptions wait;
-  wait.sim = simOf(raw);
-  wait.tenant = raw.tenant;
-  if (raw.all != raw.tenant.empty()) {
-    return Error{ErrorCode::kUsage, "wait: accepted is either a tenant or --all"};
-  }
-  Result<void> good = read(raw.timeout, parseDurationMs, wait.timeout_ms);
-  if (!good) return good.error();
-  return Options{wait};
-}
-
-Result<Options> makeAgent(const Raw& raw) {
-  AgentOptions options;
-  options.to_log_file = raw.log_file;
-  const auto fd = [](const std::string& text) { return parseCount(text, "--ready-fd", 0, 1023); };
-  unsigned ready_fd = 0;
-  Result<void> good = firstError({read(raw.node, agent::parseNode, options.node),
-                                  read(raw.idle_exit, parseDurationMs, options.idle_ms),
-                                  read(raw.ready_fd, fd, ready_fd)});
-  if (!good) return good.error();
-  if (!raw.ready_fd.empty()) options.ready_fd = static_cast<int>(ready_fd);
-  Result<agent::Oversubscription> memory = parseOversubscription(raw.memory_terms);
-  if (!memory) return memory.error();
-  options.memory = std::move(*memory);
-  return Options{options};
-}
-
-Result<Options> makeOutput(bool version, const Raw& raw) {
-  Result<Output> output = outputOf(raw);
-  if (!output) return output.error();
-  return version ? Options{VersionOptions{*output}} : Options{SimOptions{*output}};
-}
 
 struct Grammar {
   CLI::App app{"Share GPUs between processes: memory and compute limits that hold.", "divvy"};
@@ -224,6 +42,8 @@ struct Grammar {
   void addCompute(CLI::App* command, bool defaults);
   void addPressure(CLI::App* command, bool defaults);
   void addOversubscription(CLI::App* agent);
+  void addIdle(CLI::App* command, bool defaults);
+  void addIdlePolicy(CLI::App* agent);
   void addRun();
   void addViews();
   void addControl();
@@ -231,6 +51,7 @@ struct Grammar {
 
  public:
   std::vector<CLI::Option*> sims;
+  CLI::Option* wait_option = nullptr;
 };
 
 Grammar::Grammar() {
@@ -311,12 +132,40 @@ void Grammar::addOversubscription(CLI::App* agent) {
       ->type_name("TIME");
 }
 
+void Grammar::addIdle(CLI::App* command, bool defaults) {
+  const std::string end = defaults ? " [as its priority has it]" : "";
+  command
+      ->add_option("--idle-reclaim", raw.idle_reclaim,
+                   "idle for so long its memory is swapped out, or off" + end)
+      ->type_name("TIME");
+  command
+      ->add_option("--idle-stop", raw.idle_stop,
+                   "idle for so long it is ended, after a notice, or off" + end)
+      ->type_name("TIME");
+}
+
+void Grammar::addIdlePolicy(CLI::App* agent) {
+  agent
+      ->add_option("--idle-reclaim", raw.idle.reclaim,
+                   "who is idle for so long is swapped out [high=off,normal=8h,low=1h]")
+      ->type_name("[CLASS=]TIME,..");
+  agent->add_option("--idle-stop", raw.idle.stop, "who is idle for so long is ended [off]")
+      ->type_name("[CLASS=]TIME,..");
+  agent->add_option("--idle-notice", raw.idle.notice, "from the notice to SIGTERM [5m]")
+      ->type_name("TIME");
+  agent->add_option("--idle-grace", raw.idle.grace, "from SIGTERM to SIGKILL [30s]")
+      ->type_name("TIME");
+  agent->add_option("--idle-hook", raw.idle.hook, "a program that is run at the notice")
+      ->type_name("PATH");
+}
+
 void Grammar::addRun() {
   CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
   run->prefix_command();
   run->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
       ->type_name("SIZE");
   addPressure(run, true);
+  addIdle(run, true);
   addCompute(run, true);
   run->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
   run->add_option("--model", raw.models,
@@ -332,10 +181,9 @@ void Grammar::addRun() {
   run->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
       ->type_name("auto|interposer|mps|timeslice");
   addSim(run, "share a simulated card instead [DIVVY_SIM, else h100]");
-  raw.wait_option =
-      run->add_option("--wait", raw.wait, "queue until there is room, at most this long")
-          ->expected(0, 1)
-          ->type_name("[TIME]");
+  wait_option = run->add_option("--wait", raw.wait, "queue until there is room, at most this long")
+                    ->expected(0, 1)
+                    ->type_name("[TIME]");
   run->add_option("--context-overhead", raw.overhead,
                   "CUDA contexts count inside the share, or outside [inside]")
       ->type_name("inside|outside");
@@ -347,7 +195,10 @@ void Grammar::addViews() {
   CLI::App* gpus = add("gpus", "List devices: physical, allocated and used memory",
                        [](const Raw& r) { return makeList(ListOptions::What::kDevices, r); });
   CLI::App* top = add("top", "Watch devices and tenants live", makeTop);
-  for (CLI::App* command : {ls, gpus, top}) {
+  CLI::App* events = add("events", "What happened to tenants, and why", makeEvents);
+  events->add_option("TENANT", raw.tenant, "id or name [all]");
+  events->add_flag("-f,--follow", raw.follow, "go on as things happen");
+  for (CLI::App* command : {ls, gpus, top, events}) {
     addOutput(command, command == ls);
     addSim(command, "only this simulated node");
   }
@@ -363,6 +214,7 @@ void Grammar::addControl() {
   set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
   addPressure(set, false);
+  addIdle(set, false);
   addCompute(set, false);
   set->add_option("--name", raw.name, "new name")->type_name("NAME");
   CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
@@ -370,9 +222,7 @@ void Grammar::addControl() {
   wait->add_flag("--all", raw.all, "until no tenant is left");
   wait->add_option("--timeout", raw.timeout, "give up after this long (exit status 1)")
       ->type_name("TIME");
-  CLI::App* stop = add("stop", "Stop the agent", [](const Raw& r) {
-    return Result<Options>(Options{StopOptions{r.force, simOf(r)}});
-  });
+  CLI::App* stop = add("stop", "Stop the agent", makeStop);
   stop->add_flag("--force", raw.force, "end the tenants' processes first");
   for (CLI::App* command : {set, wait, stop}) addSim(command, "only this simulated node");
 }
@@ -389,6 +239,7 @@ void Grammar::addService() {
   agent->add_option("--idle-exit", raw.idle_exit, "leave after this long without tenants [never]")
       ->type_name("TIME");
   addOversubscription(agent);
+  addIdlePolicy(agent);
   agent->add_flag("--log-file", raw.log_file,
                   "write agent.log in the runtime directory instead of stderr");
   agent->add_option("--ready-fd", raw.ready_fd)->group("");
@@ -489,9 +340,9 @@ Result<Options> parseOptions(int argc, char** argv) {
   if (!dashed) grammar.raw.command = rest;
   const std::string empty = emptyOption(*chosen);
   if (!empty.empty()) return usage(grammar.app, empty + " has no value");
-  for (CLI::Option* option : grammar.sims) {
-    if (grammar.raw.sim_option == nullptr || option->count() != 0) grammar.raw.sim_option = option;
-  }
+  for (const CLI::Option* option : grammar.sims)
+    grammar.raw.sim_given = grammar.raw.sim_given || option->count() != 0;
+  grammar.raw.wait_given = grammar.wait_option->count() != 0;
   return grammar.makers.at(chosen)(grammar.raw);
 }
 

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "options.h"
+#include "told.h"
 
 namespace divvy::cli {
 namespace {
@@ -9,13 +10,15 @@ namespace {
 constexpr std::uint64_t kShortestQuantumMs = 10;
 constexpr std::uint64_t kLongestQuantumMs = 3'600'000;
 
-// One option as it was told: its values, and how whoever told it calls it.
-struct Told {
-  std::vector<std::string> values;
-  std::string where;
+Result<std::uint64_t> parseQuantum(std::string_view text) {
+  if (text == "auto") return std::uint64_t{0};
+  const Result<std::uint64_t> ms = parseDurationMs(text);
+  if (ms && *ms >= kShortestQuantumMs && *ms <= kLongestQuantumMs) return ms;
+  return Error{ErrorCode::kUsage,
+               "\"" + std::string(text) + "\" is not accepted; auto, or 10ms to 1h is"};
+}
 
-  Error wrong(const Error& error) const { return Error(error).context(where); }
-};
+}  // namespace
 
 Told told(std::vector<std::string> given, const char* option, const char* variable) {
   if (!given.empty()) return {std::move(given), option};
@@ -29,35 +32,6 @@ Told told(const std::string& given, const char* option, const char* variable) {
   if (!given.empty()) values.push_back(given);
   return told(std::move(values), option, variable);
 }
-
-Result<std::uint64_t> parseQuantum(std::string_view text) {
-  if (text == "auto") return std::uint64_t{0};
-  const Result<std::uint64_t> ms = parseDurationMs(text);
-  if (ms && *ms >= kShortestQuantumMs && *ms <= kLongestQuantumMs) return ms;
-  return Error{ErrorCode::kUsage,
-               "\"" + std::string(text) + "\" is not accepted; auto, or 10ms to 1h is"};
-}
-
-template <typename Parse>
-Result<void> readEach(const Told& told, Parse parse) {
-  for (const std::string& value : told.values) {
-    const Result<void> good = parse(value);
-    if (!good) return told.wrong(good.error());
-  }
-  return {};
-}
-
-template <typename Parse, typename Target>
-Result<void> readOne(const Told& told, Parse parse, std::optional<Target>& target) {
-  return readEach(told, [&](const std::string& value) -> Result<void> {
-    Result<Target> parsed = parse(value);
-    if (!parsed) return parsed.error();
-    target = *parsed;
-    return {};
-  });
-}
-
-}  // namespace
 
 Result<agent::MemoryAsk> parseGuarantee(std::string_view text) {
   if (text == "0" || text == "0%") return agent::MemoryAsk{{}, 0};

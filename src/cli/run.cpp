@@ -30,6 +30,7 @@ agent::RunRequest requestOf(const RunOptions& options) {
   request.enforce = options.enforce;
   request.on_pressure = options.on_pressure;
   request.pressure_wait_ms = options.pressure_wait_ms;
+  request.idle = options.idle;
   const char* mps_dir = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   request.mps_dir = mps_dir == nullptr ? "" : mps_dir;
   request.wait = options.wait;

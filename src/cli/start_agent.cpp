@@ -104,6 +104,8 @@ Result<void> startAgent(const agent::Node& node) {
   // What it would take from our environment, and could only refuse in its diary.
   const Result<agent::Oversubscription> memory = parseOversubscription({});
   if (!memory) return memory.error();
+  const Result<agent::IdlePolicy> idle = parseIdlePolicy({});
+  if (!idle) return idle.error();
   Result<agent::Install> install = agent::findInstall();
   if (!install) return install.error();
   const Command command = commandFor(*install, node);

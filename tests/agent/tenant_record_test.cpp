@@ -35,6 +35,7 @@ class TenantRecordTest : public ::testing::Test {
     record.command = {"python", "x.py"};
     record.on_pressure = OnPressure::kWait;
     record.pressure_wait_ms = 700;
+    record.idle.reclaim_ms = 0;
     record.shares = {{"GPU-1", gib(4), gib(5), 30, gib(1)}};
     return record;
   }
@@ -62,6 +63,8 @@ TEST_F(TenantRecordTest, ComesBackAsItWas) {
   EXPECT_EQ(back->shares[0].guarantee, gib(1));
   EXPECT_EQ(back->on_pressure, OnPressure::kWait);
   EXPECT_EQ(back->pressure_wait_ms, 700u);
+  EXPECT_EQ(back->idle.reclaim_ms, 0u);
+  EXPECT_FALSE(back->idle.stop_ms);
 }
 
 TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {

@@ -23,6 +23,7 @@ RunRequest sampleRun() {
   run.ask.guaranteed = MemoryAsk{gib(1), 0};
   run.on_pressure = OnPressure::kWait;
   run.pressure_wait_ms = 1234;
+  run.idle = {0, 5000};
   run.wait = true;
   run.wait_ms = 1500;
   run.command = {"python", "serve.py", "a \"b\"\n"};
@@ -43,6 +44,13 @@ SetRequest sampleSet() {
   set.on_pressure = OnPressure::kWait;
   set.pressure_wait_ms = 700;
   return set;
+}
+
+void fillIdle(TenantView& tenant) {
+  tenant.idle_reclaim_s = 7;
+  tenant.idle_stop_s = 8;
+  tenant.stop = "noticed";
+  tenant.stop_left_s = 9;
 }
 
 Snapshot sampleSnapshot() {
@@ -97,6 +105,7 @@ Snapshot sampleSnapshot() {
   tenant.longest_wait_ms = 6000;
   tenant.turn_left_ms = 500;
   tenant.idle_s = 86400;
+  fillIdle(tenant);
   tenant.lent_to = "x";
   tenant.pressed = 1;
   tenant.pressure_waits = 5;
@@ -135,6 +144,8 @@ TEST(Wire, RunRequestSurvivesTheTrip) {
   EXPECT_EQ(run.ask.guaranteed->bytes, gib(1));
   EXPECT_EQ(run.on_pressure, OnPressure::kWait);
   EXPECT_EQ(run.pressure_wait_ms, 1234u);
+  EXPECT_EQ(run.idle.reclaim_ms, 0u);
+  EXPECT_EQ(run.idle.stop_ms, 5000u);
   EXPECT_EQ(run.command, sampleRun().command);
   EXPECT_EQ(run.start_time, 1ull << 60);
 }
@@ -203,6 +214,10 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(tenant.longest_wait_ms, 6000u);
   EXPECT_EQ(tenant.turn_left_ms, 500u);
   EXPECT_EQ(tenant.idle_s, 86400u);
+  EXPECT_EQ(tenant.idle_reclaim_s, 7u);
+  EXPECT_EQ(tenant.idle_stop_s, 8u);
+  EXPECT_EQ(tenant.stop, "noticed");
+  EXPECT_EQ(tenant.stop_left_s, 9u);
   EXPECT_EQ(tenant.lent_to, "x");
   EXPECT_EQ(tenant.pressed, 1u);
   EXPECT_EQ(tenant.pressure_waits, 5u);
@@ -216,6 +231,31 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(share.pinned, 42u);
   EXPECT_EQ(share.out_bps, 1ull << 33);
   EXPECT_EQ(share.in_bps, 1ull << 34);
+}
+
+TEST(Wire, EventsSurviveTheTrip) {
+  const Result<Request> asked = decodeRequest(encode(Request{EventsRequest{"web", 7}}));
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(std::get<EventsRequest>(*asked).tenant, "web");
+  EXPECT_EQ(std::get<EventsRequest>(*asked).after, 7u);
+  EventsReply reply{5, 9, {}};
+  reply.events.push_back({8, 123, "id", "web", 2, "yielded", "1 GiB \xff"});
+  reply.events.push_back({9, 124, "", "", -1, "thrash-risk", ""});
+  const Result<Reply> back = decodeReply(encode(Reply{reply}));
+  ASSERT_TRUE(back);
+  const EventsReply& events = std::get<EventsReply>(*back);
+  EXPECT_EQ(events.agent_pid, 5);
+  EXPECT_EQ(events.last, 9u);
+  ASSERT_EQ(events.events.size(), 2u);
+  EXPECT_EQ(events.events[0].device, 2);
+  EXPECT_EQ(events.events[0].time_ms, 123);
+  EXPECT_EQ(events.events[0].reason, "1 GiB ?");
+  EXPECT_EQ(events.events[1].device, -1);
+  const std::string lines =
+      eventsJson({{"gpu", events.events[0]}, {"gpu", events.events[1]}}, true);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
+  EXPECT_EQ(lines.find("{\"node\":\"gpu\",\"seq\":8,"), 0u);
+  EXPECT_EQ(eventsJson({}, false), "[]\n");
 }
 
 TEST(Wire, NamesTheMemberThatIsWrong) {

@@ -78,7 +78,8 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
       {simRun({"--enforce", "magic"}), "accepted: auto, interposer, mps, timeslice"},
       {simRun({"--priority", ""}), "--priority has no value"},
       {{"ls", "-o", "wider"}, "accepted: table, wide, json"},
-      {{"set", "web"}, "accepted: --memory, --guaranteed, --on-pressure, --pressure-wait, --cores"},
+      {{"set", "web"},
+       "accepted: --memory, --guaranteed, --on-pressure, --pressure-wait, --idle-reclaim"},
       {{"set", "web", "--cores", "0"}, "a whole number from 1 to 100 for each GPU"},
       {{"set", "web", "--cores", "-1"}, "a whole number from 1 to 100 for each GPU"},
       {{"set", "web", "--cores", "1601"}, "a whole number from 1 to 100 for each GPU"},
@@ -119,6 +120,15 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {simRun({"--on-pressure", "wait", "--pressure-wait", "25h"}), "--pressure-wait: "},
       {{"set", "web", "--memory", "1Gi", "--guaranteed", "2Gi"}, "accepted: at most 1 GiB"},
       {{"set", "web", "--on-pressure", "x"}, "accepted: oom, wait"},
+      {{"set", "web", "--idle-reclaim", "soon"}, "--idle-reclaim: time \"soon\""},
+      {{"set", "web", "--idle-stop", "-1"}, "or off"},
+      {{"agent", "--idle-reclaim", "urgent=1h"}, "accepted: low, normal, high"},
+      {{"agent", "--idle-reclaim", "low=1h,low=2h"}, "says twice what holds for low"},
+      {{"agent", "--idle-stop", "1h,low=2h"}, "says twice what holds for low"},
+      {{"agent", "--idle-stop", "low="}, "--idle-stop: time \"\""},
+      {{"agent", "--idle-hook", "sh -c x"}, "accepted: the whole path of a program"},
+      {{"agent", "--idle-notice", "off"}, "--idle-notice: time \"off\""},
+      {{"events", "a", "b"}, "not expected: b"},
   };
   for (const Case& one : cases) {
     expectOneLine(sandbox.divvy(one.words), 2, one.says);
@@ -129,11 +139,10 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
 // An agent that is started for a command has only the environment to go by: the command says what
 // is wrong with it, for the agent could only say so in its diary.
 TEST(BadInput, VariablesForAgentsAreCheckedBeforeOneIsStarted) {
-  const std::vector<std::pair<std::string, std::string>> cases{{"DIVVY_OVERCOMMIT", "lots"},
-                                                               {"DIVVY_DEVICE_BUDGET", "0="},
-                                                               {"DIVVY_HOST_RESERVE", "x"},
-                                                               {"DIVVY_SWAP_CHUNK", "512Mi"},
-                                                               {"DIVVY_SWAP_QUANTUM", "2h"}};
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"DIVVY_OVERCOMMIT", "lots"},  {"DIVVY_DEVICE_BUDGET", "0="}, {"DIVVY_HOST_RESERVE", "x"},
+      {"DIVVY_SWAP_CHUNK", "512Mi"}, {"DIVVY_SWAP_QUANTUM", "2h"},  {"DIVVY_IDLE_RECLAIM", "x=1"},
+      {"DIVVY_IDLE_HOOK", "nowhere"}};
   for (const auto& [name, value] : cases) {
     Sandbox sandbox;
     sandbox.set(name, value);

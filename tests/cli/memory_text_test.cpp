@@ -1,6 +1,7 @@
 // What `divvy ls`, `gpus` and `top` say of memory that is promised more than once.
 #include <gtest/gtest.h>
 
+#include "events_view.h"
 #include "list_view.h"
 #include "memory_words.h"
 #include "table.h"
@@ -154,6 +155,35 @@ TEST(MemoryText, WhoCannotGiveMemoryBackSaysWhy) {
   web.refusal = "it captures a graph";
   EXPECT_EQ(whySlow(web, nodeOf({web})),
             Lines{"could not give memory back when asked last: it captures a graph"});
+}
+
+TEST(MemoryText, WhoIsIdleForLongIsToldSo) {
+  agent::TenantView web = tenantOf("web", "out");
+  web.memory_reason = "unused";
+  web.idle_s = 9 * 3600;
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), (Lines{"gave its memory back", "idle 9h"}));
+  web.stop = "noticed";
+  web.stop_left_s = 240;
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})).front(), "ends in 4m unless it works");
+  web.stop = "ending";
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})).front(), "is being ended");
+}
+
+std::string stamp(std::int64_t ms) {
+  return "t" + std::to_string(ms);
+}
+
+TEST(MemoryText, EventsStandInTheOrderOfTime) {
+  Happenings happenings{{"gpu", {1, 20, "x1", "web", 0, "yielded", "1 GiB"}},
+                        {"sim", {1, 10, "x2", "", -1, "waited", "a while"}},
+                        {"gpu", {2, 30, "", "", 3, "thrash-risk", "too often"}}};
+  sortByTime(happenings);
+  EXPECT_EQ(eventsTable(happenings, stamp, true, 0),
+            "TIME  TENANT    DEVICE  KIND         REASON\n"
+            "t10   x2             -  waited       a while\n"
+            "t20   web            0  yielded      1 GiB\n"
+            "t30   device 3       3  thrash-risk  too often\n");
+  EXPECT_EQ(eventLine(happenings[1].second, stamp), "t20  web  yielded: 1 GiB");
 }
 
 TEST(MemoryText, AnAllocationThatWaitsForTheCardIsTold) {

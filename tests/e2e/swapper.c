@@ -12,8 +12,10 @@
 //   verify               reads all back                             -> ok CODE WRONG_WORDS
 //   arrays COUNT         so many arrays of 2 MiB, which stay        -> ok CODE
 //   intact               reads these back                           -> ok CODE WRONG_WORDS
+//   deaf                 ignores SIGTERM from now on                -> ok 0
 //   pid | exit
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +124,7 @@ static void obey(const char* line, FILE* out) {
     fprintf(out, "ok %d\n", cu.memAllocManaged(&more, first, kAttachGlobal));
   if (strcmp(verb, "work") == 0) fprintf(out, "ok %d\n", work(first));
   if (strcmp(verb, "rounds") == 0) fprintf(out, "ok %llu\n", (Number)rounds);
+  if (strcmp(verb, "deaf") == 0) fprintf(out, "ok %d\n", signal(SIGTERM, SIG_IGN) == SIG_ERR);
   if (strcmp(verb, "rest") == 0) {
     const int code = rest();
     fprintf(out, "ok %d %llu\n", code, (Number)rounds);

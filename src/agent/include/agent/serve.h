@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "agent/idle.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "base/result.h"
@@ -15,6 +16,7 @@ struct ServeOptions {
   bool to_log_file = false;   // diary to agent.log instead of stderr
   int ready_fd = -1;          // told "ok\n", or the one-line error, once; -1 = nobody
   Oversubscription memory;
+  IdlePolicy idle;
 };
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a

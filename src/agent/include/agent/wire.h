@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "agent/ask.h"
 #include "agent/enforcement.h"
+#include "agent/idle.h"
 #include "base/result.h"
 
 namespace divvy::agent {
@@ -33,6 +35,7 @@ struct RunRequest {
   Enforce enforce = Enforce::kAuto;
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
+  IdleAsk idle;
   std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
   bool wait = false;          // queue instead of refusing
   std::uint64_t wait_ms = 0;  // 0 = no end
@@ -67,6 +70,7 @@ struct SetRequest {
   std::optional<MemoryAsk> guaranteed;
   std::optional<OnPressure> on_pressure;
   std::optional<std::uint64_t> pressure_wait_ms;
+  IdleAsk idle;
 };
 
 // Answer when this tenant (id or name) has ended; empty: when none is left.
@@ -79,8 +83,14 @@ struct StopRequest {
   bool force = false;
 };
 
+// What happened to tenants, or to one (id or name), since the event of that number.
+struct EventsRequest {
+  std::string tenant;
+  std::uint64_t after = 0;
+};
+
 using Request = std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest,
-                             SetRequest, WaitRequest, StopRequest>;
+                             SetRequest, WaitRequest, StopRequest, EventsRequest>;
 
 struct DeviceView {
   unsigned index = 0;
@@ -119,6 +129,7 @@ struct ShareView {
   int got_permille = -1;
   // Bytes.
   std::uint64_t guarantee = 0;  // of the limit, never swapped
+  std::uint64_t allowed = 0;    // on the device, where it takes turns
   std::uint64_t resident = 0;   // of what is used, on the device
   std::uint64_t swapped = 0;    // with the host
   std::uint64_t pinned = 0;     // of what is on the device, what cannot be swapped
@@ -168,7 +179,11 @@ struct TenantView {
   std::uint64_t swaps = 0;      // back to the device
   std::uint64_t longest_wait_ms = 0;
   std::uint64_t turn_left_ms = 0;    // while others wait for it to end
-  std::uint64_t idle_s = 0;          // since it last launched; of one that may be swapped
+  std::uint64_t idle_s = 0;          // since it last used its devices; of one that may be swapped
+  std::uint64_t idle_reclaim_s = 0;  // idle for so long it gives its memory back; 0: never
+  std::uint64_t idle_stop_s = 0;     // and for so long it is ended; 0: never
+  std::string stop;                  // noticed, ending; empty: it is not being ended
+  std::uint64_t stop_left_s = 0;     // until SIGTERM, or SIGKILL
   unsigned pressed = 0;              // processes in which an allocation waits for the device
   std::uint64_t pressure_waits = 0;  // how often one did
   std::uint64_t refused_short = 0;   // allocations within the limit: the device was short of them
@@ -193,6 +208,17 @@ struct Snapshot {
   std::vector<DeviceView> devices;
   std::vector<TenantView> tenants;
   std::vector<QueuedView> queue;
+};
+
+// Something that happened to a tenant, and why.
+struct EventView {
+  std::uint64_t seq = 0;     // of this agent, from 1
+  std::int64_t time_ms = 0;  // since 1970
+  std::string tenant;        // id; empty: a device's
+  std::string name;
+  int device = -1;     // -1: none in particular
+  std::string kind;    // swapped-out, swapped-in, yielded, reclaimed, refused, waited, ...
+  std::string reason;  // one sentence, with numbers
 };
 
 struct DoneReply {
@@ -224,7 +250,14 @@ struct SnapshotReply {
   Snapshot snapshot;
 };
 
-using Reply = std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply>;
+struct EventsReply {
+  int agent_pid = 0;       // numbers of another agent's events mean nothing to this one
+  std::uint64_t last = 0;  // of all events, not only of those asked for
+  std::vector<EventView> events;
+};
+
+using Reply =
+    std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply, EventsReply>;
 
 // One line each, newline included.
 std::string encode(const Request& request);
@@ -239,6 +272,8 @@ Result<Reply> decodeReply(std::string_view line);
 std::string devicesJson(const std::vector<Snapshot>& nodes);
 std::string tenantsJson(const std::vector<Snapshot>& nodes);
 std::string snapshotsJson(const std::vector<Snapshot>& nodes);
+// Events with their nodes: as an array, or one object a line.
+std::string eventsJson(const std::vector<std::pair<std::string, EventView>>& events, bool lines);
 
 // The names errors travel under ("usage", "no-room", ...).
 const char* errorName(ErrorCode code);

@@ -1,0 +1,23 @@
+// What happened, as text. Pure.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/wire.h"
+
+namespace divvy::cli {
+
+// With the node of each. `stamp` turns milliseconds since 1970 into what stands under TIME.
+using Happenings = std::vector<std::pair<std::string, agent::EventView>>;
+
+// Several nodes' events in the order of time.
+void sortByTime(Happenings& happenings);
+
+std::string eventsTable(const Happenings& happenings, std::string (*stamp)(std::int64_t),
+                        bool headers, std::size_t width);
+// One event: "12:30:05 web yielded: ...".
+std::string eventLine(const agent::EventView& event, std::string (*stamp)(std::int64_t));
+
+}  // namespace divvy::cli

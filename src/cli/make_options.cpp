@@ -1,0 +1,206 @@
+// From words to values: what each subcommand makes of its options.
+#include <algorithm>
+#include <initializer_list>
+
+#include "raw.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr std::uint64_t kShortestIntervalMs = 100;
+
+SimChoice simOf(const Raw& raw) {
+  return raw.sim_given ? SimChoice(raw.sim) : SimChoice();
+}
+
+Result<Output> outputOf(const Raw& raw, bool wide = false) {
+  const bool known =
+      raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
+  if (!raw.output.empty() && !known) {
+    return Error{ErrorCode::kUsage, "output \"" + raw.output +
+                                        "\" is not known; accepted: table, " +
+                                        (wide ? "wide, json" : "json")};
+  }
+  return Output{raw.output == "json", raw.output == "wide", !raw.no_headers, !raw.no_color};
+}
+
+// Reads an option where it was given.
+template <typename Parse, typename Target>
+Result<void> read(const std::string& text, Parse parse, Target& target) {
+  if (text.empty()) return {};
+  auto value = parse(text);
+  if (!value) return value.error();
+  target = *std::move(value);
+  return {};
+}
+
+// The first of several readings that failed.
+Result<void> firstError(std::initializer_list<Result<void>> readings) {
+  for (const Result<void>& reading : readings) {
+    if (!reading) return reading;
+  }
+  return {};
+}
+
+// What is not given leaves the target without a value.
+template <typename Parse, typename Target>
+Result<void> readGiven(const std::string& text, Parse parse, std::optional<Target>& target) {
+  Target value{};
+  Result<void> good = read(text, parse, value);
+  if (good && !text.empty()) target = value;
+  return good;
+}
+
+Result<bool> parseOverhead(const std::string& text) {
+  if (text == "inside" || text == "outside") return text == "inside";
+  return Error{ErrorCode::kUsage,
+               "--context-overhead \"" + text + "\" is not known; accepted: inside, outside"};
+}
+
+Result<void> readIdle(const Raw& raw, agent::IdleAsk& target) {
+  const auto named = [](const char* option) {
+    return [option](const std::string& text) -> Result<std::uint64_t> {
+      Result<std::uint64_t> ms = parseIdleTime(text);
+      return ms ? ms : Result<std::uint64_t>(Error(ms.error()).context(option));
+    };
+  };
+  return firstError({readGiven(raw.idle_reclaim, named("--idle-reclaim"), target.reclaim_ms),
+                     readGiven(raw.idle_stop, named("--idle-stop"), target.stop_ms)});
+}
+
+}  // namespace
+
+Result<Options> makeRun(const Raw& raw) {
+  RunOptions run;
+  run.sim = simOf(raw);
+  run.ask.models = raw.models;
+  run.ask.uuids = raw.uuids;
+  run.command = raw.command;
+  run.wait = raw.wait_given;
+  if (run.command.empty()) {
+    return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
+  }
+  const auto gpus = [](const std::string& text) { return parseCount(text, "--gpus", 1, kMaxGpus); };
+  Result<void> counted = read(raw.gpus, gpus, run.ask.gpus);
+  if (!counted) return counted.error();
+  const auto cores = [&](const std::string& text) { return parseCores(text, run.ask.gpus); };
+  if (!raw.policy.empty() && raw.cores.empty()) {
+    return Error{ErrorCode::kUsage,
+                 "--cores-policy says what --cores means; accepted: both of them"};
+  }
+  Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
+                                  read(raw.cores, cores, run.ask.cores),
+                                  read(raw.policy, agent::parseCoresPolicy, run.ask.cores_policy),
+                                  read(raw.name, agent::parseName, run.name),
+                                  read(raw.priority, agent::parsePriority, run.priority),
+                                  read(raw.enforce, agent::parseEnforce, run.enforce),
+                                  read(raw.wait, parseDurationMs, run.wait_ms),
+                                  read(raw.overhead, parseOverhead, run.ask.context_inside),
+                                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed),
+                                  read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
+                                  read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms),
+                                  readIdle(raw, run.idle)});
+  if (good && run.ask.guaranteed) good = checkGuarantee(*run.ask.guaranteed, run.ask.memory);
+  if (!good) return good.error();
+  if (!raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait) {
+    return Error{ErrorCode::kUsage,
+                 "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
+  }
+  return Options{run};
+}
+
+Result<Options> makeList(ListOptions::What what, const Raw& raw) {
+  Result<Output> output = outputOf(raw, what == ListOptions::What::kTenants);
+  if (!output) return output.error();
+  return Options{ListOptions{what, simOf(raw), *output}};
+}
+
+Result<Options> makeTop(const Raw& raw) {
+  Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  TopOptions top;
+  top.sim = simOf(raw);
+  top.output = *output;
+  const auto frames = [](const std::string& text) { return parseCount(text, "-n", 1, 1000000); };
+  Result<void> good = firstError(
+      {read(raw.frames, frames, top.frames), read(raw.interval, parseDurationMs, top.interval_ms)});
+  if (!good) return good.error();
+  top.interval_ms = std::max<std::uint64_t>(top.interval_ms, kShortestIntervalMs);
+  return Options{top};
+}
+
+Result<Options> makeSet(const Raw& raw) {
+  SetOptions set;
+  set.tenant = raw.tenant;
+  set.sim = simOf(raw);
+  // How many GPUs the tenant has is for the agent to know.
+  const auto cores = [](const std::string& text) { return parseCores(text, 0); };
+  Result<void> good = firstError(
+      {readGiven(raw.memory, agent::parseMemoryAsk, set.memory), read(raw.cores, cores, set.cores),
+       readGiven(raw.policy, agent::parseCoresPolicy, set.cores_policy),
+       readGiven(raw.priority, agent::parsePriority, set.priority),
+       readGiven(raw.guaranteed, parseGuarantee, set.guaranteed),
+       readGiven(raw.on_pressure, agent::parseOnPressure, set.on_pressure),
+       readGiven(raw.pressure_wait, parsePressureWait, set.pressure_wait_ms),
+       readIdle(raw, set.idle), read(raw.name, agent::parseName, set.name)});
+  if (good && set.guaranteed && set.memory) good = checkGuarantee(*set.guaranteed, *set.memory);
+  if (!good) return good.error();
+  if (!set.memory && set.cores == 0 && !set.cores_policy && !set.priority && set.name.empty() &&
+      !set.guaranteed && !set.on_pressure && !set.pressure_wait_ms && !set.idle.any()) {
+    return Error{
+        ErrorCode::kUsage,
+        "set: nothing to change; accepted: --memory, --guaranteed, --on-pressure, "
+        "--pressure-wait, --idle-reclaim, --idle-stop, --cores, --cores-policy, --priority, "
+        "--name"};
+  }
+  return Options{set};
+}
+
+Result<Options> makeEvents(const Raw& raw) {
+  Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  return Options{EventsOptions{raw.tenant, raw.follow, simOf(raw), *output}};
+}
+
+Result<Options> makeWait(const Raw& raw) {
+  WaitOptions wait;
+  wait.sim = simOf(raw);
+  wait.tenant = raw.tenant;
+  if (raw.all != raw.tenant.empty()) {
+    return Error{ErrorCode::kUsage, "wait: accepted is either a tenant or --all"};
+  }
+  Result<void> good = read(raw.timeout, parseDurationMs, wait.timeout_ms);
+  if (!good) return good.error();
+  return Options{wait};
+}
+
+Result<Options> makeAgent(const Raw& raw) {
+  AgentOptions options;
+  options.to_log_file = raw.log_file;
+  const auto fd = [](const std::string& text) { return parseCount(text, "--ready-fd", 0, 1023); };
+  unsigned ready_fd = 0;
+  Result<void> good = firstError({read(raw.node, agent::parseNode, options.node),
+                                  read(raw.idle_exit, parseDurationMs, options.idle_ms),
+                                  read(raw.ready_fd, fd, ready_fd)});
+  if (!good) return good.error();
+  if (!raw.ready_fd.empty()) options.ready_fd = static_cast<int>(ready_fd);
+  Result<agent::Oversubscription> memory = parseOversubscription(raw.memory_terms);
+  if (!memory) return memory.error();
+  options.memory = std::move(*memory);
+  Result<agent::IdlePolicy> idle = parseIdlePolicy(raw.idle);
+  if (!idle) return idle.error();
+  options.idle = std::move(*idle);
+  return Options{options};
+}
+
+Result<Options> makeOutput(bool version, const Raw& raw) {
+  Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  return version ? Options{VersionOptions{*output}} : Options{SimOptions{*output}};
+}
+
+Result<Options> makeStop(const Raw& raw) {
+  return Options{StopOptions{raw.force, simOf(raw)}};
+}
+
+}  // namespace divvy::cli

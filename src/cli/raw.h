@@ -1,0 +1,35 @@
+// What the grammar fills in as it stands on the command line, and what is made of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "options.h"
+
+namespace divvy::cli {
+
+struct Raw {
+  std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
+      interval, frames, tenant, timeout;
+  std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
+  std::string guaranteed, on_pressure, pressure_wait;
+  std::string idle_reclaim, idle_stop;  // of one tenant
+  OversubscriptionText memory_terms;
+  IdleText idle;
+  std::vector<std::string> models, uuids, command;
+  bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
+  bool follow = false, sim_given = false, wait_given = false;
+};
+
+// One per subcommand. kUsage errors are one line that says what is accepted.
+Result<Options> makeRun(const Raw& raw);
+Result<Options> makeList(ListOptions::What what, const Raw& raw);
+Result<Options> makeTop(const Raw& raw);
+Result<Options> makeSet(const Raw& raw);
+Result<Options> makeEvents(const Raw& raw);
+Result<Options> makeWait(const Raw& raw);
+Result<Options> makeStop(const Raw& raw);
+Result<Options> makeAgent(const Raw& raw);
+Result<Options> makeOutput(bool version, const Raw& raw);
+
+}  // namespace divvy::cli

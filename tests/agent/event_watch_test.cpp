@@ -1,0 +1,149 @@
+// What happened between two looks.
+#include "event_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "event_log.h"
+
+namespace divvy::agent {
+namespace {
+
+using Kinds = std::vector<std::string>;
+
+TenantView tenantOf(const std::string& name) {
+  TenantView tenant;
+  tenant.id = "id-" + name;
+  tenant.name = name;
+  tenant.memory = "resident";
+  ShareView share;
+  share.device = 1;
+  share.limit = gib(4).count;
+  share.used = share.allowed = gib(2).count;
+  tenant.shares.push_back(share);
+  return tenant;
+}
+
+class EventWatchTest : public ::testing::Test {
+ protected:
+  EventWatchTest() { node_.tenants = {tenantOf("web"), tenantOf("high")}; }
+
+  TenantView& web() { return node_.tenants[0]; }
+  void out(const char* reason, std::uint64_t swapped, std::uint64_t allowed) {
+    web().memory = "out";
+    web().memory_reason = reason;
+    web().shares[0].swapped = swapped;
+    web().shares[0].allowed = allowed;
+  }
+  void back() {
+    web().memory = "resident";
+    web().memory_reason = "fits";
+    web().shares[0].swapped = 0;
+  }
+  // The reason of the only one, "" if there is none.
+  std::string only(const std::string& kind, std::uint64_t now_s) {
+    const std::vector<EventView> events = watch_.look(node_, now_s * 1000);
+    EXPECT_LE(events.size(), 1u);
+    if (events.empty()) return "";
+    EXPECT_EQ(events[0].kind, kind);
+    EXPECT_EQ(events[0].device, 1);
+    EXPECT_EQ(events[0].tenant, "id-web");
+    EXPECT_EQ(events[0].name, "web");
+    return events[0].reason;
+  }
+
+  Snapshot node_;
+  EventWatch watch_;
+};
+
+TEST_F(EventWatchTest, NothingHappensToWhoIsAsBefore) {
+  EXPECT_EQ(only("", 1), "");
+  EXPECT_EQ(only("", 2), "");
+}
+
+TEST_F(EventWatchTest, YieldsAreToldOnceWithWhatIsStillToGo) {
+  out("higher-class", mib(100).count, gib(1).count);
+  web().lent_to = "id-high";
+  EXPECT_EQ(only("yielded", 10), "1 GiB swapped out for high; it comes back by itself");
+  web().shares[0].swapped = gib(1).count;
+  EXPECT_EQ(only("", 11), "");
+  back();
+  EXPECT_EQ(only("swapped-in", 100), "1 GiB back after 90s");
+  EXPECT_EQ(only("", 101), "");
+}
+
+TEST_F(EventWatchTest, EachReasonHasItsWords) {
+  out("unused", gib(2).count, 0);
+  web().idle_s = 8 * 3600;
+  EXPECT_EQ(only("reclaimed", 1), "idle for 8h: 2 GiB swapped out; its next work brings it back");
+  out("idle", gib(2).count, 0);
+  EXPECT_EQ(only("swapped-out", 2), "2 GiB: idle, and others needed the memory");
+  out("others-turn", gib(2).count, 0);
+  web().lent_to = "id-gone";
+  EXPECT_EQ(only("swapped-out", 3), "2 GiB: the turn of id-gone");
+}
+
+TEST_F(EventWatchTest, RefusalsAndWaitsAreCounted) {
+  EXPECT_EQ(only("", 1), "");
+  web().refused = 2;
+  EXPECT_EQ(only("refused", 2), "2 times: beyond its limit of 4 GiB");
+  web().refused_short = 1;
+  EXPECT_EQ(only("refused", 3),
+            "1 allocation within its limit: the card is short of what is never swapped");
+  web().pressure_waits = 1;
+  web().pressure_wait_ms = 300'000;
+  EXPECT_EQ(only("waited", 4),
+            "1 allocation waited up to 5m: the card is short of what is never swapped");
+  web().refusal = "it captures a graph";
+  EXPECT_EQ(only("kept", 5), "could not give memory back when asked: it captures a graph");
+  EXPECT_EQ(only("", 6), "");
+  web().refusal = "the host has no memory for it";
+  EXPECT_NE(only("host-short", 7), "");
+}
+
+// Another agent told of what was counted before the first look; of who came since, all is ours.
+TEST_F(EventWatchTest, OnlyThoseOfTheFirstLookHaveNoPast) {
+  web().refused = 5;
+  EXPECT_EQ(only("", 1), "");
+  TenantView late = tenantOf("late");
+  late.refused = 1;
+  node_.tenants.push_back(late);
+  EXPECT_EQ(watch_.look(node_, 2000).size(), 1u);
+}
+
+TEST_F(EventWatchTest, ThrashRiskIsADevices) {
+  DeviceView device;
+  device.index = 3;
+  device.thrash_risk = true;
+  device.swap_predicted_ms = 2000;
+  device.quantum_ms = 12'000;
+  node_.devices.push_back(device);
+  const std::vector<EventView> events = watch_.look(node_, 1000);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].device, 3);
+  EXPECT_NE(events[0].reason.find("a swap takes 2s, a turn 12s"), std::string::npos);
+  EXPECT_TRUE(watch_.look(node_, 2000).empty());
+}
+
+TEST(EventLog, KeepsTheLastOnesAndCountsOn) {
+  EventLog log;
+  for (std::size_t i = 0; i < EventLog::kMost + 10; ++i) {
+    EventView event;
+    event.tenant = i % 2 == 0 ? "a" : "b";
+    event.name = i % 2 == 0 ? "web" : "";
+    event.kind = "waited";
+    log.add(event);
+  }
+  EXPECT_EQ(log.last(), EventLog::kMost + 10);
+  const std::vector<EventView> all = log.since(0, "");
+  ASSERT_EQ(all.size(), EventLog::kMost);
+  EXPECT_EQ(all.front().seq, 11u);
+  EXPECT_GT(all.front().time_ms, 0);
+  EXPECT_EQ(log.since(0, "a").size(), EventLog::kMost / 2);
+  EXPECT_EQ(log.since(0, "web").size(), EventLog::kMost / 2);
+  EXPECT_EQ(log.since(log.last() - 3, "").size(), 3u);
+  EXPECT_TRUE(log.since(log.last(), "").empty());
+}
+
+}  // namespace
+}  // namespace divvy::agent
