@@ -1,5 +1,5 @@
-/* An NVML with one card whose memory query does not come back while somebody else has the file
-   locked that STUCK_NVML names. */
+/* An NVML with one card whose queries of memory and of processes' times do not come back while
+   somebody else has the file locked that STUCK_NVML names. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device);
 int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length);
 int nvmlDeviceGetName(void* device, char* name, unsigned length);
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory);
+int nvmlDeviceGetProcessUtilization(void* device, void* samples, unsigned* count,
+                                    unsigned long long since);
 
 int nvmlInit_v2(void) {
   return 0;
@@ -42,14 +44,27 @@ int nvmlDeviceGetName(void* device, char* name, unsigned length) {
   snprintf(name, length, "Stuck card");
   return 0;
 }
-int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+
+static void awaitFile(void) {
   const char* name = getenv("STUCK_NVML");
   const int file = name == NULL ? -1 : open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  flock(file, LOCK_SH);
+  close(file);
+}
+
+int nvmlDeviceGetProcessUtilization(void* device, void* samples, unsigned* count,
+                                    unsigned long long since) {
   (void)device;
-  if (file >= 0) {
-    flock(file, LOCK_SH);
-    close(file);
-  }
+  (void)samples;
+  (void)since;
+  awaitFile();
+  *count = 0;
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+  (void)device;
+  awaitFile();
   memory->total = 8ull << 30;
   memory->free = 7ull << 30;
   memory->used = 1ull << 30;
