@@ -162,10 +162,19 @@ class CheckpointTest(SwapTest):
         self.assertEqual(high.hands[0].answer(), [SUCCESS])
         self.work(high)
         self.goes_on(high)
-        self.end_correctly(high)
+        self.rest_correctly(high)
+        agent = self.product.agent_pid()
         with self.stranger() as stranger:
-            self.assertEqual(stranger.ask("more", 260 * MIB), [SUCCESS])
+            os.kill(agent, signal.SIGSTOP)  # or it might bring back first whom there is room for
+            try:
+                high.hands[0].exit()
+                wait_until(lambda: self.bytes_of(high) == 0, "the higher one's end")
+                self.assertEqual(stranger.ask("more", 260 * MIB), [SUCCESS])
+            finally:
+                os.kill(agent, signal.SIGCONT)
+            self.assertEqual(high.run.wait(AWAY), 0)
             self.assertEqual(self.row(low)["state"], "running")
+            self.assertEqual(self.row(low)["checkpoint"], "away")
         self.becomes(low, "here")
         self.intact(low)
 

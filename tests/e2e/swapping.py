@@ -44,7 +44,7 @@ class SwapTest(ProductTest):
         before = self.rounds(tenant)
         wait_until(lambda: self.rounds(tenant) >= before + rounds, f"{tenant.name} works", 60)
 
-    def end_correctly(self, *tenants):
+    def rest_correctly(self, *tenants):
         """All rest, and every word of each is right."""
         for tenant in tenants:
             tenant.hands[0].tell("rest")
@@ -54,6 +54,10 @@ class SwapTest(ProductTest):
             self.assertGreater(rounds, 0, tenant.name)
         for tenant in tenants:
             self.assertEqual(tenant.hands[0].ask("verify"), [SUCCESS, 0], tenant.name)
+
+    def end_correctly(self, *tenants):
+        """The same, and then they end."""
+        self.rest_correctly(*tenants)
         for tenant in tenants:
             self.assertEqual(tenant.end(), 0)
 
