@@ -148,7 +148,8 @@ inline constexpr unsigned kMostViews = 4;
 
 // How memory was asked for that the application maps itself; all 0 for any other.
 struct MadeAs {
-  std::uint32_t physical;      // number of its PhysicalBlock, and 1
+  bool handles;                // it is such memory
+  std::uint32_t physical;      // number of its PhysicalBlock, and 1; known once the chunks are made
   std::uint32_t handle_types;  // that it may be exported as
   bool rdma;
 };
@@ -176,7 +177,7 @@ struct SwapBlock {
   MadeAs made_as;
   std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
 
-  bool isHandles() const { return made_as.physical != 0; }
+  bool isHandles() const { return made_as.handles; }
 };
 
 }  // namespace divvy::interposer

@@ -170,7 +170,7 @@ SwapAnswer VmmTokens::create(unsigned device, std::uint64_t bytes, const CUmemAl
                              CUresult* result) {
   *why = PinReason::kDriver;
   if (!canBeChunks(prop, why)) return SwapAnswer::kNative;
-  const MadeAs made_as{0, static_cast<std::uint32_t>(prop.requestedHandleTypes),
+  const MadeAs made_as{true, 0, static_cast<std::uint32_t>(prop.requestedHandleTypes),
                        prop.allocFlags.gpuDirectRDMACapable != 0};
   Runtime& state = runtime();
   const std::uint32_t number =
