@@ -10,8 +10,10 @@ using abi::Cu;
 
 constexpr unsigned kPortable = 1;  // CU_MEMHOSTREGISTER_PORTABLE
 
-// The kernel's number; part of its interface since 2.6.16.
+// The kernel's numbers, of 2.6.16, 2.6.38 and 5.14; headers may be older.
 constexpr int kDontFork = 10;
+constexpr int kHugePages = 14;
+constexpr int kPopulateWrite = 23;
 
 }  // namespace
 
@@ -54,6 +56,14 @@ std::uint32_t HostStore::make(std::uint64_t bytes) {
     return kNone;
   }
   ::syscall(SYS_madvise, segment.memory, bytes, kDontFork);
+  // All pages at once, while other copies are under way: one by one they cost more than the copy.
+  ::syscall(SYS_madvise, segment.memory, bytes, kHugePages);
+  if (::syscall(SYS_madvise, segment.memory, bytes, kPopulateWrite) != 0 && errno == ENOMEM) {
+    sys::unmap(segment.memory, bytes);
+    segment.memory = nullptr;
+    segments_.give(number);
+    return kNone;
+  }
   return number;
 }
 
