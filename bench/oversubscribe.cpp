@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <utility>
 
 #include "samples.h"
 #include "turns.h"
@@ -291,6 +292,7 @@ void Bench::services() {
   const std::vector<CardOutcome> outcomes = hall_.run(plans);
   const double cpu = processors.percent();
   Samples activation;
+  std::vector<std::pair<double, std::string>> slowest;
   for (std::size_t card = 0; card < outcomes.size(); ++card) {
     const CardOutcome& ran = outcomes[card];
     note(ran);
@@ -298,8 +300,10 @@ void Bench::services() {
     noteCard(*ran.record, plans[card].name);
     for (const TenantRecord& tenant : ran.record->tenants) {
       for (std::size_t i = 0; i < tenant.requests.size(); ++i) {
-        activation.push_back(static_cast<double>(tenant.requests[i].done - tenant.arrived[i]) /
-                             kNanosPerMilli);
+        const double took =
+            static_cast<double>(tenant.requests[i].done - tenant.arrived[i]) / kNanosPerMilli;
+        activation.push_back(took);
+        slowest.emplace_back(took, plans[card].name + " number " + std::to_string(i + 1));
       }
     }
   }
@@ -319,6 +323,13 @@ void Bench::services() {
                 "%.0f\n",
                 activation.size(), percentile(activation, 0.5), p99, one.data, predicted);
   report_.notes += line;
+  std::sort(slowest.rbegin(), slowest.rend());
+  for (std::size_t i = 0; i < std::min<std::size_t>(slowest.size(), 4); ++i) {
+    std::snprintf(line, sizeof line, "%s%.0f ms of %s", i == 0 ? "the slowest: " : ", ",
+                  slowest[i].first, slowest[i].second.c_str());
+    report_.notes += line;
+  }
+  report_.notes += "\n";
 }
 
 // A real card's link has another rate, and nobody logs what it copies.
