@@ -61,7 +61,8 @@ unsigned mostCopiesWithoutAGap(simgpu::CardEngine engine) {
   return most;
 }
 
-// Each chunk takes the link 8 ms: time enough to queue another one.
+// Each chunk takes the link 8 ms: time enough to queue another one, but where the thread that does
+// it is kept from running.
 TEST_F(MoverTest, WhileOneCopyRunsTheNextIsQueued) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
@@ -69,18 +70,23 @@ TEST_F(MoverTest, WhileOneCopyRunsTheNextIsQueued) {
   if (outside(tenancy)) return;
   makeSwappable();
   const CUdeviceptr block = filled(96 * kMiB, 21);
-  allow(0);
-  ASSERT_TRUE(becomesResident(0));
-  allow(kEverything);
-  EXPECT_TRUE(holds(block, 96 * kMiB, 21));
-  EXPECT_GE(mostCopiesWithoutAGap(simgpu::CardEngine::kCopyOut), 2u);
-  EXPECT_GE(mostCopiesWithoutAGap(simgpu::CardEngine::kCopyIn), 2u);
+  bool queued = false;
+  std::uint64_t rounds = 0;
+  for (; !queued && rounds < 20; ++rounds) {
+    allow(0);
+    ASSERT_TRUE(becomesResident(0));
+    allow(kEverything);
+    ASSERT_TRUE(holds(block, 96 * kMiB, 21));
+    queued = mostCopiesWithoutAGap(simgpu::CardEngine::kCopyOut) >= 2 &&
+             mostCopiesWithoutAGap(simgpu::CardEngine::kCopyIn) >= 2;
+  }
+  EXPECT_TRUE(queued);
   const ledger::SwapDevice figures = shown()->device[0];
-  EXPECT_EQ(figures.out_bytes, 96 * kMiB);
-  EXPECT_EQ(figures.in_bytes, 96 * kMiB);
+  EXPECT_EQ(figures.out_bytes, rounds * 96 * kMiB);
+  EXPECT_EQ(figures.in_bytes, rounds * 96 * kMiB);
   // Not the sum over the copies, of which several are under way; the card's link has 1 GB/s.
-  EXPECT_GE(figures.out_ns, 96'000'000u);
-  EXPECT_GE(figures.in_ns, 96'000'000u);
+  EXPECT_GE(figures.out_ns, rounds * 96'000'000u);
+  EXPECT_GE(figures.in_ns, rounds * 96'000'000u);
 }
 
 // When a card copied to the host within the last round, by its log.
