@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ledger/pins.h"
+
 namespace divvy::agent {
 namespace {
-
-// As interposer/pins.h numbers them.
-enum Pin : unsigned {
-  kManagedPin = 1,
-  kPoolPin = 3,
-  kImportedPin = 5,
-  kExportedPin = 6,
-  kLegacyIpcPin = 7,
-  kForeignUsePin = 8,
-  kCollectivesPin = 9,
-  kMulticastPin = 13,
-};
 
 constexpr Bytes kMargin = gib(1);
 constexpr std::uint64_t kMarginOfCard = 32;
@@ -29,13 +19,14 @@ Bytes residentOn(const std::vector<CheckpointSite>& sites) {
 }
 
 CheckpointBar barOfPins(std::uint64_t pins, unsigned driver) {
-  const auto pinned = [pins](Pin pin) { return (pins >> pin & 1) != 0; };
-  if (pinned(kManagedPin)) return CheckpointBar::kManaged;
-  if (pinned(kForeignUsePin)) return CheckpointBar::kRegistered;
-  if (pinned(kCollectivesPin)) return CheckpointBar::kCollectives;
-  if (pinned(kMulticastPin)) return CheckpointBar::kFabric;
-  const bool shares =
-      pinned(kImportedPin) || pinned(kExportedPin) || pinned(kLegacyIpcPin) || pinned(kPoolPin);
+  using ledger::PinReason;
+  const auto pinned = [pins](PinReason reason) { return (pins & ledger::bitOf(reason)) != 0; };
+  if (pinned(PinReason::kManaged)) return CheckpointBar::kManaged;
+  if (pinned(PinReason::kForeignUse)) return CheckpointBar::kRegistered;
+  if (pinned(PinReason::kCollectives)) return CheckpointBar::kCollectives;
+  if (pinned(PinReason::kMulticast)) return CheckpointBar::kFabric;
+  const bool shares = pinned(PinReason::kImported) || pinned(PinReason::kExported) ||
+                      pinned(PinReason::kLegacyIpc) || pinned(PinReason::kPool);
   return shares && driver < kFirstSharedDriver ? CheckpointBar::kShared : CheckpointBar::kNone;
 }
 

@@ -1,33 +1,14 @@
 #include "swap_reader.h"
 
 #include <algorithm>
-#include <array>
+
+#include "ledger/pins.h"
 
 namespace divvy::agent {
 namespace {
 
 // No device has as much, and the sum over all processes still fits.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-
-// As interposer/pins.h numbers them.
-constexpr std::array<const char*, 18> kPinNames{"context",
-                                                "managed memory",
-                                                "arrays",
-                                                "shared pools",
-                                                "graph memory",
-                                                "imported memory",
-                                                "exported memory",
-                                                "IPC handles",
-                                                "use by other devices",
-                                                "collectives",
-                                                "32-bit addresses",
-                                                "allocated before",
-                                                "the driver lacks what it takes",
-                                                "multicast",
-                                                "sparse arrays",
-                                                "devices without access",
-                                                "no host memory",
-                                                "too many addresses"};
 
 Bytes bounded(std::uint64_t bytes) {
   return {std::min(bytes, kMost)};
@@ -124,7 +105,8 @@ std::vector<std::string> pinNames(std::uint64_t reasons) {
   std::vector<std::string> names;
   for (unsigned bit = 0; bit < 64; ++bit) {
     if ((reasons >> bit & 1) == 0) continue;
-    names.push_back(bit < kPinNames.size() ? kPinNames[bit] : "reason " + std::to_string(bit));
+    const char* words = ledger::pinWords(static_cast<ledger::PinReason>(bit));
+    names.push_back(words != nullptr ? words : "reason " + std::to_string(bit));
   }
   return names;
 }

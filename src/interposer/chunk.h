@@ -5,9 +5,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "ledger/pins.h"
+
 struct CUctx_st;  // as in the driver's header
 
 namespace divvy::interposer {
+
+using ledger::PinReason;
 
 // What stands behind a chunk's address. In the word Chunk::state, changed by compare-and-swap only:
 // whoever brings it to a busy state alone calls the driver for the chunk and changes its other

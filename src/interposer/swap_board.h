@@ -5,10 +5,12 @@
 #include <cstdint>
 
 #include "ledger/account.h"
+#include "ledger/pins.h"
 #include "ledger/swap_pages.h"
-#include "pins.h"
 
 namespace divvy::interposer {
+
+using ledger::PinReason;
 
 // One per process, in static storage. All members may be called from any thread and signal handler.
 class SwapBoard {
@@ -42,7 +44,7 @@ class SwapBoard {
 
   // Something of this process cannot leave the devices, for this reason.
   void notePin(PinReason reason) {
-    __atomic_fetch_or(&line().pin_reasons, std::uint64_t{bitOf(reason)}, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&line().pin_reasons, std::uint64_t{ledger::bitOf(reason)}, __ATOMIC_SEQ_CST);
   }
 
   // Counts `bytes` as mapped, if what the agent allows has room for them: to be called before they

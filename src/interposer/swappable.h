@@ -7,7 +7,6 @@
 #include "abi/cuda_types.h"
 #include "arenas.h"
 #include "chunk_table.h"
-#include "pins.h"
 
 namespace divvy::interposer {
 

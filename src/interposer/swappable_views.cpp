@@ -110,7 +110,7 @@ CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
   const CUresult refused = state.memory_gate.enter(line, nullptr);
   if (refused != CUDA_SUCCESS) return refused;
   SwapBlock& block = state.chunks.block(number);
-  block.pins.fetch_or(bitOf(reason), std::memory_order_seq_cst);
+  block.pins.fetch_or(ledger::bitOf(reason), std::memory_order_seq_cst);
   state.swap_board.notePin(reason);
   for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
     Chunk& chunk = state.chunks.chunk(at);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "block_map.h"
-#include "pins.h"
 #include "slab.h"
 #include "swappable.h"
 

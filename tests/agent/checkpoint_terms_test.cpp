@@ -6,6 +6,8 @@
 #include <functional>
 #include <utility>
 
+#include "ledger/pins.h"
+
 namespace divvy::agent {
 namespace {
 
@@ -45,22 +47,28 @@ TEST(CheckpointTerms, EachReasonAgainstIsNamed) {
 }
 
 TEST(CheckpointTerms, WhatPinsMemoryDecides) {
-  const auto pinned = [](unsigned bit, unsigned driver) {
+  using ledger::PinReason;
+  const auto pinned = [](PinReason reason, unsigned driver) {
     return barIf([&](CheckpointFacts& facts) {
-      facts.pins = std::uint64_t{1} << bit | 1;  // there is always a context
+      facts.pins = ledger::bitOf(reason) | ledger::bitOf(PinReason::kContext);
       facts.driver = driver;
     });
   };
-  const std::pair<unsigned, CheckpointBar> at_any_driver[] = {
-      {1, CheckpointBar::kManaged},     {8, CheckpointBar::kRegistered},
-      {9, CheckpointBar::kCollectives}, {13, CheckpointBar::kFabric},
-      {2, CheckpointBar::kNone},        {4, CheckpointBar::kNone},
-      {14, CheckpointBar::kNone}};
-  for (const auto& [bit, bar] : at_any_driver)
-    for (const unsigned driver : {570u, 610u}) EXPECT_EQ(pinned(bit, driver), bar) << bit;
-  for (const unsigned shared : {3u, 5u, 6u, 7u}) {
-    EXPECT_EQ(pinned(shared, 609), CheckpointBar::kShared) << shared;
-    EXPECT_EQ(pinned(shared, 610), CheckpointBar::kNone) << shared;
+  const std::pair<PinReason, CheckpointBar> at_any_driver[] = {
+      {PinReason::kManaged, CheckpointBar::kManaged},
+      {PinReason::kForeignUse, CheckpointBar::kRegistered},
+      {PinReason::kCollectives, CheckpointBar::kCollectives},
+      {PinReason::kMulticast, CheckpointBar::kFabric},
+      {PinReason::kArray, CheckpointBar::kNone},
+      {PinReason::kGraph, CheckpointBar::kNone},
+      {PinReason::kSparseArray, CheckpointBar::kNone}};
+  for (const auto& [reason, bar] : at_any_driver)
+    for (const unsigned driver : {570u, 610u})
+      EXPECT_EQ(pinned(reason, driver), bar) << ledger::pinWords(reason);
+  for (const PinReason shared :
+       {PinReason::kPool, PinReason::kImported, PinReason::kExported, PinReason::kLegacyIpc}) {
+    EXPECT_EQ(pinned(shared, 609), CheckpointBar::kShared) << ledger::pinWords(shared);
+    EXPECT_EQ(pinned(shared, 610), CheckpointBar::kNone) << ledger::pinWords(shared);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <thread>
 
-#include "pins.h"
 #include "swap_fixture.h"
 
 namespace divvy::interposer {
@@ -114,7 +113,6 @@ class IpcTest : public SwapTest {
         << attribute;
     return value;
   }
-  static bool pinnedFor(PinReason why) { return shown() && (shown()->pin_reasons & bitOf(why)); }
 };
 
 TEST_F(IpcTest, AnotherProcessHasTheSameBytesAndIsToldOfOneAllocation) {
@@ -205,7 +203,7 @@ TEST_F(IpcTest, WhatIsNamedStaysForThatReasonAndTheRestStillLeaves) {
   makeSwappable();
   const CUdeviceptr named = block(1), other = block(2);
   handleOf(named);
-  EXPECT_TRUE(pinnedFor(PinReason::kLegacyIpc));
+  EXPECT_TRUE(pinnedFor(ledger::PinReason::kLegacyIpc));
   allow(0);
   EXPECT_TRUE(becomesResident(kReserved));
   EXPECT_TRUE(staysResident(kReserved));

@@ -73,7 +73,7 @@ TEST_F(StreamMemoryTest, P1_1ItSwapsAndComesBack) {
   EXPECT_EQ(native(), 0u);
   EXPECT_EQ(resident(), kLarge + 2 * kMiB);
   EXPECT_EXACT();
-  EXPECT_EQ(shown()->pin_reasons & 1u << 3, 0u);
+  EXPECT_FALSE(pinnedFor(ledger::PinReason::kPool));
   ASSERT_EQ(cu<Cu::cuMemsetD32Async>(large, 0x1234567u, kLarge / 4, stream), CUDA_SUCCESS);
   ASSERT_EQ(cu<Cu::cuMemsetD32Async>(small, 0x7654321u, std::size_t{1024}, stream), CUDA_SUCCESS);
   synchronise(stream);
@@ -350,7 +350,7 @@ TEST_F(StreamMemoryTest, P1_6OtherPoolsStayOnTheDevice) {
   EXPECT_EQ(resident(), 0u);
   EXPECT_GE(native(), kMiB);
   allocate(kLarge);
-  EXPECT_NE(shown()->pin_reasons & 1u << 3, 0u);
+  EXPECT_TRUE(pinnedFor(ledger::PinReason::kPool));
   EXPECT_EQ(cu<Cu::cuMemFreeAsync>(block, kNull), CUDA_SUCCESS);
   synchronise();
   EXPECT_EQ(native(), 0u);

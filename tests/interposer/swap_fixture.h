@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gate_fixture.h"
+#include "ledger/pins.h"
 #include "ledger/residency_pages.h"
 
 namespace divvy::interposer {
@@ -30,6 +31,11 @@ class SwapTest : public GateTest {
   static bool shows(std::uint32_t bits) { return shown() && (shown()->state & bits) == bits; }
   static bool refuses(ledger::SwapRefusal why) {
     return shown() && shown()->refusal == static_cast<std::uint32_t>(why);
+  }
+
+  // Something of it stays on the card for that reason.
+  static bool pinnedFor(ledger::PinReason why) {
+    return shown() && (shown()->pin_reasons & ledger::bitOf(why)) != 0;
   }
 
   // Bytes of chunks on the card, by the card's books.

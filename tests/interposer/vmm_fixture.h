@@ -1,11 +1,11 @@
 // Tests of memory that is made by handles and can be swapped.
 #pragma once
 
-#include "pins.h"
 #include "swap_fixture.h"
 
 namespace divvy::interposer {
 
+using ledger::PinReason;
 using Handle = CUmemGenericAllocationHandle;
 
 inline constexpr std::uint64_t kUnit = 2 * kMiB;
@@ -88,7 +88,6 @@ class VmmSwapTest : public SwapTest {
     allow(kEverything);
     ASSERT_TRUE(becomesResident(bytes));
   }
-  static bool pinnedFor(PinReason reason) { return (shown()->pin_reasons & bitOf(reason)) != 0; }
 };
 
 }  // namespace divvy::interposer

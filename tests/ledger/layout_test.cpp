@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ledger/layout_hash.h"
+#include "ledger/pins.h"
 #include "ledger/registration.h"
 #include "ledger/words.h"
 
@@ -36,6 +37,31 @@ TEST(Layout, MagicsReadAsTextInTheFile) {
   EXPECT_EQ(std::memcmp(&kControlMagic, "DIVVYCTL", 8), 0);
   EXPECT_EQ(std::memcmp(&kReportMagic, "DIVVYRPT", 8), 0);
   EXPECT_EQ(std::memcmp(&kRegisterMagic, "DVRG", 4), 0);
+}
+
+// A tenant of yesterday's version is read by tomorrow's agent.
+TEST(Layout, ReasonsOfPinsKeepTheirNumbersAndHaveWords) {
+  const char* const in_order[] = {"context",
+                                  "managed memory",
+                                  "arrays",
+                                  "shared pools",
+                                  "graph memory",
+                                  "imported memory",
+                                  "exported memory",
+                                  "IPC handles",
+                                  "use by other devices",
+                                  "collectives",
+                                  "32-bit addresses",
+                                  "allocated before",
+                                  "the driver lacks what it takes",
+                                  "multicast",
+                                  "sparse arrays",
+                                  "devices without access",
+                                  "no host memory",
+                                  "too many addresses"};
+  unsigned bit = 0;
+  for (const char* words : in_order) EXPECT_STREQ(pinWords(PinReason{bit++}), words);
+  for (; bit < 64; ++bit) EXPECT_EQ(pinWords(PinReason{bit}), nullptr) << bit;
 }
 
 TEST(Words, PackAndUnpackAreInverse) {

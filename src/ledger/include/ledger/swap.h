@@ -107,7 +107,7 @@ struct alignas(64) SwapLine {
   std::uint64_t changed;   // grows with each change of the above
   std::uint64_t host_bytes;
   std::uint64_t host_want;
-  std::uint64_t pin_reasons;  // bits: why memory is pinned
+  std::uint64_t pin_reasons;  // bits: PinReason, why memory is pinned
   std::uint64_t last_need;    // CLOCK_MONOTONIC, when a thread last waited for memory
   // Only grow.
   alignas(64) std::uint64_t chunks_out;
