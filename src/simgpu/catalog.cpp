@@ -49,6 +49,9 @@ constexpr FaultEntry kFaults[] = {
      "with CUDA_ERROR_ILLEGAL_ADDRESS, also where it would not have noticed; kernels of which is "
      "not known what they touch touch everything"},
     {"strict-unmap=any", "likewise, as if every kernel and memset touched everything"},
+    {"no-host-map",
+     "no memory of the host can be mapped by cuMemMap: the attribute that tells is 0, and "
+     "cuMemCreate of such memory answers CUDA_ERROR_NOT_SUPPORTED"},
     {"kill-at=SYMBOL:N", "the process is killed by SIGKILL as it enters its N-th call of SYMBOL"},
     {"fail-at=SYMBOL:N=CODE",
      "the process's N-th call of SYMBOL does nothing and answers CODE, a CUresult as a number"},

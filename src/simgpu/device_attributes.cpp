@@ -1,6 +1,9 @@
 // Attributes of devices: what is the same for all profiles, and what is computed from one.
 #include "device_attributes.h"
 
+#include "faults.h"
+#include "runtime.h"
+
 namespace divvy::simgpu {
 namespace {
 
@@ -121,7 +124,6 @@ constexpr Constant kConstants[] = {
     {CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH, 0},
     {CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID, 0},
-    {CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED, 1},
     {CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED, 0},
     {CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, 1},
@@ -199,12 +201,23 @@ constexpr Computed kComputed[] = {
      [](const Device&, const Profile& p) { return p.sm_count; }},
 };
 
+// Attributes that come and go with the driver, not with the card.
+constexpr int kFirstWithHostNuma = 12090;
+bool knowsHostNuma() {
+  return Runtime::get().driverVersion() >= kFirstWithHostNuma;
+}
+
 // Newest attribute number that the driver we stand for knows.
 constexpr int kLastAttribute = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED;
 
 }  // namespace
 
 CUresult deviceAttribute(const Device& device, CUdevice_attribute attribute, int* value) {
+  if (attribute == CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
+    if (!knowsHostNuma()) return CUDA_ERROR_INVALID_VALUE;
+    *value = Faults::get().mapsNoHostMemory() ? 0 : 1;
+    return CUDA_SUCCESS;
+  }
   for (const Constant& row : kConstants) {
     if (row.attribute != attribute) continue;
     *value = row.value;

@@ -77,6 +77,7 @@ bool Faults::parseOne(const std::string& entry) {
     if (name == "oom") return oom_ = true;
     if (name == "lost") return lost_ = true;
     if (name == "strict-unmap") return strict_unmap_ = true;
+    if (name == "no-host-map") return no_host_map_ = true;
     return false;
   }
   if (name == "missing") return parseMissing(value);

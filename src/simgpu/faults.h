@@ -56,6 +56,8 @@ class Faults {
   // kernel and memset is taken to touch everything.
   bool strictUnmap() const { return strict_unmap_; }
   bool strictUnmapOfAny() const { return strict_unmap_of_any_; }
+  // The driver makes no memory of the host that cuMemMap takes.
+  bool mapsNoHostMemory() const { return no_host_map_; }
 
  private:
   bool parseOne(const std::string& entry);
@@ -70,6 +72,7 @@ class Faults {
   bool strict_unmap_ = false;
   bool strict_unmap_of_any_ = false;
   bool checkpoint_fails_ = false;
+  bool no_host_map_ = false;
   std::uint64_t checkpoint_ms_ = 0;
   std::uint64_t slow_us_ = 0;
   std::atomic<std::int64_t> oom_after_{-1};

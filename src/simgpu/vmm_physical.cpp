@@ -33,13 +33,22 @@ CUresult checkLocation(CUmemAllocationProp& prop, Device** device) {
       *device = findDevice(prop.location.id);
       return *device == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST:
+      if (Faults::get().mapsNoHostMemory()) return CUDA_ERROR_NOT_SUPPORTED;
       return prop.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ? CUDA_SUCCESS
                                                                   : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      if (Faults::get().mapsNoHostMemory()) return CUDA_ERROR_NOT_SUPPORTED;
       return numaNodeExists(prop.location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
+}
+
+// Host memory is written without poison bits: say so, or its pages would not be given back.
+void zero(std::uint64_t offset, std::uint64_t bytes) {
+  Window& window = Window::get();
+  window.bits().markTouched(offset, bytes);
+  window.discard(offset, bytes);
 }
 
 }  // namespace
@@ -80,6 +89,8 @@ std::shared_ptr<Physical> PhysicalTable::make(Device* device, std::uint64_t byte
   if (!offset) return nullptr;
   if (device != nullptr) {
     window.bits().repoison(*offset, bytes, window.alias(window.base() + *offset));
+  } else {
+    zero(*offset, bytes);  // device memory that was there before leaves its contents
   }
   Physical made;
   made.bytes = bytes;
@@ -133,9 +144,7 @@ void PhysicalTable::freeIfUnused(Physical& physical) {
 void freePhysicalBytes(const Physical& physical) {
   Window& window = Window::get();
   if (physical.device == nullptr) {
-    // The host writes without poison bits: say so, or its pages would not be given back.
-    window.bits().markTouched(physical.offset, physical.bytes);
-    window.discard(physical.offset, physical.bytes);
+    zero(physical.offset, physical.bytes);
   } else {
     window.discardPhysical(physical.offset, physical.bytes);
   }

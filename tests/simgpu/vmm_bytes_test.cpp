@@ -109,6 +109,53 @@ TEST_F(VmmBytes, HostMemoryIsReadByTheDeviceAndTheHost) {
   });
 }
 
+int hostMapped() {
+  int value = -1;
+  const CUresult result = cu<Cu::cuDeviceGetAttribute>(
+      &value, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, CUdevice{0});
+  return result == CUDA_SUCCESS ? value : -2;
+}
+
+CUresult createOnNode(CUmemGenericAllocationHandle* handle) {
+  CUmemAllocationProp prop = onDevice(0);
+  prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  return cu<Cu::cuMemCreate>(handle, size_t{kUnit}, &prop, 0ULL);
+}
+
+TEST_F(VmmBytes, HostMemoryTakesThePlaceOfTheCardsAtTheSameAddress) {
+  runReady([] {
+    EXPECT_EQ(hostMapped(), 1);
+    CUmemGenericAllocationHandle there = create(kUnit);
+    const CUdeviceptr p = mapNew(kUnit, there);
+    EXPECT_EQ(fill(p, kUnit, 0x21), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemUnmap>(p, size_t{kUnit}), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuMemRelease>(there), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kVmm), 0U);
+    CUmemGenericAllocationHandle host = 0;
+    ASSERT_EQ(createOnNode(&host), CUDA_SUCCESS);
+    ASSERT_EQ(map(p, kUnit, host), CUDA_SUCCESS);
+    EXPECT_EQ(valueOf(p, 16), -2) << "not before access is given";
+    ASSERT_EQ(allow(p, kUnit, kRw), CUDA_SUCCESS);
+    EXPECT_EQ(booked(Charge::kVmm), 0U) << "none of the card's memory";
+    EXPECT_EQ(valueOf(p, kUnit), 0);
+    EXPECT_EQ(fill(p, kUnit, 0x22), CUDA_SUCCESS);
+    EXPECT_EQ(valueOf(p, kUnit), 0x22);
+  });
+}
+
+TEST_F(VmmBytes, ADriverThatMapsNoHostMemorySaysSo) {
+  runReady(
+      [] {
+        EXPECT_EQ(hostMapped(), 0);
+        CUmemGenericAllocationHandle handle = 0;
+        EXPECT_EQ(createOnNode(&handle), CUDA_ERROR_NOT_SUPPORTED);
+        EXPECT_NE(create(kUnit), 0U);
+      },
+      {{"SIMGPU_FAULTS", "no-host-map"}});
+  runReady([] { EXPECT_EQ(hostMapped(), -2) << "an attribute that it has never heard of"; },
+           {{"SIMGPU_DRIVER_VERSION", "12080"}});
+}
+
 TEST_F(FineVmm, SizesAndAddressesAreMultiplesOfTheStepAndChargedToTheByte) {
   runReady([] {
     const CUmemAllocationProp prop = onDevice(0);
