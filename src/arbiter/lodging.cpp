@@ -111,6 +111,19 @@ bool Lodging::ready(const Process& process, unsigned devices) {
                      [](const ledger::SwapDevice& each) { return each.swappable == 0; });
 }
 
+// One that cannot would stand still while the others ran.
+bool Lodging::mapsHost() const {
+  bool any = false;
+  for (const auto& [name, process] : processes_) {
+    if (!process.claimed) continue;
+    const bool maps = (process.said.state & ledger::kSwapMapsHost) != 0;
+    any = any || maps;
+    for (unsigned d = 0; d < devices_ && !maps; ++d)
+      if (process.said.device[d].swappable != 0) return false;
+  }
+  return any;
+}
+
 Stay Lodging::look(Nanos now) {
   // Who takes something looks at its order again after it has shown that: either it sees what was
   // told before this, or it is seen here.
@@ -127,6 +140,7 @@ Stay Lodging::look(Nanos now) {
     stay.wants = stay.wants || process.wants || (state & ledger::kSwapWanted) != 0;
   }
   stay.ready = true;
+  stay.maps_host = mapsHost();
   for (const auto& [name, process] : processes_) {
     for (unsigned d = 0; d < devices_; ++d) {
       Holding& at = stay.at[d];
@@ -202,6 +216,7 @@ ledger::ResidencyOrder Lodging::orderFor(const Process& process) const {
     }
   }
   order.flags = order_.yields ? ledger::kYield : 0;
+  if (order_.host_map) order.flags |= ledger::kMayHostMap;
   if (order_.reason == StayReason::kUnused) order.flags |= ledger::kReclaimed;
   order.reason = static_cast<ResidencyReason>(order_.reason);
   return order;

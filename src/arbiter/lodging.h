@@ -52,6 +52,7 @@ class Lodging {
   void absorb(Process* process, const ledger::SwapSample& sample);
   static std::uint64_t held(const Process& process, unsigned device);
   static bool ready(const Process& process, unsigned devices);
+  bool mapsHost() const;
   void settle();
   std::vector<std::uint64_t> shares(unsigned device) const;
   std::vector<std::uint64_t> hostShares() const;

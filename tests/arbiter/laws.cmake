@@ -18,7 +18,7 @@ divvy_test(arbiter_cap_test SOURCES cap_test.cpp tenants_test.cpp DEPS divvy_arb
   TIMEOUT 240)
 divvy_test(arbiter_gang_test SOURCES gang_test.cpp
   DEPS divvy_arbiter_world rapidcheck rapidcheck_gtest LABELS sanitize TIMEOUT 240)
-divvy_test(arbiter_residency_test SOURCES parking_test.cpp residency_order_test.cpp residency_test.cpp
+divvy_test(arbiter_residency_test SOURCES host_map_test.cpp parking_test.cpp residency_order_test.cpp residency_test.cpp
     swap_terms_test.cpp
   DEPS divvy_arbiter_world LABELS sanitize TIMEOUT 240)
 target_include_directories(arbiter_residency_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)

@@ -210,6 +210,28 @@ TEST_F(LodgingTest, OnlyWhatSwapsDidSinceItWasKnownIsMeasured) {
   EXPECT_EQ(lodging_->takeWork(0).out_bytes, 0u);
 }
 
+TEST_F(LodgingTest, ItMapsHostMemoryWhereAllThatHaveAnySwappableDo) {
+  EXPECT_FALSE(lodging_->look(kSecond).maps_host);
+  swapper_.at(0).swappable = 100;
+  swapper_.line(0).state |= ledger::kSwapMapsHost;
+  EXPECT_TRUE(lodging_->look(kSecond).maps_host);
+  swapper_.claim(1, 0);
+  lodging_->arrive(1, 0);
+  EXPECT_TRUE(lodging_->look(kSecond).maps_host) << "it has no memory that would stand still";
+  swapper_.at(1).swappable = 10;
+  EXPECT_FALSE(lodging_->look(kSecond).maps_host);
+}
+
+TEST_F(LodgingTest, AProcessIsToldThatItMayMapHostMemory) {
+  StayOrder order;
+  order.allowed[0] = 100;
+  order.host_map = true;
+  lodging_->tell(order);
+  EXPECT_EQ(swapper_.order().flags, ledger::kMayHostMap);
+  tell(100);
+  EXPECT_EQ(swapper_.order().flags, 0u);
+}
+
 TEST_F(LodgingTest, ATruncatedFileIsFoundOut) {
   swapper_.truncateSwap();
   look();

@@ -45,8 +45,7 @@ struct Residency::State {
   }
 
   StayReason reasonOf(const Resident& resident) const {
-    for (unsigned d = 0; d < kMaxGroupDevices; ++d)
-      if (resident.places[d].target < resident.places[d].need()) return StayReason::kShort;
+    if (resident.isShort()) return StayReason::kShort;
     if (resident.home()) return StayReason::kFits;
     if (resident.unused) return StayReason::kUnused;
     if (resident.yielded || (resident.inLine() && above(resident) != nullptr))
@@ -59,11 +58,12 @@ struct Residency::State {
     order.tenant = resident.key;
     for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
       order.allowed[d] = resident.places[d].allowed;
-      order.most[d] = resident.places[d].most;
+      order.most[d] = book.mostOf(resident, d);
       order.want[d] = resident.places[d].want;
     }
     order.host_allowed = book.hostFor(resident);
     order.eligible = resident.eligible();
+    order.host_map = resident.runsWithHost();
     order.yields = resident.yielded && !resident.home();
     order.park = resident.park;
     order.reserved = resident.reserved;
@@ -174,6 +174,7 @@ StayFigures Residency::figures(Key key) const {
   figures.resident = resident->home();
   figures.eligible = resident->eligible();
   figures.waiting = resident->inLine();
+  figures.host_map = resident->runsWithHost();
   figures.park = resident->park;
   figures.reserved = resident->reserved;
   figures.reason = state_->reasonOf(*resident);

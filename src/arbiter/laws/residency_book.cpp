@@ -364,6 +364,19 @@ std::uint64_t ResidencyBook::hostLeftFor(const Resident& resident, unsigned devi
   return less(devices_[device].terms.host_reserve, out);
 }
 
+// In its turn all that others can give is out.
+std::uint64_t ResidencyBook::mostOf(const Resident& resident, unsigned device) const {
+  const std::uint64_t most = resident.places[device].most;
+  if (!resident.mapsHost() || !resident.uses(device)) return most;
+  std::uint64_t out = 0;
+  for (const auto& each : residents_) {
+    const Resident::Place& place = each->places[device];
+    if (each.get() != &resident) out += less(place.need(), place.floor);
+  }
+  const std::uint64_t host = less(devices_[device].terms.host_reserve, out);
+  return std::max(most, std::min(ceilingOf(resident, device), most + host));
+}
+
 std::uint64_t ResidencyBook::hostFor(const Resident& resident) const {
   const auto partOf = [](std::uint64_t bytes, std::uint64_t of, std::uint64_t all) {
     if (all <= of) return bytes;

@@ -57,6 +57,8 @@ class ResidencyBook {
   std::int64_t unplanned(unsigned device) const;
   // Host memory that is left for what may be taken for somebody, who leaves it then.
   std::uint64_t hostLeftFor(const Resident& resident, unsigned device) const;
+  // What somebody can be given, and what the host has room for beside that where it may use it.
+  std::uint64_t mostOf(const Resident& resident, unsigned device) const;
   // Of all, what one may use.
   std::uint64_t hostFor(const Resident& resident) const;
 

@@ -173,7 +173,11 @@ bool ResidencyTurns::collectOn(Demand* demand, unsigned d) {
   std::stable_sort(givers.begin(), givers.end(), [](const Giver& a, const Giver& b) {
     return std::tuple(a.rank, a.order) < std::tuple(b.rank, b.order);
   });
-  auto host = static_cast<std::int64_t>(book_.hostLeftFor(*demand->who, d));
+  // What it lacks even then stays with the host.
+  const Resident::Place& own = demand->who->places[d];
+  const std::uint64_t left = book_.hostLeftFor(*demand->who, d);
+  const std::uint64_t stays = own.need() - std::min(own.need(), std::max(own.target, own.floor));
+  auto host = static_cast<std::int64_t>(left - std::min(left, stays));
   for (const Giver& giver : givers) {
     const Resident::Place& place = giver.from->places[d];
     // What it has beyond its target was counted already.

@@ -54,6 +54,17 @@ struct Resident {
     return std::any_of(places.begin(), places.end(),
                        [](const Place& place) { return place.goal < place.floor; });
   }
+  // It needs more than it could be given at any time, as things are.
+  bool isShort() const {
+    return std::any_of(places.begin(), places.end(),
+                       [](const Place& place) { return place.target < place.need(); });
+  }
+  // What it cannot have on a device it can use where it is.
+  bool mapsHost() const {
+    return terms.host_map && terms.swappable && !terms.parked && stay.maps_host;
+  }
+  // It has all that it can be given, and that is not enough.
+  bool runsWithHost() const { return mapsHost() && isShort() && home() && complete(); }
   // Waits for more than it is going to have.
   bool inLine() const { return (wants() && !home()) || belowFloor(); }
   bool complete() const {

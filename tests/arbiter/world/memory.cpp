@@ -7,7 +7,7 @@ namespace divvy::arbiter::world {
 
 bool Swapper::ready() const {
   return !closed_ && !terms.parked && std::all_of(at_.begin(), at_.end(), [](const Place& place) {
-    return place.mapped == place.swappable;
+    return place.mapped + place.hosted == place.swappable;
   });
 }
 
@@ -59,6 +59,7 @@ void MemoryWorld::free(Swapper* swapper, std::uint64_t bytes, unsigned device) {
   place.swappable -= bytes;
   place.born = std::min(place.born, place.swappable);
   place.mapped = std::min(place.mapped, place.swappable);
+  place.hosted = std::min(place.hosted, place.swappable - place.mapped);
   changed(swapper);
 }
 
@@ -140,6 +141,7 @@ Stay MemoryWorld::stayOf(const Swapper& swapper) const {
   stay.wants = swapper.busy;
   stay.capturing = swapper.capturing;
   stay.distrusted = swapper.distrusted;
+  stay.maps_host = swapper.maps_host;
   stay.refused = swapper.refused_ && swapper.seen_ == swapper.sent_;
   stay.idle_since = swapper.idle_since_;
   return stay;
@@ -186,7 +188,8 @@ void MemoryWorld::arbitrate() {
 void MemoryWorld::send(Swapper* swapper, const StayOrder& order) {
   if (on_order) on_order(*swapper, order);
   const bool seen = swapper->seen_ == swapper->sent_;
-  const bool moves = order.allowed != swapper->order_.allowed;
+  const bool moves =
+      order.allowed != swapper->order_.allowed || order.host_map != swapper->order_.host_map;
   if (moves) {
     for (unsigned d = 0; d < settings_.devices; ++d) {
       Swapper::Place& place = swapper->at_[d];
@@ -269,10 +272,10 @@ void MemoryWorld::work(Swapper* swapper) {
   for (unsigned d = 0; d < settings_.devices; ++d)
     if (leave(swapper, d)) return;
   for (unsigned d = 0; d < settings_.devices; ++d)
-    if (come(swapper, d)) return;
+    if (come(swapper, d) || host(swapper, d) || promote(swapper, d)) return;
   bool complete = true;
   for (const Swapper::Place& place : swapper->at_)
-    complete = complete && place.mapped == place.swappable;
+    complete = complete && place.mapped + place.hosted == place.swappable;
   if (complete && std::exchange(swapper->closed_, false)) ring(swapper);
   runs();
 }
@@ -308,23 +311,52 @@ bool MemoryWorld::leave(Swapper* swapper, unsigned d) {
 
 bool MemoryWorld::come(Swapper* swapper, unsigned d) {
   Swapper::Place& place = swapper->at_[d];
-  const Link& link = settings_.device.link;
-  const std::uint64_t missing = place.swappable - place.mapped;
-  const std::uint64_t chunk = std::min(link.chunk, missing);
+  const std::uint64_t missing = place.swappable - place.mapped - place.hosted;
+  const std::uint64_t chunk = std::min(settings_.device.link.chunk, missing);
   if (chunk == 0 || place.mapped + place.pinned + chunk > place.allowed) return false;
   place.mapped += chunk;
   const std::uint64_t born = std::min(chunk, place.born);
   place.born -= born;
-  const auto time = static_cast<Nanos>(static_cast<double>(chunk - born) / link.in_bps * 1e9);
+  moveIn(swapper, d, chunk - born);
+  return true;
+}
+
+// There is no room for what is missing, and it is told to run all the same.
+bool MemoryWorld::host(Swapper* swapper, unsigned d) {
+  Swapper::Place& place = swapper->at_[d];
+  const std::uint64_t missing = place.swappable - place.mapped - place.hosted;
+  const std::uint64_t chunk = std::min(settings_.device.link.chunk, missing);
+  if (chunk == 0 || !swapper->order_.host_map || !swapper->maps_host) return false;
+  if (place.hosted + chunk > swapper->order_.host_allowed) return false;
+  place.hosted += chunk;
+  const std::uint64_t born = std::min(chunk, place.born);
+  place.born -= born;
+  moveIn(swapper, d, chunk - born);
+  return true;
+}
+
+bool MemoryWorld::promote(Swapper* swapper, unsigned d) {
+  Swapper::Place& place = swapper->at_[d];
+  const std::uint64_t chunk = std::min(settings_.device.link.chunk, place.hosted);
+  if (chunk == 0 || place.mapped + place.pinned + chunk > place.allowed) return false;
+  if (swapper->capturing) return false;
+  place.hosted -= chunk;
+  place.mapped += chunk;
+  moveIn(swapper, d, chunk);
+  return true;
+}
+
+void MemoryWorld::moveIn(Swapper* swapper, unsigned d, std::uint64_t copied) {
+  const Link& link = settings_.device.link;
+  const auto time = static_cast<Nanos>(static_cast<double>(copied) / link.in_bps * 1e9);
   in_until_[d] = std::max(in_until_[d], now()) + time + link.per_chunk;
   swapper->moving_ = swapper->closed_ = true;
-  swapper->copied_in += chunk - born;
+  swapper->copied_in += copied;
   timeline_.at(in_until_[d], [this, swapper] {
     pass();
     swapper->moving_ = false;
     work(swapper);
   });
-  return true;
 }
 
 // Who came to run, and when that ends.

@@ -30,6 +30,7 @@ class Swapper {
  public:
   std::uint64_t mapped(unsigned device) const { return at_[device].mapped; }
   std::uint64_t has(unsigned device) const { return at_[device].mapped + at_[device].pinned; }
+  std::uint64_t hosted(unsigned device) const { return at_[device].hosted; }
   bool ready() const;
   bool parked() const { return terms.parked; }
 
@@ -39,6 +40,7 @@ class Swapper {
   bool capturing = false;  // refuses to close
   bool frozen = false;     // does nothing at all
   bool distrusted = false;
+  bool maps_host = true;  // its driver can
   // So far.
   Nanos ran = 0;
   Nanos wanted = 0;  // and was not let run
@@ -53,6 +55,7 @@ class Swapper {
     std::uint64_t swappable = 0;
     std::uint64_t born = 0;  // of these, with no contents yet: they come in without a copy
     std::uint64_t mapped = 0;
+    std::uint64_t hosted = 0;  // used where it is, with the host
     std::uint64_t pinned = 0;
     std::uint64_t want = 0;
     std::uint64_t allowed = 0;   // as it has noticed
@@ -121,6 +124,9 @@ class MemoryWorld {
   void work(Swapper* swapper);
   bool leave(Swapper* swapper, unsigned device);
   bool come(Swapper* swapper, unsigned device);
+  bool host(Swapper* swapper, unsigned device);
+  bool promote(Swapper* swapper, unsigned device);
+  void moveIn(Swapper* swapper, unsigned device, std::uint64_t copied);
   void runs();
   void check();
   Stay stayOf(const Swapper& swapper) const;

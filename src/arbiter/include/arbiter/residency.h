@@ -34,6 +34,7 @@ struct Stay {
   bool capturing = false;   // nothing of it can leave just now
   bool refused = false;     // it could not obey its last order
   bool distrusted = false;  // it has more than it says
+  bool maps_host = false;   // it can use memory of the host in place of a device's
   Nanos idle_since = 0;     // while it does not want
   friend bool operator==(const Stay&, const Stay&) = default;
 };
@@ -46,6 +47,7 @@ struct StayTerms {
   DeviceBytes ceiling{};
   DeviceBytes base{};      // what it is going to have at least: contexts
   bool swappable = true;   // false: may use up to its ceiling at any time
+  bool host_map = false;   // what no device has room for may be used where it is, with the host
   Nanos unused_after = 0;  // idle for so long it gives its memory back, wanted or not; 0: never
   std::uint32_t devices = 1;
   // All of it can be made to leave, what is pinned too, and is not guaranteed: it can be parked.
@@ -99,6 +101,7 @@ struct StayOrder {
   DeviceBytes want{};     // of Holding::want, what may be taken
   std::uint64_t host_allowed = 0;
   bool eligible = true;   // takes part in turns of compute
+  bool host_map = false;  // is to run with the host's memory for what it lacks
   bool yields = false;    // out for a higher class
   bool lowers = false;    // less is allowed than before
   bool park = false;      // to be parked: what swapping takes of it is not enough
@@ -114,6 +117,7 @@ struct StayFigures {
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;
   bool waiting = false;  // for its turn
+  bool host_map = false;
   bool park = false;
   bool reserved = false;
   StayReason reason = StayReason::kFits;

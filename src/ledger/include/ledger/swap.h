@@ -70,10 +70,13 @@ inline constexpr std::uint32_t kSwapClosed = 1u << 1;  // its memory gate is clo
 inline constexpr std::uint32_t kSwapMoving = 1u << 2;
 inline constexpr std::uint32_t kSwapWanted = 1u << 3;  // a thread waits for memory
 inline constexpr std::uint32_t kSwapCapturing = 1u << 4;
-inline constexpr std::uint32_t kSwapHostMapped = 1u << 5;
+inline constexpr std::uint32_t kSwapHostMapped = 1u << 5;  // some is used at the host
 inline constexpr std::uint32_t kSwapSelfHelp = 1u
                                                << 6;  // the agent is silent: has what it could get
 inline constexpr std::uint32_t kSwapPressed = 1u << 7;  // an allocation waits for the device
+// Its driver can put the host's memory at an address of the card's: without this kMayHostMap is
+// told to nobody.
+inline constexpr std::uint32_t kSwapMapsHost = 1u << 8;
 
 // Why the last order could not be obeyed. It is tried again.
 enum class SwapRefusal : std::uint32_t {
