@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "ledger/account.h"
+#include "ledger/swap_pages.h"
 #include "ledger/tenant_ledger.h"
 #include "profile.h"
 #include "samples.h"
@@ -112,14 +112,13 @@ Command SwapTenant::command(const CardFloor& floor, const SwapPlan& plan,
 
 // The only one there is.
 void SwapTenant::findSlot() {
-  ledger::Account account;
   ledger::TenantPages pages;
   bool found = false;
   if (ledger::TenantPages::open(dir_.c_str(), &pages) == ledger::OpenStatus::kOk &&
-      account.attach(pages)) {
-    account.forEachLiveSlot([&](const ledger::LiveProcess& process) {
+      account_.attach(pages)) {
+    account_.forEachLiveSlot([&](const ledger::LiveProcess& process) {
       slot_ = process.slot;
-      const auto& slot = account.pages().report().slots[process.slot];
+      const auto& slot = account_.pages().report().slots[process.slot];
       generation_ = ledger::stateGeneration(slot.state.low);
       found = true;
     });
@@ -132,7 +131,8 @@ int SwapTenant::pid() const {
 }
 
 void SwapTenant::allow(std::uint64_t bytes) {
-  pages_->order(slot_, generation_, orderFor(bytes + sample().device[0].pinned));
+  const std::uint64_t pinned = ledger::pinnedNow(account_, slot_, 0, sample().device[0]);
+  pages_->order(slot_, generation_, orderFor(bytes + pinned));
 }
 
 ledger::SwapSample SwapTenant::sample() {

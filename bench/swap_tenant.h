@@ -8,6 +8,7 @@
 
 #include "card_run.h"
 #include "command.h"
+#include "ledger/account.h"
 #include "ledger/grants.h"
 #include "ledger/residency_pages.h"
 
@@ -49,6 +50,7 @@ class SwapTenant {
   std::unique_ptr<Companion> process_;
   std::unique_ptr<ledger::GrantPages> grant_;
   std::unique_ptr<ledger::ResidencyPages> pages_;
+  ledger::Account account_;
   unsigned slot_ = 0;
   std::uint64_t generation_ = 0;
 };

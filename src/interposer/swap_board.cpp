@@ -111,11 +111,7 @@ const ledger::ResidencyLine* SwapBoard::order() const {
 }
 
 std::uint64_t SwapBoard::pinned(unsigned dev) {
-  const ledger::SwapDevice& figures = device(dev);
-  const std::uint64_t others =
-      ledger::saturatingAdd(loadAcquire(figures.swappable), loadAcquire(figures.want));
-  const std::uint64_t charged = runtime().tenant.account().processUsed(slot_, dev);
-  return charged > others ? charged - others : 0;
+  return ledger::pinnedNow(runtime().tenant.account(), slot_, dev, device(dev));
 }
 
 void SwapBoard::showPinned(unsigned dev) {

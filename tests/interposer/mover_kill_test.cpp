@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "ledger/swap_pages.h"
 #include "ledger/tenant_ledger.h"
 #include "swap_fixture.h"
 
@@ -104,7 +105,7 @@ class Victim {
     if (!find()) return false;
     ledger::ResidencyOrder order;
     const auto now = shown();
-    order.allowed.fill(bytes + (now ? now->device[0].pinned : 0));
+    order.allowed.fill(bytes + (now ? ledger::pinnedNow(account_, slot_, 0, now->device[0]) : 0));
     order.most.fill(std::uint64_t{1} << 40);
     order.host_allowed = kGiB;
     pages_->order(slot_, generation_, order);

@@ -63,6 +63,20 @@ unsigned mostCopiesWithoutAGap(simgpu::CardEngine engine) {
 
 // Each chunk takes the link 8 ms: time enough to queue another one, but where the thread that does
 // it is kept from running.
+// A figure that was shown between the charge of a block and its being told to be swappable made an
+// order in which the block had room twice: nothing left.
+TEST_F(MoverTest, AnOrderIsMadeOfTheBooksAndNotOfWhatWasShown) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(4 * kMiB, 3);
+  showPinned(pinned() + 4 * kMiB);
+  allow(0);
+  EXPECT_TRUE(becomesResident(0)) << said();
+  EXPECT_TRUE(eventually([] { return shown()->device[0].pinned == pinned(); })) << "it is mended";
+  allow(kEverything);
+  EXPECT_TRUE(holds(block, 4 * kMiB, 3));
+}
+
 TEST_F(MoverTest, WhileOneCopyRunsTheNextIsQueued) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "ledger/swap_pages.h"
+
 namespace divvy::interposer {
 namespace {
 
@@ -12,18 +14,22 @@ struct Place {
   std::uint64_t generation;
 };
 
-// Of this process.
-std::optional<Place> place(const std::string& dir) {
+ledger::Account& books(const std::string& dir) {
   static ledger::Account account;
   ledger::TenantPages pages;
   if (!account.attached() &&
       ledger::TenantPages::open(dir.c_str(), &pages) == ledger::OpenStatus::kOk) {
     account.attach(pages);
   }
+  return account;
+}
+
+// Of this process.
+std::optional<Place> place(const std::string& dir) {
   std::optional<Place> found;
-  account.forEachLiveSlot([&](const ledger::LiveProcess& process) {
+  books(dir).forEachLiveSlot([&](const ledger::LiveProcess& process) {
     if (process.owner.pid != static_cast<std::uint32_t>(::getpid())) return;
-    const auto& slot = account.pages().report().slots[process.slot];
+    const auto& slot = books(dir).pages().report().slots[process.slot];
     found = Place{process.slot, ledger::stateGeneration(slot.state.low)};
   });
   return found;
@@ -59,10 +65,25 @@ void SwapTest::allow(std::uint64_t bytes, std::uint64_t host_bytes) {
   ASSERT_TRUE(mine) << "this process has no slot";
   ledger::ResidencyOrder order;
   const auto now = shown();
-  order.allowed.fill(bytes + (now ? now->device[0].pinned : 0));
+  order.allowed.fill(bytes + (now ? pinned() : 0));
   order.most.fill(kEverything);
   order.host_allowed = host_bytes;
   residency(tenantDir()).order(mine->slot, mine->generation, order);
+}
+
+std::uint64_t SwapTest::pinned() {
+  const auto mine = place(tenantDir());
+  const auto now = shown();
+  return mine && now ? ledger::pinnedNow(books(tenantDir()), mine->slot, 0, now->device[0]) : 0;
+}
+
+void SwapTest::showPinned(std::uint64_t bytes) {
+  ledger::SwapPages pages;
+  const auto mine = place(tenantDir());
+  ASSERT_TRUE(mine && books(tenantDir()).attached());
+  const ledger::ControlHeader& header = books(tenantDir()).pages().control().header;
+  ASSERT_EQ(ledger::SwapPages::open(tenantDir().c_str(), header, &pages), ledger::OpenStatus::kOk);
+  ledger::storeRelease(pages.swap().lines[mine->slot].device[0].pinned, bytes);
 }
 
 std::optional<ledger::SwapSample> SwapTest::shown() {

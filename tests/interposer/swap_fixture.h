@@ -24,6 +24,11 @@ class SwapTest : public GateTest {
   // What of its chunks this process may have on the card from now on, beside what is pinned.
   static void allow(std::uint64_t bytes, std::uint64_t host_bytes = kGiB);
 
+  // What of its memory is pinned, by its books: what it shows may be older.
+  static std::uint64_t pinned();
+  // Has it show something else, for as long as its mover does not look.
+  static void showPinned(std::uint64_t bytes);
+
   // What it shows; nothing before it has a line.
   static std::optional<ledger::SwapSample> shown();
   // The same in words, for messages.

@@ -1,6 +1,7 @@
 // The tenant's view of the files by which its memory is swapped. Freestanding.
 #pragma once
 
+#include "ledger/account.h"
 #include "ledger/pages.h"
 #include "ledger/swap.h"
 
@@ -25,5 +26,15 @@ class SwapPages {
   const ResidencyPage* residency_ = nullptr;
   SwapPage* swap_ = nullptr;
 };
+
+// Of what is charged to the process in that slot, all that is neither swappable nor only wanted, by
+// the books at this instant. What the process shows as pinned may be older than its `figures`.
+inline std::uint64_t pinnedNow(const Account& account, unsigned slot, unsigned dev,
+                               const SwapDevice& figures) {
+  const std::uint64_t others =
+      saturatingAdd(loadAcquire(figures.swappable), loadAcquire(figures.want));
+  const std::uint64_t charged = account.processUsed(slot, dev);
+  return charged > others ? charged - others : 0;
+}
 
 }  // namespace divvy::ledger
