@@ -17,8 +17,11 @@ constexpr std::uint64_t kWatch = 100 * kMillisecond;
 constexpr std::uint64_t kSoon = kMillisecond;
 constexpr std::uint64_t kShortestPause = 10 * kMillisecond;
 constexpr std::uint64_t kLongestPause = 1000 * kMillisecond;
-constexpr std::uint64_t kDrainPauses = 10;  // of the time that a drain in vain took
-constexpr std::uint64_t kLongestDrainPause = 20'000 * kMillisecond;
+// A drain in vain keeps launches back for as long as it took, which is bounded. The pause after it
+// is as long, and twice as long with each further one: at first the application loses half of its
+// time, in the long run a tenth.
+constexpr std::uint64_t kLongestDrain = 2000 * kMillisecond;
+constexpr std::uint64_t kDrainPauses = 10;
 constexpr std::uint64_t kStopPatience = 10 * kMillisecond;
 
 bool any(unsigned device, ChunkState one, ChunkState other) {
@@ -127,7 +130,7 @@ void Movers::forgetAfterFork() {
   for (Mover& mover : movers_) {
     mover.state.store(Mover::State::kNone, std::memory_order_relaxed);
     mover.parked = 0;
-    mover.seen_seq = mover.retry_at = mover.pause = 0;
+    mover.seen_seq = mover.retry_at = mover.pause = mover.vain = mover.quiet_from = 0;
     mover.refused = SwapRefusal::kNone;
   }
   lease_.forgetAfterFork();
@@ -152,7 +155,7 @@ std::uint64_t Movers::step(Mover& mover, std::uint64_t now) {
     next = helpSelf(mover, now);
   } else if (order != nullptr) {
     const std::uint64_t seq = loadAcquire(order->seq);
-    if (seq != mover.seen_seq) mover.retry_at = mover.pause = 0;
+    if (seq != mover.seen_seq) mover.retry_at = mover.pause = mover.vain = 0;
     const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
     const bool out = board.have(mover.device) > allowed;
     if (!out) board.lower(ledger::kSwapSelfHelp);
@@ -175,8 +178,18 @@ void Movers::collect() {
 }
 
 bool Movers::resting(const Mover& mover, std::uint64_t now) {
-  return mover.retry_at > now &&
-         (mover.refused != SwapRefusal::kCapturing || runtime().captures.open());
+  if (mover.retry_at <= now) return false;
+  if (mover.refused == SwapRefusal::kCapturing) return runtime().captures.open();
+  if (mover.refused != SwapRefusal::kNotDrained) return true;
+  // What was in the way may be over long before. That is a guess; the next drain proves it.
+  return now < mover.quiet_from || anyTouching() || !runtime().meter.idle();
+}
+
+// When to look again whether it rests.
+std::uint64_t Movers::nextTry(const Mover& mover, std::uint64_t now) {
+  if (mover.refused != SwapRefusal::kNotDrained) return mover.retry_at;
+  const std::uint64_t look = now < mover.quiet_from ? mover.quiet_from : now + kWatch;
+  return look < mover.retry_at ? look : mover.retry_at;
 }
 
 std::uint64_t Movers::refuse(Mover& mover, SwapRefusal why) {
@@ -194,15 +207,26 @@ std::uint64_t Movers::refuse(Mover& mover, SwapRefusal why) {
   return mover.retry_at = sys::now() + mover.pause;
 }
 
+std::uint64_t Movers::refuseDrain(Mover& mover, std::uint64_t took) {
+  const std::uint64_t cost = took < kLongestDrain ? took : kLongestDrain;
+  mover.vain = mover.vain == 0 ? 1 : mover.vain * 2;
+  if (mover.vain > kDrainPauses) mover.vain = kDrainPauses;
+  refuse(mover, SwapRefusal::kNotDrained);
+  const std::uint64_t now = sys::now();
+  mover.quiet_from = now + (cost > kShortestPause ? cost : kShortestPause);
+  if (mover.retry_at < now + cost * mover.vain) mover.retry_at = now + cost * mover.vain;
+  return nextTry(mover, now);
+}
+
 void Movers::obeyed(Mover& mover) {
   SwapBoard& board = runtime().swap_board;
-  mover.retry_at = mover.pause = 0;
+  mover.retry_at = mover.pause = mover.vain = 0;
   ledger::storeRelaxed(board.line().refusal, static_cast<std::uint32_t>(SwapRefusal::kNone));
   board.lower(ledger::kSwapCapturing);
 }
 
 std::uint64_t Movers::moveOut(Mover& mover, std::uint64_t now) {
-  if (resting(mover, now)) return mover.retry_at;
+  if (resting(mover, now)) return nextTry(mover, now);
   if (!any(mover.device, ChunkState::kDevice, ChunkState::kDevice)) return now + kWatch;
   SwapBoard& board = runtime().swap_board;
   // Nobody opens the gate from here on.
@@ -226,18 +250,12 @@ std::uint64_t Movers::moveOut(Mover& mover, std::uint64_t now) {
     obeyed(mover);
     return again ? drained + kSoon : now + kWatch;
   }
-  if (refused == SwapRefusal::kNotDrained) {
-    const std::uint64_t pause = (drained - now) * kDrainPauses;
-    refuse(mover, refused);
-    const std::uint64_t longest = pause < kLongestDrainPause ? pause : kLongestDrainPause;
-    if (longest > mover.pause) mover.retry_at = sys::now() + longest;
-    return mover.retry_at;
-  }
-  return refuse(mover, refused);
+  return refused == SwapRefusal::kNotDrained ? refuseDrain(mover, drained - now)
+                                             : refuse(mover, refused);
 }
 
 std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
-  if (resting(mover, now)) return mover.retry_at;
+  if (resting(mover, now)) return nextTry(mover, now);
   SwapBoard& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr || board.have(mover.device) >= loadRelaxed(order->allowed[mover.device]) ||
@@ -262,7 +280,7 @@ std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
 // The agent is silent, and threads wait for memory: what its last order has room for, then all or
 // nothing of what the card has. Who else tries that at the same time does not try again with us.
 std::uint64_t Movers::helpSelf(Mover& mover, std::uint64_t now) {
-  if (resting(mover, now)) return mover.retry_at;
+  if (resting(mover, now)) return nextTry(mover, now);
   if (!any(mover.device, ChunkState::kBorn, ChunkState::kOut)) return now + kWatch;
   moveIn(mover, now);
   if (!any(mover.device, ChunkState::kBorn, ChunkState::kOut)) return now + kWatch;

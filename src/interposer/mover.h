@@ -19,6 +19,8 @@ struct Mover {
   std::uint64_t seen_seq;
   std::uint64_t retry_at;       // not before, but for another order; 0: at once
   std::uint64_t pause;          // ns, that the next refusal is waited for
+  std::uint64_t vain;           // weight of the drains in vain, one after the other; 0: none
+  std::uint64_t quiet_from;     // after one: sooner than retry_at if nothing goes on by then
   ledger::SwapRefusal refused;  // the last time
 };
 
@@ -49,6 +51,8 @@ class Movers {
   std::uint64_t helpSelf(Mover& mover, std::uint64_t now);
   static bool resting(const Mover& mover, std::uint64_t now);
   static std::uint64_t refuse(Mover& mover, ledger::SwapRefusal why);
+  static std::uint64_t refuseDrain(Mover& mover, std::uint64_t took);
+  static std::uint64_t nextTry(const Mover& mover, std::uint64_t now);
   static void obeyed(Mover& mover);
   static void collect();
   bool tryOpen();

@@ -71,6 +71,34 @@ TEST_F(MemoryGateTest, DrainGivesUp) {
   EXPECT_TRUE(holds(block, 4 * kMiB, 2));
 }
 
+// The pause after a drain in vain was ten times as long as the drain: who could have left a moment
+// later kept the card for 20 s.
+TEST_F(MemoryGateTest, ADrainInVainIsTriedAgainAsSoonAsNothingGoesOn) {
+  if (outside(swappable())) return;
+  terms().escape_ms = 50;
+  makeSwappable(GateState::kRun);
+  const CUdeviceptr block = filled(4 * kMiB, 2);
+  ASSERT_EQ(spin(1), CUDA_SUCCESS);
+  Endless kernel;
+  ASSERT_EQ(kernel.start(), CUDA_SUCCESS);
+  allow(0);
+  EXPECT_TRUE(staysResident(4 * kMiB));
+  const CUcontext current = context();
+  const CUstream other = stream();
+  Launcher launcher([=] {
+    cu<Cu::cuCtxSetCurrent>(current);
+    return spin(1000, other);
+  });
+  EXPECT_TRUE(launcher.finishes()) << "the drain was given up";
+  EXPECT_FALSE(eventually([] { return resident() == 0; }, std::chrono::milliseconds(1500)));
+  kernel.end();
+  EXPECT_TRUE(eventually([] { return resident() == 0; }, std::chrono::seconds(10))) << said();
+  EXPECT_GE(shown()->aborts, 1u);
+  EXPECT_EQ(takenUnderWork(), 0u);
+  allow(kEverything);
+  EXPECT_TRUE(holds(block, 4 * kMiB, 2));
+}
+
 TEST_F(MemoryGateTest, WhoWaitsForAGrantIsInsideNothing) {
   if (outside(swappable())) return;
   makeSwappable(GateState::kRun);
