@@ -217,6 +217,7 @@ ledger::ResidencyOrder Lodging::orderFor(const Process& process) const {
   }
   order.flags = order_.yields ? ledger::kYield : 0;
   if (order_.host_map) order.flags |= ledger::kMayHostMap;
+  if (order_.contended) order.flags |= ledger::kMayLeave;
   if (order_.reason == StayReason::kUnused) order.flags |= ledger::kReclaimed;
   order.reason = static_cast<ResidencyReason>(order_.reason);
   return order;

@@ -72,6 +72,11 @@ std::uint32_t HostStore::take(std::uint64_t bytes, std::uint64_t limit) {
   if (kept != kNone) return kept;
   if (bytes > limit) return kNone;
   trim(limit - bytes);
+  return makeSpare(bytes, limit);
+}
+
+std::uint32_t HostStore::makeSpare(std::uint64_t bytes, std::uint64_t limit) {
+  if (bytes > limit) return kNone;
   // Movers of other devices take some at the same time.
   std::uint64_t taken = this->bytes();
   do {
@@ -121,6 +126,16 @@ bool HostStore::destroyOne() {
 void HostStore::trim(std::uint64_t limit) {
   while (bytes() > limit && destroyOne()) {
   }
+}
+
+std::uint64_t HostStore::spareBytes() {
+  std::uint64_t sum = 0;
+  segments_.forEach([&](std::uint32_t, Segment& segment) {
+    const bool spare = segment.use.load(std::memory_order_acquire) == kFree;
+    if (spare && segment.memory != nullptr) sum += segment.bytes;
+    return true;
+  });
+  return sum;
 }
 
 void HostStore::give(std::uint32_t number) {

@@ -19,6 +19,8 @@ class HostStore {
   // A segment of at least `bytes`: one that was kept, or a new one while there are no more than
   // `limit` bytes in all, after unneeded ones were given back. kNone: not to be had.
   std::uint32_t take(std::uint64_t bytes, std::uint64_t limit);
+  // A new one, if there are no more than `limit` bytes in all with it; for it, none is given back.
+  std::uint32_t makeSpare(std::uint64_t bytes, std::uint64_t limit);
   // Gives unneeded ones back until there are no more than `limit` bytes, if that is possible.
   void trim(std::uint64_t limit);
   // Pinned for the current context, where that can be: copies are slower where it cannot.
@@ -29,6 +31,8 @@ class HostStore {
   // Its contents are needed no more. No lock, no system call.
   void give(std::uint32_t number);
 
+  // In segments that hold nothing.
+  std::uint64_t spareBytes();
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   void forgetAfterFork();

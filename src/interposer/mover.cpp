@@ -160,6 +160,10 @@ std::uint64_t Movers::step(Mover& mover, std::uint64_t now) {
     const bool out = board.have(mover.device) > allowed;
     if (!out) board.lower(ledger::kSwapSelfHelp);
     next = out ? moveOut(mover, now) : moveIn(mover, now);
+    if (!out && runtime().memory_gate.isOpen()) {
+      const std::uint64_t ahead = runtime().host_ahead.step(mover, now);
+      if (ahead < next) next = ahead;
+    }
     if (seq != mover.seen_seq) {
       mover.seen_seq = seq;
       ledger::storeRelease(board.line().seen_seq, seq);

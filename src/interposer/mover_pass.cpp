@@ -59,16 +59,16 @@ void Coldest::look() {
   });
 }
 
-std::uint64_t hostLimit() {
+}  // namespace
+
+std::uint64_t MoverPass::hostLimit() {
   const ledger::ResidencyLine* order = runtime().swap_board.order();
   return order == nullptr ? 0 : loadRelaxed(order->host_allowed);
 }
 
-void showHostBytes() {
+void MoverPass::showHostBytes() {
   ledger::storeRelaxed(runtime().swap_board.line().host_bytes, runtime().host_store.bytes());
 }
-
-}  // namespace
 
 MoverPass::MoverPass(Mover& mover) : mover_(mover) {
   ContextUse& use = runtime().context_use;

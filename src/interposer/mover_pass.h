@@ -34,6 +34,10 @@ class MoverPass {
   // Somebody else needs the context, or the process ends.
   bool interrupted() const;
 
+  // Bytes that this process may keep with the host by its last order; says how many it does.
+  static std::uint64_t hostLimit();
+  static void showHostBytes();
+
  private:
   enum class Way : std::uint8_t { kOut, kIn };
 

@@ -46,6 +46,7 @@ void startOver() {
   state.memory_gate.forgetAfterFork();
   state.context_use.forgetAfterFork();
   state.host_store.forgetAfterFork();
+  state.host_ahead.forgetAfterFork();
   state.movers.forgetAfterFork();
   state.captures_begun.store(false, std::memory_order_relaxed);
   state.refusals.store(0, std::memory_order_relaxed);

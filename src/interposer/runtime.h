@@ -17,6 +17,7 @@
 #include "faults.h"
 #include "gate.h"
 #include "graph_memory.h"
+#include "host_ahead.h"
 #include "host_store.h"
 #include "ipc_exports.h"
 #include "ipc_imports.h"
@@ -77,6 +78,7 @@ struct Runtime {
   MemoryGate memory_gate;
   ContextUse context_use;
   HostStore host_store;
+  HostAhead host_ahead;
   Movers movers;
 
   Slab<HostCall> host_calls;

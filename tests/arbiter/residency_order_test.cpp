@@ -38,6 +38,35 @@ TEST(Residency, WhoIsNotTrustedIsNotAsked) {
   EXPECT_EQ(world.fault(), "");
 }
 
+TEST(Residency, WhoMayHaveToLeaveIsToldBeforeItHasTo) {
+  MemoryWorld world(smallCard());
+  const auto contended = [&](const Swapper& of) { return world.law().figures(of.key).contended; };
+  Swapper& safe = world.add(terms(100 * kMib, 100 * kMib));
+  world.allocate(&safe, 90 * kMib);
+  Swapper& one = world.add(terms(470 * kMib));
+  world.allocate(&one, 300 * kMib);
+  world.run(&one, kNever);
+  world.runUntil(5 * kSecond);
+  EXPECT_FALSE(contended(one)) << "everybody has what he needs";
+  Swapper& two = world.add(terms(700 * kMib));
+  world.allocate(&two, 300 * kMib);
+  world.run(&two, kNever);
+  while (one.mapped(0) == 300 * kMib && world.now() < 100 * kSecond)
+    world.runUntil(world.now() + 10 * kMillisecond);
+  ASSERT_LT(one.mapped(0), 300 * kMib);
+  world.runUntil(world.now() + kSecond);
+  EXPECT_TRUE(contended(two)) << "it has what the other one lacks";
+  EXPECT_FALSE(contended(safe)) << "a guarantee is never taken";
+  world.remove(&one);
+  world.runUntil(world.now() + kSecond);
+  EXPECT_FALSE(contended(two));
+  world.remove(&safe);
+  world.allocate(&two, 300 * kMib);
+  world.runUntil(world.now() + kSecond);
+  EXPECT_FALSE(contended(two)) << "more than the card has, but nobody else lacks any";
+  EXPECT_EQ(world.fault(), "");
+}
+
 TEST(Residency, AGuaranteeIsNeverTaken) {
   MemoryWorld world(smallCard());
   Swapper& safe = world.add(terms(400 * kMib, 300 * kMib));

@@ -147,6 +147,31 @@ TEST_F(MoverTest, TwoCardsAreEmptiedAtTheSameTime) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
+// The first ones to leave a card took as much longer as making their host memory took.
+TEST_F(MoverTest, HostMemoryIsThereBeforeItHasToLeave) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(7 * kMiB, 11), other = filled(2 * kMiB, 12);
+  EXPECT_EQ(shown()->host_bytes, 0u) << "nobody lacks what it has";
+  allow(kEverything, 7 * kMiB, ledger::kMayLeave);
+  EXPECT_TRUE(eventually([] { return shown()->host_bytes >= 6 * kMiB; })) << said();
+  EXPECT_LE(shown()->host_bytes, 7 * kMiB) << "more than it may keep";
+  allow(kEverything, kGiB, ledger::kMayLeave);
+  EXPECT_TRUE(eventually([] { return shown()->host_bytes == 10 * kMiB; })) << said();
+  EXPECT_EQ(resident(), 10 * kMiB);
+  EXPECT_TRUE(shows(ledger::kSwapReady)) << "it works meanwhile";
+  allow(0, kGiB, ledger::kMayLeave);
+  EXPECT_TRUE(becomesResident(0));
+  EXPECT_EQ(shown()->host_bytes, 10 * kMiB) << "what was made ahead is what it leaves to";
+  allow(kEverything);
+  EXPECT_TRUE(holds(block, 7 * kMiB, 11));
+  EXPECT_TRUE(holds(other, 2 * kMiB, 12));
+  // Seconds after the last time that anybody lacked any.
+  EXPECT_TRUE(eventually([] { return shown()->host_bytes == 0; }, std::chrono::seconds(60)))
+      << "the node's memory, which holds nothing";
+  EXPECT_TRUE(holds(block, 7 * kMiB, 11));
+}
+
 TEST_F(MoverTest, NoMoreLeavesThanHasTo) {
   if (outside(swappable())) return;
   makeSwappable();

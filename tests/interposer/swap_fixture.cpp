@@ -60,7 +60,7 @@ void SwapTest::makeSwappable(ledger::GateState state) {
   allow(kEverything);
 }
 
-void SwapTest::allow(std::uint64_t bytes, std::uint64_t host_bytes) {
+void SwapTest::allow(std::uint64_t bytes, std::uint64_t host_bytes, std::uint32_t flags) {
   const auto mine = place(tenantDir());
   ASSERT_TRUE(mine) << "this process has no slot";
   ledger::ResidencyOrder order;
@@ -68,6 +68,7 @@ void SwapTest::allow(std::uint64_t bytes, std::uint64_t host_bytes) {
   order.allowed.fill(bytes + (now ? pinned() : 0));
   order.most.fill(kEverything);
   order.host_allowed = host_bytes;
+  order.flags = flags;
   residency(tenantDir()).order(mine->slot, mine->generation, order);
 }
 

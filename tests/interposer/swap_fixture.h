@@ -22,7 +22,7 @@ class SwapTest : public GateTest {
   static void makeSwappable(ledger::GateState state = ledger::GateState::kOpen);
 
   // What of its chunks this process may have on the card from now on, beside what is pinned.
-  static void allow(std::uint64_t bytes, std::uint64_t host_bytes = kGiB);
+  static void allow(std::uint64_t bytes, std::uint64_t host_bytes = kGiB, std::uint32_t flags = 0);
 
   // What of its memory is pinned, by its books: what it shows may be older.
   static std::uint64_t pinned();

@@ -65,6 +65,7 @@ struct Residency::State {
     order.eligible = resident.eligible();
     order.host_map = resident.runsWithHost();
     order.yields = resident.yielded && !resident.home();
+    order.contended = book.contended(resident);
     order.park = resident.park;
     order.reserved = resident.reserved;
     order.reason = reasonOf(resident);
@@ -175,6 +176,7 @@ StayFigures Residency::figures(Key key) const {
   figures.eligible = resident->eligible();
   figures.waiting = resident->inLine();
   figures.host_map = resident->runsWithHost();
+  figures.contended = state_->book.contended(*resident);
   figures.park = resident->park;
   figures.reserved = resident->reserved;
   figures.reason = state_->reasonOf(*resident);

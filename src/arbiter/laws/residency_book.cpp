@@ -377,6 +377,19 @@ std::uint64_t ResidencyBook::mostOf(const Resident& resident, unsigned device) c
   return std::max(most, std::min(ceilingOf(resident, device), most + host));
 }
 
+bool ResidencyBook::contended(const Resident& resident) const {
+  for (unsigned d = 0; d < kMaxGroupDevices; ++d) {
+    if (!resident.uses(d) || !resident.terms.swappable) continue;
+    if (resident.places[d].mayGoOut() == 0) continue;
+    std::uint64_t others = 0;
+    for (const auto& each : residents_)
+      if (each.get() != &resident) others += each->places[d].need();
+    const std::uint64_t left = less(budgetOf(devices_[d]), others);
+    if (others != 0 && resident.places[d].need() > left) return true;
+  }
+  return false;
+}
+
 std::uint64_t ResidencyBook::hostFor(const Resident& resident) const {
   const auto partOf = [](std::uint64_t bytes, std::uint64_t of, std::uint64_t all) {
     if (all <= of) return bytes;

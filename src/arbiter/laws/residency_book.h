@@ -59,6 +59,8 @@ class ResidencyBook {
   std::uint64_t hostLeftFor(const Resident& resident, unsigned device) const;
   // What somebody can be given, and what the host has room for beside that where it may use it.
   std::uint64_t mostOf(const Resident& resident, unsigned device) const;
+  // Some of what it has on a device where not all can have what they need: it may be taken.
+  bool contended(const Resident& resident) const;
   // Of all, what one may use.
   std::uint64_t hostFor(const Resident& resident) const;
 

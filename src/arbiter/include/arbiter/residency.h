@@ -100,12 +100,13 @@ struct StayOrder {
   DeviceBytes most{};     // what it can be given as things are
   DeviceBytes want{};     // of Holding::want, what may be taken
   std::uint64_t host_allowed = 0;
-  bool eligible = true;   // takes part in turns of compute
-  bool host_map = false;  // is to run with the host's memory for what it lacks
-  bool yields = false;    // out for a higher class
-  bool lowers = false;    // less is allowed than before
-  bool park = false;      // to be parked: what swapping takes of it is not enough
-  bool reserved = false;  // of one that is parked: what it needs to come back is its own
+  bool eligible = true;    // takes part in turns of compute
+  bool host_map = false;   // is to run with the host's memory for what it lacks
+  bool yields = false;     // out for a higher class
+  bool contended = false;  // somebody lacks what it has, and it may be taken at any time
+  bool lowers = false;     // less is allowed than before
+  bool park = false;       // to be parked: what swapping takes of it is not enough
+  bool reserved = false;   // of one that is parked: what it needs to come back is its own
   StayReason reason = StayReason::kFits;
   friend bool operator==(const StayOrder&, const StayOrder&) = default;
 };
@@ -116,7 +117,8 @@ struct StayFigures {
   DeviceBytes floor{};
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;
-  bool waiting = false;  // for its turn
+  bool waiting = false;    // for its turn
+  bool contended = false;  // as StayOrder::contended
   bool host_map = false;
   bool park = false;
   bool reserved = false;

@@ -24,6 +24,7 @@ inline constexpr std::uint64_t kSwapMagic = 0x5057535956564944;       // "DIVVYS
 inline constexpr std::uint32_t kMayHostMap = 1u << 0;  // beyond `allowed`: from the host's memory
 inline constexpr std::uint32_t kReclaimed = 1u << 1;   // out because it was idle for long
 inline constexpr std::uint32_t kYield = 1u << 2;       // out for a tenant of a higher class
+inline constexpr std::uint32_t kMayLeave = 1u << 3;    // others lack what it has: at any time
 
 // Why a process has what it has, for people.
 enum class ResidencyReason : std::uint32_t {
