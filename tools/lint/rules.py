@@ -15,6 +15,8 @@ import sys
 ALLOWED = {
     "base": set(),
     "abi": set(),
+    "engine": {"base"},
+    "simulator": {"engine", "base"},
     "ledger": {"base"},
     "driver": {"abi", "base"},
     "interposer": {"ledger", "abi", "base"},
@@ -22,7 +24,7 @@ ALLOWED = {
     "simgpu": {"ptx", "abi", "base"},
     "arbiter": {"ledger", "base"},
     "agent": {"arbiter", "driver", "ledger", "base"},
-    "cli": {"agent", "driver", "ledger", "simgpu", "base"},
+    "cli": {"agent", "driver", "ledger", "simulator", "engine", "simgpu", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

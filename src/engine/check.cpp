@@ -1,0 +1,123 @@
+// What can never be right is refused before anything is done with it.
+#include <algorithm>
+#include <set>
+
+#include "shape_class.h"
+
+namespace divvy::engine {
+namespace {
+
+// Sums of that many never overflow.
+constexpr std::uint64_t kMostBytes = 1ull << 50;
+constexpr std::int64_t kMostCpu = 1ll << 40;
+constexpr std::size_t kMostContainers = 256;
+constexpr std::uint32_t kMostSlots = 1u << 20;
+
+Error usage(const std::string& what) {
+  return {ErrorCode::kUsage, what};
+}
+
+Result<void> checkAmounts(const std::string& who, Cpu cpu, Bytes memory) {
+  if (cpu.milli < 0 || cpu.milli > kMostCpu) {
+    return usage(who + ": " + std::to_string(cpu.milli) +
+                 " thousandths of a core; accepted: 0 to " + std::to_string(kMostCpu));
+  }
+  if (memory.count > kMostBytes) {
+    return usage(who + ": " + formatBytes(memory) + " of memory; accepted: at most " +
+                 formatBytes({kMostBytes}));
+  }
+  return {};
+}
+
+Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
+  if (ask.count > kMaxDevicesPerNode) {
+    return usage(who + ": " + std::to_string(ask.count) + " devices; accepted: at most " +
+                 std::to_string(kMaxDevicesPerNode));
+  }
+  if (ask.compute.milli < 0 || ask.compute > kWholeDevice) {
+    return usage(who + ": " + std::to_string(ask.compute.milli) +
+                 " thousandths of a device; accepted: 0 (what others leave) to 1000 (alone)");
+  }
+  if (const auto* percent = std::get_if<Percent>(&ask.memory)) {
+    if (percent->value == 0 || percent->value > 100) {
+      return usage(who + ": " + std::to_string(percent->value) +
+                   " percent of a device's memory; accepted: 1 to 100");
+    }
+    return {};
+  }
+  return checkAmounts(who, Cpu{}, std::get<Bytes>(ask.memory));
+}
+
+Result<void> checkContainers(const std::vector<Container>& containers, const char* which) {
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const std::string who = std::string(which) + " " + std::to_string(i);
+    const Result<void> amounts = checkAmounts(who, containers[i].cpu, containers[i].memory);
+    if (!amounts) return amounts;
+    const Result<void> ask = checkAsk(who, containers[i].devices);
+    if (!ask) return ask;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> checkShape(const Shape& shape) {
+  if (shape.init.size() + shape.containers.size() > kMostContainers) {
+    return usage("more than " + std::to_string(kMostContainers) + " containers");
+  }
+  const Result<void> init = checkContainers(shape.init, "init container");
+  if (!init) return init;
+  for (const std::vector<ModelName>* list : {&shape.selector.models, &shape.selector.not_models}) {
+    if (std::any_of(list->begin(), list->end(), [](const ModelName& m) { return m.empty(); })) {
+      return usage("a model without a name; accepted: a model, or no list of models at all");
+    }
+  }
+  return checkContainers(shape.containers, "container");
+}
+
+Result<void> checkNode(const Node& node) {
+  if (node.name.empty()) return usage("a node without a name");
+  const std::string who = "node " + node.name.text;
+  const Result<void> amounts = checkAmounts(who, node.cpu, node.memory);
+  if (!amounts) return amounts;
+  if (node.devices.size() > kMaxDevicesPerNode) {
+    return usage(who + ": " + std::to_string(node.devices.size()) + " devices; accepted: at most " +
+                 std::to_string(kMaxDevicesPerNode));
+  }
+  std::set<DeviceUuid> seen;
+  for (const Device& device : node.devices) {
+    if (device.uuid.empty()) return usage(who + ": a device without a UUID");
+    const std::string what = who + ", device " + device.uuid.text;
+    if (!seen.insert(device.uuid).second) return usage(what + ": twice");
+    if (device.compute.milli < 0 || device.compute > kWholeDevice) {
+      return usage(what + ": " + std::to_string(device.compute.milli) +
+                   " thousandths of compute; accepted: 0 to 1000");
+    }
+    if (device.slots > kMostSlots) {
+      return usage(what + ": " + std::to_string(device.slots) + " slots; accepted: at most " +
+                   std::to_string(kMostSlots));
+    }
+    const Result<void> memory = checkAmounts(what, Cpu{}, device.memory);
+    if (!memory) return memory;
+  }
+  return {};
+}
+
+Result<void> checkTarget(const Target& target) {
+  std::uint64_t weight = 0;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const std::string who = "target class " + std::to_string(i);
+    const Result<void> amounts = checkAmounts(who, target[i].cpu, Bytes{});
+    if (!amounts) return amounts;
+    const Result<void> ask = checkAsk(who, {target[i].count, Bytes{}, target[i].compute});
+    if (!ask) return ask;
+    weight += target[i].weight;
+  }
+  if (weight > kMaxTargetWeight) {
+    return usage("weights of the target add up to " + std::to_string(weight) +
+                 "; accepted: at most " + std::to_string(kMaxTargetWeight));
+  }
+  return {};
+}
+
+}  // namespace divvy::engine

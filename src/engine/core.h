@@ -1,0 +1,79 @@
+// The engine's insides.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/engine.h"
+#include "score_cache.h"
+
+namespace divvy::engine {
+
+class Engine::Core {
+ public:
+  explicit Core(Config config) : config_(config) {}
+
+  Result<void> setNode(const Node& node);
+  std::vector<Allocation> removeNode(const NodeName& name);
+  Result<void> setTarget(const Target& target);
+
+  Result<Decision> decide(const Request& request);
+  Result<Decision> decideWithin(const Request& request, Window& window);
+  Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
+  Result<Decision> explain(const Request& request);
+  std::vector<NodeName> nodes() const;
+
+  Result<Allocation> place(const Request& request, Instant expires, Window* window);
+  Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
+  Result<void> confirm(const RequestId& id);
+  bool release(const RequestId& id);
+  std::vector<Allocation> expire(Instant now);
+  Result<void> adopt(const Allocation& allocation);
+
+  const Allocation* find(const RequestId& id) const;
+  std::vector<Allocation> allocations() const;
+  Usage usage() const;
+
+ private:
+  struct Booked {
+    Allocation allocation;
+    Slot slot = 0;
+    Shape shape;  // what was asked; empty where it was adopted
+    bool asked = false;
+  };
+  using Books = std::map<RequestId, Booked>;
+
+  Result<Scores*> upToDate(const Request& request);
+  Decision decided(const Request& request, Scores& scores, const std::vector<Slot>& fitting);
+  Decision at(const Request& request, Scores& scores, Slot slot);
+  std::uint64_t drawFor(const Request& request, std::uint64_t salt) const;
+  Slot randomSlot(const Request& request, const Scores& scores) const;
+
+  Allocation book(Booked booked);
+  void unbook(Books::iterator at);
+  Result<void> checkRoom(Slot slot, const Placement& placement) const;
+  Result<void> checkRules(Slot slot, const Shape& shape, const Placement& placement);
+  const Booked* held(const Request& request) const;
+  void changed(Slot slot);
+  void count(Slot slot, int sign);
+  void tidy();
+  void learnModels();
+
+  Config config_;
+  HotState state_;
+  FragmentTable fragments_;
+  Scorer scorer_{state_, fragments_};
+  NodeOrder order_;
+  ChangeLog log_;
+  ScoreCache cache_;
+  std::map<NodeName, Slot> slots_;
+  std::vector<std::set<RequestId>> on_;  // by slot
+  Books books_;
+  std::set<std::pair<Instant, RequestId>> expiring_;
+  std::size_t models_learned_ = 0;
+  std::int64_t capacity_ = 0, used_ = 0, idle_ = 0;
+  std::int64_t fragment_ = 0;
+};
+
+}  // namespace divvy::engine

@@ -1,0 +1,103 @@
+// Asking: changes nothing but what is kept to answer faster.
+#include <algorithm>
+
+#include "base/rng.h"
+#include "core.h"
+
+namespace divvy::engine {
+
+Result<Scores*> Engine::Core::upToDate(const Request& request) {
+  Result<Scores*> scores = cache_.find(request.shape, config_.policy);
+  if (scores) (*scores)->update(scorer_, order_, log_, state_.models(), SIZE_MAX);
+  return scores;
+}
+
+std::uint64_t Engine::Core::drawFor(const Request& request, std::uint64_t salt) const {
+  return mixed(stableHash(request.id.text) ^ mixed(config_.seed + salt));
+}
+
+// Every node that fits has the same key.
+Slot Engine::Core::randomSlot(const Request& request, const Scores& scores) const {
+  std::uint64_t fitting = 0;
+  for (std::size_t place = 0; place < order_.size(); ++place) {
+    fitting += scores.tree().at(place) > 0 ? 1 : 0;
+  }
+  std::uint64_t left = drawFor(request, 0) % fitting;
+  for (std::size_t place = 0;; ++place) {
+    if (scores.tree().at(place) > 0 && left-- == 0) return order_.slots()[place];
+  }
+}
+
+Decision Engine::Core::at(const Request& request, Scores& scores, Slot slot) {
+  Decision decision;
+  decision.placement = scorer_.placement(scores.shape(), slot, drawFor(request, 1));
+  return decision;
+}
+
+Result<Decision> Engine::Core::decide(const Request& request) {
+  const Result<Scores*> scores = upToDate(request);
+  if (!scores) return scores.error();
+  const WinnerTree& tree = (*scores)->tree();
+  if (tree.best() == 0) return Decision{};
+  if ((*scores)->shape().policy() == Policy::kRandom) {
+    return at(request, **scores, randomSlot(request, **scores));
+  }
+  return at(request, **scores, order_.slots()[tree.winner()]);
+}
+
+// The best of them; of equals the first in the nodes' order.
+Decision Engine::Core::decided(const Request& request, Scores& scores,
+                               const std::vector<Slot>& fitting) {
+  if (fitting.empty()) return {};
+  if (scores.shape().policy() == Policy::kRandom) {
+    return at(request, scores, fitting[drawFor(request, 0) % fitting.size()]);
+  }
+  const auto better = [&](Slot a, Slot b) {
+    const std::uint32_t x = order_.placeOf(a);
+    const std::uint32_t y = order_.placeOf(b);
+    const Key p = scores.tree().at(x);
+    const Key q = scores.tree().at(y);
+    return p != q ? p > q : x < y;
+  };
+  return at(request, scores, *std::min_element(fitting.begin(), fitting.end(), better));
+}
+
+Result<Decision> Engine::Core::decideWithin(const Request& request, Window& window) {
+  const Result<Scores*> scores = upToDate(request);
+  if (!scores) return scores.error();
+  std::vector<Slot> fitting;
+  window.looked_at = 0;
+  while (window.looked_at < order_.size() && fitting.size() < window.enough) {
+    const std::size_t place = (window.start + window.looked_at++) % order_.size();
+    if ((*scores)->tree().at(place) > 0) fitting.push_back(order_.slots()[place]);
+  }
+  return decided(request, **scores, fitting);
+}
+
+Result<Decision> Engine::Core::decideAmong(const Request& request,
+                                           std::span<const NodeName> nodes) {
+  const Result<Scores*> scores = upToDate(request);
+  if (!scores) return scores.error();
+  std::vector<Slot> fitting;
+  for (const NodeName& name : nodes) {
+    const auto known = slots_.find(name);
+    if (known == slots_.end()) {
+      return Error{ErrorCode::kNotFound, "no node is called \"" + name.text + "\""};
+    }
+    if ((*scores)->tree().at(order_.placeOf(known->second)) > 0) fitting.push_back(known->second);
+  }
+  return decided(request, **scores, fitting);
+}
+
+Result<Decision> Engine::Core::explain(const Request& request) {
+  Result<Decision> decision = decide(request);
+  if (!decision) return decision;
+  const Result<Scores*> scores = upToDate(request);
+  for (const Slot slot : order_.slots()) {
+    std::optional<NodeRefusal> refusal = refusalOf(state_, (*scores)->shape(), slot);
+    if (refusal) decision->refusals.push_back(std::move(*refusal));
+  }
+  return decision;
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,188 @@
+// Who has what: reserved for a while, or confirmed.
+#include <algorithm>
+
+#include "core.h"
+
+namespace divvy::engine {
+namespace {
+
+Error noRoom(const RequestId& id, const std::string& why) {
+  return {ErrorCode::kNoRoom, "request " + id.text + ": " + why};
+}
+
+}  // namespace
+
+const Engine::Core::Booked* Engine::Core::held(const Request& request) const {
+  const auto known = books_.find(request.id);
+  return known == books_.end() ? nullptr : &known->second;
+}
+
+Allocation Engine::Core::book(Booked booked) {
+  const Slot slot = booked.slot;
+  const Allocation allocation = booked.allocation;
+  if (allocation.expires) expiring_.emplace(*allocation.expires, allocation.id);
+  on_[slot].insert(allocation.id);
+  count(slot, -1);
+  state_.charge(slot, allocation.placement, 1);
+  changed(slot);
+  books_.emplace(allocation.id, std::move(booked));
+  tidy();
+  return allocation;
+}
+
+void Engine::Core::unbook(Books::iterator at) {
+  const Booked& booked = at->second;
+  const Slot slot = booked.slot;
+  if (booked.allocation.expires) expiring_.erase({*booked.allocation.expires, at->first});
+  on_[slot].erase(at->first);
+  count(slot, -1);
+  state_.charge(slot, booked.allocation.placement, -1);
+  books_.erase(at);
+  changed(slot);
+  tidy();
+}
+
+Result<Allocation> Engine::Core::place(const Request& request, Instant expires, Window* window) {
+  if (request.id.empty()) return Error{ErrorCode::kUsage, "a request without an id"};
+  if (const Booked* booked = held(request)) {
+    if (!booked->asked || booked->shape == request.shape) return booked->allocation;
+    return Error{ErrorCode::kUsage,
+                 "request " + request.id.text + " already has something else; release that first"};
+  }
+  Result<Decision> decision = window == nullptr || window->enough >= order_.size()
+                                  ? decide(request)
+                                  : decideWithin(request, *window);
+  if (!decision) return decision.error();
+  if (!decision->fits()) return noRoom(request.id, "fits on no node now");
+  const Slot slot = slots_.at(decision->placement->node);
+  return book({{request.id, std::move(*decision->placement), expires}, slot, request.shape, true});
+}
+
+// Room for what it takes, whoever decided it.
+Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) const {
+  const ColdNode& cold = state_.cold[slot];
+  const auto refuse = [&](const std::string& what) {
+    return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": " + what};
+  };
+  if (placement.cpu.milli > state_.node.cpu_free[slot]) return refuse("not enough cores");
+  if (static_cast<std::int64_t>(placement.memory.count) > state_.node.memory_free[slot]) {
+    return refuse("not enough memory");
+  }
+  for (const Charge& charge : placement.charges) {
+    std::size_t i = 0;
+    while (i < cold.used.size() && cold.node.devices[i].uuid != charge.uuid) ++i;
+    if (i == cold.used.size()) return refuse("has no device " + charge.uuid.text);
+    const Device& device = cold.node.devices[i];
+    const std::uint32_t hot = state_.node.first[slot] + static_cast<std::uint32_t>(i);
+    if (charge.compute.milli > device.compute.milli - cold.used[i].compute ||
+        static_cast<std::int64_t>(charge.memory.count) > state_.device.memory_free[hot] ||
+        static_cast<std::int64_t>(charge.slots) > state_.device.slots_free[hot]) {
+      return refuse("not enough of device " + charge.uuid.text);
+    }
+  }
+  return {};
+}
+
+// Each device will still do for what each container gets of it: model, health, alone or not.
+Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Placement& placement) {
+  const Result<Scores*> scores = cache_.find(shape, config_.policy);
+  if (!scores) return scores.error();
+  const std::vector<Device>& devices = state_.cold[slot].node.devices;
+  for (const std::vector<Share>& shares : placement.containers) {
+    for (const Share& share : shares) {
+      const auto at = std::find_if(devices.begin(), devices.end(),
+                                   [&](const Device& one) { return one.uuid == share.uuid; });
+      const auto i = static_cast<std::size_t>(at - devices.begin());
+      const Ask ask{1, share.compute.milli, static_cast<std::int64_t>(share.memory.count), 0, 0};
+      const bool good =
+          at != devices.end() && verdictOn(state_, (*scores)->shape(), slot, i) == kOpen &&
+          verdictOn(roomOf(state_, state_.node.first[slot] + static_cast<std::uint32_t>(i)), ask) ==
+              kOpen;
+      if (!good) {
+        return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": device " +
+                                             share.uuid.text + " will not do any more"};
+      }
+    }
+  }
+  return {};
+}
+
+Result<Allocation> Engine::Core::reserve(const Request& request, const Placement& placement,
+                                         Instant expires) {
+  if (const Booked* booked = held(request)) {
+    if (booked->allocation.placement == placement) return booked->allocation;
+    return Error{ErrorCode::kUsage,
+                 "request " + request.id.text + " already has something else; release that first"};
+  }
+  const std::array<NodeName, 1> node{placement.node};
+  const Result<Decision> again = decideAmong(request, node);
+  if (!again) return again.error();
+  if (!again->fits()) return noRoom(request.id, "does not fit on " + placement.node.text + " now");
+  const Slot slot = slots_.at(placement.node);
+  // Somebody else may have come in between, onto these very devices.
+  if (*again->placement != placement) {
+    const Result<void> room = checkRoom(slot, placement);
+    if (!room) return room.error();
+    const Result<void> rules = checkRules(slot, request.shape, placement);
+    if (!rules) return rules.error();
+  }
+  return book({{request.id, placement, expires}, slot, request.shape, true});
+}
+
+Result<void> Engine::Core::confirm(const RequestId& id) {
+  const auto known = books_.find(id);
+  if (known == books_.end()) {
+    return Error{ErrorCode::kNotFound, "request " + id.text + " has nothing, or not any more"};
+  }
+  Allocation& allocation = known->second.allocation;
+  if (allocation.expires) expiring_.erase({*allocation.expires, id});
+  allocation.expires.reset();
+  return {};
+}
+
+bool Engine::Core::release(const RequestId& id) {
+  const auto known = books_.find(id);
+  if (known == books_.end()) return false;
+  unbook(known);
+  return true;
+}
+
+std::vector<Allocation> Engine::Core::expire(Instant now) {
+  std::vector<Allocation> gone;
+  while (!expiring_.empty() && expiring_.begin()->first <= now) {
+    const auto at = books_.find(expiring_.begin()->second);
+    gone.push_back(at->second.allocation);
+    unbook(at);
+  }
+  return gone;
+}
+
+Result<void> Engine::Core::adopt(const Allocation& allocation) {
+  if (const auto known = books_.find(allocation.id); known != books_.end()) {
+    if (known->second.allocation == allocation) return {};
+    return Error{ErrorCode::kUsage, "request " + allocation.id.text + " has something else"};
+  }
+  const auto node = slots_.find(allocation.placement.node);
+  if (node == slots_.end()) {
+    return Error{ErrorCode::kNotFound,
+                 "no node is called \"" + allocation.placement.node.text + "\""};
+  }
+  const Result<void> room = checkRoom(node->second, allocation.placement);
+  if (!room) return room;
+  book({allocation, node->second, {}, false});
+  return {};
+}
+
+const Allocation* Engine::Core::find(const RequestId& id) const {
+  const auto known = books_.find(id);
+  return known == books_.end() ? nullptr : &known->second.allocation;
+}
+
+std::vector<Allocation> Engine::Core::allocations() const {
+  std::vector<Allocation> all;
+  all.reserve(books_.size());
+  for (const auto& [id, booked] : books_) all.push_back(booked.allocation);
+  return all;
+}
+
+}  // namespace divvy::engine

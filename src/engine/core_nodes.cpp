@@ -1,0 +1,112 @@
+// Nodes and their bookkeeping.
+#include "core.h"
+
+namespace divvy::engine {
+namespace {
+
+// Looked at after every change, so that whoever asks next has less to do: enough for some hundred
+// shapes, and bounded for those that ask once in a while.
+constexpr std::size_t kTidied = 256;
+
+}  // namespace
+
+void Engine::Core::learnModels() {
+  for (; models_learned_ < state_.models().size(); ++models_learned_) {
+    fragments_.addModel(state_.models()[models_learned_]);
+  }
+}
+
+// A node's part of the sums.
+void Engine::Core::count(Slot slot, int sign) {
+  const ColdNode& cold = state_.cold[slot];
+  for (std::size_t i = 0; i < cold.used.size(); ++i) {
+    capacity_ += sign * cold.node.devices[i].compute.milli;
+    used_ += sign * cold.used[i].compute;
+  }
+  idle_ += sign * state_.node.compute_free[slot];
+  fragment_ += sign * state_.node.fragment[slot];
+}
+
+// After the slot's arrays changed; its part of the sums was taken out before.
+void Engine::Core::changed(Slot slot) {
+  const std::uint32_t first = state_.node.first[slot];
+  state_.node.fragment[slot] =
+      fragments_.weighted({state_.node.cpu_free[slot], state_.device.compute_free.data() + first,
+                           state_.node.devices[slot]},
+                          state_.node.model[slot], state_.device.model.data() + first);
+  count(slot, 1);
+  log_.note(slot);
+}
+
+void Engine::Core::tidy() {
+  cache_.tidy(kTidied, [&](Scores& scores, std::size_t most) {
+    return scores.update(scorer_, order_, log_, state_.models(), most);
+  });
+}
+
+Result<void> Engine::Core::setNode(const Node& node) {
+  const Result<void> right = checkNode(node);
+  if (!right) return right;
+  const auto known = slots_.find(node.name);
+  Slot slot = 0;
+  if (known == slots_.end()) {
+    slot = state_.put(node);
+    slots_[node.name] = slot;
+    log_.grow(state_.slots());
+    on_.resize(state_.slots());
+    order_.add(slot, node);
+  } else {
+    slot = known->second;
+    count(slot, -1);
+    state_.describe(slot, node);
+    order_.update(slot, node);
+  }
+  learnModels();
+  for (const RequestId& id : on_[slot]) state_.charge(slot, books_.at(id).allocation.placement, 1);
+  changed(slot);
+  return {};
+}
+
+std::vector<Allocation> Engine::Core::removeNode(const NodeName& name) {
+  std::vector<Allocation> gone;
+  const auto known = slots_.find(name);
+  if (known == slots_.end()) return gone;
+  const Slot slot = known->second;
+  while (!on_[slot].empty()) {
+    const auto at = books_.find(*on_[slot].begin());
+    gone.push_back(at->second.allocation);
+    unbook(at);
+  }
+  count(slot, -1);
+  order_.remove(slot);
+  state_.remove(slot);
+  slots_.erase(known);
+  changed(slot);
+  return gone;
+}
+
+Result<void> Engine::Core::setTarget(const Target& target) {
+  const Result<void> right = checkTarget(target);
+  if (!right) return right;
+  fragments_.setTarget(target);
+  cache_.clear();
+  for (const Slot slot : order_.slots()) {
+    count(slot, -1);
+    changed(slot);
+  }
+  return {};
+}
+
+std::vector<NodeName> Engine::Core::nodes() const {
+  std::vector<NodeName> names;
+  names.reserve(order_.size());
+  for (const Slot slot : order_.slots()) names.push_back(state_.cold[slot].node.name);
+  return names;
+}
+
+Usage Engine::Core::usage() const {
+  return {capacity_, used_, idle_,
+          static_cast<double>(fragment_) / static_cast<double>(fragments_.weight())};
+}
+
+}  // namespace divvy::engine

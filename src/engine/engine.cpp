@@ -1,0 +1,69 @@
+#include "engine/engine.h"
+
+#include "core.h"
+
+namespace divvy::engine {
+
+Engine::Engine(Config config) : core_(std::make_unique<Core>(config)) {}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+Result<void> Engine::setNode(const Node& node) {
+  return core_->setNode(node);
+}
+std::vector<Allocation> Engine::removeNode(const NodeName& name) {
+  return core_->removeNode(name);
+}
+Result<void> Engine::setTarget(const Target& target) {
+  return core_->setTarget(target);
+}
+Result<Decision> Engine::decide(const Request& request) const {
+  return core_->decide(request);
+}
+Result<Decision> Engine::decideWithin(const Request& request, Window& window) const {
+  return core_->decideWithin(request, window);
+}
+Result<Decision> Engine::decideAmong(const Request& request,
+                                     std::span<const NodeName> nodes) const {
+  return core_->decideAmong(request, nodes);
+}
+Result<Decision> Engine::explain(const Request& request) const {
+  return core_->explain(request);
+}
+std::vector<NodeName> Engine::nodes() const {
+  return core_->nodes();
+}
+Result<Allocation> Engine::place(const Request& request, Instant expires) {
+  return core_->place(request, expires, nullptr);
+}
+Result<Allocation> Engine::placeWithin(const Request& request, Instant expires, Window& window) {
+  return core_->place(request, expires, &window);
+}
+Result<Allocation> Engine::reserve(const Request& request, const Placement& placement,
+                                   Instant expires) {
+  return core_->reserve(request, placement, expires);
+}
+Result<void> Engine::confirm(const RequestId& id) {
+  return core_->confirm(id);
+}
+bool Engine::release(const RequestId& id) {
+  return core_->release(id);
+}
+std::vector<Allocation> Engine::expire(Instant now) {
+  return core_->expire(now);
+}
+Result<void> Engine::adopt(const Allocation& allocation) {
+  return core_->adopt(allocation);
+}
+const Allocation* Engine::find(const RequestId& id) const {
+  return core_->find(id);
+}
+std::vector<Allocation> Engine::allocations() const {
+  return core_->allocations();
+}
+Usage Engine::usage() const {
+  return core_->usage();
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,161 @@
+#include "fit.h"
+
+#include <algorithm>
+
+#include "plan.h"
+
+namespace divvy::engine {
+namespace {
+
+constexpr auto why(DeviceWhy reason) {
+  return static_cast<std::uint8_t>(reason);
+}
+
+// In the way of `tightest first`; sorting is by insertion: there are few.
+void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, Candidates& into) {
+  const auto tighter = [&](std::uint8_t a, std::uint8_t b) {
+    if (device.compute_free[first + a] != device.compute_free[first + b]) {
+      return device.compute_free[first + a] < device.compute_free[first + b];
+    }
+    return device.memory_free[first + a] < device.memory_free[first + b];
+  };
+  std::uint8_t at = into.count++;
+  for (; at > 0 && tighter(index, into.at[at - 1]); --at) into.at[at] = into.at[at - 1];
+  into.at[at] = index;
+}
+
+DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std::uint8_t verdict,
+                       const Ask& ask) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  DeviceRefusal refusal{state.cold[slot].node.devices[index].uuid, static_cast<DeviceWhy>(verdict),
+                        0, 0};
+  if (refusal.why == DeviceWhy::kSlots) {
+    refusal.needed = 1;
+    refusal.available = static_cast<std::uint64_t>(state.device.slots_free[hot]);
+  } else if (refusal.why == DeviceWhy::kMemory) {
+    refusal.needed = static_cast<std::uint64_t>(bytesOf(ask, state.device.memory_total[hot]));
+    refusal.available = static_cast<std::uint64_t>(state.device.memory_free[hot]);
+  } else if (refusal.why == DeviceWhy::kCompute) {
+    refusal.needed = static_cast<std::uint64_t>(ask.compute);
+    refusal.available = static_cast<std::uint64_t>(state.device.compute_free[hot]);
+  }
+  return refusal;
+}
+
+// Too few devices will do for this ask, were it the only one.
+std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     const Ask& ask) {
+  NodeRefusal refusal;
+  std::uint64_t good = 0;
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(i);
+    std::uint8_t verdict = verdictOn(state, shape, slot, i);
+    if (verdict == kOpen) verdict = verdictOn(roomOf(state, hot), ask);
+    if (verdict == kOpen) {
+      ++good;
+    } else {
+      refusal.devices.push_back(describe(state, slot, i, verdict, ask));
+    }
+  }
+  if (good >= ask.count) return std::nullopt;
+  refusal.why = NodeWhy::kDevices;
+  refusal.needed = ask.count;
+  refusal.available = good;
+  refusal.container = ask.container;
+  return refusal;
+}
+
+NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, NodeWhy reason) {
+  NodeRefusal refusal;
+  refusal.why = reason;
+  if (reason == NodeWhy::kCpu) {
+    refusal.needed = static_cast<std::uint64_t>(shape.cpu());
+    refusal.available = static_cast<std::uint64_t>(state.node.cpu_free[slot]);
+  } else if (reason == NodeWhy::kMemory) {
+    refusal.needed = static_cast<std::uint64_t>(shape.memory());
+    refusal.available = static_cast<std::uint64_t>(state.node.memory_free[slot]);
+  } else if (reason == NodeWhy::kTooFew) {
+    refusal.needed = shape.widest();
+    refusal.available = state.node.devices[slot];
+    for (const std::vector<Ask>* asks : {&shape.containers(), &shape.init()}) {
+      for (const Ask& ask : *asks) {
+        if (ask.count == shape.widest()) refusal.container = ask.container;
+      }
+    }
+  }
+  return refusal;
+}
+
+std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const ShapeClass& shape,
+                                              Slot slot) {
+  if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
+    return describe(state, shape, slot, *reason);
+  }
+  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()}) {
+    for (const Ask& ask : *asks) {
+      if (auto refusal = refuseAsk(state, shape, slot, ask)) return refusal;
+    }
+  }
+  if (shape.simple()) return std::nullopt;
+  const Planned planned = planOn(state, shape, slot);
+  if (planned.plan) return std::nullopt;
+  NodeRefusal refusal;
+  refusal.why = planned.gave_up ? NodeWhy::kUnresolved : NodeWhy::kTogether;
+  return refusal;
+}
+
+}  // namespace
+
+DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
+  const HotDevices& hot = state.device;
+  return {hot.compute_free[device], hot.slots_free[device], hot.memory_free[device],
+          hot.memory_total[device], hot.tenants[device] == 0};
+}
+
+std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
+                       std::size_t index) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  if (state.device.closed[hot] != kOpen) return state.device.closed[hot];
+  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+  if (model != kOpen || !shape.namesDevices()) return model;
+  return shape.verdict(state.cold[slot].node.devices[index].uuid);
+}
+
+std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask) {
+  if (room.slots < 1) return why(DeviceWhy::kSlots);
+  if (bytesOf(ask, room.memory_total) > room.memory) return why(DeviceWhy::kMemory);
+  if (ask.compute > room.compute) return why(DeviceWhy::kCompute);
+  if (ask.compute == kWholeDevice.milli && !room.idle) return why(DeviceWhy::kInUse);
+  if (ask.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
+  return kOpen;
+}
+
+std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot) {
+  if (state.node.open[slot] == 0) return NodeWhy::kCordoned;
+  if (shape.cpu() > state.node.cpu_free[slot]) return NodeWhy::kCpu;
+  if (shape.memory() > state.node.memory_free[slot]) return NodeWhy::kMemory;
+  if (shape.widest() > state.node.devices[slot]) return NodeWhy::kTooFew;
+  return std::nullopt;
+}
+
+Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask,
+                         Slot slot) {
+  Candidates result;
+  const std::uint32_t first = state.node.first[slot];
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
+    if (ask.compute > state.device.compute_free[hot]) continue;  // most often, and quickly
+    if (verdictOn(state, shape, slot, i) != kOpen) continue;
+    if (verdictOn(roomOf(state, hot), ask) != kOpen) continue;
+    insert(state.device, first, static_cast<std::uint8_t>(i), result);
+  }
+  return result;
+}
+
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot) {
+  std::optional<NodeRefusal> refusal = refusalWithoutName(state, shape, slot);
+  if (refusal) refusal->node = state.cold[slot].node.name;
+  return refusal;
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,51 @@
+// Whether a node will do, which of its devices, and why not.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "engine/refusal.h"
+#include "hot_state.h"
+#include "shape_class.h"
+
+namespace divvy::engine {
+
+// Devices of one node that were chosen for one ask, by their place in it.
+struct Picked {
+  std::uint8_t count = 0;
+  std::array<std::uint8_t, kMaxDevicesPerNode> at{};
+};
+
+// Devices of one node that would do, tightest first: least compute left, then least memory, then
+// the first.
+struct Candidates {
+  std::uint8_t count = 0;
+  std::array<std::uint8_t, kMaxDevicesPerNode> at{};
+};
+
+// What of a device is left while the containers of one request are placed.
+struct DeviceRoom {
+  std::int32_t compute = 0;
+  std::int32_t slots = 0;
+  std::int64_t memory = 0;
+  std::int64_t memory_total = 0;
+  bool idle = false;  // nobody on it
+};
+
+// kOpen or a DeviceWhy: of the device as such, then of what is left of it.
+std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
+                       std::size_t index);
+std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask);
+DeviceRoom roomOf(const HotState& state, std::uint32_t device);
+
+// Cordoned, cpu, memory, number of devices; none: as such it will do.
+std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot);
+
+// Devices that will do for a request with only this ask, sorted.
+Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask, Slot slot);
+
+// The whole answer for a node that will not do; none: it will.
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot);
+
+}  // namespace divvy::engine

@@ -1,0 +1,131 @@
+#include "hot_state.h"
+
+#include <algorithm>
+
+namespace divvy::engine {
+namespace {
+
+std::uint8_t closedBy(const Device& device) {
+  const auto why = [](DeviceWhy reason) { return static_cast<std::uint8_t>(reason); };
+  if (device.health != Health::kHealthy) return why(DeviceWhy::kUnhealthy);
+  if (device.cordoned) return why(DeviceWhy::kCordoned);
+  if (device.mode == Mode::kExternal) return why(DeviceWhy::kExternal);
+  if (device.mode == Mode::kMig) return why(DeviceWhy::kPartitioned);
+  return kOpen;
+}
+
+template <typename... Vectors>
+void grow(std::size_t size, Vectors&... vectors) {
+  (vectors.resize(size), ...);
+}
+
+}  // namespace
+
+ModelId HotState::idOf(const ModelName& model) {
+  const auto [at, added] = ids_.try_emplace(model, static_cast<ModelId>(models_.size()));
+  if (added) models_.push_back(model);
+  return at->second;
+}
+
+Slot HotState::put(const Node& described) {
+  Slot slot = 0;
+  if (free_.empty()) {
+    slot = static_cast<Slot>(cold.size());
+    grow(cold.size() + 1, cold, room_, node.cpu_free, node.memory_free, node.first, node.devices,
+         node.model, node.open, node.compute_free, node.fragment, node.kinds);
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  describe(slot, described);
+  return slot;
+}
+
+void HotState::describe(Slot slot, const Node& described) {
+  ColdNode& cold_node = cold[slot];
+  cold_node = ColdNode{described, true, 0, 0, {}, {}};
+  const std::size_t count = described.devices.size();
+  cold_node.used.resize(count);
+  if (room_[slot] < count) {
+    node.first[slot] = static_cast<std::uint32_t>(device.closed.size());
+    room_[slot] = static_cast<std::uint16_t>(count);
+    grow(device.closed.size() + count, device.compute_free, device.slots_free, device.memory_free,
+         device.memory_total, device.tenants, device.model, device.closed);
+  }
+  node.devices[slot] = static_cast<std::uint16_t>(count);
+  const std::uint32_t first = node.first[slot];
+  for (std::size_t i = 0; i < count; ++i) {
+    device.model[first + i] = idOf(described.devices[i].model);
+    device.closed[first + i] = closedBy(described.devices[i]);
+    device.memory_total[first + i] = static_cast<std::int64_t>(described.devices[i].memory.count);
+  }
+  ModelId model = count == 0 ? kMixed : device.model[first];
+  for (std::size_t i = 1; i < count; ++i) {
+    if (device.model[first + i] != model) model = kMixed;
+  }
+  node.model[slot] = model;
+  refresh(slot);
+}
+
+void HotState::remove(Slot slot) {
+  describe(slot, Node{});
+  cold[slot].there = false;
+  refresh(slot);
+  free_.push_back(slot);
+}
+
+void HotState::charge(Slot slot, const Placement& placement, int sign) {
+  ColdNode& at = cold[slot];
+  at.cpu_used += sign * placement.cpu.milli;
+  at.memory_used += sign * static_cast<std::int64_t>(placement.memory.count);
+  auto& kind = at.kinds[std::min<std::size_t>(placement.kind, kKinds - 1)];
+  kind = static_cast<std::uint16_t>(kind + sign);
+  for (const Charge& charge : placement.charges) {
+    for (std::size_t i = 0; i < at.node.devices.size(); ++i) {
+      if (at.node.devices[i].uuid != charge.uuid) continue;
+      UsedDevice& used = at.used[i];
+      used.compute += sign * charge.compute.milli;
+      used.memory += sign * static_cast<std::int64_t>(charge.memory.count);
+      used.slots += static_cast<std::uint32_t>(sign * static_cast<int>(charge.slots));
+      break;
+    }
+  }
+  refresh(slot);
+}
+
+void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_t hot) {
+  const Device& described = at.node.devices[index];
+  const UsedDevice& used = at.used[index];
+  const bool open = device.closed[hot] == kOpen;
+  const std::int64_t slots = described.mode == Mode::kExclusive
+                                 ? std::min<std::int64_t>(described.slots, 1)
+                                 : described.slots;
+  // Who has more than there is (a device shrank) leaves nothing, and never less.
+  const auto left = [](std::int64_t all, std::int64_t taken) {
+    return std::max<std::int64_t>(all - taken, 0);
+  };
+  device.compute_free[hot] =
+      open ? static_cast<std::int32_t>(left(described.compute.milli, used.compute)) : 0;
+  device.memory_free[hot] = left(device.memory_total[hot], used.memory);
+  device.slots_free[hot] = static_cast<std::int32_t>(left(slots, used.slots));
+  device.tenants[hot] = used.slots;
+}
+
+void HotState::refresh(Slot slot) {
+  const ColdNode& at = cold[slot];
+  const std::uint32_t first = node.first[slot];
+  std::int64_t compute = 0;
+  for (std::size_t i = 0; i < at.used.size(); ++i) {
+    const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
+    refreshDevice(at, i, hot);
+    compute += device.compute_free[hot];
+  }
+  node.compute_free[slot] = compute;
+  node.cpu_free[slot] = std::max<std::int64_t>(at.node.cpu.milli - at.cpu_used, 0);
+  node.memory_free[slot] =
+      std::max<std::int64_t>(static_cast<std::int64_t>(at.node.memory.count) - at.memory_used, 0);
+  node.open[slot] = at.there && !at.node.cordoned ? 1 : 0;
+  node.kinds[slot] = at.kinds;
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,84 @@
+// What decisions read, laid out for reading: one array per quantity, nodes and devices by number.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/allocation.h"
+#include "engine/refusal.h"
+
+namespace divvy::engine {
+
+using Slot = std::uint32_t;                // a node; stays while it is there
+using ModelId = std::uint16_t;             // a model's name
+inline constexpr ModelId kMixed = 0xffff;  // a node whose devices are of several models
+inline constexpr std::uint8_t kOpen = 0xff;
+
+// 0: no device; 1: a part of one; 1 + n: n whole ones, and more than 15 as 15.
+inline constexpr std::size_t kKinds = 17;
+
+struct HotNodes {
+  std::vector<std::int64_t> cpu_free, memory_free;
+  std::vector<std::uint32_t> first;    // device
+  std::vector<std::uint16_t> devices;  // how many
+  std::vector<ModelId> model;
+  std::vector<std::uint8_t> open;                        // there, and not cordoned
+  std::vector<std::int64_t> compute_free;                // of all devices that are open
+  std::vector<std::int64_t> fragment;                    // FragmentTable::weighted of it
+  std::vector<std::array<std::uint16_t, kKinds>> kinds;  // tenants by kind
+};
+
+struct HotDevices {
+  std::vector<std::int32_t> compute_free;  // 0 where it is not open
+  std::vector<std::int32_t> slots_free;
+  std::vector<std::int64_t> memory_free, memory_total;
+  std::vector<std::uint32_t> tenants;
+  std::vector<ModelId> model;
+  std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
+};
+
+// Beside it what was described and what is used: the source of the above.
+struct UsedDevice {
+  std::int64_t compute = 0, memory = 0;
+  std::uint32_t slots = 0;
+};
+struct ColdNode {
+  Node node;
+  bool there = false;
+  std::int64_t cpu_used = 0, memory_used = 0;
+  std::array<std::uint16_t, kKinds> kinds{};
+  std::vector<UsedDevice> used;  // as node.devices
+};
+
+class HotState {
+ public:
+  HotNodes node;
+  HotDevices device;
+  std::vector<ColdNode> cold;  // by slot
+
+  std::size_t slots() const { return cold.size(); }
+  const std::vector<ModelName>& models() const { return models_; }
+
+  // In a slot that is free, or a new one. Charges nothing.
+  Slot put(const Node& node);
+  // The slot's node has this now; nothing of it is used.
+  void describe(Slot slot, const Node& node);
+  void remove(Slot slot);
+  // Books (sign 1) or gives back (-1). Devices that are not there any more count for nothing.
+  void charge(Slot slot, const Placement& placement, int sign);
+  // The arrays of one node from what is known of it.
+  void refresh(Slot slot);
+
+ private:
+  void refreshDevice(const ColdNode& cold, std::size_t index, std::uint32_t at);
+  ModelId idOf(const ModelName& model);
+  std::vector<ModelName> models_;
+  std::map<ModelName, ModelId> ids_;
+  std::vector<Slot> free_;
+  std::vector<std::uint16_t> room_;  // devices that a slot's place in the arrays has room for
+};
+
+}  // namespace divvy::engine

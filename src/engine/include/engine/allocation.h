@@ -1,0 +1,49 @@
+// What a request was given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/model.h"
+
+namespace divvy::engine {
+
+// What one container gets of one device.
+struct Share {
+  DeviceUuid uuid;
+  Bytes memory;
+  Compute compute;
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+// What the request takes of one device in all: the most at any time, init containers included.
+struct Charge {
+  DeviceUuid uuid;
+  Bytes memory;
+  Compute compute;
+  std::uint32_t slots = 0;
+  friend bool operator==(const Charge&, const Charge&) = default;
+};
+
+struct Placement {
+  NodeName node;
+  Cpu cpu;
+  Bytes memory;
+  std::vector<std::vector<Share>> containers;  // one list each, init containers first
+  std::vector<Charge> charges;                 // in the node's order of devices
+  std::uint32_t score = 0;                     // of its policy, 0 to 100
+  // What requests cluster by: 0 no device, 1 part of one, 1 + n for n whole ones.
+  std::uint8_t kind = 0;
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+struct Allocation {
+  RequestId id;
+  Placement placement;
+  // Until it is confirmed: then it is given back. None: confirmed.
+  std::optional<Instant> expires;
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+}  // namespace divvy::engine

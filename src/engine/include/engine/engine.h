@@ -1,0 +1,88 @@
+// Where requests go, why, and why not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/decision.h"
+#include "engine/request.h"
+#include "engine/target.h"
+
+namespace divvy::engine {
+
+struct Config {
+  Policy policy = Policy::kDivvy;  // of requests that name none
+  std::uint64_t seed = 0;          // of Policy::kRandom
+};
+
+// In thousandths of a device.
+struct Usage {
+  std::int64_t capacity = 0;
+  std::int64_t used = 0;
+  std::int64_t idle = 0;  // what may still be given
+  double fragmented = 0;  // of `idle`: what the target is expected to be unable to use
+};
+
+// Nodes are looked at from `start` on, in their order, and round, until `enough` of them fit: what
+// a scheduler does that does not want to look at all of them.
+struct Window {
+  std::size_t start = 0;
+  std::size_t enough = SIZE_MAX;
+  std::size_t looked_at = 0;  // out
+};
+
+// For one thread at a time. Equal nodes, target and allocations give equal answers, however they
+// came to be. Errors are kUsage (the request or node can never be right; says what is accepted),
+// kNoRoom (it fits nowhere now) and kNotFound.
+class Engine {
+ public:
+  explicit Engine(Config config);
+  ~Engine();
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+
+  // A new node, or what a known one has now; allocations stay, also on devices that it has no more.
+  Result<void> setNode(const Node& node);
+  // What was on it is gone with it, and returned.
+  std::vector<Allocation> removeNode(const NodeName& name);
+  Result<void> setTarget(const Target& target);
+
+  // Asking changes nothing.
+  Result<Decision> decide(const Request& request) const;
+  Result<Decision> decideWithin(const Request& request, Window& window) const;
+  // Among these only; kNotFound where one is not known.
+  Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes) const;
+  // With all refusals. Takes the time of looking at every device.
+  Result<Decision> explain(const Request& request) const;
+  std::vector<NodeName> nodes() const;  // in their order
+
+  // Decides and books until `expires`. Whoever holds something keeps it and is told what, if it
+  // asks for the same again; kUsage if for something else.
+  Result<Allocation> place(const Request& request, Instant expires);
+  Result<Allocation> placeWithin(const Request& request, Instant expires, Window& window);
+  // Books what was decided, if it still fits.
+  Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
+  // Again is fine. kNotFound: expired, or never was.
+  Result<void> confirm(const RequestId& id);
+  // Whether it was there. Again is fine.
+  bool release(const RequestId& id);
+  // Gives back what is reserved until `now` or before; in order of names.
+  std::vector<Allocation> expire(Instant now);
+  // What is known to be so, from a log or from elsewhere: booked as it is, without asking whether
+  // it would be given now. kNoRoom: more than there is.
+  Result<void> adopt(const Allocation& allocation);
+
+  const Allocation* find(const RequestId& id) const;
+  std::vector<Allocation> allocations() const;  // in order of names
+  Usage usage() const;
+
+ private:
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace divvy::engine

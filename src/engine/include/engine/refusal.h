@@ -1,0 +1,63 @@
+// Why not: one reason per device, one per node, and what was needed and had.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/model.h"
+
+namespace divvy::engine {
+
+// In the order in which they are looked at: the first that holds is the one that is told.
+enum class DeviceWhy : std::uint8_t {
+  kUnhealthy,
+  kCordoned,
+  kExternal,
+  kPartitioned,    // in MIG mode
+  kModelNotAsked,  // other models were asked for
+  kModelExcluded,
+  kUuidNotAsked,
+  kUuidExcluded,
+  kSlots,    // as many tenants as it may have
+  kMemory,   // bytes
+  kCompute,  // thousandths
+  kInUse,    // asked for alone, and it is not idle
+  kHeld,     // one tenant has it to itself
+};
+
+struct DeviceRefusal {
+  DeviceUuid uuid;
+  DeviceWhy why = DeviceWhy::kUnhealthy;
+  std::uint64_t needed = 0;  // of kSlots, kMemory, kCompute; 0 otherwise
+  std::uint64_t available = 0;
+  friend bool operator==(const DeviceRefusal&, const DeviceRefusal&) = default;
+};
+
+enum class NodeWhy : std::uint8_t {
+  kCordoned,
+  kCpu,         // thousandths of a core
+  kMemory,      // bytes
+  kTooFew,      // devices in all; no release helps
+  kDevices,     // of those it has, too few will do for `container`; `devices` says why each
+  kTogether,    // each container would fit, all of them do not
+  kUnresolved,  // not found within the bound on what is tried
+};
+
+struct NodeRefusal {
+  NodeName node;
+  NodeWhy why = NodeWhy::kCordoned;
+  std::uint64_t needed = 0;
+  std::uint64_t available = 0;
+  // Of kTooFew and kDevices: which one, init containers first.
+  std::size_t container = 0;
+  std::vector<DeviceRefusal> devices;  // in the node's order; of kDevices only
+  friend bool operator==(const NodeRefusal&, const NodeRefusal&) = default;
+};
+
+// "needs 4 GiB, 2 GiB free"
+std::string text(const DeviceRefusal& refusal);
+std::string text(const NodeRefusal& refusal);
+
+}  // namespace divvy::engine

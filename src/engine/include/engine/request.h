@@ -1,0 +1,64 @@
+// What somebody wants: containers, what each takes of devices, and which devices will do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/model.h"
+#include "engine/policy.h"
+
+namespace divvy::engine {
+
+// Of the memory of whichever device it is.
+struct Percent {
+  std::uint32_t value = 0;
+  friend constexpr auto operator<=>(Percent, Percent) = default;
+};
+using DeviceMemory = std::variant<Bytes, Percent>;
+
+// Of each of `count` different devices of one node.
+struct DeviceAsk {
+  std::uint32_t count = 0;
+  DeviceMemory memory = Bytes{};
+  // None: whatever the others leave. The whole device: nobody else on it.
+  Compute compute;
+  friend auto operator<=>(const DeviceAsk&, const DeviceAsk&) = default;
+};
+
+struct Container {
+  Cpu cpu;
+  Bytes memory;
+  DeviceAsk devices;
+  friend auto operator<=>(const Container&, const Container&) = default;
+};
+
+enum class ModelMatch : std::uint8_t { kContains, kExact };  // letters of either case are the same
+
+// Empty lists do not constrain. What is excluded is excluded even if it is included too.
+struct Selector {
+  ModelMatch match = ModelMatch::kContains;
+  std::vector<ModelName> models;
+  std::vector<ModelName> not_models;
+  std::vector<DeviceUuid> uuids;
+  std::vector<DeviceUuid> not_uuids;
+  friend auto operator<=>(const Selector&, const Selector&) = default;
+};
+
+// Everything that decides where a request may go and is the same for its replicas.
+struct Shape {
+  std::vector<Container> init;        // one after the other, before the others
+  std::vector<Container> containers;  // all at once
+  Selector selector;
+  std::optional<Policy> policy;  // none: the engine's
+  friend auto operator<=>(const Shape&, const Shape&) = default;
+};
+
+struct Request {
+  RequestId id;
+  Shape shape;
+};
+
+}  // namespace divvy::engine

@@ -1,0 +1,34 @@
+// Requests of several containers: which devices for each, found by trying.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "fit.h"
+
+namespace divvy::engine {
+
+// What one request takes of one device at most at any time.
+struct Taken {
+  std::int64_t memory = 0;
+  std::int32_t compute = 0;
+  std::uint32_t slots = 0;
+};
+
+struct Plan {
+  std::vector<Picked> init, containers;  // as ShapeClass::init() and containers()
+  std::array<Taken, kMaxDevicesPerNode> taken{};
+};
+
+struct Planned {
+  std::optional<Plan> plan;
+  bool gave_up = false;  // not for want of room: after kMostTries
+};
+inline constexpr std::uint32_t kMostTries = 100'000;
+
+// Init containers one at a time, each with the node as it is; the others all together. If there is
+// a way, one is found: the tightest devices first, and for init containers those that the others
+// get.
+Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot);
+
+}  // namespace divvy::engine

@@ -1,0 +1,260 @@
+#include "policies.h"
+
+#include <algorithm>
+
+#include "engine/policy.h"
+
+namespace divvy::engine {
+namespace {
+
+// What published scores are measured against: a node of 128 cores and 8 devices.
+constexpr std::int64_t kSpecCpu = 128'000;
+constexpr std::int64_t kSpecCompute = 8'000;
+constexpr std::int64_t kComputeInCpu = kSpecCpu / kSpecCompute;
+// Policy::kDivvy's key: the score, then how little is left over.
+constexpr unsigned kTieBits = 18;
+constexpr Key kTieMask = (1u << kTieBits) - 1;
+
+constexpr std::array<std::string_view, kPolicies.size()> kNames{
+    "random", "dotprod", "clustering", "packing", "bestfit", "fgd", "divvy"};
+
+// Of one node, in units of 1/256,000: half for the processors, half for the devices.
+std::int64_t leftOver(std::int64_t cpu, std::int64_t compute) {
+  return cpu + compute * kComputeInCpu;
+}
+
+}  // namespace
+
+std::string_view nameOf(Policy policy) {
+  return kNames[static_cast<std::size_t>(policy)];
+}
+
+Result<Policy> parsePolicy(std::string_view name) {
+  std::string accepted;
+  for (const Policy policy : kPolicies) {
+    if (nameOf(policy) == name) return policy;
+    accepted += (accepted.empty() ? "" : ", ") + std::string(nameOf(policy));
+  }
+  return Error{ErrorCode::kUsage, "policy \"" + std::string(name) + "\"; accepted: " + accepted};
+}
+
+std::uint32_t Scorer::scoreOf(Policy policy, Key key) {
+  return (policy == Policy::kDivvy ? key >> kTieBits : key) - 1;
+}
+
+std::uint32_t Scorer::dotProduct(const ShapeClass& shape, Slot slot) const {
+  constexpr std::int64_t kScale = 2 * kSpecCpu * kSpecCpu;
+  const std::int64_t product =
+      state_.node.cpu_free[slot] * shape.cpu() +
+      kComputeInCpu * kComputeInCpu * state_.node.compute_free[slot] * shape.compute();
+  return product >= kScale
+             ? 0
+             : static_cast<std::uint32_t>(100 * static_cast<__int128>(kScale - product) / kScale);
+}
+
+std::uint32_t Scorer::bestFit(const ShapeClass& shape, Slot slot) const {
+  const std::int64_t left = leftOver(state_.node.cpu_free[slot] - shape.cpu(),
+                                     state_.node.compute_free[slot] - shape.compute());
+  return static_cast<std::uint32_t>(100 * std::max<std::int64_t>(2 * kSpecCpu - left, 0) /
+                                    (2 * kSpecCpu));
+}
+
+std::uint32_t Scorer::clustering(const ShapeClass& shape, Slot slot) const {
+  if (shape.kind() == 0) return 0;
+  const auto& kinds = state_.node.kinds[slot];
+  const auto different =
+      std::count_if(kinds.begin() + 1, kinds.end(), [](std::uint16_t n) { return n > 0; });
+  std::uint32_t band = 0;
+  if (kinds[shape.kind()] > 0) {
+    band = different == 1 ? 75 : 50;
+  } else if (different == 0) {
+    band = 25;
+  }
+  const std::int64_t used =
+      std::max<std::int64_t>(kSpecCompute - state_.node.compute_free[slot], 0);
+  return band + static_cast<std::uint32_t>(25 * used / kSpecCompute);
+}
+
+std::uint32_t Scorer::packing(Slot slot, const std::uint8_t* devices, std::size_t count) const {
+  if (count == 0) return 0;
+  const std::uint32_t first = state_.node.first[slot];
+  const auto idle = [&](std::size_t i) {
+    return state_.device.tenants[first + i] == 0 && state_.device.closed[first + i] == kOpen;
+  };
+  std::uint32_t all_idle = 0;
+  for (std::size_t i = 0; i < state_.node.devices[slot]; ++i) all_idle += idle(i) ? 1 : 0;
+  if (all_idle == state_.node.devices[slot]) {
+    return all_idle < 33 ? std::max(33 - all_idle, all_idle) : 33;
+  }
+  std::uint32_t opened = 0;
+  std::int64_t free_percent = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    opened += idle(devices[k]) ? 1 : 0;
+    free_percent += std::int64_t{state_.device.compute_free[first + devices[k]]} * 100 / 1000;
+  }
+  if (opened > 0) return opened < 17 ? 50 - opened : 33;
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(100 - free_percent / 10, 50));
+}
+
+Key Scorer::fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* after) const {
+  const std::size_t count = state_.node.devices[slot];
+  const std::int64_t cpu = state_.node.cpu_free[slot] - shape.cpu();
+  const std::int64_t fragment =
+      fragments_.weighted({cpu, after, count}, state_.node.model[slot],
+                          state_.device.model.data() + state_.node.first[slot]);
+  const Key score = 1 + fragments_.score(state_.node.fragment[slot], fragment);
+  if (shape.policy() != Policy::kDivvy) return score;
+  const std::int64_t left = leftOver(cpu, state_.node.compute_free[slot] - shape.compute());
+  return score << kTieBits |
+         (kTieMask - static_cast<Key>(std::clamp<std::int64_t>(left, 0, kTieMask)));
+}
+
+Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* devices,
+                     std::size_t count, const std::int32_t* compute_taken) const {
+  switch (shape.policy()) {
+    case Policy::kRandom:
+      return 1;
+    case Policy::kDotProduct:
+      return 1 + dotProduct(shape, slot);
+    case Policy::kClustering:
+      return 1 + clustering(shape, slot);
+    case Policy::kPacking:
+      return 1 + packing(slot, devices, count);
+    case Policy::kBestFit:
+      return 1 + bestFit(shape, slot);
+    case Policy::kFgd:
+    case Policy::kDivvy:
+      break;
+  }
+  std::array<std::int32_t, kMaxDevicesPerNode> after;
+  const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
+  std::copy_n(free, state_.node.devices[slot], after.begin());
+  for (std::size_t k = 0; k < count; ++k) after[devices[k]] -= compute_taken[k];
+  return fragmentKey(shape, slot, after.data());
+}
+
+// Each device that differs from those before it; of equals the first (kFgd), or the tightest.
+Choice Scorer::fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
+  const std::int32_t compute = shape.containers().front().compute;
+  const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
+  std::array<std::int32_t, kMaxDevicesPerNode> after;
+  std::copy_n(free, state_.node.devices[slot], after.begin());
+  Choice best;
+  best.picked.count = 1;
+  std::int32_t last = -1;
+  for (std::size_t k = 0; k < candidates.count; ++k) {
+    const std::uint8_t i = candidates.at[k];
+    const bool mixed = state_.node.model[slot] == kMixed;
+    if (free[i] == last && !mixed) continue;
+    last = free[i];
+    after[i] -= compute;
+    const Key key = fragmentKey(shape, slot, after.data());
+    after[i] += compute;
+    const bool earlier = shape.policy() == Policy::kFgd && key == best.key && i < best.picked.at[0];
+    if (key > best.key || earlier) {
+      best.key = key;
+      best.picked.at[0] = i;
+    }
+  }
+  return best;
+}
+
+Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
+  Choice choice;
+  if (refuseNode(state_, shape, slot)) return choice;
+  if (shape.containers().empty()) {
+    choice.key = keyAfter(shape, slot, nullptr, 0, nullptr);
+    return choice;
+  }
+  const Ask& ask = shape.containers().front();
+  const Candidates candidates = candidatesFor(state_, shape, ask, slot);
+  if (candidates.count < ask.count) return choice;
+  const bool part = ask.count == 1 && ask.compute > 0 && ask.compute < kWholeDevice.milli;
+  if (part && (shape.policy() == Policy::kFgd || shape.policy() == Policy::kDivvy)) {
+    return fgdPart(shape, slot, candidates);
+  }
+  choice.picked.count = static_cast<std::uint8_t>(ask.count);
+  choice.picked.at = candidates.at;
+  std::array<std::int32_t, kMaxDevicesPerNode> taken;
+  std::fill_n(taken.begin(), ask.count, ask.compute);
+  choice.key = keyAfter(shape, slot, choice.picked.at.data(), ask.count, taken.data());
+  return choice;
+}
+
+Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
+  if (refuseNode(state_, shape, slot)) return 0;
+  const Planned planned = planOn(state_, shape, slot);
+  if (!planned.plan) return 0;
+  std::array<std::uint8_t, kMaxDevicesPerNode> devices;
+  std::array<std::int32_t, kMaxDevicesPerNode> compute;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < state_.node.devices[slot]; ++i) {
+    const Taken& taken = planned.plan->taken[i];
+    if (taken.slots == 0) continue;
+    devices[count] = static_cast<std::uint8_t>(i);
+    compute[count++] = taken.compute;
+  }
+  return keyAfter(shape, slot, devices.data(), count, compute.data());
+}
+
+Key Scorer::key(const ShapeClass& shape, Slot slot) const {
+  return shape.simple() ? simple(shape, slot).key : complex(shape, slot);
+}
+
+Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const {
+  Plan plan;
+  Key key = 0;
+  if (shape.simple()) {
+    Choice choice = simple(shape, slot);
+    key = choice.key;
+    if (!shape.containers().empty()) {
+      const Ask& ask = shape.containers().front();
+      if (shape.policy() == Policy::kRandom && ask.count == 1) {
+        const Candidates all = candidatesFor(state_, shape, ask, slot);
+        choice.picked.at[0] = all.at[draw % all.count];
+      }
+      plan.containers.push_back(choice.picked);
+      for (std::size_t k = 0; k < choice.picked.count; ++k) {
+        const std::uint8_t i = choice.picked.at[k];
+        const std::int64_t total = state_.device.memory_total[state_.node.first[slot] + i];
+        plan.taken[i] = {bytesOf(ask, total), ask.compute, 1};
+      }
+    }
+  } else {
+    key = complex(shape, slot);
+    plan = *planOn(state_, shape, slot).plan;
+  }
+  const Node& node = state_.cold[slot].node;
+  Placement result{node.name,
+                   Cpu{shape.cpu()},
+                   Bytes{static_cast<std::uint64_t>(shape.memory())},
+                   {},
+                   {},
+                   scoreOf(shape.policy(), key),
+                   shape.kind()};
+  result.containers.resize(shape.shape().init.size() + shape.shape().containers.size());
+  const auto give = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked) {
+    for (std::size_t a = 0; a < asks.size(); ++a) {
+      std::vector<std::uint8_t> sorted(picked[a].at.begin(),
+                                       picked[a].at.begin() + picked[a].count);
+      std::sort(sorted.begin(), sorted.end());
+      for (const std::uint8_t i : sorted) {
+        const std::int64_t total = state_.device.memory_total[state_.node.first[slot] + i];
+        result.containers[asks[a].container].push_back(
+            {node.devices[i].uuid, Bytes{static_cast<std::uint64_t>(bytesOf(asks[a], total))},
+             Compute{asks[a].compute}});
+      }
+    }
+  };
+  give(shape.init(), plan.init);
+  give(shape.containers(), plan.containers);
+  for (std::size_t i = 0; i < node.devices.size(); ++i) {
+    const Taken& taken = plan.taken[i];
+    if (taken.slots == 0) continue;
+    result.charges.push_back({node.devices[i].uuid, Bytes{static_cast<std::uint64_t>(taken.memory)},
+                              Compute{taken.compute}, taken.slots});
+  }
+  return result;
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,49 @@
+// How good a node is for a request: larger is better, 0 is: will not do.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/allocation.h"
+#include "fit.h"
+#include "fragment.h"
+#include "plan.h"
+
+namespace divvy::engine {
+
+using Key = std::uint32_t;
+
+// Of a request with no more than one container that asks for devices.
+struct Choice {
+  Key key = 0;
+  Picked picked;
+};
+
+class Scorer {
+ public:
+  Scorer(const HotState& state, const FragmentTable& fragments)
+      : state_(state), fragments_(fragments) {}
+
+  Key key(const ShapeClass& shape, Slot slot) const;
+  // The policy's score, 0 to 100, of a key that is not 0.
+  static std::uint32_t scoreOf(Policy policy, Key key);
+  // What exactly it would be given there; `draw` chooses for Policy::kRandom. It has to fit.
+  Placement placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const;
+
+ private:
+  struct After;
+  Choice simple(const ShapeClass& shape, Slot slot) const;
+  Choice fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
+  Key keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* devices, std::size_t count,
+               const std::int32_t* compute_taken) const;
+  Key complex(const ShapeClass& shape, Slot slot) const;
+  std::uint32_t packing(Slot slot, const std::uint8_t* devices, std::size_t count) const;
+  std::uint32_t clustering(const ShapeClass& shape, Slot slot) const;
+  std::uint32_t dotProduct(const ShapeClass& shape, Slot slot) const;
+  std::uint32_t bestFit(const ShapeClass& shape, Slot slot) const;
+  Key fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* after) const;
+
+  const HotState& state_;
+  const FragmentTable& fragments_;
+};
+
+}  // namespace divvy::engine

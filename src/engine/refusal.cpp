@@ -1,0 +1,87 @@
+#include "engine/refusal.h"
+
+#include <array>
+#include <cstdio>
+
+namespace divvy::engine {
+namespace {
+
+std::string needs(const std::string& needed, const std::string& available) {
+  return "needs " + needed + ", " + available + " free";
+}
+
+std::string bytes(std::uint64_t count) {
+  return formatBytes({count});
+}
+
+std::string percent(std::uint64_t thousandths) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), thousandths % 10 == 0 ? "%.0f%%" : "%.1f%%",
+                static_cast<double>(thousandths) / 10);
+  return text.data();
+}
+
+std::string cores(std::uint64_t thousandths) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", static_cast<double>(thousandths) / 1000);
+  return std::string(text.data()) + (thousandths == 1000 ? " core" : " cores");
+}
+
+}  // namespace
+
+std::string text(const DeviceRefusal& refusal) {
+  switch (refusal.why) {
+    case DeviceWhy::kUnhealthy:
+      return "out of service";
+    case DeviceWhy::kCordoned:
+      return "cordoned";
+    case DeviceWhy::kExternal:
+      return "held by somebody else";
+    case DeviceWhy::kPartitioned:
+      return "partitioned (MIG)";
+    case DeviceWhy::kModelNotAsked:
+      return "another model was asked for";
+    case DeviceWhy::kModelExcluded:
+      return "its model is excluded";
+    case DeviceWhy::kUuidNotAsked:
+      return "another device was asked for";
+    case DeviceWhy::kUuidExcluded:
+      return "excluded by its UUID";
+    case DeviceWhy::kSlots:
+      return "has as many tenants as it may have";
+    case DeviceWhy::kMemory:
+      return needs(bytes(refusal.needed), bytes(refusal.available));
+    case DeviceWhy::kCompute:
+      return needs(percent(refusal.needed), percent(refusal.available)) + " of its compute";
+    case DeviceWhy::kInUse:
+      return "asked for alone, and in use";
+    case DeviceWhy::kHeld:
+      return "all of its compute is given";
+  }
+  return "";
+}
+
+std::string text(const NodeRefusal& refusal) {
+  const std::string needed = std::to_string(refusal.needed);
+  const std::string available = std::to_string(refusal.available);
+  switch (refusal.why) {
+    case NodeWhy::kCordoned:
+      return "cordoned";
+    case NodeWhy::kCpu:
+      return needs(cores(refusal.needed), cores(refusal.available));
+    case NodeWhy::kMemory:
+      return needs(bytes(refusal.needed), bytes(refusal.available)) + " memory";
+    case NodeWhy::kTooFew:
+      return "needs " + needed + " devices, has " + available;
+    case NodeWhy::kDevices:
+      return "container " + std::to_string(refusal.container) + " needs " + needed + " devices, " +
+             available + " will do";
+    case NodeWhy::kTogether:
+      return "each container would fit, all of them do not";
+    case NodeWhy::kUnresolved:
+      return "no way found for all containers within the tries";
+  }
+  return "";
+}
+
+}  // namespace divvy::engine

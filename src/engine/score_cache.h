@@ -1,0 +1,65 @@
+// What each node is worth to each shape, kept while nodes change one by one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "node_order.h"
+#include "policies.h"
+#include "winner_tree.h"
+
+namespace divvy::engine {
+
+// One shape's keys of all nodes; places are those of the order of nodes.
+class Scores {
+ public:
+  explicit Scores(ShapeClass shape) : shape_(std::move(shape)) {}
+
+  ShapeClass& shape() { return shape_; }
+  const WinnerTree& tree() const { return tree_; }
+  // Looks at what changed, at no more than `most` nodes: then it may be not yet up to date. How
+  // many it looked at.
+  std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
+                     const std::vector<ModelName>& models, std::size_t most);
+
+ private:
+  void rebuild(const NodeOrder& order);
+
+  ShapeClass shape_;
+  std::vector<Key> keys_;  // by slot
+  WinnerTree tree_;
+  std::uint64_t epoch_ = 0;
+  ChangeLog::Count seen_ = 0;
+  bool filled_ = false;
+  std::uint64_t used_ = 0;
+  friend class ScoreCache;
+};
+
+class ScoreCache {
+ public:
+  // Nothing that was known holds any more.
+  void clear();
+  // kUsage: it can never be right. Not yet up to date.
+  Result<Scores*> find(const Shape& shape, Policy policy);
+  // Brings those up to date that are not, in turn, by looking at no more than `most` nodes.
+  template <typename Update>
+  void tidy(std::size_t most, const Update& update) {
+    for (std::size_t tried = 0; tried < classes_.size() && most > 0; ++tried) {
+      next_ = next_ + 1 < classes_.size() ? next_ + 1 : 0;
+      const std::size_t looked = update(*classes_[next_], most);
+      most -= std::min(most, looked);
+    }
+  }
+
+ private:
+  void dropOldest();
+
+  std::map<Shape, Scores*> by_shape_;
+  std::vector<std::unique_ptr<Scores>> classes_;
+  std::size_t next_ = 0;
+  std::uint64_t asked_ = 0;
+};
+
+}  // namespace divvy::engine

@@ -1,0 +1,73 @@
+// A shape made ready for many decisions: sums done once, names resolved once per model.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/request.h"
+#include "engine/target.h"
+#include "hot_state.h"
+
+namespace divvy::engine {
+
+struct Ask {
+  std::uint32_t count = 0;
+  std::int32_t compute = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t percent = 0;  // of the device's memory; then `bytes` is 0
+  std::size_t container = 0;  // which one, init containers first
+};
+
+class ShapeClass {
+ public:
+  // `shape` has been checked.
+  ShapeClass(Shape shape, Policy policy);
+
+  const Shape& shape() const { return shape_; }
+  Policy policy() const { return policy_; }
+  std::int64_t cpu() const { return cpu_; }
+  std::int64_t memory() const { return memory_; }
+  // Of containers that ask for devices.
+  const std::vector<Ask>& init() const { return init_; }
+  const std::vector<Ask>& containers() const { return containers_; }
+  // At most one container asks for devices, and no init container.
+  bool simple() const { return init_.empty() && containers_.size() <= 1; }
+  // The most compute of all devices at a time, and what it is called for clustering.
+  std::int64_t compute() const { return compute_; }
+  std::uint8_t kind() const { return kind_; }
+  // Different devices that it needs at least.
+  std::uint32_t widest() const { return widest_; }
+
+  // Looks at models that are new; to be called before the others.
+  void learn(const std::vector<ModelName>& models);
+  // kOpen, or why not.
+  std::uint8_t verdict(ModelId model) const { return verdicts_[model]; }
+  bool namesDevices() const {
+    return !shape_.selector.uuids.empty() || !shape_.selector.not_uuids.empty();
+  }
+  std::uint8_t verdict(const DeviceUuid& uuid) const;
+
+ private:
+  std::uint8_t judge(const ModelName& model) const;
+
+  Shape shape_;
+  Policy policy_;
+  std::int64_t cpu_ = 0, memory_ = 0, compute_ = 0;
+  std::vector<Ask> init_, containers_;
+  std::uint32_t widest_ = 0;
+  std::uint8_t kind_ = 0;
+  std::vector<std::uint8_t> verdicts_;  // by model
+};
+
+// kUsage says what is accepted.
+Result<void> checkShape(const Shape& shape);
+Result<void> checkNode(const Node& node);
+Result<void> checkTarget(const Target& target);
+
+// What `ask` takes of a device with so much memory.
+inline std::int64_t bytesOf(const Ask& ask, std::int64_t total) {
+  return ask.percent == 0 ? ask.bytes : total / 100 * ask.percent + total % 100 * ask.percent / 100;
+}
+
+}  // namespace divvy::engine

@@ -1,0 +1,253 @@
+#include "brute.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+namespace divvy::engine::brute {
+namespace {
+
+std::string small(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool named(const std::vector<ModelName>& list, ModelMatch match, const std::string& model) {
+  for (const ModelName& one : list) {
+    const std::string a = small(one.text);
+    const std::string b = small(model);
+    if (match == ModelMatch::kExact ? a == b : b.find(a) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool listed(const std::vector<DeviceUuid>& list, const DeviceUuid& uuid) {
+  return std::count(list.begin(), list.end(), uuid) > 0;
+}
+
+std::int64_t bytesFor(const DeviceAsk& ask, const Card& card) {
+  if (const auto* bytes = std::get_if<Bytes>(&ask.memory)) {
+    return static_cast<std::int64_t>(bytes->count);
+  }
+  const __int128 all = static_cast<__int128>(card.is.memory.count);
+  return static_cast<std::int64_t>(all * std::get<Percent>(ask.memory).value / 100);
+}
+
+std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Selector& s) {
+  const auto no = [&](DeviceWhy why, std::int64_t needed = 0, std::int64_t available = 0) {
+    return DeviceRefusal{card.is.uuid, why, static_cast<std::uint64_t>(needed),
+                         static_cast<std::uint64_t>(available)};
+  };
+  if (card.is.health == Health::kUnhealthy) return no(DeviceWhy::kUnhealthy);
+  if (card.is.cordoned) return no(DeviceWhy::kCordoned);
+  if (card.is.mode == Mode::kExternal) return no(DeviceWhy::kExternal);
+  if (card.is.mode == Mode::kMig) return no(DeviceWhy::kPartitioned);
+  if (named(s.not_models, s.match, card.is.model.text)) return no(DeviceWhy::kModelExcluded);
+  if (!s.models.empty() && !named(s.models, s.match, card.is.model.text)) {
+    return no(DeviceWhy::kModelNotAsked);
+  }
+  if (listed(s.not_uuids, card.is.uuid)) return no(DeviceWhy::kUuidExcluded);
+  if (!s.uuids.empty() && !listed(s.uuids, card.is.uuid)) return no(DeviceWhy::kUuidNotAsked);
+  const std::int64_t slots =
+      card.is.mode == Mode::kExclusive && card.is.slots > 1 ? 1 : card.is.slots;
+  if (card.tenants >= slots) return no(DeviceWhy::kSlots, 1, 0);
+  if (bytesFor(ask, card) > card.memoryLeft()) {
+    return no(DeviceWhy::kMemory, bytesFor(ask, card), card.memoryLeft());
+  }
+  if (ask.compute.milli > card.computeLeft()) {
+    return no(DeviceWhy::kCompute, ask.compute.milli, card.computeLeft());
+  }
+  if (ask.compute.milli == 1000 && card.tenants > 0) return no(DeviceWhy::kInUse);
+  if (ask.compute.milli == 0 && card.computeLeft() == 0) return no(DeviceWhy::kHeld);
+  return std::nullopt;
+}
+
+// Every subset of cards for every container, one container after the other.
+bool placeable(std::vector<Card> cards, const std::vector<Container>& all, std::size_t at,
+               const Selector& selector) {
+  if (at == all.size()) return true;
+  const DeviceAsk& ask = all[at].devices;
+  if (ask.count == 0) return placeable(cards, all, at + 1, selector);
+  for (unsigned set = 0; set < 1u << cards.size(); ++set) {
+    if (static_cast<std::uint32_t>(__builtin_popcount(set)) != ask.count) continue;
+    std::vector<Card> after = cards;
+    bool good = true;
+    for (std::size_t i = 0; i < cards.size() && good; ++i) {
+      if ((set >> i & 1) == 0) continue;
+      good = !refuse(after[i], ask, selector);
+      after[i].memory += bytesFor(ask, after[i]);
+      after[i].compute += ask.compute.milli;
+      after[i].tenants += 1;
+    }
+    if (good && placeable(after, all, at + 1, selector)) return true;
+  }
+  return false;
+}
+
+std::int64_t sumOrMost(const Shape& shape, std::int64_t (*of)(const Container&)) {
+  std::int64_t sum = 0;
+  for (const Container& one : shape.containers) sum += of(one);
+  for (const Container& one : shape.init) sum = std::max(sum, of(one));
+  return sum;
+}
+std::int64_t cpuOf(const Container& c) {
+  return c.cpu.milli;
+}
+std::int64_t memoryOf(const Container& c) {
+  return static_cast<std::int64_t>(c.memory.count);
+}
+
+NodeRefusal saying(NodeWhy why, std::int64_t needed = 0, std::int64_t available = 0) {
+  NodeRefusal refusal;
+  refusal.why = why;
+  refusal.needed = static_cast<std::uint64_t>(needed);
+  refusal.available = static_cast<std::uint64_t>(available);
+  return refusal;
+}
+
+std::optional<NodeRefusal> aloneRefused(const Machine& machine, const Container& one,
+                                        std::size_t number, const Selector& selector) {
+  NodeRefusal refusal;
+  std::uint32_t good = 0;
+  for (const Card& card : machine.cards) {
+    if (auto why = refuse(card, one.devices, selector)) {
+      refusal.devices.push_back(*why);
+    } else {
+      ++good;
+    }
+  }
+  if (good >= one.devices.count) return std::nullopt;
+  refusal.why = NodeWhy::kDevices;
+  refusal.needed = one.devices.count;
+  refusal.available = good;
+  refusal.container = number;
+  return refusal;
+}
+
+std::string kindOf(const Placement& placement) {
+  return std::to_string(placement.kind);
+}
+
+}  // namespace
+
+bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector) {
+  return !refuse(card, ask, selector);
+}
+
+void World::add(const Node& node) {
+  Machine machine{node, 0, 0, {}, {}};
+  for (const Device& device : node.devices) machine.cards.push_back({device, 0, 0, 0});
+  machines_[node.name.text] = machine;
+}
+
+void World::book(const Placement& placement, int sign) {
+  Machine& machine = machines_.at(placement.node.text);
+  machine.cpu += sign * placement.cpu.milli;
+  machine.memory += sign * static_cast<std::int64_t>(placement.memory.count);
+  machine.kinds[kindOf(placement)] += sign;
+  for (const Charge& charge : placement.charges) {
+    for (Card& card : machine.cards) {
+      if (card.is.uuid != charge.uuid) continue;
+      card.compute += sign * charge.compute.milli;
+      card.memory += sign * static_cast<std::int64_t>(charge.memory.count);
+      card.tenants += sign * static_cast<int>(charge.slots);
+    }
+  }
+}
+
+std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& shape) const {
+  std::uint32_t widest = 0;
+  for (const auto* list : {&shape.init, &shape.containers}) {
+    for (const Container& one : *list) widest = std::max(widest, one.devices.count);
+  }
+  const std::int64_t cpu = sumOrMost(shape, cpuOf);
+  const std::int64_t memory = sumOrMost(shape, memoryOf);
+  const std::int64_t memory_left =
+      static_cast<std::int64_t>(machine.is.memory.count) - machine.memory;
+  if (machine.is.cordoned) return saying(NodeWhy::kCordoned);
+  if (cpu > machine.is.cpu.milli - machine.cpu) {
+    return saying(NodeWhy::kCpu, cpu, machine.is.cpu.milli - machine.cpu);
+  }
+  if (memory > memory_left) return saying(NodeWhy::kMemory, memory, memory_left);
+  if (widest > machine.cards.size()) {
+    return saying(NodeWhy::kTooFew, widest, static_cast<std::int64_t>(machine.cards.size()));
+  }
+  std::size_t number = 0;
+  for (const auto* list : {&shape.init, &shape.containers}) {
+    for (const Container& one : *list) {
+      if (auto refusal = aloneRefused(machine, one, number++, shape.selector)) return refusal;
+    }
+  }
+  if (!placeable(machine.cards, shape.containers, 0, shape.selector)) {
+    return saying(NodeWhy::kTogether);
+  }
+  return std::nullopt;
+}
+
+std::string World::faultOf(const Placement& placement, const Shape& shape) const {
+  const auto at = machines_.find(placement.node.text);
+  if (at == machines_.end()) return "unknown node";
+  std::vector<Container> all = shape.init;
+  all.insert(all.end(), shape.containers.begin(), shape.containers.end());
+  if (placement.containers.size() != all.size()) return "wrong number of containers";
+  if (placement.cpu.milli != sumOrMost(shape, cpuOf)) return "wrong cpu";
+  std::vector<Card> together = at->second.cards;
+  std::map<DeviceUuid, Charge> most;
+  std::map<DeviceUuid, Charge> sum;
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const bool init = c < shape.init.size();
+    std::vector<Card> fresh = at->second.cards;
+    std::vector<Card>& cards = init ? fresh : together;
+    if (placement.containers[c].size() != all[c].devices.count) return "wrong number of devices";
+    for (const Share& share : placement.containers[c]) {
+      const auto card = std::find_if(cards.begin(), cards.end(),
+                                     [&](const Card& one) { return one.is.uuid == share.uuid; });
+      if (card == cards.end()) return "unknown device";
+      if (refuse(*card, all[c].devices, shape.selector)) return "device " + share.uuid.text;
+      const std::int64_t bytes = bytesFor(all[c].devices, *card);
+      if (static_cast<std::int64_t>(share.memory.count) != bytes) return "wrong memory";
+      if (share.compute != all[c].devices.compute) return "wrong compute";
+      card->memory += bytes;
+      card->compute += share.compute.milli;
+      card->tenants += 1;
+      Charge& charge = init ? most[share.uuid] : sum[share.uuid];
+      const Charge before = init ? Charge{} : charge;
+      charge.compute.milli =
+          std::max(charge.compute.milli, before.compute.milli + share.compute.milli);
+      charge.memory = std::max(charge.memory, before.memory + share.memory);
+      charge.slots = std::max(charge.slots, before.slots + 1);
+    }
+  }
+  for (const auto& [uuid, charge] : sum) {
+    Charge& of = most[uuid];
+    of = {uuid, std::max(of.memory, charge.memory), std::max(of.compute, charge.compute),
+          std::max(of.slots, charge.slots)};
+  }
+  if (most.size() != placement.charges.size()) return "wrong number of charges";
+  for (const Charge& charge : placement.charges) {
+    const Charge& expected = most[charge.uuid];
+    if (expected.memory != charge.memory || expected.compute != charge.compute ||
+        expected.slots != charge.slots) {
+      return "wrong charge of " + charge.uuid.text;
+    }
+  }
+  return "";
+}
+
+std::string World::overCapacity() const {
+  for (const auto& [name, machine] : machines_) {
+    if (machine.cpu > machine.is.cpu.milli || machine.cpu < 0) return name + ": cpu";
+    if (machine.memory > static_cast<std::int64_t>(machine.is.memory.count) || machine.memory < 0) {
+      return name + ": memory";
+    }
+    for (const Card& card : machine.cards) {
+      if (card.computeLeft() < 0 || card.compute < 0) return card.is.uuid.text + ": compute";
+      if (card.memoryLeft() < 0 || card.memory < 0) return card.is.uuid.text + ": memory";
+      if (card.tenants > card.is.slots || card.tenants < 0) return card.is.uuid.text + ": slots";
+      if (card.is.mode == Mode::kExclusive && card.tenants > 1) return card.is.uuid.text + ": two";
+    }
+  }
+  return "";
+}
+
+}  // namespace divvy::engine::brute

@@ -1,0 +1,57 @@
+// Placement by trying everything, with a model of its own: shares nothing with the engine but the
+// types of questions and answers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/decision.h"
+#include "engine/request.h"
+#include "engine/target.h"
+
+namespace divvy::engine::brute {
+
+struct Card {
+  Device is;
+  std::int64_t compute = 0, memory = 0, tenants = 0;  // used
+
+  std::int64_t computeLeft() const { return is.compute.milli - compute; }
+  std::int64_t memoryLeft() const { return static_cast<std::int64_t>(is.memory.count) - memory; }
+};
+
+struct Machine {
+  Node is;
+  std::int64_t cpu = 0, memory = 0;  // used
+  std::vector<Card> cards;
+  std::map<std::string, int> kinds;  // how many requests for "share", "2", ... devices are here
+};
+
+class World {
+ public:
+  void add(const Node& node);
+  void remove(const std::string& name) { machines_.erase(name); }
+  void book(const Placement& placement, int sign);
+  const std::map<std::string, Machine>& machines() const { return machines_; }
+
+  // Empty: a way exists. Else what is wrong, as the engine should say it.
+  std::optional<NodeRefusal> refusal(const Machine& machine, const Shape& shape) const;
+  // What is wrong with a placement that was made on the world as it is; empty: nothing.
+  std::string faultOf(const Placement& placement, const Shape& shape) const;
+  // Anything used beyond what there is; empty: nothing.
+  std::string overCapacity() const;
+
+ private:
+  std::map<std::string, Machine> machines_;
+};
+
+bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector);
+
+// The score of the best way to put one container's request there; as published, in floating point.
+// Only for requests of one container on machines of one model.
+double fgdScore(const Machine& machine, const Shape& shape, const Target& target);
+double bestFitScore(const Machine& machine, const Shape& shape);
+
+}  // namespace divvy::engine::brute

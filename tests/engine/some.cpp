@@ -1,0 +1,114 @@
+#include "some.h"
+
+namespace divvy::engine::some {
+namespace {
+
+const std::vector<std::string> kModels{"H100-SXM", "H100-PCIE", "A10", "T4"};
+
+std::string oneOf(Rng& rng, const std::vector<std::string>& all) {
+  return all[rng.below(all.size())];
+}
+
+Device wildDevice(Rng& rng, const std::string& uuid, const std::string& model) {
+  Device result = device(uuid, model);
+  result.memory = gib(8 * (1 + rng.below(3)));
+  result.slots = static_cast<std::uint32_t>(1 + rng.below(4));
+  const std::uint64_t odd = rng.below(24);
+  if (odd == 0) result.health = Health::kUnhealthy;
+  if (odd == 1) result.cordoned = true;
+  if (odd == 2) result.mode = Mode::kExternal;
+  if (odd == 3) result.mode = Mode::kMig;
+  if (odd == 4) result.mode = Mode::kExclusive;
+  if (odd == 5) result.mode = Mode::kMps;
+  if (odd == 6) result.compute = {500};
+  return result;
+}
+
+Container wildContainer(Rng& rng) {
+  const std::vector<std::int32_t> compute{0, 100, 250, 300, 500, 700, 1000, 1000};
+  Container one{{static_cast<std::int64_t>(1000 * rng.below(9))}, gib(rng.below(12)), {}};
+  one.devices.count = static_cast<std::uint32_t>(rng.below(8) == 0   ? 2 + rng.below(2)
+                                                 : rng.below(4) == 0 ? 0
+                                                                     : 1);
+  one.devices.compute = {compute[rng.below(compute.size())]};
+  if (rng.below(3) == 0) {
+    one.devices.memory = Percent{static_cast<std::uint32_t>(1 + rng.below(100))};
+  } else {
+    one.devices.memory = mib(1024 * rng.below(10));
+  }
+  return one;
+}
+
+}  // namespace
+
+Device device(const std::string& uuid, const std::string& model) {
+  Device result;
+  result.uuid = DeviceUuid(uuid);
+  result.model = ModelName(model);
+  result.memory = gib(80);
+  return result;
+}
+
+Node node(const std::string& name, unsigned devices, const std::string& model) {
+  Node result;
+  result.name = NodeName(name);
+  result.cpu = {64'000};
+  result.memory = gib(256);
+  for (unsigned i = 0; i < devices; ++i) {
+    result.devices.push_back(device(name + "/" + std::to_string(i), model));
+  }
+  return result;
+}
+
+Request request(const std::string& id, unsigned devices, int compute, Bytes memory) {
+  Request result;
+  result.id = RequestId(id);
+  result.shape.containers.push_back({{1000}, gib(1), {devices, memory, {compute}}});
+  return result;
+}
+
+Node Wild::node(const std::string& name) {
+  Node result;
+  result.name = NodeName(name);
+  result.cpu = {static_cast<std::int64_t>(8000 * (1 + rng.below(4)))};
+  result.memory = gib(16 * (1 + rng.below(4)));
+  result.cordoned = rng.below(20) == 0;
+  const std::string model = oneOf(rng, kModels);
+  const bool mixed = multi && rng.below(4) == 0;
+  const std::uint64_t devices = rng.below(5);
+  for (std::uint64_t i = 0; i < devices; ++i) {
+    result.devices.push_back(
+        wildDevice(rng, name + "/" + std::to_string(i), mixed ? oneOf(rng, kModels) : model));
+  }
+  return result;
+}
+
+Request Wild::request(const std::string& id) {
+  Request result;
+  result.id = RequestId(id);
+  Shape& shape = result.shape;
+  shape.containers.push_back(wildContainer(rng));
+  while (multi && rng.below(3) == 0 && shape.containers.size() < 3) {
+    shape.containers.push_back(wildContainer(rng));
+  }
+  while (multi && rng.below(6) == 0 && shape.init.size() < 2) {
+    shape.init.push_back(wildContainer(rng));
+  }
+  Selector& selector = shape.selector;
+  if (rng.below(4) == 0)
+    selector.models.emplace_back(oneOf(rng, {"h100", "a10", "t4", "H100-PCIE"}));
+  if (rng.below(8) == 0) selector.not_models.emplace_back(oneOf(rng, {"sxm", "T4"}));
+  if (rng.below(6) == 0) selector.match = ModelMatch::kExact;
+  const std::string uuid = "n" + std::to_string(rng.below(4)) + "/" + std::to_string(rng.below(3));
+  if (rng.below(16) == 0) selector.uuids.emplace_back(uuid);
+  if (rng.below(16) == 0) selector.not_uuids.emplace_back(uuid);
+  return result;
+}
+
+Target target() {
+  return {{{4000}, {1000}, 1, {}, 40}, {{2000}, {300}, 1, {}, 25},
+          {{8000}, {1000}, 4, {}, 5},  {{1000}, {500}, 1, {ModelName("T4"), ModelName("A10")}, 15},
+          {{6000}, {0}, 0, {}, 12},    {{3000}, {810}, 1, {ModelName("H100-SXM")}, 10}};
+}
+
+}  // namespace divvy::engine::some

@@ -1,0 +1,26 @@
+// Things to test with, short to write and by chance.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+
+namespace divvy::engine::some {
+
+Device device(const std::string& uuid, const std::string& model = "H100");
+Node node(const std::string& name, unsigned devices, const std::string& model = "H100");
+// One container with so many devices.
+Request request(const std::string& id, unsigned devices, int compute, Bytes memory = {});
+
+struct Wild {
+  Rng& rng;
+  bool multi = true;  // several containers, and nodes of several models
+
+  Node node(const std::string& name);
+  Request request(const std::string& id);
+};
+Target target();
+
+}  // namespace divvy::engine::some
