@@ -24,6 +24,17 @@ inline void notePinned(Seat seat, PinReason reason) {
   if (swapsOn(seat)) runtime().swap_board.notePin(reason);
 }
 
+// Memory that can be swapped is for whoever passes the gate before he uses it. The driver does not,
+// where it allocates for itself by its own public name in a call that we only pass on; nor do the
+// peers and network cards that a library of collectives shows its buffers to.
+inline bool mayBeSwapped(Seat seat, const void* caller) {
+  if (!swapsOn(seat)) return false;
+  const bool of_driver = runtime().driver.holds(caller);
+  if (!of_driver && !runtime().collectives.holds(caller)) return true;
+  notePinned(seat, of_driver ? PinReason::kDriver : PinReason::kCollectives);
+  return false;
+}
+
 // Charges `bytes` (already rounded), lets `call` ask the driver and, when it succeeds, remembers
 // the block under the address or handle that it left in *out. The driver's result is the result.
 template <typename Out, typename Call>

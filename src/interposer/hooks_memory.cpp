@@ -28,15 +28,6 @@ std::uint64_t rangeBytes(CUdeviceptr address, std::uint64_t otherwise) {
   return result == CUDA_SUCCESS && base == address ? bytes : otherwise;
 }
 
-// Memory that can be swapped is for whoever passes the gate before he uses it. The driver does not,
-// where it allocates for itself by its own public name in a call that we only pass on.
-bool mayBeSwapped(Seat seat, const void* caller) {
-  if (!swapsOn(seat)) return false;
-  if (!runtime().driver.holds(caller)) return true;
-  notePinned(seat, PinReason::kDriver);
-  return false;
-}
-
 // Plain and managed memory; `caller`: whom the hook returns to.
 template <typename Pointer, typename Call>
 CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t bytes,
@@ -66,8 +57,8 @@ struct Pitched {
 
 // False: it is native memory that is asked for, or an error.
 bool swapPitched(Seat seat, CUdeviceptr* out, std::size_t* pitch, const Pitched& shape,
-                 CUresult* result) {
-  if (!swapsOn(seat) || !shape.valid(pitch)) return false;
+                 const void* caller, CUresult* result) {
+  if (!shape.valid(pitch) || !mayBeSwapped(seat, caller)) return false;
   if (runtime().swappable.allocate(seat.device, pitchedGuess(shape.width, shape.height),
                                    Cu::cuMemAllocPitch_v2, out, result) != SwapAnswer::kDone) {
     return false;
@@ -76,20 +67,20 @@ bool swapPitched(Seat seat, CUdeviceptr* out, std::size_t* pitch, const Pitched&
   return true;
 }
 // Addresses of 32 bits cannot be chosen.
-bool swapPitched(Seat, CUdeviceptr_v1*, unsigned*, const Pitched&, CUresult*) {
+bool swapPitched(Seat, CUdeviceptr_v1*, unsigned*, const Pitched&, const void*, CUresult*) {
   return false;
 }
 
 template <typename Pointer, typename Pitch, typename Call, typename Undo>
-CUresult allocatePitched(Cu site, Pointer* out, Pitch* pitch, const Pitched& shape, Call call,
-                         Undo undo) {
+CUresult allocatePitched(Cu site, Pointer* out, Pitch* pitch, const Pitched& shape,
+                         const void* caller, Call call, Undo undo) {
   const Inside inside;
   if (inside.nested()) return call();
   const Seat seat = seatOfContext(site);
   if (seat.verdict == Verdict::kPass) return call();
   if (seat.verdict != Verdict::kAccount) return refusal(seat);
   CUresult result;
-  if (swapPitched(seat, out, pitch, shape, &result)) return result;
+  if (swapPitched(seat, out, pitch, shape, caller, &result)) return result;
   Charge charge(seat.device, roundToGranule(seat.device, pitchedGuess(shape.width, shape.height)));
   if (!charge.granted()) return refuse();
   result = call();
@@ -138,7 +129,7 @@ DIVVY_HOOK(cuMemAllocPitch_v2)
 (CUdeviceptr* dptr, std::size_t* pitch, std::size_t width, std::size_t height,
  unsigned int element) noexcept {
   return allocatePitched(
-      Cu::cuMemAllocPitch_v2, dptr, pitch, {width, height, element},
+      Cu::cuMemAllocPitch_v2, dptr, pitch, {width, height, element}, __builtin_return_address(0),
       [=] { return real<Cu::cuMemAllocPitch_v2>()(dptr, pitch, width, height, element); },
       [](CUdeviceptr address) { real<Cu::cuMemFree_v2>()(address); });
 }
@@ -147,7 +138,7 @@ DIVVY_HOOK(cuMemAllocPitch)
 (CUdeviceptr_v1* dptr, unsigned int* pitch, unsigned int width, unsigned int height,
  unsigned int element) noexcept {
   return allocatePitched(
-      Cu::cuMemAllocPitch, dptr, pitch, {width, height, element},
+      Cu::cuMemAllocPitch, dptr, pitch, {width, height, element}, __builtin_return_address(0),
       [=] { return real<Cu::cuMemAllocPitch>()(dptr, pitch, width, height, element); },
       [](CUdeviceptr_v1 address) { real<Cu::cuMemFree>()(address); });
 }

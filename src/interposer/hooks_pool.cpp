@@ -137,8 +137,10 @@ bool isPlain(const CUmemPoolProps& props) {
          props.maxSize == 0 && props.usage == 0 && props.gpuDirectRDMACapable == 0;
 }
 
+// `told`: it was noted already why this stays on the device.
 template <typename Call>
-CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, Cu site, Call call) {
+CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, Cu site, bool told,
+                          Call call) {
   const std::uint64_t growth = mostGrowth(pool, bytes);
   if (!reserveOrReclaim(pool.device, growth)) return refuse();
   pool.charge.begin(growth);
@@ -149,17 +151,18 @@ CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, Cu 
              {runtime().pools.indexOf(&pool), static_cast<std::uint8_t>(pool.device),
               BlockKind::kPooled},
              site);
-    notePinned({Verdict::kAccount, pool.device}, PinReason::kPool);
+    if (!told) notePinned({Verdict::kAccount, pool.device}, PinReason::kPool);
   }
   pool.charge.end(growth);
   runtime().pools.settle(&pool);
   return result;
 }
 
-// Decides who pays; `choose` finds the pool once the rest is clear.
+// Decides who pays; `choose` finds the pool once the rest is clear. `caller`: whom the hook returns
+// to.
 template <typename Form, typename Choose, typename Call>
 CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream stream,
-                       Choose choose, Call call) {
+                       const void* caller, Choose choose, Call call) {
   const Inside inside;
   if (inside.nested()) return call();
   const TenantState state = runtime().tenant.state();
@@ -174,7 +177,9 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
     return refuse();
   }
   const Source source = choose();
-  if (source.pool != nullptr && swapsPool(*source.pool)) {
+  const bool swaps = source.pool != nullptr && swapsPool(*source.pool);
+  const bool stays = swaps && !mayBeSwapped({Verdict::kAccount, source.pool->device}, caller);
+  if (swaps && !stays) {
     StreamPlace place;
     CUresult result;
     if (placeOf<Form>(stream, &place) &&
@@ -183,7 +188,7 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
       return result;
     }
   }
-  if (source.pool != nullptr) return allocateFromPool(*source.pool, out, bytes, site, call);
+  if (source.pool != nullptr) return allocateFromPool(*source.pool, out, bytes, site, stays, call);
   if (source.ours) {
     noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(site), bytes);
     return refuse();
@@ -195,17 +200,18 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
 }
 
 template <Cu kId, typename Form>
-CUresult allocateFromCurrent(CUdeviceptr* out, std::size_t bytes, CUstream stream) {
+CUresult allocateFromCurrent(CUdeviceptr* out, std::size_t bytes, CUstream stream,
+                             const void* caller) {
   return allocateAsync<Form>(
-      kId, out, bytes, stream, [=] { return currentPool<Form>(stream); },
+      kId, out, bytes, stream, caller, [=] { return currentPool<Form>(stream); },
       [=] { return real<kId>()(out, bytes, stream); });
 }
 
 template <Cu kId, typename Form>
-CUresult allocateFromNamed(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool,
-                           CUstream stream) {
+CUresult allocateFromNamed(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream,
+                           const void* caller) {
   return allocateAsync<Form>(
-      kId, out, bytes, stream, [=] { return namedPool(pool); },
+      kId, out, bytes, stream, caller, [=] { return namedPool(pool); },
       [=] { return real<kId>()(out, bytes, pool, stream); });
 }
 
@@ -260,23 +266,26 @@ const Pool::Figure* figureOf(const Pool& pool, CUmemPool_attribute attribute) {
 }  // namespace
 
 DIVVY_HOOK(cuMemAllocAsync)(CUdeviceptr* dptr, std::size_t bytesize, CUstream stream) noexcept {
-  return allocateFromCurrent<Cu::cuMemAllocAsync, Plain>(dptr, bytesize, stream);
+  return allocateFromCurrent<Cu::cuMemAllocAsync, Plain>(dptr, bytesize, stream,
+                                                         __builtin_return_address(0));
 }
 
 DIVVY_HOOK(cuMemAllocAsync_ptsz)
 (CUdeviceptr* dptr, std::size_t bytesize, CUstream stream) noexcept {
-  return allocateFromCurrent<Cu::cuMemAllocAsync_ptsz, PerThread>(dptr, bytesize, stream);
+  return allocateFromCurrent<Cu::cuMemAllocAsync_ptsz, PerThread>(dptr, bytesize, stream,
+                                                                  __builtin_return_address(0));
 }
 
 DIVVY_HOOK(cuMemAllocFromPoolAsync)
 (CUdeviceptr* dptr, std::size_t bytesize, CUmemoryPool pool, CUstream stream) noexcept {
-  return allocateFromNamed<Cu::cuMemAllocFromPoolAsync, Plain>(dptr, bytesize, pool, stream);
+  return allocateFromNamed<Cu::cuMemAllocFromPoolAsync, Plain>(dptr, bytesize, pool, stream,
+                                                               __builtin_return_address(0));
 }
 
 DIVVY_HOOK(cuMemAllocFromPoolAsync_ptsz)
 (CUdeviceptr* dptr, std::size_t bytesize, CUmemoryPool pool, CUstream stream) noexcept {
-  return allocateFromNamed<Cu::cuMemAllocFromPoolAsync_ptsz, PerThread>(dptr, bytesize, pool,
-                                                                        stream);
+  return allocateFromNamed<Cu::cuMemAllocFromPoolAsync_ptsz, PerThread>(
+      dptr, bytesize, pool, stream, __builtin_return_address(0));
 }
 
 DIVVY_HOOK(cuMemFreeAsync)(CUdeviceptr dptr, CUstream stream) noexcept {

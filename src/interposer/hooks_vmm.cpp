@@ -35,8 +35,8 @@ bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
 
 // Beside what is swapped, this is not; `why` was found out.
 SwapAnswer createSwappable(Seat seat, CUmemGenericAllocationHandle* handle, std::size_t size,
-                           const CUmemAllocationProp& prop, CUresult* result) {
-  if (!swapsOn(seat) || handle == nullptr) return SwapAnswer::kNative;
+                           const CUmemAllocationProp& prop, const void* caller, CUresult* result) {
+  if (handle == nullptr || !mayBeSwapped(seat, caller)) return SwapAnswer::kNative;
   PinReason why;
   const SwapAnswer answer = runtime().tokens.create(seat.device, size, prop, handle, &why, result);
   if (answer == SwapAnswer::kNative) notePinned(seat, why);
@@ -70,7 +70,8 @@ DIVVY_HOOK(cuMemCreate)
   if (seat.verdict == Verdict::kPass) return call();
   if (seat.verdict != Verdict::kAccount) return refusal(seat);
   CUresult swapped;
-  if (flags == 0 && createSwappable(seat, handle, size, *prop, &swapped) == SwapAnswer::kDone) {
+  if (flags == 0 && createSwappable(seat, handle, size, *prop, __builtin_return_address(0),
+                                    &swapped) == SwapAnswer::kDone) {
     return swapped;
   }
   Charge charge(seat.device, size);

@@ -10,6 +10,7 @@
 #include "block_map.h"
 #include "captures.h"
 #include "chunk_table.h"
+#include "collectives.h"
 #include "context_use.h"
 #include "contexts.h"
 #include "device_map.h"
@@ -49,6 +50,7 @@ struct Runtime {
   Tenant tenant;
   Driver driver;
   DeviceMap devices;
+  Collectives collectives;
 
   BlockMap blocks;        // by device address
   BlockMap arrays;        // by CUarray or CUmipmappedArray
