@@ -53,6 +53,29 @@ bool listAccess(BackingTerms* terms, const DeviceTable& table) {
   return terms->access_count != 0;
 }
 
+// Whether memory of the host's node next to the device can be mapped where the device's was.
+bool learnHost(BackingTerms* terms) {
+  int supported = 0, node = 0;
+  if (real<Cu::cuDeviceGetAttribute>()(
+          &supported, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+          terms->ordinal) != CUDA_SUCCESS ||
+      supported == 0) {
+    return false;
+  }
+  if (real<Cu::cuDeviceGetAttribute>()(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, terms->ordinal) !=
+          CUDA_SUCCESS ||
+      node < 0) {
+    node = 0;
+  }
+  terms->host_prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  terms->host_prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  terms->host_prop.location.id = node;
+  std::size_t granule = 0;
+  return real<Cu::cuMemGetAllocationGranularity>()(
+             &granule, &terms->host_prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS &&
+         granule != 0 && terms->granule % granule == 0;
+}
+
 bool learnTerms(BackingTerms* terms, CUdevice ordinal, const DeviceTable& table) {
   terms->ordinal = ordinal;
   terms->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -76,6 +99,7 @@ bool learnTerms(BackingTerms* terms, CUdevice ordinal, const DeviceTable& table)
   }
   terms->granule = granule;
   terms->chunk_bytes = chunkBytes(granule);
+  terms->maps_host = learnHost(terms);
   return listAccess(terms, table) && runtime().chunks.setGranule(granule);
 }
 
@@ -95,6 +119,7 @@ const BackingTerms* Backing::learn(CUdevice ordinal, unsigned device) {
   if (!fresh->usable) noteFault(Fault::kSwapUnusable, static_cast<std::uint32_t>(Cu::cuMemCreate));
   const BackingTerms* expected = nullptr;
   if (terms_[device].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
+    if (fresh->usable) showHost(fresh->maps_host);
     return fresh;
   }
   sys::unmap(fresh, sizeof(BackingTerms));
@@ -103,13 +128,18 @@ const BackingTerms* Backing::learn(CUdevice ordinal, unsigned device) {
 
 namespace {
 
-// A handle of the driver for a chunk, as its block was asked for.
-CUresult create(const BackingTerms& terms, const SwapBlock& block, Chunk& chunk) {
+// As the chunk's block was asked for.
+CUmemAllocationProp propOf(const BackingTerms& terms, const SwapBlock& block) {
   CUmemAllocationProp prop = terms.prop;
   if (block.isHandles()) {
     prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(block.made_as.handle_types);
   }
   prop.allocFlags.gpuDirectRDMACapable = block.made_as.rdma ? 1 : 0;
+  return prop;
+}
+
+// A handle of the driver for a chunk.
+CUresult create(const CUmemAllocationProp& prop, Chunk& chunk) {
   CUmemGenericAllocationHandle handle = 0;
   const CUresult result = real<Cu::cuMemCreate>()(&handle, chunk.bytes, &prop, 0);
   chunk.setHandle(result == CUDA_SUCCESS ? handle : 0);
@@ -130,21 +160,50 @@ CUresult place(const BackingTerms& terms, Chunk& chunk) {
   return result;
 }
 
-}  // namespace
-
-CUresult Backing::map(Chunk& chunk) {
-  const BackingTerms* terms =
-      terms_[chunk.device.load(std::memory_order_relaxed)].load(std::memory_order_acquire);
-  const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
+// With memory behind it, or nothing.
+CUresult back(const BackingTerms& terms, const CUmemAllocationProp& prop, Chunk& chunk) {
   const RelaxedCapture relaxed;
-  CUresult result = create(*terms, block, chunk);
+  CUresult result = create(prop, chunk);
   if (result != CUDA_SUCCESS) return result;
   chunk.shown = 0;
-  result = place(*terms, chunk);
+  result = place(terms, chunk);
   if (result == CUDA_SUCCESS) return result;
   real<Cu::cuMemRelease>()(chunk.handle);
   chunk.setHandle(0);
   return result;
+}
+
+}  // namespace
+
+CUresult Backing::map(Chunk& chunk) {
+  const BackingTerms& terms = termsOf(chunk);
+  const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
+  const CUresult result = back(terms, propOf(terms, block), chunk);
+  chunk.at_host = false;
+  return result;
+}
+
+CUresult Backing::mapHost(Chunk& chunk) {
+  const BackingTerms& terms = termsOf(chunk);
+  if (!maps_host_.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult result = back(terms, terms.host_prop, chunk);
+  chunk.at_host = result == CUDA_SUCCESS;
+  // What it said that it can, it cannot.
+  const bool never = result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY;
+  if (never) showHost(false);
+  return never ? CUDA_ERROR_NOT_SUPPORTED : result;
+}
+
+const BackingTerms& Backing::termsOf(const Chunk& chunk) const {
+  return *terms_[chunk.device.load(std::memory_order_relaxed)].load(std::memory_order_acquire);
+}
+
+// One device that cannot is enough: the process is told once for all of them.
+void Backing::showHost(bool maps) {
+  if (!maps) maps_host_.store(false, std::memory_order_seq_cst);
+  SwapBoard& board = runtime().swap_board;
+  if (maps_host_.load(std::memory_order_seq_cst)) board.raise(ledger::kSwapMapsHost);
+  if (!maps_host_.load(std::memory_order_seq_cst)) board.lower(ledger::kSwapMapsHost);
 }
 
 CUresult Backing::unmap(Chunk& chunk) {
@@ -167,6 +226,7 @@ CUresult Backing::settle(Chunk& chunk, bool anew) {
 
 void Backing::forgetAfterFork() {
   for (auto& terms : terms_) terms.store(nullptr, std::memory_order_relaxed);
+  maps_host_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace divvy::interposer

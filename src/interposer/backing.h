@@ -19,6 +19,8 @@ struct BackingTerms {
   std::uint64_t granule;      // bytes: chunks are multiples of it
   std::uint64_t chunk_bytes;  // of large blocks
   CUmemAllocationProp prop;
+  bool maps_host;  // memory of the host can stand in for the device's
+  CUmemAllocationProp host_prop;
   unsigned access_count;
   CUmemAccessDesc access[kMostAccess];
 };
@@ -44,6 +46,8 @@ class Backing {
   // accessible by the device and by all of the tenant's; and where else the application sees it.
   // The contents are whatever the driver gives. On failure nothing is left of it.
   CUresult map(Chunk& chunk);
+  // The same with memory of the host. CUDA_ERROR_NOT_SUPPORTED: it never will.
+  CUresult mapHost(Chunk& chunk);
 
   // The reverse, for a chunk that the caller owns (kLeaving, kFreeing); on success its room can be
   // given back. If the driver did not even unmap it, contents and access are as they were.
@@ -58,8 +62,11 @@ class Backing {
 
  private:
   const BackingTerms* learn(CUdevice ordinal, unsigned device);
+  const BackingTerms& termsOf(const Chunk& chunk) const;
+  void showHost(bool maps);
 
   std::atomic<const BackingTerms*> terms_[ledger::kMaxDevices] = {};
+  std::atomic<bool> maps_host_{true};  // no device is known that cannot
 };
 
 }  // namespace divvy::interposer

@@ -20,10 +20,10 @@ enum class ChunkState : std::uint32_t {
   kFree = 0,     // no chunk
   kBorn = 1,     // reserved addresses; it was never on the device and has no contents
   kDevice = 2,   // a handle, mapped and accessible
-  kLeaving = 3,  // busy: still mapped, being copied out
+  kLeaving = 3,  // busy: still mapped, being copied out, from the device or from kHost
   kOut = 4,      // reserved addresses; the contents are in host memory
   kComing = 5,   // busy: being made, mapped, copied in
-  kHost = 6,     // host memory mapped at the address
+  kHost = 6,     // host memory mapped at the address: used where it is
   kFreeing = 7,  // busy: being undone for good
   kPinned = 8,   // as kDevice, but it may not leave
 };
@@ -56,13 +56,13 @@ constexpr std::uint32_t successors(ChunkState from) {
     case kDevice:  // kComing, as in kPinned: where it is seen changes
       return bit(kLeaving) | bit(kComing) | bit(kPinned) | bit(kFreeing);
     case kLeaving:
-      return bit(kOut) | bit(kDevice);
+      return bit(kOut) | bit(kDevice) | bit(kHost);
     case kOut:
       return bit(kComing) | bit(kHost) | bit(kFreeing);
     case kComing:  // kBorn, kOut: it could not be made
       return bit(kDevice) | bit(kPinned) | bit(kOut) | bit(kBorn) | bit(kHost);
-    case kHost:
-      return bit(kComing) | bit(kFreeing);
+    case kHost:  // kComing: where it is seen changes
+      return bit(kLeaving) | bit(kComing) | bit(kFreeing);
     case kFreeing:
       return bit(kFree);
     case kPinned:
@@ -81,7 +81,8 @@ constexpr bool mayBecome(ChunkState from, ChunkState to) {
 // busy state (after he did so).
 inline constexpr std::uint32_t kDoomed = 1u << 0;     // its block was freed
 inline constexpr std::uint32_t kViewStale = 1u << 1;  // where it is seen, or by whom, has changed
-inline constexpr std::uint32_t kDue = 1u << 2;  // doomed before its device's work was waited for
+inline constexpr std::uint32_t kDue = 1u << 2;   // doomed before its device's work was waited for
+inline constexpr std::uint32_t kHome = 1u << 3;  // kHost will not do: it is about to be pinned
 
 // Records of a Slab: valid when zero.
 struct Chunk {
@@ -96,6 +97,7 @@ struct Chunk {
   std::uint64_t address;
   std::uint64_t bytes;   // on the card, on the account and of addresses alike
   std::uint64_t handle;  // of the driver, while mapped
+  bool at_host;          // that handle is of host memory
   std::uint32_t shown;   // bits of SwapBlock::views at which it is mapped too
 
   static constexpr std::uint32_t kStateMask = 0xff;
@@ -144,6 +146,7 @@ struct Chunk {
 
   bool has(std::uint32_t flag) const { return (flags.load(std::memory_order_seq_cst) & flag) != 0; }
   void set(std::uint32_t flag) { flags.fetch_or(flag, std::memory_order_seq_cst); }
+  void clear(std::uint32_t flag) { flags.fetch_and(~flag, std::memory_order_seq_cst); }
 };
 
 // At how many addresses that it chose itself the application can see a block, beside its own, which

@@ -61,6 +61,7 @@ std::uint32_t ChunkTable::addChunk(std::uint32_t number, std::uint64_t address, 
   chunk.address = address;
   chunk.bytes = bytes;
   chunk.handle = 0;
+  chunk.at_host = false;
   chunk.shown = 0;
   if (!enterPages(added, address, bytes)) {
     chunks_.give(added);

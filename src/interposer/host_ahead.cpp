@@ -34,11 +34,11 @@ bool HostAhead::makeOne(Mover& mover) {
   Runtime& state = runtime();
   const std::uint64_t bytes = lacking();
   if (bytes == 0) return false;
-  const std::uint64_t limit = MoverPass::hostLimit();
+  const std::uint64_t limit = state.swap_board.storeLimit();
   // Outside of any context: who wants to end one does not wait for this.
   const std::uint32_t made = state.host_store.makeSpare(bytes, limit);
   if (made == HostStore::kNone) return false;
-  MoverPass::showHostBytes();
+  runtime().swap_board.showHostBytes();
   if (!state.movers.stopping()) {
     const MoverPass pass(mover);
     // Else it is pinned when it is used.
@@ -55,7 +55,7 @@ bool HostAhead::giveOneBack(Mover& mover, std::uint64_t now) {
   if (!pass.ready()) return false;
   const std::uint64_t before = store.bytes();
   store.trim(before - 1);
-  MoverPass::showHostBytes();
+  runtime().swap_board.showHostBytes();
   return store.bytes() < before;
 }
 

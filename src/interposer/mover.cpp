@@ -22,6 +22,7 @@ constexpr std::uint64_t kLongestPause = 1000 * kMillisecond;
 // time, in the long run a tenth.
 constexpr std::uint64_t kLongestDrain = 2000 * kMillisecond;
 constexpr std::uint64_t kDrainPauses = 10;
+constexpr std::uint64_t kBackPauses = 10;  // of the time that it took to come back from the host
 constexpr std::uint64_t kStopPatience = 10 * kMillisecond;
 
 bool any(unsigned device, ChunkState one, ChunkState other) {
@@ -34,6 +35,10 @@ bool any(unsigned device, ChunkState one, ChunkState other) {
   return found;
 }
 
+bool away(unsigned device) {
+  return any(device, ChunkState::kBorn, ChunkState::kOut);
+}
+
 enum class Missing : std::uint8_t { kNothing, kOnItsWay, kAway };
 
 Missing missing() {
@@ -41,8 +46,30 @@ Missing missing() {
   runtime().chunks.forEach([&](std::uint32_t, Chunk& chunk) {
     const ChunkState now = chunk.now();
     if (now == ChunkState::kLeaving || now == ChunkState::kComing) found = Missing::kOnItsWay;
-    if (now == ChunkState::kBorn || now == ChunkState::kOut) found = Missing::kAway;
+    const bool at_host = now == ChunkState::kHost && chunk.has(kHome);
+    if (now == ChunkState::kBorn || now == ChunkState::kOut || at_host) found = Missing::kAway;
     return found != Missing::kAway;
+  });
+  return found;
+}
+
+// There is something at the host that is to come to the device, and that cannot wait.
+bool homeless(unsigned device) {
+  bool found = false;
+  runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+    const ChunkState now = chunk.now();
+    found = chunk.has(kHome) && !isMapped(now) && now != ChunkState::kFree;
+    return !found;
+  });
+  return found;
+}
+
+// A chunk that is used at the host has room on the device.
+bool fitsBack(unsigned device, std::uint64_t room) {
+  bool found = false;
+  runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+    found = chunk.now() == ChunkState::kHost && chunk.bytes <= room;
+    return !found;
   });
   return found;
 }
@@ -131,6 +158,7 @@ void Movers::forgetAfterFork() {
     mover.state.store(Mover::State::kNone, std::memory_order_relaxed);
     mover.parked = 0;
     mover.seen_seq = mover.retry_at = mover.pause = mover.vain = mover.quiet_from = 0;
+    mover.back_at = 0;
     mover.refused = SwapRefusal::kNone;
   }
   lease_.forgetAfterFork();
@@ -232,6 +260,15 @@ void Movers::obeyed(Mover& mover) {
 std::uint64_t Movers::moveOut(Mover& mover, std::uint64_t now) {
   if (resting(mover, now)) return nextTry(mover, now);
   if (!any(mover.device, ChunkState::kDevice, ChunkState::kDevice)) return now + kWatch;
+  const std::uint64_t next = whileClosed(mover, now, [](MoverPass& pass) { return pass.out(); });
+  const SwapBoard& board = runtime().swap_board;
+  const bool rests = mover.retry_at != 0;
+  // What has left may be used where it is.
+  return !rests && board.mayMapHost() && away(mover.device) ? now + kSoon : next;
+}
+
+template <typename Move>
+std::uint64_t Movers::whileClosed(Mover& mover, std::uint64_t now, Move move) {
   SwapBoard& board = runtime().swap_board;
   // Nobody opens the gate from here on.
   closers_.fetch_add(1, std::memory_order_seq_cst);
@@ -245,7 +282,7 @@ std::uint64_t Movers::moveOut(Mover& mover, std::uint64_t now) {
     board.raise(ledger::kSwapClosed | ledger::kSwapMoving);
     MoverPass pass(mover);
     again = pass.interrupted();
-    refused = pass.ready() ? pass.out() : again ? SwapRefusal::kNone : SwapRefusal::kDriver;
+    refused = pass.ready() ? move(pass) : again ? SwapRefusal::kNone : SwapRefusal::kDriver;
     again = again || pass.interrupted();
     board.lower(ledger::kSwapMoving);
   }
@@ -262,10 +299,12 @@ std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
   if (resting(mover, now)) return nextTry(mover, now);
   SwapBoard& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
-  if (order == nullptr || board.have(mover.device) >= loadRelaxed(order->allowed[mover.device]) ||
-      !any(mover.device, ChunkState::kBorn, ChunkState::kOut)) {
-    return now + kWatch;
-  }
+  if (order == nullptr) return now + kWatch;
+  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
+  const std::uint64_t have = board.have(mover.device);
+  const bool hosts = board.mayMapHost();
+  if (!away(mover.device)) return moveBack(mover, now);
+  if (have >= allowed && !hosts) return now + kWatch;
   board.raise(ledger::kSwapMoving);
   SwapRefusal refused = SwapRefusal::kNone;
   bool again = false;
@@ -274,20 +313,41 @@ std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
     again = pass.interrupted();
     refused = pass.ready() ? pass.in() : again ? SwapRefusal::kNone : SwapRefusal::kDriver;
     again = again || pass.interrupted();
+    if (hosts && refused == SwapRefusal::kNone && !again) {
+      refused = pass.toHost();
+      again = pass.interrupted();
+    }
   }
   board.lower(ledger::kSwapMoving);
   if (refused != SwapRefusal::kNone) return refuse(mover, refused);
   obeyed(mover);
+  if (homeless(mover.device)) return moveBack(mover, now);
   return again ? sys::now() + kSoon : now + kWatch;
+}
+
+// What is used at the host and has room on the device, or has to be there.
+std::uint64_t Movers::moveBack(Mover& mover, std::uint64_t now) {
+  SwapBoard& board = runtime().swap_board;
+  const ledger::ResidencyLine* order = board.order();
+  const bool needed = homeless(mover.device);
+  if (order == nullptr || (!needed && now < mover.back_at)) return now + kWatch;
+  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
+  const std::uint64_t have = board.have(mover.device);
+  if (!needed && (have >= allowed || !fitsBack(mover.device, allowed - have))) return now + kWatch;
+  const std::uint64_t next =
+      whileClosed(mover, now, [](MoverPass& pass) { return pass.backFromHost(); });
+  const std::uint64_t later = sys::now();
+  mover.back_at = later + kBackPauses * (later - now);
+  return next;
 }
 
 // The agent is silent, and threads wait for memory: what its last order has room for, then all or
 // nothing of what the card has. Who else tries that at the same time does not try again with us.
 std::uint64_t Movers::helpSelf(Mover& mover, std::uint64_t now) {
   if (resting(mover, now)) return nextTry(mover, now);
-  if (!any(mover.device, ChunkState::kBorn, ChunkState::kOut)) return now + kWatch;
+  if (!away(mover.device)) return now + kWatch;
   moveIn(mover, now);
-  if (!any(mover.device, ChunkState::kBorn, ChunkState::kOut)) return now + kWatch;
+  if (!away(mover.device)) return now + kWatch;
   SwapRefusal refused = SwapRefusal::kNone;
   {
     MoverPass pass(mover);

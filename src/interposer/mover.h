@@ -21,6 +21,7 @@ struct Mover {
   std::uint64_t pause;          // ns, that the next refusal is waited for
   std::uint64_t vain;           // weight of the drains in vain, one after the other; 0: none
   std::uint64_t quiet_from;     // after one: sooner than retry_at if nothing goes on by then
+  std::uint64_t back_at;        // not before does anything come back from the host unasked
   ledger::SwapRefusal refused;  // the last time
 };
 
@@ -48,6 +49,10 @@ class Movers {
   std::uint64_t step(Mover& mover, std::uint64_t now);
   std::uint64_t moveOut(Mover& mover, std::uint64_t now);
   std::uint64_t moveIn(Mover& mover, std::uint64_t now);
+  std::uint64_t moveBack(Mover& mover, std::uint64_t now);
+  // Drains, and has the pass do that then.
+  template <typename Move>
+  std::uint64_t whileClosed(Mover& mover, std::uint64_t now, Move move);
   std::uint64_t helpSelf(Mover& mover, std::uint64_t now);
   static bool resting(const Mover& mover, std::uint64_t now);
   static std::uint64_t refuse(Mover& mover, ledger::SwapRefusal why);

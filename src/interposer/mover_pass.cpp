@@ -1,5 +1,6 @@
 #include "mover_pass.h"
 
+#include "by_use.h"
 #include "runtime.h"
 #include "sys.h"
 
@@ -15,60 +16,7 @@ constexpr long kFirstNap = 20'000;
 constexpr long kLongestNap = 500'000;
 constexpr std::uint64_t kCardMargin = std::uint64_t{64} << 20;  // left free by who helps himself
 
-// Chunks that may leave, the coldest first: those that no launch ever named, then those that were
-// named longest ago, then by number, so that the same ones go each time.
-class Coldest {
- public:
-  explicit Coldest(unsigned device) : device_(device) {}
-
-  std::uint32_t next() {
-    if (at_ == count_) look();
-    return at_ == count_ ? ChunkTable::kNone : of_[at_++].number;
-  }
-
- private:
-  struct Candidate {
-    std::uint32_t number;
-    std::uint32_t last_use;
-  };
-  static constexpr unsigned kMost = 256;
-
-  void look();
-  void insert(Candidate candidate);
-
-  unsigned device_;
-  unsigned at_ = 0;
-  unsigned count_ = 0;
-  Candidate of_[kMost];
-};
-
-void Coldest::insert(Candidate candidate) {
-  if (count_ == kMost && of_[kMost - 1].last_use <= candidate.last_use) return;
-  unsigned at = count_ < kMost ? count_++ : kMost - 1;
-  for (; at > 0 && of_[at - 1].last_use > candidate.last_use; --at) of_[at] = of_[at - 1];
-  of_[at] = candidate;
-}
-
-void Coldest::look() {
-  at_ = count_ = 0;
-  runtime().chunks.forEachOn(device_, [&](std::uint32_t number, Chunk& chunk) {
-    if (chunk.now() == ChunkState::kDevice) {
-      insert({number, chunk.last_use.load(std::memory_order_relaxed)});
-    }
-    return true;
-  });
-}
-
 }  // namespace
-
-std::uint64_t MoverPass::hostLimit() {
-  const ledger::ResidencyLine* order = runtime().swap_board.order();
-  return order == nullptr ? 0 : loadRelaxed(order->host_allowed);
-}
-
-void MoverPass::showHostBytes() {
-  ledger::storeRelaxed(runtime().swap_board.line().host_bytes, runtime().host_store.bytes());
-}
 
 MoverPass::MoverPass(Mover& mover) : mover_(mover) {
   ContextUse& use = runtime().context_use;
@@ -96,7 +44,9 @@ bool MoverPass::fits(std::uint64_t leaving) const {
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr) return true;
   const std::uint64_t have = board.have(mover_.device);
-  return have <= ledger::saturatingAdd(loadRelaxed(order->allowed[mover_.device]), leaving);
+  const std::uint64_t room =
+      ledger::saturatingAdd(loadRelaxed(order->allowed[mover_.device]), leaving);
+  return ledger::saturatingAdd(have, coming_) <= room;
 }
 
 // ---- copies under way --------------------------------------------------------------------------
@@ -115,9 +65,12 @@ SwapRefusal MoverPass::land() {
   }
   const Flights::Flight flight = flights_.take();
   ledger::SwapDevice& figures = runtime().swap_board.device(mover_.device);
+  const std::uint64_t time = flights_.lap();
+  if constexpr (kWay == Way::kToHost) return landAtHost(flight.chunk);
+  if constexpr (kWay == Way::kFromHost) return landBack(flight);
   constexpr bool kOut = kWay == Way::kOut;
   bumpShared(kOut ? figures.out_bytes : figures.in_bytes, flight.bytes);
-  bumpShared(kOut ? figures.out_ns : figures.in_ns, flights_.lap());
+  bumpShared(kOut ? figures.out_ns : figures.in_ns, time);
   if (kOut) return takeOff(flight);
   settle(flight.chunk);
   return SwapRefusal::kNone;
@@ -138,19 +91,22 @@ SwapRefusal MoverPass::giveUp() {
   flights_.stop();
   while (!flights_.empty()) {
     const Flights::Flight flight = flights_.take();
-    if (kWay == Way::kOut) {
-      stay(flight.chunk, flight.segment);
-    } else {
-      empty(flight.chunk);
-    }
+    if (kWay == Way::kOut) stay(flight.chunk, flight.segment);
+    if (kWay == Way::kFromHost) stayAtHost(flight.chunk, flight.segment);
+    if (kWay == Way::kIn || kWay == Way::kToHost) empty(flight.chunk);
   }
   return SwapRefusal::kDriver;
 }
 
+template SwapRefusal MoverPass::land<MoverPass::Way::kToHost>();
+template SwapRefusal MoverPass::land<MoverPass::Way::kFromHost>();
+template SwapRefusal MoverPass::landAll<MoverPass::Way::kToHost>(SwapRefusal);
+template SwapRefusal MoverPass::landAll<MoverPass::Way::kFromHost>(SwapRefusal);
+
 // ---- out ---------------------------------------------------------------------------------------
 
 SwapRefusal MoverPass::out() {
-  Coldest coldest(mover_.device);
+  ByUse coldest(mover_.device, ByUse::kColdest, bitOf(ChunkState::kDevice));
   SwapRefusal refused = SwapRefusal::kNone;
   while (refused == SwapRefusal::kNone && !interrupted()) {
     // Until what is under way has left, some of it may be told to stay.
@@ -179,7 +135,7 @@ SwapRefusal MoverPass::sendOff(std::uint32_t number) {
     stay(number, HostStore::kNone);
     return SwapRefusal::kNone;
   }
-  const std::uint32_t segment = state.host_store.take(chunk.bytes, hostLimit());
+  const std::uint32_t segment = state.host_store.take(chunk.bytes, state.swap_board.storeLimit());
   if (segment == HostStore::kNone) {
     ledger::storeRelaxed(state.swap_board.line().host_want, chunk.bytes);
     stay(number, segment);
@@ -218,7 +174,7 @@ SwapRefusal MoverPass::takeOff(const Flights::Flight& flight) {
   chunk.host = flight.segment;
   state.swappable.leave<ChunkState::kLeaving, ChunkState::kOut>(flight.chunk);
   bumpShared(state.swap_board.line().chunks_out, 1);
-  showHostBytes();
+  state.swap_board.showHostBytes();
   // A handle that could not be released may hold its memory for ever.
   if (undone == CUDA_SUCCESS) state.swap_board.giveRoom(mover_.device, bytes);
   return undone == CUDA_SUCCESS ? SwapRefusal::kNone : SwapRefusal::kDriver;
@@ -227,14 +183,16 @@ SwapRefusal MoverPass::takeOff(const Flights::Flight& flight) {
 // ---- in ----------------------------------------------------------------------------------------
 
 SwapRefusal MoverPass::in() {
+  ByUse hottest(mover_.device, ByUse::kHottest, bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn));
   SwapRefusal refused = SwapRefusal::kNone;
   bool no_room = false;
-  runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t number, Chunk& chunk) {
-    const ChunkState now = chunk.now();
+  while (refused == SwapRefusal::kNone && !no_room && !interrupted()) {
+    const std::uint32_t number = hottest.next();
+    if (number == ChunkTable::kNone) break;
+    const ChunkState now = runtime().chunks.chunk(number).now();
     if (now == ChunkState::kOut) refused = bring<ChunkState::kOut>(number, &no_room);
     if (now == ChunkState::kBorn) refused = bring<ChunkState::kBorn>(number, &no_room);
-    return refused == SwapRefusal::kNone && !no_room && !interrupted();
-  });
+  }
   return landAll<Way::kIn>(refused);
 }
 
@@ -284,6 +242,10 @@ SwapRefusal MoverPass::make(std::uint32_t number, bool* no_room) {
   const std::uint64_t bytes = chunk.bytes;
   const bool ours = chunk.device.load(std::memory_order_relaxed) == mover_.device;
   // It could not be filled, and not be unmapped then.
+  if (chunk.handle != 0 && chunk.at_host && !dropHost(chunk)) {
+    state.swappable.leave<ChunkState::kComing, kFrom>(number);
+    return SwapRefusal::kDriver;
+  }
   const bool there = chunk.handle != 0;
   // What was freed is not worth bringing.
   if (!ours || chunk.has(kDoomed) || (!there && !takeRoom(bytes))) {
@@ -331,7 +293,9 @@ void MoverPass::empty(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
   const std::uint64_t bytes = chunk.bytes;
-  if (state.backing.unmap(chunk) == CUDA_SUCCESS) {
+  if (chunk.at_host) {
+    dropHost(chunk);
+  } else if (state.backing.unmap(chunk) == CUDA_SUCCESS) {
     state.swap_board.giveRoom(mover_.device, bytes);
   }
   state.swappable.leave<ChunkState::kComing, ChunkState::kOut>(number);

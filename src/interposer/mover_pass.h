@@ -31,15 +31,18 @@ class MoverPass {
   // all that is missing.
   ledger::SwapRefusal inBeyond();
 
+  // Where the order says so, what there is no room for is used where it is: maps memory of the host
+  // behind every chunk that is missing.
+  ledger::SwapRefusal toHost();
+  // The reverse, with the gate closed: for as many as there is room for on the device, the hottest
+  // first; others leave for those that are to be pinned.
+  ledger::SwapRefusal backFromHost();
+
   // Somebody else needs the context, or the process ends.
   bool interrupted() const;
 
-  // Bytes that this process may keep with the host by its last order; says how many it does.
-  static std::uint64_t hostLimit();
-  static void showHostBytes();
-
  private:
-  enum class Way : std::uint8_t { kOut, kIn };
+  enum class Way : std::uint8_t { kOut, kIn, kToHost, kFromHost };
 
   bool fits(std::uint64_t leaving) const;
   bool takeRoom(std::uint64_t bytes) const;
@@ -65,9 +68,20 @@ class MoverPass {
   static void settle(std::uint32_t number);
   void empty(std::uint32_t number);
 
+  // ---- with memory of the host: mover_host.cpp
+  template <ChunkState kFrom>
+  ledger::SwapRefusal sendToHost(std::uint32_t number);
+  static ledger::SwapRefusal landAtHost(std::uint32_t number);
+  ledger::SwapRefusal sendBack(std::uint32_t number);
+  static ledger::SwapRefusal landBack(const Flights::Flight& flight);
+  static void stayAtHost(std::uint32_t number, std::uint32_t segment);
+  static bool dropHost(Chunk& chunk);
+  ledger::SwapRefusal leaveHost();
+
   Mover& mover_;
   bool begun_ = false;
   bool beyond_ = false;
+  std::uint64_t coming_ = 0;  // bytes that are to have room beside what stays
   Flights flights_;
 };
 

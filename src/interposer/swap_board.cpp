@@ -33,6 +33,7 @@ void moveFigures(ledger::SwapLine& from, ledger::SwapLine& to) {
     moveFigure(from.device[dev].want, to.device[dev].want);
   }
   __atomic_fetch_or(&to.pin_reasons, ledger::loadRelaxed(from.pin_reasons), __ATOMIC_SEQ_CST);
+  __atomic_fetch_or(&to.state, loadRelaxed(from.state) & ledger::kSwapMapsHost, __ATOMIC_SEQ_CST);
 }
 
 void copyFigures(const ledger::SwapDevice& from, ledger::SwapDevice& to) {
@@ -158,6 +159,53 @@ void SwapBoard::giveRoom(unsigned dev, std::uint64_t bytes) {
   ring();
 }
 
+// ---- memory of the host ------------------------------------------------------------------------
+
+bool SwapBoard::takeHost(std::uint64_t bytes, bool staged) {
+  const ledger::ResidencyLine* told = order();
+  if (told == nullptr) return false;
+  HostStore& store = runtime().host_store;
+  const std::uint64_t limit = loadRelaxed(told->host_allowed);
+  const std::uint64_t most = ledger::saturatingAdd(limit, staged ? bytes : 0);
+  std::uint64_t hosted = hosted_.load(std::memory_order_relaxed);
+  do {
+    const std::uint64_t all = ledger::saturatingAdd(hosted, bytes);
+    store.trim(most > all ? most - all : 0);
+    if (ledger::saturatingAdd(all, store.bytes()) > most) {
+      showHostBytes();
+      return false;
+    }
+  } while (!hosted_.compare_exchange_weak(hosted, hosted + bytes, std::memory_order_relaxed));
+  raise(ledger::kSwapHostMapped);
+  return true;
+}
+
+void SwapBoard::giveHost(std::uint64_t bytes) {
+  if (hosted_.fetch_sub(bytes, std::memory_order_relaxed) == bytes) {
+    lower(ledger::kSwapHostMapped);
+    // Who took some meanwhile may have shown it before it was taken down.
+    if (hosted_.load(std::memory_order_relaxed) != 0) raise(ledger::kSwapHostMapped);
+  }
+  showHostBytes();
+}
+
+std::uint64_t SwapBoard::storeLimit() const {
+  const ledger::ResidencyLine* told = order();
+  const std::uint64_t limit = told == nullptr ? 0 : loadRelaxed(told->host_allowed);
+  const std::uint64_t hosted = hosted_.load(std::memory_order_relaxed);
+  return limit > hosted ? limit - hosted : 0;
+}
+
+bool SwapBoard::mayMapHost() const {
+  const ledger::ResidencyLine* told = order();
+  return told != nullptr && (loadRelaxed(told->flags) & ledger::kMayHostMap) != 0;
+}
+
+void SwapBoard::showHostBytes() {
+  ledger::storeRelaxed(line().host_bytes,
+                       runtime().host_store.bytes() + hosted_.load(std::memory_order_relaxed));
+}
+
 bool SwapBoard::raise(std::uint32_t bits) {
   if ((__atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST) & bits) == bits) return false;
   ring();
@@ -195,6 +243,7 @@ void SwapBoard::forgetAfterFork() {
   line_.store(nullptr, std::memory_order_relaxed);
   claiming_.store(kFree, std::memory_order_relaxed);
   waiting_.store(0, std::memory_order_relaxed);
+  hosted_.store(0, std::memory_order_relaxed);
   ::memset(static_cast<void*>(&own_), 0, sizeof own_);
 }
 

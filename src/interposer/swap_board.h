@@ -54,6 +54,16 @@ class SwapBoard {
   void takeBeyond(unsigned dev, std::uint64_t bytes);
   // After they went back to the card.
   void giveRoom(unsigned dev, std::uint64_t bytes);
+  // Counts `bytes` as mapped host memory, if the order has room for them beside what is in the
+  // store; `staged`: as much of that is about to go. False: it has none.
+  bool takeHost(std::uint64_t bytes, bool staged);
+  void giveHost(std::uint64_t bytes);
+  // What the order leaves of host memory to the store.
+  std::uint64_t storeLimit() const;
+  // What is missing is to be used where it is, with the host.
+  bool mayMapHost() const;
+  void showHostBytes();
+
   // The agent's order for this process; null: there is none.
   const ledger::ResidencyLine* order() const;
   std::uint64_t have(unsigned dev);  // mapped and pinned
@@ -84,6 +94,7 @@ class SwapBoard {
   std::atomic<std::uint32_t> claiming_{0};  // 1: a thread is at it, 2: it cannot be had
   std::atomic<ledger::SwapLine*> line_{nullptr};
   std::atomic<std::uint32_t> waiting_{0};
+  std::atomic<std::uint64_t> hosted_{0};  // mapped host memory, bytes
   ledger::SwapLine own_ = {};
 };
 

@@ -11,6 +11,7 @@
 namespace divvy::interposer {
 
 struct Pool;
+struct ThreadLine;
 
 // What became of a call that may concern swappable memory.
 enum class SwapAnswer : std::uint8_t {
@@ -116,6 +117,8 @@ class Swappable {
   template <ChunkState kState>
   bool settleIn(std::uint32_t chunk, bool anew, CUresult* result);
   CUresult settleOne(std::uint32_t chunk, bool anew);
+  static CUresult callHome(const SwapBlock& block);
+  static CUresult enterAtHome(const SwapBlock& block, ThreadLine* line);
   void undo(std::uint32_t chunk, std::uint32_t generation);
   void end(std::uint32_t block);
   void collectDeferred();

@@ -167,6 +167,7 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   const std::uint64_t bytes = chunk.bytes;
   // One whose contents could not be brought back may still be mapped.
   const bool mapped = isMapped(was) || chunk.handle != 0;
+  const bool at_host = mapped && chunk.at_host;
   if (mapped && state.backing.unmap(chunk) != CUDA_SUCCESS) {
     // It is the driver's now, and stays charged.
     freed_.fetch_sub(1, std::memory_order_seq_cst);
@@ -177,7 +178,8 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
   const bool last = state.chunks.drop(number);
   if (was != ChunkState::kPinned) {
     state.swap_board.addSwappable(device, -static_cast<std::int64_t>(bytes));
-    if (mapped) state.swap_board.giveRoom(device, bytes);
+    if (mapped && !at_host) state.swap_board.giveRoom(device, bytes);
+    if (at_host) state.swap_board.giveHost(bytes);
   }
   state.tenant.account().release(device, bytes);
   freed_.fetch_sub(1, std::memory_order_seq_cst);

@@ -53,6 +53,9 @@ CUresult Swappable::settleOne(std::uint32_t number, bool anew) {
       case ChunkState::kPinned:
         if (settleIn<ChunkState::kPinned>(number, anew, &result)) return result;
         continue;
+      case ChunkState::kHost:
+        if (settleIn<ChunkState::kHost>(number, anew, &result)) return result;
+        continue;
       case ChunkState::kOut:  // with memory: its contents could not be brought back to it
         if (!chunk.hasHandle()) return CUDA_SUCCESS;
         if (settleIn<ChunkState::kOut>(number, anew, &result)) return result;
@@ -103,13 +106,58 @@ bool Swappable::awaitIdle(std::uint32_t number, std::uint64_t bytes) {
   return true;
 }
 
+// Whether all of a block is on the device, in a thread that is inside: then it stays there.
+// CUDA_ERROR_NOT_READY: the movers were told to bring it once nobody is inside.
+CUresult Swappable::callHome(const SwapBlock& block) {
+  Runtime& state = runtime();
+  const auto forEach = [&](auto visit) {
+    for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+      Chunk& chunk = state.chunks.chunk(at);
+      at = chunk.next;
+      visit(chunk);
+    }
+  };
+  bool at_host = false;
+  forEach([&](const Chunk& chunk) {
+    for (unsigned round = 0; isBusy(chunk.now()) && round < kRounds; ++round) nap();
+    at_host = at_host || chunk.now() == ChunkState::kHost;
+  });
+  if (!at_host) return CUDA_SUCCESS;
+  const ledger::ResidencyLine* order = state.swap_board.order();
+  const std::uint64_t allowed =
+      order == nullptr ? 0 : ledger::loadRelaxed(order->allowed[block.device]);
+  CUresult result = CUDA_ERROR_NOT_READY;
+  if (ledger::saturatingAdd(block.reserved, state.swap_board.pinned(block.device)) > allowed) {
+    result = CUDA_ERROR_OUT_OF_MEMORY;  // there is no room for it, whoever leaves
+  }
+  // Nothing moves before the captures have ended, for which this thread may be needed.
+  if (state.captures.open()) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  forEach([&](Chunk& chunk) {
+    result == CUDA_ERROR_NOT_READY ? chunk.set(kHome) : chunk.clear(kHome);
+  });
+  return result;
+}
+
+// Inside, nothing leaves.
+CUresult Swappable::enterAtHome(const SwapBlock& block, ThreadLine* line) {
+  MemoryGate& gate = runtime().memory_gate;
+  for (;;) {
+    const CUresult refused = gate.enter(line, nullptr);
+    if (refused != CUDA_SUCCESS) return refused;
+    const CUresult home = callHome(block);
+    if (home == CUDA_SUCCESS) return home;
+    MemoryGate::leave(line);
+    if (home != CUDA_ERROR_NOT_READY) return home;
+    gate.shut();
+  }
+}
+
 CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
   Runtime& state = runtime();
   ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
-  // Inside, nothing leaves.
-  const CUresult refused = state.memory_gate.enter(line, nullptr);
-  if (refused != CUDA_SUCCESS) return refused;
   SwapBlock& block = state.chunks.block(number);
+  const CUresult refused = enterAtHome(block, line);
+  if (refused != CUDA_SUCCESS) return refused;
   block.pins.fetch_or(ledger::bitOf(reason), std::memory_order_seq_cst);
   state.swap_board.notePin(reason);
   for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {

@@ -43,7 +43,8 @@ TEST(ChunkStateTest, OnlyTheseTransitionsAreThere) {
       {kLeaving, kOut},    {kLeaving, kDevice}, {kOut, kComing},    {kOut, kHost},
       {kOut, kFreeing},    {kComing, kDevice},  {kComing, kPinned}, {kComing, kOut},
       {kComing, kBorn},    {kComing, kHost},    {kHost, kComing},   {kHost, kFreeing},
-      {kFreeing, kFree},   {kPinned, kDevice},  {kPinned, kComing}, {kPinned, kFreeing}};
+      {kHost, kLeaving},   {kLeaving, kHost},   {kFreeing, kFree},  {kPinned, kDevice},
+      {kPinned, kComing},  {kPinned, kFreeing}};
   for (unsigned from = 0; from < kChunkStates; ++from) {
     for (unsigned to = 0; to < kChunkStates; ++to) {
       bool wanted = false;

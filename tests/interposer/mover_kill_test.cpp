@@ -62,6 +62,36 @@ constexpr const char* kPoints[] = {"cuCtxSynchronize:1",
                                    "cuMemcpyHtoDAsync_v2:2",
                                    "cuMemcpyHtoDAsync_v2:4"};
 
+// Of one that comes back in part, the rest of it to the host, and then all of it: the first of each
+// call that is about that, one with copies under way, and the last.
+constexpr const char* kHostPoints[] = {"cuMemCreate:6",
+                                       "cuMemCreate:8",
+                                       "cuMemMap:6",
+                                       "cuMemMap:7",
+                                       "cuMemMap:8",
+                                       "cuMemSetAccess:6",
+                                       "cuMemSetAccess:8",
+                                       "cuMemcpyHtoDAsync_v2:2",
+                                       "cuMemcpyHtoDAsync_v2:3",
+                                       "cuMemcpyHtoDAsync_v2:4",
+                                       "cuEventRecord:6",
+                                       "cuEventRecord:7",
+                                       "cuEventRecord:8",
+                                       "cuMemcpyDtoHAsync_v2:5",
+                                       "cuMemcpyDtoHAsync_v2:6",
+                                       "cuMemcpyDtoHAsync_v2:7",
+                                       "cuMemUnmap:5",
+                                       "cuMemUnmap:6",
+                                       "cuMemUnmap:7",
+                                       "cuMemRelease:5",
+                                       "cuMemRelease:6",
+                                       "cuMemRelease:7",
+                                       "cuMemCreate:9",
+                                       "cuMemCreate:11",
+                                       "cuMemMap:9",
+                                       "cuMemcpyHtoDAsync_v2:5",
+                                       "cuMemcpyHtoDAsync_v2:7"};
+
 // Another process of the tenant, as the agent sees it.
 class Victim {
  public:
@@ -101,13 +131,14 @@ class Victim {
   bool killed() const { return dead_ && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL; }
 
   // False: it has no slot yet.
-  bool allow(std::uint64_t bytes) {
+  bool allow(std::uint64_t bytes, std::uint32_t flags = 0) {
     if (!find()) return false;
     ledger::ResidencyOrder order;
     const auto now = shown();
     order.allowed.fill(bytes + (now ? ledger::pinnedNow(account_, slot_, 0, now->device[0]) : 0));
     order.most.fill(std::uint64_t{1} << 40);
     order.host_allowed = kGiB;
+    order.flags = flags;
     pages_->order(slot_, generation_, order);
     return true;
   }
@@ -155,7 +186,7 @@ class MoverKillTest : public SwapTest {
   }
 
   // Takes its memory and gives it back until it is dead.
-  static void swapUntilDead(Victim& victim) {
+  static void swapUntilDead(Victim& victim, bool with_host) {
     ASSERT_TRUE(eventually([&] { return victim.allow(kEverything) || victim.dead(); }));
     const auto shows = [&](auto condition) {
       ASSERT_TRUE(eventually([&] {
@@ -167,16 +198,26 @@ class MoverKillTest : public SwapTest {
     for (int round = 0; round < 5 && !victim.dead(); ++round) {
       victim.allow(0);
       shows([](const auto& now) { return now.device[0].mapped == 0; });
+      if (with_host) {
+        victim.allow(kChunk, ledger::kMayHostMap);
+        shows([](const auto& now) {
+          constexpr std::uint32_t kThere = ledger::kSwapReady | ledger::kSwapHostMapped;
+          return (now.state & kThere) == kThere;
+        });
+      }
       victim.allow(kEverything);
-      shows([](const auto& now) { return (now.state & ledger::kSwapReady) != 0; });
+      shows([](const auto& now) {
+        return now.device[0].mapped == kBytes && (now.state & ledger::kSwapReady) != 0;
+      });
     }
     ASSERT_TRUE(eventually([&] { return victim.dead(); })) << "no such call was made";
   }
 
-  static void killOne(const char* point, ledger::TenantLedger& agent, CUdeviceptr own) {
+  static void killOne(const char* point, bool with_host, ledger::TenantLedger& agent,
+                      CUdeviceptr own) {
     Victim victim(tenantDir(), point);
     allow(0);  // the neighbour's memory is on the move as well
-    swapUntilDead(victim);
+    swapUntilDead(victim, with_host);
     ASSERT_TRUE(victim.killed());
     const auto reaped = agent.reap(victim.slot(), victim.generation());
     ASSERT_TRUE(reaped) << reaped.error().message();
@@ -186,9 +227,13 @@ class MoverKillTest : public SwapTest {
     EXPECT_EQ(bookedByAll(), booked()) << "the card has what the dead one had";
     EXPECT_EXACT();
   }
+
+  template <std::size_t kCount>
+  void killAll(const char* const (&points)[kCount], bool with_host);
 };
 
-TEST_F(MoverKillTest, NothingButTheOneThatWasKilledIsLost) {
+template <std::size_t kCount>
+void MoverKillTest::killAll(const char* const (&points)[kCount], bool with_host) {
   Tenancy tenancy = swappable();
   tenancy.machine = "swap";
   tenancy.swap_chunk = kChunk;
@@ -199,12 +244,20 @@ TEST_F(MoverKillTest, NothingButTheOneThatWasKilledIsLost) {
   auto agent = ledger::TenantLedger::adopt(tenantDir());
   ASSERT_TRUE(agent) << agent.error().message();
   const CUdeviceptr own = filled(kNeighbours, 1);
-  for (const char* point : kPoints) {
+  for (const char* point : points) {
     SCOPED_TRACE(point);
-    killOne(point, *agent, own);
+    killOne(point, with_host, *agent, own);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(takenUnderWork(), 0u);
+}
+
+TEST_F(MoverKillTest, NothingButTheOneThatWasKilledIsLost) {
+  killAll(kPoints, false);
+}
+
+TEST_F(MoverKillTest, NorWithMemoryAtTheHost) {
+  killAll(kHostPoints, true);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 // DIVVY_TWIN_SWAPS and DIVVY_TWIN_SEED.
 //
 // What a seed does is the same each time; when memory leaves meanwhile is not.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -104,21 +105,25 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
   }
 
   // One order of the agent's, and until it has come some way: memory leaves, turns back half way,
-  // comes, and is used.
-  static bool round(std::mt19937_64& random, const Tenants& tenants) {
+  // comes, and is used; or is used while a part of it is at the host.
+  bool round(std::mt19937_64& random, const Tenants& tenants) {
     const auto before = shown();
     if (!before) return false;
     const std::uint64_t there = before->device[0].swappable;
-    const std::uint64_t level = random() % 3 == 0 ? 0 : random() % (there + 1);
-    allow(level);
+    std::uint64_t level = random() % 3 == 0 ? 0 : random() % (there + 1);
+    const std::uint32_t flags = random() % 3 == 0 ? ledger::kMayHostMap : 0;
+    // What is shown to another process needs room on the device, whoever leaves.
+    if (flags != 0) level = std::max(level, kShownAtOnce);
+    allow(level, kGiB, flags);
     const std::uint64_t gone = before->chunks_out + 1 + random() % 200;
-    const bool left = eventually([&] {
+    bool left = eventually([&] {
       // For a moment too much may be shown as pinned, which allow() adds.
-      allow(level);
+      allow(level, kGiB, flags);
       const auto now = shown();
       return now->device[0].mapped <= level || now->chunks_out >= gone || tenants.failed();
     });
     EXPECT_TRUE(left) << "told to have " << level << " does not leave: " << state();
+    if (flags != 0) left = goesOn(random, level, tenants) && left;
     allow(kEverything);
     const bool all = random() % 4 != 0;
     const std::uint64_t come = before->chunks_in + 1 + random() % 100;
@@ -132,6 +137,20 @@ class TwinTest : public SwapTest, public testing::WithParamInterface<Chunks> {
                       << " of " << used;
     return left && back;
   }
+
+  bool goesOn(std::mt19937_64& random, std::uint64_t level, const Tenants& tenants) {
+    const std::uint64_t used = tenants.steps() + 1 + random() % 60;
+    const bool gone = eventually([&] {
+      allow(level, kGiB, ledger::kMayHostMap);
+      return tenants.steps() >= used || tenants.failed();
+    });
+    EXPECT_TRUE(gone) << "does not go on with " << level << " and the host: " << state();
+    with_host_ += shows(ledger::kSwapHostMapped) ? 1 : 0;
+    return gone;
+  }
+
+  static constexpr std::uint64_t kShownAtOnce = 4 * kMiB;
+  std::uint64_t with_host_ = 0;  // rounds
 };
 
 TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
@@ -162,12 +181,15 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   for (unsigned i = 0; i < kMostTwins; ++i) EXPECT_EQ(tenants.failure(i), "") << "tenant " << i;
   EXPECT_GE(swaps(), wanted);
   EXPECT_GE(tenants.steps(), rounds) << "it was used meanwhile";
+  EXPECT_GT(with_host_, rounds / 20) << "of " << rounds << " with memory at the host";
   EXPECT_EQ(takenUnderWork(), 0u);
   EXPECT_EQ(faults(31), 0u);
-  std::printf("%llu swaps in %llu rounds, %llu operations, %llu shown to another process\n",
-              static_cast<unsigned long long>(swaps()), static_cast<unsigned long long>(rounds),
-              static_cast<unsigned long long>(tenants.steps()),
-              static_cast<unsigned long long>(reader.visits()));
+  std::printf(
+      "%llu swaps in %llu rounds (%llu with memory at the host), %llu operations, "
+      "%llu shown to another process\n",
+      static_cast<unsigned long long>(swaps()), static_cast<unsigned long long>(rounds),
+      static_cast<unsigned long long>(with_host_), static_cast<unsigned long long>(tenants.steps()),
+      static_cast<unsigned long long>(reader.visits()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TwinTest,

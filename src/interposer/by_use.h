@@ -1,0 +1,47 @@
+// Chunks of a device in the order in which they were used last.
+#pragma once
+
+#include <cstdint>
+
+#include "chunk.h"
+#include "chunk_table.h"
+
+namespace divvy::interposer {
+
+constexpr std::uint32_t bitOf(ChunkState state) {
+  return chunk_detail::bit(state);
+}
+
+// A pass over those that are in one of some states, a part of them at a time. Those that no launch
+// ever named are the coldest; of the same heat the lowest number comes first, so that the same ones
+// go each time. Those that are about to be pinned are the hottest.
+class ByUse {
+ public:
+  enum Order : std::uint8_t { kColdest, kHottest };
+
+  ByUse(unsigned device, Order order, std::uint32_t states)
+      : device_(device), order_(order), states_(states) {}
+
+  // kNone: there are no more. It may be in another state by now.
+  std::uint32_t next();
+
+ private:
+  struct Candidate {
+    std::uint32_t number;
+    std::uint32_t rank;  // the smallest first
+  };
+  static constexpr unsigned kMost = 256;
+
+  void look();
+  void insert(Candidate candidate);
+
+  unsigned device_;
+  Order order_;
+  std::uint32_t states_;
+  unsigned at_ = 0;
+  unsigned count_ = kMost;  // as if there were more
+  bool begun_ = false;
+  Candidate of_[kMost];
+};
+
+}  // namespace divvy::interposer
