@@ -20,6 +20,7 @@ struct Dispatch {
   int operator()(const AgentOptions& options) const { return serveAgent(options); }
   int operator()(const ProbeOptions& options) const { return probe(options); }
   int operator()(const SimOptions& options) const { return sim(options); }
+  int operator()(const SizeOptions& options) const { return size(options); }
   int operator()(const VersionOptions& options) const { return version(options); }
   int operator()(const PrintOptions& options) const {
     std::fputs(options.text.c_str(), stdout);

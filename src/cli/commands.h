@@ -15,6 +15,7 @@ int stop(const StopOptions& options);
 int serveAgent(const AgentOptions& options);
 int probe(const ProbeOptions& options);
 int sim(const SimOptions& options);
+int size(const SizeOptions& options);
 int version(const VersionOptions& options);
 
 // "divvy: <message>" on stderr; the exit status of the error's kind (2 = usage, 1 = failure).

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "simgpu/catalog.h"
+#include "sizing/cards.h"
+#include "sizing/catalog.h"
 
 namespace divvy::cli {
 namespace {
@@ -21,16 +23,32 @@ struct Command {
   std::vector<Flag> flags;
 };
 
+// Models or cards that `divvy size` knows.
+std::string sizingWords(const std::string& name) {
+  std::string words;
+  const auto add = [&words](const std::string& word) {
+    words += (words.empty() ? "" : " ") + word;
+  };
+  if (name == "--gpu") {
+    for (const sizing::Card& card : sizing::cards()) add(card.name);
+  } else {
+    for (const sizing::CatalogEntry& entry : sizing::catalog()) add(entry.model.name);
+  }
+  return words;
+}
+
 // "share|cap": a type name that lists the accepted words.
-std::string wordsOf(const CLI::Option& option, const std::string& name) {
+std::string wordsOf(const CLI::Option& option, const std::string& command,
+                    const std::string& name) {
   std::string words = option.get_type_name();
+  if (command == "size" && (name == "--model" || name == "--gpu")) return sizingWords(name);
   if (name == "--sim") {
     words.clear();
     for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog())
       words += (words.empty() ? "" : " ") + std::string(entry.name);
     return words;
   }
-  if (words.find('|') == std::string::npos) return "";
+  if (words.find('|') == std::string::npos || words.find("FRACTION") == 0) return "";
   std::replace(words.begin(), words.end(), '|', ' ');
   return words;
 }
@@ -44,7 +62,8 @@ std::vector<Command> commandsOf(const CLI::App& app) {
       if (option->get_group().empty()) continue;
       for (const std::string& name : option->get_lnames()) {
         const std::string flag = "--" + name;
-        command.flags.push_back({flag, option->get_description(), wordsOf(*option, flag)});
+        command.flags.push_back(
+            {flag, option->get_description(), wordsOf(*option, command.name, flag)});
       }
     }
   }
@@ -175,6 +194,13 @@ if [[ $funcstack[1] == _divvy ]]; then _divvy "$@"; else compdef _divvy divvy; f
 )~";
 }
 
+// A model may be a file, too.
+std::string valuesOf(const std::string& command, const Flag& flag) {
+  if (flag.words.empty()) return "";
+  return (command == "size" && flag.name == "--model" ? " -r -F -a '" : " -x -a '") + flag.words +
+         "'";
+}
+
 std::string fish(const std::vector<Command>& commands) {
   std::string script = "# fish completion of divvy\ncomplete -c divvy -f\n";
   for (const Command& command : commands) {
@@ -186,8 +212,7 @@ std::string fish(const std::vector<Command>& commands) {
                 (flag.name == "--output"   ? " -s o"
                  : flag.name == "--follow" ? " -s f"
                                            : "") +
-                (flag.words.empty() ? "" : " -x -a '" + flag.words + "'") + " -d '" +
-                quoted(flag.text, ":") + "'\n";
+                valuesOf(command.name, flag) + " -d '" + quoted(flag.text, ":") + "'\n";
     }
   }
   return script +

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 12> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 13> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -128,6 +128,23 @@ away.)"},
      R"(Examples:
   divvy sim
   divvy sim -o json)"},
+    {"size",
+     R"(Examples:
+  divvy size --model llama-3-8b --context 8k --concurrency 16
+  divvy size --model ./config.json --gpu 4090 --dtype fp8
+  divvy size --model llama-3.1-70b --gpu h100 --manifest | kubectl apply -f -
+  divvy size --list
+
+What a language model needs of each card while an engine serves it, term by term, and the command
+line, or manifest, that makes the figures true. HOW: exact is arithmetic on the model's shape (met
+to 0.3% by logs of real servers), 5% near it, rule fitted to few measurements. With --gpu: whether
+it fits, what would fit at most, how many cards it takes; without: the smallest known card.
+Compute is given in proportion to memory, so that both of a card run out together: what a model
+needs depends on its requests. --avg-len provides for sequences of that length and a tenth more.
+--utilization off tells the engine its cache in bytes, which asks for less.
+
+--context and --avg-len take k and M (of 1024). Exit status: 3 it does not fit, 1 failed, 2 wrong
+usage.)"},
     {"completion",
      R"(Examples:
   source <(divvy completion bash)

@@ -13,6 +13,7 @@
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "base/result.h"
+#include "sizing/serving.h"
 
 namespace divvy::cli {
 
@@ -108,6 +109,18 @@ struct SimOptions {
   Output output;
 };
 
+struct SizeOptions {
+  bool list = false;  // only what models are known
+  std::string model;  // a name, or a path
+  sizing::Question question;
+  bool context_given = false;
+  std::optional<std::uint64_t> gpus;  // else as many as it takes
+  std::optional<sizing::Card> card;
+  sizing::Engine engine = sizing::Engine::kVllm;
+  bool manifest = false;
+  Output output;
+};
+
 struct VersionOptions {
   Output output;
 };
@@ -117,9 +130,9 @@ struct PrintOptions {
   std::string text;
 };
 
-using Options =
-    std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions, WaitOptions,
-                 StopOptions, AgentOptions, ProbeOptions, SimOptions, VersionOptions, PrintOptions>;
+using Options = std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
+                             WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions,
+                             SizeOptions, VersionOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

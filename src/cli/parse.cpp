@@ -47,6 +47,7 @@ struct Grammar {
   void addRun();
   void addViews();
   void addControl();
+  void addSize();
   void addService();
 
  public:
@@ -61,6 +62,7 @@ Grammar::Grammar() {
   addRun();
   addViews();
   addControl();
+  addSize();
   addService();
 }
 
@@ -225,6 +227,36 @@ void Grammar::addControl() {
   CLI::App* stop = add("stop", "Stop the agent", makeStop);
   stop->add_flag("--force", raw.force, "end the tenants' processes first");
   for (CLI::App* command : {set, wait, stop}) addSim(command, "only this simulated node");
+}
+
+void Grammar::addSize() {
+  CLI::App* size = add("size", "How much to ask for to serve a language model", makeSize);
+  SizeText& text = raw.size;
+  const auto option = [size](const char* name, std::string& target, const char* what,
+                             const char* type) {
+    size->add_option(name, target, what)->type_name(type);
+  };
+  option("--model", text.model, "a model's name (--list), or its config.json", "NAME|FILE");
+  option("--context", text.context, "tokens of a sequence, at most [8k]", "TOKENS");
+  option("--concurrency", text.concurrency, "sequences at once [1]", "N");
+  option("--avg-len", text.average, "tokens of a sequence on average [--context]", "TOKENS");
+  option("--dtype", text.dtype, "format of the weights [as the checkpoint has them]",
+         "bf16|fp16|fp32|fp8|int8|int4|awq|gptq|mxfp4|nvfp4|bnb4|q4_0|q4_k|q4_k_m|q5_k|q6_k|q8_0");
+  option("--kv-dtype", text.kv_dtype, "format of the KV cache [auto]",
+         "auto|bfloat16|float16|fp8|fp8_ds_mla|int8_per_token_head|fp8_per_token_head|nvfp4");
+  option("--gpu", text.gpu, "on such a card, or in so much of one: 4090, 24Gi", "CARD|SIZE");
+  option("--gpus", raw.gpus, "divided over so many cards [as many as it takes, of --gpu]", "N");
+  option("--engine", text.engine, "what serves it [vllm]", "vllm|sglang");
+  option("--utilization", text.utilization, "what the engine fills of the memory it sees [0.92]",
+         "FRACTION|off");
+  option("--max-num-batched-tokens", text.batched_tokens, "tokens of a step [2048]", "N");
+  option("--max-num-seqs", text.max_sequences, "sequences of a step [--concurrency]", "N");
+  size->add_flag("--eager", text.eager, "without CUDA graphs");
+  size->add_flag("--list", text.list, "what models are known");
+  size->add_flag("--manifest", text.manifest, "a Deployment with HAMi's resource names (-o yaml)");
+  size->add_option("-o,--output", raw.output, "how to print it [table]")
+      ->type_name("table|json|yaml");
+  size->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
 }
 
 void Grammar::addService() {

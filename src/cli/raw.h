@@ -8,6 +8,13 @@
 
 namespace divvy::cli {
 
+// Of `divvy size`.
+struct SizeText {
+  std::string model, context, concurrency, average, dtype, kv_dtype, gpu, engine, utilization,
+      batched_tokens, max_sequences;
+  bool eager = false, list = false, manifest = false;
+};
+
 struct Raw {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
@@ -16,6 +23,7 @@ struct Raw {
   std::string idle_reclaim, idle_stop;  // of one tenant
   OversubscriptionText memory_terms;
   IdleText idle;
+  SizeText size;
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool follow = false, sim_given = false, wait_given = false;
@@ -30,6 +38,7 @@ Result<Options> makeEvents(const Raw& raw);
 Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
+Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOutput(bool version, const Raw& raw);
 
 }  // namespace divvy::cli

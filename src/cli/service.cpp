@@ -9,6 +9,7 @@
 #include "driver/context_probe.h"
 #include "driver/timeslice_probe.h"
 #include "help.h"
+#include "quote.h"
 #include "simgpu/catalog.h"
 #include "table.h"
 #include "terminal.h"
@@ -16,42 +17,31 @@
 namespace divvy::cli {
 namespace {
 
-// Catalogue texts are ours and hold nothing that JSON would have to escape but quotes and
-// backslashes.
-std::string jsonText(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 void simJson() {
   std::string out = "{\n  \"profiles\": [";
   const char* separator = "\n";
   for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog()) {
-    out += separator + std::string("    {\"name\": ") + jsonText(entry.name) +
-           ", \"model\": " + jsonText(entry.model) +
+    out += separator + std::string("    {\"name\": ") + jsonQuoted(entry.name) +
+           ", \"model\": " + jsonQuoted(entry.model) +
            ", \"memory\": " + std::to_string(entry.memory_bytes) +
            ", \"usable\": " + std::to_string(entry.usable_bytes) +
            ", \"context\": " + std::to_string(entry.context_bytes) +
-           ", \"note\": " + jsonText(entry.note) + "}";
+           ", \"note\": " + jsonQuoted(entry.note) + "}";
     separator = ",\n";
   }
   out += "\n  ],\n  \"faults\": [";
   separator = "\n";
   for (const simgpu::FaultEntry& entry : simgpu::faultCatalog()) {
-    out += separator + std::string("    {\"form\": ") + jsonText(entry.form) +
-           ", \"effect\": " + jsonText(entry.effect) + "}";
+    out += separator + std::string("    {\"form\": ") + jsonQuoted(entry.form) +
+           ", \"effect\": " + jsonQuoted(entry.effect) + "}";
     separator = ",\n";
   }
   out += "\n  ],\n  \"kernels\": [";
   separator = "\n";
   for (const simgpu::KernelEntry& entry : simgpu::kernelCatalog()) {
-    out += separator + std::string("    {\"name\": ") + jsonText(entry.name) +
-           ", \"params\": " + jsonText(entry.params) + ", \"effect\": " + jsonText(entry.effect) +
-           "}";
+    out += separator + std::string("    {\"name\": ") + jsonQuoted(entry.name) +
+           ", \"params\": " + jsonQuoted(entry.params) +
+           ", \"effect\": " + jsonQuoted(entry.effect) + "}";
     separator = ",\n";
   }
   std::printf("%s\n  ]\n}\n", out.c_str());

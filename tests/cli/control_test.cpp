@@ -257,8 +257,8 @@ TEST(Views, TopIsOnePlainPictureWithoutATerminal) {
 
 TEST(Help, EverySubcommandHasExamples) {
   Sandbox sandbox;
-  for (const char* name :
-       {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop", "completion"}) {
+  for (const char* name : {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop",
+                           "completion", "events", "size"}) {
     const Outcome outcome = sandbox.divvy({name, "--help"});
     EXPECT_EQ(outcome.code(), 0) << name;
     EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << name;
@@ -284,7 +284,7 @@ TEST(Completion, ScriptsAreValid) {
     const Outcome script = sandbox.divvy({"completion", shell});
     ASSERT_EQ(script.code(), 0);
     for (const char* option : {"context-overhead", "guaranteed", "pressure-wait", "overcommit",
-                               "device-budget", "host-reserve", "swap-quantum"})
+                               "device-budget", "host-reserve", "swap-quantum", "kv-dtype"})
       EXPECT_NE(script.out.find(option), std::string::npos) << shell << " " << option;
     Child check({shell, "-n"}, {});
     check.say(script.out);
@@ -316,6 +316,9 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy gpus --sim h2", 3), "h20 h200\n");
   EXPECT_EQ(complete("divvy run --sim --pri", 3), "--priority\n");
   EXPECT_EQ(complete("divvy set web --on-pressure ''", 4), "oom wait\n");
+  EXPECT_EQ(complete("divvy size --gpu rtx5", 3), "rtx5080 rtx5090\n");
+  EXPECT_EQ(complete("divvy size --model llama-3.2", 3), "llama-3.2-1b llama-3.2-3b\n");
+  EXPECT_EQ(complete("divvy size --engine ''", 3), "vllm sglang\n");
   EXPECT_EQ(complete("divvy run --guar", 2), "--guaranteed\n");
   EXPECT_EQ(complete("divvy agent --s", 2), "--swap-chunk --swap-quantum\n");
 }
@@ -361,6 +364,7 @@ TEST(Completion, FishOffersSubcommandsAndOptions) {
   const std::string words = complete("divvy set web --cores-policy ").out;
   EXPECT_NE(words.find("share"), std::string::npos) << words;
   EXPECT_NE(words.find("cap"), std::string::npos) << words;
+  EXPECT_NE(complete("divvy size --model llama-3.2").out.find("llama-3.2-3b"), std::string::npos);
   std::filesystem::remove_all(home);
 }
 

@@ -22,9 +22,10 @@ ALLOWED = {
     "interposer": {"ledger", "abi", "base"},
     "ptx": {"base"},
     "simgpu": {"ptx", "abi", "base"},
+    "sizing": {"base"},
     "arbiter": {"ledger", "base"},
     "agent": {"arbiter", "driver", "ledger", "base"},
-    "cli": {"agent", "driver", "ledger", "simulator", "engine", "simgpu", "base"},
+    "cli": {"agent", "driver", "ledger", "simulator", "engine", "simgpu", "sizing", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:
