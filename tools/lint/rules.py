@@ -17,6 +17,7 @@ ALLOWED = {
     "abi": set(),
     "engine": {"base"},
     "simulator": {"engine", "base"},
+    "vendors": {"base"},
     "ledger": {"base"},
     "driver": {"abi", "base"},
     "interposer": {"ledger", "abi", "base"},

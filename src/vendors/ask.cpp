@@ -1,0 +1,314 @@
+#include "vendors/ask.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/quantity.h"
+
+namespace divvy::vendors {
+namespace {
+
+constexpr std::uint32_t kWholeCompute = 1000;
+constexpr std::int64_t kMostDevices = 1024;
+// Beyond this a bare number cannot be one of MiB or more: it was meant as bytes.
+constexpr std::int64_t kMostUnits = INT32_MAX;
+
+std::string list(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers)
+    text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+// One container's resources, of one kind.
+class Reading {
+ public:
+  Reading(const Kind& kind, const Quantities& limits, const Quantities& requests,
+          const Annotations& annotations)
+      : kind_(kind), limits_(limits), requests_(requests) {
+    const auto found = annotations.find(kind.soft_split);
+    soft_ = !kind.soft_split.empty() && found != annotations.end() &&
+            found->second == kind.soft_split_value;
+  }
+
+  // None: no device of this kind.
+  Result<std::optional<Ask>> read();
+
+ private:
+  const std::string* textOf(const std::string& resource) const;
+  // None: not asked for, or nothing.
+  Result<std::optional<Quantity>> quantity(const std::string& resource) const;
+  Result<std::optional<std::int64_t>> number(const std::string& resource, std::int64_t most) const;
+  Error wrong(const std::string& resource, const std::string& what) const;
+
+  Result<void> readCount(Ask* ask);
+  Result<void> countByCores(Ask* ask, std::int64_t cores);
+  Result<void> readMemory(Ask* ask);
+  Result<Bytes> bytesOf(const Quantity& asked) const;
+  Result<void> readCores(Ask* ask);
+  Result<void> fitPart(Ask* ask) const;
+  Result<void> joinMany(Ask* ask) const;
+
+  const Kind& kind_;
+  const Quantities& limits_;
+  const Quantities& requests_;
+  bool soft_ = false;
+  bool memory_asked_ = false;
+  bool cores_asked_ = false;
+};
+
+const std::string* Reading::textOf(const std::string& resource) const {
+  if (resource.empty()) return nullptr;
+  for (const Quantities* from : {&limits_, &requests_}) {
+    const auto found = from->find(resource);
+    if (found != from->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+Error Reading::wrong(const std::string& resource, const std::string& what) const {
+  const std::string* text = textOf(resource);
+  return {ErrorCode::kUsage, resource + (text == nullptr ? "" : ": " + *text) + ": " + what};
+}
+
+Result<std::optional<Quantity>> Reading::quantity(const std::string& resource) const {
+  const std::string* text = textOf(resource);
+  if (text == nullptr) return std::optional<Quantity>();
+  const auto parsed = Quantity::parse(*text);
+  if (!parsed) return Error(parsed.error()).context(resource);
+  if (parsed->negative()) return wrong(resource, "negative; accepted: 0 or more");
+  if (parsed->milli() == 0) return std::optional<Quantity>();
+  return std::optional<Quantity>(*parsed);
+}
+
+Result<std::optional<std::int64_t>> Reading::number(const std::string& resource,
+                                                    std::int64_t most) const {
+  const auto asked = quantity(resource);
+  if (!asked) return asked.error();
+  if (!*asked) return std::optional<std::int64_t>();
+  const auto whole = (*asked)->whole();
+  if (!whole || (*asked)->binary() || *whole > most)
+    return wrong(resource, "accepted: a whole number up to " + std::to_string(most));
+  return std::optional<std::int64_t>(*whole);
+}
+
+// ---- how many ----------------------------------------------------------------------------------
+
+// Cores of all devices together are those of one, or all of several.
+Result<void> Reading::countByCores(Ask* ask, std::int64_t cores) {
+  const auto each = static_cast<std::int64_t>(kind_.cores.per_card);
+  if (cores < each) {
+    ask->count = 1;
+    ask->compute_milli = static_cast<std::uint32_t>(cores * kWholeCompute / each);
+    return {};
+  }
+  if (cores % each != 0)
+    return wrong(kind_.cores.resource,
+                 "accepted: less than " + std::to_string(each) + ", or a multiple of it");
+  ask->count = static_cast<std::uint32_t>(cores / each);
+  ask->compute_milli = kWholeCompute;
+  return {};
+}
+
+Result<void> Reading::readCount(Ask* ask) {
+  const CountRule& rule = kind_.count;
+  const auto asked = number(rule.resource, kMostDevices);
+  if (!asked) return asked.error();
+  if (*asked) {
+    ask->count = static_cast<std::uint32_t>(**asked);
+    if (kind_.cores.counts) ask->compute_milli = kWholeCompute;
+  } else if (kind_.cores.counts) {
+    const auto cores = number(kind_.cores.resource, kMostDevices * kind_.cores.per_card);
+    if (!cores) return cores.error();
+    return *cores ? countByCores(ask, **cores) : Result<void>();
+  } else if (!kind_.slice.empty()) {
+    const auto slice = number(kind_.slice, kMostUnits);
+    if (!slice) return slice.error();
+    ask->slice = static_cast<std::uint64_t>(slice->value_or(0));
+    ask->count = *slice || memory_asked_ || cores_asked_ ? 1 : 0;
+  } else if (memory_asked_ || cores_asked_) {
+    ask->count = rule.absent;
+    // An explicit 0 says that none is wanted.
+    if (textOf(rule.resource) != nullptr) ask->count = 0;
+    if (ask->count == 0 && textOf(rule.resource) == nullptr)
+      return Error(ErrorCode::kUsage, rule.resource +
+                                          ": not asked for, but parts of such a device "
+                                          "are; accepted: how many devices");
+  }
+  if (!rule.pairs || ask->count % 2 == 0) return {};
+  if (ask->count != 1)
+    return wrong(rule.resource,
+                 "devices come in pairs; accepted: 1, which becomes 2, or even "
+                 "numbers");
+  ask->count = 2;
+  return {};
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+Result<Bytes> Reading::bytesOf(const Quantity& asked) const {
+  const MemoryRule& rule = kind_.memory;
+  const auto whole = asked.whole();
+  if (!whole)
+    return wrong(rule.resource,
+                 "accepted: a whole number of " + formatBytes(rule.unit) + ", or bytes, as 16Gi");
+  if (asked.binary() || *whole > kMostUnits) return Bytes{static_cast<std::uint64_t>(*whole)};
+  const auto units = static_cast<std::uint64_t>(*whole);
+  if (!rule.amounts.empty() &&
+      std::find(rule.amounts.begin(), rule.amounts.end(), units) == rule.amounts.end())
+    return wrong(rule.resource,
+                 "accepted: " + list(rule.amounts) + " (of " + formatBytes(rule.unit) + ")");
+  const bool mebibytes = rule.mebibytes_above != 0 && units > rule.mebibytes_above;
+  return Bytes{units * (mebibytes ? mib(1) : rule.unit).count};
+}
+
+Result<void> Reading::readMemory(Ask* ask) {
+  const MemoryRule& rule = kind_.memory;
+  const auto asked = quantity(rule.resource);
+  if (!asked) return asked.error();
+  if (*asked) {
+    const auto bytes = bytesOf(**asked);
+    if (!bytes) return bytes.error();
+    ask->memory = *bytes;
+    memory_asked_ = true;
+    if (rule.steps.empty()) return {};
+    const auto step = std::lower_bound(rule.steps.begin(), rule.steps.end(), *bytes);
+    if (step == rule.steps.end())
+      return wrong(rule.resource, "accepted: at most " + formatBytes(rule.steps.back()));
+    ask->memory = *step;
+    return {};
+  }
+  const auto percent = number(rule.percent, 100);
+  if (!percent) return percent.error();
+  if (!*percent) return {};
+  memory_asked_ = true;
+  ask->memory = **percent == 100 ? Memory(WholeMemory{})
+                                 : Memory(PercentMemory{static_cast<std::uint32_t>(**percent)});
+  return {};
+}
+
+// ---- compute -----------------------------------------------------------------------------------
+
+Result<void> Reading::readCores(Ask* ask) {
+  const CoreRule& rule = kind_.cores;
+  if (rule.counts) return {};
+  const std::int64_t most = rule.clamp ? INT32_MAX : rule.per_card;
+  const auto asked = number(rule.resource, most);
+  if (!asked) return asked.error();
+  cores_asked_ = asked->has_value();
+  std::uint64_t cores = asked->value_or(rule.absent);
+  if (kind_.wholeOnly()) cores = rule.per_card;
+  cores = std::min<std::uint64_t>(cores, rule.per_card);
+  ask->compute_milli = static_cast<std::uint32_t>(cores * kWholeCompute / rule.per_card);
+  if (cores != 0 && ask->compute_milli == 0) ask->compute_milli = 1;
+  if (rule.follow_memory) {
+    const Bytes* bytes = std::get_if<Bytes>(&ask->memory);
+    ask->compute_milli =
+        bytes == nullptr
+            ? kWholeCompute
+            : static_cast<std::uint32_t>(bytes->count * kWholeCompute / kind_.card.memory.count);
+  }
+  const bool whole = std::holds_alternative<WholeMemory>(ask->memory);
+  if (kind_.whole_is_exclusive && whole && textOf(rule.resource) == nullptr)
+    ask->compute_milli = kWholeCompute;
+  return {};
+}
+
+// ---- parts and many ----------------------------------------------------------------------------
+
+// The smallest part that has so much memory; above the largest it is the whole device.
+Result<void> Reading::fitPart(Ask* ask) const {
+  if (kind_.templates.empty()) return {};
+  const Bytes* bytes = std::get_if<Bytes>(&ask->memory);
+  if (bytes != nullptr && *bytes > kind_.card.memory)
+    return wrong(kind_.memory.resource, "accepted: at most " + formatBytes(kind_.card.memory));
+  if (soft_) return {};
+  if (cores_asked_)
+    return wrong(kind_.cores.resource, "parts are made by memory; accepted: with the annotation " +
+                                           kind_.soft_split + "=" + kind_.soft_split_value +
+                                           " only");
+  if (bytes != nullptr) {
+    const auto part = std::find_if(kind_.templates.begin(), kind_.templates.end(),
+                                   [&](const Template& each) { return each.memory >= *bytes; });
+    if (part != kind_.templates.end()) {
+      ask->part = &*part;
+      ask->memory = part->memory;
+      ask->compute_milli = part->cores * kWholeCompute / kind_.card.cores;
+      return {};
+    }
+  }
+  ask->memory = WholeMemory{};
+  ask->compute_milli = kWholeCompute;
+  return {};
+}
+
+Result<void> Reading::joinMany(Ask* ask) const {
+  if (ask->count <= 1 || kind_.many == Many::kShares) return {};
+  if (kind_.many == Many::kNoParts) {
+    if (ask->part == nullptr) return {};
+    return wrong(kind_.memory.resource, "is a part of a device, of which " +
+                                            std::to_string(ask->count) +
+                                            " are asked for; accepted: one device, or whole ones");
+  }
+  ask->memory = WholeMemory{};
+  ask->compute_milli = kWholeCompute;
+  return {};
+}
+
+Result<std::optional<Ask>> Reading::read() {
+  Ask ask;
+  ask.kind = &kind_;
+  for (const auto step : {&Reading::readMemory, &Reading::readCores, &Reading::readCount})
+    if (const auto read = (this->*step)(&ask); !read) return read.error();
+  if (ask.count == 0) return std::optional<Ask>();
+  if (ask.slice != 0) {
+    ask.memory = SliceMemory{};
+    ask.compute_milli = 0;
+  }
+  for (const auto step : {&Reading::fitPart, &Reading::joinMany})
+    if (const auto fit = (this->*step)(&ask); !fit) return fit.error();
+  return std::optional<Ask>(ask);
+}
+
+std::vector<std::string> itemsOf(const Annotations& annotations, const std::string& key) {
+  std::vector<std::string> items;
+  const auto found = key.empty() ? annotations.end() : annotations.find(key);
+  if (found == annotations.end()) return items;
+  std::string item;
+  const auto end = [&] {
+    const auto first = item.find_first_not_of(" \t\r\n");
+    if (first != std::string::npos)
+      items.push_back(item.substr(first, item.find_last_not_of(" \t\r\n") - first + 1));
+    item.clear();
+  };
+  for (const char c : found->second) {
+    if (c == ',') {
+      end();
+    } else {
+      item += c;
+    }
+  }
+  end();
+  return items;
+}
+
+}  // namespace
+
+Result<std::vector<Ask>> readAsks(const Catalog& catalog, const Quantities& limits,
+                                  const Quantities& requests, const Annotations& annotations) {
+  std::vector<Ask> asks;
+  for (const Kind* kind : catalog.kinds()) {
+    auto ask = Reading(*kind, limits, requests, annotations).read();
+    if (!ask) return ask.error();
+    if (*ask) asks.push_back(**ask);
+  }
+  return asks;
+}
+
+Selection readSelection(const Kind& kind, const Annotations& annotations) {
+  return {itemsOf(annotations, kind.models.use), itemsOf(annotations, kind.models.not_use),
+          itemsOf(annotations, kind.uuids.use), itemsOf(annotations, kind.uuids.not_use)};
+}
+
+}  // namespace divvy::vendors

@@ -1,0 +1,17 @@
+#include "built_in_text.h"
+#include "vendors/descriptor.h"
+
+namespace divvy::vendors {
+
+// A test holds that all of them can be read.
+const std::vector<Descriptor>& builtIn() {
+  static const std::vector<Descriptor> all = [] {
+    std::vector<Descriptor> read;
+    for (const BuiltInText& text : builtInTexts())
+      read.push_back(std::move(parseDescriptor(text.yaml, text.source)).value());
+    return read;
+  }();
+  return all;
+}
+
+}  // namespace divvy::vendors

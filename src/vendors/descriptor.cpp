@@ -1,0 +1,160 @@
+#include "vendors/descriptor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "yaml_reader.h"
+
+namespace divvy::vendors {
+namespace {
+
+constexpr std::uint32_t kMostDevices = 1024;
+
+void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
+  const auto node = read.child(kind, "count", {"resource", "absent", "pairs", "runs"});
+  if (!node) return;
+  read.require(*node, "resource");
+  read.text(*node, "resource", &out->resource);
+  read.number(*node, "absent", 0u, kMostDevices, &out->absent);
+  read.flag(*node, "pairs", &out->pairs);
+  read.list(*node, "runs", [&](const YAML::Node& item) {
+    out->runs.push_back(static_cast<std::uint32_t>(read.numberOf(item, 1, kMostDevices)));
+  });
+}
+
+void readMemory(YamlReader& read, const YAML::Node& kind, MemoryRule* out) {
+  const auto node = read.child(
+      kind, "memory", {"resource", "percent", "unit", "amounts", "steps", "mebibytes_above"});
+  if (!node) return;
+  read.text(*node, "resource", &out->resource);
+  read.text(*node, "percent", &out->percent);
+  read.bytes(*node, "unit", &out->unit);
+  read.number(*node, "mebibytes_above", std::uint64_t{1}, std::uint64_t{1} << 32,
+              &out->mebibytes_above);
+  read.list(*node, "amounts", [&](const YAML::Node& item) {
+    out->amounts.push_back(read.numberOf(item, 1, std::uint64_t{1} << 32));
+  });
+  read.list(*node, "steps",
+            [&](const YAML::Node& item) { out->steps.push_back(read.bytesOf(item)); });
+  if (!std::is_sorted(out->steps.begin(), out->steps.end()))
+    read.fail((*node)["steps"], "steps do not ascend");
+  if (out->resource.empty() && out->percent.empty()) read.fail(*node, "lacks resource or percent");
+}
+
+void readCores(YamlReader& read, const YAML::Node& kind, CoreRule* out) {
+  const auto node =
+      read.child(kind, "cores", {"resource", "per_card", "absent", "above", "follow", "counts"});
+  if (!node) return;
+  read.text(*node, "resource", &out->resource);
+  read.number(*node, "per_card", 1u, 100000u, &out->per_card);
+  read.number(*node, "absent", 0u, out->per_card, &out->absent);
+  read.flag(*node, "counts", &out->counts);
+  std::string above;
+  std::string follow;
+  read.text(*node, "above", &above);
+  read.text(*node, "follow", &follow);
+  if (!above.empty() && above != "clamp")
+    read.fail((*node)["above"], "\"" + above + "\"; accepted: clamp, or nothing to refuse");
+  if (!follow.empty() && follow != "memory")
+    read.fail((*node)["follow"], "\"" + follow + "\"; accepted: memory");
+  out->clamp = above == "clamp";
+  out->follow_memory = follow == "memory";
+  if (out->resource.empty() && !out->follow_memory) read.fail(*node, "lacks resource or follow");
+}
+
+void readCard(YamlReader& read, const YAML::Node& kind, Card* out) {
+  const auto node = read.child(kind, "card", {"memory", "usable", "cores", "cpus"});
+  if (!node) return;
+  read.require(*node, "memory");
+  read.bytes(*node, "memory", &out->memory);
+  out->usable = out->memory;
+  read.bytes(*node, "usable", &out->usable);
+  read.number(*node, "cores", 1u, 100000u, &out->cores);
+  read.number(*node, "cpus", 1u, 100000u, &out->cpus);
+  if (out->usable > out->memory) read.fail((*node)["usable"], "is more than memory");
+}
+
+void readTemplates(YamlReader& read, const YAML::Node& kind, Kind* out) {
+  read.list(kind, "templates", [&](const YAML::Node& item) {
+    Template part;
+    if (!read.map(item, {"name", "memory", "cores", "cpus"})) return;
+    for (const char* key : {"name", "memory", "cores"}) read.require(item, key);
+    read.text(item, "name", &part.name);
+    read.bytes(item, "memory", &part.memory);
+    read.number(item, "cores", 1u, 100000u, &part.cores);
+    read.number(item, "cpus", 1u, 100000u, &part.cpus);
+    if (!out->templates.empty() && out->templates.back().memory >= part.memory)
+      read.fail(item, "templates do not ascend by memory");
+    if (part.memory > out->card.usable || part.cores > out->card.cores)
+      read.fail(item, part.name + " is more than the card");
+    out->templates.push_back(std::move(part));
+  });
+}
+
+void readMany(YamlReader& read, const YAML::Node& kind, Many* out) {
+  std::string text;
+  read.text(kind, "many", &text);
+  if (text.empty()) return;
+  if (text != "whole cards" && text != "no parts")
+    read.fail(kind["many"],
+              "\"" + text + "\"; accepted: whole cards, no parts, or nothing for shares of each");
+  *out = text == "no parts" ? Many::kNoParts : Many::kWhole;
+}
+
+void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPair* out) {
+  const auto node = read.child(select, key, {"use", "not"});
+  if (!node) return;
+  read.text(*node, "use", &out->use);
+  read.text(*node, "not", &out->not_use);
+}
+
+Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendor) {
+  Kind kind;
+  kind.vendor = vendor;
+  if (!read.map(node, {"name", "count", "slice", "memory", "cores", "priority",
+                       "whole_is_exclusive", "many", "card", "templates", "soft_split", "select"}))
+    return kind;
+  read.require(node, "name");
+  read.text(node, "name", &kind.name);
+  readCount(read, node, &kind.count);
+  read.text(node, "slice", &kind.slice);
+  readMemory(read, node, &kind.memory);
+  readCores(read, node, &kind.cores);
+  read.text(node, "priority", &kind.priority);
+  read.flag(node, "whole_is_exclusive", &kind.whole_is_exclusive);
+  readMany(read, node, &kind.many);
+  readCard(read, node, &kind.card);
+  readTemplates(read, node, &kind);
+  if (const auto soft = read.child(node, "soft_split", {"annotation", "value"})) {
+    for (const char* key : {"annotation", "value"}) read.require(*soft, key);
+    read.text(*soft, "annotation", &kind.soft_split);
+    read.text(*soft, "value", &kind.soft_split_value);
+  }
+  if (const auto select = read.child(node, "select", {"models", "uuids"})) {
+    readKeys(read, *select, "models", &kind.models);
+    readKeys(read, *select, "uuids", &kind.uuids);
+  }
+  if (kind.count.resource.empty() && kind.slice.empty()) read.fail(node, "lacks count or slice");
+  if (kind.cores.follow_memory && kind.card.memory.count == 0)
+    read.fail(node, "cores follow the memory of a card that it lacks");
+  return kind;
+}
+
+}  // namespace
+
+Result<Descriptor> parseDescriptor(std::string_view yaml, const std::string& source) {
+  YamlReader read(source);
+  Descriptor descriptor;
+  const auto root = read.parse(std::string(yaml));
+  if (root && read.map(*root, {"vendor", "kinds"})) {
+    for (const char* key : {"vendor", "kinds"}) read.require(*root, key);
+    read.text(*root, "vendor", &descriptor.vendor);
+    read.list(*root, "kinds", [&](const YAML::Node& item) {
+      descriptor.kinds.push_back(readKind(read, item, descriptor.vendor));
+    });
+  }
+  if (read.error()) return *read.error();
+  return descriptor;
+}
+
+}  // namespace divvy::vendors

@@ -1,0 +1,30 @@
+// All kinds of devices that can be asked for, and whose a resource's name is.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vendors/descriptor.h"
+
+namespace divvy::vendors {
+
+// Constant once made; kinds stay where they are for as long as it lives.
+class Catalog {
+ public:
+  // kUsage: two kinds have one name, or two uses of one resource.
+  static Result<Catalog> of(std::vector<Descriptor> descriptors);
+
+  std::vector<const Kind*> kinds() const;
+  const Kind* kind(std::string_view name) const;
+  // Whose resource that is; null: nobody's.
+  const Kind* owner(std::string_view resource) const;
+
+ private:
+  std::vector<Descriptor> descriptors_;
+  std::map<std::string, std::pair<std::size_t, std::size_t>, std::less<>> kinds_;
+  std::map<std::string, std::pair<std::size_t, std::size_t>, std::less<>> resources_;
+};
+
+}  // namespace divvy::vendors

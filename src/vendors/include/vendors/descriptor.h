@@ -1,0 +1,109 @@
+// What there is to know about a family of accelerators: how shares of it are asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace divvy::vendors {
+
+// How many devices.
+struct CountRule {
+  std::string resource;      // empty: none of its own
+  std::uint32_t absent = 0;  // taken where only other resources are asked for; 0: refused then
+  bool pairs = false;        // handed out by twos: one becomes two, other odd numbers are refused
+  std::vector<std::uint32_t> runs;  // several are neighbours: so many at a time; empty: any
+};
+
+// Memory of each device.
+struct MemoryRule {
+  std::string resource;                // empty: cannot be asked for
+  std::string percent;                 // likewise, in percent of the device
+  Bytes unit = mib(1);                 // of a bare number
+  std::vector<std::uint64_t> amounts;  // in units: the only ones; empty: any
+  std::vector<Bytes> steps;            // rounded up to one of them, ascending; empty: as asked
+  std::uint64_t mebibytes_above = 0;   // bare numbers above this are MiB; 0: none are
+};
+
+// Compute of each device.
+struct CoreRule {
+  std::string resource;          // empty: cannot be asked for
+  std::uint32_t per_card = 100;  // of a whole device
+  std::uint32_t absent = 0;      // taken where none are asked for; 0: what others leave
+  bool clamp = false;            // more than a device is all of it; else refused
+  bool follow_memory = false;    // in proportion to the memory
+  bool counts = false;           // of all devices together: parts of one, or whole ones
+};
+
+// A part as the hardware makes them.
+struct Template {
+  std::string name;
+  Bytes memory;
+  std::uint32_t cores = 0;
+  std::uint32_t cpus = 0;
+};
+
+struct Card {
+  Bytes memory;  // 0: not known
+  Bytes usable;  // of it
+  std::uint32_t cores = 0;
+  std::uint32_t cpus = 0;
+};
+
+// What more than one device at a time are.
+enum class Many : std::uint8_t {
+  kShares,   // of each as much as is asked for
+  kWhole,    // whole ones, whatever else is asked for
+  kNoParts,  // whole ones; parts are refused
+};
+
+// Keys of a pod's annotations: lists with commas.
+struct KeyPair {
+  std::string use;
+  std::string not_use;
+};
+
+// Devices that are asked for in the same words.
+struct Kind {
+  std::string name;  // what devices and shares of it are called on the wire
+  std::string vendor;
+  CountRule count;
+  std::string slice;  // resource: the size of one slice of a device. Empty: none
+  MemoryRule memory;
+  CoreRule cores;
+  std::string priority;             // resource; 0 is high
+  bool whole_is_exclusive = false;  // all of the memory, and no cores: all of the compute, too
+  Many many = Many::kShares;
+  Card card;
+  std::vector<Template> templates;  // ascending by memory; empty: any part
+  // Annotation, and its value, with which templates do not count.
+  std::string soft_split;
+  std::string soft_split_value;
+  KeyPair models;
+  KeyPair uuids;
+
+  // Nothing of a device can be asked for, only devices.
+  bool wholeOnly() const {
+    return slice.empty() && memory.resource.empty() && memory.percent.empty() &&
+           cores.resource.empty();
+  }
+};
+
+struct Descriptor {
+  std::string vendor;
+  std::vector<Kind> kinds;
+};
+
+// `source` is for messages: "vendors/nvidia/vendor.yaml". kUsage: file, line, column, what is
+// wrong, what is accepted. Keys that are not known are errors.
+Result<Descriptor> parseDescriptor(std::string_view yaml, const std::string& source);
+
+// Those that the program was built with, ascending by vendor.
+const std::vector<Descriptor>& builtIn();
+
+}  // namespace divvy::vendors

@@ -1,0 +1,96 @@
+// Descriptors: those that are built in, and what is wrong with others.
+#include "vendors/descriptor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "built_in_text.h"
+#include "vendors/catalog.h"
+
+namespace divvy::vendors {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Descriptor, AllThatAreBuiltInCanBeRead) {
+  std::size_t kinds = 0;
+  for (const BuiltInText& text : builtInTexts()) {
+    const auto read = parseDescriptor(text.yaml, text.source);
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_THAT(text.source, HasSubstr("/" + read->vendor + "/"));
+    kinds += read->kinds.size();
+  }
+  EXPECT_EQ(builtIn().size(), builtInTexts().size());
+  const auto catalog = Catalog::of(builtIn());
+  ASSERT_TRUE(catalog) << catalog.error().message();
+  EXPECT_EQ(catalog->kinds().size(), kinds);
+}
+
+TEST(Descriptor, NamesTheOwnerOfAResource) {
+  const auto catalog = Catalog::of(builtIn());
+  ASSERT_TRUE(catalog);
+  ASSERT_NE(catalog->owner("nvidia.com/gpucores"), nullptr);
+  EXPECT_EQ(catalog->owner("nvidia.com/gpucores")->name, "NVIDIA");
+  EXPECT_EQ(catalog->owner("nvidia.com/priority")->name, "NVIDIA");
+  // A name that is the beginning of another one's.
+  EXPECT_EQ(catalog->owner("huawei.com/Ascend910B4-memory")->name, "Ascend910B4");
+  EXPECT_EQ(catalog->owner("huawei.com/Ascend910B4-1-memory")->name, "Ascend910B4-1");
+  EXPECT_EQ(catalog->owner("huawei.com/Ascend910B4-1")->name, "Ascend910B4-1");
+  EXPECT_EQ(catalog->owner("nvidia.com/mig-1g.5gb"), nullptr);
+  EXPECT_EQ(catalog->kind("nvidia"), nullptr);
+}
+
+TEST(Descriptor, TwoUsesOfOneNameAreRefused) {
+  std::vector<Descriptor> twice = builtIn();
+  twice.push_back(twice.front());
+  const auto catalog = Catalog::of(twice);
+  ASSERT_FALSE(catalog);
+  EXPECT_THAT(catalog.error().message(), HasSubstr(twice.front().kinds.front().name));
+}
+
+constexpr const char* kHead = "vendor: v\nkinds:\n  - name: K\n";
+
+TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
+  const std::string head = kHead;
+  const std::string count = head + "    count: {resource: r}\n";
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {"", "", "accepted: a map"},
+      {"vendor: v\n", ":1:1", "lacks kinds"},
+      {"vendor: v\nkinds: []\n", ":2:8", "accepted: a list with something in it"},
+      {"vendor: v\nkinds: 3\n", ":2:8", "accepted: a list"},
+      {"vendor: v\nkind: 3\n", ":2:1", "unknown key \"kind\"; accepted: vendor, kinds"},
+      {head, ":3:5", "lacks count or slice"},
+      {head + "    count: {}\n", ":4:12", "lacks resource"},
+      {head + "    count: {resource: r, absent: -1}\n", ":4:34", "from 0 to 1024"},
+      {head + "    count: {resource: r, pairs: yes}\n", ":4:33", "accepted: true or false"},
+      {count + "    count: {resource: s}\n", ":5:5", "twice"},
+      {count + "    memory: {unit: 1Mi}\n", ":5:13", "lacks resource or percent"},
+      {count + "    memory: {resource: m, unit: much}\n", ":5:33", "accepted: a positive number"},
+      {count + "    memory: {resource: m, steps: [2Gi, 1Gi]}\n", ":5:34", "do not ascend"},
+      {count + "    cores: {resource: c, above: ignore}\n", ":5:33", "accepted: clamp"},
+      {count + "    cores: {follow: memory}\n", ":3:5", "lacks"},
+      {count + "    cores: {resource: c, per_card: 0}\n", ":5:36", "from 1"},
+      {count + "    cores: {resource: c, absent: 101}\n", ":5:34", "from 0 to 100"},
+      {count + "    many: parts\n", ":5:11", "accepted: whole cards, no parts"},
+      {count + "    card: {memory: 1Gi, usable: 2Gi}\n", ":5:33", "more than memory"},
+      {count +
+           "    card: {memory: 1Gi, cores: 2}\n    templates: [{name: t, memory: 2Gi, cores: 1}]\n",
+       ":6:17", "more than the card"},
+      {count + "    soft_split: {annotation: a}\n", ":5:17", "lacks value"},
+      {count + "    select: {uuid: {use: a}}\n", ":5:14", "unknown key \"uuid\""},
+      {"vendor: [\n", ":", ""},
+      {"a: &x [*x]\n---\n", "", ""},
+      {"--- 1\n--- 2\n", ":2:1", "another document"},
+      {",vendor: e", ":", ""},
+  };
+  for (const auto& [yaml, at, says] : cases) {
+    const auto read = parseDescriptor(yaml, "file.yaml");
+    ASSERT_FALSE(read) << yaml;
+    EXPECT_EQ(read.error().code(), ErrorCode::kUsage);
+    EXPECT_THAT(read.error().message(), HasSubstr("file.yaml" + at)) << yaml;
+    EXPECT_THAT(read.error().message(), HasSubstr(says)) << yaml;
+  }
+}
+
+}  // namespace
+}  // namespace divvy::vendors
