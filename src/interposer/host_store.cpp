@@ -10,9 +10,10 @@ using abi::Cu;
 
 constexpr unsigned kPortable = 1;  // CU_MEMHOSTREGISTER_PORTABLE
 
-// The kernel's numbers, of 2.6.16, 2.6.38 and 5.14; headers may be older.
+// The kernel's numbers, of 2.6.16, 2.6.38, 3.4 and 5.14; headers may be older.
 constexpr int kDontFork = 10;
 constexpr int kHugePages = 14;
+constexpr int kDontDump = 16;
 constexpr int kPopulateWrite = 23;
 
 }  // namespace
@@ -56,6 +57,8 @@ std::uint32_t HostStore::make(std::uint64_t bytes) {
     return kNone;
   }
   ::syscall(SYS_madvise, segment.memory, bytes, kDontFork);
+  // No core file has what is on a card; none has what came from there.
+  ::syscall(SYS_madvise, segment.memory, bytes, kDontDump);
   // All pages at once, while other copies are under way: one by one they cost more than the copy.
   ::syscall(SYS_madvise, segment.memory, bytes, kHugePages);
   if (::syscall(SYS_madvise, segment.memory, bytes, kPopulateWrite) != 0 && errno == ENOMEM) {

@@ -9,8 +9,9 @@
 namespace divvy::interposer {
 
 // One per process, in static storage. A segment is memory of our own, which the driver pins while
-// it can: it outlives every context, and no child of a fork has it. What is done with a segment is
-// kept for the next; pages that go back to the kernel are scrubbed by it before anybody has them.
+// it can: it outlives every context, and neither a child of a fork nor a core file has it. What is
+// done with a segment is kept for the next; pages that go back to the kernel are scrubbed by it
+// before anybody has them.
 class HostStore {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "swap_fixture.h"
 
@@ -374,6 +375,40 @@ TEST_F(IpcTest, WhoDoesNotKnowTheSecretGetsNothing) {
   });
   makeSwappable();
   other.tell(handleOf(block(1)));
+  other.meet();
+}
+
+// The name of one block, changed to say what another one's says, opens neither that nor both.
+TEST_F(IpcTest, ANameOpensNoMoreThanItsBlock) {
+  if (outside(swappable())) return;
+  const Importer other([](const Importer& exporter) {
+    makeReady();
+    const auto low = exporter.hear<CUipcMemHandle>(), high = exporter.hear<CUipcMemHandle>();
+    const CUdeviceptr at_low = opened(low), at_high = opened(high);
+    EXPECT_TRUE(has(at_low, 1) && has(at_high, 2));
+    EXPECT_EQ(close(at_low), CUDA_SUCCESS);
+    EXPECT_EQ(close(at_high), CUDA_SUCCESS);
+    constexpr std::size_t kSecret = 2 * 8, kSize = 8, kReservedAt = 4 * 8;
+    CUipcMemHandle forged = high;
+    std::memcpy(forged.reserved + kSecret, low.reserved + kSecret, kSize);
+    CUdeviceptr none = 0;
+    EXPECT_NE(open(&none, forged), CUDA_SUCCESS) << "with the secret of another block";
+    for (const std::uint64_t bytes : {2 * kReserved, kReserved + 2 * kMiB}) {
+      forged = low;
+      std::memcpy(forged.reserved + kReservedAt, &bytes, kSize);
+      EXPECT_NE(open(&none, forged), CUDA_SUCCESS) << "with what lies behind it";
+    }
+    exporter.meet();
+  });
+  makeSwappable();
+  CUdeviceptr low = block(1), high = block(2);
+  if (high < low) {
+    std::swap(low, high);
+    write(low, 1);
+    write(high, 2);
+  }
+  other.tell(handleOf(low));
+  other.tell(handleOf(high));
   other.meet();
 }
 
