@@ -22,6 +22,7 @@ class Engine::Core {
   Result<Decision> decideWithin(const Request& request, Window& window);
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
   Result<Decision> explain(const Request& request);
+  Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);
   std::vector<NodeName> nodes() const;
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);

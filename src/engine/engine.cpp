@@ -31,6 +31,9 @@ Result<Decision> Engine::decideAmong(const Request& request,
 Result<Decision> Engine::explain(const Request& request) const {
   return core_->explain(request);
 }
+Result<std::vector<Remedy>> Engine::remedies(const Request& request, const NodeName& node) const {
+  return core_->remedies(request, node);
+}
 std::vector<NodeName> Engine::nodes() const {
   return core_->nodes();
 }

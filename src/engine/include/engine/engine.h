@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "engine/decision.h"
+#include "engine/remedy.h"
 #include "engine/request.h"
 #include "engine/target.h"
 
@@ -58,6 +59,9 @@ class Engine {
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes) const;
   // With all refusals. Takes the time of looking at every device.
   Result<Decision> explain(const Request& request) const;
+  // The smallest changes with which it would fit that node: of every kind the smallest that helps
+  // alone, and where none does, of memory and compute together. Empty: it fits, or nothing helps.
+  Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node) const;
   std::vector<NodeName> nodes() const;  // in their order
 
   // Decides and books until `expires`. Whoever holds something keeps it and is told what, if it

@@ -1,0 +1,156 @@
+// What would have to be asked for instead, found by asking for it on one node.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "amounts.h"
+#include "core.h"
+#include "fit.h"
+
+namespace divvy::engine {
+namespace {
+
+constexpr std::array<ChangeKind, 6> kAmounts{ChangeKind::kDeviceMemory, ChangeKind::kDevicePercent,
+                                             ChangeKind::kCompute,      ChangeKind::kDevices,
+                                             ChangeKind::kCpu,          ChangeKind::kMemory};
+// Sets of names that are tried for one kind; beyond, none is suggested.
+constexpr std::uint32_t kMostSets = 4096;
+
+std::uint64_t leastOf(ChangeKind kind) {
+  return kind == ChangeKind::kCpu || kind == ChangeKind::kMemory ? 0 : 1;
+}
+
+bool aboutDevices(ChangeKind kind) {
+  return kind != ChangeKind::kCpu && kind != ChangeKind::kMemory;
+}
+
+// Each once, in their order.
+template <typename Items, typename NameOf>
+std::vector<std::string> namesOf(const Items& items, NameOf nameOf) {
+  std::vector<std::string> names;
+  for (const auto& item : items) {
+    const std::string& name = nameOf(item);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+class Search {
+ public:
+  Search(const HotState& state, Slot slot, const Shape& asked)
+      : state_(state), slot_(slot), asked_(asked) {}
+
+  bool fits(const Remedy& remedy) const {
+    ShapeClass shape(changed(asked_, remedy), Policy::kFgd);
+    shape.learn(state_.models());
+    return !refusalOf(state_, shape, slot_);
+  }
+
+  std::vector<Remedy> all() const;
+
+ private:
+  std::size_t containers() const { return asked_.init.size() + asked_.containers.size(); }
+  const Container& container(std::size_t index) const {
+    return index < asked_.init.size() ? asked_.init[index]
+                                      : asked_.containers[index - asked_.init.size()];
+  }
+  // The most that fits, of an amount that is above what is fewest, with `others` changed too.
+  std::optional<Change> most(std::size_t index, ChangeKind kind, const Remedy& others) const;
+  std::optional<Change> fewest(ChangeKind kind, const std::vector<std::string>& from) const;
+  void together(std::size_t index, std::vector<Remedy>* found) const;
+
+  const HotState& state_;
+  const Slot slot_;
+  const Shape& asked_;
+};
+
+// Less of anything is never harder to have.
+std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Remedy& others) const {
+  const Container& from = container(index);
+  const std::optional<std::uint64_t> asked = amountOf(from, kind);
+  const std::uint64_t least = leastOf(kind);
+  if (!asked || *asked <= least || (aboutDevices(kind) && from.devices.count == 0)) return {};
+  Change change{kind, index, *asked, least, {}};
+  const auto good = [&](std::uint64_t value) {
+    Remedy remedy = others;
+    change.to = value;
+    remedy.push_back(change);
+    return fits(remedy);
+  };
+  if (!good(least)) return {};
+  std::uint64_t low = least;
+  std::uint64_t high = *asked;  // too much
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (good(middle) ? low : high) = middle;
+  }
+  change.to = low;
+  return change;
+}
+
+// Sets of one first, then of two, and so on; of equal ones the first in the order of `from`.
+std::optional<Change> Search::fewest(ChangeKind kind, const std::vector<std::string>& from) const {
+  std::uint32_t tries = 0;
+  for (std::size_t size = 1; size <= from.size(); ++size) {
+    std::vector<bool> in(from.size());
+    std::fill(in.begin(), in.begin() + static_cast<long>(size), true);
+    do {
+      if (++tries > kMostSets) return {};
+      Change change{kind, 0, 0, 0, {}};
+      for (std::size_t i = 0; i < from.size(); ++i)
+        if (in[i]) change.names.push_back(from[i]);
+      if (fits({change})) return change;
+    } while (std::prev_permutation(in.begin(), in.end()));
+  }
+  return {};
+}
+
+// Neither alone helped: the most memory with hardly any compute, then the most compute with that.
+void Search::together(std::size_t index, std::vector<Remedy>* found) const {
+  const std::uint64_t compute = *amountOf(container(index), ChangeKind::kCompute);
+  for (const ChangeKind kind : {ChangeKind::kDeviceMemory, ChangeKind::kDevicePercent}) {
+    const Change hardly{ChangeKind::kCompute, index, compute, leastOf(ChangeKind::kCompute), {}};
+    if (compute <= hardly.to) continue;
+    const std::optional<Change> memory = most(index, kind, {hardly});
+    if (!memory) continue;
+    const std::optional<Change> rest = most(index, ChangeKind::kCompute, {*memory});
+    if (rest) found->push_back({*memory, *rest});
+  }
+}
+
+std::vector<Remedy> Search::all() const {
+  std::vector<Remedy> found;
+  const auto keep = [&](std::optional<Change> change) {
+    if (change) found.push_back({std::move(*change)});
+  };
+  for (std::size_t index = 0; index < containers(); ++index)
+    for (const ChangeKind kind : kAmounts) keep(most(index, kind, {}));
+  const Selector& selector = asked_.selector;
+  const std::vector<Device>& devices = state_.cold[slot_].node.devices;
+  const auto text = [](const auto& name) -> const std::string& { return name.text; };
+  const auto model = [](const Device& device) -> const std::string& { return device.model.text; };
+  const auto uuid = [](const Device& device) -> const std::string& { return device.uuid.text; };
+  if (!selector.models.empty()) keep(fewest(ChangeKind::kModels, namesOf(devices, model)));
+  if (!selector.uuids.empty()) keep(fewest(ChangeKind::kUuids, namesOf(devices, uuid)));
+  keep(fewest(ChangeKind::kNotModels, namesOf(selector.not_models, text)));
+  keep(fewest(ChangeKind::kNotUuids, namesOf(selector.not_uuids, text)));
+  if (!found.empty()) return found;
+  for (std::size_t index = 0; index < containers(); ++index)
+    if (container(index).devices.count != 0) together(index, &found);
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<Remedy>> Engine::Core::remedies(const Request& request, const NodeName& node) {
+  const Result<void> checked = checkShape(request.shape);
+  if (!checked) return checked.error();
+  const auto known = slots_.find(node);
+  if (known == slots_.end())
+    return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
+  const Search search(state_, known->second, request.shape);
+  if (search.fits({})) return std::vector<Remedy>{};
+  return search.all();
+}
+
+}  // namespace divvy::engine

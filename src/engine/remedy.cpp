@@ -1,0 +1,170 @@
+#include "engine/remedy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "amounts.h"
+#include "base/bytes.h"
+
+namespace divvy::engine {
+namespace {
+
+template <typename Kind>
+void add(std::vector<Name<Kind>>* to, const std::vector<std::string>& names) {
+  for (const std::string& name : names) to->push_back(Name<Kind>(name));
+}
+
+template <typename Kind>
+void drop(std::vector<Name<Kind>>* from, const std::vector<std::string>& names) {
+  const auto named = [&](const Name<Kind>& each) {
+    return std::find(names.begin(), names.end(), each.text) != names.end();
+  };
+  from->erase(std::remove_if(from->begin(), from->end(), named), from->end());
+}
+
+std::string listOf(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+std::string percent(std::uint64_t thousandths) {
+  const std::uint64_t tenths = thousandths % 10;
+  return std::to_string(thousandths / 10) + (tenths == 0 ? "" : "." + std::to_string(tenths)) + "%";
+}
+
+// Never more than it is: what is said is what people ask for then.
+std::string bytes(std::uint64_t count) {
+  constexpr std::uint64_t kMi = 1 << 20;
+  if (count < kMi || count % (kMi << 10) == 0) return formatBytes({count});
+  return std::to_string(count / kMi) + " MiB";
+}
+
+std::string amount(ChangeKind kind, std::uint64_t value) {
+  switch (kind) {
+    case ChangeKind::kDeviceMemory:
+    case ChangeKind::kMemory:
+      return bytes(value);
+    case ChangeKind::kDevicePercent:
+      return std::to_string(value) + "%";
+    case ChangeKind::kCompute:
+      return percent(value);
+    case ChangeKind::kCpu:
+      return std::to_string(value) + "m";
+    default:
+      return std::to_string(value);
+  }
+}
+
+const char* unitOf(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kDeviceMemory:
+      return "of device memory";
+    case ChangeKind::kDevicePercent:
+      return "of a device's memory";
+    case ChangeKind::kCompute:
+      return "of a device's compute";
+    case ChangeKind::kDevices:
+      return "devices";
+    case ChangeKind::kCpu:
+      return "cores";
+    default:
+      return "of memory";
+  }
+}
+
+std::string text(const Change& change) {
+  switch (change.kind) {
+    case ChangeKind::kModels:
+      return "accept the model " + listOf(change.names);
+    case ChangeKind::kNotModels:
+      return "do not exclude the model " + listOf(change.names);
+    case ChangeKind::kUuids:
+      return "accept the device " + listOf(change.names);
+    case ChangeKind::kNotUuids:
+      return "do not exclude the device " + listOf(change.names);
+    default:
+      return "ask for " + amount(change.kind, change.to) + " instead of " +
+             amount(change.kind, change.from) + " " + unitOf(change.kind) + " in container " +
+             std::to_string(change.container);
+  }
+}
+
+}  // namespace
+
+Container& containerAt(Shape* shape, std::size_t index) {
+  return index < shape->init.size() ? shape->init[index]
+                                    : shape->containers[index - shape->init.size()];
+}
+
+std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kind) {
+  const DeviceAsk& devices = container.devices;
+  switch (kind) {
+    case ChangeKind::kDeviceMemory:
+      if (const auto* bytes = std::get_if<Bytes>(&devices.memory)) return bytes->count;
+      return std::nullopt;
+    case ChangeKind::kDevicePercent:
+      if (const auto* percent = std::get_if<Percent>(&devices.memory)) return percent->value;
+      return std::nullopt;
+    case ChangeKind::kCompute:
+      return static_cast<std::uint64_t>(devices.compute.milli);
+    case ChangeKind::kDevices:
+      return devices.count;
+    case ChangeKind::kCpu:
+      return static_cast<std::uint64_t>(container.cpu.milli);
+    case ChangeKind::kMemory:
+      return container.memory.count;
+    default:
+      return std::nullopt;
+  }
+}
+
+void setAmount(Container* container, ChangeKind kind, std::uint64_t value) {
+  DeviceAsk& devices = container->devices;
+  switch (kind) {
+    case ChangeKind::kDeviceMemory:
+      devices.memory = Bytes{value};
+      break;
+    case ChangeKind::kDevicePercent:
+      devices.memory = Percent{static_cast<std::uint32_t>(value)};
+      break;
+    case ChangeKind::kCompute:
+      devices.compute = {static_cast<std::int32_t>(value)};
+      break;
+    case ChangeKind::kDevices:
+      devices.count = static_cast<std::uint32_t>(value);
+      break;
+    case ChangeKind::kCpu:
+      container->cpu = {static_cast<std::int64_t>(value)};
+      break;
+    default:
+      container->memory = {value};
+      break;
+  }
+}
+
+Shape changed(const Shape& shape, const Remedy& remedy) {
+  Shape result = shape;
+  for (const Change& change : remedy) {
+    if (change.kind == ChangeKind::kModels) {
+      add(&result.selector.models, change.names);
+    } else if (change.kind == ChangeKind::kNotModels) {
+      drop(&result.selector.not_models, change.names);
+    } else if (change.kind == ChangeKind::kUuids) {
+      add(&result.selector.uuids, change.names);
+    } else if (change.kind == ChangeKind::kNotUuids) {
+      drop(&result.selector.not_uuids, change.names);
+    } else {
+      setAmount(&containerAt(&result, change.container), change.kind, change.to);
+    }
+  }
+  return result;
+}
+
+std::string text(const Remedy& remedy) {
+  std::string all;
+  for (const Change& change : remedy) all += (all.empty() ? "" : " and ") + text(change);
+  return all;
+}
+
+}  // namespace divvy::engine
