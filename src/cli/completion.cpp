@@ -21,6 +21,7 @@ struct Command {
   std::string name;
   std::string text;
   std::vector<Flag> flags;
+  std::vector<std::string> nested;  // names of its own subcommands; `flags` are theirs too
 };
 
 // Models or cards that `divvy size` knows.
@@ -53,18 +54,30 @@ std::string wordsOf(const CLI::Option& option, const std::string& command,
   return words;
 }
 
+void addFlags(const CLI::App& app, Command& command) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) {
+      const std::string flag = "--" + name;
+      const bool known = std::any_of(command.flags.begin(), command.flags.end(),
+                                     [&](const Flag& one) { return one.name == flag; });
+      if (known) continue;
+      command.flags.push_back(
+          {flag, option->get_description(), wordsOf(*option, command.name, flag)});
+    }
+  }
+}
+
 std::vector<Command> commandsOf(const CLI::App& app) {
   std::vector<Command> commands;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
     if (sub->get_group().empty()) continue;
-    Command& command = commands.emplace_back(Command{sub->get_name(), sub->get_description(), {}});
-    for (const CLI::Option* option : sub->get_options()) {
-      if (option->get_group().empty()) continue;
-      for (const std::string& name : option->get_lnames()) {
-        const std::string flag = "--" + name;
-        command.flags.push_back(
-            {flag, option->get_description(), wordsOf(*option, command.name, flag)});
-      }
+    Command& command =
+        commands.emplace_back(Command{sub->get_name(), sub->get_description(), {}, {}});
+    addFlags(*sub, command);
+    for (const CLI::App* nested : sub->get_subcommands(nullptr)) {
+      command.nested.push_back(nested->get_name());
+      addFlags(*nested, command);
     }
   }
   return commands;
@@ -108,6 +121,7 @@ std::string bash(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     names += (names.empty() ? "" : " ") + command.name;
     std::string flags;
+    for (const std::string& nested : command.nested) flags += (flags.empty() ? "" : " ") + nested;
     for (const Flag& flag : command.flags) flags += (flags.empty() ? "" : " ") + flag.name;
     cases += "    " + command.name + ") words='" + flags + "' ;;\n";
   }
@@ -152,6 +166,7 @@ std::string zsh(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     names += "    '" + command.name + ":" + quoted(command.text, "\\:") + "'\n";
     cases += "    " + command.name + ") flags=(";
+    for (const std::string& nested : command.nested) cases += " '" + nested + "'";
     for (const Flag& flag : command.flags)
       cases += " '" + flag.name + ":" + quoted(flag.text, "\\:") + "'";
     cases += ") ;;\n";
@@ -206,6 +221,10 @@ std::string fish(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     script += "complete -c divvy -n __fish_use_subcommand -a " + command.name + " -d '" +
               quoted(command.text, ":") + "'\n";
+    for (const std::string& nested : command.nested) {
+      script += "complete -c divvy -n '__fish_seen_subcommand_from " + command.name + "' -a " +
+                nested + "\n";
+    }
     for (const Flag& flag : command.flags) {
       script += "complete -c divvy -n '__fish_seen_subcommand_from " + command.name + "' -l " +
                 flag.name.substr(2) +

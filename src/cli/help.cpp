@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 13> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 15> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -173,6 +173,23 @@ _REASON, _IDLE_SECONDS, _DEADLINE, _GRACE_SECONDS and _NOTICE in its environment
 deadline), then SIGTERM, then SIGKILL. Work before SIGTERM calls it off, and so does a hook that
 fails. DIVVY_IDLE_RECLAIM, DIVVY_IDLE_STOP, DIVVY_IDLE_NOTICE, DIVVY_IDLE_GRACE, DIVVY_IDLE_HOOK
 likewise.)"},
+    {"simulate",
+     R"(Examples:
+  divvy simulate openb --nodes nodes.csv --pods pods.csv --policy fgd
+  divvy simulate openb --help)"},
+    {"simulate openb",
+     R"(Examples:
+  divvy simulate openb --nodes nodes.csv --pods default.csv --policy fgd --json fgd.json
+  divvy simulate openb --nodes nodes.csv --pods default.csv --policy all --sample 10%
+  divvy simulate openb --nodes nodes.csv --pods a.csv b.csv --policy fgd,divvy --seeds 3
+
+Each pod arrives once, in a random order, until 1.3 times the GPUs have been asked for; none leaves,
+none is tried again. ALLOC@100: GPUs given when as much had been asked for as there is; mean and
+standard deviation over the seeds. FRAG@50, FRAG@100: of the idle GPUs, what the workload's usual
+pods cannot use. FAILED: GPUs that were asked for and not given in the end.
+--policy published: the six that FGD was published with; all: those and divvy.
+With --sample, looking ends when that many nodes fit (at least 100), and goes on from there for the
+next pod. The JSON has all of it at every percent of arrived demand.)"},
 }};
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "base/result.h"
+#include "engine/policy.h"
 #include "sizing/serving.h"
 
 namespace divvy::cli {
@@ -125,6 +126,18 @@ struct VersionOptions {
   Output output;
 };
 
+struct OpenbOptions {
+  std::string nodes;
+  std::vector<std::string> pods;
+  std::vector<engine::Policy> policies;
+  unsigned seeds = 10;
+  unsigned first_seed = 42;
+  double tune = 1.3;
+  unsigned sample_percent = 100;
+  std::string json;   // empty: none
+  unsigned jobs = 0;  // 0: as many as there are processors
+};
+
 // Text to print as it is: help, completion scripts.
 struct PrintOptions {
   std::string text;
@@ -132,7 +145,7 @@ struct PrintOptions {
 
 using Options = std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
                              WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions,
-                             SizeOptions, VersionOptions, PrintOptions>;
+                             SizeOptions, VersionOptions, OpenbOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

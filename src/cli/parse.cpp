@@ -22,9 +22,10 @@ struct Grammar {
   Grammar();
 
  private:
-  CLI::App* add(const std::string& name, const std::string& text, Maker make) {
-    CLI::App* command = app.add_subcommand(name, text);
-    command->footer(examplesOf(name));
+  CLI::App* add(const std::string& name, const std::string& text, Maker make,
+                CLI::App* parent = nullptr) {
+    CLI::App* command = (parent == nullptr ? &app : parent)->add_subcommand(name, text);
+    command->footer(examplesOf((parent == nullptr ? "" : parent->get_name() + " ") + name));
     makers[command] = std::move(make);
     return command;
   }
@@ -49,6 +50,7 @@ struct Grammar {
   void addControl();
   void addSize();
   void addService();
+  void addSimulate();
 
  public:
   std::vector<CLI::Option*> sims;
@@ -64,6 +66,7 @@ Grammar::Grammar() {
   addControl();
   addSize();
   addService();
+  addSimulate();
 }
 
 // A type name with '|' in it is a list of words: completion offers them.
@@ -293,11 +296,46 @@ void Grammar::addService() {
   }
 }
 
+void Grammar::addSimulate() {
+  CLI::App* simulate =
+      add("simulate", "Replay production traces through the placement engine", nullptr);
+  simulate->require_subcommand(1);
+  CLI::App* openb = add("openb", "The openb trace, by the protocol that FGD was published with",
+                        makeOpenb, simulate);
+  SimulateText& text = raw.simulate;
+  openb->add_option("--nodes", text.nodes, "CSV of nodes")->type_name("FILE")->required();
+  openb->add_option("--pods", text.pods, "CSV of pods; several may follow")
+      ->type_name("FILE")
+      ->expected(-1)
+      ->required();
+  openb->add_option("--policy", text.policies, "who chooses; several may follow [divvy]")
+      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|published|all")
+      ->expected(-1);
+  openb->add_option("--seeds", text.seeds, "runs, each by its own chance [10]")->type_name("N");
+  openb->add_option("--first-seed", text.first_seed, "the others follow it [42]")->type_name("N");
+  openb->add_option("--tune", text.tune, "demand, in times the GPUs there are [1.3]")
+      ->type_name("RATIO");
+  openb->add_option("--sample", text.sample, "nodes looked at, as kube-scheduler does [100%]")
+      ->type_name("PERCENT");
+  openb->add_option("--json", text.json, "write all figures there")->type_name("FILE");
+  openb->add_option("--jobs", text.jobs, "runs at a time [processors]")->type_name("N");
+}
+
+// The innermost subcommand that was named, and all of their names.
+const CLI::App* innermost(const CLI::App& app, std::string* names = nullptr) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    if (names != nullptr) *names += " " + at->get_name();
+  }
+  return at;
+}
+
 // One line, and where to read on.
 Error usage(const CLI::App& app, const std::string& what) {
   std::string text = what.substr(0, what.find('\n'));
   std::string command = "divvy";
-  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  innermost(app, &command);
   while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
   return {ErrorCode::kUsage, text + "; see " + command + " --help"};
 }
@@ -309,7 +347,10 @@ std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& 
   if (first == words.end()) return "";
   std::string accepted;
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->get_name() == *first) return "";
+    if (command->get_name() == *first) {
+      if (command->get_subcommands(nullptr).empty()) return "";
+      return unknownCommand(*command, std::vector<std::string>(first + 1, words.end()));
+    }
     if (!command->get_group().empty()) accepted += " " + command->get_name();
   }
   return "\"" + *first + "\" is no command; accepted:" + accepted;
@@ -317,7 +358,9 @@ std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& 
 
 // CLI11 does not know of the command behind the options.
 std::string helpOf(const CLI::App& command) {
-  std::string text = command.help("divvy");
+  const CLI::App* parent = command.get_parent();
+  const bool nested = parent != nullptr && parent->get_parent() != nullptr;
+  std::string text = command.help(nested ? "divvy " + parent->get_name() : "divvy");
   const std::string usage = "Usage: divvy run [OPTIONS]";
   const std::size_t at = text.find(usage);
   if (at != std::string::npos) text.insert(at + usage.size(), " -- COMMAND [ARGUMENTS]");
@@ -357,14 +400,14 @@ Result<Options> parseOptions(int argc, char** argv) {
     std::reverse(words.begin(), words.end());
     grammar.app.parse(words);
   } catch (const CLI::CallForHelp&) {
-    const auto chosen = grammar.app.get_subcommands();
-    return Options{PrintOptions{chosen.empty() ? grammar.app.help() : helpOf(*chosen[0])}};
+    const CLI::App* chosen = innermost(grammar.app);
+    return Options{PrintOptions{chosen == &grammar.app ? grammar.app.help() : helpOf(*chosen)}};
   } catch (const CLI::CallForVersion&) {
     return Options{PrintOptions{versionLine() + "\n"}};
   } catch (const CLI::ParseError& error) {
     return usage(grammar.app, error.what());
   }
-  CLI::App* chosen = grammar.app.get_subcommands().front();
+  const CLI::App* chosen = innermost(grammar.app);
   const std::vector<std::string> rest = chosen->remaining();
   if (!rest.empty() && (dashed || chosen->get_name() != "run")) {
     return usage(grammar.app, "\"" + rest[0] + "\" is not accepted here");

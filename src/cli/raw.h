@@ -15,6 +15,12 @@ struct SizeText {
   bool eager = false, list = false, manifest = false;
 };
 
+// `divvy simulate openb`.
+struct SimulateText {
+  std::string nodes, seeds, first_seed, tune, sample, json, jobs;
+  std::vector<std::string> pods, policies;
+};
+
 struct Raw {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
@@ -24,6 +30,7 @@ struct Raw {
   OversubscriptionText memory_terms;
   IdleText idle;
   SizeText size;
+  SimulateText simulate;
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool follow = false, sim_given = false, wait_given = false;
@@ -39,6 +46,7 @@ Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeSize(const Raw& raw);
+Result<Options> makeOpenb(const Raw& raw);
 Result<Options> makeOutput(bool version, const Raw& raw);
 
 }  // namespace divvy::cli

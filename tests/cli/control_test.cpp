@@ -258,7 +258,7 @@ TEST(Views, TopIsOnePlainPictureWithoutATerminal) {
 TEST(Help, EverySubcommandHasExamples) {
   Sandbox sandbox;
   for (const char* name : {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop",
-                           "completion", "events", "size"}) {
+                           "completion", "events", "size", "simulate"}) {
     const Outcome outcome = sandbox.divvy({name, "--help"});
     EXPECT_EQ(outcome.code(), 0) << name;
     EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << name;
@@ -321,6 +321,8 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy size --engine ''", 3), "vllm sglang\n");
   EXPECT_EQ(complete("divvy run --guar", 2), "--guaranteed\n");
   EXPECT_EQ(complete("divvy agent --s", 2), "--swap-chunk --swap-quantum\n");
+  EXPECT_EQ(complete("divvy simulate o", 2), "openb\n");
+  EXPECT_EQ(complete("divvy simulate openb --po", 3), "--pods --policy\n");
 }
 
 // The zsh script was cut in two by a formatter once, and no shell at hand had looked at it.

@@ -1,0 +1,92 @@
+// What simulations are told.
+#include <algorithm>
+#include <charconv>
+
+#include "raw.h"
+
+namespace divvy::cli {
+namespace {
+
+constexpr unsigned kMostSeeds = 1000;
+constexpr unsigned kMostFirstSeed = 1'000'000;
+constexpr unsigned kMostJobs = 256;
+constexpr double kMostTune = 10;
+
+Result<double> parseTune(std::string_view text) {
+  double value = 0;
+  const auto [end, fault] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  // Written so that what is no number at all is refused too.
+  if (fault == std::errc{} && end == text.data() + text.size() && value > 0 && value <= kMostTune)
+    return value;
+  return Error{ErrorCode::kUsage, "--tune \"" + std::string(text) +
+                                      "\" is not accepted; a number above 0 and up to 10 is"};
+}
+
+Result<unsigned> parseSample(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  return parseCount(text, "--sample", 1, 100);
+}
+
+// "fgd", "fgd,divvy", "published" or "all", each once.
+Result<std::vector<engine::Policy>> parsePolicies(const std::vector<std::string>& given) {
+  std::vector<engine::Policy> policies;
+  const auto add = [&](engine::Policy policy) {
+    if (std::find(policies.begin(), policies.end(), policy) == policies.end())
+      policies.push_back(policy);
+  };
+  for (const std::string& text : given) {
+    for (std::size_t from = 0; from <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', from), text.size());
+      const std::string word = text.substr(from, comma - from);
+      from = comma + 1;
+      if (word == "all" || word == "published") {
+        for (const engine::Policy policy : engine::kPolicies) {
+          if (word == "all" || policy != engine::Policy::kDivvy) add(policy);
+        }
+        continue;
+      }
+      const Result<engine::Policy> policy = engine::parsePolicy(word);
+      if (!policy) {
+        return Error{ErrorCode::kUsage,
+                     "--policy: " + policy.error().message() + ", published, all"};
+      }
+      add(*policy);
+    }
+  }
+  if (policies.empty()) policies.push_back(engine::Policy::kDivvy);
+  return policies;
+}
+
+template <typename T>
+Result<void> read(const std::string& text, Result<T> value, T& target) {
+  if (text.empty()) return {};
+  if (!value) return value.error();
+  target = *value;
+  return {};
+}
+
+}  // namespace
+
+Result<Options> makeOpenb(const Raw& raw) {
+  const SimulateText& text = raw.simulate;
+  OpenbOptions options;
+  options.nodes = text.nodes;
+  options.pods = text.pods;
+  options.json = text.json;
+  for (const Result<void>& reading :
+       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
+        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),
+             options.first_seed),
+        read(text.tune, parseTune(text.tune), options.tune),
+        read(text.sample, parseSample(text.sample), options.sample_percent),
+        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMostJobs), options.jobs)}) {
+    if (!reading) return reading.error();
+  }
+  Result<std::vector<engine::Policy>> policies = parsePolicies(text.policies);
+  if (!policies) return policies.error();
+  options.policies = *std::move(policies);
+  return Options{options};
+}
+
+}  // namespace divvy::cli

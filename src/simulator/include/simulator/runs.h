@@ -1,0 +1,49 @@
+// Many runs of the protocol, side by side on the machine's processors, and what came of them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "simulator/protocol.h"
+
+namespace divvy::simulator {
+
+struct Workload {
+  std::string name;
+  std::vector<OpenbPod> pods;
+};
+
+struct Runs {
+  std::vector<OpenbNode> nodes;
+  std::vector<Workload> workloads;
+  std::vector<engine::Policy> policies;
+  std::vector<std::uint64_t> seeds;
+  double tune = 1.3;
+  unsigned sample_percent = 100;
+
+  std::size_t count() const { return workloads.size() * policies.size() * seeds.size(); }
+};
+
+// Of one policy with one workload, over the seeds.
+struct Outcome {
+  std::string workload;
+  engine::Policy policy = engine::Policy::kFgd;
+  std::vector<double> alloc_at_100;                   // by seed
+  double mean = 0;                                    // of it
+  double sd = 0;                                      // of a sample; 0 of one seed
+  Course course;                                      // mean over the seeds
+  double pods = 0, failed_pods = 0, failed_gpus = 0;  // likewise
+};
+
+// Called now and then from the caller's thread with how many runs are done.
+using Progress = std::function<void(std::size_t done, std::size_t all)>;
+
+// By workload, then policy. The same for any number of `threads`. The first error ends it.
+Result<std::vector<Outcome>> runAll(const Runs& runs, unsigned threads, const Progress& progress);
+
+// One object; of a single outcome with its figures at the top, of several under "results".
+std::string json(const Runs& runs, const std::vector<Outcome>& outcomes);
+
+}  // namespace divvy::simulator

@@ -1,0 +1,140 @@
+// `divvy simulate openb` on the small trace that was made up for tests.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "pty.h"
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+namespace bj = boost::json;
+
+class Simulate : public ::testing::Test {
+ protected:
+  Simulate() { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
+  ~Simulate() override { std::filesystem::remove_all(folder_); }
+
+  Words openb(const Words& more) const {
+    const std::string data =
+        std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/tests/simulator/data/";
+    Words words{"simulate", "openb", "--nodes", data + "nodes.csv", "--pods", data + "pods.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string contents(const std::string& name) const {
+    std::ifstream file(path(name));
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  std::string put(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  void expectRefused(const Words& words, int code, const std::string& part) {
+    const Outcome outcome = sandbox_.divvy(words);
+    EXPECT_EQ(outcome.code(), code) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err << "\nshould say: " << part;
+  }
+
+  Sandbox sandbox_;
+  std::string folder_ = testing::TempDir() + "divvy-simulate-XXXXXX";
+};
+
+TEST_F(Simulate, OnePolicyHasItsFiguresAtTheTop) {
+  const Outcome outcome =
+      sandbox_.divvy(openb({"--policy", "fgd", "--seeds", "3", "--json", path("out.json")}));
+  ASSERT_EQ(outcome.code(), 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "") << "no bar where there is no terminal";
+  EXPECT_NE(outcome.out.find("ALLOC@100"), std::string::npos);
+  const bj::value all = bj::parse(contents("out.json"));
+  EXPECT_EQ(all.at("policy"), "fgd");
+  EXPECT_EQ(all.at("workload"), "pods");
+  EXPECT_EQ(all.at("gpus"), 57);
+  const bj::object& seeds = all.at("alloc_at_100").at("seeds").as_object();
+  ASSERT_EQ(seeds.size(), 3u);
+  double sum = 0;
+  for (const auto& seed : seeds) sum += seed.value().to_number<double>();
+  EXPECT_NEAR(all.at("alloc_at_100").at("mean").to_number<double>(), sum / 3, 0.001);
+  EXPECT_GT(all.at("alloc_at_100").at("sd").to_number<double>(), 0);
+  for (const char* key : {"alloc_pct", "frag_pct_of_idle", "frag_pct_of_gpus"}) {
+    EXPECT_EQ(all.at("by_arrival").at(key).as_array().size(), 131u) << key;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("out.json.new")));
+}
+
+TEST_F(Simulate, SeveralAreListedAndTheSameForAnyNumberOfJobs) {
+  const auto run = [&](const std::string& jobs) {
+    const std::string name = "jobs" + jobs + ".json";
+    const Outcome outcome = sandbox_.divvy(openb({"--policy", "all", "--seeds", "2", "--sample",
+                                                  "50%", "--jobs", jobs, "--json", path(name)}));
+    EXPECT_EQ(outcome.code(), 0) << outcome.err;
+    return contents(name);
+  };
+  const std::string one = run("1");
+  EXPECT_EQ(one, run("3"));
+  const bj::value all = bj::parse(one);
+  EXPECT_EQ(all.at("results").as_array().size(), 7u);
+  EXPECT_EQ(all.at("sample_pct"), 50);
+  EXPECT_EQ(all.at("results").as_array()[6].at("policy"), "divvy");
+}
+
+TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
+  const std::string file = put("out.json", "as it was");
+  const std::vector<std::pair<Words, std::string>> cases{
+      {{"simulate"}, "see divvy simulate --help"},
+      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb"},
+      {{"simulate", "openb", "--nodes", "n.csv"}, "see divvy simulate openb --help"},
+      {openb({"--policy", "fdg"}), "accepted: random, dotprod, clustering"},
+      {openb({"--policy", "fgd,"}), "policy \"\"; accepted"},
+      {openb({"--seeds", "0"}), "--seeds \"0\" is not accepted; a whole number from 1 to 1000"},
+      {openb({"--tune", "nan"}), "--tune \"nan\" is not accepted; a number above 0 and up to 10"},
+      {openb({"--tune", "1e1"}), "--tune \"1e1\""},
+      {openb({"--sample", "0%"}), "from 1 to 100"},
+      {openb({"--jobs", "many"}), "--jobs \"many\""},
+      {{"simulate", "openb", "extra"}, "--nodes is required"},
+      {openb({"--policy", "fgd", "extra"}), "policy \"extra\""},
+      {{"simulate", "openb", "--nodes", "", "--pods", "p"}, "--nodes has no value"},
+      {openb({"--pods", openb({})[5]}), "two files are called \"pods\""},
+      {{"simulate", "openb", "--nodes", folder_, "--pods", "p"}, "is a directory"},
+  };
+  for (const auto& [words, says] : cases) expectRefused(words, 2, says);
+  expectRefused(openb({"--json", path("no/such/folder.json")}), 1, "No such file or directory");
+  expectRefused({"simulate", "openb", "--nodes", path("none.csv"), "--pods", "p"}, 1,
+                "reading " + path("none.csv") + ": No such file or directory");
+  EXPECT_EQ(contents("out.json"), "as it was") << file;
+}
+
+// Nothing is half loaded, nothing half written.
+TEST_F(Simulate, AMalformedFileIsNamedWithItsPlace) {
+  const std::string json = put("out.json", "as it was");
+  Words words = openb({"--json", json});
+  words[5] =
+      put("bad.csv",
+          "name,cpu_milli,memory_mib,num_gpu,gpu_milli\npod-0,1000,1,1,460\npod-1,1000,1,1,x\n");
+  expectRefused(words, 2, words[5] + ":3:16: gpu_milli \"x\"; accepted: a whole number from 0");
+  EXPECT_EQ(contents("out.json"), "as it was");
+}
+
+TEST_F(Simulate, ATerminalSeesABarThatGoesAway) {
+  Words words = openb({"--policy", "fgd", "--seeds", "2"});
+  words.insert(words.begin(), divvyProgram());
+  Pty pty(words, {{"DIVVY_RUNTIME_DIR", sandbox_.root()}, {"TERM", "xterm"}, {"LC_ALL", "C"}}, 100,
+          30);
+  EXPECT_TRUE(pty.shows("2 of 2 runs"));
+  EXPECT_TRUE(pty.shows("\r\x1b[K"));
+  EXPECT_TRUE(pty.shows("ALLOC@100"));
+}
+
+}  // namespace
+}  // namespace divvy::test
