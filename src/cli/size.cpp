@@ -3,12 +3,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "commands.h"
 #include "size_view.h"
 #include "sizing/catalog.h"
+#include "sizing/checkpoint.h"
 #include "sizing/config.h"
+#include "table.h"
 #include "terminal.h"
 
 namespace divvy::cli {
@@ -24,40 +25,89 @@ bool looksLikeFile(const std::string& model) {
   return model.ends_with(".json") || fs::exists(model, ignored);
 }
 
-Result<std::string> contentsOf(const std::string& path) {
+// Of a plain file, at most so many bytes and one: enough to be refused for its length.
+Result<std::string> contentsOf(const std::string& path, std::size_t most) {
   std::error_code fault;
   if (!fs::is_regular_file(path, fault))
     return Error{ErrorCode::kIo, path + ": " + (fault ? fault.message() : "not a plain file")};
   std::ifstream file(path, std::ios::binary);
-  // One byte more than is accepted is enough to be refused.
-  std::string text(sizing::kMostConfigBytes + 1, '\0');
+  std::string text(std::min<std::uint64_t>(most, fs::file_size(path, fault)) + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad()) return Error{ErrorCode::kIo, path + ": cannot be read"};
+  if (fault || !file.is_open() || file.bad())
+    return Error{ErrorCode::kIo, path + ": cannot be read"};
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
 }
 
+struct Model {
+  sizing::ConfigReading reading;
+  std::optional<Bytes> checkpoint;
+};
+
+// Of the checkpoint beside a config.json; 0 where there is none.
+Result<Bytes> checkpointBeside(const fs::path& config) {
+  std::error_code ignored;
+  const std::string index = (config.parent_path() / "model.safetensors.index.json").string();
+  const std::string whole = (config.parent_path() / "model.safetensors").string();
+  if (fs::exists(index, ignored)) {
+    const Result<std::string> text = contentsOf(index, sizing::kMostIndexBytes);
+    if (!text) return text.error();
+    Result<Bytes> bytes = sizing::readIndex(*text);
+    return bytes ? bytes : Result<Bytes>(Error(bytes.error()).context(index));
+  }
+  if (!fs::exists(whole, ignored)) return Bytes{};
+  const Result<std::string> text = contentsOf(whole, 8);
+  if (!text) return text.error();
+  Result<Bytes> bytes = sizing::tensorsOf(*text, fs::file_size(whole, ignored));
+  return bytes ? bytes : Result<Bytes>(Error(bytes.error()).context(whole));
+}
+
+// Where the two differ by more than a twentieth, one of them is not what it seems.
+void compareSizes(Model& model) {
+  const Result<sizing::Parameters> parameters = countParameters(model.reading.model);
+  if (!parameters || !model.checkpoint) return;
+  const Bytes computed = weightBytes(*parameters, model.reading.model.stored, 1);
+  const Bytes apart = std::max(computed - *model.checkpoint, *model.checkpoint - computed);
+  if (apart.count <= computed.count / 20) return;
+  model.reading.assumptions.push_back("the checkpoint has " + formatBytes(*model.checkpoint) +
+                                      " of tensors, its config.json says " + formatBytes(computed) +
+                                      ": the checkpoint counts");
+}
+
 // A directory's config.json, named by the directory; or a file, named by what is above it.
-Result<sizing::ConfigReading> readModelFile(const std::string& given) {
+Result<Model> readModelFile(const std::string& given) {
   std::error_code ignored;
   const fs::path path =
       fs::is_directory(given, ignored) ? fs::path(given) / "config.json" : fs::path(given);
-  Result<std::string> text = contentsOf(path.string());
+  Result<std::string> text = contentsOf(path.string(), sizing::kMostConfigBytes);
   if (!text) return text.error();
   Result<sizing::ConfigReading> reading = sizing::readConfig(*text);
   if (!reading) return Error(reading.error()).context(path.string());
-  const fs::path whole = fs::absolute(path, ignored);
+  Model model{std::move(*reading), {}};
+  const fs::path whole = fs::absolute(path, ignored).lexically_normal();
   const bool usual = whole.filename() == "config.json";
-  reading->model.name = usual ? whole.parent_path().filename().string() : whole.stem().string();
-  if (reading->model.name.empty()) reading->model.name = "model";
-  return reading;
+  const fs::path name = usual ? whole.parent_path().filename() : whole.stem();
+  model.reading.model.name = name.empty() ? "model" : commandLine({name.string()});
+  if (!usual) return model;
+  const Result<Bytes> checkpoint = checkpointBeside(whole);
+  if (!checkpoint) return checkpoint.error();
+  if (checkpoint->count != 0) model.checkpoint = *checkpoint;
+  compareSizes(model);
+  return model;
 }
 
-Result<sizing::ConfigReading> modelOf(const std::string& given) {
+Result<Model> modelOf(const std::string& given) {
   Result<sizing::ModelShape> known = sizing::findModel(given);
-  if (known) return sizing::ConfigReading{std::move(*known), {}};
+  if (known) return Model{{std::move(*known), {}}, {}};
   if (looksLikeFile(given)) return readModelFile(given);
   return known.error();
+}
+
+// A format that the engine does not make by itself, and that the checkpoint does not have.
+bool needsOther(const sizing::ModelShape& model, const sizing::WeightFormat& asked) {
+  const bool quantized = asked.reach != sizing::Reach::kAll || !asked.quantization.empty();
+  const bool stored_so = model.stored.reach != sizing::Reach::kAll;
+  return !asked.online && asked.name != model.stored.name && (quantized || stored_so);
 }
 
 void note(SizeReport& report) {
@@ -68,8 +118,7 @@ void note(SizeReport& report) {
     notes.push_back("the model itself takes " + std::to_string(model.max_context) +
                     " tokens; engines refuse more unless they are told to stretch it");
   }
-  if (q.weights && !q.weights->online && !q.weights->quantization.empty() &&
-      q.weights->name != model.stored.name) {
+  if (q.weights && needsOther(model, *q.weights)) {
     notes.push_back(q.weights->name +
                     " needs a checkpoint that is stored so; name it to the engine");
   }
@@ -108,14 +157,15 @@ void advise(const SizeOptions& options, SizeReport& report) {
 }
 
 Result<SizeReport> reportOf(const SizeOptions& options) {
-  Result<sizing::ConfigReading> reading = modelOf(options.model);
-  if (!reading) return reading.error();
+  Result<Model> model = modelOf(options.model);
+  if (!model) return model.error();
   SizeReport report;
   sizing::Serving& s = report.serving;
   s.engine = options.engine;
-  s.model = std::move(reading->model);
-  report.assumptions = std::move(reading->assumptions);
+  s.model = std::move(model->reading.model);
+  report.assumptions = std::move(model->reading.assumptions);
   s.question = options.question;
+  s.question.checkpoint = model->checkpoint;
   if (!options.context_given) {
     s.question.context =
         s.model.max_context == 0 ? kUsualContext : std::min(kUsualContext, s.model.max_context);

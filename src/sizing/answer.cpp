@@ -98,6 +98,17 @@ std::string cacheWhy(const ModelShape& model, const CacheGroup& group, const Que
   return why;
 }
 
+void addWeights(const Question& q, Answer& out) {
+  const bool stored = q.checkpoint && !q.weights;
+  out.weights = stored ? Bytes{(q.checkpoint->count + q.gpus - 1) / q.gpus}
+                       : weightBytes(out.parameters, out.format, q.gpus);
+  const std::string what =
+      stored ? "tensors of the checkpoint"
+             : thousands(out.parameters.total()) + " parameters in " + out.format.name;
+  out.terms.push_back(
+      {TermKind::kWeights, "weights", out.weights, Confidence::kExact, what + onEach(q.gpus)});
+}
+
 void addCache(const ModelShape& model, const Question& q, Answer& out) {
   for (const CacheGroup& group : model.cache) {
     if (group.layers == 0) continue;
@@ -209,10 +220,7 @@ Result<Answer> answer(const ModelShape& model, const Question& q) {
   Answer out;
   out.parameters = *parameters;
   out.format = q.weights ? *q.weights : model.stored;
-  out.weights = weightBytes(*parameters, out.format, q.gpus);
-  out.terms.push_back(
-      {TermKind::kWeights, "weights", out.weights, Confidence::kExact,
-       thousands(parameters->total()) + " parameters in " + out.format.name + onEach(q.gpus)});
+  addWeights(q, out);
   addCache(model, q, out);
   addOverheads(model, q, out);
   Bytes sum;

@@ -2,56 +2,11 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "config_parts.h"
+#include "json_text.h"
 
 namespace divvy::sizing {
 namespace {
-
-// Python writes Infinity and NaN, which JSON has not. No field that is read here has them; what
-// stands there keeps its length, so that places stay right.
-std::string withoutPython(std::string_view text) {
-  std::string json(text);
-  bool quoted = false;
-  for (std::size_t at = 0; at < json.size(); ++at) {
-    if (json[at] == '"') quoted = !quoted;
-    if (quoted && json[at] == '\\') ++at;
-    if (quoted) continue;
-    for (const auto& [word, instead] :
-         {std::pair("-Infinity", "\"\"       "), std::pair("Infinity", "\"\"      "),
-          std::pair("NaN", "\"\" ")}) {
-      if (json.compare(at, std::string_view(word).size(), word) != 0) continue;
-      json.replace(at, std::string_view(word).size(), instead);
-      at += 1;
-      break;
-    }
-  }
-  return json;
-}
-
-Error syntaxError(std::string_view text, std::size_t at, const std::string& what) {
-  const std::string_view before = text.substr(0, std::min(at, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t start = before.rfind('\n');
-  const std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1) + 1;
-  return {ErrorCode::kCorrupt, "line " + std::to_string(line) + ", column " +
-                                   std::to_string(column) + ": not JSON (" + what + ")"};
-}
-
-Result<bj::value> parse(std::string_view text) {
-  if (text.size() > kMostConfigBytes) {
-    return Error{ErrorCode::kCorrupt, "larger than " + formatBytes({kMostConfigBytes}) +
-                                          ": that is no model's config.json"};
-  }
-  const std::string json = withoutPython(text);
-  boost::system::error_code fault;
-  bj::parser parser;
-  const std::size_t used = parser.write_some(json.data(), json.size(), fault);
-  if (fault) return syntaxError(text, used, fault.message());
-  const std::size_t rest = json.find_first_not_of(" \t\r\n", used);
-  if (rest != std::string::npos) return syntaxError(text, rest, "something follows the object");
-  return parser.release();
-}
 
 // Where multimodal models say what their language model is.
 Fields languageOf(Fields& root) {
@@ -102,7 +57,7 @@ void readSize(Draft& draft) {
 }  // namespace
 
 Result<ConfigReading> readConfig(std::string_view text) {
-  Result<bj::value> json = parse(text);
+  Result<bj::value> json = parseText(text, kMostConfigBytes);
   if (!json) return json.error();
   if (!json->is_object()) {
     return Error{ErrorCode::kCorrupt, "not an object; a model's config.json is"};
@@ -118,8 +73,8 @@ Result<ConfigReading> readConfig(std::string_view text) {
   }
   draft.family = findFamily(m.family);
   if (draft.family == nullptr) {
-    draft.assume("model_type \"" + m.family.substr(0, 40) +
-                 "\" is not known: taken as one like Llama; parameters may be off by some percent");
+    draft.assume("model_type " + cited(m.family) +
+                 " is not known: taken as one like Llama; parameters may be off by some percent");
   }
   readSize(draft);
   readAttention(draft);

@@ -36,8 +36,7 @@ std::optional<LayerTypes> wordsOfLayers(Draft& draft) {
       ++types.recurrent;
     } else {
       ++types.full;
-      draft.assume("layer type \"" + word.substr(0, 40) +
-                   "\" is not known: taken as full attention");
+      draft.assume("layer type " + cited(word) + " is not known: taken as full attention");
     }
   }
   return types;
@@ -220,7 +219,7 @@ void readQuantization(Draft& draft) {
     if (format) {
       draft.model.stored = *format;
     } else {
-      draft.assume("torch_dtype \"" + type.substr(0, 40) + "\" is not known: 16 bits are taken");
+      draft.assume("torch_dtype " + cited(type) + " is not known: 16 bits are taken");
     }
   }
   if (!fields) return;
@@ -231,8 +230,8 @@ void readQuantization(Draft& draft) {
     draft.model.stored = *format;
     draft.model.stored.online = false;
   } else {
-    draft.assume("quantization_config of \"" + method.substr(0, 40) +
-                 "\" is not known: " + draft.model.stored.name + " is taken; say --dtype");
+    draft.assume("quantization_config of " + cited(method) +
+                 " is not known: " + draft.model.stored.name + " is taken; say --dtype");
   }
 }
 

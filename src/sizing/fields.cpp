@@ -5,10 +5,16 @@ namespace {
 
 constexpr std::size_t kMostShown = 40;
 
+// Cut between characters.
+std::string shortened(std::string text) {
+  if (text.size() <= kMostShown) return text;
+  std::size_t end = kMostShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
 std::string shown(const bj::value& value) {
-  std::string text = bj::serialize(value);
-  if (text.size() > kMostShown) text = text.substr(0, kMostShown) + "...";
-  return text;
+  return shortened(bj::serialize(value));
 }
 
 std::string accepted(Fields::Range range) {
@@ -16,6 +22,10 @@ std::string accepted(Fields::Range range) {
 }
 
 }  // namespace
+
+std::string cited(std::string_view text) {
+  return bj::serialize(bj::string(shortened(std::string(text))));
+}
 
 const bj::value* Fields::find(const char* name) const {
   if (!ok()) return nullptr;

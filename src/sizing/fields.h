@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +13,9 @@
 namespace divvy::sizing {
 
 namespace bj = boost::json;
+
+// Words of somebody's file, in quotes, escaped and not too many.
+std::string cited(std::string_view text);
 
 // The first thing that was wrong is kept; after it everything reads as absent. null is absent.
 class Fields {

@@ -99,6 +99,17 @@ TEST(Size, AModelsOwnConfigurationIsRead) {
     EXPECT_TRUE(has(outcome.out, "my model: ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "replace MODEL")) << outcome.out;
   }
+  // What the checkpoint has counts, and that it differs is said.
+  const auto index = [&](const std::string& text) {
+    std::ofstream(folder + "/model.safetensors.index.json") << text;
+  };
+  index(R"({"metadata": {"total_size": 1073741824}})");
+  const Outcome stored = sandbox.divvy({"size", "--model", folder});
+  EXPECT_TRUE(has(stored.out, "1.00  exact  tensors of the checkpoint")) << stored.out;
+  EXPECT_TRUE(has(stored.out, "Note: the checkpoint has 1 GiB of tensors")) << stored.out;
+  index("{}");
+  const Outcome torn = sandbox.divvy({"size", "--model", folder});
+  EXPECT_TRUE(has(torn.err, "index.json: metadata: missing")) << torn.err;
   write(R"({"hidden_size": -3})");
   const Outcome wrong = sandbox.divvy({"size", "--model", folder});
   EXPECT_EQ(wrong.code(), 1);

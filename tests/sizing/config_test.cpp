@@ -9,6 +9,7 @@
 
 #include "config_check.h"
 #include "sizing/answer.h"
+#include "sizing/checkpoint.h"
 
 namespace divvy::sizing {
 namespace {
@@ -173,6 +174,29 @@ TEST(Config, WhatIsNoJsonHasALineAndAColumn) {
 TEST(Config, PythonsInfinityIsNoReasonToStop) {
   EXPECT_TRUE(llamaWith(R"("x": [0.0, Infinity, -Infinity, NaN], "y": "Infinity \" NaN")"));
   EXPECT_TRUE(has(refusalWith(R"("head_dim": NaN)"), "head_dim: "));
+}
+
+TEST(Checkpoint, SizesAreReadFromWhatLiesBeside) {
+  EXPECT_EQ(readIndex(R"({"metadata": {"total_size": 16060522496}, "weight_map": {}})")->count,
+            16060522496u);
+  for (const char* text : {"{}", "[]", R"({"metadata": 3})", R"({"metadata": {"total_size": 0}})",
+                           R"({"metadata": {"total_size": -5}})", "{\"metadata\""}) {
+    ASSERT_FALSE(readIndex(text)) << text;
+    EXPECT_EQ(readIndex(text).error().code(), ErrorCode::kCorrupt);
+  }
+  const std::string length("\x10\0\0\0\0\0\0\0", 8);
+  EXPECT_EQ(tensorsOf(length, 124)->count, 100u);
+  EXPECT_FALSE(tensorsOf(length, 20));
+  EXPECT_FALSE(tensorsOf(length.substr(0, 7), 124));
+  EXPECT_FALSE(tensorsOf(std::string(8, '\xff'), 124));
+  EXPECT_FALSE(tensorsOf(std::string(8, '\0'), 124));
+}
+
+TEST(Config, WordsOfAFileCannotSteerATerminal) {
+  const Result<ConfigReading> reading = llamaWith(R"("model_type": "\u001b[2J\nevil")");
+  ASSERT_TRUE(reading);
+  ASSERT_EQ(reading->assumptions.size(), 1u);
+  EXPECT_EQ(reading->assumptions[0].find_first_of("\x1b\n"), std::string::npos);
 }
 
 TEST(Config, CorpusOfTheFuzzerIsReplayed) {

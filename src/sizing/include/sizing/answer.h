@@ -23,6 +23,7 @@ struct Question {
   // Tokens that a sequence has on average; without it all have the whole context.
   std::optional<std::uint64_t> average;
   std::optional<WeightFormat> weights;  // else as the checkpoint has them
+  std::optional<Bytes> checkpoint;      // tensors as they are stored; counts without `weights`
   KvFormat kv;
   std::uint64_t gpus = 1;            // tensor parallel
   std::uint64_t batched_tokens = 0;  // that one step works on; 0: kDefaultBatchedTokens
