@@ -26,6 +26,7 @@ class Engine::Core {
   std::vector<NodeName> nodes() const;
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);
+  Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
   Result<void> confirm(const RequestId& id);
   bool release(const RequestId& id);
@@ -45,6 +46,8 @@ class Engine::Core {
   };
   using Books = std::map<RequestId, Booked>;
 
+  class Muster;
+  Result<void> checkGang(const Gang& gang);
   Result<Scores*> upToDate(const Request& request);
   Decision decided(const Request& request, Scores& scores, const std::vector<Slot>& fitting);
   Decision at(const Request& request, Scores& scores, Slot slot);

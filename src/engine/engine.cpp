@@ -43,6 +43,9 @@ Result<Allocation> Engine::place(const Request& request, Instant expires) {
 Result<Allocation> Engine::placeWithin(const Request& request, Instant expires, Window& window) {
   return core_->place(request, expires, &window);
 }
+Result<GangPlacement> Engine::placeGang(const Gang& gang, Instant expires) {
+  return core_->placeGang(gang, expires);
+}
 Result<Allocation> Engine::reserve(const Request& request, const Placement& placement,
                                    Instant expires) {
   return core_->reserve(request, placement, expires);

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "engine/decision.h"
+#include "engine/gang.h"
 #include "engine/remedy.h"
 #include "engine/request.h"
 #include "engine/target.h"
@@ -68,6 +69,10 @@ class Engine {
   // asks for the same again; kUsage if for something else.
   Result<Allocation> place(const Request& request, Instant expires);
   Result<Allocation> placeWithin(const Request& request, Instant expires, Window& window);
+  // All members or none, as near to each other as there is room: at the narrowest level at which
+  // all can be together, there in as few narrower domains as can be. kNoRoom: they cannot; nothing
+  // was booked.
+  Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   // Books what was decided, if it still fits.
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
   // Again is fine. kNotFound: expired, or never was.

@@ -1,0 +1,199 @@
+// Gangs: every try books for real and is taken back, so that it is what would happen.
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "core.h"
+
+namespace divvy::engine {
+namespace {
+
+constexpr std::size_t kMostMembers = 4096;
+
+// Values of the first `count` levels; none: it lacks one.
+std::optional<std::vector<std::string>> whereIs(const Node& node,
+                                                const std::vector<std::string>& levels,
+                                                std::size_t count) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto label = std::find_if(node.labels.begin(), node.labels.end(),
+                                    [&](const Label& each) { return each.key == levels[i]; });
+    if (label == node.labels.end()) return std::nullopt;
+    values.push_back(label->value);
+  }
+  return values;
+}
+
+// Of the devices that it asks for: the largest are placed first.
+std::int64_t weightOf(const Request& request) {
+  std::int64_t sum = 0;
+  for (const Container& one : request.shape.containers)
+    sum += std::int64_t{one.devices.count} * one.devices.compute.milli;
+  return sum;
+}
+
+}  // namespace
+
+// One gang while places are looked for.
+class Engine::Core::Muster {
+ public:
+  using Slots = std::vector<Slot>;
+  using Domains = std::map<std::vector<std::string>, Slots>;
+
+  Muster(Core& core, const Gang& gang, Instant expires)
+      : core_(core), gang_(gang), expires_(expires), order_(gang.members.size()) {
+    std::iota(order_.begin(), order_.end(), 0);
+    for (const Request& member : gang.members) weight_ += weightOf(member);
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return weightOf(gang.members[a]) > weightOf(gang.members[b]);
+    });
+  }
+
+  // True: all of them are booked.
+  bool within(const Slots& slots, std::size_t level) {
+    return weight_ <= freeIn(slots) && book(slots, level);
+  }
+
+  // The same, and notes how many it could book.
+  bool book(const Slots& slots, std::size_t level) {
+    std::vector<std::size_t> left = order_;
+    fill(slots, level, &left);
+    most_ = std::max(most_, order_.size() - left.size());
+    if (!left.empty()) takeBack(0);
+    return left.empty();
+  }
+
+  // Together at so many levels. A node that lacks a level is a domain of its own below the others.
+  Domains domains(const Slots& slots, std::size_t count, bool all) const {
+    Domains found;
+    for (const Slot slot : slots) {
+      const Node& node = core_.state_.cold[slot].node;
+      auto values = whereIs(node, gang_.levels, count);
+      if (!values && all) values = std::vector<std::string>{"", node.name.text};
+      if (values) found[*values].push_back(slot);
+    }
+    return found;
+  }
+
+  std::int64_t freeIn(const Slots& slots) const {
+    std::int64_t sum = 0;
+    for (const Slot slot : slots) sum += core_.state_.node.compute_free[slot];
+    return sum;
+  }
+
+  std::size_t most() const { return most_; }
+
+ private:
+  // Books as many of them as it can, in as few domains as it can; who is booked leaves `left`.
+  void fill(const Slots& slots, std::size_t level, std::vector<std::size_t>* left);
+  void fillNodes(const Slots& slots, std::vector<std::size_t>* left);
+  void takeBack(std::size_t to) {
+    for (; booked_.size() > to; booked_.pop_back()) core_.release(gang_.members[booked_.back()].id);
+  }
+
+  Core& core_;
+  const Gang& gang_;
+  const Instant expires_;
+  std::vector<std::size_t> order_;
+  std::vector<std::size_t> booked_;
+  std::int64_t weight_ = 0;
+  std::size_t most_ = 0;
+};
+
+void Engine::Core::Muster::fillNodes(const Slots& slots, std::vector<std::size_t>* left) {
+  std::vector<NodeName> names;
+  for (const Slot slot : slots) names.push_back(core_.state_.cold[slot].node.name);
+  std::vector<std::size_t> rest;
+  for (const std::size_t member : *left) {
+    const Request& request = gang_.members[member];
+    const Result<Decision> decision = core_.decideAmong(request, names);
+    const bool good = decision && decision->fits() &&
+                      core_.reserve(request, *decision->placement, expires_).has_value();
+    (good ? booked_ : rest).push_back(member);
+  }
+  *left = std::move(rest);
+}
+
+// The domain that takes most of them first; of equals the one with least room, then by name.
+void Engine::Core::Muster::fill(const Slots& slots, std::size_t level,
+                                std::vector<std::size_t>* left) {
+  if (level >= gang_.levels.size()) return fillNodes(slots, left);
+  Domains open = domains(slots, level + 1, true);
+  while (!left->empty() && !open.empty()) {
+    auto best = open.end();
+    std::tuple<std::size_t, std::int64_t> best_key;
+    for (auto at = open.begin(); at != open.end(); ++at) {
+      const std::size_t before = booked_.size();
+      std::vector<std::size_t> would = *left;
+      fill(at->second, level + 1, &would);
+      takeBack(before);
+      const std::tuple key{left->size() - would.size(), -freeIn(at->second)};
+      if (std::get<0>(key) != 0 && (best == open.end() || key > best_key)) {
+        best = at;
+        best_key = key;
+      }
+    }
+    if (best == open.end()) return;
+    fill(best->second, level + 1, left);
+    open.erase(best);
+  }
+}
+
+Result<void> Engine::Core::checkGang(const Gang& gang) {
+  const auto usage = [](const std::string& what) { return Error{ErrorCode::kUsage, what}; };
+  if (gang.members.empty() || gang.members.size() > kMostMembers)
+    return usage("a gang of " + std::to_string(gang.members.size()) + "; accepted: 1 to " +
+                 std::to_string(kMostMembers));
+  if (gang.required && *gang.required >= gang.levels.size())
+    return usage("level " + std::to_string(*gang.required) + " is required; accepted: one of the " +
+                 std::to_string(gang.levels.size()) + " that are named");
+  std::set<RequestId> seen;
+  for (const Request& member : gang.members) {
+    if (member.id.empty()) return usage("a member without an id");
+    if (!seen.insert(member.id).second)
+      return usage("member " + member.id.text + " is there twice");
+    if (books_.count(member.id) != 0)
+      return usage("member " + member.id.text + " has a place already");
+    if (const Result<void> checked = checkShape(member.shape); !checked)
+      return Error(checked.error()).context("member " + member.id.text);
+  }
+  return {};
+}
+
+Result<GangPlacement> Engine::Core::placeGang(const Gang& gang, Instant expires) {
+  if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
+  Muster muster(*this, gang, expires);
+  GangPlacement result;
+  const auto done = [&](std::vector<std::string> where) {
+    result.where = std::move(where);
+    for (const Request& member : gang.members)
+      result.members.push_back(books_.at(member.id).allocation);
+    return result;
+  };
+  // The narrowest level first; there, where least is free.
+  const std::size_t widest = gang.required ? *gang.required + 1 : 1;
+  Muster::Domains domains;
+  const Muster::Domains::value_type* roomiest = nullptr;
+  for (std::size_t count = gang.levels.size(); count >= widest && count > 0; --count) {
+    domains = muster.domains(order_.slots(), count, false);
+    std::vector<std::pair<std::int64_t, const Muster::Domains::value_type*>> tightest;
+    for (const auto& domain : domains) tightest.emplace_back(muster.freeIn(domain.second), &domain);
+    std::stable_sort(tightest.begin(), tightest.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [free, domain] : tightest)
+      if (muster.within(domain->second, count)) return done(domain->first);
+    roomiest = tightest.empty() ? nullptr : tightest.back().second;
+  }
+  if (!gang.required && muster.within(order_.slots(), 0)) return done({});
+  // Without a thought for narrower levels there may be a way; else it is known how many fit.
+  if (!gang.required && muster.book(order_.slots(), gang.levels.size())) return done({});
+  if (gang.required && roomiest != nullptr && muster.book(roomiest->second, gang.levels.size()))
+    return done(roomiest->first);
+  const std::string where =
+      gang.required ? " of one " + gang.levels[*gang.required] : std::string();
+  return Error{ErrorCode::kNoRoom,
+               std::to_string(muster.most()) + " of " + std::to_string(gang.members.size()) +
+                   " members fit at most on nodes" + where + "; all start together or none"};
+}
+
+}  // namespace divvy::engine
