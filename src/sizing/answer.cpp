@@ -17,6 +17,7 @@ constexpr Bytes kGraphBytes = mib(1065);       // mean of 0.51 to 1.85 GiB
 constexpr Bytes kRuntimeAlone = mib(276);      // 0.27 GiB
 constexpr Bytes kRuntimeTogether = mib(2150);  // 2.10 GiB: NCCL's buffers
 constexpr std::uint64_t kSafetyPercent = 3;    // where the engine is told the cache's bytes
+constexpr unsigned kUsualUtilization = 920;    // of engines that are not told
 constexpr std::uint64_t kSpread = 11;          // tenths of the average length that are provided
 
 constexpr Wide roundUp(Wide value, Wide step) {
@@ -145,11 +146,18 @@ void addOverheads(const ModelShape& model, const Question& q, Answer& out) {
                        q.gpus == 1 ? "libraries of the engine" : "libraries of the engine, NCCL"});
 }
 
+// Rounded down: what is left holds the context.
+unsigned utilizationOf(Bytes request, const Question& q) {
+  const unsigned wanted = q.utilization == 0 ? kUsualUtilization : q.utilization;
+  const Wide most = Wide((request - q.context_cost).count) * 1000 / request.count;
+  return std::min(wanted, static_cast<unsigned>(most));
+}
+
 Term headroom(Bytes sum, Bytes request, const Question& q) {
   const std::string context = formatBytes(q.context_cost) + " of CUDA context";
   const std::string why = q.utilization == 0
                               ? context + ", 3 % for what is not known"
-                              : "the engine fills " + decimals(q.utilization / 1000.0) +
+                              : "the engine fills " + decimals(utilizationOf(request, q) / 1000.0) +
                                     " of what it sees; " + context + " is in the rest";
   return {TermKind::kHeadroom, "headroom", request - sum, Confidence::kRule, why};
 }
@@ -207,7 +215,9 @@ Bytes requestFor(Bytes sum, const Question& q) {
   if (q.utilization == 0) {
     need = (all * (100 + kSafetyPercent) + 99) / 100;
   } else {
-    need = std::max(need, (Wide(sum.count) * 1000 + q.utilization - 1) / q.utilization);
+    // The context stays outside of what is filled, of which a thousandth is lost by rounding.
+    need = std::max((all * 1000 + 998) / 999,
+                    (Wide(sum.count) * 1000 + q.utilization - 1) / q.utilization);
   }
   return bytesOf(roundUp(need, kGrain.count));
 }
@@ -231,6 +241,7 @@ Result<Answer> answer(const ModelShape& model, const Question& q) {
         ErrorCode::kUsage,
         "that is more memory than can be counted; ask for less --context or --concurrency"};
   }
+  out.utilization = utilizationOf(out.request, q);
   out.terms.push_back(headroom(sum, out.request, q));
   return out;
 }

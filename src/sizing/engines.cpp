@@ -63,9 +63,9 @@ std::vector<std::string> vllm(const Serving& s) {
       .with("--max-num-batched-tokens", q.steps());
   if (q.utilization == 0) {
     words.with("--kv-cache-memory-bytes", s.answer.cache.count);
-  } else {
-    words.with("--gpu-memory-utilization", fraction(q.utilization, 1000));
   }
+  // It is looked at even with bytes: whether so much is free.
+  words.with("--gpu-memory-utilization", fraction(s.answer.utilization, 1000));
   if (q.gpus > 1) words.with("--tensor-parallel-size", q.gpus);
   if (!plainType(s).empty()) words.with("--dtype", plainType(s));
   if (!quantizationOf(s).empty()) words.with("--quantization", quantizationOf(s));

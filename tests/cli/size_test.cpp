@@ -49,6 +49,24 @@ TEST(Size, OnACardItSaysHowManyAndWhatWouldFit) {
     EXPECT_TRUE(has(outcome.out, part)) << part << "\n" << outcome.out;
 }
 
+// The share that is printed is one that an agent gives, on simulated cards of that kind.
+TEST(Size, WhatIsToBeAskedForIsGranted) {
+  Sandbox sandbox;
+  for (const std::string& card : {std::string("rtx4090"), std::string("h100")}) {
+    const Outcome outcome = sandbox.divvy(
+        {"size", "--model", "llama-3-8b", "--concurrency", "16", "--gpu", card, "-o", "json"});
+    ASSERT_EQ(outcome.code(), 0) << outcome.err;
+    Words run{"run", "--sim", card + "x2"};
+    const bj::value json = bj::parse(outcome.out);
+    const bj::array& words = json.at("run").as_array();
+    for (std::size_t i = 2; words.at(i).as_string() != "--"; ++i)
+      run.emplace_back(words[i].as_string());
+    run.insert(run.end(), {"--", "true"});
+    const Outcome ran = sandbox.divvy(run);
+    EXPECT_EQ(ran.code(), 0) << card << ": " << ran.err;
+  }
+}
+
 TEST(Size, WhatDoesNotFitIsAVerdictNotAnError) {
   const Outcome outcome = sized(llama({"--gpu", "4090", "--gpus", "1"}));
   EXPECT_EQ(outcome.code(), 3) << outcome.err;

@@ -58,6 +58,26 @@ TEST(Properties, TermsAddUpToAFullGrain) {
   }
 }
 
+// vLLM refuses to start when less is free than it is to fill, and the context is there before it.
+TEST(Properties, WhatTheEngineFillsHoldsTheTermsAndLeavesTheContext) {
+  Dice dice(5);
+  int lowered = 0;
+  for (int i = 0; i < kCases; ++i) {
+    const ModelShape& model = dice.oneOf(catalog()).model;
+    Question q = anyQuestion(dice, model);
+    q.context_cost = mib(dice.upTo(600));
+    const Answer found = must(model, q);
+    const std::uint64_t filled = found.request.count / 1000 * found.utilization;
+    EXPECT_GE(found.request.count - filled, q.context_cost.count) << model.name;
+    if (q.utilization == 0) continue;
+    const Bytes terms = found.request - found.terms.back().bytes;
+    EXPECT_GE(filled + 1000, terms.count) << model.name;
+    EXPECT_LE(found.utilization, q.utilization);
+    lowered += found.utilization < q.utilization;
+  }
+  EXPECT_GT(lowered, 10);
+}
+
 TEST(Properties, MoreContextOrSequencesNeverNeedLess) {
   Dice dice(2);
   for (int i = 0; i < kCases; ++i) {

@@ -35,6 +35,7 @@ TEST(Serving, VllmIsToldWhatWasComputedWith) {
   EXPECT_EQ(line(s),
             "vllm serve meta-llama/Meta-Llama-3-8B-Instruct --max-model-len 8192 --max-num-seqs 16 "
             "--max-num-batched-tokens 2048 --kv-cache-memory-bytes 4294967296 "
+            "--gpu-memory-utilization 0.92 "
             "--tensor-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 --enforce-eager");
 }
 

@@ -58,6 +58,9 @@ struct Answer {
   Bytes request;                  // their sum: what to ask for, a multiple of kGrain
   Bytes weights, cache;           // cache: states included
   std::uint64_t token_bytes = 0;  // of the cache for one more token of a sequence, windows not full
+  // What to tell the engine, in 1/1000 of the request: as asked, or less where the rest would not
+  // hold the CUDA context; engines refuse to start when less is free than they are to fill.
+  unsigned utilization = 0;
   Parameters parameters;
   WeightFormat format;
 };
