@@ -186,6 +186,14 @@ Answer answerFor(const Memory& memory, CUdeviceptr address, CUpointer_attribute 
   }
 }
 
+// Tokens of memory let other devices use it for as long as it lives: there are none of memory that
+// may leave. What they are for has had another interface since CUDA 5.
+bool isRefused(const Memory& memory, CUpointer_attribute attribute) {
+  return attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS && memory &&
+         memory.number != ChunkTable::kNone &&
+         memory.block->pins.load(std::memory_order_relaxed) == 0;
+}
+
 // False: something in there is the driver's to answer, or to refuse.
 bool answerAll(const Memory& memory, CUdeviceptr address, unsigned count,
                const CUpointer_attribute* attributes, void** data) {
@@ -215,6 +223,7 @@ DIVVY_HOOK(cuPointerGetAttribute)
 (void* data, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
   const Inside inside;
   const Memory memory = inside.nested() || data == nullptr ? Memory{} : memoryAt(ptr);
+  if (isRefused(memory, attribute)) return CUDA_ERROR_INVALID_VALUE;
   const Answer answer = memory ? answerFor(memory, ptr, attribute) : Answer{0, 0};
   if (answer.bytes == 0) {
     return real<Cu::cuPointerGetAttribute>()(data, attribute, memory.orNowhere(ptr));
@@ -230,6 +239,9 @@ DIVVY_HOOK(cuPointerGetAttributes)
   const Memory memory = inside.nested() ? Memory{} : memoryAt(ptr);
   if (memory && answerAll(memory, ptr, numAttributes, attributes, data)) {
     return CUDA_SUCCESS;
+  }
+  for (unsigned i = 0; attributes != nullptr && i < numAttributes; ++i) {
+    if (isRefused(memory, attributes[i])) return CUDA_ERROR_INVALID_VALUE;
   }
   return real<Cu::cuPointerGetAttributes>()(numAttributes, attributes, data, memory.orNowhere(ptr));
 }

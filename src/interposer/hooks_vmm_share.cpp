@@ -21,15 +21,29 @@ CUresult bind(CUmemGenericAllocationHandle memory, Call call) {
   return exposed == CUDA_SUCCESS ? call(handle) : exposed;
 }
 
-// Calls when the memory that begins at the address stays.
-template <typename Call>
-CUresult stay(CUdeviceptr address, PinReason reason, Call call) {
-  const Inside inside;
-  ChunkTable::Place place;
-  if (inside.nested() || !runtime().chunks.any() || !runtime().chunks.find(address, &place)) {
-    return call();
+// All that is ours in the range stays: several mappings of the application's may be side by side.
+CUresult pinRange(std::uint64_t address, std::uint64_t bytes, PinReason reason) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 44;  // the driver refuses more
+  const ChunkTable& chunks = runtime().chunks;
+  const std::uint64_t step = chunks.granule();
+  std::uint32_t pinned = ChunkTable::kNone;
+  if (bytes > kMost) return CUDA_SUCCESS;
+  for (std::uint64_t at = address; at - address < bytes; at = (at & ~(step - 1)) + step) {
+    ChunkTable::Place place;
+    if (!chunks.find(at, &place) || place.block == pinned) continue;
+    const CUresult result = runtime().swappable.pin(place.block, reason);
+    if (result != CUDA_SUCCESS) return result;
+    pinned = place.block;
   }
-  const CUresult pinned = runtime().swappable.pin(place.block, reason);
+  return CUDA_SUCCESS;
+}
+
+// Calls when the memory in the range stays. Should the driver refuse, it stays all the same.
+template <typename Call>
+CUresult stay(CUdeviceptr address, std::size_t bytes, PinReason reason, Call call) {
+  const Inside inside;
+  if (inside.nested() || !runtime().chunks.any()) return call();
+  const CUresult pinned = pinRange(address, bytes, reason);
   return pinned == CUDA_SUCCESS ? call() : pinned;
 }
 
@@ -100,7 +114,7 @@ DIVVY_HOOK(cuLogicalEndpointBindMem)
 DIVVY_HOOK(cuMulticastBindAddr)
 (CUmemGenericAllocationHandle multicast, std::size_t offset, CUdeviceptr address, std::size_t size,
  unsigned long long flags) noexcept {
-  return stay(address, PinReason::kMulticast, [=] {
+  return stay(address, size, PinReason::kMulticast, [=] {
     return real<Cu::cuMulticastBindAddr>()(multicast, offset, address, size, flags);
   });
 }
@@ -108,7 +122,7 @@ DIVVY_HOOK(cuMulticastBindAddr)
 DIVVY_HOOK(cuMulticastBindAddr_v2)
 (CUmemGenericAllocationHandle multicast, CUdevice device, std::size_t offset, CUdeviceptr address,
  std::size_t size, unsigned long long flags) noexcept {
-  return stay(address, PinReason::kMulticast, [=] {
+  return stay(address, size, PinReason::kMulticast, [=] {
     return real<Cu::cuMulticastBindAddr_v2>()(multicast, device, offset, address, size, flags);
   });
 }
@@ -116,7 +130,7 @@ DIVVY_HOOK(cuMulticastBindAddr_v2)
 DIVVY_HOOK(cuMemGetHandleForAddressRange)
 (void* handle, CUdeviceptr address, std::size_t size, CUmemRangeHandleType type,
  unsigned long long flags) noexcept {
-  return stay(address, PinReason::kForeignUse, [=] {
+  return stay(address, size, PinReason::kForeignUse, [=] {
     return real<Cu::cuMemGetHandleForAddressRange>()(handle, address, size, type, flags);
   });
 }

@@ -120,7 +120,8 @@ struct VmmTokens::Piece {
 bool VmmTokens::touches(std::uint64_t address, std::uint64_t bytes) const {
   const ChunkTable& chunks = runtime().chunks;
   const std::uint64_t step = chunks.granule();
-  if (!any() || step == 0) return false;
+  // The driver refuses more than there is of any device.
+  if (!any() || step == 0 || bytes > std::uint64_t{1} << 44) return false;
   for (std::uint64_t at = address; at - address < bytes; at = (at & ~(step - 1)) + step) {
     ChunkTable::Place place;
     if (chunks.find(at, &place) && blockOf(place.block).isHandles()) return true;

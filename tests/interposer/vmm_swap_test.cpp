@@ -207,6 +207,98 @@ TEST_F(VmmSwapTest, WhatCannotBeSwappedStaysForAReason) {
   EXPECT_TRUE(staysResident(2 * kUnit));
 }
 
+// The simulated driver has no dma-buf and no multicast, and refuses after the memory was told to
+// stay: a real one might have given it away.
+TEST_F(VmmSwapTest, WhatOtherDevicesAreShownStaysWhollyForThatReason) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const Handle one = create(kUnit), other = create(kUnit);
+  const CUdeviceptr both = addresses(2 * kUnit);
+  ASSERT_EQ(map(both, kUnit, one), CUDA_SUCCESS);
+  ASSERT_EQ(map(both + kUnit, kUnit, other), CUDA_SUCCESS);
+  ASSERT_EQ(open(both, 2 * kUnit), CUDA_SUCCESS);
+  const CUdeviceptr plain = filled(3 * kUnit, 13);
+  filled(4 * kUnit, 14);
+  allow(0);
+  ASSERT_TRUE(becomesResident(0));
+  allow(kEverything);
+  ASSERT_TRUE(becomesResident(9 * kUnit));
+  EXPECT_FALSE(pinnedFor(PinReason::kForeignUse));
+  int fd = -1;
+  const auto share = [&](CUdeviceptr at, std::uint64_t bytes) {
+    return cu<Cu::cuMemGetHandleForAddressRange>(static_cast<void*>(&fd), at, std::size_t{bytes},
+                                                 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0ull);
+  };
+  EXPECT_NE(share(both, ~std::uint64_t{0} >> 1), CUDA_SUCCESS) << "without end";
+  EXPECT_FALSE(pinnedFor(PinReason::kForeignUse));
+  EXPECT_NE(share(both, 2 * kUnit), CUDA_SUCCESS);
+  EXPECT_TRUE(pinnedFor(PinReason::kForeignUse));
+  allow(0);
+  EXPECT_TRUE(becomesResident(2 * kUnit));
+  EXPECT_TRUE(staysResident(2 * kUnit)) << "of both mappings";
+  allow(kEverything);
+  ASSERT_TRUE(becomesResident(9 * kUnit));
+  EXPECT_FALSE(pinnedFor(PinReason::kMulticast));
+  EXPECT_NE(cu<Cu::cuMulticastBindAddr>(Handle{1}, std::size_t{0}, plain, std::size_t{kUnit}, 0ull),
+            CUDA_SUCCESS);
+  EXPECT_TRUE(pinnedFor(PinReason::kMulticast));
+  allow(0);
+  EXPECT_TRUE(becomesResident(5 * kUnit)) << "the whole block";
+  EXPECT_EQ(takenUnderWork(), 0u);
+}
+
+TEST_F(VmmSwapTest, WhatIsBoundToMulticastStaysIfItIsOnePiece) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const Handle small = create(kUnit), large = create(2 * kUnit);
+  const auto bind = [](Handle memory) {
+    return cu<Cu::cuMulticastBindMem>(Handle{1}, std::size_t{0}, memory, std::size_t{0},
+                                      std::size_t{kUnit}, 0ull);
+  };
+  EXPECT_EQ(bind(large), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_FALSE(pinnedFor(PinReason::kMulticast));
+  EXPECT_NE(bind(small), CUDA_SUCCESS);
+  EXPECT_TRUE(pinnedFor(PinReason::kMulticast));
+  allow(0);
+  EXPECT_TRUE(becomesResident(kUnit));
+  EXPECT_TRUE(staysResident(kUnit));
+}
+
+// Tokens are what GPUDirect's first interface handed to network cards. That the driver is not asked
+// shows in its answer, which would be another one.
+TEST_F(VmmSwapTest, ThereAreNoTokensOfWhatMayLeave) {
+  Tenancy tenancy = swappable();
+  tenancy.environment["SIMGPU_FAULTS"] +=
+      ",fail-at=cuPointerGetAttribute:1=801,fail-at=cuPointerGetAttributes:1=802";
+  if (outside(tenancy)) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(kUnit, 15), small = filled(4096, 16);
+  const CUdeviceptr view = mapped(kUnit, create(kUnit));
+  CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens{};
+  unsigned type = 0;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_P2P_TOKENS};
+  void* answers[] = {&type, &tokens};
+  const auto one = [&](CUdeviceptr at) {
+    return cu<Cu::cuPointerGetAttribute>(static_cast<void*>(&tokens),
+                                         CU_POINTER_ATTRIBUTE_P2P_TOKENS, at);
+  };
+  const auto several = [&](CUdeviceptr at) {
+    return cu<Cu::cuPointerGetAttributes>(2u, static_cast<CUpointer_attribute*>(asked),
+                                          static_cast<void**>(answers), at);
+  };
+  for (const CUdeviceptr at : {block, small, view}) {
+    EXPECT_EQ(one(at), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(several(at), CUDA_ERROR_INVALID_VALUE);
+  }
+  // What stays for such a use is the driver's to answer for.
+  const std::uint32_t yes = 1;
+  ASSERT_EQ(cu<Cu::cuPointerSetAttribute>(static_cast<const void*>(&yes),
+                                          CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block),
+            CUDA_SUCCESS);
+  EXPECT_EQ(one(block), CUresult{801});
+  EXPECT_EQ(several(block), CUresult{802});
+}
+
 TEST_F(VmmSwapTest, OtherDevicesMayUseItAgain) {
   Tenancy tenancy = swappable();
   tenancy.machine = "h100x2";
