@@ -1,8 +1,7 @@
 #include "graph_memory.h"
 
+#include "allocation.h"
 #include "capture.h"
-#include "charge.h"
-#include "runtime.h"
 #include "sys.h"
 
 namespace divvy::interposer {
@@ -154,6 +153,7 @@ bool GraphMemory::begin(const Need& need) {
       return false;
     }
     charges_[i].begin(need.bytes[i]);
+    notePinned({Verdict::kAccount, i}, PinReason::kGraph);
   }
   return true;
 }

@@ -44,7 +44,11 @@ CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t byte
   }
   const std::uint64_t rounded =
       seat.verdict == Verdict::kAccount ? roundToGranule(seat.device, bytes) : bytes;
-  return allocateOn(runtime().blocks, seat, rounded, kind, site, out, call);
+  const CUresult result = allocateOn(runtime().blocks, seat, rounded, kind, site, out, call);
+  if (!std::is_same_v<Pointer, CUdeviceptr> && result == CUDA_SUCCESS) {
+    notePinned(seat, PinReason::kNarrowAddress);
+  }
+  return result;
 }
 
 struct Pitched {

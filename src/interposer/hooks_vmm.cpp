@@ -33,14 +33,14 @@ bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
   return !inside.nested() && VmmBook::isToken(handle) && runtime().tokens.any();
 }
 
-// Beside what is swapped, this is not; `why` was found out.
+// kNative: *told, if it was noted why that stays on the device; else it is for *why, should the
+// driver make it. Who only tries what the driver has is not to be taken for one who uses it.
 SwapAnswer createSwappable(Seat seat, CUmemGenericAllocationHandle* handle, std::size_t size,
-                           const CUmemAllocationProp& prop, const void* caller, CUresult* result) {
-  if (handle == nullptr || !mayBeSwapped(seat, caller)) return SwapAnswer::kNative;
-  PinReason why;
-  const SwapAnswer answer = runtime().tokens.create(seat.device, size, prop, handle, &why, result);
-  if (answer == SwapAnswer::kNative) notePinned(seat, why);
-  return answer;
+                           const CUmemAllocationProp& prop, const void* caller, PinReason* why,
+                           bool* told, CUresult* result) {
+  *told = handle == nullptr || !mayBeSwapped(seat, caller);
+  if (*told) return SwapAnswer::kNative;
+  return runtime().tokens.create(seat.device, size, prop, handle, why, result);
 }
 
 template <Cu kId>
@@ -70,8 +70,10 @@ DIVVY_HOOK(cuMemCreate)
   if (seat.verdict == Verdict::kPass) return call();
   if (seat.verdict != Verdict::kAccount) return refusal(seat);
   CUresult swapped;
-  if (flags == 0 && createSwappable(seat, handle, size, *prop, __builtin_return_address(0),
-                                    &swapped) == SwapAnswer::kDone) {
+  PinReason why = PinReason::kDriver;
+  bool told = false;
+  if (flags == 0 && createSwappable(seat, handle, size, *prop, __builtin_return_address(0), &why,
+                                    &told, &swapped) == SwapAnswer::kDone) {
     return swapped;
   }
   Charge charge(seat.device, size);
@@ -79,6 +81,7 @@ DIVVY_HOOK(cuMemCreate)
   const CUresult result = call();
   if (result != CUDA_SUCCESS || handle == nullptr) return result;
   charge.keep();
+  if (!told) notePinned(seat, why);
   if (!runtime().vmm.enter(*handle, seat.device, size)) {
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemCreate), size);
   }

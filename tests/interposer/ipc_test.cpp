@@ -135,6 +135,7 @@ TEST_F(IpcTest, AnotherProcessHasTheSameBytesAndIsToldOfOneAllocation) {
     EXPECT_EQ(ask<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at), 0);
     EXPECT_NE(ask<std::uint64_t>(CU_POINTER_ATTRIBUTE_BUFFER_ID, at), 0u);
     EXPECT_EQ(ask<int>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, at), 0);
+    EXPECT_TRUE(pinnedFor(ledger::PinReason::kImported));
     write(at, 2);
     exporter.meet();
     EXPECT_EQ(close(at), CUDA_SUCCESS);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "ledger/pins.h"
 #include "ledger/residency_pages.h"
 #include "tenant_test.h"
 
@@ -265,6 +266,35 @@ TEST_F(ViewTest, P1_6WhatStaysSaysWhy) {
   const CUDA_ARRAY_DESCRIPTOR form{64, 64, CU_AD_FORMAT_FLOAT, 1};
   ASSERT_EQ(cu<Cu::cuArrayCreate_v2>(&array, &form), CUDA_SUCCESS);
   EXPECT_EQ(shown().pin_reasons, std::uint64_t{1} << 1 | std::uint64_t{1} << 3 | 1u << 2);
+}
+
+TEST_F(ViewTest, P1_6MemoryOfGraphsStaysAndSaysSo) {
+  if (outside(swappable())) return;
+  makeReady();
+  allocate(4 * kMiB);
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  params.bytesize = 8 * kMiB;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(cu<Cu::cuGraphCreate>(&graph, 0u), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuGraphAddMemAllocNode>(&node, graph, static_cast<const CUgraphNode*>(nullptr),
+                                           std::size_t{0}, &params),
+            CUDA_SUCCESS);
+  const CUgraphNode* const after = &node;
+  CUgraphNode release = nullptr;
+  ASSERT_EQ(cu<Cu::cuGraphAddMemFreeNode>(&release, graph, after, std::size_t{1}, params.dptr),
+            CUDA_SUCCESS);
+  const std::uint64_t before = shown().device[0].pinned;
+  EXPECT_EQ(shown().pin_reasons, 0u);
+  CUgraphExec exec = nullptr;
+  ASSERT_EQ(cu<Cu::cuGraphInstantiateWithFlags>(&exec, graph, 0ull), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuGraphLaunch>(exec, CUstream{}), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuStreamSynchronize>(CUstream{}), CUDA_SUCCESS);
+  EXPECT_EQ(shown().pin_reasons, ledger::bitOf(ledger::PinReason::kGraph));
+  EXPECT_EQ(shown().device[0].pinned, before + 8 * kMiB);
+  EXPECT_EQ(shown().device[0].swappable, 4 * kMiB);
 }
 
 // Without room the driver is asked after a while all the same: it decides.

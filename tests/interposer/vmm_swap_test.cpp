@@ -201,6 +201,17 @@ TEST_F(VmmSwapTest, WhatCannotBeSwappedStaysForAReason) {
   squeezed.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
   create(kUnit, squeezed);
   EXPECT_TRUE(pinnedFor(PinReason::kDriver));
+  // Who only tries what there is uses none of it: it would keep checkpoints away.
+  CUmemAllocationProp odd = memoryOf();
+  odd.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+  Handle none = 0;
+  const CUmemAllocationProp& asked = odd;
+  EXPECT_NE(cu<Cu::cuMemCreate>(&none, std::size_t{kUnit}, &asked, 0ull), CUDA_SUCCESS);
+  odd = memoryOf();
+  odd.type = CU_MEM_ALLOCATION_TYPE_INVALID;
+  EXPECT_NE(cu<Cu::cuMemCreate>(&none, std::size_t{kUnit}, &asked, 0ull), CUDA_SUCCESS);
+  EXPECT_FALSE(pinnedFor(PinReason::kExported));
+  EXPECT_FALSE(pinnedFor(PinReason::kManaged));
   EXPECT_TRUE(eventually([] { return shown()->device[0].pinned >= 2 * kUnit; }));
   allow(0);
   EXPECT_TRUE(becomesResident(2 * kUnit));
@@ -262,6 +273,26 @@ TEST_F(VmmSwapTest, WhatIsBoundToMulticastStaysIfItIsOnePiece) {
   allow(0);
   EXPECT_TRUE(becomesResident(kUnit));
   EXPECT_TRUE(staysResident(kUnit));
+}
+
+// It is used by other devices only where there are any.
+TEST_F(VmmSwapTest, MemoryForNetworkCardsStaysWhereOneCouldUseIt) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  bool devices = false;
+  for (const char* path : {"/dev/infiniband", "/dev/gdrdrv", "/dev/nvidia-fs0"}) {
+    devices = devices || ::access(path, F_OK) == 0;
+  }
+  CUmemAllocationProp prop = memoryOf();
+  prop.allocFlags.gpuDirectRDMACapable = 1;
+  const Handle handle = create(2 * kUnit, prop);
+  EXPECT_EQ(pinnedFor(PinReason::kForeignUse), devices);
+  filled(kUnit, 18);
+  allow(0);
+  EXPECT_TRUE(becomesResident(devices ? 2 * kUnit : 0));
+  CUmemAllocationProp back{};
+  EXPECT_EQ(cu<Cu::cuMemGetAllocationPropertiesFromHandle>(&back, handle), CUDA_SUCCESS);
+  EXPECT_EQ(back.allocFlags.gpuDirectRDMACapable, 1) << "it is told what it asked for";
 }
 
 // Tokens are what GPUDirect's first interface handed to network cards. That the driver is not asked
