@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Every test that docs/oversubscription.md names as the proof of a hazard's rule is there."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "oversubscription.md"
+TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
+
+
+def rows(text):
+    """The cells of the table of hazards, without its head."""
+    lines = text.split("### Hazards")[1].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("|")) + 2
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def there():
+    found = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        name = f"{path.parent.name}_{path.stem}"
+        found |= {name, name.removesuffix("_test")}
+    for path in (ROOT / "tests").rglob("*.cpp"):
+        found |= {".".join(test) for test in TEST.findall(path.read_text(encoding="utf-8"))}
+    return found
+
+
+class Hazards(unittest.TestCase):
+    def test_each_row_names_tests_that_exist(self):
+        known = there()
+        table = list(rows(PAGE.read_text(encoding="utf-8")))
+        self.assertGreaterEqual(len(table), 20)
+        for cells in table:
+            self.assertEqual(len(cells), 3, cells)
+            named = re.findall(r"`([^`]+)`", cells[2])
+            self.assertTrue(named, f"{cells[0]}: no test")
+            for name in named:
+                self.assertTrue(name in known, f"{cells[0]}: no test {name}")
+
+    def test_what_is_missing_would_be_seen(self):
+        known = there()
+        self.assertTrue("MoverTest.WhatLeavesComesBackAsItWas" in known)
+        self.assertFalse("MoverTest.NobodyWroteThis" in known)
+
+
+if __name__ == "__main__":
+    unittest.main()
