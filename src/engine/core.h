@@ -26,6 +26,8 @@ class Engine::Core {
   std::vector<NodeName> nodes() const;
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);
+  Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
+                                            const Stakes& stakes);
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
   Result<void> confirm(const RequestId& id);
@@ -47,6 +49,7 @@ class Engine::Core {
   using Books = std::map<RequestId, Booked>;
 
   class Muster;
+  class Siege;
   Result<void> checkGang(const Gang& gang);
   Result<Scores*> upToDate(const Request& request);
   Decision decided(const Request& request, Scores& scores, const std::vector<Slot>& fitting);

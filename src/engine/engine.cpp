@@ -43,6 +43,10 @@ Result<Allocation> Engine::place(const Request& request, Instant expires) {
 Result<Allocation> Engine::placeWithin(const Request& request, Instant expires, Window& window) {
   return core_->place(request, expires, &window);
 }
+Result<std::optional<Preemption>> Engine::preempt(const Request& request, std::int64_t priority,
+                                                  const Stakes& stakes) const {
+  return core_->preempt(request, priority, stakes);
+}
 Result<GangPlacement> Engine::placeGang(const Gang& gang, Instant expires) {
   return core_->placeGang(gang, expires);
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/decision.h"
 #include "engine/gang.h"
+#include "engine/preemption.h"
 #include "engine/remedy.h"
 #include "engine/request.h"
 #include "engine/target.h"
@@ -63,6 +64,11 @@ class Engine {
   // The smallest changes with which it would fit that node: of every kind the smallest that helps
   // alone, and where none does, of memory and compute together. Empty: it fits, or nothing helps.
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node) const;
+  // The cheapest set of requests of lower priority whose end makes this one fit, on the node where
+  // that is cheapest; of equals the first in the nodes' order. Without any of them it does not fit.
+  // None: no such set. kUsage: it fits as it is.
+  Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
+                                            const Stakes& stakes) const;
   std::vector<NodeName> nodes() const;  // in their order
 
   // Decides and books until `expires`. Whoever holds something keeps it and is told what, if it
