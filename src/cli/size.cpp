@@ -91,7 +91,8 @@ Result<Model> readModelFile(const std::string& given) {
   if (!usual) return model;
   const Result<Bytes> checkpoint = checkpointBeside(whole);
   if (!checkpoint) return checkpoint.error();
-  if (checkpoint->count != 0) model.checkpoint = *checkpoint;
+  const std::uint64_t bytes = checkpoint->count / (model.reading.model.halved ? 2 : 1);
+  if (bytes != 0) model.checkpoint = Bytes{bytes};
   compareSizes(model);
   return model;
 }

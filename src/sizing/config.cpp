@@ -49,6 +49,9 @@ void readSize(Draft& draft) {
   m.max_context =
       fields.countOr({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"},
                      {1, 1 << 30}, gemma ? 131072 : 0);
+  // Cohere's models take more than the positions that they were trained on.
+  if (draft.is("cohere"))
+    m.max_context = fields.countOr({"model_max_length"}, {1, 1 << 30}, m.max_context);
   m.tied = fields.flag(
       "tie_word_embeddings",
       draft.root.flag("tie_word_embeddings", draft.family != nullptr && draft.family->tied));

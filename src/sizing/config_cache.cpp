@@ -161,6 +161,27 @@ std::optional<WeightFormat> quantized(Fields& fields, const std::string& method)
   return std::nullopt;
 }
 
+// The plain type of a checkpoint that is not quantised.
+void readType(Draft& draft) {
+  std::string type;
+  for (Fields* fields : {&draft.fields, &draft.root}) {
+    for (const char* name : {"torch_dtype", "dtype"}) {
+      if (type.empty()) type = fields->text(name);
+    }
+  }
+  if (type.empty()) return;
+  const Result<WeightFormat> format = findWeightFormat(type);
+  if (!format) {
+    draft.assume("torch_dtype " + cited(type) + " is not known: 16 bits are taken");
+  } else if (format->name == "fp32") {
+    draft.model.halved = true;
+    draft.model.stored = *findWeightFormat("fp16");
+    draft.assume("the checkpoint has 32 bits: engines make 16 of them, unless --dtype fp32");
+  } else {
+    draft.model.stored = *format;
+  }
+}
+
 }  // namespace
 
 void readRecurrent(Draft& draft) {
@@ -210,29 +231,17 @@ void readCache(Draft& draft) {
 void readQuantization(Draft& draft) {
   std::optional<Fields> fields = draft.root.object("quantization_config");
   if (!fields) fields = draft.fields.object("quantization_config");
-  std::string type = draft.fields.text("torch_dtype");
-  if (type.empty()) type = draft.fields.text("dtype");
-  if (type.empty()) type = draft.root.text("torch_dtype");
-  if (type.empty()) type = draft.root.text("dtype");
-  if (!type.empty()) {
-    const Result<WeightFormat> format = findWeightFormat(type);
-    if (format) {
-      draft.model.stored = *format;
-    } else {
-      draft.assume("torch_dtype " + cited(type) + " is not known: 16 bits are taken");
-    }
-  }
-  if (!fields) return;
-  const std::string method = plainName(fields->text("quant_method"));
-  const std::optional<WeightFormat> format =
-      quantized(*fields, method == "fbgemm-fp8" ? "fbgemm_fp8" : method);
+  if (!fields) return readType(draft);
+  const std::string method = fields->text("quant_method");
+  const std::optional<WeightFormat> format = quantized(*fields, method);
   if (format) {
     draft.model.stored = *format;
     draft.model.stored.online = false;
-  } else {
-    draft.assume("quantization_config of " + cited(method) +
-                 " is not known: " + draft.model.stored.name + " is taken; say --dtype");
+    return;
   }
+  readType(draft);
+  draft.assume("quantization_config of " + cited(method) +
+               " is not known: " + draft.model.stored.name + " is taken; say --dtype");
 }
 
 }  // namespace divvy::sizing

@@ -45,6 +45,7 @@ TEST(Catalog, NamesAreDifferentAndFindTheirModel) {
     EXPECT_EQ(found->repository, entry.model.repository);
     EXPECT_TRUE(findModel(entry.model.repository)) << entry.model.repository;
   }
+  EXPECT_EQ(findModel("command-r-35b")->max_context, 131072u);
   EXPECT_EQ(findModel("Llama_3-8B")->name, "llama-3-8b");
 }
 

@@ -85,6 +85,21 @@ TEST(Config, QuantisationIsReadInItsManyForms) {
   EXPECT_TRUE(has(odd->assumptions[0], "\"magic\" is not known: bf16 is taken"));
 }
 
+TEST(Config, EnginesHalveWhatIsStoredIn32Bits) {
+  const Result<ConfigReading> reading = llamaWith(R"("torch_dtype": "float32")");
+  ASSERT_TRUE(reading);
+  EXPECT_TRUE(reading->model.halved);
+  EXPECT_EQ(reading->model.stored.name, "fp16");
+  ASSERT_EQ(reading->assumptions.size(), 1u);
+  EXPECT_TRUE(has(reading->assumptions[0], "--dtype fp32"));
+  const Result<ConfigReading> awq =
+      llamaWith(R"("torch_dtype": "float32", "quantization_config": {"quant_method": "awq"})");
+  ASSERT_TRUE(awq);
+  EXPECT_FALSE(awq->model.halved);
+  EXPECT_EQ(awq->model.stored.name, "awq");
+  EXPECT_TRUE(awq->assumptions.empty());
+}
+
 TEST(Config, NestedConfigurationsAreFollowed) {
   const Result<ConfigReading> reading =
       readConfig(R"({"architectures": ["X"], "text_config": )" + kLlama + R"(}, "vision_config":

@@ -87,7 +87,8 @@ struct ModelShape {
   Latent latent;
   Recurrent recurrent;
   std::vector<CacheGroup> cache;
-  WeightFormat stored;  // of its checkpoint
+  WeightFormat stored;  // as engines load its checkpoint
+  bool halved = false;  // that has 32 bits, of which engines make 16
 
   bool isLatent() const { return latent.kv_rank != 0; }
 };
