@@ -59,7 +59,8 @@ Result<void> checkPromise(std::vector<Card>& others, Card& card, const ShareReco
   const Part part = partOf(wanted);
   if (part.limit > before.limit || part.floor > before.floor) {
     if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
-    if (wanted.reserve > card.most())
+    const bool maps = card.host_map && part.floor < part.limit;
+    if (!maps && wanted.reserve > card.most())
       return Error{ErrorCode::kUsage,
                    noRoom(card, "tenants may have " + formatBytes(card.most()) + " at once, " +
                                     formatBytes(wanted.reserve) + " asked")

@@ -58,6 +58,12 @@ EventView leaving(const TenantView& tenant, const Snapshot& node, std::uint64_t 
     return of(tenant, "reclaimed",
               "idle for " + spanWord(tenant.idle_s * 1000) + ": " + size +
                   " swapped out; its next work brings it back");
+  if (tenant.memory_reason == "short")
+    return of(tenant, "short",
+              size + " is with the host: it needs more than the card can give it" +
+                  (tenant.host_map == "cannot" ? ", and its driver cannot map the host's memory"
+                   : tenant.host_map == "off"  ? ", and the host's memory is not to be mapped"
+                                               : ""));
   const std::string others = whom.empty() ? "others" : whom;
   if (tenant.memory_reason == "idle")
     return of(tenant, "swapped-out", size + ": idle, and " + others + " needed the memory");

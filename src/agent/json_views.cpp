@@ -54,6 +54,7 @@ void writeMemory(bj::object& object, const TenantView& view) {
   object["memory_reason"] = view.memory_reason;
   object["lent_to"] = view.lent_to;
   object["unswapped"] = clean(view.unswapped);
+  object["host_map"] = view.host_map;
   object["refusal"] = view.refusal;
   object["pinned_by"] = json::write(view.pinned_by);
   object["checkpoint"] = view.checkpoint;
@@ -157,6 +158,7 @@ void readMemory(Reader& reader, TenantView& out) {
   reader.text("memory_reason", out.memory_reason);
   reader.text("lent_to", out.lent_to);
   reader.text("unswapped", out.unswapped);
+  reader.text("host_map", out.host_map);
   reader.text("refusal", out.refusal);
   reader.texts("pinned_by", out.pinned_by);
   reader.text("checkpoint", out.checkpoint);

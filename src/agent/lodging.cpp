@@ -149,6 +149,10 @@ std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
     uses.push_back(inventory_.driver().use(device.info.index));
   const bool moves = std::any_of(tenants_.begin(), tenants_.end(),
                                  [](const auto& entry) { return entry.second->swap.has_value(); });
+  const bool maps =
+      memory_.host_map && std::none_of(tenants_.begin(), tenants_.end(), [](const auto& entry) {
+        return swapOf(*entry.second).host == HostMapping::kCannot;
+      });
   Resident after = moves ? residentOf(tenants_) : before;
   std::vector<Card> cards;
   for (std::size_t i = 0; i < uses.size(); ++i) {
@@ -166,6 +170,7 @@ std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
     card.outside = ours.outside;
     card.largest = ours.largest;
     card.cores_reserved = ours.cores;
+    card.host_map = maps;
     card.budget = memory_.devices.at(i).budget;
     card.overcommit_permille = memory_.devices.at(i).overcommit_permille;
     const auto there = before.find(device.info.uuid);
@@ -201,6 +206,7 @@ Result<void> Tenants::tellSwap(Tenant& tenant) {
   ledger::SwapSpec spec;
   // What is allocated already is made of chunks of that size.
   spec.chunk = on ? Bytes{before.chunk_bytes} : memory_.chunk;
+  spec.host_map = memory_.host_map;
   spec.pressure_ms = record.on_pressure == OnPressure::kWait
                          ? static_cast<std::uint32_t>(record.pressure_wait_ms)
                          : 0;
@@ -229,6 +235,7 @@ Result<void> Tenants::tellSwap(Tenant& tenant) {
 void Tenants::tellMemory(const Tenant& tenant) {
   arbiter::StayTerms terms;
   terms.swappable = tenant.swap.has_value();
+  terms.host_map = memory_.host_map;
   terms.parkable = tenant.checkpoint.bar == CheckpointBar::kNone;
   terms.parked = tenant.checkpoint.parked;
   terms.may_return = tenant.checkpoint.may_return;

@@ -15,6 +15,11 @@ Error usage(const std::string& why) {
   return {ErrorCode::kUsage, why};
 }
 
+Result<bool> parseSwitch(const char* name, std::string_view text) {
+  if (text == "on" || text == "off") return text == "on";
+  return usage(name + (" \"" + std::string(text)) + "\" is not known; accepted: on, off");
+}
+
 // "1.3" as 1300.
 Result<unsigned> parseRatio(std::string_view text) {
   const Error bad = usage("overcommit \"" + std::string(text) +
@@ -126,8 +131,18 @@ Result<Bytes> parseSwapChunk(std::string_view text) {
 }
 
 Result<bool> parseCheckpoint(std::string_view text) {
-  if (text == "on" || text == "off") return text == "on";
-  return usage("checkpoint \"" + std::string(text) + "\" is not known; accepted: on, off");
+  return parseSwitch("checkpoint", text);
+}
+
+Result<bool> parseHostMap(std::string_view text) {
+  return parseSwitch("host-map", text);
+}
+
+bool mapsHostMemory(std::string_view driver) {
+  constexpr unsigned kFirstBranch = 575;
+  unsigned branch = 0;
+  const auto [end, fault] = std::from_chars(driver.data(), driver.data() + driver.size(), branch);
+  return fault == std::errc{} && branch >= kFirstBranch;
 }
 
 Result<std::vector<DeviceTerms>> termsFor(const Oversubscription& told,

@@ -54,6 +54,11 @@ Bytes addedBeyond(const Card& card, const Part& part) {
   return (card.reserved + part.limit + part.outside - card.room()) - card.beyond();
 }
 
+// Of memory that is never swapped nothing can be elsewhere.
+bool mapsHost(const Card& card, const Part& part) {
+  return card.host_map && card.overcommitted() && part.floor < part.limit;
+}
+
 Part partOf(const Ask& ask, const Card& card) {
   const Bytes limit = limitOn(ask.memory, card);
   return {limit, floorOf(card, guaranteeOn(ask, card), limit, ask.context_inside),
@@ -68,8 +73,13 @@ std::optional<Refusal> refuse(const Ask& ask, const Card& card, Bytes host_left)
   };
   if (!uuidMatches(ask.uuids, card.uuid)) return refusal(Why::kUuid, 0, 0);
   if (!modelMatches(ask.models, card.model)) return refusal(Why::kModel, 0, 0);
-  if (reserve > card.physical) return refusal(Why::kTooLarge, reserve.count, card.physical.count);
-  if (reserve > card.most()) return refusal(Why::kBudget, reserve.count, card.most().count);
+  const bool maps = mapsHost(card, partOf(ask, card));
+  const Bytes promised = times(card.most(), card.overcommit_permille);
+  if (maps && reserve > promised) return refusal(Why::kPromise, reserve.count, promised.count);
+  if (!maps && reserve > card.physical)
+    return refusal(Why::kTooLarge, reserve.count, card.physical.count);
+  if (!maps && reserve > card.most())
+    return refusal(Why::kBudget, reserve.count, card.most().count);
   if (ask.guaranteed && limitOn(*ask.guaranteed, card) > limit)
     return refusal(Why::kGuaranteeAboveLimit, limitOn(*ask.guaranteed, card).count, limit.count);
   if (ask.context_inside && limit < card.context) {
@@ -161,6 +171,9 @@ std::string Refusal::text() const {
     case Why::kBudget:
       return "needs " + formatBytes({needed}) + ", tenants may have " + formatBytes({available}) +
              " there at once";
+    case Why::kPromise:
+      return "needs " + formatBytes({needed}) + ", at most " + formatBytes({available}) +
+             " may be promised there (--overcommit)";
     case Why::kBeside:
       return "needs " + formatBytes({needed}) + " at once, " + formatBytes({available}) +
              " can be had beside what is never swapped of others";
@@ -203,13 +216,17 @@ Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve) {
 std::optional<Refusal> refusePart(const Card& card, const Part& part, Bytes host_left) {
   const Bytes room = card.room() - card.outside - part.outside;
   const Bytes limits = card.reserved - card.outside;
-  if (part.limit > room - card.guaranteed)
+  const bool maps = mapsHost(card, part);
+  if (!maps && part.limit > room - card.guaranteed)
     return refusalOf(card, Why::kBeside, part.limit, room - card.guaranteed);
   const Bytes promised = times(room, card.overcommit_permille);
   if (part.limit > promised - limits)
     return refusalOf(card, Why::kOvercommit, part.limit, promised - limits);
   const Bytes stays = part.floor + part.outside;
-  const Bytes can_stay = card.room() - card.outside - card.guaranteed - card.largest;
+  // Who could never have all of it there keeps half of the card's, beside what is never swapped.
+  const Bytes half = {(card.room() - card.outside).count / 2};
+  const Bytes largest = card.host_map ? std::min(card.largest, half) : card.largest;
+  const Bytes can_stay = card.room() - card.outside - card.guaranteed - largest;
   if (stays > can_stay) return refusalOf(card, Why::kGuarantee, stays, can_stay);
   const Bytes added = addedBeyond(card, part);
   if (added > host_left) return refusalOf(card, Why::kHostReserve, added, host_left);

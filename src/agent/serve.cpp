@@ -70,6 +70,7 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
   MemoryPolicy policy{std::move(*devices),
                       told.host_reserve.value_or(defaultReserve()),
                       told.chunk.value_or(kSwapChunk),
+                      told.host_map.value_or(true) && mapsHostMemory(inventory.driverVersion()),
                       {}};
   for (std::size_t i = 0; i < policy.devices.size(); ++i) {
     const DeviceTerms& terms = policy.devices[i];

@@ -67,6 +67,20 @@ std::uint64_t inMs(arbiter::Nanos time) {
   return static_cast<std::uint64_t>(std::max<arbiter::Nanos>(time, 0) / arbiter::kMillisecond);
 }
 
+const char* hostWord(HostMapping host) {
+  switch (host) {
+    case HostMapping::kCan:
+      return "can";
+    case HostMapping::kInUse:
+      return "in-use";
+    case HostMapping::kCannot:
+      return "cannot";
+    case HostMapping::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 void showMemory(const arbiter::MemoryFigures& figures, TenantView& view) {
   view.unswapped = figures.unswapped;
   if (!figures.swapped) return;
@@ -96,7 +110,7 @@ void showCheckpoint(const Tenant& tenant, TenantView& view) {
 }
 
 // What its processes say of their memory.
-void showSwap(const Tenant& tenant, TenantView& view) {
+void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
   const SwapSums sums = swapOf(tenant);
   for (std::size_t i = 0; i < view.shares.size(); ++i) {
     ShareView& share = view.shares[i];
@@ -110,6 +124,7 @@ void showSwap(const Tenant& tenant, TenantView& view) {
   }
   showCheckpoint(tenant, view);
   if (sums.devices.empty()) return;
+  view.host_map = host_map ? hostWord(sums.host) : "off";
   view.pinned_by = pinNames(sums.pin_reasons);
   view.refusal = refusalWords(sums.refusal);
   view.pressed = sums.pressed;
@@ -188,7 +203,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const ShareRecord& share : tenant.record.shares)
     view.shares.push_back(viewOf(share, tenant, uses, inventory));
-  showSwap(tenant, view);
+  showSwap(tenant, tenants.memory().host_map, view);
   view.on_pressure = onPressureName(tenant.record.on_pressure);
   view.pressure_wait_ms = tenant.record.pressure_wait_ms;
   const std::optional<arbiter::TenantFigures> figures = tenants.compute(tenant);
@@ -294,7 +309,7 @@ Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory) {
       shown.limit = share.limit.count;
       if (use != uses.end()) shown.used = use->second.inside.count;
     }
-    showSwap(*tenant, view);
+    showSwap(*tenant, tenants.memory().host_map, view);
     const std::optional<arbiter::TenantFigures> figures = tenants.compute(*tenant);
     if (figures) showMemory(figures->memory, view);
   }

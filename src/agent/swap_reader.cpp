@@ -19,6 +19,16 @@ std::uint64_t perSecond(std::uint64_t before, std::uint64_t now, double seconds)
   return bounded(static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds)).count;
 }
 
+// Who has nothing that could be swapped has not asked his driver.
+HostMapping hostMapping(const ledger::SwapSample& sample) {
+  if ((sample.state & ledger::kSwapMapsHost) == 0) {
+    const bool any = std::any_of(sample.device.begin(), sample.device.end(),
+                                 [](const ledger::SwapDevice& at) { return at.swappable != 0; });
+    return any ? HostMapping::kCannot : HostMapping::kUnknown;
+  }
+  return (sample.state & ledger::kSwapHostMapped) != 0 ? HostMapping::kInUse : HostMapping::kCan;
+}
+
 }  // namespace
 
 Result<SwapReader> SwapReader::open(const std::filesystem::path& tenant_dir, unsigned devices) {
@@ -43,6 +53,7 @@ SwapSums SwapReader::read(const Slots& slots) const {
     ledger::SwapSample sample;
     if (!pages_.read(slot, generation, &sample)) continue;
     sums.pin_reasons |= sample.pin_reasons;
+    sums.host = std::max(sums.host, hostMapping(sample));
     sums.at_work =
         sums.at_work || (sample.state & (ledger::kSwapWanted | ledger::kSwapPressed)) != 0;
     sums.pressed += (sample.state & ledger::kSwapPressed) != 0 ? 1 : 0;

@@ -23,6 +23,14 @@ struct SwapState {
   Bytes out() const { return swappable - mapped; }
 };
 
+// Whether processes can use memory of the host in place of a device's.
+enum class HostMapping : std::uint8_t {
+  kUnknown,  // none has said anything
+  kCan,
+  kInUse,
+  kCannot,  // the driver of one
+};
+
 struct SwapSums {
   std::vector<SwapState> devices;  // in the tenant's order
   std::uint64_t pin_reasons = 0;
@@ -30,6 +38,7 @@ struct SwapSums {
   unsigned pressed = 0;              // processes in which an allocation waits for the device
   std::uint64_t pressure_waits = 0;  // how often one did, of those that live
   std::uint64_t pressure_refusals = 0;
+  HostMapping host = HostMapping::kUnknown;
   bool at_work = false;           // one uses its devices, or waits to
   std::uint64_t last_launch = 0;  // CLOCK_MONOTONIC; 0: none
 };

@@ -78,6 +78,7 @@ struct MemoryPolicy {
   std::vector<DeviceTerms> devices;  // in the inventory's order
   Bytes host_reserve;
   Bytes chunk = kSwapChunk;
+  bool host_map = false;  // asked for, and the driver is said to do it
   IdleLimits reclaim;
 };
 

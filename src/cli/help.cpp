@@ -161,10 +161,12 @@ usage.)"},
 With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the
 host's, up to --host-reserve (0: nothing is). --swap-quantum auto chooses turns from what a swap
 costs. --checkpoint on has the driver (570 or newer) take tenants off a card with what cannot be
-swapped, where others need that: all of a tenant, without a guarantee only. DEV is
+swapped, where others need that: all of a tenant, without a guarantee only. Who needs more than the
+device can ever give it uses the rest where it is, in the host's memory, slowly; --host-map off
+refuses it, as drivers before 575 have it. DEV is
 an index, or a UUID or its beginning. In place of options that are not given count
-DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
-DIVVY_SWAP_QUANTUM; several values have commas between them.
+DIVVY_OVERCOMMIT, DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_HOST_MAP,
+DIVVY_SWAP_CHUNK and DIVVY_SWAP_QUANTUM; several values have commas between them.
 
 Of tenants that may be swapped it is known when they work. One that is idle for --idle-reclaim is
 swapped out; its next work brings it back. One that is idle for --idle-stop is ended: notice.json in

@@ -22,9 +22,14 @@ std::string devicesOf(const agent::TenantView& tenant) {
   return text;
 }
 
+std::uint64_t swappedOf(const agent::TenantView& tenant) {
+  std::uint64_t sum = 0;
+  for (const agent::ShareView& share : tenant.shares) sum += share.swapped;
+  return sum;
+}
+
 bool swappedOut(const agent::TenantView& tenant) {
-  return std::any_of(tenant.shares.begin(), tenant.shares.end(),
-                     [](const agent::ShareView& share) { return share.swapped != 0; });
+  return swappedOf(tenant) != 0;
 }
 
 // A context is there wherever there is a process: nothing to wonder about.
@@ -101,8 +106,15 @@ std::string waitingFor(const agent::TenantView& tenant, const agent::Snapshot& n
                 : labelOf(*borrower) + ", whose priority is " + borrower->priority) +
            "; it comes back by itself";
   }
-  if (tenant.memory_reason == "short")
-    return "waits for memory: it needs more than others' guarantees leave on " + where;
+  if (tenant.memory_reason == "short") {
+    if (tenant.host_map == "in-use")
+      return "needs more than " + where + " can give it: " + formatBytes({swappedOf(tenant)}) +
+             " of it is used where it is, in the host's memory, slowly";
+    return "waits for memory: it needs more than others' guarantees leave on " + where +
+           (tenant.host_map == "cannot" ? ", and its driver cannot map the host's memory" : "") +
+           (tenant.host_map == "off" ? ", and the host's memory is not to be mapped (--host-map)"
+                                     : "");
+  }
   const std::uint64_t next = nextTurn(tenant, node);
   return "waits for memory: others' turn on " + where +
          (next == 0 ? "" : ", which ends in at most " + msWord(next));
@@ -130,7 +142,9 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agen
   if (tenant.checkpoint != "here") {
     notes.push_back(checkpointWord(tenant));
   } else if (tenant.memory_reason == "short") {
-    notes.emplace_back("short of memory");
+    notes.push_back(tenant.host_map == "in-use"
+                        ? formatBytes({swappedOf(tenant)}) + " used at the host"
+                        : std::string("short of memory"));
   } else if (yields(tenant)) {
     const agent::TenantView* borrower = borrowerOf(tenant, node);
     notes.push_back("paused: memory lent to " +

@@ -163,7 +163,7 @@ Result<std::uint64_t> parsePressureWait(std::string_view text);
 // What an agent may be told of oversubscription as text, by option or else by environment.
 struct OversubscriptionText {
   std::vector<std::string> overcommit, budget;
-  std::string host_reserve, chunk, quantum, checkpoint;
+  std::string host_reserve, chunk, quantum, checkpoint, host_map;
 };
 // kUsage names the option, or the variable, that is wrong.
 Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText& given);

@@ -129,6 +129,10 @@ void Grammar::addOversubscription(CLI::App* agent) {
       ->add_option("--checkpoint", terms.checkpoint,
                    "take off what cannot be swapped by the driver's checkpoints [off]")
       ->type_name("on|off");
+  agent
+      ->add_option("--host-map", terms.host_map,
+                   "let who can never fit use the rest of its memory at the host [on]")
+      ->type_name("on|off");
   agent->add_option("--swap-chunk", terms.chunk, "swapped in pieces of, 64Ki to 256Mi [32Mi]")
       ->type_name("SIZE");
   agent

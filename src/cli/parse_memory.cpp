@@ -62,6 +62,7 @@ Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText
   const auto reserve = told(given.host_reserve, "--host-reserve", "DIVVY_HOST_RESERVE");
   const auto chunk = told(given.chunk, "--swap-chunk", "DIVVY_SWAP_CHUNK");
   const auto checkpoint = told(given.checkpoint, "--checkpoint", "DIVVY_CHECKPOINT");
+  const auto host_map = told(given.host_map, "--host-map", "DIVVY_HOST_MAP");
   const auto quantum = told(given.quantum, "--swap-quantum", "DIVVY_SWAP_QUANTUM");
   Result<void> good = readEach(overcommit, [&](const std::string& text) {
     return agent::readOvercommit(text, terms.overcommit);
@@ -73,6 +74,7 @@ Result<agent::Oversubscription> parseOversubscription(const OversubscriptionText
   if (good) good = readOne(chunk, agent::parseSwapChunk, terms.chunk);
   if (good) good = readOne(quantum, parseQuantum, terms.quantum_ms);
   if (good) good = readOne(checkpoint, agent::parseCheckpoint, terms.checkpoint);
+  if (good) good = readOne(host_map, agent::parseHostMap, terms.host_map);
   if (!good) return good.error();
   return terms;
 }

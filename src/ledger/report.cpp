@@ -75,10 +75,12 @@ class Reader {
  private:
   void suspect(Suspicion reason) { out_.suspicions |= static_cast<std::uint32_t>(reason); }
 
-  // What the device has; a device of unknown size bounds nothing but the sign.
+  // What the device has, or the share if that is more: the rest is with the host then. A device of
+  // unknown size bounds nothing but the sign.
   Bytes clamp(std::uint64_t bytes, unsigned dev, Suspicion reason) {
-    const std::uint64_t physical = spec_.devices[dev].physical.count;
-    const std::uint64_t most = physical != 0 ? physical : INT64_MAX;
+    const DeviceSpec& spec = spec_.devices[dev];
+    const std::uint64_t physical = spec.physical.count;
+    const std::uint64_t most = physical != 0 ? std::max(physical, spec.ceiling.count) : INT64_MAX;
     if (bytes <= most) return {bytes};
     suspect(reason);
     return {most};

@@ -74,6 +74,7 @@ World anyWorld() {
     one.index = i;
     one.uuid[11] = static_cast<char>('0' + i);
     one.foreign = mib(*rc::gen::inRange(0u, 3000u));
+    one.host_map = *rc::gen::arbitrary<bool>();
     if (*rc::gen::arbitrary<bool>()) one.budget = mib(*rc::gen::inRange(1000u, 80000u));
     world.empty.push_back(one);
   }
@@ -103,7 +104,7 @@ void holds(const World& world) {
     RC_ASSERT(at.guaranteed <= room);
     beyond = beyond + (limits - room);
     for (const Living& tenant : world.tenants) {
-      if (tenant.card != at.index) continue;
+      if (tenant.card != at.index || at.host_map) continue;
       // All of its own fits beside what is never swapped of the others.
       RC_ASSERT(tenant.limit + (at.guaranteed - tenant.floor) <= room);
     }
@@ -223,6 +224,44 @@ TEST(PromiseReasons, AContextOutsideTakesNothingThatOthersWerePromised) {
   EXPECT_EQ(refusal.why, Why::kGuarantee);
   EXPECT_EQ(refusal.needed, mib(500).count);
   EXPECT_TRUE(place(outside, {heldBy(card(2000), gib(79), mib(500))}, gib(400)).fits());
+}
+
+// What it cannot have there it uses at the host; without that it is refused as ever.
+TEST(PromiseReasons, WhoCouldNeverBeThereAtOnceIsLetInWhereTheHostsMemoryCanBeMapped) {
+  Card beside = heldBy(card(2000), gib(70), gib(30));
+  Card empty = card(1500);
+  for (const bool maps : {false, true}) {
+    beside.host_map = empty.host_map = maps;
+    EXPECT_EQ(place(askFor(gib(60)), {beside}, gib(400)).fits(), maps);
+    EXPECT_EQ(place(askFor(gib(100)), {empty}, gib(400)).fits(), maps) << "more than the card has";
+  }
+  EXPECT_EQ(onlyRefusal(place(askFor(gib(100)), {empty}, gib(10))).why, Why::kHostReserve);
+  EXPECT_EQ(onlyRefusal(place(askFor(gib(120)), {beside}, gib(400))).why, Why::kOvercommit);
+  const Decision much = place(askFor(gib(121)), {empty}, gib(400));
+  EXPECT_EQ(onlyRefusal(much).why, Why::kPromise);
+  EXPECT_EQ(onlyRefusal(much).text(),
+            "needs 121 GiB, at most 120 GiB may be promised there (--overcommit)");
+  EXPECT_TRUE(much.impossible);
+  Ask stays = askFor(gib(100));
+  stays.unswappable = true;
+  EXPECT_EQ(onlyRefusal(place(stays, {empty}, gib(400))).why, Why::kBudget);
+}
+
+// Others' contexts and guarantees leave who is as large as the card half of it.
+TEST(PromiseReasons, WhoIsAsLargeAsTheCardLetsOthersInWhereTheHostsMemoryCanBeMapped) {
+  Card full = heldBy(card(2000), gib(80), mib(500));
+  full.host_map = true;
+  EXPECT_TRUE(place(askFor(gib(4)), {full}, gib(400)).fits());
+  Ask guaranteed = askFor(gib(60));
+  guaranteed.guaranteed = MemoryAsk{gib(39), 0};
+  EXPECT_TRUE(place(guaranteed, {full}, gib(400)).fits());
+  guaranteed.guaranteed = MemoryAsk{gib(40), 0};
+  EXPECT_EQ(onlyRefusal(place(guaranteed, {full}, gib(400))).why, Why::kGuarantee);
+}
+
+TEST(Promise, DriversMapHostMemorySinceTheirAttributeSaysSo) {
+  for (const char* one : {"575.51.03", "580.65.06", "620.40"}) EXPECT_TRUE(mapsHostMemory(one));
+  for (const char* one : {"570.86.10", "", "unknown", "57"}) EXPECT_FALSE(mapsHostMemory(one));
 }
 
 TEST(PromiseReasons, WhatCanNeverBe) {

@@ -150,6 +150,26 @@ TEST(MemoryText, WaitingNamesTheDeviceAndTheEndOfTheOthersTurn) {
   expectAll(topOf(node), {"waits for memory: others' turn on device 0, which ends in at most 6s"});
 }
 
+TEST(MemoryText, WhoCanNeverHaveAllOfItSaysWhatBecomesOfTheRest) {
+  agent::TenantView web = tenantOf("web", "resident");
+  web.memory_reason = "short";
+  web.shares[0].swapped = 3ULL << 30;
+  const std::string waits =
+      "waits for memory: it needs more than others' guarantees leave on device 0";
+  web.host_map = "cannot";
+  EXPECT_EQ(whySlow(web, nodeOf({web})),
+            Lines{waits + ", and its driver cannot map the host's memory"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"short of memory"});
+  web.host_map = "off";
+  EXPECT_EQ(whySlow(web, nodeOf({web})),
+            Lines{waits + ", and the host's memory is not to be mapped (--host-map)"});
+  web.host_map = "in-use";
+  EXPECT_EQ(whySlow(web, nodeOf({web})),
+            Lines{"needs more than device 0 can give it: 3 GiB of it is used where it is, in the "
+                  "host's memory, slowly"});
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"3 GiB used at the host"});
+}
+
 TEST(MemoryText, WhoCannotGiveMemoryBackSaysWhy) {
   agent::TenantView web = tenantOf("web", "resident");
   web.refusal = "it captures a graph";

@@ -19,6 +19,8 @@ class CheckpointTest(SwapTest):
     def setUp(self):
         super().setUp()
         self.product.environment["DIVVY_CHECKPOINT"] = "on"
+        # Else who is short goes on with the host's memory, and nobody has to leave.
+        self.product.environment["DIVVY_HOST_MAP"] = "off"
 
     def agent(self, **variables):
         """One in whose environment these are, which tenants' is not."""

@@ -221,6 +221,7 @@ class IdleTest(SwapTest):
         self.end_correctly(box)
 
     def test_refusals_and_waits_are_told(self):
+        self.product.environment["DIVVY_HOST_MAP"] = "off"
         box = self.filled("box", "65%", "--on-pressure", "wait", "--pressure-wait", "1s", blocks=32)
         self.assertEqual(box.hands[0].ask("more", 400 * MIB)[0], 2)
         self.assertIn(": beyond its limit of 331.5 MiB", self.happened("refused", "box"))

@@ -28,6 +28,10 @@ class SwapTest(ProductTest):
         self.assertEqual(tenant.hands[0].ask("open"), [SUCCESS])
         return tenant
 
+    def tenant_with(self, name, memory, *environment):
+        """A tenant whose command has these variables, without a context."""
+        return Tenant(self.product, name, memory, 1, (), environment, SWAPPER, PATIENCE)
+
     def filled(self, name, memory="65%", *arguments, blocks=78):
         tenant = self.swapper(name, memory, *arguments)
         self.assertEqual(tenant.hands[0].ask("fill", blocks, BLOCK), [SUCCESS])

@@ -30,6 +30,7 @@ struct Oversubscription {
   std::optional<Bytes> chunk;         // a power of two, 64 KiB to 256 MiB
   std::optional<std::uint64_t> quantum_ms;  // of a turn; 0: as follows from what a swap costs
   std::optional<bool> checkpoint;           // what cannot be swapped is taken off by the driver
+  std::optional<bool> host_map;             // what can never fit is used where it is, with the host
 };
 
 inline constexpr unsigned kNoOvercommit = 1000;
@@ -45,6 +46,10 @@ Result<Bytes> parseHostReserve(std::string_view text);
 Result<Bytes> parseSwapChunk(std::string_view text);
 // "on", "off".
 Result<bool> parseCheckpoint(std::string_view text);
+Result<bool> parseHostMap(std::string_view text);
+// Whether drivers of this version ("580.65.06") are said to map memory of the host in place of the
+// card's: since CUDA 12.9. What they do the processes find out.
+bool mapsHostMemory(std::string_view driver);
 
 // What holds for one device.
 struct DeviceTerms {

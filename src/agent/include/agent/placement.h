@@ -30,6 +30,7 @@ struct Card {
   Bytes context;                                 // what one context costs here
   unsigned cores_reserved = 0;  // percent that tenants ask for; may be more than 100
   bool healthy = true;
+  bool host_map = false;  // who can be swapped may have what is not there with the host
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
   // Drivers take memory for processes without being asked: where tenants take turns on all there
@@ -54,6 +55,7 @@ enum class Why : std::uint8_t {
   kMemory,               // not enough free memory now
   kUnhealthy,            // the card is out of service
   kBudget,               // more than tenants may have there at once
+  kPromise,              // more than may be promised there, whoever else is there
   kBeside,               // more than can be there at once beside what others are guaranteed
   kOvercommit,           // more than may be promised beside what is promised
   kGuarantee,            // its guarantee would keep others from what they were promised
@@ -100,8 +102,9 @@ struct Decision {
 // compute does not. Never places more than `free()` on a card whose memory is promised once. On one
 // with overcommit R, where B is left beside what is foreign and contexts outside shares: limits add
 // up to at most R x B; each tenant can have all of its own while the others have what is never
-// swapped of theirs (their guarantees, a context each at least); and what is promised beyond B, on
-// all cards together, is at most `host_reserve`.
+// swapped of theirs (their guarantees, a context each at least), or, where the host's memory can be
+// mapped, half of B or as much as that leaves; and what is promised beyond B, on all cards
+// together, is at most `host_reserve`.
 Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {});
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.

@@ -171,6 +171,9 @@ struct TenantView {
   std::string memory_reason = "fits";  // others-turn, idle, higher-class, unused, short
   std::string lent_to;                 // id of who has what it lacks; empty: nobody, or not known
   std::string unswapped;               // why nothing of it can be swapped although it was to
+  // What it can never have on a device is used where it is, with the host: off, unknown, can,
+  // in-use, cannot (its driver).
+  std::string host_map = "unknown";
   std::string refusal;                 // why it did not give memory back when last asked
   std::vector<std::string> pinned_by;  // what cannot be swapped
   // By the driver's checkpoint, with all that it has: here, leaving, away, returning.

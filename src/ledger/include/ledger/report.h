@@ -17,8 +17,8 @@ enum class Suspicion : std::uint32_t {
   kTruncated = 1u << 0,    // the file is shorter than the slots that were preallocated
   kHeader = 1u << 1,       // magic, version, size, hash, tenant or generation were changed
   kPhase = 1u << 2,        // a slot's phase is none of ours
-  kTotal = 1u << 3,        // a total above the device's physical memory
-  kUsed = 1u << 4,         // a process' bytes above the device's physical memory
+  kTotal = 1u << 3,        // a total above what the device, and the share, has
+  kUsed = 1u << 4,         // a process' bytes above that
   kSequence = 1u << 5,     // a lane's sequence numbers are impossible
   kTag = 1u << 6,          // a total's tag names no lane of ours
   kSumMismatch = 1u << 7,  // no operation under way, and total differs from the slots' sum
@@ -36,13 +36,13 @@ struct SlotSnapshot {
   bool operation_pending = false;
   Bytes context;
   std::uint64_t last_launch_ns = 0;
-  std::array<Bytes, kMaxDevices> used{};   // each at most the device's physical memory
+  std::array<Bytes, kMaxDevices> used{};   // each at most the device's memory, or the share
   std::array<Bytes, kMaxDevices> spare{};  // admitted but not in use; likewise
 };
 
 struct DeviceUse {
   Bytes total;     // in use by the tenant's processes: admitted less spare
-  Bytes admitted;  // at most the device's physical memory
+  Bytes admitted;  // likewise
   Bytes spare;     // admitted, but given back and not yet reserved again
   Bytes resident;
   Bytes swapped;
