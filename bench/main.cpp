@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dataplane.h"
+#include "engine.h"
 #include "oversubscribe.h"
 #include "priority.h"
 #include "shares.h"
@@ -16,12 +17,13 @@ namespace {
 using namespace divvy::bench;
 
 constexpr const char* kUsage =
-    "usage: divvy-bench [dataplane|shares|priority|swap|oversubscribe] [OPTION]...\n"
+    "usage: divvy-bench [dataplane|shares|priority|swap|oversubscribe|engine] [OPTION]...\n"
     "  dataplane       what Divvy adds to a program's driver calls\n"
     "  shares          how exactly a card's time is shared and capped\n"
     "  priority        how little a latency service notices best-effort work\n"
     "  swap            how fast memory leaves a card and comes back\n"
     "  oversubscribe   what it costs when tenants have more memory than the card\n"
+    "  engine          how fast requests are placed in a large cluster\n"
     "  --json FILE     also write the figures as JSON\n"
     "  --quick         shows that it works, not how good it is\n"
     "  --real          this machine's driver and card instead of the simulated ones\n"
@@ -52,7 +54,7 @@ bool parseCount(const char* text, int most, int* out) {
 }
 
 bool isBench(const std::string& word) {
-  for (const char* one : {"dataplane", "shares", "priority", "swap", "oversubscribe"}) {
+  for (const char* one : {"dataplane", "shares", "priority", "swap", "oversubscribe", "engine"}) {
     if (word == one) return true;
   }
   return false;
@@ -93,6 +95,11 @@ Report measure(const Options& options) {
     if (options.quick) plan.rounds = 1;
     plan.real = options.real;
     return measureDataplane(plan, say);
+  }
+  if (options.bench == "engine") {
+    EnginePlan plan;
+    if (options.quick) plan = {1'000, 2'000, 0.05};
+    return measureEngine(plan, say);
   }
   CardBenchPlan plan;
   plan.real = options.real;

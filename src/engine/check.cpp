@@ -104,6 +104,10 @@ Result<void> checkNode(const Node& node) {
 }
 
 Result<void> checkTarget(const Target& target) {
+  if (target.size() > kMaxTargetClasses) {
+    return usage("a target of " + std::to_string(target.size()) + " classes; accepted: at most " +
+                 std::to_string(kMaxTargetClasses));
+  }
   std::uint64_t weight = 0;
   for (std::size_t i = 0; i < target.size(); ++i) {
     const std::string who = "target class " + std::to_string(i);

@@ -64,7 +64,7 @@ class Engine::Core {
   const Booked* held(const Request& request) const;
   void changed(Slot slot);
   void count(Slot slot, int sign);
-  void tidy();
+  void tidy(Slot changed);
   void learnModels();
 
   Config config_;

@@ -26,7 +26,7 @@ Allocation Engine::Core::book(Booked booked) {
   state_.charge(slot, allocation.placement, 1);
   changed(slot);
   books_.emplace(allocation.id, std::move(booked));
-  tidy();
+  tidy(slot);
   return allocation;
 }
 
@@ -39,7 +39,7 @@ void Engine::Core::unbook(Books::iterator at) {
   state_.charge(slot, booked.allocation.placement, -1);
   books_.erase(at);
   changed(slot);
-  tidy();
+  tidy(slot);
 }
 
 Result<Allocation> Engine::Core::place(const Request& request, Instant expires, Window* window) {

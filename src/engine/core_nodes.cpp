@@ -38,8 +38,8 @@ void Engine::Core::changed(Slot slot) {
   log_.note(slot);
 }
 
-void Engine::Core::tidy() {
-  cache_.tidy(kTidied, [&](Scores& scores, std::size_t most) {
+void Engine::Core::tidy(Slot changed) {
+  cache_.tidy(kTidied, order_.placeOf(changed), [&](Scores& scores, std::size_t most) {
     return scores.update(scorer_, order_, log_, state_.models(), most);
   });
 }

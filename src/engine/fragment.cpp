@@ -2,15 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace divvy::engine {
-namespace {
-
-constexpr std::size_t kMostLevels = 256;
-
-}  // namespace
-
 bool FragmentTable::allows(const TargetClass& target, const ModelName& model) const {
   return target.models.empty() ||
          std::find(target.models.begin(), target.models.end(), model) != target.models.end();
@@ -35,6 +28,22 @@ void FragmentTable::setTarget(const Target& target) {
   steps_[99] = INT64_MAX;
 }
 
+// Requests for one device: how much weight has those of at most a level, for each amount of
+// processors that makes a difference.
+void FragmentTable::addPrefixes(const std::vector<Expected>& single, Compiled& compiled) {
+  for (const Expected& one : single) compiled.cpus.push_back(one.cpu);
+  std::sort(compiled.cpus.begin(), compiled.cpus.end());
+  compiled.cpus.erase(std::unique(compiled.cpus.begin(), compiled.cpus.end()), compiled.cpus.end());
+  compiled.prefix.assign((compiled.cpus.size() + 1) * compiled.levels, 0);
+  for (std::size_t bucket = 1; bucket <= compiled.cpus.size(); ++bucket) {
+    std::int64_t* row = compiled.prefix.data() + bucket * compiled.levels;
+    for (const Expected& one : single) {
+      if (one.cpu <= compiled.cpus[bucket - 1]) row[one.level] += one.weight;
+    }
+    for (std::size_t level = 1; level < compiled.levels; ++level) row[level] += row[level - 1];
+  }
+}
+
 void FragmentTable::addModel(const ModelName& model) {
   models_.push_back(model);
   Compiled& compiled = compiled_.emplace_back();
@@ -47,45 +56,49 @@ void FragmentTable::addModel(const ModelName& model) {
   }
   std::sort(thresholds.begin(), thresholds.end());
   thresholds.erase(std::unique(thresholds.begin(), thresholds.end()), thresholds.end());
-  // Of more than that many, neighbours at the top are counted as one: they need the larger of them.
-  if (thresholds.size() >= kMostLevels) {
-    const std::int32_t last = thresholds.back();
-    thresholds.resize(kMostLevels - 1);
-    thresholds.back() = last;
-  }
-  compiled.levels = static_cast<std::uint32_t>(thresholds.size()) + 1;
+  compiled.levels = thresholds.size() + 1;
   for (std::int32_t milli = 0; milli <= kWholeDevice.milli; ++milli) {
-    compiled.level[static_cast<std::size_t>(milli)] = static_cast<std::uint8_t>(
+    compiled.level[static_cast<std::size_t>(milli)] = static_cast<std::uint16_t>(
         std::upper_bound(thresholds.begin(), thresholds.end(), milli) - thresholds.begin());
   }
+  std::vector<Expected> single;
   for (std::size_t i = 0; i < target_.size(); ++i) {
     if (allowed_[i].back() == 0) continue;
     const TargetClass& one = target_[i];
-    const auto at = std::lower_bound(thresholds.begin(), thresholds.end(), one.compute.milli);
-    compiled.expected.push_back({one.cpu.milli, one.weight, one.count,
-                                 static_cast<std::uint8_t>(at - thresholds.begin() + 1)});
+    const auto level = compiled.level[static_cast<std::size_t>(one.compute.milli)];
+    (one.count == 1 ? single : compiled.several)
+        .push_back({one.cpu.milli, one.weight, one.compute.milli, one.count, level});
   }
+  addPrefixes(single, compiled);
+  std::stable_sort(compiled.several.begin(), compiled.several.end(),
+                   [](const Expected& a, const Expected& b) { return a.compute < b.compute; });
 }
 
+// Of devices with `free` each, requests for one of them can use all of those that have enough: each
+// device counts for the weight of all that it is enough for.
 std::int64_t FragmentTable::usable(const FreeView& view, const Compiled& compiled) const {
-  std::array<std::int32_t, kMostLevels + 1> sum;
-  std::array<std::uint32_t, kMostLevels + 1> count;
-  const std::uint32_t levels = compiled.levels;
-  std::memset(sum.data(), 0, levels * sizeof(sum[0]));
-  std::memset(count.data(), 0, levels * sizeof(count[0]));
-  for (std::size_t i = 0; i < view.devices; ++i) {
-    const std::uint8_t level = compiled.level[static_cast<std::size_t>(view.compute[i])];
-    sum[level] += view.compute[i];
-    ++count[level];
-  }
-  for (std::uint32_t level = levels - 1; level > 1; --level) {
-    sum[level - 1] += sum[level];
-    count[level - 1] += count[level];
-  }
+  const auto bucket = static_cast<std::size_t>(
+      std::upper_bound(compiled.cpus.begin(), compiled.cpus.end(), view.cpu) -
+      compiled.cpus.begin());
+  const std::int64_t* row = compiled.prefix.data() + bucket * compiled.levels;
   std::int64_t result = 0;
-  for (const Expected& one : compiled.expected) {
-    const bool fits = view.cpu >= one.cpu && count[one.level] >= one.count;
-    result += fits ? one.weight * sum[one.level] : 0;
+  std::int32_t largest = 0;
+  for (std::size_t i = 0; i < view.devices; ++i) {
+    const std::int32_t free = view.compute[i];
+    result += free * row[compiled.level[static_cast<std::size_t>(free)]];
+    largest = std::max(largest, free);
+  }
+  for (const Expected& one : compiled.several) {
+    if (one.compute > largest) break;  // nor do those that follow find a device
+    if (view.cpu < one.cpu) continue;
+    std::int64_t sum = 0;
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < view.devices; ++i) {
+      if (view.compute[i] < one.compute) continue;
+      sum += view.compute[i];
+      ++count;
+    }
+    if (count >= one.count) result += one.weight * sum;
   }
   return result;
 }

@@ -38,15 +38,19 @@ class FragmentTable {
   struct Expected {
     std::int64_t cpu;
     std::int64_t weight;
+    std::int32_t compute;
     std::uint32_t count;
-    std::uint8_t level;
+    std::uint16_t level;
   };
   // Of devices of one model. Compute below the first threshold is level 0, and so on.
   struct Compiled {
-    std::array<std::uint8_t, 1001> level{};
-    std::uint32_t levels = 1;
-    std::vector<Expected> expected;
+    std::array<std::uint16_t, 1001> level{};
+    std::size_t levels = 1;
+    std::vector<std::int64_t> cpus;    // of requests for one device, each amount once
+    std::vector<std::int64_t> prefix;  // weights, by amount of processors, then level
+    std::vector<Expected> several;     // requests for more devices, by compute
   };
+  static void addPrefixes(const std::vector<Expected>& single, Compiled& compiled);
   std::int64_t usable(const FreeView& view, const Compiled& compiled) const;
   std::int64_t usableMixed(const FreeView& view, const ModelId* models) const;
   bool allows(const TargetClass& target, const ModelName& model) const;

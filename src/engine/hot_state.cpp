@@ -32,7 +32,8 @@ Slot HotState::put(const Node& described) {
   if (free_.empty()) {
     slot = static_cast<Slot>(cold.size());
     grow(cold.size() + 1, cold, room_, node.cpu_free, node.memory_free, node.first, node.devices,
-         node.model, node.open, node.compute_free, node.fragment, node.kinds);
+         node.model, node.open, node.compute_free, node.largest, node.idle, node.fragment,
+         node.kinds);
   } else {
     slot = free_.back();
     free_.pop_back();
@@ -115,11 +116,18 @@ void HotState::refresh(Slot slot) {
   const ColdNode& at = cold[slot];
   const std::uint32_t first = node.first[slot];
   std::int64_t compute = 0;
+  std::int32_t largest = 0;
+  std::uint16_t idle = 0;
   for (std::size_t i = 0; i < at.used.size(); ++i) {
     const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
     refreshDevice(at, i, hot);
-    compute += device.compute_free[hot];
+    const std::int32_t free = device.compute_free[hot];
+    compute += free;
+    largest = std::max(largest, free);
+    if (free == kWholeDevice.milli && device.tenants[hot] == 0) ++idle;
   }
+  node.largest[slot] = largest;
+  node.idle[slot] = idle;
   node.compute_free[slot] = compute;
   node.cpu_free[slot] = std::max<std::int64_t>(at.node.cpu.milli - at.cpu_used, 0);
   node.memory_free[slot] =

@@ -25,9 +25,11 @@ struct HotNodes {
   std::vector<std::uint32_t> first;    // device
   std::vector<std::uint16_t> devices;  // how many
   std::vector<ModelId> model;
-  std::vector<std::uint8_t> open;                        // there, and not cordoned
-  std::vector<std::int64_t> compute_free;                // of all devices that are open
-  std::vector<std::int64_t> fragment;                    // FragmentTable::weighted of it
+  std::vector<std::uint8_t> open;          // there, and not cordoned
+  std::vector<std::int64_t> compute_free;  // of all devices that are open
+  std::vector<std::int32_t> largest;       // compute that is free on one device
+  std::vector<std::uint16_t> idle;         // devices with nobody on them and all compute free
+  std::vector<std::int64_t> fragment;      // FragmentTable::weighted of it
   std::vector<std::array<std::uint16_t, kKinds>> kinds;  // tenants by kind
 };
 

@@ -12,12 +12,12 @@ void NodeOrder::add(Slot slot, const Node& node) {
   if (keys_.size() <= slot) keys_.resize(slot + 1);
   keys_[slot] = placeFor(node);
   order_[keys_[slot]] = slot;
-  ++epoch_;
+  sorted_.reset();
 }
 
 void NodeOrder::remove(Slot slot) {
   order_.erase(keys_[slot]);
-  ++epoch_;
+  sorted_.reset();
 }
 
 void NodeOrder::update(Slot slot, const Node& node) {
@@ -26,15 +26,16 @@ void NodeOrder::update(Slot slot, const Node& node) {
   add(slot, node);
 }
 
-void NodeOrder::sorted() const {
-  if (sorted_epoch_ == epoch_) return;
-  sorted_epoch_ = epoch_;
-  slots_.clear();
-  places_.assign(keys_.size(), 0);
+const std::shared_ptr<const NodeOrder::Sorted>& NodeOrder::sorted() const {
+  if (sorted_) return sorted_;
+  auto sorted = std::make_shared<Sorted>();
+  sorted->places.assign(keys_.size(), kNowhere);
   for (const auto& [place, slot] : order_) {
-    places_[slot] = static_cast<std::uint32_t>(slots_.size());
-    slots_.push_back(slot);
+    sorted->places[slot] = static_cast<std::uint32_t>(sorted->slots.size());
+    sorted->slots.push_back(slot);
   }
+  sorted_ = std::move(sorted);
+  return sorted_;
 }
 
 void ChangeLog::grow(std::size_t slots) {

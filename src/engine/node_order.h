@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,24 +18,25 @@ class NodeOrder {
   // A new order may have come with the description.
   void update(Slot slot, const Node& node);
 
-  // Changes with every node that comes or goes.
-  std::uint64_t epoch() const { return epoch_; }
+  struct Sorted {
+    std::vector<Slot> slots;
+    std::vector<std::uint32_t> places;  // by slot; kNowhere where there is no node
+  };
+  static constexpr std::uint32_t kNowhere = UINT32_MAX;
+
   std::size_t size() const { return order_.size(); }
-  // Both are made again after nodes came or went.
-  const std::vector<Slot>& slots() const { return sorted(), slots_; }
-  std::uint32_t placeOf(Slot slot) const { return sorted(), places_[slot]; }
+  // Another one after nodes came or went; who still has the one before can compare.
+  const std::shared_ptr<const Sorted>& sorted() const;
+  const std::vector<Slot>& slots() const { return sorted()->slots; }
+  std::uint32_t placeOf(Slot slot) const { return sorted()->places[slot]; }
 
  private:
   using Place = std::pair<std::uint64_t, NodeName>;
   static Place placeFor(const Node& node);
-  void sorted() const;
 
   std::map<Place, Slot> order_;
-  std::vector<Place> keys_;  // by slot
-  std::uint64_t epoch_ = 1;
-  mutable std::uint64_t sorted_epoch_ = 0;
-  mutable std::vector<Slot> slots_;
-  mutable std::vector<std::uint32_t> places_;  // by slot
+  std::vector<Place> keys_;                       // by slot
+  mutable std::shared_ptr<const Sorted> sorted_;  // none: has to be made again
 };
 
 // Which nodes changed since one last looked, as long as it is not too long ago.

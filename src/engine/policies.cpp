@@ -167,6 +167,11 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
     return choice;
   }
   const Ask& ask = shape.containers().front();
+  // Most nodes of a full cluster are done with here.
+  const bool whole = ask.compute == kWholeDevice.milli;
+  if (whole ? ask.count > state_.node.idle[slot] : ask.compute > state_.node.largest[slot]) {
+    return choice;
+  }
   const Candidates candidates = candidatesFor(state_, shape, ask, slot);
   if (candidates.count < ask.count) return choice;
   const bool part = ask.count == 1 && ask.compute > 0 && ask.compute < kWholeDevice.milli;

@@ -25,12 +25,11 @@ class Scores {
                      const std::vector<ModelName>& models, std::size_t most);
 
  private:
-  void rebuild(const NodeOrder& order);
+  void reorder(const std::shared_ptr<const NodeOrder::Sorted>& order);
 
   ShapeClass shape_;
-  std::vector<Key> keys_;  // by slot
   WinnerTree tree_;
-  std::uint64_t epoch_ = 0;
+  std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
   ChangeLog::Count seen_ = 0;
   bool filled_ = false;
   std::uint64_t used_ = 0;
@@ -43,11 +42,16 @@ class ScoreCache {
   void clear();
   // kUsage: it can never be right. Not yet up to date.
   Result<Scores*> find(const Shape& shape, Policy policy);
-  // Brings those up to date that are not, in turn, by looking at no more than `most` nodes.
+  // Brings those up to date that are not, in turn, by looking at no more than `most` nodes. `place`
+  // is the one that changed last.
   template <typename Update>
-  void tidy(std::size_t most, const Update& update) {
+  void tidy(std::size_t most, std::size_t place, const Update& update) {
+    const auto after = [&](std::size_t i) { return i + 1 < classes_.size() ? i + 1 : 0; };
     for (std::size_t tried = 0; tried < classes_.size() && most > 0; ++tried) {
-      next_ = next_ + 1 < classes_.size() ? next_ + 1 : 0;
+      next_ = after(next_);
+      const std::size_t soon = after(next_);
+      classes_[soon]->tree_.expect(place);
+      __builtin_prefetch(classes_[after(soon)].get());
       const std::size_t looked = update(*classes_[next_], most);
       most -= std::min(most, looked);
     }

@@ -2,44 +2,78 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstdint>
 #include <vector>
 
 namespace divvy::engine {
 
+// Sixteen children to a node: one line of a cache, and mostly the only one that a change touches.
 class WinnerTree {
  public:
   // Of `values`, by place.
   void build(const std::vector<std::uint32_t>& values) {
-    leaves_ = std::bit_ceil(std::max<std::size_t>(values.size(), 1));
-    tree_.assign(2 * leaves_, 0);
-    std::copy(values.begin(), values.end(), tree_.begin() + static_cast<std::ptrdiff_t>(leaves_));
-    for (std::size_t i = leaves_ - 1; i > 0; --i) tree_[i] = larger(i);
-  }
-  void set(std::size_t place, std::uint32_t value) {
-    std::size_t i = leaves_ + place;
-    for (tree_[i] = value; i > 1;) {
-      i /= 2;
-      const std::uint32_t winner = larger(i);
-      if (tree_[i] == winner) return;
-      tree_[i] = winner;
+    height_ = 0;
+    std::size_t size = 0;
+    for (std::size_t width = values.size();; width = (width + kWide - 1) / kWide) {
+      from_[height_++] = size;
+      if (width == 1 && height_ > 1) break;
+      width = std::max<std::size_t>((width + kWide - 1) / kWide, 1) * kWide;  // whole groups
+      size += width;
+    }
+    all_.assign(size + 1, 0);
+    std::copy(values.begin(), values.end(), all_.begin());
+    for (std::size_t level = 1; level < height_; ++level) {
+      const std::size_t width =
+          level + 1 < height_ ? from_[level + 1] - from_[level] : all_.size() - from_[level];
+      const std::size_t below = (from_[level] - from_[level - 1]) / kWide;
+      for (std::size_t i = 0; i < std::min(width, below); ++i) {
+        all_[from_[level] + i] = largest(level - 1, i);
+      }
     }
   }
-  std::uint32_t at(std::size_t place) const { return tree_[leaves_ + place]; }
-  std::uint32_t best() const { return tree_[1]; }
+  void set(std::size_t place, std::uint32_t value) {
+    for (std::size_t level = 0; level + 1 < height_; ++level) {
+      std::uint32_t& at = all_[from_[level] + place];
+      const std::uint32_t before = at;
+      if (before == value) return;
+      at = value;
+      place /= kWide;
+      const std::uint32_t above = all_[from_[level + 1] + place];
+      // Neither the largest of them, nor becoming it.
+      if (before < above && value <= above) return;
+      value = largest(level, place);
+    }
+    all_.back() = value;
+  }
+  // It will be set soon.
+  void expect(std::size_t place) const { __builtin_prefetch(all_.data() + place, 1); }
+  std::uint32_t at(std::size_t place) const { return all_[place]; }
+  std::uint32_t best() const { return all_.back(); }
   // Where it is.
   std::size_t winner() const {
-    std::size_t i = 1;
-    while (i < leaves_) i = 2 * i + (tree_[2 * i] == tree_[i] ? 0 : 1);
-    return i - leaves_;
+    std::size_t place = 0;
+    for (std::size_t level = height_ - 1; level-- > 0;) {
+      place *= kWide;
+      while (all_[from_[level] + place] != best()) ++place;
+    }
+    return place;
   }
 
  private:
-  std::uint32_t larger(std::size_t i) const { return std::max(tree_[2 * i], tree_[2 * i + 1]); }
+  static constexpr std::size_t kWide = 16;
 
-  std::size_t leaves_ = 1;
-  std::vector<std::uint32_t> tree_ = {0, 0};
+  std::uint32_t largest(std::size_t level, std::size_t group) const {
+    const std::uint32_t* from = all_.data() + from_[level] + group * kWide;
+    std::uint32_t result = from[0];
+    for (std::size_t i = 1; i < kWide; ++i) result = std::max(result, from[i]);
+    return result;
+  }
+
+  // Levels one after the other, places first, the largest of all last.
+  std::vector<std::uint32_t> all_ = std::vector<std::uint32_t>(kWide + 1);
+  std::array<std::size_t, 10> from_ = {0, kWide};
+  std::size_t height_ = 2;
 };
 
 }  // namespace divvy::engine

@@ -45,6 +45,18 @@ class Shares(unittest.TestCase):
         self.assertGreater(figures["solo"]["steady --unit-us 1000"], 0.6)
 
 
+class Engine(unittest.TestCase):
+    def test_figures_are_there(self):
+        figures, text = measured("engine")
+        for size in ("5000x8", "10000x8"):
+            for key in ("decisions_per_s", "p50_ms", "p99_ms", "p999_ms"):
+                self.assertGreater(figures[size][key], 0, (size, key))
+            self.assertLessEqual(figures[size]["p50_ms"], figures[size]["p999_ms"])
+        self.assertEqual(figures["rebuild"]["allocations"], 2000)
+        self.assertIn("5000x8/p99_ms", figures["bars"])
+        self.assertIn("decisions_per_s", text)
+
+
 class Priority(unittest.TestCase):
     def test_figures_are_there_and_time_slicing_costs_latency(self):
         figures, text = measured("priority")

@@ -11,7 +11,7 @@ namespace {
 
 TEST(WinnerTree, IsTheFirstOfTheLargest) {
   Rng rng(2);
-  for (const std::size_t size : {1, 2, 3, 7, 64, 100}) {
+  for (const std::size_t size : {1, 2, 15, 16, 17, 100, 256, 257, 5000}) {
     std::vector<std::uint32_t> values(size);
     WinnerTree tree;
     tree.build(values);

@@ -19,5 +19,6 @@ using Target = std::vector<TargetClass>;
 
 // Weights add up to no more than this; larger ones are refused.
 inline constexpr std::uint64_t kMaxTargetWeight = 1u << 24;
+inline constexpr std::size_t kMaxTargetClasses = 1024;
 
 }  // namespace divvy::engine

@@ -1,0 +1,157 @@
+#include "engine.h"
+
+#include <time.h>
+
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "engine_load.h"
+#include "samples.h"
+
+namespace divvy::bench {
+namespace {
+
+using namespace divvy::engine;
+
+constexpr unsigned kWarmUp = 20'000;
+constexpr unsigned kNewKinds = 100;
+constexpr Instant kNever{INT64_MAX};
+constexpr double kLeastPerSecond = 20'000;
+constexpr double kMostP99 = 0.25;
+constexpr double kMostP999 = 1;
+constexpr double kMostRebuild = 2;
+
+// This thread's, so that others on the machine do not count.
+double processorMs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
+double wallMs() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+struct Timed {
+  Samples decisions;  // processor ms of each
+  Samples walls;
+  double total_ms = 0;  // of all of it, giving back included
+  unsigned refused = 0;
+};
+
+// One request after the other; when the cluster is full somebody ends before the next comes.
+Timed timed(EngineLoad& load, unsigned decisions, double full) {
+  Timed result;
+  const double began = processorMs();
+  for (unsigned i = 0; i < decisions; ++i) {
+    while (load.fuller(full)) load.endOne();
+    const Request request = load.next();
+    const double wall = wallMs();
+    const double before = processorMs();
+    const bool placed = load.engine().place(request, kNever).has_value();
+    result.decisions.push_back(processorMs() - before);
+    result.walls.push_back(wallMs() - wall);
+    if (placed) {
+      load.given(request.id);
+    } else {
+      ++result.refused;
+      load.endOne();
+    }
+  }
+  result.total_ms = processorMs() - began;
+  return result;
+}
+
+void measureSize(unsigned nodes, Policy policy, const std::string& group, const EnginePlan& plan,
+                 bool barred, Report& report) {
+  EngineLoad load(nodes, policy);
+  load.fillTo(plan.full);
+  timed(load, std::min(kWarmUp, plan.decisions), plan.full);
+  const Timed seen = timed(load, plan.decisions, plan.full);
+  const auto add = [&](const std::string& key, double value, std::optional<double> bar,
+                       bool at_least = false) {
+    report.figures.push_back({group, key, value, {}, {}, barred ? bar : std::nullopt, at_least});
+  };
+  const double deciding = std::accumulate(seen.decisions.begin(), seen.decisions.end(), 0.0);
+  add("decisions_per_s", 1e3 * plan.decisions / deciding, kLeastPerSecond, true);
+  add("with_ends_per_s", 1e3 * plan.decisions / seen.total_ms, {});
+  add("p50_ms", percentile(seen.decisions, 0.5), {});
+  add("p99_ms", percentile(seen.decisions, 0.99), kMostP99);
+  add("p999_ms", percentile(seen.decisions, 0.999), kMostP999);
+  add("largest_ms", largest(seen.decisions), {});
+  add("wall_p99_ms", percentile(seen.walls, 0.99), {});
+  add("wall_p999_ms", percentile(seen.walls, 0.999), {});
+  add("refused_pct", 100.0 * seen.refused / plan.decisions, {});
+  Samples cold;
+  for (unsigned i = 0; i < kNewKinds; ++i) {
+    const Request request = load.never();
+    const double before = processorMs();
+    if (!load.engine().decide(request)) throw std::runtime_error("a new kind was not understood");
+    cold.push_back(processorMs() - before);
+  }
+  add("new_kind_ms", median(cold), {});
+}
+
+// Requests that share cards, so that there is room for that many of them.
+void measureRebuild(const EnginePlan& plan, Report& report) {
+  EngineLoad load(5'000, Policy::kDivvy);
+  std::size_t placed = 0;
+  while (placed < plan.rebuilt) {
+    Request request = load.next();
+    Container& one = request.shape.containers[0];
+    one.devices.count = 1;
+    one.devices.compute.milli = 100 + one.devices.compute.milli % 400;
+    one.cpu.milli = 1'000;
+    one.memory = gib(1);
+    request.shape.selector.models.clear();
+    placed += load.engine().place(request, kNever) ? 1 : 0;
+  }
+  const std::vector<Allocation> log = load.engine().allocations();
+  const double before = processorMs();
+  Engine rebuilt(Config{Policy::kDivvy, 1});
+  bool good = true;
+  for (const Node& node : load.nodes()) good = rebuilt.setNode(node).has_value() && good;
+  good = rebuilt.setTarget(load.target()).has_value() && good;
+  for (const Allocation& one : log) good = rebuilt.adopt(one).has_value() && good;
+  const double seconds = (processorMs() - before) / 1e3;
+  const Request asked = load.next();
+  const Result<Decision> ours = rebuilt.decide(asked);
+  const Result<Decision> theirs = load.engine().decide(asked);
+  if (!good || rebuilt.allocations() != log || !ours || !theirs ||
+      ours->placement != theirs->placement) {
+    throw std::runtime_error("what was rebuilt is not what was there");
+  }
+  report.figures.push_back({"rebuild", "seconds", seconds, {}, {}, kMostRebuild});
+  report.figures.push_back({"rebuild", "allocations", static_cast<double>(log.size()), {}, {}, {}});
+}
+
+}  // namespace
+
+Report measureEngine(const EnginePlan& plan, const std::function<void(const std::string&)>& say) {
+  Report report;
+  report.date = today();
+  report.host = hostName();
+  report.driver = "placement engine, one thread, processor time";
+  for (const unsigned nodes : {5'000u, 10'000u}) {
+    const std::string group = std::to_string(nodes) + "x8";
+    say(group);
+    measureSize(nodes, Policy::kDivvy, group, plan, nodes == 5'000, report);
+  }
+  say("5000x8 by fgd");
+  measureSize(5'000, Policy::kFgd, "fgd/5000x8", plan, false, report);
+  say("rebuild");
+  measureRebuild(plan, report);
+  report.notes =
+      "Requests of the openb trace at 90 % of the compute; each decision books, and brings up to\n"
+      "date what other kinds of requests know of that node. with_ends_per_s: and for each one of "
+      "them\n"
+      "somebody else ends, which is counted too. Processor time of the one thread; wall_* is not.\n"
+      "new_kind_ms: the first decision for a kind that was never asked for.\n";
+  return report;
+}
+
+}  // namespace divvy::bench
