@@ -1,5 +1,7 @@
 #include "wire_json.h"
 
+#include <algorithm>
+
 namespace divvy::agent::json {
 
 Reader::Reader(const bj::value& value) : object_(value.if_object()) {
@@ -77,13 +79,15 @@ bj::array write(const std::vector<std::string>& texts) {
 }
 
 std::string clean(std::string_view text) {
+  const auto plain = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), plain)) return std::string(text);
   const bj::value probe(bj::string(text.data(), text.size()));
   boost::system::error_code fault;
   bj::parse(bj::serialize(probe), fault);
   std::string result(text);
   if (!fault) return result;
   for (char& c : result) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    if (!plain(c)) c = '?';
   }
   return result;
 }

@@ -1,214 +1,197 @@
 #include "wire_json.h"
 
+#include <concepts>
+#include <type_traits>
+
 namespace divvy::agent {
 namespace json {
 namespace {
 
+// What a Reader is the other way round.
+class Writer {
+ public:
+  template <typename T>
+  void number(const char* name, T value) {
+    object_[name] = value;
+  }
+  void flag(const char* name, bool value) { object_[name] = value; }
+  void text(const char* name, const std::string& value) { object_[name] = clean(value); }
+  void texts(const char* name, const std::vector<std::string>& values) {
+    object_[name] = json::write(values);
+  }
+  void set(const char* name, bj::value value) { object_[name] = std::move(value); }
+
+  bj::object take() { return std::move(object_); }
+
+ private:
+  bj::object object_;
+};
+
 // `null` stands for a figure that is not known.
-bj::value known(int figure) {
-  return figure < 0 ? bj::value(nullptr) : bj::value(figure);
+void known(Writer& to, const char* name, int figure) {
+  to.set(name, figure < 0 ? bj::value(nullptr) : bj::value(figure));
+}
+void known(Reader& from, const char* name, int& out) {
+  const bj::value* member = from.find(name);
+  if (member != nullptr && !member->is_null()) from.number(name, out);
 }
 
-bj::object write(const DeviceView& view) {
-  bj::object object{{"index", view.index},        {"uuid", view.uuid},
-                    {"model", clean(view.model)}, {"pci", view.pci},
-                    {"physical", view.physical},  {"allocated", view.allocated},
-                    {"used", view.used},          {"context", view.context},
-                    {"cores", view.cores},        {"tenants", view.tenants}};
-  object["utilisation"] = known(view.utilisation);
-  object["overcommit_permille"] = view.overcommit_permille;
-  object["budget"] = view.budget;
-  object["promised"] = view.promised;
-  object["guaranteed"] = view.guaranteed;
-  object["booked"] = view.booked;
-  object["ratio_permille"] = view.ratio_permille;
-  object["quantum_ms"] = view.quantum_ms;
-  object["swap_predicted_ms"] = view.swap_predicted_ms;
-  object["swap_actual_ms"] = view.swap_actual_ms;
-  object["checkpointed"] = view.checkpointed;
-  object["thrash_risk"] = view.thrash_risk;
-  return object;
+// Not there where there is none.
+void note(Writer& to, const std::string& text) {
+  if (!text.empty()) to.text("note", text);
+}
+void note(Reader& from, std::string& out) {
+  from.text("note", out);
 }
 
-bj::object write(const ShareView& view) {
-  bj::object object{{"device", view.device},
-                    {"uuid", view.uuid},
-                    {"limit", view.limit},
-                    {"used", view.used},
-                    {"cores", view.cores}};
-  object["utilisation"] = known(view.utilisation);
-  object["got_permille"] = known(view.got_permille);
-  object["guarantee"] = view.guarantee;
-  object["allowed"] = view.allowed;
-  object["resident"] = view.resident;
-  object["swapped"] = view.swapped;
-  object["pinned"] = view.pinned;
-  object["out_bps"] = view.out_bps;
-  object["in_bps"] = view.in_bps;
-  return object;
-}
+template <typename View, typename Base>
+concept Of = std::same_as<std::remove_const_t<View>, Base>;
 
-// How its memory is.
-void writeMemory(bj::object& object, const TenantView& view) {
-  object["memory"] = view.memory;
-  object["memory_reason"] = view.memory_reason;
-  object["lent_to"] = view.lent_to;
-  object["unswapped"] = clean(view.unswapped);
-  object["host_map"] = view.host_map;
-  object["refusal"] = view.refusal;
-  object["pinned_by"] = json::write(view.pinned_by);
-  object["checkpoint"] = view.checkpoint;
-  object["checkpoint_note"] = view.checkpoint_note;
-  object["swaps"] = view.swaps;
-  object["longest_wait_ms"] = view.longest_wait_ms;
-  object["turn_left_ms"] = view.turn_left_ms;
-  object["idle_s"] = view.idle_s;
-  object["idle_reclaim_s"] = view.idle_reclaim_s;
-  object["idle_stop_s"] = view.idle_stop_s;
-  object["stop"] = view.stop;
-  object["stop_left_s"] = view.stop_left_s;
-  object["pressed"] = view.pressed;
-  object["pressure_waits"] = view.pressure_waits;
-  object["refused_short"] = view.refused_short;
-  object["on_pressure"] = view.on_pressure;
-  object["pressure_wait_ms"] = view.pressure_wait_ms;
-}
+// The members of each view, in the order in which they are written: `io` is a Reader, or a Writer
+// of constant views.
+struct Members {
+  template <typename Io, Of<DeviceView> View>
+  static void of(Io& io, View& view) {
+    io.number("index", view.index);
+    io.text("uuid", view.uuid);
+    io.text("model", view.model);
+    io.text("pci", view.pci);
+    io.number("physical", view.physical);
+    io.number("allocated", view.allocated);
+    io.number("used", view.used);
+    io.number("context", view.context);
+    io.number("cores", view.cores);
+    io.number("tenants", view.tenants);
+    known(io, "utilisation", view.utilisation);
+    io.number("overcommit_permille", view.overcommit_permille);
+    io.number("budget", view.budget);
+    io.number("promised", view.promised);
+    io.number("guaranteed", view.guaranteed);
+    io.number("booked", view.booked);
+    io.number("ratio_permille", view.ratio_permille);
+    io.number("quantum_ms", view.quantum_ms);
+    io.number("swap_predicted_ms", view.swap_predicted_ms);
+    io.number("swap_actual_ms", view.swap_actual_ms);
+    io.number("checkpointed", view.checkpointed);
+    io.flag("thrash_risk", view.thrash_risk);
+  }
 
-// How its use of compute is shared.
-void writeCompute(bj::object& object, const TenantView& view) {
-  object["mode"] = view.mode;
-  object["backend"] = view.backend;
-  object["cores_policy"] = view.cores_policy;
-  object["weight"] = view.weight;
-  object["throttled_permille"] = view.throttled_permille;
-  object["throttled_ms"] = view.throttled_ms;
-  object["waits"] = view.waits;
-  object["grants_per_s"] = view.grants_per_s;
-  object["longest_us"] = view.longest_us;
-  object["escapes"] = view.escapes;
-  object["cpu_permille"] = view.cpu_permille;
-  object["unpreemptible"] = view.unpreemptible;
-  object["distrusted"] = view.distrusted;
-}
+  template <typename Io, Of<ShareView> View>
+  static void of(Io& io, View& view) {
+    io.number("device", view.device);
+    io.text("uuid", view.uuid);
+    io.number("limit", view.limit);
+    io.number("used", view.used);
+    io.number("cores", view.cores);
+    known(io, "utilisation", view.utilisation);
+    known(io, "got_permille", view.got_permille);
+    io.number("guarantee", view.guarantee);
+    io.number("allowed", view.allowed);
+    io.number("resident", view.resident);
+    io.number("swapped", view.swapped);
+    io.number("pinned", view.pinned);
+    io.number("out_bps", view.out_bps);
+    io.number("in_bps", view.in_bps);
+  }
 
-bj::object write(const TenantView& view) {
-  bj::array shares;
-  for (const ShareView& share : view.shares) shares.push_back(write(share));
-  bj::object object{{"id", view.id},           {"name", clean(view.name)},
-                    {"state", view.state},     {"priority", view.priority},
-                    {"pid", view.pid},         {"processes", view.processes},
-                    {"created", view.created}, {"refused", view.refused}};
-  object["command"] = json::write(view.command);
-  object["shares"] = std::move(shares);
-  writeCompute(object, view);
-  writeMemory(object, view);
-  if (!view.note.empty()) object["note"] = clean(view.note);
-  return object;
-}
+  template <typename Io, Of<TenantView> View>
+  static void of(Io& io, View& view) {
+    io.text("id", view.id);
+    io.text("name", view.name);
+    io.text("state", view.state);
+    io.text("priority", view.priority);
+    io.number("pid", view.pid);
+    io.number("processes", view.processes);
+    io.number("created", view.created);
+    io.number("refused", view.refused);
+    io.texts("command", view.command);
+    list(io, "shares", view.shares);
+    ofCompute(io, view);
+    ofMemory(io, view);
+    note(io, view.note);
+  }
 
-void readKnown(Reader& reader, const char* name, int& out) {
-  const bj::value* member = reader.find(name);
-  if (member != nullptr && !member->is_null()) reader.number(name, out);
-}
+  // How its use of compute is shared.
+  template <typename Io, Of<TenantView> View>
+  static void ofCompute(Io& io, View& view) {
+    io.text("mode", view.mode);
+    io.text("backend", view.backend);
+    io.text("cores_policy", view.cores_policy);
+    io.number("weight", view.weight);
+    io.number("throttled_permille", view.throttled_permille);
+    io.number("throttled_ms", view.throttled_ms);
+    io.number("waits", view.waits);
+    io.number("grants_per_s", view.grants_per_s);
+    io.number("longest_us", view.longest_us);
+    io.number("escapes", view.escapes);
+    io.number("cpu_permille", view.cpu_permille);
+    io.flag("unpreemptible", view.unpreemptible);
+    io.flag("distrusted", view.distrusted);
+  }
 
-void read(Reader& reader, DeviceView& out) {
-  reader.number("index", out.index);
-  reader.text("uuid", out.uuid);
-  reader.text("model", out.model);
-  reader.text("pci", out.pci);
-  reader.number("physical", out.physical);
-  reader.number("allocated", out.allocated);
-  reader.number("used", out.used);
-  reader.number("context", out.context);
-  reader.number("cores", out.cores);
-  reader.number("tenants", out.tenants);
-  readKnown(reader, "utilisation", out.utilisation);
-  reader.number("overcommit_permille", out.overcommit_permille);
-  reader.number("budget", out.budget);
-  reader.number("promised", out.promised);
-  reader.number("guaranteed", out.guaranteed);
-  reader.number("booked", out.booked);
-  reader.number("ratio_permille", out.ratio_permille);
-  reader.number("quantum_ms", out.quantum_ms);
-  reader.number("swap_predicted_ms", out.swap_predicted_ms);
-  reader.number("swap_actual_ms", out.swap_actual_ms);
-  reader.number("checkpointed", out.checkpointed);
-  reader.flag("thrash_risk", out.thrash_risk);
-}
+  // How its memory is.
+  template <typename Io, Of<TenantView> View>
+  static void ofMemory(Io& io, View& view) {
+    io.text("memory", view.memory);
+    io.text("memory_reason", view.memory_reason);
+    io.text("lent_to", view.lent_to);
+    io.text("unswapped", view.unswapped);
+    io.text("host_map", view.host_map);
+    io.text("refusal", view.refusal);
+    io.texts("pinned_by", view.pinned_by);
+    io.text("checkpoint", view.checkpoint);
+    io.text("checkpoint_note", view.checkpoint_note);
+    io.number("swaps", view.swaps);
+    io.number("longest_wait_ms", view.longest_wait_ms);
+    io.number("turn_left_ms", view.turn_left_ms);
+    io.number("idle_s", view.idle_s);
+    io.number("idle_reclaim_s", view.idle_reclaim_s);
+    io.number("idle_stop_s", view.idle_stop_s);
+    io.text("stop", view.stop);
+    io.number("stop_left_s", view.stop_left_s);
+    io.number("pressed", view.pressed);
+    io.number("pressure_waits", view.pressure_waits);
+    io.number("refused_short", view.refused_short);
+    io.text("on_pressure", view.on_pressure);
+    io.number("pressure_wait_ms", view.pressure_wait_ms);
+  }
 
-void read(Reader& reader, ShareView& out) {
-  reader.number("device", out.device);
-  reader.text("uuid", out.uuid);
-  reader.number("limit", out.limit);
-  reader.number("used", out.used);
-  reader.number("cores", out.cores);
-  readKnown(reader, "utilisation", out.utilisation);
-  readKnown(reader, "got_permille", out.got_permille);
-  reader.number("guarantee", out.guarantee);
-  reader.number("allowed", out.allowed);
-  reader.number("resident", out.resident);
-  reader.number("swapped", out.swapped);
-  reader.number("pinned", out.pinned);
-  reader.number("out_bps", out.out_bps);
-  reader.number("in_bps", out.in_bps);
-}
+  template <typename Io, Of<QueuedView> View>
+  static void of(Io& io, View& view) {
+    io.number("pid", view.pid);
+    io.text("name", view.name);
+    io.text("memory", view.memory);
+    io.number("gpus", view.gpus);
+    io.text("reason", view.reason);
+  }
 
-void readMemory(Reader& reader, TenantView& out) {
-  reader.text("memory", out.memory);
-  reader.text("memory_reason", out.memory_reason);
-  reader.text("lent_to", out.lent_to);
-  reader.text("unswapped", out.unswapped);
-  reader.text("host_map", out.host_map);
-  reader.text("refusal", out.refusal);
-  reader.texts("pinned_by", out.pinned_by);
-  reader.text("checkpoint", out.checkpoint);
-  reader.text("checkpoint_note", out.checkpoint_note);
-  reader.number("swaps", out.swaps);
-  reader.number("longest_wait_ms", out.longest_wait_ms);
-  reader.number("turn_left_ms", out.turn_left_ms);
-  reader.number("idle_s", out.idle_s);
-  reader.number("idle_reclaim_s", out.idle_reclaim_s);
-  reader.number("idle_stop_s", out.idle_stop_s);
-  reader.text("stop", out.stop);
-  reader.number("stop_left_s", out.stop_left_s);
-  reader.number("pressed", out.pressed);
-  reader.number("pressure_waits", out.pressure_waits);
-  reader.number("refused_short", out.refused_short);
-  reader.text("on_pressure", out.on_pressure);
-  reader.number("pressure_wait_ms", out.pressure_wait_ms);
-}
+  template <typename Io, Of<Snapshot> View>
+  static void of(Io& io, View& view) {
+    io.text("node", view.node);
+    io.text("driver", view.driver);
+    io.number("agent_pid", view.agent_pid);
+    io.number("host_reserve", view.host_reserve);
+    io.number("host_promised", view.host_promised);
+    list(io, "devices", view.devices);
+    list(io, "tenants", view.tenants);
+    list(io, "queue", view.queue);
+  }
 
-void readCompute(Reader& reader, TenantView& out) {
-  reader.text("mode", out.mode);
-  reader.text("backend", out.backend);
-  reader.text("cores_policy", out.cores_policy);
-  reader.number("weight", out.weight);
-  reader.number("throttled_permille", out.throttled_permille);
-  reader.number("throttled_ms", out.throttled_ms);
-  reader.number("waits", out.waits);
-  reader.number("grants_per_s", out.grants_per_s);
-  reader.number("longest_us", out.longest_us);
-  reader.number("escapes", out.escapes);
-  reader.number("cpu_permille", out.cpu_permille);
-  reader.flag("unpreemptible", out.unpreemptible);
-  reader.flag("distrusted", out.distrusted);
-}
-
-void read(Reader& reader, TenantView& out) {
-  reader.text("id", out.id);
-  reader.text("name", out.name);
-  reader.text("state", out.state);
-  reader.text("priority", out.priority);
-  reader.text("note", out.note);
-  reader.number("pid", out.pid);
-  reader.number("processes", out.processes);
-  reader.number("created", out.created);
-  reader.number("refused", out.refused);
-  reader.texts("command", out.command);
-  readCompute(reader, out);
-  readMemory(reader, out);
-  reader.each("shares", [&](Reader& item) { read(item, out.shares.emplace_back()); });
-}
+  template <typename View>
+  static void list(Writer& to, const char* name, const std::vector<View>& views) {
+    bj::array array;
+    for (const View& view : views) {
+      Writer one;
+      of(one, view);
+      array.push_back(one.take());
+    }
+    to.set(name, std::move(array));
+  }
+  template <typename View>
+  static void list(Reader& from, const char* name, std::vector<View>& out) {
+    from.each(name, [&](Reader& item) { of(item, out.emplace_back()); });
+  }
+};
 
 // The node's name goes into every row, so that rows of several nodes can stand in one list.
 bj::array rows(const Snapshot& node, const char* what) {
@@ -233,44 +216,13 @@ std::string joined(const std::vector<Snapshot>& nodes, const char* what) {
 }  // namespace
 
 bj::object write(const Snapshot& snapshot) {
-  bj::array devices;
-  bj::array tenants;
-  bj::array queue;
-  for (const DeviceView& view : snapshot.devices) devices.push_back(write(view));
-  for (const TenantView& view : snapshot.tenants) tenants.push_back(write(view));
-  for (const QueuedView& view : snapshot.queue) {
-    queue.push_back(bj::object{{"pid", view.pid},
-                               {"name", clean(view.name)},
-                               {"memory", view.memory},
-                               {"gpus", view.gpus},
-                               {"reason", clean(view.reason)}});
-  }
-  bj::object object{
-      {"node", snapshot.node}, {"driver", snapshot.driver}, {"agent_pid", snapshot.agent_pid}};
-  object["host_reserve"] = snapshot.host_reserve;
-  object["host_promised"] = snapshot.host_promised;
-  object["devices"] = std::move(devices);
-  object["tenants"] = std::move(tenants);
-  object["queue"] = std::move(queue);
-  return object;
+  Writer whole;
+  Members::of(whole, snapshot);
+  return whole.take();
 }
 
 void read(Reader& reader, Snapshot& out) {
-  reader.text("node", out.node);
-  reader.text("driver", out.driver);
-  reader.number("agent_pid", out.agent_pid);
-  reader.number("host_reserve", out.host_reserve);
-  reader.number("host_promised", out.host_promised);
-  reader.each("devices", [&](Reader& item) { read(item, out.devices.emplace_back()); });
-  reader.each("tenants", [&](Reader& item) { read(item, out.tenants.emplace_back()); });
-  reader.each("queue", [&](Reader& item) {
-    QueuedView& view = out.queue.emplace_back();
-    item.number("pid", view.pid);
-    item.text("name", view.name);
-    item.text("memory", view.memory);
-    item.number("gpus", view.gpus);
-    item.text("reason", view.reason);
-  });
+  Members::of(reader, out);
 }
 
 }  // namespace json
