@@ -76,8 +76,7 @@ void Tenants::adopt(const std::string& id) {
   if (pages) {
     tenant->pages = std::move(*pages);
     believePages(tenant->record, tenant->pages->spec(), record.has_value());
-    static_cast<void>(
-        tenant->pages->setAgentEpoch(tenant->pages->control().header.agent_epoch + 1));
+    static_cast<void>(tenant->pages->nextAgentEpoch());
   } else {
     tenant->broken = pages.error().message();
     warn("tenant " + id +

@@ -9,6 +9,7 @@
 #include "agent/process.h"
 #include "agent_link.h"
 #include "commands.h"
+#include "ledger/pages.h"
 #include "nodes.h"
 #include "tree.h"
 
@@ -106,8 +107,18 @@ void addGranted(std::vector<std::string>& environment, const agent::CommandEnvir
     setFirst(environment, "LD_PRELOAD", *library, true);
 }
 
+// Where nobody can be told any more, it would only be counted.
+Result<void> checkLimit() {
+  const char* limit = std::getenv("DIVVY_MEMORY_LIMIT");
+  std::uint64_t bytes = 0;
+  if (limit == nullptr || limit[0] == 0 || ledger::parseByteLimit(limit, &bytes)) return {};
+  return Error(ErrorCode::kUsage, "DIVVY_MEMORY_LIMIT: \"" + std::string(limit) +
+                                      "\" is no size; 4Gi, 512Mi or 1000000000 are accepted");
+}
+
 // All but the tenant's directory, so that what is wrong here costs nobody a share.
 Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
+  if (const Result<void> limit = checkLimit(); !limit) return limit.error();
   Result<agent::Install> install = agent::findInstall();
   if (!install) return install.error();
   Result<std::string> preload = install->preload();

@@ -1,6 +1,7 @@
 #include "tenant.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "sys.h"
@@ -49,7 +50,14 @@ TenantState Tenant::openPages(const char* dir) {
   }
   const char* limit = ::getauxval(AT_SECURE) != 0 ? nullptr : ::getenv("DIVVY_MEMORY_LIMIT");
   std::uint64_t bytes = 0;
-  if (limit != nullptr && ledger::parseByteLimit(limit, &bytes)) account_.lowerCeiling(bytes);
+  if (limit == nullptr || limit[0] == 0) return TenantState::kReady;
+  if (ledger::parseByteLimit(limit, &bytes)) {
+    account_.lowerCeiling(bytes);
+  } else {
+    std::uint64_t begins = 0;
+    __builtin_memcpy(&begins, limit, ::strnlen(limit, sizeof begins));
+    account_.fault(ledger::FaultCode::kBadLimit, 0, begins, 0);
+  }
   return TenantState::kReady;
 }
 

@@ -153,9 +153,11 @@ Result<void> TenantLedger::setCores(unsigned dev, unsigned guarantee, unsigned c
   return {};
 }
 
-Result<void> TenantLedger::setAgentEpoch(std::uint64_t epoch) {
-  const bool intact = guarded(&control(), sizeof(ControlPage),
-                              [&] { storeRelease(control().header.agent_epoch, epoch); });
+Result<void> TenantLedger::nextAgentEpoch() {
+  const bool intact = guarded(&control(), sizeof(ControlPage), [&] {
+    std::uint64_t& epoch = control().header.agent_epoch;
+    storeRelease(epoch, loadRelaxed(epoch) + 1);
+  });
   if (!intact) return Error(ErrorCode::kCorrupt, "the control file was truncated");
   return {};
 }

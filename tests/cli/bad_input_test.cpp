@@ -140,9 +140,9 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
 // is wrong with it, for the agent could only say so in its diary.
 TEST(BadInput, VariablesForAgentsAreCheckedBeforeOneIsStarted) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"DIVVY_OVERCOMMIT", "lots"},  {"DIVVY_DEVICE_BUDGET", "0="}, {"DIVVY_HOST_RESERVE", "x"},
-      {"DIVVY_SWAP_CHUNK", "512Mi"}, {"DIVVY_SWAP_QUANTUM", "2h"},  {"DIVVY_IDLE_RECLAIM", "x=1"},
-      {"DIVVY_IDLE_HOOK", "nowhere"}};
+      {"DIVVY_OVERCOMMIT", "lots"},   {"DIVVY_DEVICE_BUDGET", "0="}, {"DIVVY_HOST_RESERVE", "x"},
+      {"DIVVY_SWAP_CHUNK", "512Mi"},  {"DIVVY_SWAP_QUANTUM", "2h"},  {"DIVVY_IDLE_RECLAIM", "x=1"},
+      {"DIVVY_IDLE_HOOK", "nowhere"}, {"DIVVY_MEMORY_LIMIT", "lots"}};
   for (const auto& [name, value] : cases) {
     Sandbox sandbox;
     sandbox.set(name, value);

@@ -1,7 +1,9 @@
 // What a program is told about its share and its devices: S6, S13, I9, and DESIGN 4.3.
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
+#include "ledger/fault.h"
 #include "tenant_test.h"
 
 namespace divvy::interposer {
@@ -102,6 +104,23 @@ TEST_F(ShareTest, I9TheEnvironmentDoesNotRaise) {
   std::size_t total = 0;
   ASSERT_EQ(cu<Cu::cuDeviceTotalMem_v2>(&total, 0), CUDA_SUCCESS);
   EXPECT_EQ(total, 2 * kGiB);
+}
+
+// It cannot be obeyed, and nobody could be told here: it is counted, and once.
+TEST_F(ShareTest, I9ALimitThatIsNoNumberIsCounted) {
+  if (outside({.ceiling = 2 * kGiB, .environment = {{"DIVVY_MEMORY_LIMIT", "lots of it"}}})) return;
+  makeReady();
+  std::size_t total = 0;
+  ASSERT_EQ(cu<Cu::cuDeviceTotalMem_v2>(&total, 0), CUDA_SUCCESS);
+  EXPECT_EQ(total, 2 * kGiB);
+  ledger::TenantPages pages;
+  ASSERT_EQ(ledger::TenantPages::open(tenantDir().c_str(), &pages), ledger::OpenStatus::kOk);
+  const ledger::ReportHeader& report = pages.report().header;
+  const auto code = static_cast<std::uint32_t>(ledger::FaultCode::kBadLimit);
+  EXPECT_EQ(report.fault_counts[code], 1u);
+  EXPECT_EQ(report.faults[0].code, code);
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(&report.faults[0].detail), 8),
+            "lots of ");
 }
 
 TEST_F(ShareTest, S13OnlyTheTenantsDevicesExist) {

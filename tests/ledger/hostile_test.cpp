@@ -146,7 +146,7 @@ TEST_F(HostileTest, Requirement_F15_TruncationUnderTheAgentsHandsIsAnError) {
   ASSERT_EQ(truncate((dir() / "control").c_str(), 0), 0);
   EXPECT_EQ(ledger_.setMemory(0, {1}, {2}).error().code(), ErrorCode::kCorrupt);
   EXPECT_EQ(ledger_.setCores(0, 1, 2).error().code(), ErrorCode::kCorrupt);
-  EXPECT_EQ(ledger_.setAgentEpoch(1).error().code(), ErrorCode::kCorrupt);
+  EXPECT_EQ(ledger_.nextAgentEpoch().error().code(), ErrorCode::kCorrupt);
 }
 
 TEST_F(HostileTest, Requirement_F15_TruncationWhileManyThreadsReadHurtsNone) {

@@ -20,6 +20,7 @@ enum class FaultCode : std::uint32_t {
   kContended = 8,         // the total changed under us too many times in a row; detail: device
   kUnclaimedRelease = 9,  // a process without a slot released; detail: device, arg: bytes
   kNoPrivateMemory = 10,  // the process-local page could not be mapped; detail: errno
+  kBadLimit = 11,  // DIVVY_MEMORY_LIMIT is no number and lowers nothing; detail: its first 8 bytes
   kFirstForeign = 16,
 };
 

@@ -101,7 +101,8 @@ class TenantLedger {
   Result<void> setMemory(unsigned dev, Bytes guarantee, Bytes ceiling);
   Result<void> setHeadroom(unsigned dev, Bytes headroom);
   Result<void> setCores(unsigned dev, unsigned guarantee, unsigned ceiling);
-  Result<void> setAgentEpoch(std::uint64_t epoch);
+  // Another agent has it from now on.
+  Result<void> nextAgentEpoch();
 
   // How memory is swapped from now on. Where a device of it is swappable, the files for it are made
   // first if they are not there. A device that was swappable stays so for what was allocated.
