@@ -89,7 +89,7 @@ struct Chunk {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> state;     // ChunkState, and above its 8 bits the generation
   std::atomic<std::uint32_t> flags;     // kDoomed ...
-  std::atomic<std::uint32_t> last_use;  // the swap epoch in which a launch last named it; 0: none
+  std::atomic<std::uint32_t> last_use;  // when a launch last named it; nobody says so yet: 0
   std::atomic<std::uint32_t> block;     // number of its SwapBlock
   std::atomic<std::uint32_t> device;    // ledger index
   std::uint32_t next;                   // chunk of the block, by address; or kNone of the slab

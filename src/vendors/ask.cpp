@@ -204,10 +204,13 @@ Result<void> Reading::readCores(Ask* ask) {
   if (cores != 0 && ask->compute_milli == 0) ask->compute_milli = 1;
   if (rule.follow_memory) {
     const Bytes* bytes = std::get_if<Bytes>(&ask->memory);
-    ask->compute_milli =
-        bytes == nullptr
-            ? kWholeCompute
-            : static_cast<std::uint32_t>(bytes->count * kWholeCompute / kind_.card.memory.count);
+    const Bytes card = kind_.card.memory;
+    if (bytes != nullptr && *bytes > card)
+      return wrong(kind_.memory.resource, "accepted: at most " + formatBytes(card));
+    ask->compute_milli = kWholeCompute;
+    if (bytes != nullptr)
+      ask->compute_milli = static_cast<std::uint32_t>(static_cast<unsigned __int128>(bytes->count) *
+                                                      kWholeCompute / card.count);
   }
   const bool whole = std::holds_alternative<WholeMemory>(ask->memory);
   if (kind_.whole_is_exclusive && whole && textOf(rule.resource) == nullptr)

@@ -9,6 +9,7 @@ namespace divvy::vendors {
 namespace {
 
 constexpr std::uint32_t kMostDevices = 1024;
+constexpr Bytes kMostUnit = gib(4);  // of which 2^31 can be asked for
 
 void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
   const auto node = read.child(kind, "count", {"resource", "absent", "pairs", "runs"});
@@ -29,6 +30,7 @@ void readMemory(YamlReader& read, const YAML::Node& kind, MemoryRule* out) {
   read.text(*node, "resource", &out->resource);
   read.text(*node, "percent", &out->percent);
   read.bytes(*node, "unit", &out->unit);
+  if (out->unit > kMostUnit) read.fail((*node)["unit"], "accepted: at most 4 GiB");
   read.number(*node, "mebibytes_above", std::uint64_t{1}, std::uint64_t{1} << 32,
               &out->mebibytes_above);
   read.list(*node, "amounts", [&](const YAML::Node& item) {

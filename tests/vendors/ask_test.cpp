@@ -241,6 +241,27 @@ TEST(Ask, ALimitCountsBeforeARequest) {
   EXPECT_EQ(said((*asks)[0]), "NVIDIA x2 512Mi 0");
 }
 
+// More memory than the card has was more than all of its compute, and wrapped around.
+TEST(Ask, ComputeThatFollowsMemoryEndsWithTheCard) {
+  const auto read = parseDescriptor(
+      "vendor: v\nkinds:\n  - name: K\n    count: {resource: v/k}\n"
+      "    memory: {resource: v/m}\n    cores: {follow: memory}\n    card: {memory: 96Gi}\n",
+      "v.yaml");
+  ASSERT_TRUE(read) << read.error().message();
+  const auto one = Catalog::of({*read});
+  ASSERT_TRUE(one);
+  const auto ask = [&](const char* memory) {
+    return readAsks(*one, {{"v/k", "1"}, {"v/m", memory}}, {});
+  };
+  EXPECT_EQ(said((*ask("24Gi"))[0]), "K x1 24576Mi 250");
+  EXPECT_EQ(said((*ask("96Gi"))[0]), "K x1 98304Mi 1000");
+  for (const char* much : {"97Gi", "7Ei"}) {
+    const auto refused = ask(much);
+    ASSERT_FALSE(refused) << much;
+    EXPECT_THAT(refused.error().message(), HasSubstr("v/m: " + std::string(much) + ": accepted"));
+  }
+}
+
 TEST(Ask, SelectionsAreListsWithCommas) {
   const Annotations annotations = {{"nvidia.com/use-gputype", " A100 ,,V100,"},
                                    {"nvidia.com/nouse-gpuuuid", "GPU-1"},

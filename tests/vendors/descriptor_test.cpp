@@ -66,6 +66,7 @@ TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
       {count + "    count: {resource: s}\n", ":5:5", "twice"},
       {count + "    memory: {unit: 1Mi}\n", ":5:13", "lacks resource or percent"},
       {count + "    memory: {resource: m, unit: much}\n", ":5:33", "accepted: a positive number"},
+      {count + "    memory: {resource: m, unit: 5Gi}\n", ":5:33", "at most 4 GiB"},
       {count + "    memory: {resource: m, steps: [2Gi, 1Gi]}\n", ":5:34", "do not ascend"},
       {count + "    cores: {resource: c, above: ignore}\n", ":5:33", "accepted: clamp"},
       {count + "    cores: {follow: memory}\n", ":3:5", "lacks"},

@@ -22,8 +22,10 @@ using Amounts = std::map<ResourceName, std::int64_t>;
 
 struct Queue {
   QueueName name;
-  QueueName parent;         // empty: below the root
-  Amounts guarantee;        // what it and the queues below it can always have; lent while unused
+  QueueName parent;  // empty: below the root
+  // What it and the queues below it can always have; lent while unused. Jobs of its own may take
+  // what it guarantees to queues below it, and do not give that back.
+  Amounts guarantee;
   Amounts limit;            // the most that they can have; a resource that is not there has none
   bool borrows = true;      // may have more than its guarantee, of what others do not use
   std::int64_t weight = 1;  // of what is beyond guarantees, against its siblings; 1 to 1,000,000
