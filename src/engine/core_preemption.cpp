@@ -9,9 +9,9 @@
 namespace divvy::engine {
 namespace {
 
-// Up to so many that could end on a node every set of them is looked at; beyond, one of which each
-// is needed is found, and it may not be the cheapest.
-constexpr std::size_t kMostExact = 14;
+// Sets that are tried on all nodes together; beyond, on each node one of which everybody is needed
+// is found, and there may be a cheaper one.
+constexpr std::uint32_t kMostSets = 100'000;
 
 }  // namespace
 
@@ -43,7 +43,12 @@ class Engine::Core::Siege {
   PreemptionCost costOf(const std::vector<const Unit*>& units) const;
   bool fits(Slot slot) const { return !refusalOf(core_.state_, shape_, slot); }
   void charge(Slot slot, const Unit& unit, int sign);
-  std::vector<const Unit*> cheapest(Slot slot, const std::vector<Unit>& units);
+  bool better(const std::vector<const Unit*>& chosen) const {
+    return !best_ || costOf(chosen) < best_->cost;
+  }
+  void take(Slot slot, const std::vector<const Unit*>& chosen);
+  void explore(Slot slot, const std::vector<Unit>& units, std::size_t left,
+               std::vector<const Unit*>* chosen);
   std::vector<const Unit*> needed(Slot slot, const std::vector<Unit>& units);
   void look(Slot slot);
 
@@ -53,6 +58,7 @@ class Engine::Core::Siege {
   const Stakes& stakes_;
   std::map<std::string, std::vector<RequestId>> groups_;
   std::optional<Preemption> best_;
+  std::uint32_t sets_ = 0;
 };
 
 // None: one of them may not end.
@@ -131,27 +137,34 @@ std::vector<const Engine::Core::Siege::Unit*> Engine::Core::Siege::needed(
   return chosen;
 }
 
-// Every set, of those with which it fits. None of them has ended when it begins and returns.
-std::vector<const Engine::Core::Siege::Unit*> Engine::Core::Siege::cheapest(
-    Slot slot, const std::vector<Unit>& units) {
-  std::vector<const Unit*> best;
-  std::optional<PreemptionCost> lowest;
-  for (std::uint32_t set = 1; set < 1u << units.size(); ++set) {
-    std::vector<const Unit*> chosen;
-    for (std::size_t i = 0; i < units.size(); ++i)
-      if ((set >> i & 1) != 0) chosen.push_back(&units[i]);
-    const PreemptionCost cost = costOf(chosen);
-    if (lowest && !(cost < *lowest)) continue;
-    for (const Unit* unit : chosen) charge(slot, *unit, -1);
-    core_.state_.refresh(slot);
-    if (fits(slot)) {
-      best = chosen;
-      lowest = cost;
+void Engine::Core::Siege::take(Slot slot, const std::vector<const Unit*>& chosen) {
+  best_ = Preemption{core_.state_.cold[slot].node.name, {}, costOf(chosen)};
+  for (const Unit* unit : chosen)
+    best_->victims.insert(best_->victims.end(), unit->all.begin(), unit->all.end());
+  std::sort(best_->victims.begin(), best_->victims.end());
+}
+
+// Sets of `chosen`, who have ended, and some of the first `left` units, the cheapest first. More of
+// them never cost less: what is not better than the best is not looked into.
+void Engine::Core::Siege::explore(Slot slot, const std::vector<Unit>& units, std::size_t left,
+                                  std::vector<const Unit*>* chosen) {
+  for (; left > 0 && sets_ < kMostSets; --left) {
+    const Unit& unit = units[left - 1];
+    chosen->push_back(&unit);
+    if (better(*chosen)) {
+      ++sets_;
+      charge(slot, unit, -1);
+      core_.state_.refresh(slot);
+      if (fits(slot)) {
+        take(slot, *chosen);
+      } else {
+        explore(slot, units, left - 1, chosen);
+      }
+      charge(slot, unit, 1);
+      core_.state_.refresh(slot);
     }
-    for (const Unit* unit : chosen) charge(slot, *unit, 1);
+    chosen->pop_back();
   }
-  core_.state_.refresh(slot);
-  return best;
 }
 
 void Engine::Core::Siege::look(Slot slot) {
@@ -159,22 +172,15 @@ void Engine::Core::Siege::look(Slot slot) {
   if (units.empty()) return;
   for (const Unit& unit : units) charge(slot, unit, -1);
   core_.state_.refresh(slot);
-  const bool possible = fits(slot);
-  std::vector<const Unit*> chosen;
-  if (possible && units.size() > kMostExact) {
-    chosen = needed(slot, units);
-  } else {
+  if (!fits(slot)) {
     for (const Unit& unit : units) charge(slot, unit, 1);
     core_.state_.refresh(slot);
-    if (possible) chosen = cheapest(slot, units);
+    return;
   }
-  if (chosen.empty()) return;
-  const PreemptionCost cost = costOf(chosen);
-  if (best_ && !(cost < best_->cost)) return;
-  best_ = Preemption{core_.state_.cold[slot].node.name, {}, cost};
-  for (const Unit* unit : chosen)
-    best_->victims.insert(best_->victims.end(), unit->all.begin(), unit->all.end());
-  std::sort(best_->victims.begin(), best_->victims.end());
+  std::vector<const Unit*> chosen = needed(slot, units);
+  if (!chosen.empty() && better(chosen)) take(slot, chosen);
+  chosen.clear();
+  explore(slot, units, units.size(), &chosen);
 }
 
 std::optional<Preemption> Engine::Core::Siege::best() {

@@ -148,7 +148,7 @@ TEST(Preemption, IsTheCheapestAndNobodyEndsInVain) {
   EXPECT_GT(violated, 2u);
 }
 
-// With more than every set of can be tried, each that ends is needed all the same.
+// With more of them than every set can be tried of, each that ends is needed all the same.
 TEST(Preemption, OfManyNobodyEndsInVain) {
   Pair pair;
   Node node = some::node("n", 4);

@@ -66,6 +66,7 @@ class Engine {
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node) const;
   // The cheapest set of requests of lower priority whose end makes this one fit, on the node where
   // that is cheapest; of equals the first in the nodes' order. Without any of them it does not fit.
+  // (Where very many sets could be it is the cheapest of those that were tried.)
   // None: no such set. kUsage: it fits as it is.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
                                             const Stakes& stakes) const;
