@@ -48,13 +48,44 @@ Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
   return checkAmounts(who, Cpu{}, std::get<Bytes>(ask.memory));
 }
 
+// Of several kinds: then no device can be meant by two of them.
+Result<void> checkAsks(const std::string& who, const Container& container) {
+  std::set<DeviceKind> kinds;
+  const bool several = !container.others.empty();
+  const auto check = [&](const DeviceAsk& ask) -> Result<void> {
+    if (several && ask.kind.empty()) {
+      return usage(who + ": devices of several kinds, one of them without its name");
+    }
+    if (!kinds.insert(ask.kind).second) {
+      return usage(who + ": devices of kind " + ask.kind.text + " twice; accepted: once");
+    }
+    return checkAsk(who, ask);
+  };
+  const Result<void> first = check(container.devices);
+  if (!first) return first;
+  for (const DeviceAsk& ask : container.others) {
+    const Result<void> other = check(ask);
+    if (!other) return other;
+  }
+  return {};
+}
+
+Result<void> checkSelector(const Selector& selector) {
+  for (const std::vector<ModelName>* list : {&selector.models, &selector.not_models}) {
+    if (std::any_of(list->begin(), list->end(), [](const ModelName& m) { return m.empty(); })) {
+      return usage("a model without a name; accepted: a model, or no list of models at all");
+    }
+  }
+  return {};
+}
+
 Result<void> checkContainers(const std::vector<Container>& containers, const char* which) {
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const std::string who = std::string(which) + " " + std::to_string(i);
     const Result<void> amounts = checkAmounts(who, containers[i].cpu, containers[i].memory);
     if (!amounts) return amounts;
-    const Result<void> ask = checkAsk(who, containers[i].devices);
-    if (!ask) return ask;
+    const Result<void> asks = checkAsks(who, containers[i]);
+    if (!asks) return asks;
   }
   return {};
 }
@@ -67,10 +98,16 @@ Result<void> checkShape(const Shape& shape) {
   }
   const Result<void> init = checkContainers(shape.init, "init container");
   if (!init) return init;
-  for (const std::vector<ModelName>* list : {&shape.selector.models, &shape.selector.not_models}) {
-    if (std::any_of(list->begin(), list->end(), [](const ModelName& m) { return m.empty(); })) {
-      return usage("a model without a name; accepted: a model, or no list of models at all");
+  const Result<void> selector = checkSelector(shape.selector);
+  if (!selector) return selector;
+  std::set<DeviceKind> kinds;
+  for (const KindSelector& one : shape.by_kind) {
+    if (one.kind.empty() || !kinds.insert(one.kind).second) {
+      return usage("devices to choose from of kind \"" + one.kind.text +
+                   "\"; accepted: each kind by its name, once");
     }
+    const Result<void> right = checkSelector(one.selector);
+    if (!right) return right;
   }
   return checkContainers(shape.containers, "container");
 }

@@ -88,14 +88,16 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
   const Result<Scores*> scores = cache_.find(shape, config_.policy);
   if (!scores) return scores.error();
   const std::vector<Device>& devices = state_.cold[slot].node.devices;
-  for (const std::vector<Share>& shares : placement.containers) {
-    for (const Share& share : shares) {
+  for (std::size_t c = 0; c < placement.containers.size(); ++c) {
+    for (const Share& share : placement.containers[c]) {
       const auto at = std::find_if(devices.begin(), devices.end(),
                                    [&](const Device& one) { return one.uuid == share.uuid; });
       const auto i = static_cast<std::size_t>(at - devices.begin());
-      const Ask ask{1, share.compute.milli, static_cast<std::int64_t>(share.memory.count), 0, 0};
+      const ShapeClass& known = (*scores)->shape();
+      const Ask ask{1, share.compute.milli, static_cast<std::int64_t>(share.memory.count), 0, c};
       const bool good =
-          at != devices.end() && verdictOn(state_, (*scores)->shape(), slot, i) == kOpen &&
+          at != devices.end() && known.asks(c, at->kind) &&
+          verdictOn(state_, known, slot, i) == kOpen &&
           verdictOn(roomOf(state_, state_.node.first[slot] + static_cast<std::uint32_t>(i)), ask) ==
               kOpen;
       if (!good) {

@@ -27,8 +27,11 @@ std::optional<std::vector<std::string>> whereIs(const Node& node,
 // Of the devices that it asks for: the largest are placed first.
 std::int64_t weightOf(const Request& request) {
   std::int64_t sum = 0;
-  for (const Container& one : request.shape.containers)
+  for (const Container& one : request.shape.containers) {
     sum += std::int64_t{one.devices.count} * one.devices.compute.milli;
+    for (const DeviceAsk& other : one.others)
+      sum += std::int64_t{other.count} * other.compute.milli;
+  }
   return sum;
 }
 

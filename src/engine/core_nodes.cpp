@@ -12,7 +12,7 @@ constexpr std::size_t kTidied = 256;
 
 void Engine::Core::learnModels() {
   for (; models_learned_ < state_.models().size(); ++models_learned_) {
-    fragments_.addModel(state_.models()[models_learned_]);
+    fragments_.addModel(state_.models()[models_learned_].name);
   }
 }
 

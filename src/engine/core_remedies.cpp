@@ -55,9 +55,13 @@ class Search {
                                       : asked_.containers[index - asked_.init.size()];
   }
   // The most that fits, of an amount that is above what is fewest, with `others` changed too.
-  std::optional<Change> most(std::size_t index, ChangeKind kind, const Remedy& others) const;
-  std::optional<Change> fewest(ChangeKind kind, const std::vector<std::string>& from) const;
-  void together(std::size_t index, std::vector<Remedy>* found) const;
+  std::optional<Change> most(std::size_t index, ChangeKind kind, const DeviceKind& of,
+                             const Remedy& others) const;
+  std::optional<Change> fewest(ChangeKind kind, const DeviceKind& of,
+                               const std::vector<std::string>& from) const;
+  void together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const;
+  // Of the devices of one kind; empty: of all that no other selector is for.
+  void names(const DeviceKind& of, const Selector& selector, std::vector<Remedy>* found) const;
 
   const HotState& state_;
   const Slot slot_;
@@ -65,12 +69,13 @@ class Search {
 };
 
 // Less of anything is never harder to have.
-std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Remedy& others) const {
+std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const DeviceKind& of,
+                                   const Remedy& others) const {
   const Container& from = container(index);
-  const std::optional<std::uint64_t> asked = amountOf(from, kind);
+  const std::optional<std::uint64_t> asked = amountOf(from, kind, of);
   const std::uint64_t least = leastOf(kind);
-  if (!asked || *asked <= least || (aboutDevices(kind) && from.devices.count == 0)) return {};
-  Change change{kind, index, *asked, least, {}};
+  if (!asked || *asked <= least || (aboutDevices(kind) && askFor(from, of).count == 0)) return {};
+  Change change{kind, index, *asked, least, {}, aboutDevices(kind) ? of : DeviceKind()};
   const auto good = [&](std::uint64_t value) {
     Remedy remedy = others;
     change.to = value;
@@ -89,14 +94,15 @@ std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Rem
 }
 
 // Sets of one first, then of two, and so on; of equal ones the first in the order of `from`.
-std::optional<Change> Search::fewest(ChangeKind kind, const std::vector<std::string>& from) const {
+std::optional<Change> Search::fewest(ChangeKind kind, const DeviceKind& of,
+                                     const std::vector<std::string>& from) const {
   std::uint32_t tries = 0;
   for (std::size_t size = 1; size <= from.size(); ++size) {
     std::vector<bool> in(from.size());
     std::fill(in.begin(), in.begin() + static_cast<long>(size), true);
     do {
       if (++tries > kMostSets) return {};
-      Change change{kind, 0, 0, 0, {}};
+      Change change{kind, 0, 0, 0, {}, of};
       for (std::size_t i = 0; i < from.size(); ++i)
         if (in[i]) change.names.push_back(from[i]);
       if (fits({change})) return change;
@@ -106,37 +112,64 @@ std::optional<Change> Search::fewest(ChangeKind kind, const std::vector<std::str
 }
 
 // Neither alone helped: the most memory with hardly any compute, then the most compute with that.
-void Search::together(std::size_t index, std::vector<Remedy>* found) const {
-  const std::uint64_t compute = *amountOf(container(index), ChangeKind::kCompute);
+void Search::together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const {
+  const auto compute = static_cast<std::uint64_t>(ask.compute.milli);
+  if (ask.count == 0) return;
   for (const ChangeKind kind : {ChangeKind::kDeviceMemory, ChangeKind::kDevicePercent}) {
-    const Change hardly{ChangeKind::kCompute, index, compute, leastOf(ChangeKind::kCompute), {}};
+    const Change hardly{ChangeKind::kCompute,          index, compute,
+                        leastOf(ChangeKind::kCompute), {},    ask.kind};
     if (compute <= hardly.to) continue;
-    const std::optional<Change> memory = most(index, kind, {hardly});
+    const std::optional<Change> memory = most(index, kind, ask.kind, {hardly});
     if (!memory) continue;
-    const std::optional<Change> rest = most(index, ChangeKind::kCompute, {*memory});
+    const std::optional<Change> rest = most(index, ChangeKind::kCompute, ask.kind, {*memory});
     if (rest) found->push_back({*memory, *rest});
   }
 }
 
-std::vector<Remedy> Search::all() const {
-  std::vector<Remedy> found;
+void Search::names(const DeviceKind& of, const Selector& selector,
+                   std::vector<Remedy>* found) const {
   const auto keep = [&](std::optional<Change> change) {
-    if (change) found.push_back({std::move(*change)});
+    if (change) found->push_back({std::move(*change)});
   };
-  for (std::size_t index = 0; index < containers(); ++index)
-    for (const ChangeKind kind : kAmounts) keep(most(index, kind, {}));
-  const Selector& selector = asked_.selector;
-  const std::vector<Device>& devices = state_.cold[slot_].node.devices;
+  std::vector<Device> devices;
+  for (const Device& device : state_.cold[slot_].node.devices) {
+    const bool other =
+        std::any_of(asked_.by_kind.begin(), asked_.by_kind.end(),
+                    [&](const KindSelector& one) { return one.kind == device.kind; });
+    if (of.empty() ? !other : of == device.kind) devices.push_back(device);
+  }
   const auto text = [](const auto& name) -> const std::string& { return name.text; };
   const auto model = [](const Device& device) -> const std::string& { return device.model.text; };
   const auto uuid = [](const Device& device) -> const std::string& { return device.uuid.text; };
-  if (!selector.models.empty()) keep(fewest(ChangeKind::kModels, namesOf(devices, model)));
-  if (!selector.uuids.empty()) keep(fewest(ChangeKind::kUuids, namesOf(devices, uuid)));
-  keep(fewest(ChangeKind::kNotModels, namesOf(selector.not_models, text)));
-  keep(fewest(ChangeKind::kNotUuids, namesOf(selector.not_uuids, text)));
+  if (!selector.models.empty()) keep(fewest(ChangeKind::kModels, of, namesOf(devices, model)));
+  if (!selector.uuids.empty()) keep(fewest(ChangeKind::kUuids, of, namesOf(devices, uuid)));
+  keep(fewest(ChangeKind::kNotModels, of, namesOf(selector.not_models, text)));
+  keep(fewest(ChangeKind::kNotUuids, of, namesOf(selector.not_uuids, text)));
+}
+
+std::vector<Remedy> Search::all() const {
+  std::vector<Remedy> found;
+  const auto asksOf = [](const Container& one) {
+    std::vector<DeviceAsk> asks{one.devices};
+    asks.insert(asks.end(), one.others.begin(), one.others.end());
+    return asks;
+  };
+  for (std::size_t index = 0; index < containers(); ++index) {
+    const std::vector<DeviceAsk> asks = asksOf(container(index));
+    for (std::size_t k = 0; k < asks.size(); ++k) {
+      for (const ChangeKind kind : kAmounts) {
+        if (k > 0 && !aboutDevices(kind)) continue;
+        const std::optional<Change> change = most(index, kind, asks[k].kind, {});
+        if (change) found.push_back({*change});
+      }
+    }
+  }
+  names(DeviceKind(), asked_.selector, &found);
+  for (const KindSelector& one : asked_.by_kind) names(one.kind, one.selector, &found);
   if (!found.empty()) return found;
-  for (std::size_t index = 0; index < containers(); ++index)
-    if (container(index).devices.count != 0) together(index, &found);
+  for (std::size_t index = 0; index < containers(); ++index) {
+    for (const DeviceAsk& ask : asksOf(container(index))) together(index, ask, &found);
+  }
   return found;
 }
 

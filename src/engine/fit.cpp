@@ -11,6 +11,10 @@ constexpr auto why(DeviceWhy reason) {
   return static_cast<std::uint8_t>(reason);
 }
 
+bool ofKind(const DeviceRoom& room, const Ask& ask) {
+  return ask.kind == kAnyKind || ask.kind == room.kind;
+}
+
 // In the way of `tightest first`; sorting is by insertion: there are few.
 void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, Candidates& into) {
   const auto tighter = [&](std::uint8_t a, std::uint8_t b) {
@@ -49,8 +53,10 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
   std::uint64_t good = 0;
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(i);
-    std::uint8_t verdict = verdictOn(state, shape, slot, i);
-    if (verdict == kOpen) verdict = verdictOn(roomOf(state, hot), ask);
+    const DeviceRoom room = roomOf(state, hot);
+    std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+    if (verdict == kOpen) verdict = verdictOn(state, shape, slot, i);
+    if (verdict == kOpen) verdict = verdictOn(room, ask);
     if (verdict == kOpen) {
       ++good;
     } else {
@@ -62,6 +68,7 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
   refusal.needed = ask.count;
   refusal.available = good;
   refusal.container = ask.container;
+  refusal.kind = shape.wanted(ask).kind;
   return refusal;
 }
 
@@ -108,8 +115,8 @@ std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const Shape
 
 DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
   const HotDevices& hot = state.device;
-  return {hot.compute_free[device], hot.slots_free[device], hot.memory_free[device],
-          hot.memory_total[device], hot.tenants[device] == 0};
+  return {hot.compute_free[device], hot.slots_free[device],   hot.memory_free[device],
+          hot.memory_total[device], hot.tenants[device] == 0, hot.kind[device]};
 }
 
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
@@ -118,10 +125,11 @@ std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot
   if (state.device.closed[hot] != kOpen) return state.device.closed[hot];
   const std::uint8_t model = shape.verdict(state.device.model[hot]);
   if (model != kOpen || !shape.namesDevices()) return model;
-  return shape.verdict(state.cold[slot].node.devices[index].uuid);
+  return shape.verdict(state.cold[slot].node.devices[index]);
 }
 
 std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask) {
+  if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   if (bytesOf(ask, room.memory_total) > room.memory) return why(DeviceWhy::kMemory);
   if (ask.compute > room.compute) return why(DeviceWhy::kCompute);

@@ -31,6 +31,7 @@ struct DeviceRoom {
   std::int64_t memory = 0;
   std::int64_t memory_total = 0;
   bool idle = false;  // nobody on it
+  KindId kind = kAnyKind;
 };
 
 // kOpen or a DeviceWhy: of the device as such, then of what is left of it.

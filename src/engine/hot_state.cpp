@@ -21,9 +21,12 @@ void grow(std::size_t size, Vectors&... vectors) {
 
 }  // namespace
 
-ModelId HotState::idOf(const ModelName& model) {
-  const auto [at, added] = ids_.try_emplace(model, static_cast<ModelId>(models_.size()));
-  if (added) models_.push_back(model);
+ModelId HotState::idOf(const Device& described) {
+  const auto [at, added] = ids_.try_emplace(std::pair(described.model, described.kind),
+                                            static_cast<ModelId>(models_.size()));
+  if (!added) return at->second;
+  const auto kind = kinds_.try_emplace(described.kind, static_cast<KindId>(kinds_.size())).first;
+  models_.push_back({described.model, described.kind, kind->second});
   return at->second;
 }
 
@@ -51,12 +54,13 @@ void HotState::describe(Slot slot, const Node& described) {
     node.first[slot] = static_cast<std::uint32_t>(device.closed.size());
     room_[slot] = static_cast<std::uint16_t>(count);
     grow(device.closed.size() + count, device.compute_free, device.slots_free, device.memory_free,
-         device.memory_total, device.tenants, device.model, device.closed);
+         device.memory_total, device.tenants, device.model, device.kind, device.closed);
   }
   node.devices[slot] = static_cast<std::uint16_t>(count);
   const std::uint32_t first = node.first[slot];
   for (std::size_t i = 0; i < count; ++i) {
-    device.model[first + i] = idOf(described.devices[i].model);
+    device.model[first + i] = idOf(described.devices[i]);
+    device.kind[first + i] = models_[device.model[first + i]].kind_id;
     device.closed[first + i] = closedBy(described.devices[i]);
     device.memory_total[first + i] = static_cast<std::int64_t>(described.devices[i].memory.count);
   }

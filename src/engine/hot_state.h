@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/allocation.h"
@@ -13,12 +14,21 @@
 namespace divvy::engine {
 
 using Slot = std::uint32_t;                // a node; stays while it is there
-using ModelId = std::uint16_t;             // a model's name
+using ModelId = std::uint16_t;             // a model's name, and its kind
+using KindId = std::uint16_t;              // a kind's name
+inline constexpr KindId kAnyKind = 0;      // the one without a name
 inline constexpr ModelId kMixed = 0xffff;  // a node whose devices are of several models
 inline constexpr std::uint8_t kOpen = 0xff;
 
 // 0: no device; 1: a part of one; 1 + n: n whole ones, and more than 15 as 15.
 inline constexpr std::size_t kKinds = 17;
+
+// What differs from device to device, and is the same of most of them.
+struct Model {
+  ModelName name;
+  DeviceKind kind;
+  KindId kind_id = kAnyKind;
+};
 
 struct HotNodes {
   std::vector<std::int64_t> cpu_free, memory_free;
@@ -39,6 +49,7 @@ struct HotDevices {
   std::vector<std::int64_t> memory_free, memory_total;
   std::vector<std::uint32_t> tenants;
   std::vector<ModelId> model;
+  std::vector<KindId> kind;
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
 };
 
@@ -62,7 +73,7 @@ class HotState {
   std::vector<ColdNode> cold;  // by slot
 
   std::size_t slots() const { return cold.size(); }
-  const std::vector<ModelName>& models() const { return models_; }
+  const std::vector<Model>& models() const { return models_; }
 
   // In a slot that is free, or a new one. Charges nothing.
   Slot put(const Node& node);
@@ -76,9 +87,10 @@ class HotState {
 
  private:
   void refreshDevice(const ColdNode& cold, std::size_t index, std::uint32_t at);
-  ModelId idOf(const ModelName& model);
-  std::vector<ModelName> models_;
-  std::map<ModelName, ModelId> ids_;
+  ModelId idOf(const Device& device);
+  std::vector<Model> models_;
+  std::map<std::pair<ModelName, DeviceKind>, ModelId> ids_;
+  std::map<DeviceKind, KindId> kinds_{{DeviceKind(), kAnyKind}};
   std::vector<Slot> free_;
   std::vector<std::uint16_t> room_;  // devices that a slot's place in the arrays has room for
 };

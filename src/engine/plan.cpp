@@ -56,7 +56,8 @@ class Search {
     const DeviceRoom& x = rooms_[a];
     const DeviceRoom& y = rooms_[b];
     return x.compute == y.compute && x.memory == y.memory && x.memory_total == y.memory_total &&
-           x.slots == y.slots && x.idle == y.idle && verdicts_[a] == verdicts_[b];
+           x.slots == y.slots && x.idle == y.idle && x.kind == y.kind &&
+           verdicts_[a] == verdicts_[b];
   }
 
   void take(const Ask& ask, std::size_t i) {

@@ -31,6 +31,8 @@ std::string cores(std::uint64_t thousandths) {
 
 std::string text(const DeviceRefusal& refusal) {
   switch (refusal.why) {
+    case DeviceWhy::kKind:
+      return "another kind of device was asked for";
     case DeviceWhy::kUnhealthy:
       return "out of service";
     case DeviceWhy::kCordoned:
@@ -74,8 +76,9 @@ std::string text(const NodeRefusal& refusal) {
     case NodeWhy::kTooFew:
       return "needs " + needed + " devices, has " + available;
     case NodeWhy::kDevices:
-      return "container " + std::to_string(refusal.container) + " needs " + needed + " devices, " +
-             available + " will do";
+      return "container " + std::to_string(refusal.container) + " needs " + needed + " devices" +
+             (refusal.kind.empty() ? "" : " of kind " + refusal.kind.text) + ", " + available +
+             " will do";
     case NodeWhy::kTogether:
       return "each container would fit, all of them do not";
     case NodeWhy::kUnresolved:

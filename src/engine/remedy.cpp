@@ -85,7 +85,8 @@ std::string text(const Change& change) {
       return "do not exclude the device " + listOf(change.names);
     default:
       return "ask for " + amount(change.kind, change.to) + " instead of " +
-             amount(change.kind, change.from) + " " + unitOf(change.kind) + " in container " +
+             amount(change.kind, change.from) + " " + unitOf(change.kind) +
+             (change.of.empty() ? "" : " (" + change.of.text + ")") + " in container " +
              std::to_string(change.container);
   }
 }
@@ -97,8 +98,30 @@ Container& containerAt(Shape* shape, std::size_t index) {
                                     : shape->containers[index - shape->init.size()];
 }
 
-std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kind) {
-  const DeviceAsk& devices = container.devices;
+const DeviceAsk& askFor(const Container& container, const DeviceKind& of) {
+  for (const DeviceAsk& other : container.others) {
+    if (other.kind == of) return other;
+  }
+  return container.devices;
+}
+
+DeviceAsk& askFor(Container* container, const DeviceKind& of) {
+  for (DeviceAsk& other : container->others) {
+    if (other.kind == of) return other;
+  }
+  return container->devices;
+}
+
+Selector& selectorFor(Shape* shape, const DeviceKind& of) {
+  for (KindSelector& one : shape->by_kind) {
+    if (one.kind == of) return one.selector;
+  }
+  return shape->selector;
+}
+
+std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kind,
+                                      const DeviceKind& of) {
+  const DeviceAsk& devices = askFor(container, of);
   switch (kind) {
     case ChangeKind::kDeviceMemory:
       if (const auto* bytes = std::get_if<Bytes>(&devices.memory)) return bytes->count;
@@ -119,9 +142,10 @@ std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kin
   }
 }
 
-void setAmount(Container* container, ChangeKind kind, std::uint64_t value) {
-  DeviceAsk& devices = container->devices;
-  switch (kind) {
+void setAmount(Container* container, const Change& change) {
+  DeviceAsk& devices = askFor(container, change.of);
+  const std::uint64_t value = change.to;
+  switch (change.kind) {
     case ChangeKind::kDeviceMemory:
       devices.memory = Bytes{value};
       break;
@@ -146,16 +170,17 @@ void setAmount(Container* container, ChangeKind kind, std::uint64_t value) {
 Shape changed(const Shape& shape, const Remedy& remedy) {
   Shape result = shape;
   for (const Change& change : remedy) {
+    Selector& selector = selectorFor(&result, change.of);
     if (change.kind == ChangeKind::kModels) {
-      add(&result.selector.models, change.names);
+      add(&selector.models, change.names);
     } else if (change.kind == ChangeKind::kNotModels) {
-      drop(&result.selector.not_models, change.names);
+      drop(&selector.not_models, change.names);
     } else if (change.kind == ChangeKind::kUuids) {
-      add(&result.selector.uuids, change.names);
+      add(&selector.uuids, change.names);
     } else if (change.kind == ChangeKind::kNotUuids) {
-      drop(&result.selector.not_uuids, change.names);
+      drop(&selector.not_uuids, change.names);
     } else {
-      setAmount(&containerAt(&result, change.container), change.kind, change.to);
+      setAmount(&containerAt(&result, change.container), change);
     }
   }
   return result;

@@ -23,7 +23,7 @@ void Scores::reorder(const std::shared_ptr<const NodeOrder::Sorted>& order) {
 }
 
 std::size_t Scores::update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
-                           const std::vector<ModelName>& models, std::size_t most) {
+                           const std::vector<Model>& models, std::size_t most) {
   const std::shared_ptr<const NodeOrder::Sorted>& sorted = order.sorted();
   if (filled_ && seen_ == log.now() && order_ == sorted) return 0;
   shape_.learn(models);

@@ -22,7 +22,7 @@ class Scores {
   // Looks at what changed, at no more than `most` nodes: then it may be not yet up to date. How
   // many it looked at.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
-                     const std::vector<ModelName>& models, std::size_t most);
+                     const std::vector<Model>& models, std::size_t most);
 
  private:
   void reorder(const std::shared_ptr<const NodeOrder::Sorted>& order);

@@ -25,18 +25,26 @@ bool matches(const std::vector<ModelName>& wanted, ModelMatch match, const std::
   });
 }
 
+void add(const DeviceAsk& wanted, std::size_t container, std::size_t other,
+         std::vector<Ask>* asks) {
+  if (wanted.count == 0) return;
+  Ask ask{wanted.count, wanted.compute.milli, 0, 0, container, kAnyKind, other};
+  if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
+    ask.bytes = static_cast<std::int64_t>(bytes->count);
+  } else {
+    ask.percent = std::get<Percent>(wanted.memory).value;
+  }
+  if (!wanted.kind.empty()) ask.kind = kNoKind;
+  asks->push_back(ask);
+}
+
 std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first) {
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    const DeviceAsk& wanted = containers[i].devices;
-    if (wanted.count == 0) continue;
-    Ask ask{wanted.count, wanted.compute.milli, 0, 0, first + i};
-    if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
-      ask.bytes = static_cast<std::int64_t>(bytes->count);
-    } else {
-      ask.percent = std::get<Percent>(wanted.memory).value;
+    add(containers[i].devices, first + i, kMainAsk, &asks);
+    for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
+      add(containers[i].others[k], first + i, k, &asks);
     }
-    asks.push_back(ask);
   }
   return asks;
 }
@@ -75,30 +83,65 @@ ShapeClass::ShapeClass(Shape shape, Policy policy) : shape_(std::move(shape)), p
     together = std::max(together, ask.count);
     widest_ = std::max(widest_, ask.count);
   }
-  kind_ = kindOf(together, compute_);
+  kind_ = engine::kindOf(together, compute_);
+  const auto names = [](const Selector& one) {
+    return !one.uuids.empty() || !one.not_uuids.empty();
+  };
+  names_devices_ = names(shape_.selector);
+  for (const KindSelector& one : shape_.by_kind) names_devices_ |= names(one.selector);
 }
 
-std::uint8_t ShapeClass::judge(const ModelName& model) const {
-  const Selector& selector = shape_.selector;
-  if (matches(selector.not_models, selector.match, model.text)) {
+const Selector& ShapeClass::selectorOf(const DeviceKind& kind) const {
+  for (const KindSelector& one : shape_.by_kind) {
+    if (one.kind == kind) return one.selector;
+  }
+  return shape_.selector;
+}
+
+const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {
+  const std::size_t init = shape_.init.size();
+  const Container& container =
+      ask.container < init ? shape_.init[ask.container] : shape_.containers[ask.container - init];
+  return ask.other == kMainAsk ? container.devices : container.others[ask.other];
+}
+
+bool ShapeClass::asks(std::size_t container, const DeviceKind& kind) const {
+  const std::vector<Ask>& asks = container < shape_.init.size() ? init_ : containers_;
+  return std::any_of(asks.begin(), asks.end(), [&](const Ask& ask) {
+    return ask.container == container && (wanted(ask).kind.empty() || wanted(ask).kind == kind);
+  });
+}
+
+std::uint8_t ShapeClass::judge(const Model& model) const {
+  const Selector& selector = selectorOf(model.kind);
+  if (matches(selector.not_models, selector.match, model.name.text)) {
     return why(DeviceWhy::kModelExcluded);
   }
-  if (!selector.models.empty() && !matches(selector.models, selector.match, model.text)) {
+  if (!selector.models.empty() && !matches(selector.models, selector.match, model.name.text)) {
     return why(DeviceWhy::kModelNotAsked);
   }
   return kOpen;
 }
 
-void ShapeClass::learn(const std::vector<ModelName>& models) {
-  while (verdicts_.size() < models.size()) verdicts_.push_back(judge(models[verdicts_.size()]));
+void ShapeClass::learn(const std::vector<Model>& models) {
+  while (verdicts_.size() < models.size()) {
+    const Model& model = models[verdicts_.size()];
+    verdicts_.push_back(judge(model));
+    for (std::vector<Ask>* asks : {&init_, &containers_}) {
+      for (Ask& ask : *asks) {
+        if (ask.kind == kNoKind && wanted(ask).kind == model.kind) ask.kind = model.kind_id;
+      }
+    }
+  }
 }
 
-std::uint8_t ShapeClass::verdict(const DeviceUuid& uuid) const {
+std::uint8_t ShapeClass::verdict(const Device& device) const {
+  const Selector& selector = selectorOf(device.kind);
   const auto names = [&](const std::vector<DeviceUuid>& list) {
-    return std::find(list.begin(), list.end(), uuid) != list.end();
+    return std::find(list.begin(), list.end(), device.uuid) != list.end();
   };
-  if (names(shape_.selector.not_uuids)) return why(DeviceWhy::kUuidExcluded);
-  if (!shape_.selector.uuids.empty() && !names(shape_.selector.uuids)) {
+  if (names(selector.not_uuids)) return why(DeviceWhy::kUuidExcluded);
+  if (!selector.uuids.empty() && !names(selector.uuids)) {
     return why(DeviceWhy::kUuidNotAsked);
   }
   return kOpen;

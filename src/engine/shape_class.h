@@ -11,12 +11,17 @@
 
 namespace divvy::engine {
 
+inline constexpr KindId kNoKind = 0xffff;
+inline constexpr std::size_t kMainAsk = SIZE_MAX;
+
 struct Ask {
   std::uint32_t count = 0;
   std::int32_t compute = 0;
   std::int64_t bytes = 0;
-  std::uint32_t percent = 0;  // of the device's memory; then `bytes` is 0
-  std::size_t container = 0;  // which one, init containers first
+  std::uint32_t percent = 0;     // of the device's memory; then `bytes` is 0
+  std::size_t container = 0;     // which one, init containers first
+  KindId kind = kAnyKind;        // kNoKind: one that no device has so far
+  std::size_t other = kMainAsk;  // which of the container's others
 };
 
 class ShapeClass {
@@ -40,16 +45,19 @@ class ShapeClass {
   std::uint32_t widest() const { return widest_; }
 
   // Looks at models that are new; to be called before the others.
-  void learn(const std::vector<ModelName>& models);
+  void learn(const std::vector<Model>& models);
   // kOpen, or why not.
   std::uint8_t verdict(ModelId model) const { return verdicts_[model]; }
-  bool namesDevices() const {
-    return !shape_.selector.uuids.empty() || !shape_.selector.not_uuids.empty();
-  }
-  std::uint8_t verdict(const DeviceUuid& uuid) const;
+  bool namesDevices() const { return names_devices_; }
+  std::uint8_t verdict(const Device& device) const;
+  // Where it comes from.
+  const DeviceAsk& wanted(const Ask& ask) const;
+  // Whether that container (init containers first) asks for devices of that kind.
+  bool asks(std::size_t container, const DeviceKind& kind) const;
 
  private:
-  std::uint8_t judge(const ModelName& model) const;
+  std::uint8_t judge(const Model& model) const;
+  const Selector& selectorOf(const DeviceKind& kind) const;
 
   Shape shape_;
   Policy policy_;
@@ -57,6 +65,7 @@ class ShapeClass {
   std::vector<Ask> init_, containers_;
   std::uint32_t widest_ = 0;
   std::uint8_t kind_ = 0;
+  bool names_devices_ = false;
   std::vector<std::uint8_t> verdicts_;  // by model
 };
 

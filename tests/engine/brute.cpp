@@ -33,11 +33,17 @@ std::int64_t bytesFor(const DeviceAsk& ask, const Card& card) {
   return static_cast<std::int64_t>(all * std::get<Percent>(ask.memory).value / 100);
 }
 
-std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Selector& s) {
+std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Shape& shape) {
+  const Selector* chosen = &shape.selector;
+  for (const KindSelector& one : shape.by_kind) {
+    if (one.kind == card.is.kind) chosen = &one.selector;
+  }
+  const Selector& s = *chosen;
   const auto no = [&](DeviceWhy why, std::int64_t needed = 0, std::int64_t available = 0) {
     return DeviceRefusal{card.is.uuid, why, static_cast<std::uint64_t>(needed),
                          static_cast<std::uint64_t>(available)};
   };
+  if (!ask.kind.empty() && ask.kind.text != card.is.kind.text) return no(DeviceWhy::kKind);
   if (card.is.health == Health::kUnhealthy) return no(DeviceWhy::kUnhealthy);
   if (card.is.cordoned) return no(DeviceWhy::kCordoned);
   if (card.is.mode == Mode::kExternal) return no(DeviceWhy::kExternal);
@@ -63,10 +69,10 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, cons
 }
 
 // Every subset of cards for every container, one container after the other.
-bool placeable(std::vector<Card> cards, const std::vector<Container>& all, std::size_t at,
-               const Selector& selector) {
+bool placeable(std::vector<Card> cards, const std::vector<DeviceAsk>& all, std::size_t at,
+               const Shape& selector) {
   if (at == all.size()) return true;
-  const DeviceAsk& ask = all[at].devices;
+  const DeviceAsk& ask = all[at];
   if (ask.count == 0) return placeable(cards, all, at + 1, selector);
   for (unsigned set = 0; set < 1u << cards.size(); ++set) {
     if (static_cast<std::uint32_t>(__builtin_popcount(set)) != ask.count) continue;
@@ -105,20 +111,27 @@ NodeRefusal saying(NodeWhy why, std::int64_t needed = 0, std::int64_t available 
   return refusal;
 }
 
-std::optional<NodeRefusal> aloneRefused(const Machine& machine, const Container& one,
-                                        std::size_t number, const Selector& selector) {
+std::vector<DeviceAsk> asksOf(const Container& one) {
+  std::vector<DeviceAsk> asks{one.devices};
+  asks.insert(asks.end(), one.others.begin(), one.others.end());
+  return asks;
+}
+
+std::optional<NodeRefusal> aloneRefused(const Machine& machine, const DeviceAsk& ask,
+                                        std::size_t number, const Shape& selector) {
   NodeRefusal refusal;
   std::uint32_t good = 0;
   for (const Card& card : machine.cards) {
-    if (auto why = refuse(card, one.devices, selector)) {
+    if (auto why = refuse(card, ask, selector)) {
       refusal.devices.push_back(*why);
     } else {
       ++good;
     }
   }
-  if (good >= one.devices.count) return std::nullopt;
+  if (good >= ask.count) return std::nullopt;
   refusal.why = NodeWhy::kDevices;
-  refusal.needed = one.devices.count;
+  refusal.kind = ask.kind;
+  refusal.needed = ask.count;
   refusal.available = good;
   refusal.container = number;
   return refusal;
@@ -131,7 +144,9 @@ std::string kindOf(const Placement& placement) {
 }  // namespace
 
 bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector) {
-  return !refuse(card, ask, selector);
+  Shape shape;
+  shape.selector = selector;
+  return !refuse(card, ask, shape);
 }
 
 void World::add(const Node& node) {
@@ -158,7 +173,9 @@ void World::book(const Placement& placement, int sign) {
 std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& shape) const {
   std::uint32_t widest = 0;
   for (const auto* list : {&shape.init, &shape.containers}) {
-    for (const Container& one : *list) widest = std::max(widest, one.devices.count);
+    for (const Container& one : *list) {
+      for (const DeviceAsk& ask : asksOf(one)) widest = std::max(widest, ask.count);
+    }
   }
   const std::int64_t cpu = sumOrMost(shape, cpuOf);
   const std::int64_t memory = sumOrMost(shape, memoryOf);
@@ -175,10 +192,17 @@ std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& s
   std::size_t number = 0;
   for (const auto* list : {&shape.init, &shape.containers}) {
     for (const Container& one : *list) {
-      if (auto refusal = aloneRefused(machine, one, number++, shape.selector)) return refusal;
+      for (const DeviceAsk& ask : asksOf(one)) {
+        if (auto refusal = aloneRefused(machine, ask, number, shape)) return refusal;
+      }
+      ++number;
     }
   }
-  if (!placeable(machine.cards, shape.containers, 0, shape.selector)) {
+  std::vector<DeviceAsk> together;
+  for (const Container& one : shape.containers) {
+    for (const DeviceAsk& ask : asksOf(one)) together.push_back(ask);
+  }
+  if (!placeable(machine.cards, together, 0, shape)) {
     return saying(NodeWhy::kTogether);
   }
   return std::nullopt;
@@ -198,15 +222,21 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
     const bool init = c < shape.init.size();
     std::vector<Card> fresh = at->second.cards;
     std::vector<Card>& cards = init ? fresh : together;
-    if (placement.containers[c].size() != all[c].devices.count) return "wrong number of devices";
+    std::vector<DeviceAsk> asks = asksOf(all[c]);
     for (const Share& share : placement.containers[c]) {
       const auto card = std::find_if(cards.begin(), cards.end(),
                                      [&](const Card& one) { return one.is.uuid == share.uuid; });
       if (card == cards.end()) return "unknown device";
-      if (refuse(*card, all[c].devices, shape.selector)) return "device " + share.uuid.text;
-      const std::int64_t bytes = bytesFor(all[c].devices, *card);
+      // Kinds of one container's asks differ: there is one that it can be for.
+      const auto ask = std::find_if(asks.begin(), asks.end(), [&](const DeviceAsk& one) {
+        return one.count > 0 && (one.kind.empty() || one.kind == card->is.kind);
+      });
+      if (ask == asks.end()) return "device " + share.uuid.text + " that was not asked for";
+      if (refuse(*card, *ask, shape)) return "device " + share.uuid.text;
+      --ask->count;
+      const std::int64_t bytes = bytesFor(*ask, *card);
       if (static_cast<std::int64_t>(share.memory.count) != bytes) return "wrong memory";
-      if (share.compute != all[c].devices.compute) return "wrong compute";
+      if (share.compute != ask->compute) return "wrong compute";
       card->memory += bytes;
       card->compute += share.compute.milli;
       card->tenants += 1;
@@ -216,6 +246,9 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
           std::max(charge.compute.milli, before.compute.milli + share.compute.milli);
       charge.memory = std::max(charge.memory, before.memory + share.memory);
       charge.slots = std::max(charge.slots, before.slots + 1);
+    }
+    for (const DeviceAsk& ask : asks) {
+      if (ask.count > 0) return "too few devices";
     }
   }
   for (const auto& [uuid, charge] : sum) {

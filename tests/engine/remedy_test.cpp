@@ -50,6 +50,42 @@ void expectSmallest(const Pair& pair, const Shape& asked, const Remedy& remedy) 
   }
 }
 
+std::size_t asksOf(const Shape& shape, std::size_t c) {
+  const std::size_t init = shape.init.size();
+  return 1 + (c < init ? shape.init[c] : shape.containers[c - init]).others.size();
+}
+
+// Each of a container's asks for devices, by trying the least of each amount.
+template <typename With>
+bool anyAskHelps(const With& with, std::size_t asks) {
+  for (std::size_t k = 0; k < asks; ++k) {
+    const auto of = [&](Container* at) -> DeviceAsk& {
+      return k == 0 ? at->devices : at->others[k - 1];
+    };
+    if (with([&](Container* at) {
+          if (of(at).count <= 1) return false;
+          of(at).count = 1;
+          return true;
+        }))
+      return true;
+    if (with([&](Container* at) {
+          if (of(at).count == 0 || of(at).compute <= Compute{1}) return false;
+          of(at).compute = {1};
+          return true;
+        }))
+      return true;
+    if (with([&](Container* at) {
+          if (of(at).count == 0) return false;
+          if (auto* percent = std::get_if<Percent>(&of(at).memory)) {
+            return std::exchange(percent->value, 1u) > 1;
+          }
+          return std::exchange(std::get<Bytes>(of(at).memory), Bytes{1}) > Bytes{1};
+        }))
+      return true;
+  }
+  return false;
+}
+
 // Of amounts, each alone, by steps of what the random requests are made of: whether any would help.
 bool anyAmountHelps(const Pair& pair, const Shape& asked) {
   const std::size_t containers = asked.init.size() + asked.containers.size();
@@ -64,26 +100,7 @@ bool anyAmountHelps(const Pair& pair, const Shape& asked) {
     if (with([](Container* at) { return std::exchange(at->cpu, Cpu{}) > Cpu{}; })) return true;
     if (with([](Container* at) { return std::exchange(at->memory, Bytes{}) > Bytes{}; }))
       return true;
-    if (with([](Container* at) {
-          if (at->devices.count <= 1) return false;
-          at->devices.count = 1;
-          return true;
-        }))
-      return true;
-    if (with([](Container* at) {
-          if (at->devices.count == 0 || at->devices.compute <= Compute{1}) return false;
-          at->devices.compute = {1};
-          return true;
-        }))
-      return true;
-    if (with([](Container* at) {
-          if (at->devices.count == 0) return false;
-          if (auto* percent = std::get_if<Percent>(&at->devices.memory)) {
-            return std::exchange(percent->value, 1u) > 1;
-          }
-          return std::exchange(std::get<Bytes>(at->devices.memory), Bytes{1}) > Bytes{1};
-        }))
-      return true;
+    if (anyAskHelps(with, asksOf(asked, c))) return true;
   }
   return false;
 }

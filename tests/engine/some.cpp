@@ -24,6 +24,20 @@ Device wildDevice(Rng& rng, const std::string& uuid, const std::string& model) {
   return result;
 }
 
+const std::vector<std::string> kKindNames{"NVIDIA", "Ascend910B4", "Ascend910B4-1"};
+
+// Of two kinds at most, the second one beside the first.
+void addKinds(Rng& rng, Container* one) {
+  const std::uint64_t first = rng.below(kKindNames.size());
+  one->devices.kind = DeviceKind(kKindNames[first]);
+  if (rng.below(3) != 0) return;
+  DeviceAsk other = one->devices;
+  other.kind = DeviceKind(kKindNames[(first + 1) % kKindNames.size()]);
+  other.count = static_cast<std::uint32_t>(rng.below(3));
+  other.compute = {static_cast<std::int32_t>(rng.below(3) * 500)};
+  one->others.push_back(other);
+}
+
 Container wildContainer(Rng& rng) {
   const std::vector<std::int32_t> compute{0, 100, 250, 300, 500, 700, 1000, 1000};
   Container one{{static_cast<std::int64_t>(1000 * rng.below(9))}, gib(rng.below(12)), {}};
@@ -80,6 +94,9 @@ Node Wild::node(const std::string& name) {
     result.devices.push_back(
         wildDevice(rng, name + "/" + std::to_string(i), mixed ? oneOf(rng, kModels) : model));
   }
+  if (multi && rng.below(3) == 0) {
+    for (Device& device : result.devices) device.kind = DeviceKind(oneOf(rng, kKindNames));
+  }
   return result;
 }
 
@@ -99,6 +116,14 @@ Request Wild::request(const std::string& id) {
     selector.models.emplace_back(oneOf(rng, {"h100", "a10", "t4", "H100-PCIE"}));
   if (rng.below(8) == 0) selector.not_models.emplace_back(oneOf(rng, {"sxm", "T4"}));
   if (rng.below(6) == 0) selector.match = ModelMatch::kExact;
+  if (multi && rng.below(4) == 0) {
+    for (Container& one : shape.containers) addKinds(rng, &one);
+    if (rng.below(2) == 0) {
+      Selector of_kind;
+      of_kind.models.emplace_back(oneOf(rng, {"h100", "a10", "t4"}));
+      shape.by_kind.push_back({DeviceKind(oneOf(rng, kKindNames)), of_kind});
+    }
+  }
   const std::string uuid = "n" + std::to_string(rng.below(4)) + "/" + std::to_string(rng.below(3));
   if (rng.below(16) == 0) selector.uuids.emplace_back(uuid);
   if (rng.below(16) == 0) selector.not_uuids.emplace_back(uuid);

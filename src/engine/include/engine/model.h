@@ -16,6 +16,8 @@ namespace divvy::engine {
 using NodeName = Name<struct NodeNameKind>;
 using DeviceUuid = Name<struct DeviceUuidKind>;
 using ModelName = Name<struct ModelNameKind>;
+// What is asked for in one vendor's words: "NVIDIA", "Ascend910B4".
+using DeviceKind = Name<struct DeviceKindKind>;
 using RequestId = Name<struct RequestIdKind>;
 
 enum class Health : std::uint8_t { kHealthy, kUnhealthy };
@@ -39,6 +41,7 @@ struct Device {
   bool cordoned = false;  // keeps what it has, gets nothing new
   Mode mode = Mode::kShared;
   std::optional<unsigned> numa;
+  DeviceKind kind;  // empty: none; only for those who ask for any kind
 };
 
 struct Label {

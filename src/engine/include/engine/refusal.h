@@ -12,6 +12,7 @@ namespace divvy::engine {
 
 // In the order in which they are looked at: the first that holds is the one that is told.
 enum class DeviceWhy : std::uint8_t {
+  kKind,  // another kind was asked for
   kUnhealthy,
   kCordoned,
   kExternal,
@@ -52,6 +53,7 @@ struct NodeRefusal {
   std::uint64_t available = 0;
   // Of kTooFew and kDevices: which one, init containers first.
   std::size_t container = 0;
+  DeviceKind kind;                     // of kDevices: of which too few will do
   std::vector<DeviceRefusal> devices;  // in the node's order; of kDevices only
   friend bool operator==(const NodeRefusal&, const NodeRefusal&) = default;
 };

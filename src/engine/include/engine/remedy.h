@@ -29,6 +29,8 @@ struct Change {
   std::uint64_t from = 0;          // of amounts: what is asked for
   std::uint64_t to = 0;            // and the most that would fit
   std::vector<std::string> names;  // of the other kinds: as few as will do
+  // Whose devices, where that is said: of amounts the ask's kind, of names the selector's.
+  DeviceKind of = {};
   friend bool operator==(const Change&, const Change&) = default;
 };
 

@@ -25,6 +25,7 @@ struct DeviceAsk {
   DeviceMemory memory = Bytes{};
   // None: whatever the others leave. The whole device: nobody else on it.
   Compute compute;
+  DeviceKind kind = {};  // empty: any
   friend auto operator<=>(const DeviceAsk&, const DeviceAsk&) = default;
 };
 
@@ -32,6 +33,8 @@ struct Container {
   Cpu cpu;
   Bytes memory;
   DeviceAsk devices;
+  // Of further kinds: all of a container's asks name one then, each another.
+  std::vector<DeviceAsk> others = {};
   friend auto operator<=>(const Container&, const Container&) = default;
 };
 
@@ -47,12 +50,20 @@ struct Selector {
   friend auto operator<=>(const Selector&, const Selector&) = default;
 };
 
+// Which devices of one kind will do; of that kind nothing else counts.
+struct KindSelector {
+  DeviceKind kind;
+  Selector selector;
+  friend auto operator<=>(const KindSelector&, const KindSelector&) = default;
+};
+
 // Everything that decides where a request may go and is the same for its replicas.
 struct Shape {
   std::vector<Container> init;        // one after the other, before the others
   std::vector<Container> containers;  // all at once
   Selector selector;
-  std::optional<Policy> policy;  // none: the engine's
+  std::vector<KindSelector> by_kind = {};  // where it is another than `selector`; each kind once
+  std::optional<Policy> policy;            // none: the engine's
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
