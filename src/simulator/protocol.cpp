@@ -9,12 +9,12 @@
 
 #include "base/rng.h"
 #include "engine/engine.h"
+#include "openb_engine.h"
 
 namespace divvy::simulator {
 namespace {
 
 using engine::Instant;
-using engine::ModelName;
 
 constexpr std::int64_t kWhole = 1000;
 constexpr double kTypical = 0.95;
@@ -24,45 +24,6 @@ constexpr Instant kNever{INT64_MAX};
 
 std::int64_t demandOf(const OpenbPod& pod) {
   return std::int64_t{pod.gpus} * pod.gpu_milli;
-}
-
-std::vector<ModelName> modelsOf(const std::string& joined) {
-  std::vector<ModelName> models;
-  for (std::size_t from = 0; from < joined.size();) {
-    const std::size_t end = std::min(joined.find('|', from), joined.size());
-    models.emplace_back(joined.substr(from, end - from));
-    from = end + 1;
-  }
-  return models;
-}
-
-Bytes mibOf(std::int64_t count) {
-  return mib(static_cast<std::uint64_t>(count));
-}
-
-engine::Shape shapeOf(const OpenbPod& pod) {
-  engine::Shape shape;
-  shape.containers.push_back(
-      {{pod.cpu_milli}, mibOf(pod.memory_mib), {pod.gpus, Bytes{}, {pod.gpu_milli}}});
-  shape.selector.match = engine::ModelMatch::kExact;
-  shape.selector.models = pod.gpus > 0 ? modelsOf(pod.models) : std::vector<ModelName>{};
-  return shape;
-}
-
-engine::Node nodeOf(const OpenbNode& node, std::uint64_t order) {
-  engine::Node result;
-  result.name = engine::NodeName(node.name);
-  result.cpu = {node.cpu_milli};
-  result.memory = mibOf(node.memory_mib);
-  result.order = order;
-  for (std::uint32_t i = 0; i < node.gpus; ++i) {
-    engine::Device device;
-    device.uuid = engine::DeviceUuid(node.name + "/" + std::to_string(i));
-    device.model = ModelName(node.model);
-    device.slots = kWhole;  // the protocol has no such limit
-    result.devices.push_back(device);
-  }
-  return result;
 }
 
 // The mean of what was seen while x percent had arrived, for each x.

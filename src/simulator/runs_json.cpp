@@ -1,26 +1,10 @@
 // Outcomes as JSON.
-#include <array>
-#include <cstdio>
-
 #include "simulator/runs.h"
+
+#include "words.h"
 
 namespace divvy::simulator {
 namespace {
-
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4f", value);
-  return text.data();
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20) result += c;
-  }
-  return result + '"';
-}
 
 template <typename List>
 std::string listOf(const List& values) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "simulator/progress.h"
 #include "simulator/protocol.h"
 
 namespace divvy::simulator {
@@ -37,13 +37,12 @@ struct Outcome {
   double pods = 0, failed_pods = 0, failed_gpus = 0;  // likewise
 };
 
-// Called now and then from the caller's thread with how many runs are done.
-using Progress = std::function<void(std::size_t done, std::size_t all)>;
-
 // By workload, then policy. The same for any number of `threads`. The first error ends it.
 Result<std::vector<Outcome>> runAll(const Runs& runs, unsigned threads, const Progress& progress);
 
 // One object; of a single outcome with its figures at the top, of several under "results".
 std::string json(const Runs& runs, const std::vector<Outcome>& outcomes);
+// A panel per workload, a line per policy: what is given of what has arrived.
+std::string svg(const Runs& runs, const std::vector<Outcome>& outcomes);
 
 }  // namespace divvy::simulator
