@@ -23,6 +23,7 @@ struct Dispatch {
   int operator()(const SizeOptions& options) const { return size(options); }
   int operator()(const VersionOptions& options) const { return version(options); }
   int operator()(const OpenbOptions& options) const { return simulateOpenb(options); }
+  int operator()(const PlanOptions& options) const { return simulatePlan(options); }
   int operator()(const PrintOptions& options) const {
     std::fputs(options.text.c_str(), stdout);
     return 0;

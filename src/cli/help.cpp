@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 15> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 16> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -178,10 +178,12 @@ likewise.)"},
     {"simulate",
      R"(Examples:
   divvy simulate openb --nodes nodes.csv --pods pods.csv --policy fgd
+  divvy simulate plan --nodes nodes.csv --pods pods.csv
   divvy simulate openb --help)"},
     {"simulate openb",
      R"(Examples:
   divvy simulate openb --nodes nodes.csv --pods default.csv --policy fgd --json fgd.json
+  divvy simulate openb --nodes nodes.csv --pods default.csv --policy published --svg all.svg
   divvy simulate openb --nodes nodes.csv --pods default.csv --policy all --sample 10%
   divvy simulate openb --nodes nodes.csv --pods a.csv b.csv --policy fgd,divvy --seeds 3
 
@@ -192,6 +194,18 @@ pods cannot use. FAILED: GPUs that were asked for and not given in the end.
 --policy published: the six that FGD was published with; all: those and divvy.
 With --sample, looking ends when that many nodes fit (at least 100), and goes on from there for the
 next pod. The JSON has all of it at every percent of arrived demand.)"},
+    {"simulate plan",
+     R"(Examples:
+  divvy simulate plan --nodes nodes.csv --pods default.csv
+  divvy simulate plan --nodes nodes.csv --pods default.csv --overcommit 1.0,1.3,2.0 --svg plan.svg
+  divvy simulate plan --nodes nodes.csv --pods default.csv --cards-only -o json
+
+All pods are placed, in random orders (--seeds; figures are means). First a card for each pod that
+asks for a part of one, then shares: what a pod asks of a card is taken for memory, of which
+--overcommit times as much is promised as there is. GPUS: with anything on them; SHARING: of these,
+with pods that ask for a part; NODE-GPUS: all GPUs of nodes with anything on any. Where the nodes
+are too few for a card for each pod they are all there twice, or more often (said below the table);
+UNPLACED: pods that even then no node takes.)"},
 }};
 
 }  // namespace

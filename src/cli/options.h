@@ -134,8 +134,20 @@ struct OpenbOptions {
   unsigned first_seed = 42;
   double tune = 1.3;
   unsigned sample_percent = 100;
-  std::string json;   // empty: none
-  unsigned jobs = 0;  // 0: as many as there are processors
+  std::string json, svg;  // empty: none
+  unsigned jobs = 0;      // 0: as many as there are processors
+};
+
+struct PlanOptions {
+  std::string nodes, pods;
+  std::vector<std::uint32_t> overcommit{1000, 1200, 1250, 1300, 1500, 2000};  // thousandths
+  engine::Policy policy = engine::Policy::kPacking;
+  unsigned seeds = 3;
+  unsigned first_seed = 42;
+  bool cards_only = false;
+  std::string json, svg;  // empty: none
+  unsigned jobs = 0;      // 0: as many as there are processors
+  Output output;
 };
 
 // Text to print as it is: help, completion scripts.
@@ -145,7 +157,7 @@ struct PrintOptions {
 
 using Options = std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
                              WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions,
-                             SizeOptions, VersionOptions, OpenbOptions, PrintOptions>;
+                             SizeOptions, VersionOptions, OpenbOptions, PlanOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -50,6 +50,7 @@ struct Grammar {
   void addControl();
   void addSize();
   void addService();
+  void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
 
  public:
@@ -300,14 +301,29 @@ void Grammar::addService() {
   }
 }
 
+// What all simulations write, and how many runs there are.
+void Grammar::addSimulation(CLI::App* command, const std::string& seeds) {
+  SimulateText& text = raw.simulate;
+  command->add_option("--seeds", text.seeds, "runs, each by its own chance [" + seeds + "]")
+      ->type_name("N");
+  command->add_option("--first-seed", text.first_seed, "the others follow it [42]")->type_name("N");
+  command->add_option("--json", text.json, "write all figures there")->type_name("FILE");
+  command->add_option("--svg", text.svg, "draw them there")->type_name("FILE");
+  command->add_option("--jobs", text.jobs, "runs at a time [processors]")->type_name("N");
+}
+
 void Grammar::addSimulate() {
   CLI::App* simulate =
       add("simulate", "Replay production traces through the placement engine", nullptr);
   simulate->require_subcommand(1);
-  CLI::App* openb = add("openb", "The openb trace, by the protocol that FGD was published with",
-                        makeOpenb, simulate);
   SimulateText& text = raw.simulate;
-  openb->add_option("--nodes", text.nodes, "CSV of nodes")->type_name("FILE")->required();
+  const auto traced = [&](const std::string& name, const std::string& what, Maker make) {
+    CLI::App* command = add(name, what, std::move(make), simulate);
+    command->add_option("--nodes", text.nodes, "CSV of nodes")->type_name("FILE")->required();
+    return command;
+  };
+  CLI::App* openb =
+      traced("openb", "The openb trace, by the protocol that FGD was published with", makeOpenb);
   openb->add_option("--pods", text.pods, "CSV of pods; several may follow")
       ->type_name("FILE")
       ->expected(-1)
@@ -315,14 +331,23 @@ void Grammar::addSimulate() {
   openb->add_option("--policy", text.policies, "who chooses; several may follow [divvy]")
       ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|published|all")
       ->expected(-1);
-  openb->add_option("--seeds", text.seeds, "runs, each by its own chance [10]")->type_name("N");
-  openb->add_option("--first-seed", text.first_seed, "the others follow it [42]")->type_name("N");
   openb->add_option("--tune", text.tune, "demand, in times the GPUs there are [1.3]")
       ->type_name("RATIO");
   openb->add_option("--sample", text.sample, "nodes looked at, as kube-scheduler does [100%]")
       ->type_name("PERCENT");
-  openb->add_option("--json", text.json, "write all figures there")->type_name("FILE");
-  openb->add_option("--jobs", text.jobs, "runs at a time [processors]")->type_name("N");
+  addSimulation(openb, "10");
+  CLI::App* plan =
+      traced("plan", "How many GPUs a workload takes, shared, against a card each", makePlan);
+  plan->add_option("--pods", text.pods, "CSV of pods")->type_name("FILE")->required();
+  plan->add_option("--overcommit", text.overcommit,
+                   "memory promised of what a card has [1.0,1.2,1.25,1.3,1.5,2.0]")
+      ->type_name("R,...");
+  plan->add_option("--policy", text.policies, "who chooses [packing]")
+      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy");
+  plan->add_flag("--cards-only", text.cards_only,
+                 "as if nodes never ran out of processors and memory");
+  addSimulation(plan, "3");
+  addOutput(plan);
 }
 
 // The innermost subcommand that was named, and all of their names.

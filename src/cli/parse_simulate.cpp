@@ -11,6 +11,7 @@ constexpr unsigned kMostSeeds = 1000;
 constexpr unsigned kMostFirstSeed = 1'000'000;
 constexpr unsigned kMostJobs = 256;
 constexpr double kMostTune = 10;
+constexpr double kMostOvercommit = 4;
 
 Result<double> parseTune(std::string_view text) {
   double value = 0;
@@ -58,6 +59,40 @@ Result<std::vector<engine::Policy>> parsePolicies(const std::vector<std::string>
   return policies;
 }
 
+// "1.0,1.3" as thousandths, ascending, each once.
+Result<std::vector<std::uint32_t>> parseOvercommits(const std::vector<std::string>& given) {
+  std::vector<std::uint32_t> all;
+  for (const std::string& text : given) {
+    for (std::size_t from = 0; from <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', from), text.size());
+      const std::string_view word = std::string_view(text).substr(from, comma - from);
+      from = comma + 1;
+      double value = 0;
+      const auto [end, fault] =
+          std::from_chars(word.data(), word.data() + word.size(), value, std::chars_format::fixed);
+      const bool read = fault == std::errc{} && end == word.data() + word.size();
+      if (!read || !(value >= 1 && value <= kMostOvercommit)) {
+        return Error{ErrorCode::kUsage, "--overcommit \"" + std::string(word) +
+                                            "\" is not accepted; numbers from 1.0 to 4.0 with "
+                                            "commas between them are"};
+      }
+      all.push_back(static_cast<std::uint32_t>(value * 1000 + 0.5));
+    }
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+Result<void> readOutput(const Raw& raw, Output& output) {
+  if (!raw.output.empty() && raw.output != "table" && raw.output != "json") {
+    return Error{ErrorCode::kUsage,
+                 "output \"" + raw.output + "\" is not known; accepted: table, json"};
+  }
+  output = Output{raw.output == "json", false, !raw.no_headers, false};
+  return {};
+}
+
 template <typename T>
 Result<void> read(const std::string& text, Result<T> value, T& target) {
   if (text.empty()) return {};
@@ -68,12 +103,47 @@ Result<void> read(const std::string& text, Result<T> value, T& target) {
 
 }  // namespace
 
+Result<Options> makePlan(const Raw& raw) {
+  const SimulateText& text = raw.simulate;
+  PlanOptions options;
+  options.nodes = text.nodes;
+  if (text.pods.size() != 1) {
+    return Error{ErrorCode::kUsage, "--pods: " + std::to_string(text.pods.size()) +
+                                        " files; accepted: one file of pods"};
+  }
+  options.pods = text.pods.front();
+  options.json = text.json;
+  options.svg = text.svg;
+  options.cards_only = text.cards_only;
+  if (!text.overcommit.empty()) {
+    Result<std::vector<std::uint32_t>> overcommit = parseOvercommits(text.overcommit);
+    if (!overcommit) return overcommit.error();
+    options.overcommit = *std::move(overcommit);
+  }
+  for (const Result<void>& reading :
+       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
+        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),
+             options.first_seed),
+        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMostJobs), options.jobs),
+        readOutput(raw, options.output)}) {
+    if (!reading) return reading.error();
+  }
+  if (!text.policies.empty()) {
+    const Result<std::vector<engine::Policy>> policies = parsePolicies(text.policies);
+    if (!policies) return policies.error();
+    if (policies->size() != 1) return Error{ErrorCode::kUsage, "--policy: accepted is one of them"};
+    options.policy = policies->front();
+  }
+  return Options{options};
+}
+
 Result<Options> makeOpenb(const Raw& raw) {
   const SimulateText& text = raw.simulate;
   OpenbOptions options;
   options.nodes = text.nodes;
   options.pods = text.pods;
   options.json = text.json;
+  options.svg = text.svg;
   for (const Result<void>& reading :
        {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
         read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),

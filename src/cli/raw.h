@@ -15,10 +15,11 @@ struct SizeText {
   bool eager = false, list = false, manifest = false;
 };
 
-// `divvy simulate openb`.
+// Of all that simulates.
 struct SimulateText {
-  std::string nodes, seeds, first_seed, tune, sample, json, jobs;
-  std::vector<std::string> pods, policies;
+  std::string nodes, seeds, first_seed, tune, sample, json, svg, jobs;
+  std::vector<std::string> pods, policies, overcommit;
+  bool cards_only = false;
 };
 
 struct Raw {
@@ -47,6 +48,7 @@ Result<Options> makeStop(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOpenb(const Raw& raw);
+Result<Options> makePlan(const Raw& raw);
 Result<Options> makeOutput(bool version, const Raw& raw);
 
 }  // namespace divvy::cli

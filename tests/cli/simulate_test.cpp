@@ -1,4 +1,4 @@
-// `divvy simulate openb` on the small trace that was made up for tests.
+// `divvy simulate` on the small trace that was made up for tests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,6 +26,11 @@ class Simulate : public ::testing::Test {
         std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/tests/simulator/data/";
     Words words{"simulate", "openb", "--nodes", data + "nodes.csv", "--pods", data + "pods.csv"};
     words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Words plan(const Words& more) const {
+    Words words = openb(more);
+    words[1] = "plan";
     return words;
   }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
@@ -73,6 +78,42 @@ TEST_F(Simulate, OnePolicyHasItsFiguresAtTheTop) {
   EXPECT_FALSE(std::filesystem::exists(path("out.json.new")));
 }
 
+TEST_F(Simulate, DrawsALinePerPolicy) {
+  const auto draw = [&](const std::string& name) {
+    const Outcome outcome =
+        sandbox_.divvy(openb({"--policy", "fgd,random", "--seeds", "1", "--svg", path(name)}));
+    EXPECT_EQ(outcome.code(), 0) << outcome.err;
+    return contents(name);
+  };
+  const std::string svg = draw("one.svg");
+  EXPECT_EQ(svg, draw("two.svg"));
+  for (const char* word : {"<svg", ">fgd<", ">random<", ">pods<", "</svg>\n"}) {
+    EXPECT_NE(svg.find(word), std::string::npos) << word;
+  }
+}
+
+TEST_F(Simulate, PlanHasTheWholeCurve) {
+  const Outcome table =
+      sandbox_.divvy(plan({"--overcommit", "2.0,1.0", "--seeds", "1", "--svg", path("plan.svg")}));
+  ASSERT_EQ(table.code(), 0) << table.err;
+  EXPECT_EQ(table.err, "");
+  EXPECT_EQ(table.out.find("OVERCOMMIT"), 0u);
+  EXPECT_NE(table.out.find("\ncard each"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\n2.0 "), std::string::npos) << table.out;
+  EXPECT_NE(contents("plan.svg").find("GPUs saved"), std::string::npos);
+  const Outcome printed = sandbox_.divvy(plan({"-o", "json", "--json", path("plan.json")}));
+  ASSERT_EQ(printed.code(), 0) << printed.err;
+  EXPECT_EQ(printed.out, contents("plan.json"));
+  const bj::value all = bj::parse(printed.out);
+  const bj::array& rows = all.at("rows").as_array();
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_TRUE(rows[0].at("overcommit").is_null());
+  for (std::size_t i = 2; i < rows.size(); ++i) {
+    EXPECT_LE(rows[i].at("gpus").to_number<double>(), rows[i - 1].at("gpus").to_number<double>());
+  }
+  EXPECT_GT(rows[6].at("sharing_saved_pct").to_number<double>(), 30);
+}
+
 TEST_F(Simulate, SeveralAreListedAndTheSameForAnyNumberOfJobs) {
   const auto run = [&](const std::string& jobs) {
     const std::string name = "jobs" + jobs + ".json";
@@ -93,7 +134,14 @@ TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
   const std::string file = put("out.json", "as it was");
   const std::vector<std::pair<Words, std::string>> cases{
       {{"simulate"}, "see divvy simulate --help"},
-      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb"},
+      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb plan"},
+      {plan({"--overcommit", "0.9"}), "\"0.9\" is not accepted; numbers from 1.0 to 4.0"},
+      {plan({"--overcommit", "1.0,"}), "--overcommit \"\" is not accepted"},
+      {plan({"--overcommit", "nan"}), "--overcommit \"nan\""},
+      {plan({"--policy", "all"}), "--policy: accepted is one of them"},
+      {plan({"--pods", openb({})[5]}), "--pods: 2 files; accepted: one"},
+      {plan({"-o", "yaml"}), "output \"yaml\" is not known; accepted: table, json"},
+      {plan({"--tune", "1"}), "see divvy simulate plan --help"},
       {{"simulate", "openb", "--nodes", "n.csv"}, "see divvy simulate openb --help"},
       {openb({"--policy", "fdg"}), "accepted: random, dotprod, clustering"},
       {openb({"--policy", "fgd,"}), "policy \"\"; accepted"},
@@ -110,6 +158,7 @@ TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
   };
   for (const auto& [words, says] : cases) expectRefused(words, 2, says);
   expectRefused(openb({"--json", path("no/such/folder.json")}), 1, "No such file or directory");
+  expectRefused(plan({"--svg", path("no/such/folder.svg")}), 1, "No such file or directory");
   expectRefused({"simulate", "openb", "--nodes", path("none.csv"), "--pods", "p"}, 1,
                 "reading " + path("none.csv") + ": No such file or directory");
   EXPECT_EQ(contents("out.json"), "as it was") << file;
