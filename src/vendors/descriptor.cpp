@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "yaml_reader.h"
+#include "yaml/reader.h"
 
 namespace divvy::vendors {
 namespace {

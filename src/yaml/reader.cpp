@@ -1,10 +1,10 @@
-#include "yaml_reader.h"
+#include "yaml/reader.h"
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
-namespace divvy::vendors {
+namespace divvy {
 namespace {
 
 std::string placeOf(const YAML::Mark& mark) {
@@ -152,4 +152,4 @@ void YamlReader::require(const YAML::Node& map, const char* key) {
   if (!error_ && !map[key]) fail(map, std::string("lacks ") + key);
 }
 
-}  // namespace divvy::vendors
+}  // namespace divvy

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-namespace divvy::vendors {
+namespace divvy {
 
 // Once something is wrong nothing more is read: what is read then is to be thrown away.
 class YamlReader {
@@ -57,4 +57,4 @@ class YamlReader {
   std::optional<Error> error_;
 };
 
-}  // namespace divvy::vendors
+}  // namespace divvy
