@@ -12,6 +12,7 @@ constexpr std::uint64_t kMostBytes = 1ull << 50;
 constexpr std::int64_t kMostCpu = 1ll << 40;
 constexpr std::size_t kMostContainers = 256;
 constexpr std::uint32_t kMostSlots = 1u << 20;
+constexpr std::uint32_t kMostOvercommit = 4000;
 
 Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
@@ -29,6 +30,17 @@ Result<void> checkAmounts(const std::string& who, Cpu cpu, Bytes memory) {
   return {};
 }
 
+Result<void> checkDeviceMemory(const std::string& who, const DeviceMemory& memory) {
+  if (const auto* percent = std::get_if<Percent>(&memory)) {
+    if (percent->value == 0 || percent->value > 100) {
+      return usage(who + ": " + std::to_string(percent->value) +
+                   " percent of a device's memory; accepted: 1 to 100");
+    }
+    return {};
+  }
+  return checkAmounts(who, Cpu{}, std::get<Bytes>(memory));
+}
+
 Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
   if (ask.count > kMaxDevicesPerNode) {
     return usage(who + ": " + std::to_string(ask.count) + " devices; accepted: at most " +
@@ -38,14 +50,9 @@ Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
     return usage(who + ": " + std::to_string(ask.compute.milli) +
                  " thousandths of a device; accepted: 0 (what others leave) to 1000 (alone)");
   }
-  if (const auto* percent = std::get_if<Percent>(&ask.memory)) {
-    if (percent->value == 0 || percent->value > 100) {
-      return usage(who + ": " + std::to_string(percent->value) +
-                   " percent of a device's memory; accepted: 1 to 100");
-    }
-    return {};
-  }
-  return checkAmounts(who, Cpu{}, std::get<Bytes>(ask.memory));
+  const Result<void> memory = checkDeviceMemory(who, ask.memory);
+  if (!memory || !ask.guarantee) return memory;
+  return checkDeviceMemory(who + ", guarantee", *ask.guarantee);
 }
 
 // Of several kinds: then no device can be meant by two of them.
@@ -90,6 +97,19 @@ Result<void> checkContainers(const std::vector<Container>& containers, const cha
   return {};
 }
 
+Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
+  if (terms.overcommit_permille < kNoOvercommit || terms.overcommit_permille > kMostOvercommit) {
+    return usage(who + ": overcommit of " + std::to_string(terms.overcommit_permille) +
+                 " thousandths; accepted: " + std::to_string(kNoOvercommit) + " to " +
+                 std::to_string(kMostOvercommit));
+  }
+  for (const Bytes amount : {terms.foreign, terms.budget, terms.context}) {
+    const Result<void> right = checkAmounts(who, Cpu{}, amount);
+    if (!right) return right;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> checkShape(const Shape& shape) {
@@ -115,8 +135,10 @@ Result<void> checkShape(const Shape& shape) {
 Result<void> checkNode(const Node& node) {
   if (node.name.empty()) return usage("a node without a name");
   const std::string who = "node " + node.name.text;
-  const Result<void> amounts = checkAmounts(who, node.cpu, node.memory);
-  if (!amounts) return amounts;
+  for (const Bytes memory : {node.memory, node.host_reserve}) {
+    const Result<void> amounts = checkAmounts(who, node.cpu, memory);
+    if (!amounts) return amounts;
+  }
   if (node.devices.size() > kMaxDevicesPerNode) {
     return usage(who + ": " + std::to_string(node.devices.size()) + " devices; accepted: at most " +
                  std::to_string(kMaxDevicesPerNode));
@@ -136,6 +158,8 @@ Result<void> checkNode(const Node& node) {
     }
     const Result<void> memory = checkAmounts(what, Cpu{}, device.memory);
     if (!memory) return memory;
+    const Result<void> terms = checkTerms(what, device.terms);
+    if (!terms) return terms;
   }
   return {};
 }

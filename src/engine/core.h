@@ -23,6 +23,7 @@ class Engine::Core {
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
   Result<Decision> explain(const Request& request);
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);
+  Result<bool> possible(const Request& request) const;
   std::vector<NodeName> nodes() const;
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "core.h"
+#include "fit.h"
 
 namespace divvy::engine {
 
@@ -87,6 +88,26 @@ Result<Decision> Engine::Core::decideAmong(const Request& request,
     if ((*scores)->tree().at(order_.placeOf(known->second)) > 0) fitting.push_back(known->second);
   }
   return decided(request, **scores, fitting);
+}
+
+Result<bool> Engine::Core::possible(const Request& request) const {
+  const Result<void> right = checkShape(request.shape);
+  if (!right) return right.error();
+  for (const Slot slot : order_.slots()) {
+    Node node = state_.cold[slot].node;
+    node.cordoned = false;
+    for (Device& device : node.devices) {
+      device.health = Health::kHealthy;
+      device.cordoned = false;
+      device.terms.foreign = {};
+    }
+    HotState idle;
+    const Slot there = idle.put(node);
+    ShapeClass shape(request.shape, Policy::kFgd);
+    shape.learn(idle.models());
+    if (!refusalOf(idle, shape, there)) return true;
+  }
+  return false;
 }
 
 Result<Decision> Engine::Core::explain(const Request& request) {

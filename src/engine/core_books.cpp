@@ -10,6 +10,36 @@ Error noRoom(const RequestId& id, const std::string& why) {
   return {ErrorCode::kNoRoom, "request " + id.text + ": " + why};
 }
 
+// Of a tenant's, as one part.
+Part partOf(const Charge& charge) {
+  const Bytes limit = charge.memory - charge.outside;
+  return {limit, limit - charge.swappable, charge.outside};
+}
+
+// `host_left` is what is left for the others then.
+bool hasMemory(const HotState& state, std::uint32_t device, const Charge& charge,
+               Bytes& host_left) {
+  if (state.device.terms[device] == 0)
+    return static_cast<std::int64_t>(charge.memory.count) <= state.device.memory_free[device];
+  const MemoryBooks& books = state.device.books[device];
+  const Part part = partOf(charge);
+  if (refuseNow(books, part, host_left)) return false;
+  host_left = host_left - addedBeyond(books, part);
+  return true;
+}
+
+// A share as it is asked for.
+Ask askFor(const Share& share, std::size_t container, bool context_outside) {
+  Ask ask;
+  ask.count = 1;
+  ask.compute = share.compute.milli;
+  ask.bytes = static_cast<std::int64_t>(share.memory.count);
+  ask.container = container;
+  if (share.guarantee < share.memory) ask.guarantee = share.guarantee;
+  ask.context_outside = context_outside;
+  return ask;
+}
+
 }  // namespace
 
 const Engine::Core::Booked* Engine::Core::held(const Request& request) const {
@@ -68,14 +98,16 @@ Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) cons
   if (static_cast<std::int64_t>(placement.memory.count) > state_.node.memory_free[slot]) {
     return refuse("not enough memory");
   }
+  Bytes host_left = state_.hostLeft(slot);
   for (const Charge& charge : placement.charges) {
     std::size_t i = 0;
     while (i < cold.used.size() && cold.node.devices[i].uuid != charge.uuid) ++i;
     if (i == cold.used.size()) return refuse("has no device " + charge.uuid.text);
     const Device& device = cold.node.devices[i];
     const std::uint32_t hot = state_.node.first[slot] + static_cast<std::uint32_t>(i);
-    if (charge.compute.milli > device.compute.milli - cold.used[i].compute ||
-        static_cast<std::int64_t>(charge.memory.count) > state_.device.memory_free[hot] ||
+    const bool bound = device.compute_rule == ComputeRule::kBound;
+    if ((bound && charge.compute.milli > device.compute.milli - cold.used[i].compute) ||
+        !hasMemory(state_, hot, charge, host_left) ||
         static_cast<std::int64_t>(charge.slots) > state_.device.slots_free[hot]) {
       return refuse("not enough of device " + charge.uuid.text);
     }
@@ -88,18 +120,19 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
   const Result<Scores*> scores = cache_.find(shape, config_.policy);
   if (!scores) return scores.error();
   const std::vector<Device>& devices = state_.cold[slot].node.devices;
+  const Bytes host_left = state_.hostLeft(slot);
   for (std::size_t c = 0; c < placement.containers.size(); ++c) {
     for (const Share& share : placement.containers[c]) {
       const auto at = std::find_if(devices.begin(), devices.end(),
                                    [&](const Device& one) { return one.uuid == share.uuid; });
       const auto i = static_cast<std::size_t>(at - devices.begin());
       const ShapeClass& known = (*scores)->shape();
-      const Ask ask{1, share.compute.milli, static_cast<std::int64_t>(share.memory.count), 0, c};
+      const Ask ask = askFor(share, c, shape.context_outside);
       const bool good =
           at != devices.end() && known.asks(c, at->kind) &&
           verdictOn(state_, known, slot, i) == kOpen &&
-          verdictOn(roomOf(state_, state_.node.first[slot] + static_cast<std::uint32_t>(i)), ask) ==
-              kOpen;
+          verdictOn(roomOf(state_, state_.node.first[slot] + static_cast<std::uint32_t>(i)), ask,
+                    host_left) == kOpen;
       if (!good) {
         return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": device " +
                                              share.uuid.text + " will not do any more"};
@@ -169,8 +202,6 @@ Result<void> Engine::Core::adopt(const Allocation& allocation) {
     return Error{ErrorCode::kNotFound,
                  "no node is called \"" + allocation.placement.node.text + "\""};
   }
-  const Result<void> room = checkRoom(node->second, allocation.placement);
-  if (!room) return room;
   book({allocation, node->second, {}, false});
   return {};
 }

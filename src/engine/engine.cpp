@@ -34,6 +34,9 @@ Result<Decision> Engine::explain(const Request& request) const {
 Result<std::vector<Remedy>> Engine::remedies(const Request& request, const NodeName& node) const {
   return core_->remedies(request, node);
 }
+Result<bool> Engine::possible(const Request& request) const {
+  return core_->possible(request);
+}
 std::vector<NodeName> Engine::nodes() const {
   return core_->nodes();
 }

@@ -15,6 +15,10 @@ bool ofKind(const DeviceRoom& room, const Ask& ask) {
   return ask.kind == kAnyKind || ask.kind == room.kind;
 }
 
+bool aboutMemory(DeviceWhy reason) {
+  return reason >= DeviceWhy::kTooLarge && reason <= DeviceWhy::kHostReserve;
+}
+
 // In the way of `tightest first`; sorting is by insertion: there are few.
 void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, Candidates& into) {
   const auto tighter = [&](std::uint8_t a, std::uint8_t b) {
@@ -28,17 +32,38 @@ void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, C
   into.at[at] = index;
 }
 
+std::optional<MemoryRefusal> refuseMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
+  const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
+  MemoryBooks plain;
+  if (room.books == nullptr) {
+    plain.physical = bytes(room.memory_total);
+    plain.reserved = bytes(room.memory_total - room.memory);
+  }
+  const MemoryBooks& books = room.books == nullptr ? plain : *room.books;
+  const Part part = partOf(ask, books);
+  if (auto refusal = refuseEver(books, part, guaranteeOf(ask, books))) return refusal;
+  return refuseNow(books, part, host_left);
+}
+
+std::uint8_t verdictOnMemory(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
+  const bool quick = room.books == nullptr && !ask.guarantee;
+  if (quick && bytesOf(ask, room.memory_total) <= room.memory) return kOpen;
+  const auto refusal = refuseMemory(room, ask, host_left);
+  return refusal ? why(refusal->why) : kOpen;
+}
+
 DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std::uint8_t verdict,
-                       const Ask& ask) {
+                       const Ask& ask, Bytes host_left) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   DeviceRefusal refusal{state.cold[slot].node.devices[index].uuid, static_cast<DeviceWhy>(verdict),
                         0, 0};
   if (refusal.why == DeviceWhy::kSlots) {
     refusal.needed = 1;
     refusal.available = static_cast<std::uint64_t>(state.device.slots_free[hot]);
-  } else if (refusal.why == DeviceWhy::kMemory) {
-    refusal.needed = static_cast<std::uint64_t>(bytesOf(ask, state.device.memory_total[hot]));
-    refusal.available = static_cast<std::uint64_t>(state.device.memory_free[hot]);
+  } else if (aboutMemory(refusal.why)) {
+    const std::optional<MemoryRefusal> memory = refuseMemory(roomOf(state, hot), ask, host_left);
+    refusal.needed = memory->needed.count;
+    refusal.available = memory->available.count;
   } else if (refusal.why == DeviceWhy::kCompute) {
     refusal.needed = static_cast<std::uint64_t>(ask.compute);
     refusal.available = static_cast<std::uint64_t>(state.device.compute_free[hot]);
@@ -51,16 +76,17 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
                                      const Ask& ask) {
   NodeRefusal refusal;
   std::uint64_t good = 0;
+  const Bytes host_left = state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(i);
     const DeviceRoom room = roomOf(state, hot);
     std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
     if (verdict == kOpen) verdict = verdictOn(state, shape, slot, i);
-    if (verdict == kOpen) verdict = verdictOn(room, ask);
+    if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
     if (verdict == kOpen) {
       ++good;
     } else {
-      refusal.devices.push_back(describe(state, slot, i, verdict, ask));
+      refusal.devices.push_back(describe(state, slot, i, verdict, ask, host_left));
     }
   }
   if (good >= ask.count) return std::nullopt;
@@ -103,7 +129,7 @@ std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const Shape
       if (auto refusal = refuseAsk(state, shape, slot, ask)) return refusal;
     }
   }
-  if (shape.simple()) return std::nullopt;
+  if (oneByOne(state, shape, slot)) return std::nullopt;
   const Planned planned = planOn(state, shape, slot);
   if (planned.plan) return std::nullopt;
   NodeRefusal refusal;
@@ -115,8 +141,10 @@ std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const Shape
 
 DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
   const HotDevices& hot = state.device;
-  return {hot.compute_free[device], hot.slots_free[device],   hot.memory_free[device],
-          hot.memory_total[device], hot.tenants[device] == 0, hot.kind[device]};
+  return {hot.compute_free[device], hot.slots_free[device],
+          hot.memory_free[device],  hot.memory_total[device],
+          hot.tenants[device] == 0, hot.kind[device],
+          hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.books[device]};
 }
 
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
@@ -128,14 +156,21 @@ std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot
   return shape.verdict(state.cold[slot].node.devices[index]);
 }
 
-std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask) {
+std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
   if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
-  if (bytesOf(ask, room.memory_total) > room.memory) return why(DeviceWhy::kMemory);
+  const std::uint8_t memory = verdictOnMemory(room, ask, host_left);
+  if (memory != kOpen || room.weight) return memory;
   if (ask.compute > room.compute) return why(DeviceWhy::kCompute);
   if (ask.compute == kWholeDevice.milli && !room.idle) return why(DeviceWhy::kInUse);
   if (ask.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
   return kOpen;
+}
+
+bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot) {
+  if (!shape.simple()) return false;
+  const std::uint8_t sums = state.node.sums[slot];
+  return sums == kNoSums || (sums == kHostMemory && shape.widest() <= 1);
 }
 
 std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot) {
@@ -150,11 +185,12 @@ Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const A
                          Slot slot) {
   Candidates result;
   const std::uint32_t first = state.node.first[slot];
+  const Bytes host_left = state.node.sums[slot] == kNoSums ? Bytes{} : state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = first + static_cast<std::uint32_t>(i);
     if (ask.compute > state.device.compute_free[hot]) continue;  // most often, and quickly
     if (verdictOn(state, shape, slot, i) != kOpen) continue;
-    if (verdictOn(roomOf(state, hot), ask) != kOpen) continue;
+    if (verdictOn(roomOf(state, hot), ask, host_left) != kOpen) continue;
     insert(state.device, first, static_cast<std::uint8_t>(i), result);
   }
   return result;

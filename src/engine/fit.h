@@ -32,13 +32,19 @@ struct DeviceRoom {
   std::int64_t memory_total = 0;
   bool idle = false;  // nobody on it
   KindId kind = kAnyKind;
+  bool weight = false;                 // compute is one: it refuses nobody
+  const MemoryBooks* books = nullptr;  // of memory with terms
 };
 
 // kOpen or a DeviceWhy: of the device as such, then of what is left of it.
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                        std::size_t index);
-std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask);
+// `host_left`: of the node's, for memory that is promised beyond what there is.
+std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left);
 DeviceRoom roomOf(const HotState& state, std::uint32_t device);
+
+// Whether each ask's devices can be chosen one by one, by their tightness.
+bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot);
 
 // Cordoned, cpu, memory, number of devices; none: as such it will do.
 std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape, Slot slot);

@@ -14,6 +14,30 @@ std::uint8_t closedBy(const Device& device) {
   return kOpen;
 }
 
+std::uint8_t sumsOf(const Node& node) {
+  std::uint8_t sums = kNoSums;
+  for (const Device& device : node.devices) {
+    if (device.terms.overcommit_permille > kNoOvercommit) sums |= kHostMemory;
+    if (device.compute_rule == ComputeRule::kWeight) sums |= kWeights;
+  }
+  return sums;
+}
+
+void book(const Charge& charge, int sign, UsedDevice& used) {
+  const auto bytes = [&](Bytes of) { return sign * static_cast<std::int64_t>(of.count); };
+  used.compute += sign * charge.compute.milli;
+  used.memory += bytes(charge.memory);
+  used.outside += bytes(charge.outside);
+  used.swappable += bytes(charge.swappable);
+  used.slots += static_cast<std::uint32_t>(sign * static_cast<int>(charge.slots));
+  if (charge.largest.count == 0) return;
+  if (sign > 0) {
+    used.largest.insert(charge.largest.count);
+  } else if (const auto at = used.largest.find(charge.largest.count); at != used.largest.end()) {
+    used.largest.erase(at);
+  }
+}
+
 template <typename... Vectors>
 void grow(std::size_t size, Vectors&... vectors) {
   (vectors.resize(size), ...);
@@ -35,8 +59,8 @@ Slot HotState::put(const Node& described) {
   if (free_.empty()) {
     slot = static_cast<Slot>(cold.size());
     grow(cold.size() + 1, cold, room_, node.cpu_free, node.memory_free, node.first, node.devices,
-         node.model, node.open, node.compute_free, node.largest, node.idle, node.fragment,
-         node.kinds);
+         node.model, node.open, node.sums, node.compute_free, node.largest, node.idle,
+         node.fragment, node.kinds);
   } else {
     slot = free_.back();
     free_.pop_back();
@@ -54,7 +78,8 @@ void HotState::describe(Slot slot, const Node& described) {
     node.first[slot] = static_cast<std::uint32_t>(device.closed.size());
     room_[slot] = static_cast<std::uint16_t>(count);
     grow(device.closed.size() + count, device.compute_free, device.slots_free, device.memory_free,
-         device.memory_total, device.tenants, device.model, device.kind, device.closed);
+         device.memory_total, device.tenants, device.model, device.kind, device.closed,
+         device.weight, device.terms, device.books);
   }
   node.devices[slot] = static_cast<std::uint16_t>(count);
   const std::uint32_t first = node.first[slot];
@@ -63,7 +88,10 @@ void HotState::describe(Slot slot, const Node& described) {
     device.kind[first + i] = models_[device.model[first + i]].kind_id;
     device.closed[first + i] = closedBy(described.devices[i]);
     device.memory_total[first + i] = static_cast<std::int64_t>(described.devices[i].memory.count);
+    device.weight[first + i] = described.devices[i].compute_rule == ComputeRule::kWeight ? 1 : 0;
+    device.terms[first + i] = described.devices[i].terms == MemoryTerms{} ? 0 : 1;
   }
+  node.sums[slot] = sumsOf(described);
   ModelId model = count == 0 ? kMixed : device.model[first];
   for (std::size_t i = 1; i < count; ++i) {
     if (device.model[first + i] != model) model = kMixed;
@@ -88,10 +116,7 @@ void HotState::charge(Slot slot, const Placement& placement, int sign) {
   for (const Charge& charge : placement.charges) {
     for (std::size_t i = 0; i < at.node.devices.size(); ++i) {
       if (at.node.devices[i].uuid != charge.uuid) continue;
-      UsedDevice& used = at.used[i];
-      used.compute += sign * charge.compute.milli;
-      used.memory += sign * static_cast<std::int64_t>(charge.memory.count);
-      used.slots += static_cast<std::uint32_t>(sign * static_cast<int>(charge.slots));
+      book(charge, sign, at.used[i]);
       break;
     }
   }
@@ -112,8 +137,29 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   device.compute_free[hot] =
       open ? static_cast<std::int32_t>(left(described.compute.milli, used.compute)) : 0;
   device.memory_free[hot] = left(device.memory_total[hot], used.memory);
+  if (device.terms[hot] != 0) {
+    const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
+    const Bytes largest{used.largest.empty() ? 0 : *used.largest.rbegin()};
+    const MemoryBooks books{described.memory,
+                            described.terms,
+                            bytes(used.memory),
+                            bytes(used.outside),
+                            bytes(used.memory - used.outside - used.swappable),
+                            largest};
+    device.books[hot] = books;
+    device.memory_free[hot] = static_cast<std::int64_t>(books.free().count);
+  }
   device.slots_free[hot] = static_cast<std::int32_t>(left(slots, used.slots));
   device.tenants[hot] = used.slots;
+}
+
+Bytes HotState::hostLeft(Slot slot) const {
+  Bytes beyond;
+  for (std::size_t i = 0; i < node.devices[slot]; ++i) {
+    const std::uint32_t hot = node.first[slot] + static_cast<std::uint32_t>(i);
+    if (device.terms[hot] != 0) beyond = beyond + device.books[hot].beyond();
+  }
+  return cold[slot].node.host_reserve - beyond;
 }
 
 void HotState::refresh(Slot slot) {

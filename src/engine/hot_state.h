@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/allocation.h"
+#include "engine/memory.h"
 #include "engine/refusal.h"
 
 namespace divvy::engine {
@@ -30,12 +32,20 @@ struct Model {
   KindId kind_id = kAnyKind;
 };
 
+// What devices of a node are limited by together, or are chosen by otherwise than by tightness.
+enum SumsOf : std::uint8_t {
+  kNoSums = 0,
+  kHostMemory = 1,  // of what is promised beyond what there is
+  kWeights = 2,     // compute is a weight on some
+};
+
 struct HotNodes {
   std::vector<std::int64_t> cpu_free, memory_free;
   std::vector<std::uint32_t> first;    // device
   std::vector<std::uint16_t> devices;  // how many
   std::vector<ModelId> model;
   std::vector<std::uint8_t> open;          // there, and not cordoned
+  std::vector<std::uint8_t> sums;          // a SumsOf
   std::vector<std::int64_t> compute_free;  // of all devices that are open
   std::vector<std::int32_t> largest;       // compute that is free on one device
   std::vector<std::uint16_t> idle;         // devices with nobody on them and all compute free
@@ -51,12 +61,18 @@ struct HotDevices {
   std::vector<ModelId> model;
   std::vector<KindId> kind;
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
+  std::vector<std::uint8_t> weight;  // compute is one
+  // Whether its memory has terms: then `books` is right, else not looked at.
+  std::vector<std::uint8_t> terms;
+  std::vector<MemoryBooks> books;
 };
 
 // Beside it what was described and what is used: the source of the above.
 struct UsedDevice {
   std::int64_t compute = 0, memory = 0;
   std::uint32_t slots = 0;
+  std::int64_t outside = 0, swappable = 0;  // of `memory`
+  std::multiset<std::uint64_t> largest;     // of those who can have something swapped
 };
 struct ColdNode {
   Node node;
@@ -84,6 +100,8 @@ class HotState {
   void charge(Slot slot, const Placement& placement, int sign);
   // The arrays of one node from what is known of it.
   void refresh(Slot slot);
+  // Of the reserve, while all use all that they were promised.
+  Bytes hostLeft(Slot slot) const;
 
  private:
   void refreshDevice(const ColdNode& cold, std::size_t index, std::uint32_t at);

@@ -13,7 +13,11 @@ struct Taken {
   std::int64_t memory = 0;
   std::int32_t compute = 0;
   std::uint32_t slots = 0;
+  // Of `memory`: contexts outside; with these, what is never swapped; the most of one that can be.
+  std::int64_t outside = 0, stays = 0, largest = 0;
 };
+// What `ask` takes of a device of that node.
+Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device);
 
 struct Plan {
   std::vector<Picked> init, containers;  // as ShapeClass::init() and containers()

@@ -129,7 +129,9 @@ Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* dev
   std::array<std::int32_t, kMaxDevicesPerNode> after;
   const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
   std::copy_n(free, state_.node.devices[slot], after.begin());
-  for (std::size_t k = 0; k < count; ++k) after[devices[k]] -= compute_taken[k];
+  // Of a weight more than there is can be taken.
+  for (std::size_t k = 0; k < count; ++k)
+    after[devices[k]] = std::max(after[devices[k]] - compute_taken[k], 0);
   return fragmentKey(shape, slot, after.data());
 }
 
@@ -203,13 +205,13 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
 }
 
 Key Scorer::key(const ShapeClass& shape, Slot slot) const {
-  return shape.simple() ? simple(shape, slot).key : complex(shape, slot);
+  return oneByOne(state_, shape, slot) ? simple(shape, slot).key : complex(shape, slot);
 }
 
 Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const {
   Plan plan;
   Key key = 0;
-  if (shape.simple()) {
+  if (oneByOne(state_, shape, slot)) {
     Choice choice = simple(shape, slot);
     key = choice.key;
     if (!shape.containers().empty()) {
@@ -221,8 +223,7 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
       plan.containers.push_back(choice.picked);
       for (std::size_t k = 0; k < choice.picked.count; ++k) {
         const std::uint8_t i = choice.picked.at[k];
-        const std::int64_t total = state_.device.memory_total[state_.node.first[slot] + i];
-        plan.taken[i] = {bytesOf(ask, total), ask.compute, 1};
+        plan.taken[i] = takenBy(ask, state_, state_.node.first[slot] + i);
       }
     }
   } else {
@@ -238,16 +239,17 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
                    scoreOf(shape.policy(), key),
                    shape.kind()};
   result.containers.resize(shape.shape().init.size() + shape.shape().containers.size());
+  const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
   const auto give = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked) {
     for (std::size_t a = 0; a < asks.size(); ++a) {
       std::vector<std::uint8_t> sorted(picked[a].at.begin(),
                                        picked[a].at.begin() + picked[a].count);
       std::sort(sorted.begin(), sorted.end());
       for (const std::uint8_t i : sorted) {
-        const std::int64_t total = state_.device.memory_total[state_.node.first[slot] + i];
+        const Taken by = takenBy(asks[a], state_, state_.node.first[slot] + i);
         result.containers[asks[a].container].push_back(
-            {node.devices[i].uuid, Bytes{static_cast<std::uint64_t>(bytesOf(asks[a], total))},
-             Compute{asks[a].compute}});
+            {node.devices[i].uuid, bytes(by.memory - by.outside), Compute{asks[a].compute},
+             bytes(by.stays - by.outside)});
       }
     }
   };
@@ -256,8 +258,9 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Taken& taken = plan.taken[i];
     if (taken.slots == 0) continue;
-    result.charges.push_back({node.devices[i].uuid, Bytes{static_cast<std::uint64_t>(taken.memory)},
-                              Compute{taken.compute}, taken.slots});
+    result.charges.push_back({node.devices[i].uuid, bytes(taken.memory), Compute{taken.compute},
+                              taken.slots, bytes(taken.outside), bytes(taken.memory - taken.stays),
+                              bytes(taken.largest)});
   }
   return result;
 }

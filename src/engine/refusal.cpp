@@ -27,6 +27,33 @@ std::string cores(std::uint64_t thousandths) {
   return std::string(text.data()) + (thousandths == 1000 ? " core" : " cores");
 }
 
+std::string textOfMemory(DeviceWhy why, const std::string& needed, const std::string& available) {
+  switch (why) {
+    case DeviceWhy::kTooLarge:
+      return "needs " + needed + ", the card has " + available;
+    case DeviceWhy::kBudget:
+      return "needs " + needed + ", tenants may have " + available + " there at once";
+    case DeviceWhy::kPromise:
+      return "needs " + needed + ", at most " + available + " may be promised there (overcommit)";
+    case DeviceWhy::kGuaranteeAboveShare:
+      return "guarantees " + needed + " of " + available + "; accepted: at most all of it";
+    case DeviceWhy::kBelowContext:
+      return needed + " is less than one context costs here (" + available +
+             "); ask for more, or for contexts outside";
+    case DeviceWhy::kBeside:
+      return "needs " + needed + " at once, " + available +
+             " can be had beside what is never swapped of others";
+    case DeviceWhy::kOvercommit:
+      return "needs " + needed + ", " + available + " may still be promised (overcommit)";
+    case DeviceWhy::kGuarantee:
+      return "keeps " + needed + " from being swapped, " + available +
+             " can be beside what others were promised";
+    default:
+      return "needs " + needed + " of the host's memory for what is swapped out, " + available +
+             " left of the reserve";
+  }
+}
+
 }  // namespace
 
 std::string text(const DeviceRefusal& refusal) {
@@ -53,6 +80,16 @@ std::string text(const DeviceRefusal& refusal) {
       return "has as many tenants as it may have";
     case DeviceWhy::kMemory:
       return needs(bytes(refusal.needed), bytes(refusal.available));
+    case DeviceWhy::kTooLarge:
+    case DeviceWhy::kBudget:
+    case DeviceWhy::kPromise:
+    case DeviceWhy::kGuaranteeAboveShare:
+    case DeviceWhy::kBelowContext:
+    case DeviceWhy::kBeside:
+    case DeviceWhy::kOvercommit:
+    case DeviceWhy::kGuarantee:
+    case DeviceWhy::kHostReserve:
+      return textOfMemory(refusal.why, bytes(refusal.needed), bytes(refusal.available));
     case DeviceWhy::kCompute:
       return needs(percent(refusal.needed), percent(refusal.available)) + " of its compute";
     case DeviceWhy::kInUse:

@@ -15,17 +15,25 @@ bool sameLetter(char a, char b) {
   return lower(a) == lower(b);
 }
 
+std::string plain(const std::string& text) {
+  std::string result;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) result += lower(c);
+  return result;
+}
+
 bool matches(const std::vector<ModelName>& wanted, ModelMatch match, const std::string& model) {
   return std::any_of(wanted.begin(), wanted.end(), [&](const ModelName& one) {
     if (match == ModelMatch::kExact) {
       return std::equal(one.text.begin(), one.text.end(), model.begin(), model.end(), sameLetter);
     }
+    if (match == ModelMatch::kLoose) return plain(model).find(plain(one.text)) != std::string::npos;
     return std::search(model.begin(), model.end(), one.text.begin(), one.text.end(), sameLetter) !=
            model.end();
   });
 }
 
-void add(const DeviceAsk& wanted, std::size_t container, std::size_t other,
+void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool context_outside,
          std::vector<Ask>* asks) {
   if (wanted.count == 0) return;
   Ask ask{wanted.count, wanted.compute.milli, 0, 0, container, kAnyKind, other};
@@ -35,15 +43,18 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other,
     ask.percent = std::get<Percent>(wanted.memory).value;
   }
   if (!wanted.kind.empty()) ask.kind = kNoKind;
+  ask.guarantee = wanted.guarantee;
+  ask.context_outside = context_outside;
   asks->push_back(ask);
 }
 
-std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first) {
+std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first,
+                        bool context_outside) {
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    add(containers[i].devices, first + i, kMainAsk, &asks);
+    add(containers[i].devices, first + i, kMainAsk, context_outside, &asks);
     for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
-      add(containers[i].others[k], first + i, k, &asks);
+      add(containers[i].others[k], first + i, k, context_outside, &asks);
     }
   }
   return asks;
@@ -62,8 +73,8 @@ constexpr auto why(DeviceWhy reason) {
 }  // namespace
 
 ShapeClass::ShapeClass(Shape shape, Policy policy) : shape_(std::move(shape)), policy_(policy) {
-  init_ = asksOf(shape_.init, 0);
-  containers_ = asksOf(shape_.containers, shape_.init.size());
+  init_ = asksOf(shape_.init, 0, shape_.context_outside);
+  containers_ = asksOf(shape_.containers, shape_.init.size(), shape_.context_outside);
   for (const Container& one : shape_.containers) {
     cpu_ += one.cpu.milli;
     memory_ += static_cast<std::int64_t>(one.memory.count);
@@ -112,6 +123,20 @@ bool ShapeClass::asks(std::size_t container, const DeviceKind& kind) const {
   });
 }
 
+std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryBooks& books) {
+  if (!ask.guarantee) return std::nullopt;
+  if (const auto* bytes = std::get_if<Bytes>(&*ask.guarantee)) return *bytes;
+  const auto whole = static_cast<std::int64_t>(books.whole().count);
+  return Bytes{
+      static_cast<std::uint64_t>(percentOf(whole, std::get<Percent>(*ask.guarantee).value))};
+}
+
+Part partOf(const Ask& ask, const MemoryBooks& books) {
+  const auto whole = static_cast<std::int64_t>(books.whole().count);
+  const Bytes limit{static_cast<std::uint64_t>(bytesOf(ask, whole))};
+  return partOn(books, limit, guaranteeOf(ask, books), ask.context_outside);
+}
+
 std::uint8_t ShapeClass::judge(const Model& model) const {
   const Selector& selector = selectorOf(model.kind);
   if (matches(selector.not_models, selector.match, model.name.text)) {
@@ -138,7 +163,13 @@ void ShapeClass::learn(const std::vector<Model>& models) {
 std::uint8_t ShapeClass::verdict(const Device& device) const {
   const Selector& selector = selectorOf(device.kind);
   const auto names = [&](const std::vector<DeviceUuid>& list) {
-    return std::find(list.begin(), list.end(), device.uuid) != list.end();
+    if (selector.uuid_match == UuidMatch::kExact)
+      return std::find(list.begin(), list.end(), device.uuid) != list.end();
+    return std::any_of(list.begin(), list.end(), [&](const DeviceUuid& prefix) {
+      return prefix.text.size() <= device.uuid.text.size() &&
+             std::equal(prefix.text.begin(), prefix.text.end(), device.uuid.text.begin(),
+                        sameLetter);
+    });
   };
   if (names(selector.not_uuids)) return why(DeviceWhy::kUuidExcluded);
   if (!selector.uuids.empty() && !names(selector.uuids)) {

@@ -22,6 +22,8 @@ struct Ask {
   std::size_t container = 0;     // which one, init containers first
   KindId kind = kAnyKind;        // kNoKind: one that no device has so far
   std::size_t other = kMainAsk;  // which of the container's others
+  std::optional<DeviceMemory> guarantee = {};
+  bool context_outside = false;
 };
 
 class ShapeClass {
@@ -74,9 +76,15 @@ Result<void> checkShape(const Shape& shape);
 Result<void> checkNode(const Node& node);
 Result<void> checkTarget(const Target& target);
 
+inline std::int64_t percentOf(std::int64_t total, std::uint32_t percent) {
+  return total / 100 * percent + total % 100 * percent / 100;
+}
 // What `ask` takes of a device with so much memory.
 inline std::int64_t bytesOf(const Ask& ask, std::int64_t total) {
-  return ask.percent == 0 ? ask.bytes : total / 100 * ask.percent + total % 100 * ask.percent / 100;
+  return ask.percent == 0 ? ask.bytes : percentOf(total, ask.percent);
 }
+// Likewise, of one with terms.
+Part partOf(const Ask& ask, const MemoryBooks& books);
+std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryBooks& books);
 
 }  // namespace divvy::engine

@@ -81,7 +81,8 @@ TEST(Books, ANodeThatComesBackHasWhatIsOnIt) {
   EXPECT_EQ(engine.find(RequestId("a")), nullptr);
 }
 
-TEST(Books, AdoptsWhatFitsAndNothingElse) {
+// Who runs there runs there, whatever a device has now.
+TEST(Books, AdoptsWhatIsSoAlsoWhereItIsTooMuch) {
   Engine engine = withNodes(1);
   const Result<Allocation> given = engine.place(some::request("a", 1, 700), Instant{10});
   ASSERT_TRUE(given);
@@ -90,9 +91,13 @@ TEST(Books, AdoptsWhatFitsAndNothingElse) {
   ASSERT_TRUE(other.adopt(*given));
   Allocation same_place = *given;
   same_place.id = RequestId("b");
-  const Result<void> refused = other.adopt(same_place);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), ErrorCode::kNoRoom);
+  ASSERT_TRUE(other.adopt(same_place));
+  EXPECT_EQ(other.usage().used, 1400);
+  const Result<Decision> next = other.decide(some::request("c", 1, 100));
+  ASSERT_TRUE(next && next->fits());
+  EXPECT_NE(next->placement->charges[0].uuid, given->placement.charges[0].uuid);
+  EXPECT_TRUE(other.release(RequestId("b")));
+  same_place.id = RequestId("d");
   same_place.placement.node = NodeName("elsewhere");
   EXPECT_EQ(other.adopt(same_place).error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(other.usage().used, 700);

@@ -25,15 +25,8 @@ bool listed(const std::vector<DeviceUuid>& list, const DeviceUuid& uuid) {
   return std::count(list.begin(), list.end(), uuid) > 0;
 }
 
-std::int64_t bytesFor(const DeviceAsk& ask, const Card& card) {
-  if (const auto* bytes = std::get_if<Bytes>(&ask.memory)) {
-    return static_cast<std::int64_t>(bytes->count);
-  }
-  const __int128 all = static_cast<__int128>(card.is.memory.count);
-  return static_cast<std::int64_t>(all * std::get<Percent>(ask.memory).value / 100);
-}
-
-std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Shape& shape) {
+std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Shape& shape,
+                                    std::int64_t host_left) {
   const Selector* chosen = &shape.selector;
   for (const KindSelector& one : shape.by_kind) {
     if (one.kind == card.is.kind) chosen = &one.selector;
@@ -57,9 +50,8 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, cons
   const std::int64_t slots =
       card.is.mode == Mode::kExclusive && card.is.slots > 1 ? 1 : card.is.slots;
   if (card.tenants >= slots) return no(DeviceWhy::kSlots, 1, 0);
-  if (bytesFor(ask, card) > card.memoryLeft()) {
-    return no(DeviceWhy::kMemory, bytesFor(ask, card), card.memoryLeft());
-  }
+  if (auto memory = refuseMemory(card, ask, shape.context_outside, host_left)) return memory;
+  if (card.is.compute_rule == ComputeRule::kWeight) return std::nullopt;
   if (ask.compute.milli > card.computeLeft()) {
     return no(DeviceWhy::kCompute, ask.compute.milli, card.computeLeft());
   }
@@ -69,23 +61,23 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, cons
 }
 
 // Every subset of cards for every container, one container after the other.
-bool placeable(std::vector<Card> cards, const std::vector<DeviceAsk>& all, std::size_t at,
-               const Shape& selector) {
+bool placeable(const std::vector<Card>& cards, const std::vector<DeviceAsk>& all, std::size_t at,
+               const Shape& shape, const Node& node) {
   if (at == all.size()) return true;
   const DeviceAsk& ask = all[at];
-  if (ask.count == 0) return placeable(cards, all, at + 1, selector);
+  if (ask.count == 0) return placeable(cards, all, at + 1, shape, node);
   for (unsigned set = 0; set < 1u << cards.size(); ++set) {
     if (static_cast<std::uint32_t>(__builtin_popcount(set)) != ask.count) continue;
     std::vector<Card> after = cards;
     bool good = true;
     for (std::size_t i = 0; i < cards.size() && good; ++i) {
       if ((set >> i & 1) == 0) continue;
-      good = !refuse(after[i], ask, selector);
-      after[i].memory += bytesFor(ask, after[i]);
+      good = !refuse(after[i], ask, shape, hostLeft(node, after));
+      after[i].charges.push_back(chargeFor(ask, shape.context_outside, after[i]));
       after[i].compute += ask.compute.milli;
       after[i].tenants += 1;
     }
-    if (good && placeable(after, all, at + 1, selector)) return true;
+    if (good && placeable(after, all, at + 1, shape, node)) return true;
   }
   return false;
 }
@@ -118,11 +110,11 @@ std::vector<DeviceAsk> asksOf(const Container& one) {
 }
 
 std::optional<NodeRefusal> aloneRefused(const Machine& machine, const DeviceAsk& ask,
-                                        std::size_t number, const Shape& selector) {
+                                        std::size_t number, const Shape& shape) {
   NodeRefusal refusal;
   std::uint32_t good = 0;
   for (const Card& card : machine.cards) {
-    if (auto why = refuse(card, ask, selector)) {
+    if (auto why = refuse(card, ask, shape, hostLeft(machine.is, machine.cards))) {
       refusal.devices.push_back(*why);
     } else {
       ++good;
@@ -146,12 +138,12 @@ std::string kindOf(const Placement& placement) {
 bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector) {
   Shape shape;
   shape.selector = selector;
-  return !refuse(card, ask, shape);
+  return !refuse(card, ask, shape, 0);
 }
 
 void World::add(const Node& node) {
   Machine machine{node, 0, 0, {}, {}};
-  for (const Device& device : node.devices) machine.cards.push_back({device, 0, 0, 0});
+  for (const Device& device : node.devices) machine.cards.push_back({device, 0, 0, {}});
   machines_[node.name.text] = machine;
 }
 
@@ -164,7 +156,11 @@ void World::book(const Placement& placement, int sign) {
     for (Card& card : machine.cards) {
       if (card.is.uuid != charge.uuid) continue;
       card.compute += sign * charge.compute.milli;
-      card.memory += sign * static_cast<std::int64_t>(charge.memory.count);
+      if (sign > 0) {
+        card.charges.push_back(charge);
+      } else {
+        card.charges.erase(std::find(card.charges.begin(), card.charges.end(), charge));
+      }
       card.tenants += sign * static_cast<int>(charge.slots);
     }
   }
@@ -198,13 +194,14 @@ std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& s
       ++number;
     }
   }
-  std::vector<DeviceAsk> together;
+  std::vector<DeviceAsk> all;
   for (const Container& one : shape.containers) {
-    for (const DeviceAsk& ask : asksOf(one)) together.push_back(ask);
+    for (const DeviceAsk& ask : asksOf(one)) all.push_back(ask);
   }
-  if (!placeable(machine.cards, together, 0, shape)) {
-    return saying(NodeWhy::kTogether);
-  }
+  bool together = placeable(machine.cards, all, 0, shape, machine.is);
+  for (const Container& one : shape.init)
+    together = together && placeable(machine.cards, asksOf(one), 0, shape, machine.is);
+  if (!together) return saying(NodeWhy::kTogether);
   return std::nullopt;
 }
 
@@ -232,19 +229,27 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
         return one.count > 0 && (one.kind.empty() || one.kind == card->is.kind);
       });
       if (ask == asks.end()) return "device " + share.uuid.text + " that was not asked for";
-      if (refuse(*card, *ask, shape)) return "device " + share.uuid.text;
+      if (refuse(*card, *ask, shape, hostLeft(at->second.is, cards)))
+        return "device " + share.uuid.text;
       --ask->count;
-      const std::int64_t bytes = bytesFor(*ask, *card);
-      if (static_cast<std::int64_t>(share.memory.count) != bytes) return "wrong memory";
+      const Charge own = chargeFor(*ask, shape.context_outside, *card);
+      if (share.memory != own.memory - own.outside) return "wrong memory";
+      if (share.guarantee != share.memory - own.swappable) return "wrong guarantee";
       if (share.compute != ask->compute) return "wrong compute";
-      card->memory += bytes;
+      card->charges.push_back(own);
       card->compute += share.compute.milli;
       card->tenants += 1;
       Charge& charge = init ? most[share.uuid] : sum[share.uuid];
       const Charge before = init ? Charge{} : charge;
       charge.compute.milli =
           std::max(charge.compute.milli, before.compute.milli + share.compute.milli);
-      charge.memory = std::max(charge.memory, before.memory + share.memory);
+      // What is never swapped is added up with what is outside.
+      const Bytes stays = std::max(charge.memory - charge.swappable,
+                                   before.memory - before.swappable + own.memory - own.swappable);
+      charge.memory = std::max(charge.memory, before.memory + own.memory);
+      charge.swappable = charge.memory - stays;
+      charge.outside = std::max(charge.outside, before.outside + own.outside);
+      charge.largest = std::max(charge.largest, own.largest);
       charge.slots = std::max(charge.slots, before.slots + 1);
     }
     for (const DeviceAsk& ask : asks) {
@@ -253,16 +258,21 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
   }
   for (const auto& [uuid, charge] : sum) {
     Charge& of = most[uuid];
-    of = {uuid, std::max(of.memory, charge.memory), std::max(of.compute, charge.compute),
-          std::max(of.slots, charge.slots)};
+    const Bytes memory = std::max(of.memory, charge.memory);
+    const Bytes stays = std::max(of.memory - of.swappable, charge.memory - charge.swappable);
+    of = {uuid,
+          memory,
+          std::max(of.compute, charge.compute),
+          std::max(of.slots, charge.slots),
+          std::max(of.outside, charge.outside),
+          memory - stays,
+          std::max(of.largest, charge.largest)};
   }
   if (most.size() != placement.charges.size()) return "wrong number of charges";
   for (const Charge& charge : placement.charges) {
-    const Charge& expected = most[charge.uuid];
-    if (expected.memory != charge.memory || expected.compute != charge.compute ||
-        expected.slots != charge.slots) {
-      return "wrong charge of " + charge.uuid.text;
-    }
+    Charge& expected = most[charge.uuid];
+    expected.uuid = charge.uuid;
+    if (expected != charge) return "wrong charge of " + charge.uuid.text;
   }
   return "";
 }
@@ -273,9 +283,14 @@ std::string World::overCapacity() const {
     if (machine.memory > static_cast<std::int64_t>(machine.is.memory.count) || machine.memory < 0) {
       return name + ": memory";
     }
+    if (hostLeft(machine.is, machine.cards) < 0) return name + ": host memory";
     for (const Card& card : machine.cards) {
-      if (card.computeLeft() < 0 || card.compute < 0) return card.is.uuid.text + ": compute";
-      if (card.memoryLeft() < 0 || card.memory < 0) return card.is.uuid.text + ": memory";
+      const bool bound = card.is.compute_rule == ComputeRule::kBound;
+      if ((bound && card.computeLeft() < 0) || card.compute < 0)
+        return card.is.uuid.text + ": compute";
+      if (card.held() > card.room() / 1000 * card.is.terms.overcommit_permille + 4000)
+        return card.is.uuid.text + ": memory";
+      if (card.stays() > card.room()) return card.is.uuid.text + ": guarantees";
       if (card.tenants > card.is.slots || card.tenants < 0) return card.is.uuid.text + ": slots";
       if (card.is.mode == Mode::kExclusive && card.tenants > 1) return card.is.uuid.text + ": two";
     }

@@ -16,11 +16,25 @@ namespace divvy::engine::brute {
 
 struct Card {
   Device is;
-  std::int64_t compute = 0, memory = 0, tenants = 0;  // used
+  std::int64_t compute = 0, tenants = 0;  // used
+  std::vector<Charge> charges;            // whoever has memory here
 
   std::int64_t computeLeft() const { return is.compute.milli - compute; }
-  std::int64_t memoryLeft() const { return static_cast<std::int64_t>(is.memory.count) - memory; }
+  bool promisedOnce() const { return is.terms.overcommit_permille == 1000; }
+  // Of memory: what tenants may have, at best and now; what they hold, and of that what is never
+  // swapped, contexts outside and the most that one can have swapped.
+  std::int64_t most() const, room() const;
+  std::int64_t held() const, stays() const, outside() const, largest() const;
+  // With the host, while all use all that they hold.
+  std::int64_t beyond() const;
 };
+
+// What a share would be on that card.
+Charge chargeFor(const DeviceAsk& ask, bool context_outside, const Card& card);
+// Why its memory does not fit there, if the host has so much left.
+std::optional<DeviceRefusal> refuseMemory(const Card& card, const DeviceAsk& ask,
+                                          bool context_outside, std::int64_t host_left);
+std::int64_t hostLeft(const Node& node, const std::vector<Card>& cards);
 
 struct Machine {
   Node is;
@@ -47,6 +61,7 @@ class World {
   std::map<std::string, Machine> machines_;
 };
 
+// Alone on a card of its own.
 bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector);
 
 // The score of the best way to put one container's request there; as published, in floating point.

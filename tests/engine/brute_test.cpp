@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "brute.h"
 #include "some.h"
@@ -71,6 +72,7 @@ TEST(Brute, AgreesWithEveryDecisionAndRefusal) {
   Rng rng(7);
   unsigned placed = 0;
   unsigned refused = 0;
+  std::set<DeviceWhy> reasons;
   for (unsigned cluster = 0; cluster < kClusters; ++cluster) {
     some::Wild wild{rng};
     Pair pair{Engine({kPolicies[cluster % kPolicies.size()], cluster}), {}, {}};
@@ -85,6 +87,8 @@ TEST(Brute, AgreesWithEveryDecisionAndRefusal) {
         ASSERT_EQ(pair.world.faultOf(*decision->placement, request.shape), "") << cluster;
       }
       ++(decision->fits() ? placed : refused);
+      for (const NodeRefusal& node : decision->refusals)
+        for (const DeviceRefusal& device : node.devices) reasons.insert(device.why);
       pair.place(request);
       ASSERT_EQ(pair.world.overCapacity(), "");
       if (rng.below(4) != 0) continue;
@@ -94,6 +98,10 @@ TEST(Brute, AgreesWithEveryDecisionAndRefusal) {
   // Both have to happen, or nothing was tested.
   EXPECT_GT(placed, kClusters * kRequests / 5);
   EXPECT_GT(refused, kClusters * kRequests / 5);
+  for (auto why = DeviceWhy::kUnhealthy; why <= DeviceWhy::kHeld;
+       why = static_cast<DeviceWhy>(static_cast<int>(why) + 1)) {
+    EXPECT_TRUE(reasons.count(why) > 0) << text(DeviceRefusal{DeviceUuid("x"), why, 0, 0});
+  }
 }
 
 // The chosen node is one of the best by the published definition, and of equals the first.

@@ -38,6 +38,30 @@ void addKinds(Rng& rng, Container* one) {
   one->others.push_back(other);
 }
 
+// A fifth of what there is, or two, ...
+Bytes fifths(Rng& rng, Bytes of) {
+  return {of.count / 5 * rng.below(6)};
+}
+
+void wildTerms(Rng& rng, Device* device) {
+  MemoryTerms& terms = device->terms;
+  if (rng.below(2) == 0)
+    terms.overcommit_permille = static_cast<std::uint32_t>(1000 + 100 * rng.below(16));
+  if (rng.below(3) == 0) terms.budget = fifths(rng, device->memory);
+  if (rng.below(3) == 0) terms.foreign = fifths(rng, device->memory);
+  if (rng.below(2) == 0) terms.context = mib(256 * rng.below(8));
+  terms.host_map = rng.below(2) == 0;
+  if (rng.below(4) == 0) device->compute_rule = ComputeRule::kWeight;
+}
+
+void wildGuarantee(Rng& rng, DeviceAsk* ask) {
+  if (rng.below(2) == 0) {
+    ask->guarantee = Percent{static_cast<std::uint32_t>(1 + rng.below(60))};
+  } else {
+    ask->guarantee = mib(512 * rng.below(8));
+  }
+}
+
 Container wildContainer(Rng& rng) {
   const std::vector<std::int32_t> compute{0, 100, 250, 300, 500, 700, 1000, 1000};
   Container one{{static_cast<std::int64_t>(1000 * rng.below(9))}, gib(rng.below(12)), {}};
@@ -93,10 +117,12 @@ Node Wild::node(const std::string& name) {
   for (std::uint64_t i = 0; i < devices; ++i) {
     result.devices.push_back(
         wildDevice(rng, name + "/" + std::to_string(i), mixed ? oneOf(rng, kModels) : model));
+    if (multi && rng.below(3) == 0) wildTerms(rng, &result.devices.back());
   }
   if (multi && rng.below(3) == 0) {
     for (Device& device : result.devices) device.kind = DeviceKind(oneOf(rng, kKindNames));
   }
+  result.host_reserve = gib(rng.below(16));
   return result;
 }
 
@@ -111,6 +137,9 @@ Request Wild::request(const std::string& id) {
   while (multi && rng.below(6) == 0 && shape.init.size() < 2) {
     shape.init.push_back(wildContainer(rng));
   }
+  for (Container& one : shape.containers)
+    if (multi && rng.below(4) == 0) wildGuarantee(rng, &one.devices);
+  shape.context_outside = multi && rng.below(4) == 0;
   Selector& selector = shape.selector;
   if (rng.below(4) == 0)
     selector.models.emplace_back(oneOf(rng, {"h100", "a10", "t4", "H100-PCIE"}));

@@ -16,7 +16,7 @@ Request request(const std::string& id, unsigned devices, int compute, Bytes memo
 
 struct Wild {
   Rng& rng;
-  bool multi = true;  // several containers, and nodes of several models
+  bool multi = true;  // several containers, nodes of several models, terms of memory and compute
 
   Node node(const std::string& name);
   Request request(const std::string& id);

@@ -14,6 +14,7 @@ struct Share {
   DeviceUuid uuid;
   Bytes memory;
   Compute compute;
+  Bytes guarantee = {};  // of `memory`: never swapped
   friend bool operator==(const Share&, const Share&) = default;
 };
 
@@ -23,6 +24,11 @@ struct Charge {
   Bytes memory;
   Compute compute;
   std::uint32_t slots = 0;
+  // Of `memory`: contexts outside the shares, what can be swapped, and of that the most of one
+  // tenant.
+  Bytes outside = {};
+  Bytes swappable = {};
+  Bytes largest = {};
   friend bool operator==(const Charge&, const Charge&) = default;
 };
 

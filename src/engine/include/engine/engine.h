@@ -70,6 +70,8 @@ class Engine {
   // None: no such set. kUsage: it fits as it is.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
                                             const Stakes& stakes) const;
+  // Whether it would fit a node if nobody were there and all were in service. False: never.
+  Result<bool> possible(const Request& request) const;
   std::vector<NodeName> nodes() const;  // in their order
 
   // Decides and books until `expires`. Whoever holds something keeps it and is told what, if it
@@ -88,8 +90,8 @@ class Engine {
   bool release(const RequestId& id);
   // Gives back what is reserved until `now` or before; in order of names.
   std::vector<Allocation> expire(Instant now);
-  // What is known to be so, from a log or from elsewhere: booked as it is, without asking whether
-  // it would be given now. kNoRoom: more than there is.
+  // What is known to be so, from a log or from elsewhere: booked as it is, also where that is more
+  // than there is; then nothing is left there.
   Result<void> adopt(const Allocation& allocation);
 
   const Allocation* find(const RequestId& id) const;

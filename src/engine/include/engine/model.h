@@ -31,10 +31,29 @@ enum class Mode : std::uint8_t {
   kExternal,   // held by somebody else: never
 };
 
+inline constexpr std::uint32_t kNoOvercommit = 1000;
+
+// What of a device's memory may be promised.
+struct MemoryTerms {
+  Bytes foreign;  // used by processes that are no tenants
+  Bytes budget;   // for tenants at once; 0: all that others leave
+  // What may be promised for each 1000 bytes that tenants may have: 1000 to 4000.
+  std::uint32_t overcommit_permille = kNoOvercommit;
+  Bytes context;          // what one tenant's context costs; 0: not known
+  bool host_map = false;  // what of a tenant is not on the device can be used from the host
+  friend bool operator==(const MemoryTerms&, const MemoryTerms&) = default;
+};
+
+// What compute that is asked for means on a device.
+enum class ComputeRule : std::uint8_t {
+  kBound,   // adds up to at most what it has
+  kWeight,  // of those who are busy; may add up to more, nobody is refused for it or alone
+};
+
 struct Device {
   DeviceUuid uuid;
   ModelName model;
-  Bytes memory;
+  Bytes memory;  // physical
   Compute compute = kWholeDevice;
   std::uint32_t slots = 10;  // tenants at most
   Health health = Health::kHealthy;
@@ -42,6 +61,8 @@ struct Device {
   Mode mode = Mode::kShared;
   std::optional<unsigned> numa;
   DeviceKind kind;  // empty: none; only for those who ask for any kind
+  MemoryTerms terms = {};
+  ComputeRule compute_rule = ComputeRule::kBound;
 };
 
 struct Label {
@@ -59,6 +80,8 @@ struct Node {
   std::vector<Device> devices;  // in the order in which equally good ones are taken
   std::vector<Label> labels;
   bool cordoned = false;
+  // For what is promised of its devices beyond what they have.
+  Bytes host_reserve = {};
   // Among equally good nodes the lowest goes first; by default a hash of the name, which is the
   // same for whoever asks, whenever the node came.
   std::optional<std::uint64_t> order;

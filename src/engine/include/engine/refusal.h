@@ -21,17 +21,27 @@ enum class DeviceWhy : std::uint8_t {
   kModelExcluded,
   kUuidNotAsked,
   kUuidExcluded,
-  kSlots,    // as many tenants as it may have
-  kMemory,   // bytes
-  kCompute,  // thousandths
-  kInUse,    // asked for alone, and it is not idle
-  kHeld,     // one tenant has it to itself
+  kSlots,  // as many tenants as it may have
+  // Of memory; bytes. What has `ever` in engine/memory.h is so whoever else is there.
+  kTooLarge,             // more than it has
+  kBudget,               // more than tenants may have there at once
+  kPromise,              // more than may be promised there
+  kGuaranteeAboveShare,  // more of it is guaranteed than it is
+  kBelowContext,         // less than one context costs there
+  kMemory,               // more than is free
+  kBeside,               // more than can be there at once beside what others are guaranteed
+  kOvercommit,           // more than may be promised beside what is promised
+  kGuarantee,            // its guarantee would keep others from what they were promised
+  kHostReserve,          // the host has no room for what would be swapped out
+  kCompute,              // thousandths
+  kInUse,                // asked for alone, and it is not idle
+  kHeld,                 // one tenant has it to itself
 };
 
 struct DeviceRefusal {
   DeviceUuid uuid;
   DeviceWhy why = DeviceWhy::kUnhealthy;
-  std::uint64_t needed = 0;  // of kSlots, kMemory, kCompute; 0 otherwise
+  std::uint64_t needed = 0;  // of kSlots, memory, kCompute; 0 otherwise
   std::uint64_t available = 0;
   friend bool operator==(const DeviceRefusal&, const DeviceRefusal&) = default;
 };

@@ -24,8 +24,11 @@ struct DeviceAsk {
   std::uint32_t count = 0;
   DeviceMemory memory = Bytes{};
   // None: whatever the others leave. The whole device: nobody else on it.
-  Compute compute;
+  Compute compute = {};
   DeviceKind kind = {};  // empty: any
+  // Of `memory`, what is never swapped. None: all of it on devices whose memory is promised once,
+  // nothing on others.
+  std::optional<DeviceMemory> guarantee = {};
   friend auto operator<=>(const DeviceAsk&, const DeviceAsk&) = default;
 };
 
@@ -38,7 +41,16 @@ struct Container {
   friend auto operator<=>(const Container&, const Container&) = default;
 };
 
-enum class ModelMatch : std::uint8_t { kContains, kExact };  // letters of either case are the same
+// Letters of either case are the same.
+enum class ModelMatch : std::uint8_t {
+  kContains,
+  kExact,
+  kLoose,  // contains, by letters and digits only: "rtx4090" is in "RTX 4090"
+};
+enum class UuidMatch : std::uint8_t {
+  kExact,
+  kPrefix,  // letters of either case are the same
+};
 
 // Empty lists do not constrain. What is excluded is excluded even if it is included too.
 struct Selector {
@@ -47,6 +59,7 @@ struct Selector {
   std::vector<ModelName> not_models;
   std::vector<DeviceUuid> uuids;
   std::vector<DeviceUuid> not_uuids;
+  UuidMatch uuid_match = UuidMatch::kExact;
   friend auto operator<=>(const Selector&, const Selector&) = default;
 };
 
@@ -64,6 +77,7 @@ struct Shape {
   Selector selector;
   std::vector<KindSelector> by_kind = {};  // where it is another than `selector`; each kind once
   std::optional<Policy> policy;            // none: the engine's
+  bool context_outside = false;  // contexts count beside what is asked for, not as part of it
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
