@@ -1,6 +1,8 @@
 // What would have to be asked for instead, found by asking for it on one node.
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "amounts.h"
@@ -10,18 +12,20 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::array<ChangeKind, 6> kAmounts{ChangeKind::kDeviceMemory, ChangeKind::kDevicePercent,
-                                             ChangeKind::kCompute,      ChangeKind::kDevices,
-                                             ChangeKind::kCpu,          ChangeKind::kMemory};
+constexpr std::array<ChangeKind, 8> kAmounts{
+    ChangeKind::kDeviceMemory, ChangeKind::kDevicePercent,
+    ChangeKind::kCompute,      ChangeKind::kDevices,
+    ChangeKind::kCpu,          ChangeKind::kMemory,
+    ChangeKind::kGuarantee,    ChangeKind::kGuaranteePercent};
 // Sets of names that are tried for one kind; beyond, none is suggested.
 constexpr std::uint32_t kMostSets = 4096;
 
-std::uint64_t leastOf(ChangeKind kind) {
-  return kind == ChangeKind::kCpu || kind == ChangeKind::kMemory ? 0 : 1;
-}
-
 bool aboutDevices(ChangeKind kind) {
   return kind != ChangeKind::kCpu && kind != ChangeKind::kMemory;
+}
+
+std::uint64_t leastOf(ChangeKind kind) {
+  return !aboutDevices(kind) || kind == ChangeKind::kGuarantee ? 0 : 1;
 }
 
 // Each once, in their order.
@@ -57,6 +61,7 @@ class Search {
   // The most that fits, of an amount that is above what is fewest, with `others` changed too.
   std::optional<Change> most(std::size_t index, ChangeKind kind, const DeviceKind& of,
                              const Remedy& others) const;
+  std::vector<std::uint64_t> leastsOf(ChangeKind kind, const DeviceAsk& of) const;
   std::optional<Change> fewest(ChangeKind kind, const DeviceKind& of,
                                const std::vector<std::string>& from) const;
   void together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const;
@@ -68,7 +73,29 @@ class Search {
   const Shape& asked_;
 };
 
-// Less of anything is never harder to have.
+// A device wants at least a context's worth of memory, and what is guaranteed of it: the least of
+// each, in units of `kind`, largest first.
+std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of) const {
+  std::set<std::uint64_t, std::greater<>> leasts{leastOf(kind)};
+  const bool percent = kind == ChangeKind::kDevicePercent;
+  if (!percent && kind != ChangeKind::kDeviceMemory) return {leasts.begin(), leasts.end()};
+  Ask ask;
+  ask.guarantee = of.guarantee;
+  for (const Device& device : state_.cold[slot_].node.devices) {
+    const MemoryBooks books{device.memory, device.terms, {}, {}, {}, {}};
+    const Bytes context = asked_.context_outside ? Bytes{} : device.terms.context;
+    const Bytes least = std::max(context, guaranteeOf(ask, books).value_or(Bytes{}));
+    if (!percent) leasts.insert(std::max<std::uint64_t>(least.count, 1));
+    if (!percent || books.whole().count == 0) continue;
+    const auto whole = static_cast<std::int64_t>(books.whole().count);
+    std::uint32_t part = 1;
+    while (part < 100 && percentOf(whole, part) < static_cast<std::int64_t>(least.count)) ++part;
+    leasts.insert(part);
+  }
+  return {leasts.begin(), leasts.end()};
+}
+
+// From one least on to the next, less of anything is never harder to have.
 std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const DeviceKind& of,
                                    const Remedy& others) const {
   const Container& from = container(index);
@@ -82,15 +109,21 @@ std::optional<Change> Search::most(std::size_t index, ChangeKind kind, const Dev
     remedy.push_back(change);
     return fits(remedy);
   };
-  if (!good(least)) return {};
-  std::uint64_t low = least;
   std::uint64_t high = *asked;  // too much
-  while (high - low > 1) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    (good(middle) ? low : high) = middle;
+  for (std::uint64_t low : leastsOf(kind, askFor(from, of))) {
+    if (low >= high) continue;
+    if (!good(low)) {
+      high = low;
+      continue;
+    }
+    while (high - low > 1) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      (good(middle) ? low : high) = middle;
+    }
+    change.to = low;
+    return change;
   }
-  change.to = low;
-  return change;
+  return {};
 }
 
 // Sets of one first, then of two, and so on; of equal ones the first in the order of `from`.

@@ -44,8 +44,10 @@ std::string amount(ChangeKind kind, std::uint64_t value) {
   switch (kind) {
     case ChangeKind::kDeviceMemory:
     case ChangeKind::kMemory:
+    case ChangeKind::kGuarantee:
       return bytes(value);
     case ChangeKind::kDevicePercent:
+    case ChangeKind::kGuaranteePercent:
       return std::to_string(value) + "%";
     case ChangeKind::kCompute:
       return percent(value);
@@ -68,6 +70,10 @@ const char* unitOf(ChangeKind kind) {
       return "devices";
     case ChangeKind::kCpu:
       return "cores";
+    case ChangeKind::kGuarantee:
+      return "of guaranteed device memory";
+    case ChangeKind::kGuaranteePercent:
+      return "of a device's memory, guaranteed,";
     default:
       return "of memory";
   }
@@ -129,6 +135,14 @@ std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kin
     case ChangeKind::kDevicePercent:
       if (const auto* percent = std::get_if<Percent>(&devices.memory)) return percent->value;
       return std::nullopt;
+    case ChangeKind::kGuarantee:
+      if (!devices.guarantee) return std::nullopt;
+      if (const auto* bytes = std::get_if<Bytes>(&*devices.guarantee)) return bytes->count;
+      return std::nullopt;
+    case ChangeKind::kGuaranteePercent:
+      if (!devices.guarantee) return std::nullopt;
+      if (const auto* part = std::get_if<Percent>(&*devices.guarantee)) return part->value;
+      return std::nullopt;
     case ChangeKind::kCompute:
       return static_cast<std::uint64_t>(devices.compute.milli);
     case ChangeKind::kDevices:
@@ -151,6 +165,12 @@ void setAmount(Container* container, const Change& change) {
       break;
     case ChangeKind::kDevicePercent:
       devices.memory = Percent{static_cast<std::uint32_t>(value)};
+      break;
+    case ChangeKind::kGuarantee:
+      devices.guarantee = Bytes{value};
+      break;
+    case ChangeKind::kGuaranteePercent:
+      devices.guarantee = Percent{static_cast<std::uint32_t>(value)};
       break;
     case ChangeKind::kCompute:
       devices.compute = {static_cast<std::int32_t>(value)};

@@ -32,6 +32,39 @@ bool amount(const Change& change) {
   return change.kind < ChangeKind::kModels;
 }
 
+// Amounts of memory below `ask`'s that a device could want at least, and those between.
+std::vector<DeviceMemory> lessThan(const DeviceAsk& ask, const brute::Machine& machine) {
+  std::vector<DeviceMemory> less;
+  if (const auto* percent = std::get_if<Percent>(&ask.memory)) {
+    for (std::uint32_t value = 1; value < percent->value; ++value) less.push_back(Percent{value});
+    return less;
+  }
+  const Bytes asked = std::get<Bytes>(ask.memory);
+  const auto add = [&](Bytes bytes) {
+    if (bytes.count > 0 && bytes < asked) less.push_back(bytes);
+  };
+  add(Bytes{1});
+  for (Bytes at; at < asked; at = at + mib(256)) add(at);
+  for (const brute::Card& card : machine.cards) {
+    if (!ask.guarantee) continue;
+    const DeviceAsk guaranteed{1, *ask.guarantee};
+    const Charge charge = brute::chargeFor(guaranteed, false, card);
+    add(charge.memory);
+  }
+  return less;
+}
+
+// Nor is any amount of memory that is less of a change; what fits is not all in one piece.
+void expectNoneBetween(const Pair& pair, const Shape& asked, const Remedy& remedy, std::size_t i) {
+  DeviceAsk ask{1, Bytes{remedy[i].from}};
+  Remedy smaller = remedy;
+  for (const DeviceMemory& amount : lessThan(ask, pair.machine())) {
+    smaller[i].to = std::get<Bytes>(amount).count;
+    if (smaller[i].to <= remedy[i].to) continue;
+    ASSERT_FALSE(pair.fits(changed(asked, smaller))) << text(smaller);
+  }
+}
+
 // One less of the change is not enough.
 void expectSmallest(const Pair& pair, const Shape& asked, const Remedy& remedy) {
   for (std::size_t i = 0; i < remedy.size(); ++i) {
@@ -40,6 +73,7 @@ void expectSmallest(const Pair& pair, const Shape& asked, const Remedy& remedy) 
       ASSERT_LT(remedy[i].to, remedy[i].from);
       ++smaller[i].to;
       ASSERT_FALSE(pair.fits(changed(asked, smaller))) << text(remedy);
+      if (remedy[i].kind == ChangeKind::kDeviceMemory) expectNoneBetween(pair, asked, remedy, i);
       continue;
     }
     for (const std::string& name : remedy[i].names) {
@@ -57,7 +91,7 @@ std::size_t asksOf(const Shape& shape, std::size_t c) {
 
 // Each of a container's asks for devices, by trying the least of each amount.
 template <typename With>
-bool anyAskHelps(const With& with, std::size_t asks) {
+bool anyAskHelps(const With& with, std::size_t asks, const brute::Machine& machine) {
   for (std::size_t k = 0; k < asks; ++k) {
     const auto of = [&](Container* at) -> DeviceAsk& {
       return k == 0 ? at->devices : at->others[k - 1];
@@ -74,12 +108,23 @@ bool anyAskHelps(const With& with, std::size_t asks) {
           return true;
         }))
       return true;
+    std::vector<DeviceMemory> memory;
+    with([&](Container* at) {
+      if (of(at).count > 0) memory = lessThan(of(at), machine);
+      return false;
+    });
+    for (const DeviceMemory& less : memory) {
+      if (with([&](Container* at) {
+            of(at).memory = less;
+            return true;
+          }))
+        return true;
+    }
     if (with([&](Container* at) {
-          if (of(at).count == 0) return false;
-          if (auto* percent = std::get_if<Percent>(&of(at).memory)) {
+          if (of(at).count == 0 || !of(at).guarantee) return false;
+          if (auto* percent = std::get_if<Percent>(&*of(at).guarantee))
             return std::exchange(percent->value, 1u) > 1;
-          }
-          return std::exchange(std::get<Bytes>(of(at).memory), Bytes{1}) > Bytes{1};
+          return std::exchange(std::get<Bytes>(*of(at).guarantee), Bytes{}) > Bytes{};
         }))
       return true;
   }
@@ -100,14 +145,14 @@ bool anyAmountHelps(const Pair& pair, const Shape& asked) {
     if (with([](Container* at) { return std::exchange(at->cpu, Cpu{}) > Cpu{}; })) return true;
     if (with([](Container* at) { return std::exchange(at->memory, Bytes{}) > Bytes{}; }))
       return true;
-    if (anyAskHelps(with, asksOf(asked, c))) return true;
+    if (anyAskHelps(with, asksOf(asked, c), pair.machine())) return true;
   }
   return false;
 }
 
 TEST(Remedy, HelpsAndIsTheSmallestThatDoes) {
   Rng rng(23);
-  std::array<unsigned, 10> seen{};
+  std::array<unsigned, 12> seen{};
   unsigned together = 0;
   unsigned hopeless = 0;
   for (unsigned round = 0; round < 3000; ++round) {

@@ -17,10 +17,12 @@ enum class ChangeKind : std::uint8_t {
   kDevices,        // how many, at least one
   kCpu,            // thousandths of a core
   kMemory,         // bytes
-  kModels,         // also these
-  kNotModels,      // but not these exclusions
-  kUuids,          // also these
-  kNotUuids,       // but not these exclusions
+  kGuarantee,      // bytes of each device's memory
+  kGuaranteePercent,
+  kModels,     // also these
+  kNotModels,  // but not these exclusions
+  kUuids,      // also these
+  kNotUuids,   // but not these exclusions
 };
 
 struct Change {
