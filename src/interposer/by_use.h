@@ -12,9 +12,9 @@ constexpr std::uint32_t bitOf(ChunkState state) {
   return chunk_detail::bit(state);
 }
 
-// A pass over those that are in one of some states, a part of them at a time. Those that no launch
-// ever named are the coldest; of the same heat the lowest number comes first, so that the same ones
-// go each time. Those that are about to be pinned are the hottest.
+// A pass over those that are in one of some states, a part of them at a time. Of the same heat the
+// lowest number comes first, so that the same ones go each time. Those that are about to be pinned
+// are the hottest.
 class ByUse {
  public:
   enum Order : std::uint8_t { kColdest, kHottest };
@@ -28,7 +28,7 @@ class ByUse {
  private:
   struct Candidate {
     std::uint32_t number;
-    std::uint32_t rank;  // the smallest first
+    std::uint64_t rank;  // the smallest first
   };
   static constexpr unsigned kMost = 256;
 

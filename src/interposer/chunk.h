@@ -83,14 +83,16 @@ inline constexpr std::uint32_t kDoomed = 1u << 0;     // its block was freed
 inline constexpr std::uint32_t kViewStale = 1u << 1;  // where it is seen, or by whom, has changed
 inline constexpr std::uint32_t kDue = 1u << 2;   // doomed before its device's work was waited for
 inline constexpr std::uint32_t kHome = 1u << 3;  // kHost will not do: it is about to be pinned
+inline constexpr std::uint32_t kExchanged = 1u << 4;  // it left as the colder one
 
 // Records of a Slab: valid when zero.
 struct Chunk {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> state;     // ChunkState, and above its 8 bits the generation
   std::atomic<std::uint32_t> flags;     // kDoomed ...
-  std::atomic<std::uint32_t> last_use;  // when a launch last named it; nobody says so yet: 0
   std::atomic<std::uint32_t> block;     // number of its SwapBlock
+  std::atomic<std::uint64_t> last_use;  // instant of LastUse at which it was last known to be used
+  std::atomic<std::uint64_t> named;     // the same, of a launch with an address within it
   std::atomic<std::uint32_t> device;    // ledger index
   std::uint32_t next;                   // chunk of the block, by address; or kNone of the slab
   std::uint32_t host;                   // number of its segment in the host store

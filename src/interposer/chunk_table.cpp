@@ -28,9 +28,21 @@ std::uint32_t ChunkTable::begin() {
   return number;
 }
 
+void ChunkTable::widen(std::uint64_t begin, std::uint64_t end) {
+  std::uint64_t lowest = lowest_.load(std::memory_order_relaxed);
+  while (begin < lowest &&
+         !lowest_.compare_exchange_weak(lowest, begin, std::memory_order_relaxed)) {
+  }
+  std::uint64_t highest = highest_.load(std::memory_order_relaxed);
+  while (end > highest &&
+         !highest_.compare_exchange_weak(highest, end, std::memory_order_relaxed)) {
+  }
+}
+
 bool ChunkTable::enterPages(std::uint32_t number, std::uint64_t address, std::uint64_t bytes) {
   const unsigned shift = shift_.load(std::memory_order_relaxed);
   const std::uint64_t end = (address + bytes) >> shift;
+  widen(address, address + bytes);
   for (std::uint64_t page = address >> shift; page < end; ++page) {
     if (pages_.insert(page, {number, 0, BlockKind::kOther})) continue;
     leavePages(address, (page << shift) - address);
@@ -54,6 +66,7 @@ std::uint32_t ChunkTable::addChunk(std::uint32_t number, std::uint64_t address, 
   Chunk& chunk = chunks_.at(added);
   chunk.flags.store(0, std::memory_order_relaxed);
   chunk.last_use.store(0, std::memory_order_relaxed);
+  chunk.named.store(0, std::memory_order_relaxed);
   chunk.block.store(number, std::memory_order_relaxed);
   chunk.next = kNone;
   chunk.host = kNone;
@@ -119,6 +132,8 @@ void ChunkTable::forgetAfterFork() {
   pages_.forgetAfterFork();
   bases_.forgetAfterFork();
   shift_.store(0, std::memory_order_relaxed);
+  lowest_.store(UINT64_MAX, std::memory_order_relaxed);
+  highest_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace divvy::interposer

@@ -42,6 +42,12 @@ class ChunkTable {
   // What is at an address within a block, published or not.
   bool find(std::uint64_t address, Place* out) const;
 
+  // False: certainly not. Two loads.
+  bool mayHold(std::uint64_t address) const {
+    return address >= lowest_.load(std::memory_order_relaxed) &&
+           address < highest_.load(std::memory_order_relaxed);
+  }
+
   bool has(std::uint64_t address) const {
     Place place;
     return any() && find(address, &place);
@@ -103,11 +109,16 @@ class ChunkTable {
   void forgetAfterFork();
 
  private:
+  void widen(std::uint64_t begin, std::uint64_t end);
+
   Slab<Chunk> chunks_;
   Slab<SwapBlock> blocks_;
   BlockMap pages_;  // by address >> shift_: `bytes` is the chunk's number
   BlockMap bases_;  // by address: `bytes` is the block's number
   std::atomic<unsigned> shift_{0};
+  // Between them lies all that was ever entered.
+  std::atomic<std::uint64_t> lowest_{UINT64_MAX};
+  std::atomic<std::uint64_t> highest_{0};
 };
 
 }  // namespace divvy::interposer

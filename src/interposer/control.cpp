@@ -65,6 +65,7 @@ void fill(Control* full) {
   for (unsigned i = 0; i < kFaultCodes; ++i) {
     full->fault_counts[i] = state.fault_counts[i].load(std::memory_order_relaxed);
   }
+  full->unknown_arguments = state.last_use.unknown();
   fillGate(full);
   ::strncpy(full->driver_path, state.driver.path(), sizeof full->driver_path - 1);
 }

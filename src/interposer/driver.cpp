@@ -65,6 +65,13 @@ void* Driver::symbol(abi::Cu id) {
   return address;
 }
 
+bool Driver::askForParams() {
+  const ErrnoKeeper keeper;
+  const bool says = has(abi::Cu::cuFuncGetParamInfo) && has(abi::Cu::cuKernelGetParamInfo);
+  says_params_.store(says ? Answer::kYes : Answer::kNo, std::memory_order_relaxed);
+  return says;
+}
+
 // Threads that come at the same time find the same.
 void Driver::measure() {
   struct Search {

@@ -23,6 +23,11 @@ class Driver {
   void* symbol(abi::Cu id);
 
   bool has(abi::Cu id) { return symbol(id) != nullptr; }
+  // It tells how large a kernel's parameters are (12.4).
+  bool saysParams() {
+    const Answer known = says_params_.load(std::memory_order_relaxed);
+    return known == Answer::kUnknown ? askForParams() : known == Answer::kYes;
+  }
 
   // Whether code lies in the driver's library: a hook that returns there was called by the driver,
   // which was not linked symbolically. False where that cannot be told.
@@ -36,11 +41,15 @@ class Driver {
   const char* path() const;
 
  private:
+  enum class Answer : std::uint8_t { kUnknown, kYes, kNo };
+
   bool openLibrary();
+  bool askForParams();
   void measure();
 
   std::atomic<void*> handle_{nullptr};
   std::atomic<bool> absent_{false};
+  std::atomic<Answer> says_params_{Answer::kUnknown};
   std::atomic<std::uint64_t> missing_calls_{0};
   // Of the library in memory, as one knows it who sees `measured_`.
   std::atomic<bool> measured_{false};

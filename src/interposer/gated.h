@@ -6,6 +6,7 @@
 #include "driver.h"
 #include "gate.h"
 #include "memory_pass.h"
+#include "named.h"
 #include "runtime.h"
 #include "thread_state.h"
 #include "work.h"
@@ -15,6 +16,10 @@ namespace divvy::interposer {
 // Any call that found the gate not open.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult gatedFully(Arguments... arguments) {
+  constexpr WorkKind kKind = work_detail::kindOf<kId>();
+  if constexpr (kKind == WorkKind::kCopy || kKind == WorkKind::kSet) {
+    if (__builtin_expect(runtime().memory_gate.active(), 0)) noteUse<kId>(arguments...);
+  }
   const Work work = workOf<kId>(arguments...);
   Passage passage;
   enterGate(work, passage);
@@ -88,7 +93,10 @@ __attribute__((noinline)) CUresult gatedSlow(Arguments... arguments) {
       return result;
     }
     CUresult result = CUDA_SUCCESS;
-    if (runtime().memory_gate.active() && gatedMarked<kId>(result, arguments...)) return result;
+    if (runtime().memory_gate.active()) {
+      if (LastUse::due()) noteUse<kId>(arguments...);
+      if (gatedMarked<kId>(result, arguments...)) return result;
+    }
   }
   return gatedFully<kId>(arguments...);
 }

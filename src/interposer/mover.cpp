@@ -172,6 +172,7 @@ std::uint64_t Movers::step(Mover& mover, std::uint64_t now) {
   SwapBoard& board = runtime().swap_board;
   if (board.lost()) board.letGo();
   collect();
+  runtime().last_use.advance(now);
   // It follows what others do, which nobody shows at once.
   if (loadRelaxed(board.device(mover.device).pinned) != board.pinned(mover.device)) {
     board.showPinned(mover.device);
@@ -295,6 +296,16 @@ std::uint64_t Movers::whileClosed(Mover& mover, std::uint64_t now, Move move) {
                                              : refuse(mover, refused);
 }
 
+// Nobody opens the gate meanwhile; it is closed, or this does nothing.
+SwapRefusal Movers::preferHot(MoverPass& pass) {
+  closers_.fetch_add(1, std::memory_order_seq_cst);
+  const bool closed = runtime().memory_gate.closed();
+  const SwapRefusal refused = closed ? pass.preferHot() : SwapRefusal::kNone;
+  closers_.fetch_sub(1, std::memory_order_seq_cst);
+  // Where there is no place to put it, it is used where it is.
+  return refused == SwapRefusal::kNoHostMemory ? SwapRefusal::kNone : refused;
+}
+
 std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
   if (resting(mover, now)) return nextTry(mover, now);
   SwapBoard& board = runtime().swap_board;
@@ -311,7 +322,9 @@ std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
   {
     MoverPass pass(mover);
     again = pass.interrupted();
-    refused = pass.ready() ? pass.in() : again ? SwapRefusal::kNone : SwapRefusal::kDriver;
+    if (!pass.ready()) refused = again ? SwapRefusal::kNone : SwapRefusal::kDriver;
+    if (pass.ready() && hosts) refused = preferHot(pass);
+    if (pass.ready() && refused == SwapRefusal::kNone) refused = pass.in();
     again = again || pass.interrupted();
     if (hosts && refused == SwapRefusal::kNone && !again) {
       refused = pass.toHost();
@@ -325,7 +338,8 @@ std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
   return again ? sys::now() + kSoon : now + kWatch;
 }
 
-// What is used at the host and has room on the device, or has to be there.
+// What is used at the host and has room on the device, or has to be there; or changes places with
+// what is not used on the device.
 std::uint64_t Movers::moveBack(Mover& mover, std::uint64_t now) {
   SwapBoard& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
@@ -333,9 +347,12 @@ std::uint64_t Movers::moveBack(Mover& mover, std::uint64_t now) {
   if (order == nullptr || (!needed && now < mover.back_at)) return now + kWatch;
   const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
   const std::uint64_t have = board.have(mover.device);
-  if (!needed && (have >= allowed || !fitsBack(mover.device, allowed - have))) return now + kWatch;
+  const bool fits = have < allowed && fitsBack(mover.device, allowed - have);
+  const bool may_exchange = board.mayMapHost() && !runtime().captures.open();
+  const std::uint64_t exchanged = may_exchange ? MoverPass::worthExchanging(mover) : 0;
+  if (!needed && !fits && exchanged == 0) return now + kWatch;
   const std::uint64_t next =
-      whileClosed(mover, now, [](MoverPass& pass) { return pass.backFromHost(); });
+      whileClosed(mover, now, [=](MoverPass& pass) { return pass.backFromHost(exchanged); });
   const std::uint64_t later = sys::now();
   mover.back_at = later + kBackPauses * (later - now);
   return next;

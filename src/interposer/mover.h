@@ -10,6 +10,8 @@
 
 namespace divvy::interposer {
 
+class MoverPass;
+
 // What one device's thread has to know from one look to the next.
 struct Mover {
   enum class State : std::uint32_t { kNone, kStarting, kRunning, kMissing };
@@ -53,6 +55,7 @@ class Movers {
   // Drains, and has the pass do that then.
   template <typename Move>
   std::uint64_t whileClosed(Mover& mover, std::uint64_t now, Move move);
+  ledger::SwapRefusal preferHot(MoverPass& pass);
   std::uint64_t helpSelf(Mover& mover, std::uint64_t now);
   static bool resting(const Mover& mover, std::uint64_t now);
   static std::uint64_t refuse(Mover& mover, ledger::SwapRefusal why);

@@ -10,6 +10,17 @@ using ledger::bumpShared;
 using ledger::loadRelaxed;
 using ledger::SwapRefusal;
 
+namespace {
+
+// What one exchange brings: it bounds for how long the process stands still.
+constexpr std::uint64_t kMostExchanged = std::uint64_t{512} << 20;
+
+std::uint64_t usedAt(const Chunk& chunk) {
+  return chunk.last_use.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
 // ---- to the host -------------------------------------------------------------------------------
 
 SwapRefusal MoverPass::toHost() {
@@ -88,8 +99,9 @@ bool MoverPass::dropHost(Chunk& chunk) {
 
 // ---- back --------------------------------------------------------------------------------------
 
-SwapRefusal MoverPass::backFromHost() {
-  coming_ = 0;
+SwapRefusal MoverPass::backFromHost(std::uint64_t exchanged) {
+  coming_ = exchanged;
+  exchanging_ = exchanged != 0;
   runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t, Chunk& chunk) {
     constexpr std::uint32_t kMissing =
         bitOf(ChunkState::kHost) | bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn);
@@ -98,14 +110,61 @@ SwapRefusal MoverPass::backFromHost() {
   });
   SwapRefusal refused = coming_ == 0 ? SwapRefusal::kNone : out();
   coming_ = 0;
-  if (refused == SwapRefusal::kNone) refused = leaveHost();
+  if (refused == SwapRefusal::kNone) refused = leaveHost(UINT64_MAX, false);
+  if (exchanging_) runtime().last_use.learn(mistaken_);
+  exchanging_ = false;
   if (refused == SwapRefusal::kNone && !interrupted()) refused = in();
   if (refused == SwapRefusal::kNone && runtime().swap_board.mayMapHost()) refused = toHost();
   return refused;
 }
 
-// As many as there is room for on the device: they are out then.
-SwapRefusal MoverPass::leaveHost() {
+SwapRefusal MoverPass::preferHot() {
+  const LastUse& uses = runtime().last_use;
+  const ledger::ResidencyLine* order = runtime().swap_board.order();
+  if (order == nullptr) return SwapRefusal::kNone;
+  std::uint64_t all = runtime().swap_board.have(mover_.device);
+  runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t, Chunk& chunk) {
+    constexpr std::uint32_t kAway = bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn);
+    const bool away = (bitOf(chunk.now()) & kAway) != 0;
+    if (away && !uses.isCold(usedAt(chunk))) all += chunk.bytes;
+    return true;
+  });
+  const std::uint64_t allowed = loadRelaxed(order->allowed[mover_.device]);
+  return allowed > all ? leaveHost(allowed - all, true) : SwapRefusal::kNone;
+}
+
+std::uint64_t MoverPass::worthExchanging(const Mover& mover) {
+  const LastUse& uses = runtime().last_use;
+  SwapBoard& board = runtime().swap_board;
+  const ledger::ResidencyLine* order = board.order();
+  if (order == nullptr || !board.shows(ledger::kSwapHostMapped)) return 0;
+  // Who leaves is in the store before who comes has left it.
+  HostStore& store = runtime().host_store;
+  const std::uint64_t limit = ledger::saturatingAdd(board.storeLimit(), store.spareBytes());
+  const std::uint64_t free = limit > store.bytes() ? limit - store.bytes() : 0;
+  std::uint64_t most = free < kMostExchanged ? free : kMostExchanged;
+  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
+  const std::uint64_t have = board.have(mover.device);
+  std::uint64_t room = allowed > have ? allowed - have : 0;
+  runtime().chunks.forEachOn(mover.device, [&](std::uint32_t, Chunk& chunk) {
+    if (uses.isCold(usedAt(chunk)) && chunk.now() == ChunkState::kDevice && !chunk.has(kHome))
+      room += chunk.bytes;
+    return true;
+  });
+  if (room < most) most = room;
+  std::uint64_t worth = 0;
+  ByUse hottest(mover.device, ByUse::kHottest, bitOf(ChunkState::kHost));
+  for (std::uint32_t number = hottest.next(); number != ChunkTable::kNone;
+       number = hottest.next()) {
+    const Chunk& chunk = runtime().chunks.chunk(number);
+    if (!uses.isHot(usedAt(chunk)) || worth + chunk.bytes > most) break;
+    worth += chunk.bytes;
+  }
+  return worth;
+}
+
+// As many as there is room for on the device, of at most so many bytes: they are out then.
+SwapRefusal MoverPass::leaveHost(std::uint64_t most, bool only_hot) {
   SwapBoard& board = runtime().swap_board;
   ByUse hottest(mover_.device, ByUse::kHottest, bitOf(ChunkState::kHost));
   SwapRefusal refused = SwapRefusal::kNone;
@@ -114,10 +173,14 @@ SwapRefusal MoverPass::leaveHost() {
     const std::uint32_t number = hottest.next();
     const ledger::ResidencyLine* order = board.order();
     if (number == ChunkTable::kNone || order == nullptr) break;
-    const std::uint64_t bytes = runtime().chunks.chunk(number).bytes;
+    const Chunk& chunk = runtime().chunks.chunk(number);
+    const std::uint64_t bytes = chunk.bytes;
+    if (bytes > most - taken) break;
+    if (only_hot && !chunk.has(kHome) && !runtime().last_use.isHot(usedAt(chunk))) break;
     const std::uint64_t then = ledger::saturatingAdd(board.have(mover_.device), taken + bytes);
     if (then > loadRelaxed(order->allowed[mover_.device])) continue;
     taken += bytes;
+    mistaken_ = mistaken_ || chunk.has(kExchanged);
     refused = sendBack(number);
   }
   return landAll<Way::kFromHost>(refused);

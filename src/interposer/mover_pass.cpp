@@ -172,6 +172,7 @@ SwapRefusal MoverPass::takeOff(const Flights::Flight& flight) {
     return SwapRefusal::kDriver;
   }
   chunk.host = flight.segment;
+  if (exchanging_) chunk.set(kExchanged);
   state.swappable.leave<ChunkState::kLeaving, ChunkState::kOut>(flight.chunk);
   bumpShared(state.swap_board.line().chunks_out, 1);
   state.swap_board.showHostBytes();
@@ -284,6 +285,7 @@ void MoverPass::settle(std::uint32_t number) {
   Chunk& chunk = state.chunks.chunk(number);
   state.host_store.give(chunk.host);
   chunk.host = HostStore::kNone;
+  chunk.clear(kExchanged);
   state.swappable.leave<ChunkState::kComing, ChunkState::kDevice>(number);
   bumpShared(state.swap_board.line().chunks_in, 1);
 }

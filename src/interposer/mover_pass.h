@@ -35,8 +35,15 @@ class MoverPass {
   // behind every chunk that is missing.
   ledger::SwapRefusal toHost();
   // The reverse, with the gate closed: for as many as there is room for on the device, the hottest
-  // first; others leave for those that are to be pinned.
-  ledger::SwapRefusal backFromHost();
+  // first; others leave for those that are to be pinned, and for `exchanged` bytes beside them.
+  ledger::SwapRefusal backFromHost(std::uint64_t exchanged);
+  // What is hot there comes in with the rest, in the place of what is cold and away; the gate is
+  // closed and stays so.
+  ledger::SwapRefusal preferHot();
+
+  // How many bytes of a device's chunks that are hot and used at the host could change places with
+  // what is cold and on the device.
+  static std::uint64_t worthExchanging(const Mover& mover);
 
   // Somebody else needs the context, or the process ends.
   bool interrupted() const;
@@ -76,11 +83,13 @@ class MoverPass {
   static ledger::SwapRefusal landBack(const Flights::Flight& flight);
   static void stayAtHost(std::uint32_t number, std::uint32_t segment);
   static bool dropHost(Chunk& chunk);
-  ledger::SwapRefusal leaveHost();
+  ledger::SwapRefusal leaveHost(std::uint64_t most, bool only_hot);
 
   Mover& mover_;
   bool begun_ = false;
   bool beyond_ = false;
+  bool exchanging_ = false;
+  bool mistaken_ = false;     // what was taken for cold before is among what comes back
   std::uint64_t coming_ = 0;  // bytes that are to have room beside what stays
   Flights flights_;
 };

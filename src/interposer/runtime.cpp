@@ -45,6 +45,7 @@ void startOver() {
   state.swap_board.forgetAfterFork();
   state.memory_gate.forgetAfterFork();
   state.context_use.forgetAfterFork();
+  state.last_use.forgetAfterFork();
   state.host_store.forgetAfterFork();
   state.host_ahead.forgetAfterFork();
   state.movers.forgetAfterFork();

@@ -22,6 +22,7 @@
 #include "host_store.h"
 #include "ipc_exports.h"
 #include "ipc_imports.h"
+#include "last_use.h"
 #include "memory_gate.h"
 #include "meter.h"
 #include "mover.h"
@@ -79,6 +80,7 @@ struct Runtime {
   SwapBoard swap_board;
   MemoryGate memory_gate;
   ContextUse context_use;
+  LastUse last_use;
   HostStore host_store;
   HostAhead host_ahead;
   Movers movers;

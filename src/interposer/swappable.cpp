@@ -194,14 +194,17 @@ std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   block.address = address;
   block.pool = request.pool;
   if (block.pool != 0) runtime().pools.noteReserved(block.pool - 1, request.reserved, 1);
+  const std::uint64_t now = runtime().last_use.next();
   for (std::uint64_t done = 0; done < request.reserved;) {
     const std::uint64_t left = request.reserved - done;
     const std::uint64_t bytes = left < request.chunk_bytes ? left : request.chunk_bytes;
-    if (chunks.addChunk(number, address + done, bytes, ChunkState::kComing) == ChunkTable::kNone) {
+    const std::uint32_t added = chunks.addChunk(number, address + done, bytes, ChunkState::kComing);
+    if (added == ChunkTable::kNone) {
       unbuild(number);
       *result = CUDA_ERROR_OUT_OF_MEMORY;
       return ChunkTable::kNone;
     }
+    chunks.chunk(added).last_use.store(now, std::memory_order_relaxed);
     done += bytes;
   }
   return number;

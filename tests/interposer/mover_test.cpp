@@ -186,6 +186,18 @@ TEST_F(MoverTest, NoMoreLeavesThanHasTo) {
   EXPECT_TRUE(holds(block, 10 * kMiB, 3));
 }
 
+// Before CUDA 12.4 no driver says how large a kernel's parameters are.
+TEST_F(MoverTest, LaunchesWhoseArgumentsNobodyKnowsAreCounted) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  filled(2 * kMiB, 3);
+  EXPECT_EQ(control().unknown_arguments, 0u) << "copies say it themselves";
+  const std::uint64_t missing = control().missing_calls;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(spin(1000), CUDA_SUCCESS);
+  EXPECT_EQ(control().unknown_arguments, isOldDriver() ? 5u : 0u);
+  EXPECT_EQ(control().missing_calls, missing) << "what the driver lacks is not called";
+}
+
 TEST_F(MoverTest, ACallThatTouchesMemoryWaitsForIt) {
   if (outside(swappable())) return;
   makeSwappable();

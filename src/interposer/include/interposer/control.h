@@ -31,6 +31,9 @@ struct Control {
   std::uint32_t open_captures;  // 1: at least one
   std::uint32_t helper;         // 1: our thread runs, 2: none could be made
   std::uint32_t reserved_gate;
+  // Where memory can be swapped: launches that were looked at and of whose arguments not all is
+  // known.
+  std::uint64_t unknown_arguments;
 };
 
 }  // namespace divvy::interposer

@@ -1,0 +1,94 @@
+// When chunks were last named by a launch, a copy or a fill: which of them leave first, and which
+// are used where they are with the host, follows from that and nothing else. A guess: what a launch
+// reaches through memory is not known, and most launches of those that follow each other quickly
+// are not looked at.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "abi/cuda_types.h"
+#include "param_table.h"
+#include "work.h"
+
+namespace divvy::interposer {
+
+// What one thread of the application carries for that.
+struct UseThread {
+  std::uint32_t skip;    // launches before the next one that is looked at
+  std::uint32_t period;  // LastUse::period() when it last looked
+  std::uint32_t looked;  // launches, in that period
+  std::uint32_t random;
+};
+
+extern "C" {
+extern __attribute__((visibility("hidden"),
+                      tls_model("initial-exec"))) constinit thread_local UseThread divvy_use;
+}
+
+// One per process, in static storage. Takes no lock and waits for nobody. Any thread.
+class LastUse {
+ public:
+  // An instant that is later than all before; never 0.
+  std::uint64_t next() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  // The chunks that the arguments of a launch name are used now, and those behind them up to the
+  // next one that launches name: an array has its address where it begins. The thread is inside
+  // nothing.
+  void noteLaunch(CUfunction function, void* const* params, void* const* extra);
+  // Those in which a part of the range lies.
+  void noteRange(std::uint64_t address, std::uint64_t bytes);
+  // Launches are as usual; this one's arguments cannot be told.
+  void noteUnknown() { unknown_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Whether the calling thread's next launch is to be looked at: all of the first in a period, one
+  // in many of those after it.
+  static bool due() {
+    if (__builtin_expect(divvy_use.skip == 0, 1)) return true;
+    --divvy_use.skip;
+    return false;
+  }
+
+  // ---- of movers
+  // To be called now and then: periods in which nothing was used do not count.
+  void advance(std::uint64_t now);
+  // Used at that instant: of late, or not for as many periods as patience_ says at least and twice
+  // as many at most. Before so many have passed nothing is cold.
+  bool isHot(std::uint64_t used) const { return used > hot_.load(std::memory_order_relaxed); }
+  bool isCold(std::uint64_t used) const { return used <= cold_.load(std::memory_order_relaxed); }
+  // What was taken for cold came to be hot, or did not: more patience from now on, or less.
+  void learn(bool mistaken);
+
+  // Launches of whose arguments not all is known: the driver does not say, or they are too many.
+  std::uint64_t unknown() const { return unknown_.load(std::memory_order_relaxed); }
+
+  void forgetAfterFork();
+
+ private:
+  static constexpr std::uint32_t kAll = 256;      // launches of a thread in a period
+  static constexpr std::uint32_t kSampling = 32;  // after them
+  static constexpr std::uint64_t kPeriod = 100'000'000;
+  static constexpr std::uint32_t kPatience = 10;  // periods
+  static constexpr std::uint32_t kMostPatience = 1024;
+  static constexpr unsigned kMostSteps = 256;  // chunks of one range
+
+  void decide();
+  bool sizesOf(CUfunction function, ParamSizes* out);
+  static CUresult ask(CUfunction function, unsigned index, std::size_t* offset, std::size_t* size);
+  void noteAddress(std::uint64_t address, std::uint64_t now);
+  template <typename Visit>
+  static void forRange(std::uint64_t address, std::uint64_t last, Visit visit);
+
+  std::atomic<std::uint64_t> clock_{0};
+  std::atomic<std::uint64_t> unknown_{0};
+  std::atomic<std::uint32_t> period_{1};
+  std::atomic<std::uint64_t> advance_at_{0};
+  std::atomic<std::uint64_t> clock_seen_{0};  // when the period began
+  std::atomic<std::uint32_t> patience_{kPatience};
+  std::atomic<std::uint32_t> turns_at_{kPatience + 1};  // the period in which hot_ and cold_ change
+  std::atomic<std::uint64_t> hot_{0};                   // what was used after it is hot
+  std::atomic<std::uint64_t> cold_{0};                  // what was not is cold
+  ParamTable params_;
+};
+
+}  // namespace divvy::interposer
