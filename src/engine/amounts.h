@@ -1,4 +1,4 @@
-// A container's amounts by their kind.
+// What changes of a request change, by their kind.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,7 @@ std::optional<std::uint64_t> amountOf(const Container& container, ChangeKind kin
 void setAmount(Container* container, const Change& change);
 // That of the devices of a kind, or of all that have none of their own.
 Selector& selectorFor(Shape* shape, const DeviceKind& of);
+// Without that part; false: it does not ask for it.
+bool drop(DevicePolicy* policy, ChangeKind kind);
 
 }  // namespace divvy::engine

@@ -13,6 +13,7 @@ constexpr std::int64_t kMostCpu = 1ll << 40;
 constexpr std::size_t kMostContainers = 256;
 constexpr std::uint32_t kMostSlots = 1u << 20;
 constexpr std::uint32_t kMostOvercommit = 4000;
+constexpr std::uint32_t kMostScore = 1u << 20;
 
 Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
@@ -132,6 +133,42 @@ Result<void> checkShape(const Shape& shape) {
   return checkContainers(shape.containers, "container");
 }
 
+namespace {
+
+Result<void> checkLinks(const std::string& who, const Node& node,
+                        const std::set<DeviceUuid>& devices) {
+  std::set<std::pair<DeviceUuid, DeviceUuid>> seen;
+  for (const Link& link : node.links) {
+    const std::string what = who + ", link of " + link.a.text + " and " + link.b.text;
+    if (devices.count(link.a) == 0 || devices.count(link.b) == 0 || link.a == link.b) {
+      return usage(what + "; accepted: two different devices of the node");
+    }
+    if (!seen.insert(std::minmax(link.a, link.b)).second) return usage(what + ": twice");
+    if (link.score == 0 || link.score > kMostScore) {
+      return usage(what + ": score " + std::to_string(link.score) + "; accepted: 1 to " +
+                   std::to_string(kMostScore));
+    }
+  }
+  return {};
+}
+
+Result<void> checkNics(const std::string& who, const Node& node) {
+  std::set<NicName> seen;
+  for (const Nic& nic : node.nics) {
+    if (nic.name.empty()) return usage(who + ": a NIC without a name");
+    const std::string what = who + ", NIC " + nic.name.text;
+    if (!seen.insert(nic.name).second) return usage(what + ": twice");
+    if (nic.distances.size() != node.devices.size()) {
+      return usage(what + ": " + std::to_string(nic.distances.size()) +
+                   " distances; accepted: one for each of the " +
+                   std::to_string(node.devices.size()) + " devices");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> checkNode(const Node& node) {
   if (node.name.empty()) return usage("a node without a name");
   const std::string who = "node " + node.name.text;
@@ -161,7 +198,8 @@ Result<void> checkNode(const Node& node) {
     const Result<void> terms = checkTerms(what, device.terms);
     if (!terms) return terms;
   }
-  return {};
+  const Result<void> links = checkLinks(who, node, seen);
+  return links ? checkNics(who, node) : links;
 }
 
 Result<void> checkTarget(const Target& target) {

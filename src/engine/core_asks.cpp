@@ -8,7 +8,7 @@
 namespace divvy::engine {
 
 Result<Scores*> Engine::Core::upToDate(const Request& request) {
-  Result<Scores*> scores = cache_.find(request.shape, config_.policy);
+  Result<Scores*> scores = cache_.find(request.shape, config_);
   if (scores) (*scores)->update(scorer_, order_, log_, state_.models(), SIZE_MAX);
   return scores;
 }
@@ -103,7 +103,7 @@ Result<bool> Engine::Core::possible(const Request& request) const {
     }
     HotState idle;
     const Slot there = idle.put(node);
-    ShapeClass shape(request.shape, Policy::kFgd);
+    ShapeClass shape(request.shape, config_);
     shape.learn(idle.models());
     if (!refusalOf(idle, shape, there)) return true;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core.h"
+#include "group_rules.h"
 
 namespace divvy::engine {
 namespace {
@@ -117,17 +118,21 @@ Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) cons
 
 // Each device will still do for what each container gets of it: model, health, alone or not.
 Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Placement& placement) {
-  const Result<Scores*> scores = cache_.find(shape, config_.policy);
+  const Result<Scores*> scores = cache_.find(shape, config_);
   if (!scores) return scores.error();
   const std::vector<Device>& devices = state_.cold[slot].node.devices;
   const Bytes host_left = state_.hostLeft(slot);
+  const ShapeClass& known = (*scores)->shape();
+  std::optional<Groups> groups;
+  if (known.grouped()) groups = groupsFor(state_, known, slot);
   for (std::size_t c = 0; c < placement.containers.size(); ++c) {
+    std::map<DeviceKind, DeviceSet> together;
     for (const Share& share : placement.containers[c]) {
       const auto at = std::find_if(devices.begin(), devices.end(),
                                    [&](const Device& one) { return one.uuid == share.uuid; });
       const auto i = static_cast<std::size_t>(at - devices.begin());
-      const ShapeClass& known = (*scores)->shape();
-      const Ask ask = askFor(share, c, shape.context_outside);
+      Ask ask = askFor(share, c, shape.context_outside);
+      ask.mutex = known.devices().mutex;
       const bool good =
           at != devices.end() && known.asks(c, at->kind) &&
           verdictOn(state_, known, slot, i) == kOpen &&
@@ -137,6 +142,12 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
         return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": device " +
                                              share.uuid.text + " will not do any more"};
       }
+      together[known.mixes(c) ? DeviceKind() : at->kind] |= only(static_cast<unsigned>(i));
+    }
+    for (const auto& [kind, group] : together) {
+      if (!groups || groups->good(group)) continue;
+      return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": the devices of one " +
+                                           "container may not be together any more"};
     }
   }
   return {};

@@ -18,7 +18,7 @@ constexpr std::uint32_t kMostSets = 100'000;
 class Engine::Core::Siege {
  public:
   Siege(Core& core, const Request& request, std::int64_t priority, const Stakes& stakes)
-      : core_(core), shape_(request.shape, Policy::kFgd), priority_(priority), stakes_(stakes) {
+      : core_(core), shape_(request.shape, core.config_), priority_(priority), stakes_(stakes) {
     shape_.learn(core.state_.models());
     for (const auto& [id, booked] : core.books_) {
       const auto stake = stakes.of.find(id);

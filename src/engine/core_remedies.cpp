@@ -17,6 +17,8 @@ constexpr std::array<ChangeKind, 8> kAmounts{
     ChangeKind::kCompute,      ChangeKind::kDevices,
     ChangeKind::kCpu,          ChangeKind::kMemory,
     ChangeKind::kGuarantee,    ChangeKind::kGuaranteePercent};
+constexpr std::array<ChangeKind, 4> kParts{ChangeKind::kNotMutex, ChangeKind::kNotNumaStrict,
+                                           ChangeKind::kNotLinkStrict, ChangeKind::kNotNic};
 // Sets of names that are tried for one kind; beyond, none is suggested.
 constexpr std::uint32_t kMostSets = 4096;
 
@@ -41,11 +43,11 @@ std::vector<std::string> namesOf(const Items& items, NameOf nameOf) {
 
 class Search {
  public:
-  Search(const HotState& state, Slot slot, const Shape& asked)
-      : state_(state), slot_(slot), asked_(asked) {}
+  Search(const HotState& state, Slot slot, Shape asked)
+      : state_(state), slot_(slot), asked_(std::move(asked)) {}
 
   bool fits(const Remedy& remedy) const {
-    ShapeClass shape(changed(asked_, remedy), Policy::kFgd);
+    ShapeClass shape(changed(asked_, remedy), Config{});
     shape.learn(state_.models());
     return !refusalOf(state_, shape, slot_);
   }
@@ -64,13 +66,14 @@ class Search {
   std::vector<std::uint64_t> leastsOf(ChangeKind kind, const DeviceAsk& of) const;
   std::optional<Change> fewest(ChangeKind kind, const DeviceKind& of,
                                const std::vector<std::string>& from) const;
+  std::optional<Change> without(ChangeKind kind) const;
   void together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const;
   // Of the devices of one kind; empty: of all that no other selector is for.
   void names(const DeviceKind& of, const Selector& selector, std::vector<Remedy>* found) const;
 
   const HotState& state_;
   const Slot slot_;
-  const Shape& asked_;
+  const Shape asked_;
 };
 
 // A device wants at least a context's worth of memory, and what is guaranteed of it: the least of
@@ -144,6 +147,13 @@ std::optional<Change> Search::fewest(ChangeKind kind, const DeviceKind& of,
   return {};
 }
 
+std::optional<Change> Search::without(ChangeKind kind) const {
+  DevicePolicy policy = asked_.devices.value_or(DevicePolicy{});
+  const Change change{kind, 0, 0, 0, {}};
+  if (!drop(&policy, kind) || !fits({change})) return {};
+  return change;
+}
+
 // Neither alone helped: the most memory with hardly any compute, then the most compute with that.
 void Search::together(std::size_t index, const DeviceAsk& ask, std::vector<Remedy>* found) const {
   const auto compute = static_cast<std::uint64_t>(ask.compute.milli);
@@ -199,6 +209,8 @@ std::vector<Remedy> Search::all() const {
   }
   names(DeviceKind(), asked_.selector, &found);
   for (const KindSelector& one : asked_.by_kind) names(one.kind, one.selector, &found);
+  for (const ChangeKind kind : kParts)
+    if (const std::optional<Change> change = without(kind)) found.push_back({*change});
   if (!found.empty()) return found;
   for (std::size_t index = 0; index < containers(); ++index) {
     for (const DeviceAsk& ask : asksOf(container(index))) together(index, ask, &found);
@@ -214,7 +226,9 @@ Result<std::vector<Remedy>> Engine::Core::remedies(const Request& request, const
   const auto known = slots_.find(node);
   if (known == slots_.end())
     return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
-  const Search search(state_, known->second, request.shape);
+  Shape asked = request.shape;
+  asked.devices = asked.devices.value_or(config_.devices);
+  const Search search(state_, known->second, std::move(asked));
   if (search.fits({})) return std::vector<Remedy>{};
   return search.all();
 }

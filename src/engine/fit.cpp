@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device_order.h"
+#include "group_rules.h"
 #include "plan.h"
 
 namespace divvy::engine {
@@ -71,11 +73,23 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
   return refusal;
 }
 
+// Enough devices will do, but not so many together.
+std::optional<NodeRefusal> refuseGroup(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       const Ask& ask, const DeviceList& all) {
+  if (!shape.grouped()) return std::nullopt;
+  const Groups groups = groupsFor(state, shape, slot);
+  if (groups.best(all, ask.count).group) return std::nullopt;
+  NodeRefusal refusal = groups.refusal(all, ask.count);
+  refusal.kind = shape.wanted(ask).kind;
+  refusal.container = ask.container;
+  return refusal;
+}
+
 // Too few devices will do for this ask, were it the only one.
 std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
                                      const Ask& ask) {
   NodeRefusal refusal;
-  std::uint64_t good = 0;
+  DeviceList good;
   const Bytes host_left = state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(i);
@@ -84,15 +98,15 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
     if (verdict == kOpen) verdict = verdictOn(state, shape, slot, i);
     if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
     if (verdict == kOpen) {
-      ++good;
+      good.at[good.count++] = static_cast<std::uint8_t>(i);
     } else {
       refusal.devices.push_back(describe(state, slot, i, verdict, ask, host_left));
     }
   }
-  if (good >= ask.count) return std::nullopt;
+  if (good.count >= ask.count) return refuseGroup(state, shape, slot, ask, good);
   refusal.why = NodeWhy::kDevices;
   refusal.needed = ask.count;
-  refusal.available = good;
+  refusal.available = good.count;
   refusal.container = ask.container;
   refusal.kind = shape.wanted(ask).kind;
   return refusal;
@@ -160,10 +174,11 @@ std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) 
   if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   const std::uint8_t memory = verdictOnMemory(room, ask, host_left);
-  if (memory != kOpen || room.weight) return memory;
-  if (ask.compute > room.compute) return why(DeviceWhy::kCompute);
-  if (ask.compute == kWholeDevice.milli && !room.idle) return why(DeviceWhy::kInUse);
-  if (ask.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
+  if (memory != kOpen) return memory;
+  if (!room.weight && ask.compute > room.compute) return why(DeviceWhy::kCompute);
+  const bool alone = ask.mutex || (!room.weight && ask.compute == kWholeDevice.milli);
+  if (alone && !room.idle) return why(DeviceWhy::kInUse);
+  if (!room.weight && ask.compute == 0 && room.compute == 0) return why(DeviceWhy::kHeld);
   return kOpen;
 }
 
@@ -193,6 +208,11 @@ Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const A
     if (verdictOn(roomOf(state, hot), ask, host_left) != kOpen) continue;
     insert(state.device, first, static_cast<std::uint8_t>(i), result);
   }
+  if (shape.devices().order == DeviceOrder::kTightest) return result;
+  std::array<DeviceRoom, kMaxDevicesPerNode> rooms;
+  for (std::size_t k = 0; k < result.count; ++k)
+    rooms[result.at[k]] = roomOf(state, first + result.at[k]);
+  arrange(shape, state.cold[slot].node, rooms.data(), &result);
   return result;
 }
 

@@ -1,28 +1,21 @@
 // Whether a node will do, which of its devices, and why not.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "engine/refusal.h"
+#include "group.h"
 #include "hot_state.h"
 #include "shape_class.h"
 
 namespace divvy::engine {
 
-// Devices of one node that were chosen for one ask, by their place in it.
-struct Picked {
-  std::uint8_t count = 0;
-  std::array<std::uint8_t, kMaxDevicesPerNode> at{};
-};
+using Picked = DeviceList;  // chosen for one ask
 
-// Devices of one node that would do, tightest first: least compute left, then least memory, then
-// the first.
-struct Candidates {
-  std::uint8_t count = 0;
-  std::array<std::uint8_t, kMaxDevicesPerNode> at{};
-};
+// Those that would do, in the order of the shape's policy. Tightest first: least compute left, then
+// least memory, then the first.
+using Candidates = DeviceList;
 
 // What of a device is left while the containers of one request are placed.
 struct DeviceRoom {

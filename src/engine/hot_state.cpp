@@ -71,7 +71,7 @@ Slot HotState::put(const Node& described) {
 
 void HotState::describe(Slot slot, const Node& described) {
   ColdNode& cold_node = cold[slot];
-  cold_node = ColdNode{described, true, 0, 0, {}, {}};
+  cold_node = ColdNode{described, true, 0, 0, {}, {}, Topology(described)};
   const std::size_t count = described.devices.size();
   cold_node.used.resize(count);
   if (room_[slot] < count) {

@@ -12,6 +12,7 @@
 #include "engine/allocation.h"
 #include "engine/memory.h"
 #include "engine/refusal.h"
+#include "topology.h"
 
 namespace divvy::engine {
 
@@ -80,6 +81,7 @@ struct ColdNode {
   std::int64_t cpu_used = 0, memory_used = 0;
   std::array<std::uint16_t, kKinds> kinds{};
   std::vector<UsedDevice> used;  // as node.devices
+  Topology topology;
 };
 
 class HotState {

@@ -22,6 +22,7 @@ Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device);
 struct Plan {
   std::vector<Picked> init, containers;  // as ShapeClass::init() and containers()
   std::array<Taken, kMaxDevicesPerNode> taken{};
+  unsigned met = 0;  // wishes that the devices of every container meet; see GroupRule::met
 };
 
 struct Planned {
@@ -31,8 +32,8 @@ struct Planned {
 inline constexpr std::uint32_t kMostTries = 100'000;
 
 // Init containers one at a time, each with the node as it is; the others all together. If there is
-// a way, one is found: the tightest devices first, and for init containers those that the others
-// get.
+// a way, one is found: the devices first that the shape's policy likes best, for each container in
+// turn; for init containers those that the others get.
 Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot);
 
 }  // namespace divvy::engine

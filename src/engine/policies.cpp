@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/policy.h"
+#include "group_rules.h"
 
 namespace divvy::engine {
 namespace {
@@ -14,6 +15,9 @@ constexpr std::int64_t kComputeInCpu = kSpecCpu / kSpecCompute;
 // Policy::kDivvy's key: the score, then how little is left over.
 constexpr unsigned kTieBits = 18;
 constexpr Key kTieMask = (1u << kTieBits) - 1;
+// Above all keys of policies: how many of the wishes for groups of devices a node meets.
+constexpr unsigned kMetShift = 28;
+static_assert(Key{101} << kTieBits < Key{1} << kMetShift);
 
 constexpr std::array<std::string_view, kPolicies.size()> kNames{
     "random", "dotprod", "clustering", "packing", "bestfit", "fgd", "divvy"};
@@ -39,6 +43,7 @@ Result<Policy> parsePolicy(std::string_view name) {
 }
 
 std::uint32_t Scorer::scoreOf(Policy policy, Key key) {
+  key &= (Key{1} << kMetShift) - 1;
   return (policy == Policy::kDivvy ? key >> kTieBits : key) - 1;
 }
 
@@ -176,15 +181,35 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
   }
   const Candidates candidates = candidatesFor(state_, shape, ask, slot);
   if (candidates.count < ask.count) return choice;
+  if (shape.grouped()) return grouped(shape, slot, candidates);
   const bool part = ask.count == 1 && ask.compute > 0 && ask.compute < kWholeDevice.milli;
-  if (part && (shape.policy() == Policy::kFgd || shape.policy() == Policy::kDivvy)) {
+  if (part && shape.plain() &&
+      (shape.policy() == Policy::kFgd || shape.policy() == Policy::kDivvy)) {
     return fgdPart(shape, slot, candidates);
   }
   choice.picked.count = static_cast<std::uint8_t>(ask.count);
   choice.picked.at = candidates.at;
+  choice.key = keyOf(shape, slot, choice.picked, 0);
+  return choice;
+}
+
+// Of the one container that asks for devices.
+Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const {
   std::array<std::int32_t, kMaxDevicesPerNode> taken;
-  std::fill_n(taken.begin(), ask.count, ask.compute);
-  choice.key = keyAfter(shape, slot, choice.picked.at.data(), ask.count, taken.data());
+  std::fill_n(taken.begin(), picked.count, shape.containers().front().compute);
+  return keyAfter(shape, slot, picked.at.data(), picked.count, taken.data()) | met << kMetShift;
+}
+
+Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
+  Choice choice;
+  const Groups groups = groupsFor(state_, shape, slot);
+  const Groups::Found best = groups.best(candidates, shape.containers().front().count);
+  if (!best.group) return choice;
+  for (std::uint8_t k = 0; k < candidates.count; ++k) {
+    if ((*best.group & only(candidates.at[k])) == 0) continue;
+    choice.picked.at[choice.picked.count++] = candidates.at[k];
+  }
+  choice.key = keyOf(shape, slot, choice.picked, groups.met(*best.group));
   return choice;
 }
 
@@ -201,7 +226,8 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
     devices[count] = static_cast<std::uint8_t>(i);
     compute[count++] = taken.compute;
   }
-  return keyAfter(shape, slot, devices.data(), count, compute.data());
+  return keyAfter(shape, slot, devices.data(), count, compute.data()) | planned.plan->met
+                                                                            << kMetShift;
 }
 
 Key Scorer::key(const ShapeClass& shape, Slot slot) const {
@@ -216,7 +242,7 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
     key = choice.key;
     if (!shape.containers().empty()) {
       const Ask& ask = shape.containers().front();
-      if (shape.policy() == Policy::kRandom && ask.count == 1) {
+      if (shape.policy() == Policy::kRandom && ask.count == 1 && shape.plain()) {
         const Candidates all = candidatesFor(state_, shape, ask, slot);
         choice.picked.at[0] = all.at[draw % all.count];
       }

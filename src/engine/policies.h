@@ -32,6 +32,8 @@ class Scorer {
  private:
   struct After;
   Choice simple(const ShapeClass& shape, Slot slot) const;
+  Choice grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
+  Key keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const;
   Choice fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
   Key keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* devices, std::size_t count,
                const std::int32_t* compute_taken) const;

@@ -116,6 +116,14 @@ std::string text(const NodeRefusal& refusal) {
       return "container " + std::to_string(refusal.container) + " needs " + needed + " devices" +
              (refusal.kind.empty() ? "" : " of kind " + refusal.kind.text) + ", " + available +
              " will do";
+    case NodeWhy::kNuma:
+      return "container " + std::to_string(refusal.container) + " needs " + needed +
+             " devices of one NUMA node, " + available + " will do";
+    case NodeWhy::kLinks:
+      return "container " + std::to_string(refusal.container) + " needs " + needed +
+             " devices with direct links to each other, " + available + " will do";
+    case NodeWhy::kNic:
+      return "has no NIC of the name that was asked for";
     case NodeWhy::kTogether:
       return "each container would fit, all of them do not";
     case NodeWhy::kUnresolved:

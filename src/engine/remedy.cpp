@@ -79,7 +79,24 @@ const char* unitOf(ChangeKind kind) {
   }
 }
 
+// Part of the devices' policy, and what it is called.
+const char* droppedBy(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kNotMutex:
+      return "mutex";
+    case ChangeKind::kNotNumaStrict:
+      return "numa-strict";
+    case ChangeKind::kNotLinkStrict:
+      return "link-strict";
+    case ChangeKind::kNotNic:
+      return "a NIC";
+    default:
+      return nullptr;
+  }
+}
+
 std::string text(const Change& change) {
+  if (const char* dropped = droppedBy(change.kind)) return std::string("ask without ") + dropped;
   switch (change.kind) {
     case ChangeKind::kModels:
       return "accept the model " + listOf(change.names);
@@ -187,6 +204,17 @@ void setAmount(Container* container, const Change& change) {
   }
 }
 
+bool drop(DevicePolicy* policy, ChangeKind kind) {
+  const DevicePolicy before = *policy;
+  if (kind == ChangeKind::kNotMutex) policy->mutex = false;
+  if (kind == ChangeKind::kNotNumaStrict && policy->numa == Wish::kRequired)
+    policy->numa = Wish::kPreferred;
+  if (kind == ChangeKind::kNotLinkStrict && policy->links == Wish::kRequired)
+    policy->links = Wish::kPreferred;
+  if (kind == ChangeKind::kNotNic) policy->nic = {};
+  return *policy != before;
+}
+
 Shape changed(const Shape& shape, const Remedy& remedy) {
   Shape result = shape;
   for (const Change& change : remedy) {
@@ -199,6 +227,9 @@ Shape changed(const Shape& shape, const Remedy& remedy) {
       add(&selector.uuids, change.names);
     } else if (change.kind == ChangeKind::kNotUuids) {
       drop(&selector.not_uuids, change.names);
+    } else if (droppedBy(change.kind) != nullptr) {
+      if (!result.devices) result.devices.emplace();
+      drop(&*result.devices, change.kind);
     } else {
       setAmount(&containerAt(&result, change.container), change);
     }

@@ -62,7 +62,7 @@ void ScoreCache::dropOldest() {
   classes_.erase(oldest);
 }
 
-Result<Scores*> ScoreCache::find(const Shape& shape, Policy policy) {
+Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config) {
   const auto known = by_shape_.find(shape);
   if (known != by_shape_.end()) {
     known->second->used_ = ++asked_;
@@ -71,7 +71,7 @@ Result<Scores*> ScoreCache::find(const Shape& shape, Policy policy) {
   const Result<void> right = checkShape(shape);
   if (!right) return right.error();
   if (classes_.size() >= kMostClasses) dropOldest();
-  classes_.push_back(std::make_unique<Scores>(ShapeClass(shape, shape.policy.value_or(policy))));
+  classes_.push_back(std::make_unique<Scores>(ShapeClass(shape, config)));
   Scores* scores = classes_.back().get();
   scores->used_ = ++asked_;
   by_shape_[shape] = scores;

@@ -41,7 +41,7 @@ class ScoreCache {
   // Nothing that was known holds any more.
   void clear();
   // kUsage: it can never be right. Not yet up to date.
-  Result<Scores*> find(const Shape& shape, Policy policy);
+  Result<Scores*> find(const Shape& shape, const Config& config);
   // Brings those up to date that are not, in turn, by looking at no more than `most` nodes. `place`
   // is the one that changed last.
   template <typename Update>

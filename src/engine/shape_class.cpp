@@ -34,9 +34,10 @@ bool matches(const std::vector<ModelName>& wanted, ModelMatch match, const std::
 }
 
 void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool context_outside,
-         std::vector<Ask>* asks) {
+         bool mutex, std::vector<Ask>* asks) {
   if (wanted.count == 0) return;
   Ask ask{wanted.count, wanted.compute.milli, 0, 0, container, kAnyKind, other};
+  ask.mutex = mutex;
   if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
     ask.bytes = static_cast<std::int64_t>(bytes->count);
   } else {
@@ -49,12 +50,12 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool
 }
 
 std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first,
-                        bool context_outside) {
+                        bool context_outside, bool mutex) {
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    add(containers[i].devices, first + i, kMainAsk, context_outside, &asks);
+    add(containers[i].devices, first + i, kMainAsk, context_outside, mutex, &asks);
     for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
-      add(containers[i].others[k], first + i, k, context_outside, &asks);
+      add(containers[i].others[k], first + i, k, context_outside, mutex, &asks);
     }
   }
   return asks;
@@ -72,9 +73,15 @@ constexpr auto why(DeviceWhy reason) {
 
 }  // namespace
 
-ShapeClass::ShapeClass(Shape shape, Policy policy) : shape_(std::move(shape)), policy_(policy) {
-  init_ = asksOf(shape_.init, 0, shape_.context_outside);
-  containers_ = asksOf(shape_.containers, shape_.init.size(), shape_.context_outside);
+ShapeClass::ShapeClass(Shape shape, const Config& config)
+    : shape_(std::move(shape)),
+      policy_(shape_.policy.value_or(config.policy)),
+      devices_(shape_.devices.value_or(config.devices)),
+      grouped_(devices_.numa != Wish::kNone || devices_.links != Wish::kNone ||
+               !devices_.nic.empty()) {
+  init_ = asksOf(shape_.init, 0, shape_.context_outside, devices_.mutex);
+  containers_ =
+      asksOf(shape_.containers, shape_.init.size(), shape_.context_outside, devices_.mutex);
   for (const Container& one : shape_.containers) {
     cpu_ += one.cpu.milli;
     memory_ += static_cast<std::int64_t>(one.memory.count);
@@ -114,6 +121,13 @@ const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {
   const Container& container =
       ask.container < init ? shape_.init[ask.container] : shape_.containers[ask.container - init];
   return ask.other == kMainAsk ? container.devices : container.others[ask.other];
+}
+
+bool ShapeClass::mixes(std::size_t container) const {
+  const std::vector<Ask>& asks = container < shape_.init.size() ? init_ : containers_;
+  return std::any_of(asks.begin(), asks.end(), [&](const Ask& ask) {
+    return ask.container == container && wanted(ask).kind.empty();
+  });
 }
 
 bool ShapeClass::asks(std::size_t container, const DeviceKind& kind) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/config.h"
 #include "engine/request.h"
 #include "engine/target.h"
 #include "hot_state.h"
@@ -24,15 +25,21 @@ struct Ask {
   std::size_t other = kMainAsk;  // which of the container's others
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
+  bool mutex = false;  // DevicePolicy::mutex
 };
 
 class ShapeClass {
  public:
-  // `shape` has been checked.
-  ShapeClass(Shape shape, Policy policy);
+  // `shape` has been checked. What it does not say is as `config` says.
+  ShapeClass(Shape shape, const Config& config);
 
   const Shape& shape() const { return shape_; }
   Policy policy() const { return policy_; }
+  const DevicePolicy& devices() const { return devices_; }
+  // Whether there are rules for devices that are taken together.
+  bool grouped() const { return grouped_; }
+  // Any devices that fit will do; the tightest first, or as the node's policy has it.
+  bool plain() const { return !grouped_ && devices_.order == DeviceOrder::kTightest; }
   std::int64_t cpu() const { return cpu_; }
   std::int64_t memory() const { return memory_; }
   // Of containers that ask for devices.
@@ -54,6 +61,8 @@ class ShapeClass {
   std::uint8_t verdict(const Device& device) const;
   // Where it comes from.
   const DeviceAsk& wanted(const Ask& ask) const;
+  // Whether that container's devices may be of different kinds, all for one ask.
+  bool mixes(std::size_t container) const;
   // Whether that container (init containers first) asks for devices of that kind.
   bool asks(std::size_t container, const DeviceKind& kind) const;
 
@@ -63,6 +72,8 @@ class ShapeClass {
 
   Shape shape_;
   Policy policy_;
+  DevicePolicy devices_;
+  bool grouped_;
   std::int64_t cpu_ = 0, memory_ = 0, compute_ = 0;
   std::vector<Ask> init_, containers_;
   std::uint32_t widest_ = 0;

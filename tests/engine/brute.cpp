@@ -51,13 +51,21 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, cons
       card.is.mode == Mode::kExclusive && card.is.slots > 1 ? 1 : card.is.slots;
   if (card.tenants >= slots) return no(DeviceWhy::kSlots, 1, 0);
   if (auto memory = refuseMemory(card, ask, shape.context_outside, host_left)) return memory;
-  if (card.is.compute_rule == ComputeRule::kWeight) return std::nullopt;
-  if (ask.compute.milli > card.computeLeft()) {
+  const bool weight = card.is.compute_rule == ComputeRule::kWeight;
+  const bool mutex = shape.devices && shape.devices->mutex;
+  if (!weight && ask.compute.milli > card.computeLeft()) {
     return no(DeviceWhy::kCompute, ask.compute.milli, card.computeLeft());
   }
+  if (mutex && card.tenants > 0) return no(DeviceWhy::kInUse);
+  if (weight) return std::nullopt;
   if (ask.compute.milli == 1000 && card.tenants > 0) return no(DeviceWhy::kInUse);
   if (ask.compute.milli == 0 && card.computeLeft() == 0) return no(DeviceWhy::kHeld);
   return std::nullopt;
+}
+
+std::int64_t tenantsFor(const Card& card, const Shape& shape) {
+  if (!shape.devices || !shape.devices->mutex) return 1;
+  return card.is.mode == Mode::kExclusive ? 1 : card.is.slots;
 }
 
 // Every subset of cards for every container, one container after the other.
@@ -66,16 +74,17 @@ bool placeable(const std::vector<Card>& cards, const std::vector<DeviceAsk>& all
   if (at == all.size()) return true;
   const DeviceAsk& ask = all[at];
   if (ask.count == 0) return placeable(cards, all, at + 1, shape, node);
+  const DevicePolicy policy = shape.devices.value_or(DevicePolicy{});
   for (unsigned set = 0; set < 1u << cards.size(); ++set) {
     if (static_cast<std::uint32_t>(__builtin_popcount(set)) != ask.count) continue;
     std::vector<Card> after = cards;
-    bool good = true;
+    bool good = !together(node, policy, set).fault;
     for (std::size_t i = 0; i < cards.size() && good; ++i) {
       if ((set >> i & 1) == 0) continue;
       good = !refuse(after[i], ask, shape, hostLeft(node, after));
       after[i].charges.push_back(chargeFor(ask, shape.context_outside, after[i]));
       after[i].compute += ask.compute.milli;
-      after[i].tenants += 1;
+      after[i].tenants += tenantsFor(after[i], shape);
     }
     if (good && placeable(after, all, at + 1, shape, node)) return true;
   }
@@ -109,18 +118,57 @@ std::vector<DeviceAsk> asksOf(const Container& one) {
   return asks;
 }
 
+// Of the cards in `good` the most, up to so many, that may be together as far as these parts of the
+// policy go.
+std::uint32_t mostTogether(const Node& node, const DevicePolicy& policy, unsigned good,
+                           std::uint32_t count) {
+  std::uint32_t most = 0;
+  for (unsigned set = 1; set < 1u << node.devices.size(); ++set) {
+    const auto size = static_cast<std::uint32_t>(__builtin_popcount(set));
+    if ((set & ~good) != 0 || size > count || together(node, policy, set).fault) continue;
+    most = std::max(most, size);
+  }
+  return most;
+}
+
+// One part of the policy after the other: the first with which it cannot be.
+std::optional<NodeRefusal> apartRefused(const Node& node, const DeviceAsk& ask, const Shape& shape,
+                                        unsigned good) {
+  const DevicePolicy policy = shape.devices.value_or(DevicePolicy{});
+  DevicePolicy parts;
+  const auto refused = [&](NodeWhy why) -> std::optional<NodeRefusal> {
+    const std::uint32_t most = mostTogether(node, parts, good, ask.count);
+    if (most >= ask.count) return std::nullopt;
+    return saying(why, ask.count, most);
+  };
+  parts.numa = policy.numa;
+  if (auto no = refused(NodeWhy::kNuma)) return no;
+  parts.links = policy.links;
+  if (auto no = refused(NodeWhy::kLinks)) return no;
+  parts.nic = policy.nic;
+  return refused(NodeWhy::kNic);
+}
+
 std::optional<NodeRefusal> aloneRefused(const Machine& machine, const DeviceAsk& ask,
                                         std::size_t number, const Shape& shape) {
   NodeRefusal refusal;
   std::uint32_t good = 0;
-  for (const Card& card : machine.cards) {
-    if (auto why = refuse(card, ask, shape, hostLeft(machine.is, machine.cards))) {
+  unsigned set = 0;
+  for (std::size_t i = 0; i < machine.cards.size(); ++i) {
+    if (auto why = refuse(machine.cards[i], ask, shape, hostLeft(machine.is, machine.cards))) {
       refusal.devices.push_back(*why);
     } else {
       ++good;
+      set |= 1u << i;
     }
   }
-  if (good >= ask.count) return std::nullopt;
+  if (good >= ask.count) {
+    std::optional<NodeRefusal> apart;
+    if (ask.count > 0) apart = apartRefused(machine.is, ask, shape, set);
+    if (apart) apart->kind = ask.kind;
+    if (apart) apart->container = number;
+    return apart;
+  }
   refusal.why = NodeWhy::kDevices;
   refusal.kind = ask.kind;
   refusal.needed = ask.count;
@@ -205,6 +253,25 @@ std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& s
   return std::nullopt;
 }
 
+namespace {
+
+// At most what it is, or what was before with that one's own. What is never swapped is added up
+// with what is outside.
+void addMemory(const Charge& before, const Charge& own, Charge* charge) {
+  const Bytes stays = std::max(charge->memory - charge->swappable,
+                               before.memory - before.swappable + own.memory - own.swappable);
+  charge->memory = std::max(charge->memory, before.memory + own.memory);
+  charge->swappable = charge->memory - stays;
+  charge->outside = std::max(charge->outside, before.outside + own.outside);
+  charge->largest = std::max(charge->largest, own.largest);
+}
+
+bool apart(const Node& node, const Shape& shape, unsigned set) {
+  return set != 0 && together(node, shape.devices.value_or(DevicePolicy{}), set).fault;
+}
+
+}  // namespace
+
 std::string World::faultOf(const Placement& placement, const Shape& shape) const {
   const auto at = machines_.find(placement.node.text);
   if (at == machines_.end()) return "unknown node";
@@ -220,6 +287,7 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
     std::vector<Card> fresh = at->second.cards;
     std::vector<Card>& cards = init ? fresh : together;
     std::vector<DeviceAsk> asks = asksOf(all[c]);
+    std::vector<unsigned> sets(asks.size());
     for (const Share& share : placement.containers[c]) {
       const auto card = std::find_if(cards.begin(), cards.end(),
                                      [&](const Card& one) { return one.is.uuid == share.uuid; });
@@ -232,26 +300,24 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
       if (refuse(*card, *ask, shape, hostLeft(at->second.is, cards)))
         return "device " + share.uuid.text;
       --ask->count;
+      sets[static_cast<std::size_t>(ask - asks.begin())] |= 1u << (card - cards.begin());
       const Charge own = chargeFor(*ask, shape.context_outside, *card);
       if (share.memory != own.memory - own.outside) return "wrong memory";
       if (share.guarantee != share.memory - own.swappable) return "wrong guarantee";
       if (share.compute != ask->compute) return "wrong compute";
       card->charges.push_back(own);
       card->compute += share.compute.milli;
-      card->tenants += 1;
+      const std::int64_t tenants = tenantsFor(*card, shape);
+      card->tenants += tenants;
       Charge& charge = init ? most[share.uuid] : sum[share.uuid];
       const Charge before = init ? Charge{} : charge;
       charge.compute.milli =
           std::max(charge.compute.milli, before.compute.milli + share.compute.milli);
-      // What is never swapped is added up with what is outside.
-      const Bytes stays = std::max(charge.memory - charge.swappable,
-                                   before.memory - before.swappable + own.memory - own.swappable);
-      charge.memory = std::max(charge.memory, before.memory + own.memory);
-      charge.swappable = charge.memory - stays;
-      charge.outside = std::max(charge.outside, before.outside + own.outside);
-      charge.largest = std::max(charge.largest, own.largest);
-      charge.slots = std::max(charge.slots, before.slots + 1);
+      charge.slots = std::max(charge.slots, before.slots + static_cast<std::uint32_t>(tenants));
+      addMemory(before, own, &charge);
     }
+    for (const unsigned set : sets)
+      if (apart(at->second.is, shape, set)) return "not together";
     for (const DeviceAsk& ask : asks) {
       if (ask.count > 0) return "too few devices";
     }

@@ -61,6 +61,15 @@ class World {
   std::map<std::string, Machine> machines_;
 };
 
+// What cards of a machine are to each other, for a request's policy of devices; sets by place.
+struct Together {
+  std::optional<NodeWhy> fault;  // they must not be taken for one container
+  unsigned wishes = 0;           // that are met
+  std::int64_t links = 0;        // the sum of their scores; of one card less for each it has
+  std::int64_t distance = 0;     // to the NIC that is asked for, or to the nearest ones
+};
+Together together(const Node& node, const DevicePolicy& policy, unsigned set);
+
 // Alone on a card of its own.
 bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector);
 

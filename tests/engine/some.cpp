@@ -123,6 +123,7 @@ Node Wild::node(const std::string& name) {
     for (Device& device : result.devices) device.kind = DeviceKind(oneOf(rng, kKindNames));
   }
   result.host_reserve = gib(rng.below(16));
+  if (topology) connect(rng, &result);
   return result;
 }
 
@@ -156,7 +157,43 @@ Request Wild::request(const std::string& id) {
   const std::string uuid = "n" + std::to_string(rng.below(4)) + "/" + std::to_string(rng.below(3));
   if (rng.below(16) == 0) selector.uuids.emplace_back(uuid);
   if (rng.below(16) == 0) selector.not_uuids.emplace_back(uuid);
+  if (topology) {
+    shape.devices = devicePolicy(rng);
+    for (Container& one : shape.containers)
+      if (one.devices.count == 1 && rng.below(2) == 0) one.devices.count = 2;
+  }
   return result;
+}
+
+// Some links, some direct ones; the first devices are often all linked to each other.
+void connect(Rng& rng, Node* node) {
+  std::vector<Device>& devices = node->devices;
+  for (Device& device : devices)
+    if (rng.below(8) != 0) device.numa = static_cast<unsigned>(rng.below(2));
+  const bool island = rng.below(2) == 0;
+  for (std::size_t a = 0; a < devices.size(); ++a) {
+    for (std::size_t b = a + 1; b < devices.size(); ++b) {
+      if (!(island && b < 3) && rng.below(2) == 0) continue;
+      const auto score = static_cast<std::uint32_t>(1 + rng.below(4) * 100);
+      node->links.push_back({devices[b].uuid, devices[a].uuid, score, rng.below(3) != 0});
+    }
+  }
+  for (std::uint64_t nics = rng.below(3); nics > 0; --nics) {
+    Nic nic{NicName("mlx5_" + std::to_string(nics)), {}};
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      nic.distances.push_back(static_cast<std::uint32_t>(rng.below(4)));
+    node->nics.push_back(nic);
+  }
+}
+
+DevicePolicy devicePolicy(Rng& rng) {
+  DevicePolicy policy;
+  policy.order = static_cast<DeviceOrder>(rng.below(3));
+  policy.mutex = rng.below(6) == 0;
+  policy.numa = static_cast<Wish>(rng.below(3));
+  policy.links = static_cast<Wish>(rng.below(3));
+  if (rng.below(4) == 0) policy.nic = NicName("mlx5_1");
+  return policy;
 }
 
 Target target() {

@@ -17,10 +17,13 @@ Request request(const std::string& id, unsigned devices, int compute, Bytes memo
 struct Wild {
   Rng& rng;
   bool multi = true;  // several containers, nodes of several models, terms of memory and compute
+  bool topology = false;  // NUMA nodes, links and NICs, and policies of devices that go by them
 
   Node node(const std::string& name);
   Request request(const std::string& id);
 };
+void connect(Rng& rng, Node* node);
+DevicePolicy devicePolicy(Rng& rng);
 Target target();
 
 }  // namespace divvy::engine::some

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/config.h"
 #include "engine/decision.h"
 #include "engine/gang.h"
 #include "engine/preemption.h"
@@ -16,11 +17,6 @@
 #include "engine/target.h"
 
 namespace divvy::engine {
-
-struct Config {
-  Policy policy = Policy::kDivvy;  // of requests that name none
-  std::uint64_t seed = 0;          // of Policy::kRandom
-};
 
 // In thousandths of a device.
 struct Usage {

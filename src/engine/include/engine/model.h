@@ -18,6 +18,7 @@ using DeviceUuid = Name<struct DeviceUuidKind>;
 using ModelName = Name<struct ModelNameKind>;
 // What is asked for in one vendor's words: "NVIDIA", "Ascend910B4".
 using DeviceKind = Name<struct DeviceKindKind>;
+using NicName = Name<struct NicNameKind>;
 using RequestId = Name<struct RequestIdKind>;
 
 enum class Health : std::uint8_t { kHealthy, kUnhealthy };
@@ -73,6 +74,20 @@ struct Label {
 
 inline constexpr std::size_t kMaxDevicesPerNode = 64;
 
+// A way between two devices that is better than through the host; for both directions.
+struct Link {
+  DeviceUuid a;
+  DeviceUuid b;
+  std::uint32_t score = 0;  // more is better, in the measure of whoever reports it; at least 1
+  bool direct = true;       // from device to device (NVLink); else by switches of the PCIe bus
+};
+
+// For RDMA.
+struct Nic {
+  NicName name;
+  std::vector<std::uint32_t> distances;  // to each of Node::devices; less is nearer
+};
+
 struct Node {
   NodeName name;
   Cpu cpu;
@@ -85,6 +100,8 @@ struct Node {
   // Among equally good nodes the lowest goes first; by default a hash of the name, which is the
   // same for whoever asks, whenever the node came.
   std::optional<std::uint64_t> order;
+  std::vector<Link> links;  // each pair at most once; of others the score is 0
+  std::vector<Nic> nics;
 };
 
 }  // namespace divvy::engine

@@ -23,6 +23,11 @@ enum class ChangeKind : std::uint8_t {
   kNotModels,  // but not these exclusions
   kUuids,      // also these
   kNotUuids,   // but not these exclusions
+  // Without that part of the devices' policy.
+  kNotMutex,
+  kNotNumaStrict,
+  kNotLinkStrict,
+  kNotNic,
 };
 
 struct Change {

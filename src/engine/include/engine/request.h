@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/device_policy.h"
 #include "engine/model.h"
 #include "engine/policy.h"
 
@@ -78,6 +79,7 @@ struct Shape {
   std::vector<KindSelector> by_kind = {};  // where it is another than `selector`; each kind once
   std::optional<Policy> policy;            // none: the engine's
   bool context_outside = false;  // contexts count beside what is asked for, not as part of it
+  std::optional<DevicePolicy> devices = {};  // none: the engine's
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 

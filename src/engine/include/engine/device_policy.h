@@ -1,0 +1,43 @@
+// Which devices of a node, of those that would do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/model.h"
+
+namespace divvy::engine {
+
+// Which go first.
+enum class DeviceOrder : std::uint8_t {
+  kTightest,  // as the node's policy has it (fgd, divvy), else least left over
+  kBinpack,   // most used: slots, compute and memory, a third each
+  kSpread,    // least used
+};
+
+enum class Wish : std::uint8_t {
+  kNone,
+  kPreferred,  // where there is a way; a node that has one goes before all that have not
+  kRequired,   // refused where there is none
+};
+
+// The devices of each container by themselves. One device is always directly linked, and is of one
+// NUMA node if that is known.
+struct DevicePolicy {
+  DeviceOrder order = DeviceOrder::kTightest;
+  // Only devices that nobody is on, another container of the request neither; nobody else comes.
+  bool mutex = false;
+  Wish numa = Wish::kNone;   // all of one NUMA node, which is known
+  Wish links = Wish::kNone;  // the highest sum of link scores; required: each with each directly
+  NicName nic;               // the nearest to this one, which has to be there; empty: any
+  friend auto operator<=>(const DevicePolicy&, const DevicePolicy&) = default;
+};
+
+// "mutex,numa-strict,spread": tightest, binpack, spread, mutex, numa, numa-strict, topology-aware,
+// link-strict and nic=NAME, in any order. kUsage says which are accepted.
+Result<DevicePolicy> parseDevicePolicy(std::string_view text);
+std::string text(const DevicePolicy& policy);
+
+}  // namespace divvy::engine

@@ -1,0 +1,55 @@
+// Where the devices of one node are: to each other, to its NUMA nodes and to its NICs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model.h"
+
+namespace divvy::engine {
+
+using DeviceSet = std::uint64_t;  // of one node, by place
+static_assert(kMaxDevicesPerNode <= 64);
+
+constexpr DeviceSet only(unsigned device) {
+  return DeviceSet{1} << device;
+}
+inline unsigned sizeOf(DeviceSet set) {
+  return static_cast<unsigned>(__builtin_popcountll(set));
+}
+inline unsigned firstOf(DeviceSet set) {
+  return static_cast<unsigned>(__builtin_ctzll(set));
+}
+
+class Topology {
+ public:
+  Topology() = default;
+  explicit Topology(const Node& node);  // which has been checked
+
+  std::uint32_t score(unsigned a, unsigned b) const {
+    return scores_.empty() ? 0 : scores_[a * same_numa_.size() + b];
+  }
+  std::uint32_t mostScore() const { return most_score_; }
+  // Of one device to all others.
+  std::uint64_t scores(unsigned device) const { return scores_.empty() ? 0 : sums_[device]; }
+  // Itself included.
+  DeviceSet direct(unsigned device) const {
+    return scores_.empty() ? only(device) : direct_[device];
+  }
+  // Itself included; empty: nobody knows where it is.
+  DeviceSet sameNuma(unsigned device) const { return same_numa_[device]; }
+  // To the nearest; 0 where there are no NICs.
+  std::uint32_t nicDistance(unsigned device) const {
+    return nearest_.empty() ? 0 : nearest_[device];
+  }
+
+ private:
+  std::vector<DeviceSet> same_numa_;
+  std::vector<std::uint32_t> scores_;  // by pair; empty: no links
+  std::vector<std::uint64_t> sums_;
+  std::vector<DeviceSet> direct_;
+  std::vector<std::uint32_t> nearest_;
+  std::uint32_t most_score_ = 0;
+};
+
+}  // namespace divvy::engine
