@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 16> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 17> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -179,6 +179,7 @@ likewise.)"},
      R"(Examples:
   divvy simulate openb --nodes nodes.csv --pods pods.csv --policy fgd
   divvy simulate plan --nodes nodes.csv --pods pods.csv
+  divvy simulate day experiments/utilisation-80g.yaml
   divvy simulate openb --help)"},
     {"simulate openb",
      R"(Examples:
@@ -194,6 +195,22 @@ pods cannot use. FAILED: GPUs that were asked for and not given in the end.
 --policy published: the six that FGD was published with; all: those and divvy.
 With --sample, looking ends when that many nodes fit (at least 100), and goes on from there for the
 next pod. The JSON has all of it at every percent of arrived demand.)"},
+    {"simulate day",
+     R"(Examples:
+  divvy simulate day experiments/utilisation-80g.yaml
+  divvy simulate day experiments/utilisation-80g.yaml --overcommit 1.0,1.3 --svg day.svg
+  divvy simulate day my.yaml --seeds 10 -o json
+
+A scenario says which clusters there are (nodes, gpus, gpu_memory, link, price), which workloads
+(kind service, sandbox or batch, with memory, cores, duty), and how they share (overcommit, slots,
+policy, preempt); experiments/ has some. The same pods with the same work run with a card each, and
+shared, with memory promised so many times. Time and memory go by priority;
+equals that do not fit on a card together take turns, at what that was measured to cost.
+
+GPU-HOURS: of cards with a pod. BUSY: how much of these was work. WAIT: p99, from wanting a place
+until it is given. SLOWED: p99 of all work, times what it takes alone; HIGH: of those of high
+priority. FETCH: p99 of all bursts, waiting for memory that was swapped out. UNDONE: GPU-hours of
+work that never got a place; if it is not 0 everywhere, rows do not compare.)"},
     {"simulate plan",
      R"(Examples:
   divvy simulate plan --nodes nodes.csv --pods default.csv

@@ -150,14 +150,25 @@ struct PlanOptions {
   Output output;
 };
 
+struct DayOptions {
+  std::string scenario;
+  std::vector<std::uint32_t> overcommit;  // thousandths; empty: the scenario's
+  unsigned seeds = 3;
+  unsigned first_seed = 42;
+  std::string json, svg;  // empty: none
+  unsigned jobs = 0;      // 0: as many as there are processors
+  Output output;
+};
+
 // Text to print as it is: help, completion scripts.
 struct PrintOptions {
   std::string text;
 };
 
-using Options = std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
-                             WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions,
-                             SizeOptions, VersionOptions, OpenbOptions, PlanOptions, PrintOptions>;
+using Options =
+    std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions, WaitOptions,
+                 StopOptions, AgentOptions, ProbeOptions, SimOptions, SizeOptions, VersionOptions,
+                 OpenbOptions, PlanOptions, DayOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

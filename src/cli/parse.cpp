@@ -348,6 +348,17 @@ void Grammar::addSimulate() {
                  "as if nodes never ran out of processors and memory");
   addSimulation(plan, "3");
   addOutput(plan);
+  CLI::App* day =
+      add("day", "Days of services, sandboxes and batch jobs, shared, against a card each", makeDay,
+          simulate);
+  day->add_option("scenario", text.scenario, "YAML: clusters, workloads, how they share")
+      ->type_name("FILE")
+      ->required();
+  day->add_option("--overcommit", text.overcommit,
+                  "memory promised of what a card has [the scenario's]")
+      ->type_name("R,...");
+  addSimulation(day, "3");
+  addOutput(day);
 }
 
 // The innermost subcommand that was named, and all of their names.

@@ -101,7 +101,38 @@ Result<void> read(const std::string& text, Result<T> value, T& target) {
   return {};
 }
 
+// What plans and days have in common.
+template <typename T>
+Result<void> readRuns(const Raw& raw, T& options) {
+  const SimulateText& text = raw.simulate;
+  if (!text.overcommit.empty()) {
+    Result<std::vector<std::uint32_t>> overcommit = parseOvercommits(text.overcommit);
+    if (!overcommit) return overcommit.error();
+    options.overcommit = *std::move(overcommit);
+  }
+  for (const Result<void>& reading :
+       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
+        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),
+             options.first_seed),
+        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMostJobs), options.jobs),
+        readOutput(raw, options.output)}) {
+    if (!reading) return reading;
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<Options> makeDay(const Raw& raw) {
+  const SimulateText& text = raw.simulate;
+  DayOptions options;
+  options.scenario = text.scenario;
+  options.json = text.json;
+  options.svg = text.svg;
+  const Result<void> read = readRuns(raw, options);
+  if (!read) return read.error();
+  return Options{options};
+}
 
 Result<Options> makePlan(const Raw& raw) {
   const SimulateText& text = raw.simulate;
@@ -115,19 +146,8 @@ Result<Options> makePlan(const Raw& raw) {
   options.json = text.json;
   options.svg = text.svg;
   options.cards_only = text.cards_only;
-  if (!text.overcommit.empty()) {
-    Result<std::vector<std::uint32_t>> overcommit = parseOvercommits(text.overcommit);
-    if (!overcommit) return overcommit.error();
-    options.overcommit = *std::move(overcommit);
-  }
-  for (const Result<void>& reading :
-       {read(text.seeds, parseCount(text.seeds, "--seeds", 1, kMostSeeds), options.seeds),
-        read(text.first_seed, parseCount(text.first_seed, "--first-seed", 0, kMostFirstSeed),
-             options.first_seed),
-        read(text.jobs, parseCount(text.jobs, "--jobs", 1, kMostJobs), options.jobs),
-        readOutput(raw, options.output)}) {
-    if (!reading) return reading.error();
-  }
+  const Result<void> read = readRuns(raw, options);
+  if (!read) return read.error();
   if (!text.policies.empty()) {
     const Result<std::vector<engine::Policy>> policies = parsePolicies(text.policies);
     if (!policies) return policies.error();

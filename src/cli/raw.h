@@ -17,7 +17,7 @@ struct SizeText {
 
 // Of all that simulates.
 struct SimulateText {
-  std::string nodes, seeds, first_seed, tune, sample, json, svg, jobs;
+  std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs;
   std::vector<std::string> pods, policies, overcommit;
   bool cards_only = false;
 };
@@ -49,6 +49,7 @@ Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOpenb(const Raw& raw);
 Result<Options> makePlan(const Raw& raw);
+Result<Options> makeDay(const Raw& raw);
 Result<Options> makeOutput(bool version, const Raw& raw);
 
 }  // namespace divvy::cli

@@ -1,7 +1,9 @@
 #include "yaml/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdio>
 #include <utility>
 
 namespace divvy {
@@ -25,6 +27,21 @@ std::size_t secondDocument(const std::string& text) {
     at = end + 1;
   }
   return 0;
+}
+
+// "0.5", "100"
+std::string plain(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
+// For a message: short, and nothing that a terminal would obey.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  std::string result;
+  for (const char c : text.substr(0, kMost)) result += c >= ' ' && c < 0x7f ? c : '?';
+  return text.size() > kMost ? result + "..." : result;
 }
 
 }  // namespace
@@ -61,9 +78,9 @@ bool YamlReader::map(const YAML::Node& node, std::initializer_list<std::string_v
   for (const auto& entry : node) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      fail(entry.first, "unknown key \"" + key + "\"; accepted: " + accepted);
+      fail(entry.first, "unknown key \"" + shown(key) + "\"; accepted: " + accepted);
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
-      fail(entry.first, "\"" + key + "\" is there twice");
+      fail(entry.first, "\"" + shown(key) + "\" is there twice");
     seen.push_back(key);
   }
   return !error_;
@@ -91,7 +108,7 @@ std::uint64_t YamlReader::numberOf(const YAML::Node& item, std::uint64_t least,
   const char* end = found->data() + found->size();
   const auto [at, failed] = std::from_chars(found->data(), end, value);
   if (failed != std::errc{} || at != end || value < least || value > most) {
-    fail(item, "\"" + *found + "\"; accepted: " + wanted);
+    fail(item, "\"" + shown(*found) + "\"; accepted: " + wanted);
     return least;
   }
   return value;
@@ -105,6 +122,39 @@ void YamlReader::number(const YAML::Node& map, const char* key, std::uint64_t le
 void YamlReader::number(const YAML::Node& map, const char* key, std::uint32_t least,
                         std::uint32_t most, std::uint32_t* out) {
   if (!error_ && map[key]) *out = static_cast<std::uint32_t>(numberOf(map[key], least, most));
+}
+
+double YamlReader::decimalOf(const YAML::Node& item, double least, double most) {
+  const std::string wanted = "a number from " + plain(least) + " to " + plain(most);
+  const auto found = scalar(item, wanted.c_str());
+  if (!found) return least;
+  double value = 0;
+  const char* end = found->data() + found->size();
+  const auto [at, failed] = std::from_chars(found->data(), end, value, std::chars_format::fixed);
+  // Written so that what is no number at all is refused too.
+  if (failed == std::errc{} && at == end && value >= least && value <= most) return value;
+  fail(item, "\"" + shown(*found) + "\"; accepted: " + wanted);
+  return least;
+}
+
+void YamlReader::decimal(const YAML::Node& map, const char* key, double least, double most,
+                         double* out) {
+  if (!error_ && map[key]) *out = decimalOf(map[key], least, most);
+}
+
+void YamlReader::word(const YAML::Node& map, const char* key,
+                      std::initializer_list<std::string_view> words, std::size_t* out) {
+  if (error_ || !map[key]) return;
+  std::string accepted;
+  for (const std::string_view word : words)
+    accepted += (accepted.empty() ? "" : ", ") + std::string(word);
+  const auto found = scalar(map[key], accepted.c_str());
+  if (!found) return;
+  const auto at = std::find(words.begin(), words.end(), *found);
+  if (at == words.end())
+    fail(map[key], "\"" + shown(*found) + "\"; accepted: " + accepted);
+  else
+    *out = static_cast<std::size_t>(at - words.begin());
 }
 
 Bytes YamlReader::bytesOf(const YAML::Node& item) {
@@ -125,7 +175,7 @@ void YamlReader::flag(const YAML::Node& map, const char* key, bool* out) {
   const auto found = scalar(map[key], "true or false");
   if (!found) return;
   if (*found != "true" && *found != "false")
-    fail(map[key], "\"" + *found + "\"; accepted: true or false");
+    fail(map[key], "\"" + shown(*found) + "\"; accepted: true or false");
   *out = *found == "true";
 }
 

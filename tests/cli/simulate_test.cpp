@@ -114,6 +114,40 @@ TEST_F(Simulate, PlanHasTheWholeCurve) {
   EXPECT_GT(rows[6].at("sharing_saved_pct").to_number<double>(), 30);
 }
 
+const char* const kDay = R"(name: small
+hours: 4
+clusters: [{name: a, nodes: 1, gpus: 8, gpu_memory: 80Gi}]
+workloads:
+  - {name: web, kind: service, count: 6, priority: high, memory: 30Gi, duty: {mean: 7, busy: 40}}
+  - {name: train, kind: batch, memory: 30Gi, per_hour: 2, length: 30m, duty: {mean: 90}}
+sharing: {overcommit: [1.0, 1.3]}
+)";
+
+TEST_F(Simulate, DayComparesSharingWithACardEach) {
+  const std::string scenario = put("day.yaml", kDay);
+  const Outcome table =
+      sandbox_.divvy({"simulate", "day", scenario, "--seeds", "2", "--svg", path("day.svg")});
+  ASSERT_EQ(table.code(), 0) << table.err;
+  EXPECT_EQ(table.err, "");
+  EXPECT_EQ(table.out.find("OVERCOMMIT"), 0u);
+  EXPECT_NE(table.out.find("\ncard each"), std::string::npos) << table.out;
+  EXPECT_NE(contents("day.svg").find(">GPU-hours saved<"), std::string::npos);
+  const Outcome printed = sandbox_.divvy({"simulate", "day", scenario, "--overcommit", "1.0,1.5,2",
+                                          "-o", "json", "--json", path("day.json")});
+  ASSERT_EQ(printed.code(), 0) << printed.err;
+  EXPECT_EQ(printed.out, contents("day.json"));
+  const bj::value all = bj::parse(printed.out);
+  const bj::array& rows = all.at("rows").as_array();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_TRUE(rows[0].at("overcommit").is_null());
+  for (const bj::value& row : rows) {
+    EXPECT_NEAR(row.at("work_gpu_hours").to_number<double>(),
+                rows[0].at("work_gpu_hours").to_number<double>(), 1e-3);
+  }
+  EXPECT_LT(rows[1].at("gpu_hours").to_number<double>(),
+            0.8 * rows[0].at("gpu_hours").to_number<double>());
+}
+
 TEST_F(Simulate, SeveralAreListedAndTheSameForAnyNumberOfJobs) {
   const auto run = [&](const std::string& jobs) {
     const std::string name = "jobs" + jobs + ".json";
@@ -134,7 +168,11 @@ TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
   const std::string file = put("out.json", "as it was");
   const std::vector<std::pair<Words, std::string>> cases{
       {{"simulate"}, "see divvy simulate --help"},
-      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb plan"},
+      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb plan day"},
+      {{"simulate", "day"}, "scenario is required"},
+      {{"simulate", "day", folder_}, "is a directory; accepted: a scenario in YAML"},
+      {{"simulate", "day", put("bad.yaml", "name: a\nhours: none\n")},
+       "bad.yaml:2:8: \"none\"; accepted: a number from 0.1 to 744"},
       {plan({"--overcommit", "0.9"}), "\"0.9\" is not accepted; numbers from 1.0 to 4.0"},
       {plan({"--overcommit", "1.0,"}), "--overcommit \"\" is not accepted"},
       {plan({"--overcommit", "nan"}), "--overcommit \"nan\""},

@@ -1,6 +1,7 @@
 // A document of YAML, read key by key: the first thing that is wrong is kept, with its place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -36,12 +37,17 @@ class YamlReader {
               std::uint64_t* out);
   void number(const YAML::Node& map, const char* key, std::uint32_t least, std::uint32_t most,
               std::uint32_t* out);
+  void decimal(const YAML::Node& map, const char* key, double least, double most, double* out);
   void bytes(const YAML::Node& map, const char* key, Bytes* out);
+  // Which of `words`, as their place; leaves `out` where the key is absent.
+  void word(const YAML::Node& map, const char* key, std::initializer_list<std::string_view> words,
+            std::size_t* out);
   void flag(const YAML::Node& map, const char* key, bool* out);
   // Calls each(item) for what is listed under the key.
   void list(const YAML::Node& map, const char* key,
             const std::function<void(const YAML::Node&)>& each);
-  // As number and bytes, of an item of a list.
+  // As number, decimal and bytes, of an item of a list.
+  double decimalOf(const YAML::Node& item, double least, double most);
   std::uint64_t numberOf(const YAML::Node& item, std::uint64_t least, std::uint64_t most);
   Bytes bytesOf(const YAML::Node& item);
   // The map under a key; none where it is absent or no map with these keys.

@@ -1,0 +1,14 @@
+// Any bytes as a scenario: read as a whole and run, or refused with a place.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "scenario_check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string fault =
+      divvy::simulator::faultOfScenario({reinterpret_cast<const char*>(data), size});
+  if (fault.empty()) return 0;
+  std::fprintf(stderr, "%s\n", fault.c_str());
+  std::abort();
+}
