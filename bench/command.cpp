@@ -135,6 +135,11 @@ Companion::~Companion() {
   end();
 }
 
+void Companion::nudge() {
+  const char byte = '\n';
+  if (write(in_, &byte, 1) != 1) throw std::runtime_error("a program that reads no more");
+}
+
 std::string Companion::finish() {
   return end();
 }

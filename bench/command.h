@@ -31,6 +31,8 @@ class Companion {
   Companion& operator=(const Companion&) = delete;
 
   int pid() const { return child_; }
+  // Gives it one more byte to read.
+  void nudge();
   // Ends it; what it said since its first byte.
   std::string finish();
 

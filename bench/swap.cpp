@@ -23,6 +23,10 @@ constexpr std::uint64_t kEverything = std::uint64_t{1} << 40;
 constexpr const char* kProfile = "swap";
 // Of all processors: above, the machine is what is measured.
 constexpr double kMostCpu = 80;
+// Of what is read at the host, the card's own memory takes a hundredth of the time on this card.
+constexpr double kMostHot = 0.1;
+constexpr std::uint64_t kHotPiece = 8 * kMiB;  // the probe's
+constexpr unsigned kReads = 16;
 
 std::uint64_t nowNs() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -106,6 +110,7 @@ class SwapBench {
  private:
   void solo(Size size);
   void pair(Size size, bool handover);
+  void hotPart();
   void finish(SwapTenant& tenant) {
     tenant.allow(kEverything);
     if (!waitFor([&] { return tenant.ready(); })) throw std::runtime_error("never back");
@@ -171,6 +176,24 @@ class CardLog {
       throw std::runtime_error("the card's log lacks copies");
     }
     return found;
+  }
+
+  // What a kernel of a process takes, mean of so many at least.
+  double kernelNs(int pid, unsigned kernels) {
+    double time = 0, count = 0;
+    const auto enough = [&] {
+      log_.update();
+      time = count = 0;
+      const auto& intervals = log_.view().intervals;
+      for (std::size_t i = seen_; i < intervals.size(); ++i) {
+        if (intervals[i].pid != pid || intervals[i].engine != CardEngine::kCompute) continue;
+        time += static_cast<double>(intervals[i].end_ns - intervals[i].start_ns);
+        count += intervals[i].ops;
+      }
+      return count >= kernels;
+    };
+    if (!waitFor(enough)) throw std::runtime_error("a tenant that computes nothing");
+    return time / count;
   }
 
  private:
@@ -263,6 +286,44 @@ void SwapBench::pair(Size size, bool handover) {
   finish(away);
 }
 
+// One tenant of 1.3 times its room on the card, of which it reads as much all the time as has no
+// room: first the beginning, then what lies behind it and is at the host by then. How long it takes
+// to read, as the card has it: there, and when it has changed places.
+void SwapBench::hotPart() {
+  const Size size = plan_.quick ? Size{104, 8} : Size{416, 32};
+  const std::uint64_t room = size.bytes() * 10 / 13, hot = size.bytes() - room;
+  const std::string name = nameOf("hot", size);
+  say_(name);
+  SwapTenant tenant(floor_, {name, size.bytes(), size.chunk(), 4, hot}, cards(name));
+  CardLog log(cards(name));
+  const auto readMs = [&] {
+    log.skip();
+    return log.kernelNs(tenant.pid(), kReads) * static_cast<double>(hot / kHotPiece) / 1e6;
+  };
+  const auto moved = [&] { return tenant.sample().chunks_in; };
+  readMs();  // it has begun
+  tenant.allow(room, true);
+  if (!waitFor([&] { return tenant.ready() && tenant.mapped() == room; })) {
+    throw std::runtime_error("never at the host");
+  }
+  const std::uint64_t before = moved();
+  tenant.changeHot();
+  const double there = readMs();
+  const std::uint64_t chunks = hot / size.chunk();
+  // As many come as leave.
+  if (!waitFor([&] { return tenant.ready() && moved() >= before + 2 * chunks; })) {
+    throw std::runtime_error("what is used stays at the host");
+  }
+  const double settled = readMs();
+  const std::string group = "hot_read_ms/" + std::to_string(size.mib) + "m";
+  report_.figures.push_back(Figure{group, "at_host", there, {}, {}, {}});
+  report_.figures.push_back(Figure{group, "settled", settled, {}, {}, {}});
+  report_.figures.push_back(atMost("", "hot_settled_vs_at_host", settled / there, kMostHot));
+  report_.figures.push_back(
+      {"", "hot_exchanged_chunks", static_cast<double>(moved() - before) / 2, {}, {}, {}});
+  finish(tenant);
+}
+
 Report SwapBench::measure() {
   const std::vector<unsigned> chunks = plan_.quick ? std::vector{8u} : std::vector{2u, 8u, 32u};
   const std::vector<unsigned> sizes = plan_.quick ? std::vector{32u} : std::vector{64u, 192u, 384u};
@@ -275,6 +336,7 @@ Report SwapBench::measure() {
       if (mib >= 192 || plan_.quick) pair(size, true);
     }
   }
+  hotPart();
   addSwapCases(cases_, link_, report_);
   report_.figures.push_back(atMost("", "mismatched_bytes", mismatched_, 0));
   const double cpu = cpu_.all > 0 ? 100 * cpu_.busy / cpu_.all : 0;

@@ -97,7 +97,7 @@ Command SwapTenant::command(const CardFloor& floor, const SwapPlan& plan,
   const char* rest = std::getenv("LD_LIBRARY_PATH");
   Command command;
   command.words = {floor.build / "bench/divvy-bench-probe", "swapped", std::to_string(plan.bytes),
-                   std::to_string(plan.seed)};
+                   std::to_string(plan.seed), std::to_string(plan.hot)};
   command.environment = {"LD_PRELOAD=" + (floor.build / "lib/libdivvy-cuda.so").string(),
                          "LD_LIBRARY_PATH=" + (floor.build / "simgpu").string() +
                              (rest != nullptr ? std::string(":") + rest : ""),
@@ -130,9 +130,11 @@ int SwapTenant::pid() const {
   return process_->pid();
 }
 
-void SwapTenant::allow(std::uint64_t bytes) {
+void SwapTenant::allow(std::uint64_t bytes, bool at_host) {
   const std::uint64_t pinned = ledger::pinnedNow(account_, slot_, 0, sample().device[0]);
-  pages_->order(slot_, generation_, orderFor(bytes + pinned));
+  ledger::ResidencyOrder order = orderFor(bytes + pinned);
+  if (at_host) order.flags = ledger::kMayHostMap;
+  pages_->order(slot_, generation_, order);
 }
 
 ledger::SwapSample SwapTenant::sample() {

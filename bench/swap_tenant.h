@@ -19,6 +19,7 @@ struct SwapPlan {
   std::uint64_t bytes = 0;  // of device memory
   std::uint64_t chunk = 0;
   std::uint64_t seed = 1;  // of what it writes
+  std::uint64_t hot = 0;   // of these it reads so many all the time; 0: none
 };
 
 // One process with all of its memory on the card, alone in a tenant of its own.
@@ -32,8 +33,11 @@ class SwapTenant {
   SwapTenant& operator=(const SwapTenant&) = delete;
 
   int pid() const;
-  // How much of its memory may be on the card from now on, beside what is pinned.
-  void allow(std::uint64_t bytes);
+  // How much of its memory may be on the card from now on, beside what is pinned. `at_host`: it
+  // uses the rest where it is.
+  void allow(std::uint64_t bytes, bool at_host = false);
+  // From now on it reads other bytes.
+  void changeHot() { process_->nudge(); }
   ledger::SwapSample sample();
   std::uint64_t mapped() { return sample().device[0].mapped; }
   bool ready() { return (sample().state & ledger::kSwapReady) != 0; }

@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "       divvy-bench-probe startup PROCESSES REPEATS\n"
     "       divvy-bench-probe holder TRIALS\n"
     "       divvy-bench-probe neighbour\n"
-    "       divvy-bench-probe swapped BYTES SEED\n"
+    "       divvy-bench-probe swapped BYTES SEED HOT\n"
     "       divvy-bench-probe name\n";
 
 // The value after option `name`, or `otherwise`.
@@ -78,8 +78,9 @@ int main(int argc, char** argv) {
   }
   if (what == "holder" && argc == 3) return runHolder(std::atoi(argv[2]));
   if (what == "neighbour" && argc == 2) return beNeighbour();
-  if (what == "swapped" && argc == 4) {
-    return beSwapped(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  if (what == "swapped" && argc == 5) {
+    return beSwapped(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10),
+                     std::strtoull(argv[4], nullptr, 10));
   }
   if (what == "name" && argc == 2) return printName();
   if (const Call* call = findCall(what)) return runCall(*call, argc, argv);

@@ -22,8 +22,7 @@ void ByUse::look() {
   at_ = count_ = 0;
   runtime().chunks.forEachOn(device_, [&](std::uint32_t number, Chunk& chunk) {
     if ((states_ & bitOf(chunk.now())) == 0) return true;
-    const std::uint64_t heat =
-        chunk.has(kHome) ? UINT64_MAX : chunk.last_use.load(std::memory_order_relaxed);
+    const std::uint64_t heat = chunk.has(kHome) ? UINT64_MAX : runtime().last_use.rank(chunk);
     insert({number, order_ == kColdest ? heat : UINT64_MAX - heat});
     return true;
   });

@@ -88,14 +88,17 @@ inline constexpr std::uint32_t kExchanged = 1u << 4;  // it left as the colder o
 // Records of a Slab: valid when zero.
 struct Chunk {
   std::atomic<std::uint32_t> taken;
-  std::atomic<std::uint32_t> state;     // ChunkState, and above its 8 bits the generation
-  std::atomic<std::uint32_t> flags;     // kDoomed ...
-  std::atomic<std::uint32_t> block;     // number of its SwapBlock
-  std::atomic<std::uint64_t> last_use;  // instant of LastUse at which it was last known to be used
-  std::atomic<std::uint64_t> named;     // the same, of a launch with an address within it
-  std::atomic<std::uint32_t> device;    // ledger index
-  std::uint32_t next;                   // chunk of the block, by address; or kNone of the slab
-  std::uint32_t host;                   // number of its segment in the host store
+  std::atomic<std::uint32_t> state;  // ChunkState, and above its 8 bits the generation
+  std::atomic<std::uint32_t> flags;  // kDoomed ...
+  std::atomic<std::uint32_t> block;  // number of its SwapBlock
+  // Instants of LastUse: when it was last known to be used, when a launch had an address within it,
+  // and one that lies before it in the same block, with none that launches name between.
+  std::atomic<std::uint64_t> last_use;
+  std::atomic<std::uint64_t> named;
+  std::atomic<std::uint64_t> behind;
+  std::atomic<std::uint32_t> device;  // ledger index
+  std::uint32_t next;                 // chunk of the block, by address; or kNone of the slab
+  std::uint32_t host;                 // number of its segment in the host store
   std::uint64_t address;
   std::uint64_t bytes;   // on the card, on the account and of addresses alike
   std::uint64_t handle;  // of the driver, while mapped

@@ -67,6 +67,7 @@ std::uint32_t ChunkTable::addChunk(std::uint32_t number, std::uint64_t address, 
   chunk.flags.store(0, std::memory_order_relaxed);
   chunk.last_use.store(0, std::memory_order_relaxed);
   chunk.named.store(0, std::memory_order_relaxed);
+  chunk.behind.store(0, std::memory_order_relaxed);
   chunk.block.store(number, std::memory_order_relaxed);
   chunk.next = kNone;
   chunk.host = kNone;

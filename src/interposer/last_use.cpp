@@ -98,7 +98,7 @@ void LastUse::noteAddress(std::uint64_t address, std::uint64_t now) {
     if (place.chunk == first.chunk) return true;
     const std::uint64_t also = chunk.named.load(std::memory_order_relaxed);
     if ((own && place.block != first.block) || (also != 0 && !isCold(also))) return false;
-    chunk.last_use.store(now, std::memory_order_relaxed);
+    chunk.behind.store(now, std::memory_order_relaxed);
     return true;
   });
 }
@@ -134,6 +134,24 @@ void LastUse::noteRange(std::uint64_t address, std::uint64_t bytes) {
 }
 
 // ---- movers ------------------------------------------------------------------------------------
+
+LastUse::Warmth LastUse::warmth(const Chunk& chunk) const {
+  if (!isCold(chunk.last_use.load(std::memory_order_relaxed))) return Warmth::kUsed;
+  return isCold(chunk.behind.load(std::memory_order_relaxed)) ? Warmth::kCold : Warmth::kWarm;
+}
+
+bool LastUse::isHot(const Chunk& chunk) const {
+  const auto& instant = warmth(chunk) == Warmth::kUsed ? chunk.last_use : chunk.behind;
+  return instant.load(std::memory_order_relaxed) > hot_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t LastUse::rank(const Chunk& chunk) const {
+  constexpr unsigned kInstantBits = 56;
+  const std::uint64_t used = chunk.last_use.load(std::memory_order_relaxed);
+  const std::uint64_t behind = chunk.behind.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(warmth(chunk)) << kInstantBits |
+         (used > behind ? used : behind);
+}
 
 void LastUse::advance(std::uint64_t now) {
   std::uint64_t at = advance_at_.load(std::memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "abi/cuda_types.h"
+#include "chunk.h"
 #include "param_table.h"
 #include "work.h"
 
@@ -32,8 +33,8 @@ class LastUse {
   // An instant that is later than all before; never 0.
   std::uint64_t next() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  // The chunks that the arguments of a launch name are used now, and those behind them up to the
-  // next one that launches name: an array has its address where it begins. The thread is inside
+  // The chunks that the arguments of a launch name are used now. Those behind them up to the next
+  // one that launches name may be: an array has its address where it begins. The thread is inside
   // nothing.
   void noteLaunch(CUfunction function, void* const* params, void* const* extra);
   // Those in which a part of the range lies.
@@ -52,10 +53,15 @@ class LastUse {
   // ---- of movers
   // To be called now and then: periods in which nothing was used do not count.
   void advance(std::uint64_t now);
-  // Used at that instant: of late, or not for as many periods as patience_ says at least and twice
-  // as many at most. Before so many have passed nothing is cold.
-  bool isHot(std::uint64_t used) const { return used > hot_.load(std::memory_order_relaxed); }
-  bool isCold(std::uint64_t used) const { return used <= cold_.load(std::memory_order_relaxed); }
+  // Of a chunk. kCold: for as many periods as patience_ says at least, and twice as many at most,
+  // it was neither used nor behind what was; before so many have passed there is none. kWarm: it
+  // was behind what was used.
+  enum class Warmth : std::uint8_t { kCold, kWarm, kUsed };
+  Warmth warmth(const Chunk& chunk) const;
+  // What it is, it was made of late.
+  bool isHot(const Chunk& chunk) const;
+  // Larger for what is to be on the device rather.
+  std::uint64_t rank(const Chunk& chunk) const;
   // What was taken for cold came to be hot, or did not: more patience from now on, or less.
   void learn(bool mistaken);
 
@@ -76,6 +82,9 @@ class LastUse {
   bool sizesOf(CUfunction function, ParamSizes* out);
   static CUresult ask(CUfunction function, unsigned index, std::size_t* offset, std::size_t* size);
   void noteAddress(std::uint64_t address, std::uint64_t now);
+  bool isCold(std::uint64_t instant) const {
+    return instant <= cold_.load(std::memory_order_relaxed);
+  }
   template <typename Visit>
   static void forRange(std::uint64_t address, std::uint64_t last, Visit visit);
 

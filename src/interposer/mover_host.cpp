@@ -15,8 +15,41 @@ namespace {
 // What one exchange brings: it bounds for how long the process stands still.
 constexpr std::uint64_t kMostExchanged = std::uint64_t{512} << 20;
 
-std::uint64_t usedAt(const Chunk& chunk) {
-  return chunk.last_use.load(std::memory_order_relaxed);
+using Warmth = LastUse::Warmth;
+
+// Bytes of a device's chunks in one of some states, by Warmth.
+struct ByWarmth {
+  std::uint64_t bytes[3] = {};
+
+  ByWarmth(unsigned device, std::uint32_t states) {
+    runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+      if ((bitOf(chunk.now()) & states) == 0 || chunk.has(kHome)) return true;
+      bytes[static_cast<unsigned>(runtime().last_use.warmth(chunk))] += chunk.bytes;
+      return true;
+    });
+  }
+  std::uint64_t of(Warmth warmth) const { return bytes[static_cast<unsigned>(warmth)]; }
+};
+
+// Bytes of the chunks that are hot and used at the host, as far as they have places: `for_warm`,
+// and what is used itself `for_used`, which are more.
+std::uint64_t hotAtHost(unsigned device, std::uint64_t for_used, std::uint64_t for_warm) {
+  std::uint64_t sum = 0;
+  ByUse hottest(device, ByUse::kHottest, bitOf(ChunkState::kHost));
+  for (std::uint32_t number = hottest.next(); number != ChunkTable::kNone;
+       number = hottest.next()) {
+    const Chunk& chunk = runtime().chunks.chunk(number);
+    const Warmth warmth = runtime().last_use.warmth(chunk);
+    if (warmth == Warmth::kCold) break;
+    const std::uint64_t most = warmth == Warmth::kUsed ? for_used : for_warm;
+    if (!runtime().last_use.isHot(chunk) || sum + chunk.bytes > most) continue;
+    sum += chunk.bytes;
+  }
+  return sum;
+}
+
+std::uint64_t less(std::uint64_t from, std::uint64_t amount) {
+  return from > amount ? from - amount : 0;
 }
 
 }  // namespace
@@ -119,48 +152,33 @@ SwapRefusal MoverPass::backFromHost(std::uint64_t exchanged) {
 }
 
 SwapRefusal MoverPass::preferHot() {
-  const LastUse& uses = runtime().last_use;
   const ledger::ResidencyLine* order = runtime().swap_board.order();
   if (order == nullptr) return SwapRefusal::kNone;
-  std::uint64_t all = runtime().swap_board.have(mover_.device);
-  runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t, Chunk& chunk) {
-    constexpr std::uint32_t kAway = bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn);
-    const bool away = (bitOf(chunk.now()) & kAway) != 0;
-    if (away && !uses.isCold(usedAt(chunk))) all += chunk.bytes;
-    return true;
-  });
-  const std::uint64_t allowed = loadRelaxed(order->allowed[mover_.device]);
-  return allowed > all ? leaveHost(allowed - all, true) : SwapRefusal::kNone;
+  const ByWarmth away(mover_.device, bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn));
+  const std::uint64_t room =
+      less(loadRelaxed(order->allowed[mover_.device]), runtime().swap_board.have(mover_.device));
+  const std::uint64_t for_used = less(room, away.of(Warmth::kUsed));
+  const std::uint64_t for_warm = less(for_used, away.of(Warmth::kWarm));
+  const std::uint64_t hot = hotAtHost(mover_.device, for_used, for_warm);
+  return hot == 0 ? SwapRefusal::kNone : leaveHost(hot, true);
 }
 
 std::uint64_t MoverPass::worthExchanging(const Mover& mover) {
-  const LastUse& uses = runtime().last_use;
   SwapBoard& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr || !board.shows(ledger::kSwapHostMapped)) return 0;
   // Who leaves is in the store before who comes has left it.
   HostStore& store = runtime().host_store;
-  const std::uint64_t limit = ledger::saturatingAdd(board.storeLimit(), store.spareBytes());
-  const std::uint64_t free = limit > store.bytes() ? limit - store.bytes() : 0;
-  std::uint64_t most = free < kMostExchanged ? free : kMostExchanged;
-  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
-  const std::uint64_t have = board.have(mover.device);
-  std::uint64_t room = allowed > have ? allowed - have : 0;
-  runtime().chunks.forEachOn(mover.device, [&](std::uint32_t, Chunk& chunk) {
-    if (uses.isCold(usedAt(chunk)) && chunk.now() == ChunkState::kDevice && !chunk.has(kHome))
-      room += chunk.bytes;
-    return true;
-  });
-  if (room < most) most = room;
-  std::uint64_t worth = 0;
-  ByUse hottest(mover.device, ByUse::kHottest, bitOf(ChunkState::kHost));
-  for (std::uint32_t number = hottest.next(); number != ChunkTable::kNone;
-       number = hottest.next()) {
-    const Chunk& chunk = runtime().chunks.chunk(number);
-    if (!uses.isHot(usedAt(chunk)) || worth + chunk.bytes > most) break;
-    worth += chunk.bytes;
-  }
-  return worth;
+  const std::uint64_t free =
+      less(ledger::saturatingAdd(board.storeLimit(), store.spareBytes()), store.bytes());
+  const std::uint64_t most = free < kMostExchanged ? free : kMostExchanged;
+  const ByWarmth there(mover.device, bitOf(ChunkState::kDevice));
+  const std::uint64_t for_warm =
+      less(loadRelaxed(order->allowed[mover.device]), board.have(mover.device)) +
+      there.of(Warmth::kCold);
+  const std::uint64_t for_used = for_warm + there.of(Warmth::kWarm);
+  return hotAtHost(mover.device, for_used < most ? for_used : most,
+                   for_warm < most ? for_warm : most);
 }
 
 // As many as there is room for on the device, of at most so many bytes: they are out then.
@@ -176,7 +194,7 @@ SwapRefusal MoverPass::leaveHost(std::uint64_t most, bool only_hot) {
     const Chunk& chunk = runtime().chunks.chunk(number);
     const std::uint64_t bytes = chunk.bytes;
     if (bytes > most - taken) break;
-    if (only_hot && !chunk.has(kHome) && !runtime().last_use.isHot(usedAt(chunk))) break;
+    if (only_hot && !chunk.has(kHome) && !runtime().last_use.isHot(chunk)) continue;
     const std::uint64_t then = ledger::saturatingAdd(board.have(mover_.device), taken + bytes);
     if (then > loadRelaxed(order->allowed[mover_.device])) continue;
     taken += bytes;

@@ -83,6 +83,9 @@ class Swap(unittest.TestCase):
             # More than the card's link can do would be a fault of the judge.
             self.assertTrue(0 < ratio < 1.01, (way, ratio))
         self.assertGreater(figures["gbps"]["out"]["32m"]["chunk_8m"], 0)
+        # By the card's clock: what is used came to it, what is not left for it.
+        self.assertLess(figures["hot_settled_vs_at_host"], 0.1)
+        self.assertGreaterEqual(figures["hot_exchanged_chunks"], 3)
         self.assertIn("handover", text)
 
 

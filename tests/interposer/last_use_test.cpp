@@ -255,6 +255,32 @@ TEST_F(LastUseTest, AWorkingSetThatFitsEndsOnTheCardAndTheRestAtTheHost) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
+// All in one block, as some allocators have it: what lies behind an array need not be its part.
+TEST_F(LastUseTest, WhatIsNamedTakesThePlaceOfWhatOnlyLiesBehind) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(6 * kChunk, 1);
+  measureUsual(block);
+  const CUdeviceptr array = block + 5 * kChunk;
+  EXPECT_EQ(cu<Cu::cuMemsetD8_v2>(block, static_cast<unsigned char>(1), std::size_t{5 * kChunk}),
+            CUDA_SUCCESS);
+  allowWithHost(5 * kChunk);
+  ASSERT_TRUE(runsWithHost(5 * kChunk)) << said();
+  ASSERT_EQ(atHost(block, kChunk), 0u);
+  const std::uint64_t before = shown()->chunks_out;
+  EXPECT_TRUE(whileUsing(
+      [&] {
+        EXPECT_EQ(touch(block, 64), CUDA_SUCCESS);
+        EXPECT_EQ(touch(array, kChunk), CUDA_SUCCESS);
+      },
+      [&] { return shown()->chunks_out >= before + 2 && !shows(ledger::kSwapMoving); }))
+      << said();
+  ASSERT_TRUE(runsWithHost(5 * kChunk)) << said();
+  EXPECT_EQ(atHost(array, kChunk), 0u);
+  EXPECT_EQ(atHost(block, kChunk), 0u);
+  EXPECT_EQ(shown()->chunks_out, before + 2) << "one left the card, one the host";
+}
+
 // What is used by turns and does not fit costs what it costs; moving it about would cost more.
 TEST_F(LastUseTest, WhatIsAllUsedAndDoesNotFitStaysWhereItIs) {
   if (outside(swappable())) return;
