@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "parting.h"
 #include "shape_class.h"
 
 namespace divvy::engine {
@@ -50,6 +51,14 @@ Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
   if (ask.compute.milli < 0 || ask.compute > kWholeDevice) {
     return usage(who + ": " + std::to_string(ask.compute.milli) +
                  " thousandths of a device; accepted: 0 (what others leave) to 1000 (alone)");
+  }
+  if (ask.part && !ask.part->empty() &&
+      (ask.memory != DeviceMemory(Bytes{}) || ask.compute != Compute{})) {
+    return usage(who + ": the part " + ask.part->text +
+                 ", and memory or compute; accepted: a part by its name, or by what it has");
+  }
+  if (ask.part && ask.guarantee) {
+    return usage(who + ": a part, and a guarantee; accepted: a part, all of which is guaranteed");
   }
   const Result<void> memory = checkDeviceMemory(who, ask.memory);
   if (!memory || !ask.guarantee) return memory;
@@ -113,6 +122,27 @@ Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
 
 }  // namespace
 
+namespace {
+
+bool hasParts(const std::vector<Container>& containers) {
+  return std::any_of(containers.begin(), containers.end(), [](const Container& one) {
+    return one.devices.part || std::any_of(one.others.begin(), one.others.end(),
+                                           [](const DeviceAsk& ask) { return ask.part; });
+  });
+}
+
+// Parts have no links, and whoever has one is never alone on the device.
+Result<void> checkPolicy(const Shape& shape) {
+  if (!shape.devices || (!hasParts(shape.init) && !hasParts(shape.containers))) return {};
+  DevicePolicy plain;
+  plain.order = shape.devices->order;
+  if (*shape.devices == plain) return {};
+  return usage("parts of devices, and \"" + text(*shape.devices) +
+               "\" of the devices; accepted: one of them");
+}
+
+}  // namespace
+
 Result<void> checkShape(const Shape& shape) {
   if (shape.init.size() + shape.containers.size() > kMostContainers) {
     return usage("more than " + std::to_string(kMostContainers) + " containers");
@@ -130,7 +160,8 @@ Result<void> checkShape(const Shape& shape) {
     const Result<void> right = checkSelector(one.selector);
     if (!right) return right;
   }
-  return checkContainers(shape.containers, "container");
+  const Result<void> containers = checkContainers(shape.containers, "container");
+  return containers ? checkPolicy(shape) : containers;
 }
 
 namespace {
@@ -197,6 +228,12 @@ Result<void> checkNode(const Node& node) {
     if (!memory) return memory;
     const Result<void> terms = checkTerms(what, device.terms);
     if (!terms) return terms;
+    if (device.parting == nullptr) continue;
+    if (device.terms != MemoryTerms{}) {
+      return usage(what + ": terms of its memory, and parts; accepted: one of them");
+    }
+    const Result<void> parting = checkParting(*device.parting, what);
+    if (!parting) return parting;
   }
   const Result<void> links = checkLinks(who, node, seen);
   return links ? checkNics(who, node) : links;

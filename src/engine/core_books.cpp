@@ -38,7 +38,30 @@ Ask askFor(const Share& share, std::size_t container, bool context_outside) {
   ask.container = container;
   if (share.guarantee < share.memory) ask.guarantee = share.guarantee;
   ask.context_outside = context_outside;
+  ask.part = !share.part.empty();
   return ask;
+}
+
+// What is charged for parts does not overlap with what others have.
+bool partsHold(const HotState& state, Slot slot, std::size_t index, const Charge& charge) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t use = state.device.use[hot];
+  const bool by_time = charge.shared_too || charge.slots > charge.parts;
+  if (charge.parts > 0 && (use & kByTime) != 0) return false;
+  if (by_time && (use & kInParts) != 0) return false;
+  if (charge.parts == 0) return charge.slices == 0 && charge.cpus == 0;
+  const PartRoom room = partRoomOf(state, slot, index);
+  return (room.taken & charge.slices) == 0 && charge.cpus <= room.cpus;
+}
+
+// The device as it is, for a share that is one of its parts.
+bool partWillDo(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
+                const Share& share) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const Parting* parting = partingOf(state.cold[slot].node.devices[index]);
+  return parting != nullptr && partVerdictOn(state, shape, slot, index) == kOpen &&
+         partVerdictOn(roomOf(state, hot), Ask{}) == kOpen &&
+         isWay(*parting, share.part, share.start, share.size);
 }
 
 }  // namespace
@@ -106,10 +129,13 @@ Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) cons
     if (i == cold.used.size()) return refuse("has no device " + charge.uuid.text);
     const Device& device = cold.node.devices[i];
     const std::uint32_t hot = state_.node.first[slot] + static_cast<std::uint32_t>(i);
-    const bool bound = device.compute_rule == ComputeRule::kBound;
+    // Slices stand for all that is in them.
+    const bool sums = charge.slices == 0;
+    const bool bound = sums && device.compute_rule == ComputeRule::kBound;
     if ((bound && charge.compute.milli > device.compute.milli - cold.used[i].compute) ||
-        !hasMemory(state_, hot, charge, host_left) ||
-        static_cast<std::int64_t>(charge.slots) > state_.device.slots_free[hot]) {
+        (sums && !hasMemory(state_, hot, charge, host_left)) ||
+        static_cast<std::int64_t>(charge.slots) > state_.device.slots_free[hot] ||
+        !partsHold(state_, slot, i, charge)) {
       return refuse("not enough of device " + charge.uuid.text);
     }
   }
@@ -125,6 +151,7 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
   const ShapeClass& known = (*scores)->shape();
   std::optional<Groups> groups;
   if (known.grouped()) groups = groupsFor(state_, known, slot);
+  const std::uint32_t first = state_.node.first[slot];
   for (std::size_t c = 0; c < placement.containers.size(); ++c) {
     std::map<DeviceKind, DeviceSet> together;
     for (const Share& share : placement.containers[c]) {
@@ -134,14 +161,16 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
       Ask ask = askFor(share, c, shape.context_outside);
       ask.mutex = known.devices().mutex;
       const bool good =
-          at != devices.end() && known.asks(c, at->kind) &&
-          verdictOn(state_, known, slot, i) == kOpen &&
-          verdictOn(roomOf(state_, state_.node.first[slot] + static_cast<std::uint32_t>(i)), ask,
-                    host_left) == kOpen;
+          at != devices.end() && known.asks(c, at->kind, ask.part) &&
+          (ask.part ? partWillDo(state_, known, slot, i, share)
+                    : verdictOn(state_, known, slot, i) == kOpen &&
+                          verdictOn(roomOf(state_, first + static_cast<std::uint32_t>(i)), ask,
+                                    host_left) == kOpen);
       if (!good) {
         return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": device " +
                                              share.uuid.text + " will not do any more"};
       }
+      if (ask.part) continue;
       together[known.mixes(c) ? DeviceKind() : at->kind] |= only(static_cast<unsigned>(i));
     }
     for (const auto& [kind, group] : together) {

@@ -21,6 +21,15 @@ bool aboutMemory(DeviceWhy reason) {
   return reason >= DeviceWhy::kTooLarge && reason <= DeviceWhy::kHostReserve;
 }
 
+// Whether its model and UUID are among those that were asked for.
+std::uint8_t chosenBy(const HotState& state, const ShapeClass& shape, Slot slot,
+                      std::size_t index) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+  if (model != kOpen || !shape.namesDevices()) return model;
+  return shape.verdict(state.cold[slot].node.devices[index]);
+}
+
 // In the way of `tightest first`; sorting is by insertion: there are few.
 void insert(const HotDevices& device, std::uint32_t first, std::uint8_t index, Candidates& into) {
   const auto tighter = [&](std::uint8_t a, std::uint8_t b) {
@@ -85,6 +94,30 @@ std::optional<NodeRefusal> refuseGroup(const HotState& state, const ShapeClass& 
   return refusal;
 }
 
+std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass& shape, Slot slot,
+                                        std::size_t index, const Ask& ask) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const DeviceRoom room = roomOf(state, hot);
+  const Device& device = state.cold[slot].node.devices[index];
+  const auto no = [&](DeviceRefusal refusal) {
+    refusal.uuid = device.uuid;
+    return refusal;
+  };
+  std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+  if (verdict == kOpen) verdict = partVerdictOn(state, shape, slot, index);
+  const Parting* parting = partingOf(device);
+  const PartWish wish = wishOf(shape, ask, room.memory_total);
+  const PartRoom left = partRoomOf(state, slot, index);
+  const bool way = parting != nullptr && !waysFor(*parting, left, wish).empty();
+  const DeviceRefusal none = parting == nullptr ? DeviceRefusal{{}, DeviceWhy::kNoPart, 0, 0}
+                                                : whyNoWay(*parting, left, wish);
+  if (verdict == kOpen && !way && none.why == DeviceWhy::kNoPart) return no(none);
+  if (verdict == kOpen) verdict = partVerdictOn(room, ask);
+  if (verdict != kOpen) return describe(state, slot, index, verdict, ask, Bytes{});
+  if (way) return std::nullopt;
+  return no(none);
+}
+
 // Too few devices will do for this ask, were it the only one.
 std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
                                      const Ask& ask) {
@@ -94,6 +127,12 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
     const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(i);
     const DeviceRoom room = roomOf(state, hot);
+    if (ask.part) {
+      std::optional<DeviceRefusal> no = refusePart(state, shape, slot, i, ask);
+      if (!no) good.at[good.count++] = static_cast<std::uint8_t>(i);
+      if (no) refusal.devices.push_back(std::move(*no));
+      continue;
+    }
     std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
     if (verdict == kOpen) verdict = verdictOn(state, shape, slot, i);
     if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
@@ -103,6 +142,7 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
       refusal.devices.push_back(describe(state, slot, i, verdict, ask, host_left));
     }
   }
+  if (good.count >= ask.count && ask.part) return std::nullopt;
   if (good.count >= ask.count) return refuseGroup(state, shape, slot, ask, good);
   refusal.why = NodeWhy::kDevices;
   refusal.needed = ask.count;
@@ -158,21 +198,60 @@ DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
   return {hot.compute_free[device], hot.slots_free[device],
           hot.memory_free[device],  hot.memory_total[device],
           hot.tenants[device] == 0, hot.kind[device],
-          hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.books[device]};
+          hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.books[device],
+          hot.use[device]};
 }
 
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                        std::size_t index) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   if (state.device.closed[hot] != kOpen) return state.device.closed[hot];
-  const std::uint8_t model = shape.verdict(state.device.model[hot]);
-  if (model != kOpen || !shape.namesDevices()) return model;
-  return shape.verdict(state.cold[slot].node.devices[index]);
+  return chosenBy(state, shape, slot, index);
+}
+
+const Parting* partingOf(const Device& device) {
+  if (device.parting == nullptr) return nullptr;
+  const bool placed = device.parting->slices > 0;
+  return placed == (device.mode == Mode::kMig) ? device.parting.get() : nullptr;
+}
+
+PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index) {
+  const Device& device = state.cold[slot].node.devices[index];
+  const UsedDevice& used = state.cold[slot].used[index];
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint32_t cpus = device.parting == nullptr ? 0 : device.parting->cpus;
+  PartRoom room{
+      state.device.memory_free[hot],
+      static_cast<std::int32_t>(std::max<std::int64_t>(device.compute.milli - used.compute, 0)),
+      cpus > used.cpus ? cpus - used.cpus : 0, 0};
+  for (std::size_t bit = 0; bit < used.slices.size(); ++bit) {
+    if (used.slices[bit] > 0) room.taken |= 1u << bit;
+  }
+  return room;
+}
+
+PartWish wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total) {
+  return {*shape.wanted(ask).part, bytesOf(ask, memory_total), ask.compute};
+}
+
+std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
+                           std::size_t index) {
+  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t closed = state.device.closed[hot];
+  if (closed != kOpen && closed != why(DeviceWhy::kPartitioned)) return closed;
+  return chosenBy(state, shape, slot, index);
+}
+
+std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask) {
+  if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
+  if (room.slots < 1) return why(DeviceWhy::kSlots);
+  return (room.use & kByTime) != 0 ? why(DeviceWhy::kSplit) : kOpen;
 }
 
 std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
   if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
+  if ((room.use & kInParts) != 0) return why(DeviceWhy::kSplit);
   const std::uint8_t memory = verdictOnMemory(room, ask, host_left);
   if (memory != kOpen) return memory;
   if (!room.weight && ask.compute > room.compute) return why(DeviceWhy::kCompute);

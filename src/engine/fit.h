@@ -7,6 +7,7 @@
 #include "engine/refusal.h"
 #include "group.h"
 #include "hot_state.h"
+#include "parting.h"
 #include "shape_class.h"
 
 namespace divvy::engine {
@@ -27,6 +28,7 @@ struct DeviceRoom {
   KindId kind = kAnyKind;
   bool weight = false;                 // compute is one: it refuses nobody
   const MemoryBooks* books = nullptr;  // of memory with terms
+  std::uint8_t use = 0;                // kInParts, kByTime
 };
 
 // kOpen or a DeviceWhy: of the device as such, then of what is left of it.
@@ -35,6 +37,16 @@ std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot
 // `host_left`: of the node's, for memory that is promised beyond what there is.
 std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left);
 DeviceRoom roomOf(const HotState& state, std::uint32_t device);
+
+// Of asks for parts. Null: it is not to be split now.
+const Parting* partingOf(const Device& device);
+PartRoom partRoomOf(const HotState& state, Slot slot, std::size_t index);
+PartWish wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_total);
+// As verdictOn of the device as such.
+std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
+                           std::size_t index);
+// Then of what is left of it, before the parts themselves.
+std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask);
 
 // Whether each ask's devices can be chosen one by one, by their tightness.
 bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot);

@@ -29,7 +29,17 @@ void book(const Charge& charge, int sign, UsedDevice& used) {
   used.memory += bytes(charge.memory);
   used.outside += bytes(charge.outside);
   used.swappable += bytes(charge.swappable);
-  used.slots += static_cast<std::uint32_t>(sign * static_cast<int>(charge.slots));
+  const auto add = [&](std::uint32_t& to, std::uint32_t count) {
+    to += static_cast<std::uint32_t>(sign * static_cast<int>(count));
+  };
+  add(used.slots, charge.slots);
+  add(used.parts, charge.parts);
+  add(used.shares, charge.shared_too || charge.slots > charge.parts ? 1 : 0);
+  add(used.cpus, charge.cpus);
+  for (std::size_t bit = 0; bit < used.slices.size(); ++bit) {
+    const int taken = charge.slices >> bit & 1;
+    used.slices[bit] = static_cast<std::uint8_t>(used.slices[bit] + sign * taken);
+  }
   if (charge.largest.count == 0) return;
   if (sign > 0) {
     used.largest.insert(charge.largest.count);
@@ -78,7 +88,7 @@ void HotState::describe(Slot slot, const Node& described) {
     node.first[slot] = static_cast<std::uint32_t>(device.closed.size());
     room_[slot] = static_cast<std::uint16_t>(count);
     grow(device.closed.size() + count, device.compute_free, device.slots_free, device.memory_free,
-         device.memory_total, device.tenants, device.model, device.kind, device.closed,
+         device.memory_total, device.tenants, device.model, device.kind, device.use, device.closed,
          device.weight, device.terms, device.books);
   }
   node.devices[slot] = static_cast<std::uint16_t>(count);
@@ -151,6 +161,8 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   }
   device.slots_free[hot] = static_cast<std::int32_t>(left(slots, used.slots));
   device.tenants[hot] = used.slots;
+  device.use[hot] =
+      static_cast<std::uint8_t>((used.parts > 0 ? kInParts : 0) | (used.shares > 0 ? kByTime : 0));
 }
 
 Bytes HotState::hostLeft(Slot slot) const {

@@ -54,6 +54,8 @@ struct HotNodes {
   std::vector<std::array<std::uint16_t, kKinds>> kinds;  // tenants by kind
 };
 
+inline constexpr std::uint8_t kInParts = 1, kByTime = 2;
+
 struct HotDevices {
   std::vector<std::int32_t> compute_free;  // 0 where it is not open
   std::vector<std::int32_t> slots_free;
@@ -61,6 +63,7 @@ struct HotDevices {
   std::vector<std::uint32_t> tenants;
   std::vector<ModelId> model;
   std::vector<KindId> kind;
+  std::vector<std::uint8_t> use;     // kInParts, kByTime, both
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
   std::vector<std::uint8_t> weight;  // compute is one
   // Whether its memory has terms: then `books` is right, else not looked at.
@@ -74,6 +77,9 @@ struct UsedDevice {
   std::uint32_t slots = 0;
   std::int64_t outside = 0, swappable = 0;  // of `memory`
   std::multiset<std::uint64_t> largest;     // of those who can have something swapped
+  std::uint32_t parts = 0, shares = 0;      // who has parts of it, and who does not
+  std::uint32_t cpus = 0;
+  std::array<std::uint8_t, kMostSlices> slices{};  // how many have each
 };
 struct ColdNode {
   Node node;

@@ -1,6 +1,7 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "device_order.h"
@@ -11,6 +12,20 @@ namespace {
 
 using Rooms = std::array<DeviceRoom, kMaxDevicesPerNode>;
 using Takens = std::array<Taken, kMaxDevicesPerNode>;
+
+// The most at any time.
+void raise(Taken* to, const Taken& by) {
+  to->memory = std::max(to->memory, by.memory);
+  to->compute = std::max(to->compute, by.compute);
+  to->slots = std::max(to->slots, by.slots);
+  to->outside = std::max(to->outside, by.outside);
+  to->stays = std::max(to->stays, by.stays);
+  to->largest = std::max(to->largest, by.largest);
+  to->parts = std::max(to->parts, by.parts);
+  to->cpus = std::max(to->cpus, by.cpus);
+  to->slices |= by.slices;
+  to->by_time |= by.by_time;
+}
 
 class Search {
  public:
@@ -27,29 +42,57 @@ class Search {
       if (rooms_[i].books != nullptr) keep(i);
       verdicts_[i] = verdictOn(state, shape, slot, i);
     }
-    plan_.containers.resize(shape.containers().size());
+    if (!shape.parts()) return;
+    parts_.resize(devices_);
+    for (std::size_t i = 0; i < devices_; ++i) {
+      parts_[i] = {partingOf(state.cold[slot].node.devices[i]), partRoomOf(state, slot, i),
+                   partVerdictOn(state, shape, slot, i)};
+    }
   }
 
   Planned run() {
     const Rooms fresh = rooms_;
     const std::vector<MemoryBooks> fresh_books = books_;
+    const std::vector<Parts> fresh_parts = parts_;
     const Bytes fresh_host = host_left_;
-    if (!placeFrom(0)) return {std::nullopt, gave_up_ || tries_ >= kMostTries};
-    rooms_ = fresh;
-    std::copy(fresh_books.begin(), fresh_books.end(), books_.begin());
-    host_left_ = fresh_host;
-    const Takens together = plan_.taken;
-    std::size_t container = SIZE_MAX;
-    for (const Ask& ask : shape_.init()) {
-      if (ask.container != container) host_left_ = fresh_host;
-      container = ask.container;
-      if (!pickInit(ask, together)) return {std::nullopt, gave_up_ || tries_ >= kMostTries};
+    const auto failed = [&] { return Planned{std::nullopt, gave_up_ || tries_ >= kMostTries}; };
+    if (!place(shape_.containers())) return failed();
+    Plan plan;
+    plan.containers = std::move(picked_);
+    plan.parts = std::move(ways_);
+    plan.taken = taken_;
+    const Takens together = taken_;
+    const std::span<const Ask> init = shape_.init();
+    for (std::size_t at = 0, end = 0; at < init.size(); at = end) {
+      while (end < init.size() && init[end].container == init[at].container) ++end;
+      rooms_ = fresh;
+      std::copy(fresh_books.begin(), fresh_books.end(), books_.begin());
+      parts_ = fresh_parts;
+      host_left_ = fresh_host;
+      taken_ = {};
+      const std::span<const Ask> asks = init.subspan(at, end - at);
+      if (!(shape_.parts() ? place(asks) : pickInit(asks, together))) return failed();
+      plan.init.insert(plan.init.end(), picked_.begin(), picked_.end());
+      plan.init_parts.insert(plan.init_parts.end(), ways_.begin(), ways_.end());
+      for (std::size_t i = 0; i < devices_; ++i) raise(&plan.taken[i], taken_[i]);
     }
-    if (groups_) plan_.met = met();
-    return {std::move(plan_), false};
+    if (groups_) plan.met = met(plan);
+    return {std::move(plan), false};
   }
 
  private:
+  // What only asks for parts look at.
+  struct Parts {
+    const Parting* parting = nullptr;
+    PartRoom room;
+    std::uint8_t verdict = kOpen;
+    bool operator==(const Parts& other) const {
+      return parting == other.parting && verdict == other.verdict &&
+             room.memory == other.room.memory && room.compute == other.room.compute &&
+             room.cpus == other.room.cpus && room.taken == other.room.taken;
+    }
+  };
+
   // Books of its own, which change while it tries.
   void keep(std::size_t i) {
     if (books_.empty()) books_.resize(devices_);
@@ -88,13 +131,15 @@ class Search {
     const DeviceRoom& y = rooms_[b];
     return x.compute == y.compute && x.memory == y.memory && x.memory_total == y.memory_total &&
            x.slots == y.slots && x.idle == y.idle && x.kind == y.kind && x.weight == y.weight &&
-           verdicts_[a] == verdicts_[b] && (x.books == nullptr) == (y.books == nullptr) &&
-           (x.books == nullptr || *x.books == *y.books);
+           x.use == y.use && verdicts_[a] == verdicts_[b] &&
+           (x.books == nullptr) == (y.books == nullptr) &&
+           (x.books == nullptr || *x.books == *y.books) &&
+           (parts_.empty() || parts_[a] == parts_[b]);
   }
 
   void take(const Ask& ask, std::size_t i) {
     DeviceRoom& room = rooms_[i];
-    Taken& taken = plan_.taken[i];
+    Taken& taken = taken_[i];
     const Taken by = takenBy(ask, state_, first_ + static_cast<std::uint32_t>(i));
     if (room.books != nullptr) {
       const Part part = partOf(ask, books_[i]);
@@ -105,20 +150,30 @@ class Search {
     room.memory -= by.memory;
     room.slots -= static_cast<std::int32_t>(by.slots);
     room.idle = false;
+    room.use |= kByTime;
     taken.compute += by.compute;
     taken.memory += by.memory;
     taken.outside += by.outside;
     taken.stays += by.stays;
     taken.largest = std::max(taken.largest, by.largest);
     taken.slots += by.slots;
+    taken.by_time = true;
   }
 
-  // The containers from `at` on.
+  // All of them together.
+  bool place(std::span<const Ask> asks) {
+    asks_ = asks;
+    picked_.assign(asks.size(), {});
+    ways_.assign(shape_.parts() ? asks.size() : 0, {});
+    return placeFrom(0);
+  }
+
   bool placeFrom(std::size_t at) {
-    if (at == shape_.containers().size()) return true;
-    const Candidates order = sorted(shape_.containers()[at]);
+    if (at == asks_.size()) return true;
+    const Candidates order = sorted(asks_[at]);
+    if (asks_[at].part) return choosePart(at, order);
     if (!groups_) return choose(at, order, 0, 0);
-    const Groups::Found best = bestOf(shape_.containers()[at], order);
+    const Groups::Found best = bestOf(asks_[at], order);
     if (!best.group) return false;
     return placeGroup(at, pickedFrom(order, *best.group)) || choose(at, order, 0, 0);
   }
@@ -134,9 +189,9 @@ class Search {
 
   // These for a container; then the next one.
   bool placeGroup(std::size_t at, const Picked& picked) {
-    const Ask& ask = shape_.containers()[at];
+    const Ask& ask = asks_[at];
     const Rooms rooms = rooms_;
-    const Takens taken = plan_.taken;
+    const Takens taken = taken_;
     const std::vector<MemoryBooks> books = books_;
     const Bytes host_left = host_left_;
     bool good = ++tries_ < kMostTries;
@@ -144,10 +199,10 @@ class Search {
       good = fits(ask, picked.at[k]);
       if (good) take(ask, picked.at[k]);
     }
-    plan_.containers[at] = picked;
+    picked_[at] = picked;
     if (good && placeFrom(at + 1)) return true;
     rooms_ = rooms;
-    plan_.taken = taken;
+    taken_ = taken;
     std::copy(books.begin(), books.end(), books_.begin());
     host_left_ = host_left;
     return false;
@@ -171,17 +226,21 @@ class Search {
     return open;
   }
   bool allowed(const Picked& picked) const { return !groups_ || groups_->good(setOf(picked)); }
-  unsigned met() const {
+  unsigned met(const Plan& plan) const {
     unsigned least = kMostRules;
-    for (const std::vector<Picked>* all : {&plan_.init, &plan_.containers})
-      for (const Picked& picked : *all) least = std::min(least, groups_->met(setOf(picked)));
+    const auto look = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked) {
+      for (std::size_t k = 0; k < asks.size(); ++k)
+        if (!asks[k].part) least = std::min(least, groups_->met(setOf(picked[k])));
+    };
+    look(shape_.init(), plan.init);
+    look(shape_.containers(), plan.containers);
     return least;
   }
 
   // The rest of a container's devices, from position `from` of `order` on; then the next container.
   bool choose(std::size_t at, const Candidates& order, std::uint8_t from, std::uint8_t chosen) {
-    const Ask& ask = shape_.containers()[at];
-    Picked& picked = plan_.containers[at];
+    const Ask& ask = asks_[at];
+    Picked& picked = picked_[at];
     if (chosen == ask.count) return allowed(picked) && placeFrom(at + 1);
     const DeviceSet open = openTo(picked, chosen);
     const std::uint8_t* failed = nullptr;
@@ -191,7 +250,7 @@ class Search {
         continue;
       if (++tries_ >= kMostTries) return false;
       const DeviceRoom room = rooms_[i];
-      const Taken taken = plan_.taken[i];
+      const Taken taken = taken_[i];
       const MemoryBooks books = room.books == nullptr ? MemoryBooks{} : *room.books;
       const Bytes host_left = host_left_;
       take(ask, i);
@@ -199,12 +258,71 @@ class Search {
       picked.count = static_cast<std::uint8_t>(chosen + 1);
       if (choose(at, order, static_cast<std::uint8_t>(position + 1), picked.count)) return true;
       rooms_[i] = room;
-      plan_.taken[i] = taken;
+      taken_[i] = taken;
       if (room.books != nullptr) books_[i] = books;
       host_left_ = host_left;
       failed = &order.at[position];
     }
     return false;
+  }
+
+  // Of equal asks the later one goes behind the one before: the other way round was tried, too.
+  bool behind(std::size_t at, std::size_t device, PartPick way) const {
+    if (!asks_[at].again) return true;
+    const std::size_t before = picked_[at - 1].at[0];
+    if (device != before) return device > before;
+    const PartPick last = ways_[at - 1];
+    return parts_[device].parting->slices > 0 ? way.start < last.start : way.part >= last.part;
+  }
+
+  bool choosePart(std::size_t at, const Candidates& order) {
+    const Ask& ask = asks_[at];
+    for (std::uint8_t position = 0; position < order.count; ++position) {
+      const std::uint8_t i = order.at[position];
+      const Parting* parting = parts_[i].parting;
+      if (parting == nullptr || parts_[i].verdict != kOpen) continue;
+      if (partVerdictOn(rooms_[i], ask) != kOpen) continue;
+      const DeviceRoom room = rooms_[i];
+      const Taken taken = taken_[i];
+      const PartRoom left = parts_[i].room;
+      for (const PartPick way : waysFor(*parting, left, wishOf(shape_, ask, room.memory_total))) {
+        if (!behind(at, i, way)) continue;
+        if (++tries_ >= kMostTries) return false;
+        takePart(i, parting->parts[way.part], way.start);
+        picked_[at].count = 1;
+        picked_[at].at[0] = i;
+        ways_[at] = way;
+        if (placeFrom(at + 1)) return true;
+        rooms_[i] = room;
+        taken_[i] = taken;
+        parts_[i].room = left;
+      }
+    }
+    return false;
+  }
+
+  void takePart(std::size_t i, const DevicePart& part, std::uint32_t start) {
+    const auto memory = static_cast<std::int64_t>(part.memory.count);
+    const std::uint32_t slices = slicesOf(part, start);
+    DeviceRoom& room = rooms_[i];
+    room.compute = std::max(room.compute - part.compute.milli, 0);
+    room.memory = std::max<std::int64_t>(room.memory - memory, 0);
+    --room.slots;
+    room.idle = false;
+    room.use |= kInParts;
+    PartRoom& left = parts_[i].room;
+    left.memory = room.memory;
+    left.compute = std::max(left.compute - part.compute.milli, 0);
+    left.cpus -= std::min(left.cpus, part.cpus);
+    left.taken |= slices;
+    Taken& taken = taken_[i];
+    taken.compute += part.compute.milli;
+    taken.memory += memory;
+    taken.stays += memory;
+    taken.cpus += part.cpus;
+    taken.slices |= slices;
+    ++taken.slots;
+    ++taken.parts;
   }
 
   Bytes added(const Ask& ask, std::size_t i) const {
@@ -214,6 +332,12 @@ class Search {
 
   // On the node as it is: on devices that need least of the host's memory, of these on those that
   // the others get anyway.
+  bool pickInit(std::span<const Ask> asks, const Takens& together) {
+    picked_.clear();
+    return std::all_of(asks.begin(), asks.end(),
+                       [&](const Ask& ask) { return pickInit(ask, together); });
+  }
+
   bool pickInit(const Ask& ask, const Takens& together) {
     Candidates order = sorted(ask);
     const auto begin = order.at.begin();
@@ -224,7 +348,7 @@ class Search {
     const Picked picked = groups_ ? groupOf(order, ask, together) : firstOf(order, ask);
     const Bytes sum = addedBy(ask, picked);
     for (std::uint8_t k = 0; k < picked.count; ++k) takeAlone(ask, picked.at[k]);
-    plan_.init.push_back(picked);
+    picked_.push_back(picked);
     const bool good = picked.count == ask.count && sum <= host_left_;
     host_left_ = host_left_ - sum;
     return good;
@@ -272,16 +396,8 @@ class Search {
     return picked;
   }
 
-  // The most at any time.
   void takeAlone(const Ask& ask, std::size_t i) {
-    const Taken by = takenBy(ask, state_, first_ + static_cast<std::uint32_t>(i));
-    Taken& taken = plan_.taken[i];
-    taken.memory = std::max(taken.memory, by.memory);
-    taken.compute = std::max(taken.compute, by.compute);
-    taken.outside = std::max(taken.outside, by.outside);
-    taken.stays = std::max(taken.stays, by.stays);
-    taken.largest = std::max(taken.largest, by.largest);
-    taken.slots = std::max(taken.slots, by.slots);
+    raise(&taken_[i], takenBy(ask, state_, first_ + static_cast<std::uint32_t>(i)));
   }
 
   const HotState& state_;
@@ -294,7 +410,12 @@ class Search {
   std::vector<MemoryBooks> books_;  // by device, where there are terms
   Rooms rooms_{};
   std::array<std::uint8_t, kMaxDevicesPerNode> verdicts_{};
-  Plan plan_;
+  std::vector<Parts> parts_;  // empty: nobody asks for any
+  // Of the asks that are looked at together.
+  std::span<const Ask> asks_;
+  std::vector<Picked> picked_;
+  std::vector<PartPick> ways_;
+  Takens taken_{};
   std::uint32_t tries_ = 0;
   bool gave_up_ = false;
 };
@@ -307,7 +428,7 @@ Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
   const auto slots = ask.mutex ? static_cast<std::uint32_t>(state.device.slots_free[device]) : 1u;
   if (state.device.terms[device] == 0) {
     const std::int64_t limit = bytesOf(ask, state.device.memory_total[device]);
-    return {limit, ask.compute, slots, 0, limit, 0};
+    return {limit, ask.compute, slots, 0, limit, 0, 0, 0, 0, true};
   }
   const Part part = partOf(ask, state.device.books[device]);
   return {bytes(part.reserve()),
@@ -315,7 +436,11 @@ Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
           slots,
           bytes(part.outside),
           bytes(part.floor + part.outside),
-          bytes(part.limit - part.floor)};
+          bytes(part.limit - part.floor),
+          0,
+          0,
+          0,
+          true};
 }
 
 Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot) {

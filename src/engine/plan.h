@@ -15,12 +15,16 @@ struct Taken {
   std::uint32_t slots = 0;
   // Of `memory`: contexts outside; with these, what is never swapped; the most of one that can be.
   std::int64_t outside = 0, stays = 0, largest = 0;
+  std::uint32_t parts = 0, cpus = 0;
+  std::uint32_t slices = 0;  // a bit each
+  bool by_time = false;      // some of it not in parts
 };
 // What `ask` takes of a device of that node.
 Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device);
 
 struct Plan {
-  std::vector<Picked> init, containers;  // as ShapeClass::init() and containers()
+  std::vector<Picked> init, containers;     // as ShapeClass::init() and containers()
+  std::vector<PartPick> init_parts, parts;  // likewise, of asks for parts; empty: there are none
   std::array<Taken, kMaxDevicesPerNode> taken{};
   unsigned met = 0;  // wishes that the devices of every container meet; see GroupRule::met
 };

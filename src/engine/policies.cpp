@@ -22,6 +22,11 @@ static_assert(Key{101} << kTieBits < Key{1} << kMetShift);
 constexpr std::array<std::string_view, kPolicies.size()> kNames{
     "random", "dotprod", "clustering", "packing", "bestfit", "fgd", "divvy"};
 
+Share shareOf(const Device& device, PartPick way) {
+  const DevicePart& part = device.parting->parts[way.part];
+  return {device.uuid, part.memory, part.compute, part.memory, part.name, way.start, part.size};
+}
+
 // Of one node, in units of 1/256,000: half for the processors, half for the devices.
 std::int64_t leftOver(std::int64_t cpu, std::int64_t compute) {
   return cpu + compute * kComputeInCpu;
@@ -224,7 +229,9 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
     const Taken& taken = planned.plan->taken[i];
     if (taken.slots == 0) continue;
     devices[count] = static_cast<std::uint8_t>(i);
-    compute[count++] = taken.compute;
+    // What is not open has nothing that others could use, whatever is taken of it.
+    const bool open = state_.device.closed[state_.node.first[slot] + i] == kOpen;
+    compute[count++] = open ? taken.compute : 0;
   }
   return keyAfter(shape, slot, devices.data(), count, compute.data()) | planned.plan->met
                                                                             << kMetShift;
@@ -266,8 +273,14 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
                    shape.kind()};
   result.containers.resize(shape.shape().init.size() + shape.shape().containers.size());
   const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
-  const auto give = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked) {
+  const auto give = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked,
+                        const std::vector<PartPick>& ways) {
     for (std::size_t a = 0; a < asks.size(); ++a) {
+      if (asks[a].part) {
+        result.containers[asks[a].container].push_back(
+            shareOf(node.devices[picked[a].at[0]], ways[a]));
+        continue;
+      }
       std::vector<std::uint8_t> sorted(picked[a].at.begin(),
                                        picked[a].at.begin() + picked[a].count);
       std::sort(sorted.begin(), sorted.end());
@@ -279,14 +292,15 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
       }
     }
   };
-  give(shape.init(), plan.init);
-  give(shape.containers(), plan.containers);
+  give(shape.init(), plan.init, plan.init_parts);
+  give(shape.containers(), plan.containers, plan.parts);
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Taken& taken = plan.taken[i];
     if (taken.slots == 0) continue;
     result.charges.push_back({node.devices[i].uuid, bytes(taken.memory), Compute{taken.compute},
                               taken.slots, bytes(taken.outside), bytes(taken.memory - taken.stays),
-                              bytes(taken.largest)});
+                              bytes(taken.largest), taken.parts, taken.cpus, taken.slices,
+                              taken.parts > 0 && taken.by_time});
   }
   return result;
 }

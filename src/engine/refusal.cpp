@@ -76,6 +76,15 @@ std::string text(const DeviceRefusal& refusal) {
       return "another device was asked for";
     case DeviceWhy::kUuidExcluded:
       return "excluded by its UUID";
+    case DeviceWhy::kNoPart:
+      return "never has such a part";
+    case DeviceWhy::kSplit:
+      return "in use in parts, or shared by time: not both";
+    case DeviceWhy::kCpus:
+      return needs(std::to_string(refusal.needed), std::to_string(refusal.available)) +
+             " of its processors";
+    case DeviceWhy::kNoPlacement:
+      return "no place for such a part beside those in use";
     case DeviceWhy::kSlots:
       return "has as many tenants as it may have";
     case DeviceWhy::kMemory:

@@ -37,7 +37,6 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool
          bool mutex, std::vector<Ask>* asks) {
   if (wanted.count == 0) return;
   Ask ask{wanted.count, wanted.compute.milli, 0, 0, container, kAnyKind, other};
-  ask.mutex = mutex;
   if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
     ask.bytes = static_cast<std::int64_t>(bytes->count);
   } else {
@@ -46,7 +45,14 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool
   if (!wanted.kind.empty()) ask.kind = kNoKind;
   ask.guarantee = wanted.guarantee;
   ask.context_outside = context_outside;
-  asks->push_back(ask);
+  ask.part = wanted.part.has_value();
+  ask.mutex = mutex && !ask.part;
+  // Parts may be on one device: each is looked for on its own.
+  const std::uint32_t times = ask.part ? std::exchange(ask.count, 1u) : 1;
+  for (std::uint32_t i = 0; i < times; ++i) {
+    ask.again = i > 0;
+    asks->push_back(ask);
+  }
 }
 
 std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first,
@@ -102,6 +108,9 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
     widest_ = std::max(widest_, ask.count);
   }
   kind_ = engine::kindOf(together, compute_);
+  for (const std::vector<Ask>* asks : {&init_, &containers_}) {
+    for (const Ask& ask : *asks) parts_ |= ask.part;
+  }
   const auto names = [](const Selector& one) {
     return !one.uuids.empty() || !one.not_uuids.empty();
   };
@@ -130,10 +139,11 @@ bool ShapeClass::mixes(std::size_t container) const {
   });
 }
 
-bool ShapeClass::asks(std::size_t container, const DeviceKind& kind) const {
+bool ShapeClass::asks(std::size_t container, const DeviceKind& kind, bool parts) const {
   const std::vector<Ask>& asks = container < shape_.init.size() ? init_ : containers_;
   return std::any_of(asks.begin(), asks.end(), [&](const Ask& ask) {
-    return ask.container == container && (wanted(ask).kind.empty() || wanted(ask).kind == kind);
+    return ask.container == container && ask.part == parts &&
+           (wanted(ask).kind.empty() || wanted(ask).kind == kind);
   });
 }
 

@@ -26,6 +26,8 @@ struct Ask {
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
   bool mutex = false;  // DevicePolicy::mutex
+  bool part = false;   // then of one
+  bool again = false;  // as the one before it
 };
 
 class ShapeClass {
@@ -45,8 +47,10 @@ class ShapeClass {
   // Of containers that ask for devices.
   const std::vector<Ask>& init() const { return init_; }
   const std::vector<Ask>& containers() const { return containers_; }
-  // At most one container asks for devices, and no init container.
-  bool simple() const { return init_.empty() && containers_.size() <= 1; }
+  // At most one container asks for devices, no init container, and not for parts.
+  bool simple() const { return init_.empty() && containers_.size() <= 1 && !parts_; }
+  // Some are for parts as the hardware makes them.
+  bool parts() const { return parts_; }
   // The most compute of all devices at a time, and what it is called for clustering.
   std::int64_t compute() const { return compute_; }
   std::uint8_t kind() const { return kind_; }
@@ -63,8 +67,8 @@ class ShapeClass {
   const DeviceAsk& wanted(const Ask& ask) const;
   // Whether that container's devices may be of different kinds, all for one ask.
   bool mixes(std::size_t container) const;
-  // Whether that container (init containers first) asks for devices of that kind.
-  bool asks(std::size_t container, const DeviceKind& kind) const;
+  // Whether that container (init containers first) asks for devices of that kind, or parts of them.
+  bool asks(std::size_t container, const DeviceKind& kind, bool parts) const;
 
  private:
   std::uint8_t judge(const Model& model) const;
@@ -79,6 +83,7 @@ class ShapeClass {
   std::uint32_t widest_ = 0;
   std::uint8_t kind_ = 0;
   bool names_devices_ = false;
+  bool parts_ = false;
   std::vector<std::uint8_t> verdicts_;  // by model
 };
 

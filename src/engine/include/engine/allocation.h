@@ -15,6 +15,10 @@ struct Share {
   Bytes memory;
   Compute compute;
   Bytes guarantee = {};  // of `memory`: never swapped
+  // Of a part as the hardware makes them: which, and where (slices); else empty.
+  PartName part = {};
+  std::uint32_t start = 0;
+  std::uint32_t size = 0;
   friend bool operator==(const Share&, const Share&) = default;
 };
 
@@ -29,6 +33,12 @@ struct Charge {
   Bytes outside = {};
   Bytes swappable = {};
   Bytes largest = {};
+  // Where parts of it are taken: how many, the device's own processors, slices (a bit each); and
+  // whether at another time it is shared by time instead.
+  std::uint32_t parts = 0;
+  std::uint32_t cpus = 0;
+  std::uint32_t slices = 0;
+  bool shared_too = false;
   friend bool operator==(const Charge&, const Charge&) = default;
 };
 

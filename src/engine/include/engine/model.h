@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/name.h"
+#include "engine/part.h"
 #include "engine/units.h"
 
 namespace divvy::engine {
@@ -64,6 +66,9 @@ struct Device {
   DeviceKind kind;  // empty: none; only for those who ask for any kind
   MemoryTerms terms = {};
   ComputeRule compute_rule = ComputeRule::kBound;
+  // Null: it cannot be split. With slices: can be while it is in MIG mode, else while it is not.
+  // What has terms of its memory cannot.
+  std::shared_ptr<const Parting> parting = nullptr;
 };
 
 struct Label {

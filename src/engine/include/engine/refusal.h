@@ -16,12 +16,14 @@ enum class DeviceWhy : std::uint8_t {
   kUnhealthy,
   kCordoned,
   kExternal,
-  kPartitioned,    // in MIG mode
+  kPartitioned,    // in MIG mode, and no part was asked for
   kModelNotAsked,  // other models were asked for
   kModelExcluded,
   kUuidNotAsked,
   kUuidExcluded,
-  kSlots,  // as many tenants as it may have
+  kNoPart,  // never has such a part as was asked for
+  kSlots,   // as many tenants as it may have
+  kSplit,   // in use in parts and a share was asked for, or the other way round
   // Of memory; bytes. What has `ever` in engine/memory.h is so whoever else is there.
   kTooLarge,             // more than it has
   kBudget,               // more than tenants may have there at once
@@ -34,6 +36,8 @@ enum class DeviceWhy : std::uint8_t {
   kGuarantee,            // its guarantee would keep others from what they were promised
   kHostReserve,          // the host has no room for what would be swapped out
   kCompute,              // thousandths
+  kCpus,                 // of the device's own processors
+  kNoPlacement,          // no slices in a row for such a part, where one may begin
   kInUse,                // asked for alone, and it is not idle
   kHeld,                 // one tenant has it to itself
 };
@@ -41,7 +45,7 @@ enum class DeviceWhy : std::uint8_t {
 struct DeviceRefusal {
   DeviceUuid uuid;
   DeviceWhy why = DeviceWhy::kUnhealthy;
-  std::uint64_t needed = 0;  // of kSlots, memory, kCompute; 0 otherwise
+  std::uint64_t needed = 0;  // of kSlots, memory, kCompute, kCpus; 0 otherwise
   std::uint64_t available = 0;
   friend bool operator==(const DeviceRefusal&, const DeviceRefusal&) = default;
 };

@@ -30,6 +30,9 @@ struct DeviceAsk {
   // Of `memory`, what is never swapped. None: all of it on devices whose memory is promised once,
   // nothing on others.
   std::optional<DeviceMemory> guarantee = {};
+  // Parts as the hardware makes them, then of any devices: so many of that one; without a name the
+  // smallest that has the memory and the compute. None: devices, or shares of them by time.
+  std::optional<PartName> part = {};
   friend auto operator<=>(const DeviceAsk&, const DeviceAsk&) = default;
 };
 
