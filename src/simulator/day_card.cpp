@@ -7,6 +7,9 @@ namespace divvy::simulator {
 namespace {
 
 constexpr double kDone = 1e-9;
+// A service that is later than that, in milliseconds of a card, works as fast as it can.
+constexpr double kLate = 2;
+constexpr std::int64_t kLookAgainMs = 1000;
 
 Bytes sumOf(const std::vector<Tenant*>& tenants) {
   Bytes sum;
@@ -20,6 +23,13 @@ double DayCard::busy() const {
   double sum = 0;
   for (const Tenant* tenant : tenants_) sum += tenant->rate;
   return sum;
+}
+
+double Tenant::behind(std::int64_t now) const {
+  if (workload->kind != PodKind::kService) return 0;
+  const double length = static_cast<double>(burst().length_ms);
+  const double passed = std::min(static_cast<double>(now - burst().at_ms), length);
+  return burst().duty * passed - (burst().duty * length - left);
 }
 
 void DayCard::add(Tenant& tenant) {
@@ -51,8 +61,9 @@ std::vector<Claim> DayCard::claimsOf(const std::vector<Tenant*>& workers, std::i
   for (const Tenant* tenant : workers) {
     const DayWorkload& workload = *tenant->workload;
     const bool held = tenant->fetched_ms || tenant->ready_ms > now;
+    const double want = tenant->behind(now) > kLate ? 1 : tenant->burst().duty;
     claims.push_back({workload.urgency, workload.memory, static_cast<double>(workload.cores),
-                      held ? 0 : tenant->burst().duty, 0, 0});
+                      held ? 0 : want, 0, 0});
   }
   share(claims, memory_);
   return claims;
@@ -91,6 +102,23 @@ bool DayCard::fetch(Tenant& tenant, const Claim& claim, double ratio, std::int64
   return true;
 }
 
+// When its rate has to be looked at again: it is done, has caught up, or begins to be late.
+std::int64_t DayCard::nextOf(const Tenant& tenant, std::int64_t now) const {
+  const auto after = [&](double ms) {
+    return now + std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(ms)), 1);
+  };
+  const std::int64_t done = after(tenant.left / tenant.rate);
+  if (tenant.workload->kind != PodKind::kService) return done;
+  const Burst& burst = tenant.burst();
+  const std::int64_t all_come = burst.at_ms + burst.length_ms;
+  if (now >= all_come) return done;
+  const double behind = tenant.behind(now);
+  if (behind <= kLate)
+    return tenant.rate < burst.duty ? std::min(all_come, now + kLookAgainMs) : done;
+  if (tenant.rate <= burst.duty) return all_come;
+  return std::min(all_come, after(behind / (tenant.rate - burst.duty)));
+}
+
 std::optional<std::int64_t> DayCard::update(std::int64_t now) {
   std::vector<Tenant*> workers;
   Bytes needed;
@@ -119,9 +147,7 @@ std::optional<std::int64_t> DayCard::update(std::int64_t now) {
     tenant.rate = claims[i].rate;
     if (tenant.fetched_ms) soonest(*tenant.fetched_ms);
     if (tenant.ready_ms > now) soonest(tenant.ready_ms);
-    if (tenant.rate > 0)
-      soonest(now + std::max<std::int64_t>(
-                        static_cast<std::int64_t>(std::ceil(tenant.left / tenant.rate)), 1));
+    if (tenant.rate > 0) soonest(nextOf(tenant, now));
   }
   return next;
 }

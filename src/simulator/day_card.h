@@ -30,6 +30,9 @@ struct Tenant {
   std::uint64_t stamp = 0;  // of what it was told to do later
 
   const Burst& burst() const { return pod->bursts[begun - 1]; }
+  // Requests come over the length of a burst, whenever they are served: so much has come and is
+  // not done. What others work at is there from the beginning, and never more than its rate allows.
+  double behind(std::int64_t now) const;
 };
 
 class DayCard {
@@ -50,6 +53,7 @@ class DayCard {
 
  private:
   std::vector<Claim> claimsOf(const std::vector<Tenant*>& workers, std::int64_t now) const;
+  std::int64_t nextOf(const Tenant& tenant, std::int64_t now) const;
   bool fetch(Tenant& tenant, const Claim& claim, double ratio, std::int64_t now);
   void makeRoom(const Tenant* whose, const std::vector<Tenant*>& workers,
                 const std::vector<Claim>& claims);

@@ -64,8 +64,8 @@ std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t
 Panel curveOf(const DayResult& result) {
   Panel panel{"What more promised memory gives, and takes",
               "memory promised, times what a card has",
-              "percent",
-              {{"GPU-hours saved", {}}, {"used GPUs busy", {}}, {"slowed, p99, %", {}}},
+              "percent (slowed: by so much, at least)",
+              {{"GPU-hours saved", {}}, {"used GPUs busy", {}}, {"work slowed, half", {}}},
               0};
   for (std::size_t i = 1; i < result.rows.size(); ++i) {
     const DayFigures& row = result.rows[i];
@@ -73,7 +73,7 @@ Panel curveOf(const DayResult& result) {
     panel.lines[0].points.emplace_back(promised, savedPercent(result, i));
     panel.lines[1].points.emplace_back(promised, row.utilisation);
     // Beyond, the others could not be read any more; the table has it.
-    const double slowed = 100 * (row.slowdown_p99 - 1);
+    const double slowed = 100 * (row.slowdown_p50 - 1);
     if (slowed <= 200) panel.lines[2].points.emplace_back(promised, slowed);
   }
   return panel;

@@ -36,19 +36,24 @@ std::string plain(double value) {
   return text.data();
 }
 
-// For a message: short, and nothing that a terminal would obey.
-std::string shown(std::string_view text) {
+// Nothing that a terminal would obey.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c >= 0x7f; }, '?');
+  return text;
+}
+
+// For a message: short.
+std::string shown(const std::string& text) {
   constexpr std::size_t kMost = 40;
-  std::string result;
-  for (const char c : text.substr(0, kMost)) result += c >= ' ' && c < 0x7f ? c : '?';
-  return text.size() > kMost ? result + "..." : result;
+  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
 }
 
 }  // namespace
 
 void YamlReader::fail(const YAML::Node& at, const std::string& what) {
   if (error_) return;
-  error_ = Error(ErrorCode::kUsage, source_ + placeOf(at.Mark()) + ": " + what);
+  error_ = Error(ErrorCode::kUsage, source_ + placeOf(at.Mark()) + ": " + printable(what));
 }
 
 std::optional<YAML::Node> YamlReader::parse(const std::string& text) {
@@ -60,7 +65,7 @@ std::optional<YAML::Node> YamlReader::parse(const std::string& text) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& wrong) {
-    error_ = Error(ErrorCode::kUsage, source_ + placeOf(wrong.mark) + ": " + wrong.msg);
+    error_ = Error(ErrorCode::kUsage, source_ + placeOf(wrong.mark) + ": " + printable(wrong.msg));
   }
   return std::nullopt;
 }

@@ -60,7 +60,8 @@ struct DayWorkload {
 struct Sharing {
   std::vector<std::uint32_t> overcommit{1000};  // thousandths, one run each
   std::uint32_t slots = 10;                     // tenants of a card at most
-  engine::Policy policy = engine::Policy::kDivvy;
+  // What counts is how few cards are in use, not what may still come.
+  engine::Policy policy = engine::Policy::kPacking;
   bool preempt = false;  // also without sharing: who is more urgent ends who is less
 };
 
