@@ -65,7 +65,12 @@ std::vector<Claim> DayCard::claimsOf(const std::vector<Tenant*>& workers, std::i
     claims.push_back({workload.urgency, workload.memory, static_cast<double>(workload.cores),
                       held ? 0 : want, 0, 0});
   }
-  share(claims, memory_);
+  // What is guaranteed to those without work is not to be had.
+  Bytes kept;
+  for (const Tenant* tenant : tenants_) {
+    if (!tenant->working) kept = kept + tenant->workload->guarantee;
+  }
+  share(claims, memory_ - kept);
   return claims;
 }
 
@@ -84,8 +89,9 @@ void DayCard::makeRoom(const Tenant* whose, const std::vector<Tenant*>& workers,
   }
   for (Tenant* tenant : leaving) {
     const Bytes excess = sumOf(tenants_) - memory_;
-    tenant->resident = tenant->resident - excess;
     if (excess.count == 0) return;
+    const Bytes stays = std::min(tenant->workload->guarantee, tenant->resident);
+    tenant->resident = std::max(tenant->resident - excess, stays);
   }
 }
 
@@ -121,9 +127,10 @@ std::int64_t DayCard::nextOf(const Tenant& tenant, std::int64_t now) const {
 
 std::optional<std::int64_t> DayCard::update(std::int64_t now) {
   std::vector<Tenant*> workers;
-  Bytes needed;
+  Bytes needed;  // by who works, and of others what is guaranteed
   for (Tenant* tenant : tenants_) {
     tenant->rate = 0;
+    if (!tenant->working) needed = needed + tenant->workload->guarantee;
     if (!tenant->working) continue;
     workers.push_back(tenant);
     needed = needed + tenant->workload->memory;

@@ -8,7 +8,6 @@ namespace divvy::simulator {
 namespace {
 
 constexpr engine::Instant kNever{INT64_MAX};
-constexpr std::uint32_t kOnce = 1000;
 // Nothing but cards ever runs out.
 constexpr std::int64_t kEndlessCpu = std::int64_t{1} << 40;
 constexpr std::int32_t kPerPercent = 10;
@@ -54,12 +53,14 @@ Result<void> DayClusters::addNodes(const Scenario& scenario, std::size_t cluster
     engine::Node node;
     node.name = engine::NodeName(described.name + "/" + std::to_string(n));
     node.cpu = {kEndlessCpu};
+    node.host_reserve = described.host_memory;
     node.order = n;
     for (std::uint32_t g = 0; g < described.gpus; ++g) {
       engine::Device device;
       device.uuid = engine::DeviceUuid(node.name.text + "/" + std::to_string(g));
       device.model = engine::ModelName(described.name);
-      device.memory.count = described.gpu_memory.count * std::max(overcommit_, kOnce) / kOnce;
+      device.memory = described.gpu_memory;
+      device.terms.overcommit_permille = std::max(overcommit_, engine::kNoOvercommit);
       device.slots = scenario.sharing.slots;
       card_of_[device.uuid] = cluster_of_.size();
       cluster_of_.push_back(cluster);
@@ -82,6 +83,7 @@ engine::Request DayClusters::requestOf(std::size_t pod, const DayWorkload& workl
   engine::DeviceAsk& ask = request.shape.containers.emplace_back().devices;
   ask.count = 1;
   ask.memory = workload.memory;
+  if (overcommit_ > engine::kNoOvercommit) ask.guarantee = workload.guarantee;
   ask.compute.milli = static_cast<std::int32_t>(workload.cores) * kPerPercent;
   if (overcommit_ == 0) ask.compute = engine::kWholeDevice;
   return request;

@@ -24,10 +24,12 @@ bool shares(const OpenbPod& pod) {
   return pod.gpus == 1 && pod.gpu_milli < kWhole;
 }
 
-// A card has 1000 MiB, and a pod that asks for 470 thousandths of one 470 of them.
+// Of what tenants may have of a card, 1000 MiB.
 Bytes partOf(std::uint32_t milli) {
   return mib(milli);
 }
+constexpr Bytes kCard = mib(1024);
+constexpr Bytes kMargin = mib(4);  // of it, left to the driver where more is promised than there is
 
 engine::Shape askOf(const OpenbPod& pod, std::uint32_t overcommit) {
   engine::Shape shape = shapeOf(pod);
@@ -51,12 +53,15 @@ Result<void> addNodes(engine::Engine& engine, const Plan& plan, std::uint32_t ov
       // No name of the trace has a blank.
       if (copy > 0) described.name += " " + std::to_string(copy + 1);
       engine::Node node = nodeOf(described, order++);
+      node.host_reserve = kEndless;
       if (plan.cards_only) {
         node.cpu = {kEndlessCpu};
         node.memory = kEndless;
       }
       for (engine::Device& device : node.devices) {
-        device.memory = partOf(std::max<std::uint32_t>(overcommit, kWhole));
+        device.memory = kCard;
+        device.terms.budget = overcommit > kWhole ? partOf(kWhole) + kMargin : partOf(kWhole);
+        device.terms.overcommit_permille = std::max(overcommit, engine::kNoOvercommit);
       }
       Result<void> set = engine.setNode(node);
       if (!set) return set;

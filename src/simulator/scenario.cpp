@@ -53,7 +53,8 @@ void readName(YamlReader& read, const YAML::Node& map, std::string* out) {
 
 Cluster readCluster(YamlReader& read, const YAML::Node& map) {
   Cluster cluster;
-  if (!read.map(map, {"name", "nodes", "gpus", "gpu_memory", "link", "price"})) return cluster;
+  if (!read.map(map, {"name", "nodes", "gpus", "gpu_memory", "host_memory", "link", "price"}))
+    return cluster;
   readName(read, map, &cluster.name);
   read.require(map, "gpu_memory");
   read.number(map, "nodes", 1u, kMostNodes, &cluster.nodes);
@@ -61,6 +62,9 @@ Cluster readCluster(YamlReader& read, const YAML::Node& map) {
   read.bytes(map, "gpu_memory", &cluster.gpu_memory);
   if (cluster.gpu_memory > gib(4096))
     read.fail(map["gpu_memory"], "is too much; accepted: at most 4 TiB");
+  read.bytes(map, "host_memory", &cluster.host_memory);
+  if (cluster.host_memory > gib(1u << 17))
+    read.fail(map["host_memory"], "is too much; accepted: at most 128 TiB");
   read.decimal(map, "link", 0.1, 10'000, &cluster.link);
   read.decimal(map, "price", 0, 1'000'000, &cluster.price);
   return cluster;
@@ -114,8 +118,9 @@ void readPods(YamlReader& read, const YAML::Node& map, DayWorkload* out) {
 
 DayWorkload readWorkload(YamlReader& read, const YAML::Node& map) {
   DayWorkload workload;
-  if (!read.map(map, {"name", "kind", "count", "priority", "memory", "cores", "duty", "lifetime",
-                      "idle_stop", "start", "per_hour", "length", "length_spread", "checkpoint"}))
+  if (!read.map(map, {"name", "kind", "count", "priority", "memory", "guarantee", "cores", "duty",
+                      "lifetime", "idle_stop", "start", "per_hour", "length", "length_spread",
+                      "checkpoint"}))
     return workload;
   readName(read, map, &workload.name);
   for (const char* key : {"kind", "memory", "duty"}) read.require(map, key);
@@ -125,6 +130,9 @@ DayWorkload readWorkload(YamlReader& read, const YAML::Node& map) {
   workload.kind = static_cast<PodKind>(kind);
   workload.urgency = static_cast<Urgency>(urgency);
   read.bytes(map, "memory", &workload.memory);
+  read.bytes(map, "guarantee", &workload.guarantee);
+  if (workload.guarantee > workload.memory)
+    read.fail(map["guarantee"], "is more than memory; accepted: at most that");
   read.number(map, "cores", 1u, 100u, &workload.cores);
   readDuty(read, map, workload.kind == PodKind::kBatch, &workload.duty);
   readPods(read, map, &workload);

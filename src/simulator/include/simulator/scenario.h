@@ -17,7 +17,8 @@ struct Cluster {
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 8;  // of each node
   Bytes gpu_memory;
-  double link = 25;  // GB/s between a card and its host's memory, each way
+  Bytes host_memory = gib(1u << 17);  // of each node, for what is swapped out
+  double link = 25;                   // GB/s between a card and its host's memory, each way
   double price = 1;  // of a GPU for an hour; the cheapest cluster with room is taken
 };
 
@@ -46,6 +47,7 @@ struct DayWorkload {
   std::uint32_t count = 1;  // of services and sandboxes, at any time
   Urgency urgency = Urgency::kNormal;
   Bytes memory;
+  Bytes guarantee;           // of it, never swapped out
   std::uint32_t cores = 10;  // percent of a card that is asked for; 100: a card for itself
   Duty duty;
   std::int64_t lifetime_ms = 0;   // mean; another follows at once. 0: all the time
