@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/quantity.h"
@@ -30,10 +31,15 @@ class Reading {
     const auto found = annotations.find(kind.soft_split);
     soft_ = !kind.soft_split.empty() && found != annotations.end() &&
             found->second == kind.soft_split_value;
+    const auto mode = annotations.find(kind.instances);
+    partitioned_ = !kind.instances.empty() && mode != annotations.end() &&
+                   mode->second.find(kind.instances_value) != std::string::npos;
   }
 
   // None: no device of this kind.
   Result<std::optional<Ask>> read();
+  // By the names of instances, whatever else is asked for.
+  Result<std::vector<Ask>> readInstances() const;
 
  private:
   const std::string* textOf(const std::string& resource) const;
@@ -54,6 +60,7 @@ class Reading {
   const Quantities& limits_;
   const Quantities& requests_;
   bool soft_ = false;
+  bool partitioned_ = false;
   bool memory_asked_ = false;
   bool cores_asked_ = false;
 };
@@ -269,9 +276,32 @@ Result<std::optional<Ask>> Reading::read() {
     ask.memory = SliceMemory{};
     ask.compute_milli = 0;
   }
+  ask.partitioned = partitioned_;
   for (const auto step : {&Reading::fitPart, &Reading::joinMany})
     if (const auto fit = (this->*step)(&ask); !fit) return fit.error();
   return std::optional<Ask>(ask);
+}
+
+Result<std::vector<Ask>> Reading::readInstances() const {
+  std::vector<Ask> asks;
+  if (kind_.instances_prefix.empty()) return asks;
+  std::set<std::string> names;
+  for (const Quantities* from : {&limits_, &requests_})
+    for (const auto& [name, quantity] : *from)
+      if (name.compare(0, kind_.instances_prefix.size(), kind_.instances_prefix) == 0)
+        names.insert(name);
+  for (const std::string& name : names) {
+    const auto count = number(name, kMostDevices);
+    if (!count) return count.error();
+    if (!*count) continue;
+    Ask ask;
+    ask.kind = &kind_;
+    ask.count = static_cast<std::uint32_t>(**count);
+    ask.instance = name.substr(kind_.instances_prefix.size());
+    if (ask.instance.empty()) return wrong(name, "accepted: with the name of an instance");
+    asks.push_back(std::move(ask));
+  }
+  return asks;
 }
 
 std::vector<std::string> itemsOf(const Annotations& annotations, const std::string& key) {
@@ -302,9 +332,13 @@ Result<std::vector<Ask>> readAsks(const Catalog& catalog, const Quantities& limi
                                   const Quantities& requests, const Annotations& annotations) {
   std::vector<Ask> asks;
   for (const Kind* kind : catalog.kinds()) {
-    auto ask = Reading(*kind, limits, requests, annotations).read();
+    Reading reading(*kind, limits, requests, annotations);
+    auto ask = reading.read();
     if (!ask) return ask.error();
     if (*ask) asks.push_back(**ask);
+    const auto instances = reading.readInstances();
+    if (!instances) return instances.error();
+    asks.insert(asks.end(), instances->begin(), instances->end());
   }
   return asks;
 }

@@ -47,8 +47,14 @@ const Kind* Catalog::kind(std::string_view name) const {
 
 const Kind* Catalog::owner(std::string_view resource) const {
   const auto found = resources_.find(resource);
-  if (found == resources_.end()) return nullptr;
-  return &descriptors_[found->second.first].kinds[found->second.second];
+  if (found != resources_.end()) {
+    return &descriptors_[found->second.first].kinds[found->second.second];
+  }
+  for (const Kind* kind : kinds()) {
+    const std::string& prefix = kind->instances_prefix;
+    if (!prefix.empty() && resource.substr(0, prefix.size()) == prefix) return kind;
+  }
+  return nullptr;
 }
 
 }  // namespace divvy::vendors

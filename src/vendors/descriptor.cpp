@@ -1,6 +1,8 @@
 #include "vendors/descriptor.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "yaml/reader.h"
@@ -9,6 +11,7 @@ namespace divvy::vendors {
 namespace {
 
 constexpr std::uint32_t kMostDevices = 1024;
+constexpr std::uint32_t kMostSlices = 16;
 constexpr Bytes kMostUnit = gib(4);  // of which 2^31 can be asked for
 
 void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
@@ -93,6 +96,76 @@ void readTemplates(YamlReader& read, const YAML::Node& kind, Kind* out) {
   });
 }
 
+// Where a geometry's instances may be, by the layout's name.
+using Layouts = std::map<std::string, Geometry>;
+
+void readLayout(YamlReader& read, const YAML::Node& item, Layouts* out) {
+  if (!read.map(item, {"name", "slices", "compute", "instances"})) return;
+  for (const char* key : {"name", "slices", "compute", "instances"}) read.require(item, key);
+  std::string name;
+  Geometry layout;
+  read.text(item, "name", &name);
+  read.number(item, "slices", 1u, kMostSlices, &layout.slices);
+  read.number(item, "compute", 1u, kMostSlices, &layout.compute);
+  read.list(item, "instances", [&](const YAML::Node& each) {
+    Instance one;
+    if (!read.map(each, {"compute", "size", "starts"})) return;
+    for (const char* key : {"compute", "size", "starts"}) read.require(each, key);
+    read.number(each, "compute", 1u, layout.compute, &one.compute);
+    read.number(each, "size", 1u, layout.slices, &one.size);
+    read.list(each, "starts", [&](const YAML::Node& start) {
+      one.starts.push_back(
+          static_cast<std::uint32_t>(read.numberOf(start, 0, layout.slices - one.size)));
+    });
+    if (one.starts.empty()) read.fail(each, "begins nowhere");
+    if (!std::is_sorted(one.starts.begin(), one.starts.end(), std::less_equal<>()))
+      read.fail(each, "starts do not ascend");
+    if (!layout.instances.empty() && layout.instances.back().size > one.size)
+      read.fail(each, "instances do not ascend by size");
+    layout.instances.push_back(std::move(one));
+  });
+  if (!out->emplace(name, std::move(layout)).second) read.fail(item, "layout " + name + ": twice");
+}
+
+void readGeometry(YamlReader& read, const YAML::Node& item, const Layouts& layouts, Kind* out) {
+  if (!read.map(item, {"models", "layout", "slice", "instances"})) return;
+  for (const char* key : {"models", "layout", "slice", "instances"}) read.require(item, key);
+  std::string layout;
+  read.text(item, "layout", &layout);
+  const auto found = layouts.find(layout);
+  if (found == layouts.end()) return read.fail(item, "layout \"" + layout + "\" is not there");
+  Geometry geometry = found->second;
+  read.bytes(item, "slice", &geometry.slice);
+  read.list(item, "models", [&](const YAML::Node& model) {
+    geometry.models.push_back(model.as<std::string>(""));
+    if (geometry.models.back().empty()) read.fail(model, "accepted: words of a model's name");
+  });
+  std::size_t named = 0;
+  read.list(item, "instances", [&](const YAML::Node& name) {
+    if (named < geometry.instances.size())
+      geometry.instances[named].name = name.as<std::string>("");
+    if (name.as<std::string>("").empty()) read.fail(name, "accepted: what an instance is called");
+    ++named;
+  });
+  if (named != geometry.instances.size())
+    read.fail(item, std::to_string(named) + " instances; accepted: as many as the layout has");
+  out->geometries.push_back(std::move(geometry));
+}
+
+void readInstances(YamlReader& read, const YAML::Node& kind, Kind* out) {
+  const auto node =
+      read.child(kind, "partitions", {"annotation", "value", "prefix", "layouts", "geometries"});
+  if (!node) return;
+  for (const char* key : {"annotation", "value"}) read.require(*node, key);
+  read.text(*node, "annotation", &out->instances);
+  read.text(*node, "value", &out->instances_value);
+  read.text(*node, "prefix", &out->instances_prefix);
+  Layouts layouts;
+  read.list(*node, "layouts", [&](const YAML::Node& item) { readLayout(read, item, &layouts); });
+  read.list(*node, "geometries",
+            [&](const YAML::Node& item) { readGeometry(read, item, layouts, out); });
+}
+
 void readMany(YamlReader& read, const YAML::Node& kind, Many* out) {
   std::string text;
   read.text(kind, "many", &text);
@@ -113,8 +186,9 @@ void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPa
 Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendor) {
   Kind kind;
   kind.vendor = vendor;
-  if (!read.map(node, {"name", "count", "slice", "memory", "cores", "priority",
-                       "whole_is_exclusive", "many", "card", "templates", "soft_split", "select"}))
+  if (!read.map(node,
+                {"name", "count", "slice", "memory", "cores", "priority", "whole_is_exclusive",
+                 "many", "card", "templates", "soft_split", "partitions", "select"}))
     return kind;
   read.require(node, "name");
   read.text(node, "name", &kind.name);
@@ -132,6 +206,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
     read.text(*soft, "annotation", &kind.soft_split);
     read.text(*soft, "value", &kind.soft_split_value);
   }
+  readInstances(read, node, &kind);
   if (const auto select = read.child(node, "select", {"models", "uuids"})) {
     readKeys(read, *select, "models", &kind.models);
     readKeys(read, *select, "uuids", &kind.uuids);

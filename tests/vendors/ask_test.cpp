@@ -28,6 +28,8 @@ std::string said(const Ask& ask) {
   }
   text += " " + std::to_string(ask.compute_milli);
   if (ask.part != nullptr) text += " " + ask.part->name;
+  if (ask.partitioned) text += " mig";
+  if (!ask.instance.empty()) text += " " + ask.instance;
   if (ask.slice != 0) text += " size" + std::to_string(ask.slice);
   return text;
 }
@@ -74,6 +76,19 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Memory", {{kGpu, "1"}, {kGpuMem, "3000"}}, "NVIDIA x1 3000Mi 0"},
         Row{"AsAnApiServerWritesIt", {{kGpu, "1"}, {kGpuMem, "3k"}}, "NVIDIA x1 3000Mi 0"},
         Row{"Bytes", {{kGpu, "1"}, {kGpuMem, "16Gi"}}, "NVIDIA x1 16384Mi 0"},
+        Row{"Instances",
+            {{kGpu, "2"}, {kGpuMem, "8000"}},
+            "NVIDIA x2 8000Mi 0 mig",
+            {{"nvidia.com/vgpu-mode", "hami-core,mig"}}},
+        Row{"NoInstances",
+            {{kGpu, "2"}, {kGpuMem, "8000"}},
+            "NVIDIA x2 8000Mi 0",
+            {{"nvidia.com/vgpu-mode", "hami-core"}}},
+        Row{"NamedInstances",
+            {{"nvidia.com/mig-1g.5gb", "2"}, {"nvidia.com/mig-3g.20gb", "1"}},
+            "NVIDIA x2 all 0 1g.5gb, NVIDIA x1 all 0 3g.20gb"},
+        Row{"NamelessInstances", {{"nvidia.com/mig-", "2"}}, "!nvidia.com/mig-: 2"},
+        Row{"PartsOfInstances", {{"nvidia.com/mig-1g.5gb", "500m"}}, "!nvidia.com/mig-1g.5gb"},
         Row{"DecimalBytes", {{kGpu, "1"}, {kGpuMem, "16G"}}, "NVIDIA x1 15258Mi 0"},
         Row{"MemoryAndCores",
             {{kGpu, "1"}, {kGpuMem, "1024"}, {kGpuCores, "30"}},

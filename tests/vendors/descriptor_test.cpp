@@ -36,7 +36,9 @@ TEST(Descriptor, NamesTheOwnerOfAResource) {
   EXPECT_EQ(catalog->owner("huawei.com/Ascend910B4-memory")->name, "Ascend910B4");
   EXPECT_EQ(catalog->owner("huawei.com/Ascend910B4-1-memory")->name, "Ascend910B4-1");
   EXPECT_EQ(catalog->owner("huawei.com/Ascend910B4-1")->name, "Ascend910B4-1");
-  EXPECT_EQ(catalog->owner("nvidia.com/mig-1g.5gb"), nullptr);
+  ASSERT_NE(catalog->owner("nvidia.com/mig-1g.5gb"), nullptr);
+  EXPECT_EQ(catalog->owner("nvidia.com/mig-1g.5gb")->name, "NVIDIA");
+  EXPECT_EQ(catalog->owner("nvidia.com/mig"), nullptr);
   EXPECT_EQ(catalog->kind("nvidia"), nullptr);
 }
 
@@ -53,6 +55,9 @@ constexpr const char* kHead = "vendor: v\nkinds:\n  - name: K\n";
 TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
   const std::string head = kHead;
   const std::string count = head + "    count: {resource: r}\n";
+  const std::string parts = count + "    partitions: {annotation: a, value: v, ";
+  const std::string layout = parts + "layouts: [{name: l, slices: 4, compute: 4, instances: ";
+  const std::string one = "[{size: 1, compute: 1, starts: [0]}]}], ";
   const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
       {"", "", "accepted: a map"},
       {"vendor: v\n", ":1:1", "lacks kinds"},
@@ -72,6 +77,18 @@ TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
       {count + "    cores: {follow: memory}\n", ":3:5", "lacks"},
       {count + "    cores: {resource: c, per_card: 0}\n", ":5:36", "from 1"},
       {count + "    cores: {resource: c, absent: 101}\n", ":5:34", "from 0 to 100"},
+      {parts + "layouts: [{name: l, slices: 17, compute: 1, instances: []}]}\n", ":5:71",
+       "from 1 to 16"},
+      {layout + "[{size: 2, compute: 1, starts: [0, 3]}]}]}\n", ":5:132", "from 0 to 2"},
+      {layout + "[{size: 1, compute: 1, starts: [1, 0]}]}]}\n", "", "do not ascend"},
+      {layout + "[{size: 2, compute: 1, starts: [0]}, {size: 1, compute: 1, starts: [0]}]}]}\n", "",
+       "ascend by size"},
+      {layout + one + "geometries: [{models: [a], layout: k, slice: 1Gi, instances: [x]}]}\n", "",
+       "layout \"k\" is not there"},
+      {layout + one + "geometries: [{models: [a], layout: l, slice: 1Gi, instances: [x, y]}]}\n",
+       "", "2 instances; accepted: as many as the layout has"},
+      {layout + one + "geometries: [{models: [{}], layout: l, slice: 1Gi, instances: [x]}]}\n", "",
+       "words of a model's name"},
       {count + "    many: parts\n", ":5:11", "accepted: whole cards, no parts"},
       {count + "    card: {memory: 1Gi, usable: 2Gi}\n", ":5:33", "more than memory"},
       {count +

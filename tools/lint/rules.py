@@ -19,6 +19,7 @@ ALLOWED = {
     "yaml": {"base"},
     "simulator": {"engine", "yaml", "base"},
     "vendors": {"yaml", "base"},
+    "asks": {"vendors", "engine", "base"},
     "ledger": {"base"},
     "driver": {"abi", "base"},
     "interposer": {"ledger", "abi", "base"},

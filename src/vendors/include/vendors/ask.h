@@ -34,6 +34,8 @@ struct Ask {
   std::uint32_t compute_milli = 0;  // 0: what others leave; 1000: nobody else is on it
   const Template* part = nullptr;   // the kind's; null: none is needed
   std::uint64_t slice = 0;          // size; 0: none
+  bool partitioned = false;         // of instances (MIG), the smallest with the memory and compute
+  std::string instance;             // of those that are called so
   friend bool operator==(const Ask&, const Ask&) = default;
 };
 

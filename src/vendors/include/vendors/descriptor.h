@@ -55,6 +55,24 @@ struct Card {
   std::uint32_t cpus = 0;
 };
 
+// An instance (MIG) as the hardware makes them: on so many slices of memory in a row, from one of
+// the starts on.
+struct Instance {
+  std::string name;
+  std::uint32_t compute = 0;  // of the geometry's
+  std::uint32_t size = 0;
+  std::vector<std::uint32_t> starts;
+};
+
+// How devices of some models are partitioned into instances.
+struct Geometry {
+  std::vector<std::string> models;  // words of their names
+  Bytes slice;                      // memory of one, rather less than more: nodes report it exactly
+  std::uint32_t slices = 0;
+  std::uint32_t compute = 0;  // slices of compute
+  std::vector<Instance> instances;
+};
+
 // What more than one device at a time are.
 enum class Many : std::uint8_t {
   kShares,   // of each as much as is asked for
@@ -84,6 +102,12 @@ struct Kind {
   // Annotation, and its value, with which templates do not count.
   std::string soft_split;
   std::string soft_split_value;
+  // Annotation, and a word of its value, with which instances are asked for; and what the names of
+  // resources of single instances begin with.
+  std::string instances;
+  std::string instances_value;
+  std::string instances_prefix;
+  std::vector<Geometry> geometries;
   KeyPair models;
   KeyPair uuids;
 

@@ -1,0 +1,25 @@
+// What a pod's containers ask for, in the engine's terms.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "engine/request.h"
+#include "vendors/ask.h"
+
+namespace divvy::asks {
+
+struct ContainerAsks {
+  engine::Cpu cpu;
+  Bytes memory;
+  std::vector<vendors::Ask> devices;  // as vendors::readAsks has them
+};
+
+// The annotations say which devices of each kind will do. Whether it can ever be right is for the
+// engine to say.
+engine::Shape shapeOf(std::span<const ContainerAsks> init,
+                      std::span<const ContainerAsks> containers,
+                      const vendors::Annotations& annotations);
+
+}  // namespace divvy::asks
