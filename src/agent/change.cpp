@@ -52,11 +52,11 @@ Result<void> checkOnce(const Card& card, const ShareRecord& old, const ShareReco
 Result<void> checkPromise(std::vector<Card>& others, Card& card, const ShareRecord& old,
                           const ShareRecord& wanted, bool inside, Bytes host_reserve) {
   const auto partOf = [&](const ShareRecord& share) {
-    return Part{share.limit, floorOf(card, share.guarantee, share.limit, inside),
-                inside ? Bytes{} : card.context};
+    return engine::Part{share.limit, floorOf(card, share.guarantee, share.limit, inside),
+                        inside ? Bytes{} : card.context};
   };
-  const Part before = partOf(old);
-  const Part part = partOf(wanted);
+  const engine::Part before = partOf(old);
+  const engine::Part part = partOf(wanted);
   if (part.limit > before.limit || part.floor > before.floor) {
     if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
     const bool maps = card.host_map && part.floor < part.limit;
@@ -65,8 +65,8 @@ Result<void> checkPromise(std::vector<Card>& others, Card& card, const ShareReco
                    noRoom(card, "tenants may have " + formatBytes(card.most()) + " at once, " +
                                     formatBytes(wanted.reserve) + " asked")
                        .message()};
-    const std::optional<Refusal> refusal = refusePart(card, part, hostLeft(others, host_reserve));
-    if (refusal) return noRoom(card, refusal->text());
+    const auto refused = engine::refuseNow(card.books(), part, hostLeft(others, host_reserve));
+    if (refused) return noRoom(card, refusalOf(card, *refused).text());
   }
   card.reserved = card.reserved + part.limit + part.outside;
   card.outside = card.outside + part.outside;

@@ -1,94 +1,86 @@
 #include "agent/placement.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "engine/engine.h"
 
 namespace divvy::agent {
 namespace {
 
 constexpr unsigned kAllCores = 100;
+constexpr std::int32_t kMilliPerPercent = 10;
+// Of one card: as many as fit by memory.
+constexpr std::uint32_t kMostTenants = 1u << 20;
 
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+const engine::NodeName kHere{"this machine"};
+
+engine::DeviceMemory memoryOf(const MemoryAsk& memory) {
+  if (memory.isPercent()) return engine::Percent{memory.percent};
+  return memory.bytes;
 }
 
-// Model names are compared without blanks and dashes: "rtx4090" finds "NVIDIA GeForce RTX 4090".
-std::string plain(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) result += lower(c);
-  }
-  return result;
+engine::Device deviceOf(const Card& card) {
+  engine::Device device;
+  device.uuid = engine::DeviceUuid(card.uuid);
+  device.model = engine::ModelName(card.model);
+  device.memory = card.physical;
+  device.slots = kMostTenants;
+  device.health = card.healthy ? engine::Health::kHealthy : engine::Health::kUnhealthy;
+  device.terms = card.books().terms;
+  device.compute_rule = engine::ComputeRule::kWeight;
+  return device;
 }
 
-bool modelMatches(const std::vector<std::string>& wanted, const std::string& model) {
-  const std::string name = plain(model);
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& part) {
-           return name.find(plain(part)) != std::string::npos;
-         });
+engine::Node nodeOf(const std::vector<Card>& cards, Bytes host_reserve) {
+  engine::Node node;
+  node.name = kHere;
+  node.host_reserve = host_reserve;
+  for (const Card& card : cards) node.devices.push_back(deviceOf(card));
+  return node;
 }
 
-bool uuidMatches(const std::vector<std::string>& wanted, const std::string& uuid) {
-  return wanted.empty() ||
-         std::any_of(wanted.begin(), wanted.end(), [&](const std::string& prefix) {
-           return prefix.size() <= uuid.size() &&
-                  std::equal(prefix.begin(), prefix.end(), uuid.begin(),
-                             [](char a, char b) { return lower(a) == lower(b); });
-         });
+// What all tenants of a card have together.
+engine::Allocation heldOn(const Card& card) {
+  engine::Allocation held;
+  held.id = engine::RequestId("held on " + card.uuid);
+  held.placement.node = kHere;
+  held.placement.charges.push_back(
+      {engine::DeviceUuid(card.uuid), card.reserved,
+       engine::Compute{static_cast<std::int32_t>(card.cores_reserved) * kMilliPerPercent}, 1,
+       card.outside, card.reserved - card.outside - card.guaranteed, card.largest});
+  return held;
 }
 
-Refusal refusalOf(const Card& card, Why why, Bytes needed, Bytes available) {
-  return {card.index, card.uuid, card.model, why, needed.count, available.count};
+engine::Request requestOf(const Ask& ask) {
+  engine::Request request;
+  request.id = engine::RequestId("asked");
+  engine::Shape& shape = request.shape;
+  engine::DeviceAsk& devices = shape.containers.emplace_back().devices;
+  devices.count = ask.gpus;
+  devices.memory = memoryOf(ask.memory);
+  devices.compute = {static_cast<std::int32_t>(ask.coresEach()) * kMilliPerPercent};
+  if (ask.guaranteed) devices.guarantee = memoryOf(*ask.guaranteed);
+  if (ask.unswappable) devices.guarantee = devices.memory;
+  shape.context_outside = !ask.context_inside;
+  shape.selector.match = engine::ModelMatch::kLoose;
+  shape.selector.uuid_match = engine::UuidMatch::kPrefix;
+  for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
+  for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
+  return request;
 }
 
-Bytes times(Bytes bytes, unsigned permille) {
-  const auto product = static_cast<unsigned __int128>(bytes.count) * permille / 1000;
-  return {product > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(product)};
+// The part that a share is there.
+engine::Part partOf(const Ask& ask, const Card& card) {
+  return engine::partOn(card.books(), limitOn(ask.memory, card), guaranteeOn(ask, card),
+                        !ask.context_inside);
 }
 
-// What has to be with the host grows by so much.
-Bytes addedBeyond(const Card& card, const Part& part) {
-  return (card.reserved + part.limit + part.outside - card.room()) - card.beyond();
-}
-
-// Of memory that is never swapped nothing can be elsewhere.
-bool mapsHost(const Card& card, const Part& part) {
-  return card.host_map && card.overcommitted() && part.floor < part.limit;
-}
-
-Part partOf(const Ask& ask, const Card& card) {
-  const Bytes limit = limitOn(ask.memory, card);
-  return {limit, floorOf(card, guaranteeOn(ask, card), limit, ask.context_inside),
-          ask.context_inside ? Bytes{} : card.context};
-}
-
-std::optional<Refusal> refuse(const Ask& ask, const Card& card, Bytes host_left) {
-  const Bytes limit = limitOn(ask.memory, card);
-  const Bytes reserve = ask.context_inside ? limit : limit + card.context;
-  const auto refusal = [&](Why why, std::uint64_t needed, std::uint64_t available) {
-    return Refusal{card.index, card.uuid, card.model, why, needed, available};
-  };
-  if (!uuidMatches(ask.uuids, card.uuid)) return refusal(Why::kUuid, 0, 0);
-  if (!modelMatches(ask.models, card.model)) return refusal(Why::kModel, 0, 0);
-  const bool maps = mapsHost(card, partOf(ask, card));
-  const Bytes promised = times(card.most(), card.overcommit_permille);
-  if (maps && reserve > promised) return refusal(Why::kPromise, reserve.count, promised.count);
-  if (!maps && reserve > card.physical)
-    return refusal(Why::kTooLarge, reserve.count, card.physical.count);
-  if (!maps && reserve > card.most())
-    return refusal(Why::kBudget, reserve.count, card.most().count);
-  if (ask.guaranteed && limitOn(*ask.guaranteed, card) > limit)
-    return refusal(Why::kGuaranteeAboveLimit, limitOn(*ask.guaranteed, card).count, limit.count);
-  if (ask.context_inside && limit < card.context) {
-    return refusal(Why::kBelowContext, limit.count, card.context.count);
-  }
-  if (!card.healthy) return refusal(Why::kUnhealthy, 0, 0);
-  if (card.overcommitted()) return refusePart(card, partOf(ask, card), host_left);
-  if (reserve > card.free()) return refusal(Why::kMemory, reserve.count, card.free().count);
-  return std::nullopt;
+const Card& cardOf(const engine::DeviceUuid& uuid, const std::vector<Card>& cards) {
+  return *std::find_if(cards.begin(), cards.end(),
+                       [&](const Card& card) { return card.uuid == uuid.text; });
 }
 
 std::string summarise(const Ask& ask, const std::vector<Card>& cards, std::size_t fitting) {
@@ -117,80 +109,95 @@ std::string spans(const std::vector<unsigned>& devices) {
   return text;
 }
 
-// Leaves the first `count`, or those that add least to what is swapped out; false: that is more
-// than the host has left.
-bool chooseWithin(Bytes host_left, const Ask& ask, std::size_t count,
-                  std::vector<const Card*>& fitting) {
-  const auto added = [&](const Card* card) {
-    return card->overcommitted() ? addedBeyond(*card, partOf(ask, *card)) : Bytes{};
-  };
-  const auto fits = [&] {
-    Bytes sum;
-    for (std::size_t i = 0; i < count; ++i) sum = sum + added(fitting[i]);
-    return sum <= host_left;
-  };
-  if (!fits())
-    std::stable_sort(fitting.begin(), fitting.end(),
-                     [&](const Card* a, const Card* b) { return added(a) < added(b); });
-  const bool good = fits();
-  fitting.resize(count);
-  return good;
+// Enough of them would do, but of the host's memory there is not enough for all.
+void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_left,
+                    Decision& decision) {
+  for (const Card& card : cards) {
+    const bool known = std::any_of(decision.refusals.begin(), decision.refusals.end(),
+                                   [&](const Refusal& one) { return one.index == card.index; });
+    const Bytes added = engine::addedBeyond(card.books(), partOf(ask, card));
+    if (!known)
+      decision.refusals.push_back({card.index, card.uuid, card.model,
+                                   engine::DeviceWhy::kHostReserve, added.count, host_left.count});
+  }
+  std::sort(decision.refusals.begin(), decision.refusals.end(),
+            [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
+}
+
+// Into `decision`: which devices, and which will not do. Errors are of requests that can never be
+// right.
+Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
+                    Decision& decision) {
+  engine::Engine engine{engine::Config{}};
+  const Result<void> known = engine.setNode(nodeOf(cards, host_reserve));
+  if (!known) return known;
+  for (const Card& card : cards) {
+    const Result<void> held = engine.adopt(heldOn(card));
+    if (!held) return held;
+  }
+  const engine::Request request = requestOf(ask);
+  const Result<engine::Decision> decided = engine.decide(request);
+  if (!decided) return decided.error();
+  const auto refused = engine.refusedDevices(request, kHere, 0);
+  if (!refused) return refused.error();
+  for (const engine::DeviceRefusal& one : *refused) {
+    const Card& card = cardOf(one.uuid, cards);
+    decision.refusals.push_back(
+        {card.index, card.uuid, card.model, one.why, one.needed, one.available});
+  }
+  if (!decided->fits()) {
+    const Result<bool> possible = engine.possible(request);
+    decision.impossible = !possible || !*possible;
+    return {};
+  }
+  for (const engine::Share& share : decided->placement->containers[0]) {
+    const Card& card = cardOf(share.uuid, cards);
+    const engine::Part part = partOf(ask, card);
+    decision.shares.push_back(
+        {card.index, part.limit, part.reserve(), ask.coresEach(), guaranteeOn(ask, card)});
+  }
+  return {};
 }
 
 }  // namespace
 
-bool Refusal::forever() const {
-  switch (why) {
-    case Why::kMemory:
-    case Why::kUnhealthy:
-    case Why::kBeside:
-    case Why::kOvercommit:
-    case Why::kGuarantee:
-    case Why::kHostReserve:
-      return false;
-    default:
-      return true;
-  }
+engine::MemoryBooks Card::books() const {
+  return {physical,   {foreign, budget, overcommit_permille, context, host_map},
+          reserved,   outside,
+          guaranteed, largest};
 }
 
+Refusal refusalOf(const Card& card, const engine::MemoryRefusal& refused) {
+  return {card.index,           card.uuid,
+          card.model,           refused.why,
+          refused.needed.count, refused.available.count};
+}
+
+// In the words of this command line; the rest as the engine says it.
 std::string Refusal::text() const {
+  using engine::DeviceWhy;
   switch (why) {
-    case Why::kModel:
+    case DeviceWhy::kModelNotAsked:
       return "is another model";
-    case Why::kUuid:
+    case DeviceWhy::kUuidNotAsked:
       return "its UUID is " + uuid;
-    case Why::kTooLarge:
-      return "needs " + formatBytes({needed}) + ", the card has " + formatBytes({available});
-    case Why::kBelowContext:
+    case DeviceWhy::kUnhealthy:
+      return "is out of service";
+    case DeviceWhy::kBelowContext:
       return formatBytes({needed}) + " is less than one context costs here (" +
              formatBytes({available}) + "); ask for more, or use --context-overhead outside";
-    case Why::kMemory:
-      return "needs " + formatBytes({needed}) + ", " + formatBytes({available}) + " free";
-    case Why::kUnhealthy:
-      return "is out of service";
-    case Why::kBudget:
-      return "needs " + formatBytes({needed}) + ", tenants may have " + formatBytes({available}) +
-             " there at once";
-    case Why::kPromise:
+    case DeviceWhy::kPromise:
       return "needs " + formatBytes({needed}) + ", at most " + formatBytes({available}) +
              " may be promised there (--overcommit)";
-    case Why::kBeside:
-      return "needs " + formatBytes({needed}) + " at once, " + formatBytes({available}) +
-             " can be had beside what is never swapped of others";
-    case Why::kOvercommit:
+    case DeviceWhy::kOvercommit:
       return "needs " + formatBytes({needed}) + ", " + formatBytes({available}) +
              " may still be promised (--overcommit)";
-    case Why::kGuarantee:
-      return "keeps " + formatBytes({needed}) + " from being swapped, " + formatBytes({available}) +
-             " can be beside what others were promised";
-    case Why::kGuaranteeAboveLimit:
-      return "guarantees " + formatBytes({needed}) + " of " + formatBytes({available}) +
-             "; accepted: at most all of it";
-    case Why::kHostReserve:
+    case DeviceWhy::kHostReserve:
       return "needs " + formatBytes({needed}) + " of the host's memory for what is swapped out, " +
              formatBytes({available}) + " left of the reserve (--host-reserve)";
+    default:
+      return engine::text(engine::DeviceRefusal{engine::DeviceUuid(uuid), why, needed, available});
   }
-  return "cannot be used";
 }
 
 Bytes limitOn(const MemoryAsk& memory, const Card& card) {
@@ -213,65 +220,20 @@ Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve) {
   return reserve - beyond;
 }
 
-std::optional<Refusal> refusePart(const Card& card, const Part& part, Bytes host_left) {
-  const Bytes room = card.room() - card.outside - part.outside;
-  const Bytes limits = card.reserved - card.outside;
-  const bool maps = mapsHost(card, part);
-  if (!maps && part.limit > room - card.guaranteed)
-    return refusalOf(card, Why::kBeside, part.limit, room - card.guaranteed);
-  const Bytes promised = times(room, card.overcommit_permille);
-  if (part.limit > promised - limits)
-    return refusalOf(card, Why::kOvercommit, part.limit, promised - limits);
-  const Bytes stays = part.floor + part.outside;
-  // Who could never have all of it there keeps half of the card's, beside what is never swapped.
-  const Bytes half = {(card.room() - card.outside).count / 2};
-  const Bytes largest = card.host_map ? std::min(card.largest, half) : card.largest;
-  const Bytes can_stay = card.room() - card.outside - card.guaranteed - largest;
-  if (stays > can_stay) return refusalOf(card, Why::kGuarantee, stays, can_stay);
-  const Bytes added = addedBeyond(card, part);
-  if (added > host_left) return refusalOf(card, Why::kHostReserve, added, host_left);
-  return std::nullopt;
-}
-
 Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve) {
   Decision decision;
-  const Bytes host_left = hostLeft(cards, host_reserve);
-  std::size_t possible = 0;
-  std::vector<const Card*> fitting;
-  for (const Card& card : cards) {
-    std::optional<Refusal> refusal = refuse(ask, card, host_left);
-    if (refusal) {
-      possible += refusal->forever() ? 0 : 1;
-      decision.refusals.push_back(std::move(*refusal));
-      continue;
-    }
-    ++possible;
-    fitting.push_back(&card);
-  }
-  if (ask.gpus == 0 || fitting.size() < ask.gpus) {
-    decision.impossible = possible < ask.gpus || ask.gpus == 0;
-    decision.summary = summarise(ask, cards, fitting.size());
+  const Result<void> right = decide(ask, cards, host_reserve, decision);
+  if (!right || ask.gpus == 0) {
+    decision = {};
+    decision.impossible = true;
+    decision.summary = right ? summarise(ask, cards, cards.size()) : right.error().message();
     return decision;
   }
-  const unsigned cores = ask.coresEach();
-  const auto roomy = [&](const Card* card) { return card->cores_reserved + cores <= kAllCores; };
-  std::stable_partition(fitting.begin(), fitting.end(), roomy);
-  if (!chooseWithin(host_left, ask, ask.gpus, fitting)) {
-    for (const Card* card : fitting)
-      decision.refusals.push_back(
-          refusalOf(*card, Why::kHostReserve, addedBeyond(*card, partOf(ask, *card)), host_left));
-    std::sort(decision.refusals.begin(), decision.refusals.end(),
-              [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
-    decision.summary = summarise(ask, cards, 0);
-    return decision;
-  }
-  std::sort(fitting.begin(), fitting.end(),
-            [](const Card* a, const Card* b) { return a->index < b->index; });
-  for (const Card* card : fitting) {
-    const Bytes limit = limitOn(ask.memory, *card);
-    const Bytes reserve = ask.context_inside ? limit : limit + card->context;
-    decision.shares.push_back({card->index, limit, reserve, cores, guaranteeOn(ask, *card)});
-  }
+  if (decision.fits()) return decision;
+  const std::size_t fitting = cards.size() - decision.refusals.size();
+  const bool together = fitting >= ask.gpus;
+  if (together) refuseTogether(ask, cards, hostLeft(cards, host_reserve), decision);
+  decision.summary = summarise(ask, cards, together ? 0 : fitting);
   return decision;
 }
 

@@ -110,6 +110,19 @@ Result<bool> Engine::Core::possible(const Request& request) const {
   return false;
 }
 
+Result<std::vector<DeviceRefusal>> Engine::Core::refusedDevices(const Request& request,
+                                                                const NodeName& node,
+                                                                std::size_t container) const {
+  const Result<void> right = checkShape(request.shape);
+  if (!right) return right.error();
+  const auto known = slots_.find(node);
+  if (known == slots_.end())
+    return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
+  ShapeClass shape(request.shape, config_);
+  shape.learn(state_.models());
+  return refusedFor(state_, shape, known->second, container);
+}
+
 Result<Decision> Engine::Core::explain(const Request& request) {
   Result<Decision> decision = decide(request);
   if (!decision) return decision;

@@ -31,6 +31,11 @@ Result<Decision> Engine::decideAmong(const Request& request,
 Result<Decision> Engine::explain(const Request& request) const {
   return core_->explain(request);
 }
+Result<std::vector<DeviceRefusal>> Engine::refusedDevices(const Request& request,
+                                                          const NodeName& node,
+                                                          std::size_t container) const {
+  return core_->refusedDevices(request, node, container);
+}
 Result<std::vector<Remedy>> Engine::remedies(const Request& request, const NodeName& node) const {
   return core_->remedies(request, node);
 }

@@ -118,6 +118,18 @@ std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass&
   return no(none);
 }
 
+// Of one ask, were it alone.
+std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       std::size_t index, const Ask& ask, Bytes host_left) {
+  if (ask.part) return refusePart(state, shape, slot, index, ask);
+  const DeviceRoom room = roomOf(state, state.node.first[slot] + static_cast<std::uint32_t>(index));
+  std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
+  if (verdict == kOpen) verdict = verdictOn(state, shape, slot, index);
+  if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
+  if (verdict == kOpen) return std::nullopt;
+  return describe(state, slot, index, verdict, ask, host_left);
+}
+
 // Too few devices will do for this ask, were it the only one.
 std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& shape, Slot slot,
                                      const Ask& ask) {
@@ -125,22 +137,9 @@ std::optional<NodeRefusal> refuseAsk(const HotState& state, const ShapeClass& sh
   DeviceList good;
   const Bytes host_left = state.hostLeft(slot);
   for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
-    const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(i);
-    const DeviceRoom room = roomOf(state, hot);
-    if (ask.part) {
-      std::optional<DeviceRefusal> no = refusePart(state, shape, slot, i, ask);
-      if (!no) good.at[good.count++] = static_cast<std::uint8_t>(i);
-      if (no) refusal.devices.push_back(std::move(*no));
-      continue;
-    }
-    std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
-    if (verdict == kOpen) verdict = verdictOn(state, shape, slot, i);
-    if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
-    if (verdict == kOpen) {
-      good.at[good.count++] = static_cast<std::uint8_t>(i);
-    } else {
-      refusal.devices.push_back(describe(state, slot, i, verdict, ask, host_left));
-    }
+    std::optional<DeviceRefusal> no = refuseOne(state, shape, slot, i, ask, host_left);
+    if (!no) good.at[good.count++] = static_cast<std::uint8_t>(i);
+    if (no) refusal.devices.push_back(std::move(*no));
   }
   if (good.count >= ask.count && ask.part) return std::nullopt;
   if (good.count >= ask.count) return refuseGroup(state, shape, slot, ask, good);
@@ -293,6 +292,26 @@ Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const A
     rooms[result.at[k]] = roomOf(state, first + result.at[k]);
   arrange(shape, state.cold[slot].node, rooms.data(), &result);
   return result;
+}
+
+std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& shape, Slot slot,
+                                      std::size_t container) {
+  std::vector<DeviceRefusal> refused;
+  const Bytes host_left = state.hostLeft(slot);
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    std::optional<DeviceRefusal> best;
+    bool open = false;
+    for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()}) {
+      for (const Ask& ask : *asks) {
+        if (ask.container != container) continue;
+        auto no = refuseOne(state, shape, slot, i, ask, host_left);
+        open = open || !no;
+        if (no && (!best || best->why == DeviceWhy::kKind)) best = std::move(no);
+      }
+    }
+    if (!open && best) refused.push_back(std::move(*best));
+  }
+  return refused;
 }
 
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot) {

@@ -57,6 +57,10 @@ std::optional<NodeWhy> refuseNode(const HotState& state, const ShapeClass& shape
 // Devices that will do for a request with only this ask, sorted.
 Candidates candidatesFor(const HotState& state, const ShapeClass& shape, const Ask& ask, Slot slot);
 
+// Devices of the node that none of the container's asks can have, were it alone there.
+std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& shape, Slot slot,
+                                      std::size_t container);
+
 // The whole answer for a node that will not do; none: it will.
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot);
 

@@ -116,7 +116,7 @@ class Search {
   }
 
   static std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const Ask& ask) {
-    if (room.weight) return {ask.compute > room.compute ? 1 : 0, 0};
+    if (room.weight) return {ask.compute > room.compute || room.compute == 0 ? 1 : 0, 0};
     return {room.compute, room.memory};
   }
 

@@ -122,7 +122,8 @@ RC_GTEST_PROP(Placement, TakesTheFirstDevicesThatFitAndHaveComputeLeft, ()) {
   std::vector<unsigned> crowded;
   for (const Card& card : cards) {
     if (!place(ask, {card}).fits()) continue;
-    (card.cores_reserved + each <= 100 ? first : crowded).push_back(card.index);
+    const bool left = card.cores_reserved < 100 && card.cores_reserved + each <= 100;
+    (left ? first : crowded).push_back(card.index);
   }
   first.insert(first.end(), crowded.begin(), crowded.end());
   first.resize(gpus);
@@ -203,7 +204,7 @@ TEST(Placement, RefusesForEverWhatTheCardLacks) {
 
 TEST(Placement, RefusesAShareThatCannotHoldOneContext) {
   Ask ask = askFor(mib(300));
-  EXPECT_EQ(place(ask, {card(0)}).refusals.at(0).why, Why::kBelowContext);
+  EXPECT_EQ(place(ask, {card(0)}).refusals.at(0).why, engine::DeviceWhy::kBelowContext);
   ask.context_inside = false;
   const Decision outside = place(ask, {card(0)});
   ASSERT_TRUE(outside.fits());

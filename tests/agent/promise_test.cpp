@@ -173,20 +173,20 @@ Card heldBy(Card at, Bytes limit, Bytes floor) {
 TEST(PromiseReasons, MoreThanMayBePromised) {
   const Card half = heldBy(card(1300), gib(70), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(40)), {half}, gib(400)));
-  EXPECT_EQ(refusal.why, Why::kOvercommit);
+  EXPECT_EQ(refusal.why, engine::DeviceWhy::kOvercommit);
   EXPECT_EQ(refusal.text(), "needs 40 GiB, 34 GiB may still be promised (--overcommit)");
-  EXPECT_FALSE(refusal.forever());
+  EXPECT_FALSE(engine::ever(refusal.why));
   EXPECT_TRUE(place(askFor(gib(34)), {half}, gib(400)).fits());
 }
 
 TEST(PromiseReasons, TheHostHasNoRoom) {
   const Card half = heldBy(card(2000), gib(70), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(40)), {half}, gib(20)));
-  EXPECT_EQ(refusal.why, Why::kHostReserve);
+  EXPECT_EQ(refusal.why, engine::DeviceWhy::kHostReserve);
   EXPECT_EQ(refusal.text(),
             "needs 30 GiB of the host's memory for what is swapped out, 20 GiB left of the "
             "reserve (--host-reserve)");
-  EXPECT_FALSE(refusal.forever());
+  EXPECT_FALSE(engine::ever(refusal.why));
   EXPECT_TRUE(place(askFor(gib(40)), {half}, gib(30)).fits());
   // Without any reserve nothing is promised that is not there.
   EXPECT_TRUE(place(askFor(gib(10)), {half}).fits());
@@ -196,23 +196,23 @@ TEST(PromiseReasons, TheHostHasNoRoom) {
 TEST(PromiseReasons, OneAloneNeedsMoreThanOthersGuaranteesLeave) {
   const Card half = heldBy(card(2000), gib(70), gib(30));
   const Refusal refusal = onlyRefusal(place(askFor(gib(60)), {half}, gib(400)));
-  EXPECT_EQ(refusal.why, Why::kBeside);
+  EXPECT_EQ(refusal.why, engine::DeviceWhy::kBeside);
   EXPECT_EQ(refusal.available, gib(50).count);
-  EXPECT_FALSE(refusal.forever());
+  EXPECT_FALSE(engine::ever(refusal.why));
 }
 
 // A tenant that uses all of the card could never have its memory back beside another's context.
 TEST(PromiseReasons, WhoHasItsPromiseKeepsItBesideNewGuarantees) {
   const Card full = heldBy(card(2000), gib(80), mib(500));
   const Refusal refusal = onlyRefusal(place(askFor(gib(4)), {full}, gib(400)));
-  EXPECT_EQ(refusal.why, Why::kGuarantee);
+  EXPECT_EQ(refusal.why, engine::DeviceWhy::kGuarantee);
   EXPECT_EQ(refusal.needed, mib(500).count);
   const Card nearly = heldBy(card(2000), gib(78), mib(500));
   Ask guaranteed = askFor(gib(20));
   guaranteed.guaranteed = MemoryAsk{gib(2), 0};
   EXPECT_TRUE(place(guaranteed, {nearly}, gib(400)).fits());
   guaranteed.guaranteed = MemoryAsk{gib(3), 0};
-  EXPECT_EQ(onlyRefusal(place(guaranteed, {nearly}, gib(400))).why, Why::kGuarantee);
+  EXPECT_EQ(onlyRefusal(place(guaranteed, {nearly}, gib(400))).why, engine::DeviceWhy::kGuarantee);
 }
 
 // One whose context is counted outside its share has nothing in it that stays, and was let in.
@@ -221,7 +221,7 @@ TEST(PromiseReasons, AContextOutsideTakesNothingThatOthersWerePromised) {
   Ask outside = askFor(gib(4));
   outside.context_inside = false;
   const Refusal refusal = onlyRefusal(place(outside, {full}, gib(400)));
-  EXPECT_EQ(refusal.why, Why::kGuarantee);
+  EXPECT_EQ(refusal.why, engine::DeviceWhy::kGuarantee);
   EXPECT_EQ(refusal.needed, mib(500).count);
   EXPECT_TRUE(place(outside, {heldBy(card(2000), gib(79), mib(500))}, gib(400)).fits());
 }
@@ -235,16 +235,18 @@ TEST(PromiseReasons, WhoCouldNeverBeThereAtOnceIsLetInWhereTheHostsMemoryCanBeMa
     EXPECT_EQ(place(askFor(gib(60)), {beside}, gib(400)).fits(), maps);
     EXPECT_EQ(place(askFor(gib(100)), {empty}, gib(400)).fits(), maps) << "more than the card has";
   }
-  EXPECT_EQ(onlyRefusal(place(askFor(gib(100)), {empty}, gib(10))).why, Why::kHostReserve);
-  EXPECT_EQ(onlyRefusal(place(askFor(gib(120)), {beside}, gib(400))).why, Why::kOvercommit);
+  EXPECT_EQ(onlyRefusal(place(askFor(gib(100)), {empty}, gib(10))).why,
+            engine::DeviceWhy::kHostReserve);
+  EXPECT_EQ(onlyRefusal(place(askFor(gib(120)), {beside}, gib(400))).why,
+            engine::DeviceWhy::kOvercommit);
   const Decision much = place(askFor(gib(121)), {empty}, gib(400));
-  EXPECT_EQ(onlyRefusal(much).why, Why::kPromise);
+  EXPECT_EQ(onlyRefusal(much).why, engine::DeviceWhy::kPromise);
   EXPECT_EQ(onlyRefusal(much).text(),
             "needs 121 GiB, at most 120 GiB may be promised there (--overcommit)");
   EXPECT_TRUE(much.impossible);
   Ask stays = askFor(gib(100));
   stays.unswappable = true;
-  EXPECT_EQ(onlyRefusal(place(stays, {empty}, gib(400))).why, Why::kBudget);
+  EXPECT_EQ(onlyRefusal(place(stays, {empty}, gib(400))).why, engine::DeviceWhy::kBudget);
 }
 
 // Others' contexts and guarantees leave who is as large as the card half of it.
@@ -256,7 +258,7 @@ TEST(PromiseReasons, WhoIsAsLargeAsTheCardLetsOthersInWhereTheHostsMemoryCanBeMa
   guaranteed.guaranteed = MemoryAsk{gib(39), 0};
   EXPECT_TRUE(place(guaranteed, {full}, gib(400)).fits());
   guaranteed.guaranteed = MemoryAsk{gib(40), 0};
-  EXPECT_EQ(onlyRefusal(place(guaranteed, {full}, gib(400))).why, Why::kGuarantee);
+  EXPECT_EQ(onlyRefusal(place(guaranteed, {full}, gib(400))).why, engine::DeviceWhy::kGuarantee);
 }
 
 TEST(Promise, DriversMapHostMemorySinceTheirAttributeSaysSo) {
@@ -268,14 +270,15 @@ TEST(PromiseReasons, WhatCanNeverBe) {
   Ask upside_down = askFor(gib(4));
   upside_down.guaranteed = MemoryAsk{{}, 50};
   const Decision decision = place(upside_down, {card(1300)}, gib(400));
-  EXPECT_EQ(onlyRefusal(decision).why, Why::kGuaranteeAboveLimit);
+  EXPECT_EQ(onlyRefusal(decision).why, engine::DeviceWhy::kGuaranteeAboveShare);
   EXPECT_TRUE(decision.impossible);
   Card small = card(1300);
   small.budget = gib(20);
   const Decision much = place(askFor(gib(21)), {small}, gib(400));
-  EXPECT_EQ(onlyRefusal(much).why, Why::kBudget);
+  EXPECT_EQ(onlyRefusal(much).why, engine::DeviceWhy::kBudget);
   EXPECT_TRUE(much.impossible);
-  EXPECT_EQ(onlyRefusal(place(askFor(gib(257)), {card(4000)}, gib(400))).why, Why::kTooLarge);
+  EXPECT_EQ(onlyRefusal(place(askFor(gib(257)), {card(4000)}, gib(400))).why,
+            engine::DeviceWhy::kTooLarge);
 }
 
 // What drivers took unasked once let the sum exceed the budget for a second.
@@ -313,6 +316,7 @@ TEST(Promise, TheHostsReserveIsForAllDevicesTogether) {
   Card one = heldBy(card(2000), gib(70), mib(500));
   Card two = one;
   two.index = 1;
+  two.uuid = "GPU-00000001-aaaa";
   Ask ask = askFor(gib(40));
   ask.gpus = 2;
   EXPECT_TRUE(place(ask, {one, two}, gib(60)).fits());
@@ -320,7 +324,7 @@ TEST(Promise, TheHostsReserveIsForAllDevicesTogether) {
   EXPECT_FALSE(decision.fits());
   EXPECT_FALSE(decision.impossible);
   ASSERT_EQ(decision.refusals.size(), 2u);
-  EXPECT_EQ(decision.refusals[0].why, Why::kHostReserve);
+  EXPECT_EQ(decision.refusals[0].why, engine::DeviceWhy::kHostReserve);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ ALLOWED = {
     "simgpu": {"ptx", "abi", "base"},
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
-    "agent": {"arbiter", "driver", "ledger", "base"},
+    "agent": {"arbiter", "driver", "engine", "ledger", "base"},
     "cli": {"agent", "driver", "ledger", "simulator", "engine", "simgpu", "sizing", "base"},
     "main": {"cli", "agent", "base"},
 }

@@ -10,6 +10,7 @@
 #include "agent/ask.h"
 #include "agent/oversubscription.h"
 #include "base/bytes.h"
+#include "engine/memory.h"
 
 namespace divvy::agent {
 
@@ -33,34 +34,13 @@ struct Card {
   bool host_map = false;  // who can be swapped may have what is not there with the host
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
-  // Drivers take memory for processes without being asked: where tenants take turns on all there
-  // is, so much is left to them.
-  Bytes margin() const { return {overcommitted() ? physical.count / 256 : 0}; }
-  // What tenants may have at once, whatever others do.
-  Bytes most() const {
-    return (budget.count == 0 ? physical : std::min(budget, physical)) - margin();
-  }
-  // What they may have now, contexts outside their shares included.
-  Bytes room() const { return std::min(most(), physical - foreign - margin()); }
-  Bytes free() const { return room() - reserved; }
-  // What has to be with the host while all tenants use all that they were promised.
-  Bytes beyond() const { return largest.count == 0 ? Bytes{} : reserved - room(); }
-};
-
-enum class Why : std::uint8_t {
-  kModel,                // another model was asked for
-  kUuid,                 // another UUID was asked for
-  kTooLarge,             // more than the card has
-  kBelowContext,         // less than one context costs here
-  kMemory,               // not enough free memory now
-  kUnhealthy,            // the card is out of service
-  kBudget,               // more than tenants may have there at once
-  kPromise,              // more than may be promised there, whoever else is there
-  kBeside,               // more than can be there at once beside what others are guaranteed
-  kOvercommit,           // more than may be promised beside what is promised
-  kGuarantee,            // its guarantee would keep others from what they were promised
-  kGuaranteeAboveLimit,  // the guarantee is more than the share
-  kHostReserve,          // the host has no room for what would be swapped out
+  // What of it may be promised, and is (engine/memory.h).
+  engine::MemoryBooks books() const;
+  Bytes margin() const { return books().margin(); }
+  Bytes most() const { return books().most(); }
+  Bytes room() const { return books().room(); }
+  Bytes free() const { return books().free(); }
+  Bytes beyond() const { return books().beyond(); }
 };
 
 // Why one device cannot serve the request.
@@ -68,15 +48,15 @@ struct Refusal {
   unsigned index = 0;
   std::string uuid;
   std::string model;
-  Why why = Why::kMemory;
+  engine::DeviceWhy why = engine::DeviceWhy::kMemory;
   std::uint64_t needed = 0;     // bytes
   std::uint64_t available = 0;  // likewise
 
-  // True when waiting cannot help.
-  bool forever() const;
   // "needs 4 GiB, 2 GiB free"
   std::string text() const;
 };
+
+Refusal refusalOf(const Card& card, const engine::MemoryRefusal& refused);
 
 // What the tenant gets on one device. `reserve` is what leaves the card's free memory: the limit,
 // plus one context where contexts stay outside the share.
@@ -90,7 +70,7 @@ struct Placed {
 
 struct Decision {
   std::vector<Placed> shares;     // exactly Ask::gpus of them when it fits, else empty
-  std::vector<Refusal> refusals;  // in device order, for every device that was refused
+  std::vector<Refusal> refusals;  // in device order, for every device that will not do
   bool impossible = false;        // does not fit even on idle cards
   // One line: what was asked and why it does not fit. Empty when it fits.
   std::string summary;
@@ -98,13 +78,9 @@ struct Decision {
   bool fits() const { return !shares.empty(); }
 };
 
-// First fit in device order, cards with enough unclaimed compute before the others: memory refuses,
-// compute does not. Never places more than `free()` on a card whose memory is promised once. On one
-// with overcommit R, where B is left beside what is foreign and contexts outside shares: limits add
-// up to at most R x B; each tenant can have all of its own while the others have what is never
-// swapped of theirs (their guarantees, a context each at least), or, where the host's memory can be
-// mapped, half of B or as much as that leaves; and what is promised beyond B, on all cards
-// together, is at most `host_reserve`.
+// By the placement engine, on a node with these cards. Compute is a weight here: memory refuses,
+// compute does not. Cards with enough unclaimed compute come before the others, each in device
+// order. What is promised beyond what there is, on all cards together, is at most `host_reserve`.
 Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {});
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
@@ -118,15 +94,6 @@ std::vector<std::string> coresNotes(const std::vector<Placed>& shares,
 // Whether a share on `card` that reserves `held` now may reserve `wanted` instead. A
 // card out of service only shrinks: what is free on it is not known.
 bool canGrow(const Card& card, Bytes held, Bytes wanted);
-
-// What a share takes of a card whose memory is promised more than once.
-struct Part {
-  Bytes limit;
-  Bytes floor;    // of that, never swapped
-  Bytes outside;  // a context outside the share
-};
-// Why it cannot have that beside what `card` says; nothing: it can. `host_left`: of the reserve.
-std::optional<Refusal> refusePart(const Card& card, const Part& part, Bytes host_left);
 
 // What is left of it while all tenants use all that they were promised.
 Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve);

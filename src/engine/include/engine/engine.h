@@ -57,6 +57,10 @@ class Engine {
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes) const;
   // With all refusals. Takes the time of looking at every device.
   Result<Decision> explain(const Request& request) const;
+  // Devices of a node that a container (init containers first) cannot have, were it alone there:
+  // each with the reason, whether the request fits or not.
+  Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
+                                                    std::size_t container) const;
   // The smallest changes with which it would fit that node: of every kind the smallest that helps
   // alone, and where none does, of memory and compute together. Empty: it fits, or nothing helps.
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node) const;
