@@ -20,6 +20,7 @@ constexpr const char* kHolderProfile = "h100";  // keeps books, so that bytes ca
 constexpr const char* kLimitedCores = "30";
 constexpr const char* kNeighbourCores = "70";
 constexpr const char* kNeighbourMemory = "1Gi";
+constexpr const char* kSwappedMemory = "2Gi";
 // A grant that is taken back now and then is no measurement of one that holds.
 constexpr double kLeastUndisturbed = 0.5;
 // What "flat" tolerates over the plain figure: the noise of this method on a busy machine.
@@ -31,9 +32,10 @@ constexpr int kStartRounds = 3;
 constexpr double kZeroNs = 0.3;
 
 enum class Compute {
-  kOwn,    // no option
-  kShare,  // its part of the card, and nobody to share it with: the gate is open
-  kGated,  // the same with a neighbour: every launch is one under a grant
+  kOwn,      // no option
+  kShare,    // its part of the card, and nobody to share it with: the gate is open
+  kGated,    // the same with a neighbour: every launch is one under a grant
+  kSwapped,  // no option, but its memory can be swapped: likewise
 };
 
 struct Case {
@@ -73,12 +75,14 @@ Figure measureCase(const Case& one, const DataplanePlan& plan, const Stage& stag
                                           "--batches",
                                           std::to_string(plan.batches)};
   Share share;
-  if (one.compute != Compute::kOwn) share.cores = kLimitedCores;
-  const bool gated = one.compute == Compute::kGated;
+  if (one.compute == Compute::kShare || one.compute == Compute::kGated) share.cores = kLimitedCores;
+  const bool swapped = one.compute == Compute::kSwapped;
+  if (swapped) share.memory = kSwappedMemory;
+  const bool gated = one.compute == Compute::kGated || swapped;
   std::vector<std::string> divvied_probe = probe;
   if (gated) divvied_probe.insert(divvied_probe.end(), {"--granted", "1"});
   std::unique_ptr<Companion> neighbour;
-  if (gated) neighbour = stage.neighbour(kProfile, {kNeighbourMemory, kNeighbourCores});
+  if (gated && !swapped) neighbour = stage.neighbour(kProfile, {kNeighbourMemory, kNeighbourCores});
   Samples bare;
   Samples divvied;
   for (int round = 0; round < plan.rounds; ++round) {
@@ -94,6 +98,16 @@ Figure measureCase(const Case& one, const DataplanePlan& plan, const Stage& stag
   figure.divvied = median(divvied);
   figure.bar = one.bar;
   return figure;
+}
+
+// On a card that is promised more than once.
+void measureSwapped(const DataplanePlan& plan, const Say& say, Report& report) {
+  constexpr Case kCase{"launch_swappable_1p", "launch_on_block", 1, 0, Compute::kSwapped, kFlat};
+  say(std::string("added_ns/") + kCase.key);
+  const Stage stage(Driver::kSimulated, {"DIVVY_OVERCOMMIT=1.5", "DIVVY_HOST_RESERVE=1Gi"});
+  Figure figure = measureCase(kCase, plan, stage);
+  figure.bar.reset();
+  report.figures.push_back(figure);
 }
 
 void measureCases(const DataplanePlan& plan, const Stage& stage, const Say& say, Report& report) {
@@ -219,6 +233,7 @@ Report measureDataplane(const DataplanePlan& plan, const Say& say) {
   name.erase(name.find_last_not_of('\n') + 1);
   report.driver = name;
   measureCases(plan, stage, say, report);
+  if (!plan.real) measureSwapped(plan, say, report);
   measureStartup(plan, stage, say, report);
   measureHolder(stage, say, report);
   if (!plan.real) measureCalls(say, report);

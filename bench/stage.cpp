@@ -40,11 +40,12 @@ fs::path makePrivateDirectory() {
   return pattern;
 }
 
-Stage::Stage(Driver driver)
+Stage::Stage(Driver driver, std::vector<std::string> settings)
     : build_(buildDirectory({"bin/divvy", "lib/libdivvy-cuda.so", "bench/divvy-bench-probe"})),
       tree_(build_),
       private_(makePrivateDirectory()),
-      driver_(driver) {
+      driver_(driver),
+      settings_(std::move(settings)) {
   if (driver_ == Driver::kCounted) layCountedTree();
 }
 
@@ -77,6 +78,7 @@ std::uint64_t Stage::calls() const {
 // What both ways of starting a probe share.
 std::vector<std::string> Stage::environment() const {
   std::vector<std::string> variables = {"DIVVY_RUNTIME_DIR=" + (private_ / "runtime").string()};
+  variables.insert(variables.end(), settings_.begin(), settings_.end());
   if (driver_ == Driver::kCounted) {
     variables.push_back("COUNTING_DRIVER=" + (private_ / "counted.so").string());
     variables.push_back("COUNTING_FILE=" + (private_ / "calls").string());

@@ -33,8 +33,8 @@ std::filesystem::path makePrivateDirectory();
 class Stage {
  public:
   // Makes the private directory; throws std::runtime_error when the build's products are not
-  // beside this program.
-  explicit Stage(Driver driver);
+  // beside this program. `settings`: NAME=VALUE for all that runs on it, the agent too.
+  explicit Stage(Driver driver, std::vector<std::string> settings = {});
   ~Stage();  // ends the agent that `divvy run` started and removes the directory
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -62,6 +62,7 @@ class Stage {
   std::filesystem::path tree_;     // the same layout with the driver in use
   std::filesystem::path private_;  // removed at the end
   Driver driver_;
+  std::vector<std::string> settings_;
 };
 
 }  // namespace divvy::bench

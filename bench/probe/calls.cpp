@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
 constexpr std::size_t kSmallBytes = 512;
+constexpr std::size_t kLargeBytes = 64 << 20;
 constexpr int kLiveBlocks = 10'000;
 constexpr int kLookupVersion = 12'000;
 
@@ -33,16 +34,27 @@ void report(benchmark::State& state, CUresult failed) {
   if (failed != 0) state.SkipWithError("a driver call failed");
 }
 
-Batch launch() {
-  return [kernel = emptyKernel()](benchmark::State& state) {
+// Its argument is a number, or the address of a block of the program's.
+Batch launchWith(std::uint64_t argument) {
+  return [kernel = emptyKernel(), argument](benchmark::State& state) {
     CUresult failed = 0;
-    std::uint64_t nothing = 0;
-    void* params[] = {&nothing};
+    std::uint64_t given = argument;
+    void* params[] = {&given};
     for (auto _ : state) {
       failed |= cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr);
     }
     report(state, failed | cuCtxSynchronize());
   };
+}
+
+Batch launch() {
+  return launchWith(0);
+}
+
+Batch launchOnBlock() {
+  CUdeviceptr block = 0;
+  must(cuMemAlloc_v2(&block, kLargeBytes), "cuMemAlloc");
+  return launchWith(block);
 }
 
 Batch allocFree() {
@@ -97,8 +109,9 @@ Batch untouchedByLookup() {
   };
 }
 
-constexpr std::array<Call, 6> kCalls{{
+constexpr std::array<Call, 7> kCalls{{
     {"launch", launch},
+    {"launch_on_block", launchOnBlock},
     {"alloc_free", allocFree},
     {"alloc_free_10k_live", allocFreeBesideLiveBlocks},
     {"mem_info", memInfo},

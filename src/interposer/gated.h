@@ -61,11 +61,13 @@ __attribute__((always_inline)) inline void Gate::leaveQuickly(ThreadLine* line,
   divvy_thread.depth = 0;
 }
 
-// The way of most launches where memory can be swapped, after gatedSlow; false: this is none.
+// The way of launches where memory can be swapped, after gatedSlow.
 template <abi::Cu kId, typename... Arguments>
-__attribute__((always_inline)) inline bool gatedMarked(CUresult& result, Arguments... arguments) {
+__attribute__((noinline)) CUresult gatedMarked(Arguments... arguments) {
+  if (LastUse::due()) noteUse<kId>(arguments...);
   ThreadLine* line = divvy_thread.line;
   Counted counted;
+  CUresult result = CUDA_SUCCESS;
   divvy_thread.depth = 1;
   bool done = false;
   if (divvy_thread.touching == 0 && runtime().memory_gate.goInside(line)) {
@@ -77,7 +79,7 @@ __attribute__((always_inline)) inline bool gatedMarked(CUresult& result, Argumen
     MemoryGate::leave(line);
   }
   divvy_thread.depth = 0;
-  return done;
+  return done ? result : gatedFully<kId>(arguments...);
 }
 
 // The way of most launches under a grant.
@@ -92,11 +94,7 @@ __attribute__((noinline)) CUresult gatedSlow(Arguments... arguments) {
       runtime().gate.leaveQuickly(line, counted, result);
       return result;
     }
-    CUresult result = CUDA_SUCCESS;
-    if (runtime().memory_gate.active()) {
-      if (LastUse::due()) noteUse<kId>(arguments...);
-      if (gatedMarked<kId>(result, arguments...)) return result;
-    }
+    if (runtime().memory_gate.active()) return gatedMarked<kId>(arguments...);
   }
   return gatedFully<kId>(arguments...);
 }

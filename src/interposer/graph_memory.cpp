@@ -2,7 +2,7 @@
 
 #include "allocation.h"
 #include "capture.h"
-#include "sys.h"
+#include "graph_nodes.h"
 
 namespace divvy::interposer {
 namespace {
@@ -11,33 +11,6 @@ using abi::Cu;
 
 // Graph memory comes in steps of this size.
 constexpr std::uint64_t kGraphStep = std::uint64_t{2} << 20;
-constexpr int kDeepestChild = 16;
-
-// The nodes of a graph, in memory of their own.
-class NodeList {
- public:
-  explicit NodeList(CUgraph graph) {
-    if (real<Cu::cuGraphGetNodes>()(graph, nullptr, &count_) != CUDA_SUCCESS || count_ == 0) return;
-    room_ = count_ * sizeof(CUgraphNode);
-    nodes_ = static_cast<CUgraphNode*>(sys::mapAnonymous(room_));
-    if (nodes_ == nullptr || real<Cu::cuGraphGetNodes>()(graph, nodes_, &count_) != CUDA_SUCCESS) {
-      count_ = 0;
-    }
-  }
-  ~NodeList() {
-    if (nodes_ != nullptr) sys::unmap(nodes_, room_);
-  }
-  NodeList(const NodeList&) = delete;
-  NodeList& operator=(const NodeList&) = delete;
-
-  const CUgraphNode* begin() const { return nodes_; }
-  const CUgraphNode* end() const { return nodes_ == nullptr ? nullptr : nodes_ + count_; }
-
- private:
-  CUgraphNode* nodes_ = nullptr;
-  std::size_t count_ = 0;
-  std::size_t room_ = 0;
-};
 
 void addNeed(CUgraph graph, int depth, GraphMemory::Need* need);
 

@@ -19,7 +19,10 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
   const GraphMemory::Need need = graphs.needOf(graph);
   if (!graphs.begin(need)) return refuse();
   const CUresult result = call();
-  if (result == CUDA_SUCCESS && exec != nullptr) graphs.remember(*exec, need);
+  if (result == CUDA_SUCCESS && exec != nullptr) {
+    graphs.remember(*exec, need);
+    if (runtime().memory_gate.active()) runtime().graph_uses.remember(*exec, graph);
+  }
   graphs.end(need);
   return result;
 }
@@ -125,6 +128,7 @@ DIVVY_HOOK(cuGraphInstantiateWithParams_ptsz)
 DIVVY_HOOK(cuGraphExecDestroy)(CUgraphExec exec) noexcept {
   const Inside inside;
   GraphMemory& graphs = runtime().graphs;
+  if (!inside.nested() && runtime().memory_gate.active()) runtime().graph_uses.forget(exec);
   const GraphMemory::Need need = inside.nested() ? GraphMemory::Need{} : graphs.needOf(exec);
   if (!need.any) return real<Cu::cuGraphExecDestroy>()(exec);
   graphs.forget(exec);

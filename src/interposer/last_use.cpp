@@ -1,6 +1,5 @@
 #include "last_use.h"
 
-#include "arguments.h"
 #include "runtime.h"
 #include "thread_state.h"
 
@@ -43,6 +42,7 @@ CUresult LastUse::ask(CUfunction function, unsigned index, std::size_t* offset, 
 
 // False: the driver does not say.
 bool LastUse::sizesOf(CUfunction function, ParamSizes* out) {
+  if (!runtime().driver.saysParams()) return false;
   const auto key = reinterpret_cast<std::uint64_t>(function);
   std::size_t offset = 0, size = 0;
   if (params_.find(key, out)) {
@@ -110,14 +110,8 @@ void LastUse::noteLaunch(CUfunction function, void* const* params, void* const* 
   const Inside inside;
   decide();
   const std::uint64_t now = next();
-  const auto visit = [&](std::uint64_t value) { noteAddress(value, now); };
-  bool known = extra != nullptr && scanExtra(extra, visit);
-  if (extra == nullptr) {
-    ParamSizes sizes;
-    known = runtime().driver.saysParams() && sizesOf(function, &sizes) &&
-            (params != nullptr ? scanParams(sizes, params, visit) : sizes.count == 0);
-  }
-  if (!known) noteUnknown();
+  const auto note = [&](std::uint64_t value) { noteAddress(value, now); };
+  if (!visit(function, params, extra, note)) noteUnknown();
 }
 
 void LastUse::noteRange(std::uint64_t address, std::uint64_t bytes) {

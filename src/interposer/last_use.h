@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "abi/cuda_types.h"
+#include "arguments.h"
 #include "chunk.h"
 #include "param_table.h"
 #include "work.h"
@@ -37,6 +38,17 @@ class LastUse {
   // one that launches name may be: an array has its address where it begins. The thread is inside
   // nothing.
   void noteLaunch(CUfunction function, void* const* params, void* const* extra);
+  // Calls visit(value) for what may be an address among the arguments of a launch. False: not all
+  // of them are known. Nobody is capturing.
+  template <typename Visit>
+  bool visit(CUfunction function, void* const* params, void* const* extra, Visit visit) {
+    if (extra != nullptr) return scanExtra(extra, visit);
+    ParamSizes sizes;
+    if (!sizesOf(function, &sizes)) return false;
+    return params != nullptr ? scanParams(sizes, params, visit) : sizes.count == 0;
+  }
+  // What lies at an address that a launch names is used at that instant.
+  void noteAddress(std::uint64_t address, std::uint64_t now);
   // Those in which a part of the range lies.
   void noteRange(std::uint64_t address, std::uint64_t bytes);
   // Launches are as usual; this one's arguments cannot be told.
@@ -49,6 +61,9 @@ class LastUse {
     --divvy_use.skip;
     return false;
   }
+
+  // Grows about every 100 ms in which something is used.
+  std::uint32_t period() const { return period_.load(std::memory_order_relaxed); }
 
   // ---- of movers
   // To be called now and then: periods in which nothing was used do not count.
@@ -81,7 +96,6 @@ class LastUse {
   void decide();
   bool sizesOf(CUfunction function, ParamSizes* out);
   static CUresult ask(CUfunction function, unsigned index, std::size_t* offset, std::size_t* size);
-  void noteAddress(std::uint64_t address, std::uint64_t now);
   bool isCold(std::uint64_t instant) const {
     return instant <= cold_.load(std::memory_order_relaxed);
   }

@@ -19,6 +19,7 @@ CUresult enterMemory(ThreadLine* line, const Work* work) {
 
 __attribute__((noinline)) void enterBothGates(const Work& work, Passage& passage) {
   divvy_thread.depth = 1;  // a signal handler's launch is not to come between
+  if (work.kind == WorkKind::kGraph) runtime().graph_uses.use(work.key);
   passage.refused = enterMemory(divvy_thread.line, &work);
   if (passage.refused == CUDA_SUCCESS) {
     runtime().gate.enter(work, passage);

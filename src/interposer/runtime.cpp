@@ -46,6 +46,7 @@ void startOver() {
   state.memory_gate.forgetAfterFork();
   state.context_use.forgetAfterFork();
   state.last_use.forgetAfterFork();
+  state.graph_uses.forgetAfterFork();
   state.host_store.forgetAfterFork();
   state.host_ahead.forgetAfterFork();
   state.movers.forgetAfterFork();

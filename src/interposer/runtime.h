@@ -18,6 +18,7 @@
 #include "faults.h"
 #include "gate.h"
 #include "graph_memory.h"
+#include "graph_uses.h"
 #include "host_ahead.h"
 #include "host_store.h"
 #include "ipc_exports.h"
@@ -81,6 +82,7 @@ struct Runtime {
   MemoryGate memory_gate;
   ContextUse context_use;
   LastUse last_use;
+  GraphUses graph_uses;
   HostStore host_store;
   HostAhead host_ahead;
   Movers movers;

@@ -147,6 +147,30 @@ class UseTest : public LastUseTest, public testing::WithParamInterface<Use> {
     shape.Height = 4;
     return cu<Cu::cuMemcpy2D_v2>(static_cast<const CUDA_MEMCPY2D*>(&shape));
   }
+  static CUgraphExec graphThatNames(CUdeviceptr block) {
+    std::uint64_t bytes = 64, ns = 1000;
+    void* parameters[] = {&block, &bytes, &ns};
+    CUstream stream = nullptr;
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(cu<Cu::cuStreamCreate>(&stream, 1u), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuStreamBeginCapture_v2>(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuLaunchKernel>(builtin("touch"), 1u, 1u, 1u, 1u, 1u, 1u, 0u, stream,
+                                     static_cast<void**>(parameters), static_cast<void**>(nullptr)),
+              CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuStreamEndCapture>(stream, &graph), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuGraphInstantiateWithFlags>(&exec, graph, 0ull), CUDA_SUCCESS);
+    EXPECT_EQ(cu<Cu::cuGraphDestroy>(graph), CUDA_SUCCESS);
+    return exec;
+  }
+  static CUresult captured(CUdeviceptr block) {
+    return cu<Cu::cuGraphExecDestroy>(graphThatNames(block));
+  }
+  static CUresult replayed(CUdeviceptr block) {
+    const CUgraphExec exec = graphThatNames(block);
+    EXPECT_EQ(cu<Cu::cuGraphLaunch>(exec, CUstream{}), CUDA_SUCCESS);
+    return cu<Cu::cuGraphExecDestroy>(exec);
+  }
 };
 
 TEST_P(UseTest, TheLongestUnusedLeaveFirst) {
@@ -166,16 +190,16 @@ TEST_P(UseTest, TheLongestUnusedLeaveFirst) {
   EXPECT_EQ(control().unknown_arguments, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, UseTest,
-                         testing::Values(Use{"nothing", false, UseTest::nothing},
-                                         Use{"named", true, UseTest::named},
-                                         Use{"by_buffer", true, UseTest::byBuffer},
-                                         Use{"extended", true, UseTest::extended},
-                                         Use{"cooperative", true, UseTest::cooperative},
-                                         Use{"copied", true, UseTest::copied},
-                                         Use{"filled", true, UseTest::filledAnew},
-                                         Use{"box", true, UseTest::box}),
-                         [](const auto& named) { return std::string(named.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Calls, UseTest,
+    testing::Values(Use{"nothing", false, UseTest::nothing}, Use{"named", true, UseTest::named},
+                    Use{"by_buffer", true, UseTest::byBuffer},
+                    Use{"extended", true, UseTest::extended},
+                    Use{"cooperative", true, UseTest::cooperative},
+                    Use{"copied", true, UseTest::copied}, Use{"filled", true, UseTest::filledAnew},
+                    Use{"box", true, UseTest::box}, Use{"captured", false, UseTest::captured},
+                    Use{"replayed", true, UseTest::replayed}),
+    [](const auto& named) { return std::string(named.param.name); });
 
 TEST_F(LastUseTest, ALongCopyUsesAllThatItPassesOver) {
   if (outside(swappable())) return;
