@@ -42,9 +42,8 @@ Result<std::vector<engine::Policy>> parsePolicies(const std::vector<std::string>
       const std::string word = text.substr(from, comma - from);
       from = comma + 1;
       if (word == "all" || word == "published") {
-        for (const engine::Policy policy : engine::kPolicies) {
-          if (word == "all" || policy != engine::Policy::kDivvy) add(policy);
-        }
+        for (const engine::Policy policy : engine::kPublished) add(policy);
+        if (word == "all") add(engine::Policy::kDivvy);
         continue;
       }
       const Result<engine::Policy> policy = engine::parsePolicy(word);

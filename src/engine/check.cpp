@@ -1,5 +1,6 @@
 // What can never be right is refused before anything is done with it.
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "parting.h"
@@ -120,6 +121,30 @@ Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
   return {};
 }
 
+Result<void> checkWeights(const Shape& shape) {
+  if (shape.devices) {
+    const UseWeights& use = shape.devices->use;
+    const std::uint32_t most = std::max({use.slots, use.compute, use.memory});
+    if (most == 0 || most > kMostWeight) {
+      return usage("weights of a device's slots, compute and memory up to " + std::to_string(most) +
+                   "; accepted: up to 1 to " + std::to_string(kMostWeight));
+    }
+  }
+  if (!shape.weights) return {};
+  std::int32_t most = 0;
+  const Weights& w = *shape.weights;
+  for (const std::int32_t one :
+       {w.cpu, w.memory, w.compute, w.device_memory, w.fragment, w.links}) {
+    if (one < -kMostWeight || one > kMostWeight) {
+      return usage("a node's weight of " + std::to_string(one) + "; accepted: -" +
+                   std::to_string(kMostWeight) + " to " + std::to_string(kMostWeight));
+    }
+    most = std::max(most, std::abs(one));
+  }
+  if (most == 0) return usage("a node's weights are all 0; accepted: at least one other");
+  return {};
+}
+
 }  // namespace
 
 namespace {
@@ -144,6 +169,8 @@ Result<void> checkPolicy(const Shape& shape) {
 }  // namespace
 
 Result<void> checkShape(const Shape& shape) {
+  const Result<void> weights = checkWeights(shape);
+  if (!weights) return weights;
   if (shape.init.size() + shape.containers.size() > kMostContainers) {
     return usage("more than " + std::to_string(kMostContainers) + " containers");
   }

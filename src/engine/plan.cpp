@@ -76,7 +76,7 @@ class Search {
       plan.init_parts.insert(plan.init_parts.end(), ways_.begin(), ways_.end());
       for (std::size_t i = 0; i < devices_; ++i) raise(&plan.taken[i], taken_[i]);
     }
-    if (groups_) plan.met = met(plan);
+    if (groups_) plan.met = shape_.hami() ? 0 : met(plan);
     return {std::move(plan), false};
   }
 
@@ -425,7 +425,8 @@ class Search {
 Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
   const auto bytes = [](Bytes of) { return static_cast<std::int64_t>(of.count); };
   // Whoever lets nobody else come takes all places.
-  const auto slots = ask.mutex ? static_cast<std::uint32_t>(state.device.slots_free[device]) : 1u;
+  const auto slots =
+      ask.keeps_off ? static_cast<std::uint32_t>(state.device.slots_free[device]) : 1u;
   if (state.device.terms[device] == 0) {
     const std::int64_t limit = bytesOf(ask, state.device.memory_total[device]);
     return {limit, ask.compute, slots, 0, limit, 0, 0, 0, 0, true};

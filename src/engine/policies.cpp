@@ -20,7 +20,8 @@ constexpr unsigned kMetShift = 28;
 static_assert(Key{101} << kTieBits < Key{1} << kMetShift);
 
 constexpr std::array<std::string_view, kPolicies.size()> kNames{
-    "random", "dotprod", "clustering", "packing", "bestfit", "fgd", "divvy"};
+    "random", "dotprod", "clustering", "packing", "bestfit",
+    "fgd",    "divvy",   "binpack",    "spread",  "weighted"};
 
 Share shareOf(const Device& device, PartPick way) {
   const DevicePart& part = device.parting->parts[way.part];
@@ -47,9 +48,10 @@ Result<Policy> parsePolicy(std::string_view name) {
   return Error{ErrorCode::kUsage, "policy \"" + std::string(name) + "\"; accepted: " + accepted};
 }
 
-std::uint32_t Scorer::scoreOf(Policy policy, Key key) {
+std::uint32_t Scorer::scoreOf(const ShapeClass& shape, Key key) {
   key &= (Key{1} << kMetShift) - 1;
-  return (policy == Policy::kDivvy ? key >> kTieBits : key) - 1;
+  if (shape.policy() >= Policy::kBinpack) return usedScore(shape, key);
+  return (shape.policy() == Policy::kDivvy ? key >> kTieBits : key) - 1;
 }
 
 std::uint32_t Scorer::dotProduct(const ShapeClass& shape, Slot slot) const {
@@ -119,8 +121,7 @@ Key Scorer::fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* 
          (kTieMask - static_cast<Key>(std::clamp<std::int64_t>(left, 0, kTieMask)));
 }
 
-Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* devices,
-                     std::size_t count, const std::int32_t* compute_taken) const {
+Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const {
   switch (shape.policy()) {
     case Policy::kRandom:
       return 1;
@@ -129,9 +130,13 @@ Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* dev
     case Policy::kClustering:
       return 1 + clustering(shape, slot);
     case Policy::kPacking:
-      return 1 + packing(slot, devices, count);
+      return 1 + packing(slot, get.devices.data(), get.count);
     case Policy::kBestFit:
       return 1 + bestFit(shape, slot);
+    case Policy::kBinpack:
+    case Policy::kSpread:
+    case Policy::kWeighted:
+      return 1 + usedKey(shape, slot, get);
     case Policy::kFgd:
     case Policy::kDivvy:
       break;
@@ -140,8 +145,8 @@ Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* dev
   const std::int32_t* free = state_.device.compute_free.data() + state_.node.first[slot];
   std::copy_n(free, state_.node.devices[slot], after.begin());
   // Of a weight more than there is can be taken.
-  for (std::size_t k = 0; k < count; ++k)
-    after[devices[k]] = std::max(after[devices[k]] - compute_taken[k], 0);
+  for (std::size_t k = 0; k < get.count; ++k)
+    after[get.devices[k]] = std::max(after[get.devices[k]] - get.compute[k], 0);
   return fragmentKey(shape, slot, after.data());
 }
 
@@ -175,7 +180,7 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
   Choice choice;
   if (refuseNode(state_, shape, slot)) return choice;
   if (shape.containers().empty()) {
-    choice.key = keyAfter(shape, slot, nullptr, 0, nullptr);
+    choice.key = keyAfter(shape, slot, Get());
     return choice;
   }
   const Ask& ask = shape.containers().front();
@@ -200,9 +205,14 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
 
 // Of the one container that asks for devices.
 Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const {
-  std::array<std::int32_t, kMaxDevicesPerNode> taken;
-  std::fill_n(taken.begin(), picked.count, shape.containers().front().compute);
-  return keyAfter(shape, slot, picked.at.data(), picked.count, taken.data()) | met << kMetShift;
+  const Ask& ask = shape.containers().front();
+  Get get;
+  get.count = picked.count;
+  get.devices = picked.at;
+  std::fill_n(get.compute.begin(), picked.count, ask.compute);
+  for (std::size_t k = 0; shape.policy() >= Policy::kBinpack && k < picked.count; ++k)
+    get.memory[k] = takenBy(ask, state_, state_.node.first[slot] + picked.at[k]).memory;
+  return keyAfter(shape, slot, get) | met << kMetShift;
 }
 
 Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
@@ -214,7 +224,9 @@ Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& can
     if ((*best.group & only(candidates.at[k])) == 0) continue;
     choice.picked.at[choice.picked.count++] = candidates.at[k];
   }
-  choice.key = keyOf(shape, slot, choice.picked, groups.met(*best.group));
+  // HAMi's nodes know nothing of what is wished for.
+  const unsigned met = shape.hami() ? 0 : groups.met(*best.group);
+  choice.key = keyOf(shape, slot, choice.picked, met);
   return choice;
 }
 
@@ -222,19 +234,17 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
   if (refuseNode(state_, shape, slot)) return 0;
   const Planned planned = planOn(state_, shape, slot);
   if (!planned.plan) return 0;
-  std::array<std::uint8_t, kMaxDevicesPerNode> devices;
-  std::array<std::int32_t, kMaxDevicesPerNode> compute;
-  std::size_t count = 0;
+  Get get;
   for (std::size_t i = 0; i < state_.node.devices[slot]; ++i) {
     const Taken& taken = planned.plan->taken[i];
     if (taken.slots == 0) continue;
-    devices[count] = static_cast<std::uint8_t>(i);
     // What is not open has nothing that others could use, whatever is taken of it.
     const bool open = state_.device.closed[state_.node.first[slot] + i] == kOpen;
-    compute[count++] = open ? taken.compute : 0;
+    get.devices[get.count] = static_cast<std::uint8_t>(i);
+    get.memory[get.count] = open ? taken.memory : 0;
+    get.compute[get.count++] = open ? taken.compute : 0;
   }
-  return keyAfter(shape, slot, devices.data(), count, compute.data()) | planned.plan->met
-                                                                            << kMetShift;
+  return keyAfter(shape, slot, get) | planned.plan->met << kMetShift;
 }
 
 Key Scorer::key(const ShapeClass& shape, Slot slot) const {
@@ -269,7 +279,7 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
                    Bytes{static_cast<std::uint64_t>(shape.memory())},
                    {},
                    {},
-                   scoreOf(shape.policy(), key),
+                   scoreOf(shape, key),
                    shape.kind()};
   result.containers.resize(shape.shape().init.size() + shape.shape().containers.size());
   const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };

@@ -11,6 +11,7 @@
 namespace divvy::engine {
 
 using Key = std::uint32_t;
+inline constexpr Key kWholeUse = 1'000'000;  // what kBinpack, kSpread and kWeighted count in
 
 // Of a request with no more than one container that asks for devices.
 struct Choice {
@@ -25,7 +26,7 @@ class Scorer {
 
   Key key(const ShapeClass& shape, Slot slot) const;
   // The policy's score, 0 to 100, of a key that is not 0.
-  static std::uint32_t scoreOf(Policy policy, Key key);
+  static std::uint32_t scoreOf(const ShapeClass& shape, Key key);
   // What exactly it would be given there; `draw` chooses for Policy::kRandom. It has to fit.
   Placement placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const;
 
@@ -35,9 +36,18 @@ class Scorer {
   Choice grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
   Key keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const;
   Choice fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
-  Key keyAfter(const ShapeClass& shape, Slot slot, const std::uint8_t* devices, std::size_t count,
-               const std::int32_t* compute_taken) const;
+  // The devices it would get, and what of each.
+  struct Get {
+    std::size_t count = 0;
+    std::array<std::uint8_t, kMaxDevicesPerNode> devices;
+    std::array<std::int32_t, kMaxDevicesPerNode> compute;
+    std::array<std::int64_t, kMaxDevicesPerNode> memory;  // only for those that count what is used
+  };
+  Key keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const;
   Key complex(const ShapeClass& shape, Slot slot) const;
+  static std::uint32_t usedScore(const ShapeClass& shape, Key key);
+  Key usedKey(const ShapeClass& shape, Slot slot, const Get& get) const;
+  Key hamiKey(const ShapeClass& shape, Slot slot) const;
   std::uint32_t packing(Slot slot, const std::uint8_t* devices, std::size_t count) const;
   std::uint32_t clustering(const ShapeClass& shape, Slot slot) const;
   std::uint32_t dotProduct(const ShapeClass& shape, Slot slot) const;

@@ -73,6 +73,13 @@ std::uint8_t kindOf(std::uint32_t devices, std::int64_t compute) {
   return static_cast<std::uint8_t>(std::min<std::size_t>(1 + devices, kKinds - 1));
 }
 
+// What kBinpack and kSpread are short for.
+Weights weightsOf(Policy policy, const Weights& given) {
+  if (policy == Policy::kBinpack) return {1, 1, 1, 1, 0, 0};
+  if (policy == Policy::kSpread) return {-1, -1, -1, -1, 0, 0};
+  return given;
+}
+
 constexpr auto why(DeviceWhy reason) {
   return static_cast<std::uint8_t>(reason);
 }
@@ -83,8 +90,11 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
     : shape_(std::move(shape)),
       policy_(shape_.policy.value_or(config.policy)),
       devices_(shape_.devices.value_or(config.devices)),
+      weights_(weightsOf(policy_, shape_.weights.value_or(config.weights))),
+      hami_(config.compat == Compat::kHami),
       grouped_(devices_.numa != Wish::kNone || devices_.links != Wish::kNone ||
                !devices_.nic.empty()) {
+  if (hami_ && devices_.order == DeviceOrder::kTightest) devices_.order = DeviceOrder::kSpread;
   init_ = asksOf(shape_.init, 0, shape_.context_outside, devices_.mutex);
   containers_ =
       asksOf(shape_.containers, shape_.init.size(), shape_.context_outside, devices_.mutex);
@@ -96,6 +106,8 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
     cpu_ = std::max(cpu_, one.cpu.milli);
     memory_ = std::max(memory_, static_cast<std::int64_t>(one.memory.count));
   }
+  for (std::vector<Ask>* asks : {&init_, &containers_})
+    for (Ask& ask : *asks) ask.keeps_off = ask.mutex && !hami_;
   std::uint32_t together = 0;
   for (const Ask& ask : containers_) {
     compute_ += std::int64_t{ask.count} * ask.compute;

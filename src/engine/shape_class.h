@@ -25,9 +25,10 @@ struct Ask {
   std::size_t other = kMainAsk;  // which of the container's others
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
-  bool mutex = false;  // DevicePolicy::mutex
-  bool part = false;   // then of one
-  bool again = false;  // as the one before it
+  bool mutex = false;      // DevicePolicy::mutex
+  bool keeps_off = false;  // nobody else comes
+  bool part = false;       // then of one
+  bool again = false;      // as the one before it
 };
 
 class ShapeClass {
@@ -38,6 +39,8 @@ class ShapeClass {
   const Shape& shape() const { return shape_; }
   Policy policy() const { return policy_; }
   const DevicePolicy& devices() const { return devices_; }
+  const Weights& weights() const { return weights_; }
+  bool hami() const { return hami_; }
   // Whether there are rules for devices that are taken together.
   bool grouped() const { return grouped_; }
   // Any devices that fit will do; the tightest first, or as the node's policy has it.
@@ -77,6 +80,8 @@ class ShapeClass {
   Shape shape_;
   Policy policy_;
   DevicePolicy devices_;
+  Weights weights_;
+  bool hami_;
   bool grouped_;
   std::int64_t cpu_ = 0, memory_ = 0, compute_ = 0;
   std::vector<Ask> init_, containers_;

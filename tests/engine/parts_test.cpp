@@ -59,7 +59,8 @@ TEST(Policy, HasOneNameEach) {
   const Result<Policy> wrong = parsePolicy("fdg");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message(),
-            "policy \"fdg\"; accepted: random, dotprod, clustering, packing, bestfit, fgd, divvy");
+            "policy \"fdg\"; accepted: random, dotprod, clustering, packing, bestfit, fgd, divvy, "
+            "binpack, spread, weighted");
 }
 
 TEST(Policy, ClusteringGoesToItsKindFirst) {

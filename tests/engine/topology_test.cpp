@@ -85,7 +85,7 @@ TEST(Topology, TakesTheBestOfAllSets) {
   std::array<unsigned, 4> wishes{};
   unsigned refused = 0;
   for (unsigned cluster = 0; cluster < 150; ++cluster) {
-    Engine engine(Config{kPolicies[1 + cluster % 6], cluster});
+    Engine engine(Config{kPolicies[1 + cluster % 9], cluster});
     brute::World world;
     for (unsigned n = 0; n < 3; ++n) {
       Node node = some::node("n" + std::to_string(n), static_cast<unsigned>(2 + rng.below(7)));

@@ -8,10 +8,20 @@
 
 namespace divvy::engine {
 
+// Whose scores kBinpack, kSpread and the orders of devices are.
+enum class Compat : std::uint8_t {
+  kNone,
+  // HAMi's, bit by bit where its tests say: nodes by what is used before the request comes; of
+  // equal devices the last; kTightest is kSpread; whom mutex put on a device may get company later.
+  kHami,
+};
+
 struct Config {
   Policy policy = Policy::kDivvy;
   std::uint64_t seed = 0;  // of Policy::kRandom
   DevicePolicy devices{};
+  Weights weights{};
+  Compat compat = Compat::kNone;
 };
 
 }  // namespace divvy::engine

@@ -13,8 +13,16 @@ namespace divvy::engine {
 // Which go first.
 enum class DeviceOrder : std::uint8_t {
   kTightest,  // as the node's policy has it (fgd, divvy), else least left over
-  kBinpack,   // most used: slots, compute and memory, a third each
+  kBinpack,   // most used, by UseWeights
   kSpread,    // least used
+};
+
+// How much each part of a device counts for how much of it is used.
+struct UseWeights {
+  std::uint32_t slots = 1;
+  std::uint32_t compute = 1;
+  std::uint32_t memory = 1;
+  friend auto operator<=>(const UseWeights&, const UseWeights&) = default;
 };
 
 enum class Wish : std::uint8_t {
@@ -27,6 +35,7 @@ enum class Wish : std::uint8_t {
 // NUMA node if that is known.
 struct DevicePolicy {
   DeviceOrder order = DeviceOrder::kTightest;
+  UseWeights use = {};  // of kBinpack and kSpread; not all are 0
   // Only devices that nobody is on, another container of the request neither; nobody else comes.
   bool mutex = false;
   Wish numa = Wish::kNone;   // all of one NUMA node, which is known

@@ -83,6 +83,7 @@ struct Shape {
   std::optional<Policy> policy;            // none: the engine's
   bool context_outside = false;  // contexts count beside what is asked for, not as part of it
   std::optional<DevicePolicy> devices = {};  // none: the engine's
+  std::optional<Weights> weights = {};       // the same; not all are 0
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
