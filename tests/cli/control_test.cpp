@@ -322,6 +322,8 @@ TEST(Completion, BashOffersSubcommandsAndOptions) {
   EXPECT_EQ(complete("divvy run --guar", 2), "--guaranteed\n");
   EXPECT_EQ(complete("divvy agent --s", 2), "--swap-chunk --swap-quantum\n");
   EXPECT_EQ(complete("divvy simulate o", 2), "openb\n");
+  EXPECT_EQ(complete("divvy simulate p", 2), "plan\n");
+  EXPECT_EQ(complete("divvy simulate plan --over", 3), "--overcommit\n");
   EXPECT_EQ(complete("divvy simulate openb --po", 3), "--pods --policy\n");
 }
 
