@@ -210,6 +210,16 @@ Result<void> checkLinks(const std::string& who, const Node& node,
   return {};
 }
 
+Result<void> checkRows(const std::string& who, const Node& node) {
+  std::set<std::pair<DeviceKind, std::uint32_t>> seen;
+  for (const Device& device : node.devices) {
+    if (!device.row || seen.emplace(device.kind, device.row->place).second) continue;
+    return usage(who + ", device " + device.uuid.text + ": place " +
+                 std::to_string(device.row->place) + " of the row is another one's");
+  }
+  return {};
+}
+
 Result<void> checkNics(const std::string& who, const Node& node) {
   std::set<NicName> seen;
   for (const Nic& nic : node.nics) {
@@ -262,6 +272,8 @@ Result<void> checkNode(const Node& node) {
     const Result<void> parting = checkParting(*device.parting, what);
     if (!parting) return parting;
   }
+  const Result<void> rows = checkRows(who, node);
+  if (!rows) return rows;
   const Result<void> links = checkLinks(who, node, seen);
   return links ? checkNics(who, node) : links;
 }

@@ -1,6 +1,7 @@
 // Who has what: reserved for a while, or confirmed.
 #include <algorithm>
 
+#include "arrangement.h"
 #include "core.h"
 #include "group_rules.h"
 
@@ -150,7 +151,7 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
   const Bytes host_left = state_.hostLeft(slot);
   const ShapeClass& known = (*scores)->shape();
   std::optional<Groups> groups;
-  if (known.grouped()) groups = groupsFor(state_, known, slot);
+  if (groupedOn(state_, known, slot)) groups = groupsFor(state_, known, slot);
   const std::uint32_t first = state_.node.first[slot];
   for (std::size_t c = 0; c < placement.containers.size(); ++c) {
     std::map<DeviceKind, DeviceSet> together;

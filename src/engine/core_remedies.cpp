@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "amounts.h"
+#include "arrangement.h"
 #include "core.h"
 #include "fit.h"
 
@@ -80,6 +81,9 @@ class Search {
 // each, in units of `kind`, largest first.
 std::vector<std::uint64_t> Search::leastsOf(ChangeKind kind, const DeviceAsk& of) const {
   std::set<std::uint64_t, std::greater<>> leasts{leastOf(kind)};
+  // Fewer may be no whole block, and no run.
+  for (std::uint32_t count = 1; kind == ChangeKind::kDevices && count < of.count; ++count)
+    if (arranged(state_.cold[slot_].node)) leasts.insert(count);
   const bool percent = kind == ChangeKind::kDevicePercent;
   if (!percent && kind != ChangeKind::kDeviceMemory) return {leasts.begin(), leasts.end()};
   Ask ask;

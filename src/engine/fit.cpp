@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arrangement.h"
 #include "device_order.h"
 #include "group_rules.h"
 #include "plan.h"
@@ -85,7 +86,7 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
 // Enough devices will do, but not so many together.
 std::optional<NodeRefusal> refuseGroup(const HotState& state, const ShapeClass& shape, Slot slot,
                                        const Ask& ask, const DeviceList& all) {
-  if (!shape.grouped()) return std::nullopt;
+  if (!groupedOn(state, shape, slot)) return std::nullopt;
   const Groups groups = groupsFor(state, shape, slot);
   if (groups.best(all, ask.count).group) return std::nullopt;
   NodeRefusal refusal = groups.refusal(all, ask.count);
@@ -262,7 +263,7 @@ std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) 
 
 bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot) {
   if (!shape.simple()) return false;
-  const std::uint8_t sums = state.node.sums[slot];
+  const std::uint8_t sums = state.node.sums[slot] & ~kArranged;
   return sums == kNoSums || (sums == kHostMemory && shape.widest() <= 1);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "arrangement.h"
+
 namespace divvy::engine {
 namespace {
 
@@ -99,6 +101,7 @@ Groups groupsFor(const HotState& state, const ShapeClass& shape, Slot slot) {
   const ColdNode& cold = state.cold[slot];
   const DevicePolicy& policy = shape.devices();
   Groups::Rules rules;
+  addArrangement(cold.node, &rules);
   if (policy.numa != Wish::kNone)
     rules.push_back(std::make_unique<NumaRule>(cold.topology, policy.numa == Wish::kRequired));
   if (policy.links != Wish::kNone)

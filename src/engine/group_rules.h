@@ -7,7 +7,7 @@
 
 namespace divvy::engine {
 
-// Of an ask of that shape on that node. Only to be asked where shape.grouped().
+// Of an ask of that shape on that node. Only to be asked where groupedOn(...).
 Groups groupsFor(const HotState& state, const ShapeClass& shape, Slot slot);
 
 }  // namespace divvy::engine

@@ -1,5 +1,7 @@
 #include "hot_state.h"
 
+#include "arrangement.h"
+
 #include <algorithm>
 
 namespace divvy::engine {
@@ -20,6 +22,7 @@ std::uint8_t sumsOf(const Node& node) {
     if (device.terms.overcommit_permille > kNoOvercommit) sums |= kHostMemory;
     if (device.compute_rule == ComputeRule::kWeight) sums |= kWeights;
   }
+  if (arranged(node)) sums |= kArranged;
   return sums;
 }
 

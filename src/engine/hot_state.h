@@ -38,6 +38,7 @@ enum SumsOf : std::uint8_t {
   kNoSums = 0,
   kHostMemory = 1,  // of what is promised beyond what there is
   kWeights = 2,     // compute is a weight on some
+  kArranged = 4,    // some are taken together, or in a row
 };
 
 struct HotNodes {

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "arrangement.h"
 #include "device_order.h"
 #include "group_rules.h"
 
@@ -36,7 +37,7 @@ class Search {
         first_(state.node.first[slot]),
         devices_(state.node.devices[slot]),
         host_left_(state.hostLeft(slot)) {
-    if (shape.grouped()) groups_ = groupsFor(state, shape, slot);
+    if (groupedOn(state, shape, slot)) groups_ = groupsFor(state, shape, slot);
     for (std::size_t i = 0; i < devices_; ++i) {
       rooms_[i] = roomOf(state, first_ + static_cast<std::uint32_t>(i));
       if (rooms_[i].books != nullptr) keep(i);

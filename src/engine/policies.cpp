@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arrangement.h"
 #include "engine/policy.h"
 #include "group_rules.h"
 
@@ -191,7 +192,7 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
   }
   const Candidates candidates = candidatesFor(state_, shape, ask, slot);
   if (candidates.count < ask.count) return choice;
-  if (shape.grouped()) return grouped(shape, slot, candidates);
+  if (groupedOn(state_, shape, slot)) return grouped(shape, slot, candidates);
   const bool part = ask.count == 1 && ask.compute > 0 && ask.compute < kWholeDevice.milli;
   if (part && shape.plain() &&
       (shape.policy() == Policy::kFgd || shape.policy() == Policy::kDivvy)) {
@@ -259,7 +260,8 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
     key = choice.key;
     if (!shape.containers().empty()) {
       const Ask& ask = shape.containers().front();
-      if (shape.policy() == Policy::kRandom && ask.count == 1 && shape.plain()) {
+      if (shape.policy() == Policy::kRandom && ask.count == 1 && shape.plain() &&
+          !groupedOn(state_, shape, slot)) {
         const Candidates all = candidatesFor(state_, shape, ask, slot);
         choice.picked.at[0] = all.at[draw % all.count];
       }

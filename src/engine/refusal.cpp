@@ -125,6 +125,12 @@ std::string text(const NodeRefusal& refusal) {
       return "container " + std::to_string(refusal.container) + " needs " + needed + " devices" +
              (refusal.kind.empty() ? "" : " of kind " + refusal.kind.text) + ", " + available +
              " will do";
+    case NodeWhy::kBlocks:
+      return "container " + std::to_string(refusal.container) + " needs " + needed +
+             " devices, all of those that are taken together; " + available + " will do";
+    case NodeWhy::kRow:
+      return "container " + std::to_string(refusal.container) + " needs a run of " + needed +
+             " neighbouring devices, " + available + " will do";
     case NodeWhy::kNuma:
       return "container " + std::to_string(refusal.container) + " needs " + needed +
              " devices of one NUMA node, " + available + " will do";

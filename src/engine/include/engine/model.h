@@ -53,6 +53,13 @@ enum class ComputeRule : std::uint8_t {
   kWeight,  // of those who are busy; may add up to more, nobody is refused for it or alone
 };
 
+// A place among neighbours: several devices of a kind are taken in a run of places.
+struct InRow {
+  std::uint32_t place = 0;
+  // So many at a time, from a multiple of that on; empty: any number from anywhere.
+  std::vector<std::uint32_t> runs;
+};
+
 struct Device {
   DeviceUuid uuid;
   ModelName model;
@@ -69,6 +76,10 @@ struct Device {
   // Null: it cannot be split. With slices: can be while it is in MIG mode, else while it is not.
   // What has terms of its memory cannot.
   std::shared_ptr<const Parting> parting = nullptr;
+  // Those of a kind and node with the same number are taken together, all of them or none (the two
+  // of an Ascend 910C module); parts of them are not.
+  std::optional<std::uint32_t> block = {};
+  std::optional<InRow> row = {};  // likewise
 };
 
 struct Label {

@@ -56,6 +56,8 @@ enum class NodeWhy : std::uint8_t {
   kMemory,      // bytes
   kTooFew,      // devices in all; no release helps
   kDevices,     // of those it has, too few will do for `container`; `devices` says why each
+  kBlocks,      // enough devices will do, but not all of those that are taken together
+  kRow,         // enough will do, but not in a run of neighbours
   kNuma,        // enough devices will do, but not of one NUMA node
   kLinks,       // enough will do, but not all with direct links to each other
   kNic,         // has no NIC of the name that was asked for
@@ -68,7 +70,7 @@ struct NodeRefusal {
   NodeWhy why = NodeWhy::kCordoned;
   std::uint64_t needed = 0;
   std::uint64_t available = 0;
-  // Of kTooFew, kDevices, kNuma, kLinks, kNic: which one, init containers first.
+  // Of kTooFew, kDevices, kBlocks, kRow, kNuma, kLinks, kNic: which one, init containers first.
   std::size_t container = 0;
   DeviceKind kind;                     // of kDevices: of which too few will do
   std::vector<DeviceRefusal> devices;  // in the node's order; of kDevices only
