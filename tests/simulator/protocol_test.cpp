@@ -133,7 +133,8 @@ Runs someRuns() {
   Runs runs;
   runs.nodes = someNodes();
   runs.workloads.push_back({"made-up", somePods()});
-  runs.policies.assign(engine::kPolicies.begin(), engine::kPolicies.end());
+  runs.policies.assign(engine::kPublished.begin(), engine::kPublished.end());
+  runs.policies.push_back(Policy::kDivvy);
   runs.seeds = {42, 43, 44};
   return runs;
 }
