@@ -12,8 +12,9 @@ constexpr std::uint32_t bitOf(ChunkState state) {
   return chunk_detail::bit(state);
 }
 
-// A pass over those that are in one of some states, a part of them at a time. Of the same heat the
-// lowest number comes first, so that the same ones go each time. Those that are about to be pinned
+// A pass over those that are in one of some states, a part of them at a time, none of them twice:
+// whatever happens to them meanwhile, it ends. Of the same heat the lowest number comes first, so
+// that the same ones go each time. Those that are about to be pinned
 // are the hottest.
 class ByUse {
  public:
@@ -29,6 +30,10 @@ class ByUse {
   struct Candidate {
     std::uint32_t number;
     std::uint64_t rank;  // the smallest first
+
+    bool operator<(const Candidate& other) const {
+      return rank < other.rank || (rank == other.rank && number < other.number);
+    }
   };
   static constexpr unsigned kMost = 256;
 
@@ -41,6 +46,7 @@ class ByUse {
   unsigned at_ = 0;
   unsigned count_ = kMost;  // as if there were more
   bool begun_ = false;
+  Candidate last_ = {};  // that was given
   Candidate of_[kMost];
 };
 

@@ -66,6 +66,7 @@ void fill(Control* full) {
     full->fault_counts[i] = state.fault_counts[i].load(std::memory_order_relaxed);
   }
   full->unknown_arguments = state.last_use.unknown();
+  full->use_turns = state.last_use.turns();
   fillGate(full);
   ::strncpy(full->driver_path, state.driver.path(), sizeof full->driver_path - 1);
 }

@@ -159,8 +159,11 @@ void LastUse::advance(std::uint64_t now) {
   const auto left = static_cast<std::int32_t>(turns_at_.load(std::memory_order_relaxed) - period);
   if (left > 0) return;
   cold_.store(hot_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  hot_.store(clock, std::memory_order_relaxed);
-  turns_at_.store(period + patience_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  hot_.store(turned_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  turned_.store(clock, std::memory_order_relaxed);
+  turns_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t patience = patience_.load(std::memory_order_relaxed);
+  turns_at_.store(period + patience / 2, std::memory_order_relaxed);
 }
 
 void LastUse::learn(bool mistaken) {
@@ -174,10 +177,13 @@ void LastUse::learn(bool mistaken) {
 void LastUse::forgetAfterFork() {
   clock_.store(0, std::memory_order_relaxed);
   unknown_.store(0, std::memory_order_relaxed);
+  turns_.store(0, std::memory_order_relaxed);
   clock_seen_.store(0, std::memory_order_relaxed);
   advance_at_.store(0, std::memory_order_relaxed);
   patience_.store(kPatience, std::memory_order_relaxed);
-  turns_at_.store(period_.load(std::memory_order_relaxed) + kPatience, std::memory_order_relaxed);
+  turns_at_.store(period_.load(std::memory_order_relaxed) + kPatience / 2,
+                  std::memory_order_relaxed);
+  turned_.store(0, std::memory_order_relaxed);
   hot_.store(0, std::memory_order_relaxed);
   cold_.store(0, std::memory_order_relaxed);
   params_.forgetAfterFork();

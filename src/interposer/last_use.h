@@ -68,18 +68,21 @@ class LastUse {
   // ---- of movers
   // To be called now and then: periods in which nothing was used do not count.
   void advance(std::uint64_t now);
-  // Of a chunk. kCold: for as many periods as patience_ says at least, and twice as many at most,
-  // it was neither used nor behind what was; before so many have passed there is none. kWarm: it
-  // was behind what was used.
+  // Of a chunk. kCold: for as many periods as patience_ says at least, and half as many more at
+  // most, it was neither used nor behind what was; before so many have passed there is none. kWarm:
+  // it was behind what was used.
   enum class Warmth : std::uint8_t { kCold, kWarm, kUsed };
   Warmth warmth(const Chunk& chunk) const;
-  // What it is, it was made of late.
+  // What it is, it was made of late: within as many periods as patience_ says, and at least half
+  // of that.
   bool isHot(const Chunk& chunk) const;
   // Larger for what is to be on the device rather.
   std::uint64_t rank(const Chunk& chunk) const;
   // What was taken for cold came to be hot, or did not: more patience from now on, or less.
   void learn(bool mistaken);
 
+  // How often it was decided anew what is hot and what is cold.
+  std::uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }
   // Launches of whose arguments not all is known: the driver does not say, or they are too many.
   std::uint64_t unknown() const { return unknown_.load(std::memory_order_relaxed); }
 
@@ -108,9 +111,13 @@ class LastUse {
   std::atomic<std::uint64_t> advance_at_{0};
   std::atomic<std::uint64_t> clock_seen_{0};  // when the period began
   std::atomic<std::uint32_t> patience_{kPatience};
-  std::atomic<std::uint32_t> turns_at_{kPatience + 1};  // the period in which hot_ and cold_ change
-  std::atomic<std::uint64_t> hot_{0};                   // what was used after it is hot
-  std::atomic<std::uint64_t> cold_{0};                  // what was not is cold
+  std::atomic<std::uint64_t> turns_{0};
+  std::atomic<std::uint32_t> turns_at_{kPatience / 2 + 1};  // the period of the next one
+  // Instants of the last three: the latest, what was used after this is hot, what was not after
+  // this is cold.
+  std::atomic<std::uint64_t> turned_{0};
+  std::atomic<std::uint64_t> hot_{0};
+  std::atomic<std::uint64_t> cold_{0};
   ParamTable params_;
 };
 

@@ -1,7 +1,6 @@
 // Which chunks are on the card and which are used where they are, with the host, follows from when
 // they were used last. Where they are is told by the card: its kernels take longer for what lies at
 // the host, by its own clock.
-#include <chrono>
 #include <functional>
 
 #include "swap_fixture.h"
@@ -58,6 +57,16 @@ class LastUseTest : public SwapTest {
       use();
       return until();
     });
+  }
+  // For so long that what is not used is cold, and a while longer.
+  static void useUntilColdIsKnown(const std::function<void()>& use) {
+    const std::uint64_t before = control().use_turns;
+    EXPECT_TRUE(whileUsing(
+        [&] {
+          use();
+          EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
+        },
+        [&] { return control().use_turns >= before + 3; }));
   }
 
  private:
@@ -279,6 +288,32 @@ TEST_F(LastUseTest, AWorkingSetThatFitsEndsOnTheCardAndTheRestAtTheHost) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
+TEST_F(LastUseTest, HundredsOfThemChangePlaces) {
+  Tenancy tenancy = swappable();
+  tenancy.machine = "swap";
+  tenancy.swap_chunk = 64 << 10;
+  tenancy.environment["SIMGPU_TIME_SCALE"] = "20";
+  if (outside(tenancy)) return;
+  makeSwappable();
+  constexpr std::uint64_t kBytes = 24 * kMiB, kChunks = kBytes / (64 << 10);
+  const CUdeviceptr cold = filled(kBytes, 1);
+  allowWithHost(kBytes);
+  const CUdeviceptr hot = filled(kBytes, 2);
+  ASSERT_TRUE(runsWithHost(kBytes)) << said();
+  const std::uint64_t before = shown()->chunks_out;
+  EXPECT_TRUE(whileUsing(
+      [&] {
+        for (const std::uint64_t at : {std::uint64_t{0}, kBytes / 2}) {
+          EXPECT_EQ(touch(hot + at, kBytes / 2, 1000), CUDA_SUCCESS);
+        }
+      },
+      [&] { return shown()->chunks_out >= before + 2 * kChunks; }))
+      << said();
+  ASSERT_TRUE(runsWithHost(kBytes)) << said();
+  EXPECT_TRUE(holds(hot, kBytes, 2));
+  EXPECT_TRUE(holds(cold, kBytes, 1));
+}
+
 // All in one block, as some allocators have it: what lies behind an array need not be its part.
 TEST_F(LastUseTest, WhatIsNamedTakesThePlaceOfWhatOnlyLiesBehind) {
   if (outside(swappable())) return;
@@ -313,12 +348,9 @@ TEST_F(LastUseTest, WhatIsAllUsedAndDoesNotFitStaysWhereItIs) {
   allowWithHost(4 * kChunk);
   ASSERT_TRUE(runsWithHost(4 * kChunk)) << said();
   const std::uint64_t before = shown()->chunks_out;
-  // Longer than it takes until something can be cold.
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3500);
-  while (std::chrono::steady_clock::now() < until) {
+  useUntilColdIsKnown([&] {
     for (unsigned i = 0; i < 6; ++i) EXPECT_EQ(touch(block + i * kChunk, kChunk), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
-  }
+  });
   EXPECT_EQ(shown()->chunks_out, before) << said();
   EXPECT_TRUE(holds(block, 6 * kChunk, 1));
 }
@@ -334,11 +366,7 @@ TEST_F(LastUseTest, WhoComesBackGetsThePlacesForWhatItUsedLast) {
   allowWithHost(kBytes, kBytes);
   const CUdeviceptr hot = filled(kBytes, 2);
   ASSERT_TRUE(runsWithHost(kBytes)) << said();
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3500);
-  while (std::chrono::steady_clock::now() < until) {
-    EXPECT_EQ(touch(hot, kBytes), CUDA_SUCCESS);
-    EXPECT_EQ(cu<Cu::cuCtxSynchronize>(), CUDA_SUCCESS);
-  }
+  useUntilColdIsKnown([&] { EXPECT_EQ(touch(hot, kBytes), CUDA_SUCCESS); });
   const std::uint64_t before = shown()->chunks_out;
   allow(0);
   ASSERT_TRUE(becomesResident(0)) << said();

@@ -34,6 +34,7 @@ struct Control {
   // Where memory can be swapped: launches that were looked at and of whose arguments not all is
   // known.
   std::uint64_t unknown_arguments;
+  std::uint64_t use_turns;  // times that it was decided anew what of its memory is hot and cold
 };
 
 }  // namespace divvy::interposer
