@@ -91,6 +91,8 @@ Bytes addedBeyond(const MemoryBooks& books, const Part& part) {
 
 bool ever(DeviceWhy why) {
   switch (why) {
+    case DeviceWhy::kKind:
+    case DeviceWhy::kNoPart:
     case DeviceWhy::kModelNotAsked:
     case DeviceWhy::kModelExcluded:
     case DeviceWhy::kUuidNotAsked:
