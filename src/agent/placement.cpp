@@ -63,8 +63,8 @@ engine::Request requestOf(const Ask& ask) {
   devices.memory = memoryOf(ask.memory);
   devices.compute = {static_cast<std::int32_t>(ask.coresEach()) * kMilliPerPercent};
   if (ask.guaranteed) devices.guarantee = memoryOf(*ask.guaranteed);
-  if (ask.unswappable) devices.guarantee = devices.memory;
   shape.context_outside = !ask.context_inside;
+  shape.unswappable = ask.unswappable;
   shape.selector.match = engine::ModelMatch::kLoose;
   shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
@@ -124,21 +124,28 @@ void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_l
             [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
 }
 
+// With these cards, and who is there.
+Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve) {
+  engine::Engine engine{engine::Config{}};
+  const Result<void> known = engine.setNode(nodeOf(cards, host_reserve));
+  if (!known) return known.error();
+  for (const Card& card : cards) {
+    const Result<void> held = engine.adopt(heldOn(card));
+    if (!held) return held.error();
+  }
+  return engine;
+}
+
 // Into `decision`: which devices, and which will not do. Errors are of requests that can never be
 // right.
 Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
                     Decision& decision) {
-  engine::Engine engine{engine::Config{}};
-  const Result<void> known = engine.setNode(nodeOf(cards, host_reserve));
-  if (!known) return known;
-  for (const Card& card : cards) {
-    const Result<void> held = engine.adopt(heldOn(card));
-    if (!held) return held;
-  }
+  const Result<engine::Engine> engine = engineOf(cards, host_reserve);
+  if (!engine) return engine.error();
   const engine::Request request = requestOf(ask);
-  const Result<engine::Decision> decided = engine.decide(request);
+  const Result<engine::Decision> decided = engine->decide(request);
   if (!decided) return decided.error();
-  const auto refused = engine.refusedDevices(request, kHere, 0);
+  const auto refused = engine->refusedDevices(request, kHere, 0);
   if (!refused) return refused.error();
   for (const engine::DeviceRefusal& one : *refused) {
     const Card& card = cardOf(one.uuid, cards);
@@ -146,7 +153,7 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
         {card.index, card.uuid, card.model, one.why, one.needed, one.available});
   }
   if (!decided->fits()) {
-    const Result<bool> possible = engine.possible(request);
+    const Result<bool> possible = engine->possible(request);
     decision.impossible = !possible || !*possible;
     return {};
   }
@@ -157,6 +164,44 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
         {card.index, part.limit, part.reserve(), ask.coresEach(), guaranteeOn(ask, card)});
   }
   return {};
+}
+
+// As --memory and --guaranteed take it; whole MiB, and never more than it is.
+std::string sizeOption(std::uint64_t bytes) {
+  constexpr std::uint64_t kMi = 1 << 20;
+  if (bytes < kMi) return std::to_string(bytes);
+  const std::uint64_t mi = bytes / kMi;
+  return mi % 1024 == 0 ? std::to_string(mi / 1024) + "Gi" : std::to_string(mi) + "Mi";
+}
+
+// Empty: it is of nothing that can be said so.
+std::string optionOf(const engine::Change& change) {
+  const auto each = [&](const char* option) {
+    std::string all;
+    for (const std::string& name : change.names) {
+      const bool plain = name.find_first_of(" '\"") == std::string::npos;
+      all += (all.empty() ? "" : " ") + std::string(option) + (plain ? name : "'" + name + "'");
+    }
+    return all;
+  };
+  switch (change.kind) {
+    case engine::ChangeKind::kDeviceMemory:
+      return "--memory " + sizeOption(change.to);
+    case engine::ChangeKind::kDevicePercent:
+      return "--memory " + std::to_string(change.to) + "%";
+    case engine::ChangeKind::kGuarantee:
+      return "--guaranteed " + sizeOption(change.to);
+    case engine::ChangeKind::kGuaranteePercent:
+      return "--guaranteed " + std::to_string(change.to) + "%";
+    case engine::ChangeKind::kDevices:
+      return "--gpus " + std::to_string(change.to);
+    case engine::ChangeKind::kModels:
+      return each("--model ");
+    case engine::ChangeKind::kUuids:
+      return each("--uuid ");
+    default:
+      return "";
+  }
 }
 
 }  // namespace
@@ -235,6 +280,21 @@ Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserv
   if (together) refuseTogether(ask, cards, hostLeft(cards, host_reserve), decision);
   decision.summary = summarise(ask, cards, together ? 0 : fitting);
   return decision;
+}
+
+std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve) {
+  std::vector<std::string> lines;
+  const Result<engine::Engine> engine = engineOf(cards, host_reserve);
+  if (!engine || ask.gpus == 0) return lines;
+  const auto remedies = engine->remedies(requestOf(ask), kHere);
+  if (!remedies) return lines;
+  for (const engine::Remedy& remedy : *remedies) {
+    std::string line;
+    for (const engine::Change& change : remedy)
+      line += (line.empty() ? "" : " ") + optionOf(change);
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::vector<std::string> coresNotes(const std::vector<Placed>& shares,

@@ -131,6 +131,10 @@ asio::awaitable<void> Server::talk(SessionPtr session) {
 asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
   if (auto* run_request = std::get_if<RunRequest>(&request))
     co_return co_await run(session, std::move(*run_request));
+  if (auto* explain_request = std::get_if<ExplainRequest>(&request)) {
+    if (explain_request->run.enforce == Enforce::kTimeslice) co_await trial_.settle();
+    co_return explained(std::move(*explain_request));
+  }
   if (auto* wait = std::get_if<WaitRequest>(&request))
     co_return co_await waitFor(session, std::move(*wait));
   if (auto* events = std::get_if<EventsRequest>(&request)) co_return happened(*events);
@@ -239,8 +243,38 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
+  const std::vector<std::string> others =
+      fixes(request.ask, tenants_.cards(nullptr, request.priority), tenants_.memory().host_reserve);
+  std::string either;
+  for (const std::string& fix : others) either += (either.empty() ? "would fit: " : ", or ") + fix;
+  if (!either.empty()) reply.reasons.push_back(either);
   if (!decision.impossible && !request.wait)
     reply.reasons.emplace_back("--wait queues the request instead");
+  return reply;
+}
+
+Reply Server::explained(ExplainRequest request) const {
+  RunRequest& run = request.run;
+  const Result<Enforcement> enforcement = choose(run);
+  if (!enforcement) return failed(enforcement.error());
+  run.ask.unswappable = !arbiterGates(enforcement->backend);
+  const std::vector<Card> cards = tenants_.cards(nullptr, run.priority);
+  const Bytes host_reserve = tenants_.memory().host_reserve;
+  const Decision decision = place(run.ask, cards, host_reserve);
+  ExplainReply reply{decision.fits(),
+                     decision.impossible,
+                     decision.summary,
+                     static_cast<unsigned>(queue_.entries().size()),
+                     {},
+                     {}};
+  for (const Card& card : cards)
+    reply.devices.push_back({card.index, card.uuid, card.model, false, ""});
+  for (VerdictView& device : reply.devices) {
+    for (const Placed& share : decision.shares) device.given |= share.index == device.device;
+    for (const Refusal& refusal : decision.refusals)
+      if (refusal.index == device.device) device.refusal = refusal.text();
+  }
+  if (!decision.fits()) reply.fixes = fixes(run.ask, cards, host_reserve);
   return reply;
 }
 

@@ -64,6 +64,7 @@ class Server {
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
   Reply set(const SetRequest& request);
+  Reply explained(ExplainRequest request) const;
   Reply happened(const EventsRequest& request) const;
 
   asio::io_context& loop_;

@@ -111,6 +111,18 @@ bj::object write(const RunRequest& request) {
   return object;
 }
 
+bj::object write(const ExplainRequest& request) {
+  bj::object object = write(request.run);
+  object["verb"] = "explain";
+  return object;
+}
+
+bj::object write(const ExplainReply& reply) {
+  bj::object object = json::write(reply);
+  object["reply"] = "explained";
+  return object;
+}
+
 bj::object write(const DoneReply& reply) {
   return {{"reply", "done"}, {"note", reply.note}};
 }
@@ -207,6 +219,7 @@ Result<Request> readVerb(Reader& reader, const std::string& verb) {
   if (verb == "ping") return Request{PingRequest{}};
   if (verb == "list") return Request{ListRequest{}};
   if (verb == "run") return Request{readRun(reader)};
+  if (verb == "explain") return Request{ExplainRequest{readRun(reader)}};
   if (verb == "set") return Request{readSet(reader)};
   if (verb == "started") {
     StartedRequest request;
@@ -274,6 +287,11 @@ Result<Reply> readReply(Reader& reader, const std::string& kind) {
     reader.number("agent_pid", reply.agent_pid);
     reader.number("last", reply.last);
     reader.each("events", [&](Reader& item) { json::read(item, reply.events.emplace_back()); });
+    return Reply{std::move(reply)};
+  }
+  if (kind == "explained") {
+    ExplainReply reply;
+    json::read(reader, reply);
     return Reply{std::move(reply)};
   }
   if (kind == "snapshot") {

@@ -79,6 +79,9 @@ std::string clean(std::string_view text);
 bj::object write(const Snapshot& snapshot);
 void read(Reader& reader, Snapshot& out);
 
+bj::object write(const ExplainReply& reply);
+void read(Reader& reader, ExplainReply& out);
+
 bj::object write(const EventView& event);
 void read(Reader& reader, EventView& out);
 void writeIdle(bj::object& object, const IdleAsk& idle);

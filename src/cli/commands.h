@@ -6,6 +6,7 @@
 namespace divvy::cli {
 
 int run(const RunOptions& options);
+int explain(const ExplainOptions& options);
 int list(const ListOptions& options);
 int top(const TopOptions& options);
 int set(const SetOptions& options);

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 17> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 18> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -48,6 +48,15 @@ for --idle-stop is ended (divvy agent --help).
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
+    {"explain",
+     R"(Examples:
+  divvy explain --memory 60Gi --gpus 2
+  divvy explain --memory 8Gi --model 4090 -o json | jq .fixes
+  divvy explain --sim a100x8 --memory 50% --gpus 4
+
+Takes nothing and changes nothing: the same decision as divvy run's, as things are now. Below it,
+why each device would do or not, and the smallest changes of the request with which it would fit,
+each alone. Exit status: 0 it fits, 1 it does not, 2 wrong usage.)"},
     {"ls",
      R"(Examples:
   divvy ls

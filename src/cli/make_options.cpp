@@ -70,19 +70,16 @@ Result<void> readIdle(const Raw& raw, agent::IdleAsk& target) {
 
 }  // namespace
 
-Result<Options> makeRun(const Raw& raw) {
-  RunOptions run;
+namespace {
+
+// What decides where it goes.
+Result<void> readPlacing(const Raw& raw, RunOptions& run) {
   run.sim = simOf(raw);
   run.ask.models = raw.models;
   run.ask.uuids = raw.uuids;
-  run.command = raw.command;
-  run.wait = raw.wait_given;
-  if (run.command.empty()) {
-    return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
-  }
   const auto gpus = [](const std::string& text) { return parseCount(text, "--gpus", 1, kMaxGpus); };
   Result<void> counted = read(raw.gpus, gpus, run.ask.gpus);
-  if (!counted) return counted.error();
+  if (!counted) return counted;
   const auto cores = [&](const std::string& text) { return parseCores(text, run.ask.gpus); };
   if (!raw.policy.empty() && raw.cores.empty()) {
     return Error{ErrorCode::kUsage,
@@ -91,22 +88,44 @@ Result<Options> makeRun(const Raw& raw) {
   Result<void> good = firstError({read(raw.memory, agent::parseMemoryAsk, run.ask.memory),
                                   read(raw.cores, cores, run.ask.cores),
                                   read(raw.policy, agent::parseCoresPolicy, run.ask.cores_policy),
-                                  read(raw.name, agent::parseName, run.name),
                                   read(raw.priority, agent::parsePriority, run.priority),
                                   read(raw.enforce, agent::parseEnforce, run.enforce),
-                                  read(raw.wait, parseDurationMs, run.wait_ms),
                                   read(raw.overhead, parseOverhead, run.ask.context_inside),
-                                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed),
-                                  read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
-                                  read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms),
-                                  readIdle(raw, run.idle)});
+                                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed)});
   if (good && run.ask.guaranteed) good = checkGuarantee(*run.ask.guaranteed, run.ask.memory);
+  return good;
+}
+
+}  // namespace
+
+Result<Options> makeRun(const Raw& raw) {
+  RunOptions run;
+  run.command = raw.command;
+  run.wait = raw.wait_given;
+  if (run.command.empty()) {
+    return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
+  }
+  const Result<void> good = firstError(
+      {readPlacing(raw, run), read(raw.name, agent::parseName, run.name),
+       read(raw.wait, parseDurationMs, run.wait_ms),
+       read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
+       read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms), readIdle(raw, run.idle)});
   if (!good) return good.error();
   if (!raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait) {
     return Error{ErrorCode::kUsage,
                  "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
   }
   return Options{run};
+}
+
+Result<Options> makeExplain(const Raw& raw) {
+  ExplainOptions explain;
+  const Result<void> good = readPlacing(raw, explain.run);
+  if (!good) return good.error();
+  const Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  explain.output = *output;
+  return Options{explain};
 }
 
 Result<Options> makeList(ListOptions::What what, const Raw& raw) {

@@ -42,6 +42,12 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
+// Of a run, what decides where it goes.
+struct ExplainOptions {
+  RunOptions run;
+  Output output;
+};
+
 struct ListOptions {
   enum class What { kTenants, kDevices } what = What::kTenants;
   SimChoice sim;
@@ -166,9 +172,9 @@ struct PrintOptions {
 };
 
 using Options =
-    std::variant<RunOptions, ListOptions, TopOptions, SetOptions, EventsOptions, WaitOptions,
-                 StopOptions, AgentOptions, ProbeOptions, SimOptions, SizeOptions, VersionOptions,
-                 OpenbOptions, PlanOptions, DayOptions, PrintOptions>;
+    std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
+                 WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions, SizeOptions,
+                 VersionOptions, OpenbOptions, PlanOptions, DayOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -41,11 +41,15 @@ struct Grammar {
     command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
   }
   void addCompute(CLI::App* command, bool defaults);
+  void addGuaranteed(CLI::App* command, bool defaults);
   void addPressure(CLI::App* command, bool defaults);
   void addOversubscription(CLI::App* agent);
   void addIdle(CLI::App* command, bool defaults);
   void addIdlePolicy(CLI::App* agent);
+  void addMemory(CLI::App* command);
+  void addPlace(CLI::App* command);
   void addRun();
+  void addExplain();
   void addViews();
   void addControl();
   void addSize();
@@ -63,6 +67,7 @@ Grammar::Grammar() {
   app.footer(examplesOf(""));
   app.set_version_flag("--version", versionLine());
   addRun();
+  addExplain();
   addViews();
   addControl();
   addSize();
@@ -89,15 +94,17 @@ void Grammar::addCompute(CLI::App* command, bool defaults) {
       ->type_name("high|normal|low");
 }
 
+void Grammar::addGuaranteed(CLI::App* command, bool defaults) {
+  const std::string otherwise = defaults ? " [all; with overcommit, none]" : "";
+  command->add_option("--guaranteed", raw.guaranteed, "of --memory, never swapped out" + otherwise)
+      ->type_name("SIZE");
+}
+
 // What matters where more memory is promised than there is.
 void Grammar::addPressure(CLI::App* command, bool defaults) {
   const auto text = [&](const std::string& what, const char* otherwise) {
     return defaults ? what + " [" + otherwise + "]" : what;
   };
-  command
-      ->add_option("--guaranteed", raw.guaranteed,
-                   text("of --memory, never swapped out", "all; with overcommit, none"))
-      ->type_name("SIZE");
   command
       ->add_option("--on-pressure", raw.on_pressure,
                    text("what an allocation sees while the card is short", "oom"))
@@ -169,34 +176,56 @@ void Grammar::addIdlePolicy(CLI::App* agent) {
       ->type_name("PATH");
 }
 
-void Grammar::addRun() {
-  CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
-  run->prefix_command();
-  run->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
+void Grammar::addMemory(CLI::App* command) {
+  command
+      ->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
       ->type_name("SIZE");
-  addPressure(run, true);
-  addIdle(run, true);
-  addCompute(run, true);
-  run->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
-  run->add_option("--model", raw.models,
-                  "only on a card whose model name holds this; may be repeated")
+  addGuaranteed(command, true);
+}
+
+// Where, and who sees to it.
+void Grammar::addPlace(CLI::App* command) {
+  command->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
+  command
+      ->add_option("--model", raw.models,
+                   "only on a card whose model name holds this; may be repeated")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  run->add_option("--uuid", raw.uuids, "only on this card (or prefix); may be repeated")
+  command->add_option("--uuid", raw.uuids, "only on this card (or prefix); may be repeated")
       ->type_name("UUID")
       ->expected(1)
       ->take_all();
-  run->add_option("--name", raw.name, "a name for ls, set and wait")->type_name("NAME");
-  run->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
+  command->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
       ->type_name("auto|interposer|mps|timeslice");
-  addSim(run, "share a simulated card instead [DIVVY_SIM, else h100]");
+  command
+      ->add_option("--context-overhead", raw.overhead,
+                   "CUDA contexts count inside the share, or outside [inside]")
+      ->type_name("inside|outside");
+  addSim(command, "share a simulated card instead [DIVVY_SIM, else h100]");
+}
+
+void Grammar::addRun() {
+  CLI::App* run = add("run", "Run a command with a share of a GPU", makeRun);
+  run->prefix_command();
+  addMemory(run);
+  addPressure(run, true);
+  addIdle(run, true);
+  addCompute(run, true);
+  addPlace(run);
+  run->add_option("--name", raw.name, "a name for ls, set and wait")->type_name("NAME");
   wait_option = run->add_option("--wait", raw.wait, "queue until there is room, at most this long")
                     ->expected(0, 1)
                     ->type_name("[TIME]");
-  run->add_option("--context-overhead", raw.overhead,
-                  "CUDA contexts count inside the share, or outside [inside]")
-      ->type_name("inside|outside");
+}
+
+void Grammar::addExplain() {
+  CLI::App* explain =
+      add("explain", "Whether a run would fit now, where, and what would fit instead", makeExplain);
+  addMemory(explain);
+  addCompute(explain, true);
+  addPlace(explain);
+  addOutput(explain);
 }
 
 void Grammar::addViews() {
@@ -223,6 +252,7 @@ void Grammar::addControl() {
   set->add_option("TENANT", raw.tenant, "id or name")->required();
   set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
+  addGuaranteed(set, false);
   addPressure(set, false);
   addIdle(set, false);
   addCompute(set, false);

@@ -39,6 +39,7 @@ struct Raw {
 
 // One per subcommand. kUsage errors are one line that says what is accepted.
 Result<Options> makeRun(const Raw& raw);
+Result<Options> makeExplain(const Raw& raw);
 Result<Options> makeList(ListOptions::What what, const Raw& raw);
 Result<Options> makeTop(const Raw& raw);
 Result<Options> makeSet(const Raw& raw);

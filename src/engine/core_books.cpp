@@ -37,7 +37,7 @@ Ask askFor(const Share& share, std::size_t container, bool context_outside) {
   ask.compute = share.compute.milli;
   ask.bytes = static_cast<std::int64_t>(share.memory.count);
   ask.container = container;
-  if (share.guarantee < share.memory) ask.guarantee = share.guarantee;
+  ask.guarantee = share.guarantee;
   ask.context_outside = context_outside;
   ask.part = !share.part.empty();
   return ask;

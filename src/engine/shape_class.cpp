@@ -33,10 +33,15 @@ bool matches(const std::vector<ModelName>& wanted, ModelMatch match, const std::
   });
 }
 
-void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool context_outside,
-         bool mutex, std::vector<Ask>* asks) {
+// `like` has what all asks of the shape have.
+void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, const Ask& like,
+         std::vector<Ask>* asks) {
   if (wanted.count == 0) return;
-  Ask ask{wanted.count, wanted.compute.milli, 0, 0, container, kAnyKind, other};
+  Ask ask = like;
+  ask.count = wanted.count;
+  ask.compute = wanted.compute.milli;
+  ask.container = container;
+  ask.other = other;
   if (const auto* bytes = std::get_if<Bytes>(&wanted.memory)) {
     ask.bytes = static_cast<std::int64_t>(bytes->count);
   } else {
@@ -44,9 +49,8 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool
   }
   if (!wanted.kind.empty()) ask.kind = kNoKind;
   ask.guarantee = wanted.guarantee;
-  ask.context_outside = context_outside;
   ask.part = wanted.part.has_value();
-  ask.mutex = mutex && !ask.part;
+  ask.mutex = like.mutex && !ask.part;
   // Parts may be on one device: each is looked for on its own.
   const std::uint32_t times = ask.part ? std::exchange(ask.count, 1u) : 1;
   for (std::uint32_t i = 0; i < times; ++i) {
@@ -56,12 +60,12 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, bool
 }
 
 std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first,
-                        bool context_outside, bool mutex) {
+                        const Ask& like) {
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    add(containers[i].devices, first + i, kMainAsk, context_outside, mutex, &asks);
+    add(containers[i].devices, first + i, kMainAsk, like, &asks);
     for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
-      add(containers[i].others[k], first + i, k, context_outside, mutex, &asks);
+      add(containers[i].others[k], first + i, k, like, &asks);
     }
   }
   return asks;
@@ -95,9 +99,12 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
       grouped_(devices_.numa != Wish::kNone || devices_.links != Wish::kNone ||
                !devices_.nic.empty()) {
   if (hami_ && devices_.order == DeviceOrder::kTightest) devices_.order = DeviceOrder::kSpread;
-  init_ = asksOf(shape_.init, 0, shape_.context_outside, devices_.mutex);
-  containers_ =
-      asksOf(shape_.containers, shape_.init.size(), shape_.context_outside, devices_.mutex);
+  Ask like;
+  like.context_outside = shape_.context_outside;
+  like.unswappable = shape_.unswappable;
+  like.mutex = devices_.mutex;
+  init_ = asksOf(shape_.init, 0, like);
+  containers_ = asksOf(shape_.containers, shape_.init.size(), like);
   for (const Container& one : shape_.containers) {
     cpu_ += one.cpu.milli;
     memory_ += static_cast<std::int64_t>(one.memory.count);
@@ -170,6 +177,7 @@ std::optional<Bytes> guaranteeOf(const Ask& ask, const MemoryBooks& books) {
 Part partOf(const Ask& ask, const MemoryBooks& books) {
   const auto whole = static_cast<std::int64_t>(books.whole().count);
   const Bytes limit{static_cast<std::uint64_t>(bytesOf(ask, whole))};
+  if (ask.unswappable) return partOn(books, limit, limit, ask.context_outside);
   return partOn(books, limit, guaranteeOf(ask, books), ask.context_outside);
 }
 

@@ -25,6 +25,7 @@ struct Ask {
   std::size_t other = kMainAsk;  // which of the container's others
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
+  bool unswappable = false;
   bool mutex = false;      // DevicePolicy::mutex
   bool keeps_off = false;  // nobody else comes
   bool part = false;       // then of one

@@ -83,6 +83,11 @@ struct Decision {
 // order. What is promised beyond what there is, on all cards together, is at most `host_reserve`.
 Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {});
 
+// What could be asked for instead, as options of divvy run: "--memory 12Gi", each alone the
+// smallest change of its kind with which the request would fit now. Empty: it fits, or nothing of
+// it helps.
+std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve);
+
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);
 

@@ -44,6 +44,11 @@ struct RunRequest {
       0;  // of the sender, clock ticks since boot (/proc/<pid>/stat field 22)
 };
 
+// What would become of that request now. Changes nothing.
+struct ExplainRequest {
+  RunRequest run;
+};
+
 // The command was started as this process. From the holder only.
 struct StartedRequest {
   std::string tenant;
@@ -90,7 +95,7 @@ struct EventsRequest {
 };
 
 using Request = std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest,
-                             SetRequest, WaitRequest, StopRequest, EventsRequest>;
+                             SetRequest, WaitRequest, StopRequest, EventsRequest, ExplainRequest>;
 
 struct DeviceView {
   unsigned index = 0;
@@ -253,14 +258,32 @@ struct SnapshotReply {
   Snapshot snapshot;
 };
 
+// One device, as a request sees it.
+struct VerdictView {
+  unsigned device = 0;
+  std::string uuid;
+  std::string model;
+  bool given = false;   // the request would get this one
+  std::string refusal;  // why it will not do; empty: it will
+};
+
+struct ExplainReply {
+  bool fits = false;
+  bool impossible = false;  // does not fit even with nobody there
+  std::string summary;      // one line; empty where it fits
+  unsigned waiting = 0;     // requests in the queue
+  std::vector<VerdictView> devices;
+  std::vector<std::string> fixes;  // options of divvy run, each line alone would do
+};
+
 struct EventsReply {
   int agent_pid = 0;       // numbers of another agent's events mean nothing to this one
   std::uint64_t last = 0;  // of all events, not only of those asked for
   std::vector<EventView> events;
 };
 
-using Reply =
-    std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply, EventsReply>;
+using Reply = std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply,
+                           EventsReply, ExplainReply>;
 
 // One line each, newline included.
 std::string encode(const Request& request);
@@ -275,6 +298,7 @@ Result<Reply> decodeReply(std::string_view line);
 std::string devicesJson(const std::vector<Snapshot>& nodes);
 std::string tenantsJson(const std::vector<Snapshot>& nodes);
 std::string snapshotsJson(const std::vector<Snapshot>& nodes);
+std::string explanationJson(const ExplainReply& reply);
 // Events with their nodes: as an array, or one object a line.
 std::string eventsJson(const std::vector<std::pair<std::string, EventView>>& events, bool lines);
 

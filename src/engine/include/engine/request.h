@@ -82,6 +82,7 @@ struct Shape {
   std::vector<KindSelector> by_kind = {};  // where it is another than `selector`; each kind once
   std::optional<Policy> policy;            // none: the engine's
   bool context_outside = false;  // contexts count beside what is asked for, not as part of it
+  bool unswappable = false;      // nothing of it can be swapped: all of it is guaranteed
   std::optional<DevicePolicy> devices = {};  // none: the engine's
   std::optional<Weights> weights = {};       // the same; not all are 0
   friend auto operator<=>(const Shape&, const Shape&) = default;

@@ -1,0 +1,114 @@
+// `divvy explain`: says what `divvy run` then does, and what it suggests is let in.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <sstream>
+
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+namespace bj = boost::json;
+
+using Words = std::vector<std::string>;
+
+bj::object explained(Sandbox& sandbox, Words asked, int code) {
+  asked.insert(asked.begin(), {"explain", "--sim", "h100x2", "-o", "json"});
+  const Outcome outcome = sandbox.divvy(asked);
+  EXPECT_EQ(outcome.code(), code) << outcome.err;
+  boost::system::error_code fault;
+  bj::value value = bj::parse(outcome.out, fault);
+  EXPECT_FALSE(fault) << outcome.out;
+  return value.is_object() ? value.get_object() : bj::object();
+}
+
+Words wordsOf(const bj::value& text) {
+  std::istringstream line{std::string(text.as_string())};
+  Words words;
+  for (std::string word; line >> word;) words.push_back(word);
+  return words;
+}
+
+Outcome runs(Sandbox& sandbox, Words asked) {
+  asked.insert(asked.begin(), {"run", "--sim", "h100x2"});
+  asked.insert(asked.end(), {"--", "/bin/true"});
+  return sandbox.divvy(asked);
+}
+
+// One card has what 70 GiB leave, the other all.
+Child holder(Sandbox& sandbox) {
+  Child run = sandbox.start(
+      {"run", "--sim", "h100x2", "--memory", "70Gi", "--", tenantProgram(), "1048576"});
+  EXPECT_TRUE(run.printed("held 1048576"));
+  return run;
+}
+
+bj::value deviceOf(Sandbox& sandbox, std::size_t index) {
+  const Outcome outcome = sandbox.divvy({"gpus", "--sim", "h100x2", "-o", "json"});
+  return bj::parse(outcome.out).at(index);
+}
+
+std::string leftOf(Sandbox& sandbox) {
+  const auto physical = deviceOf(sandbox, 0).at("physical").to_number<std::uint64_t>();
+  return std::to_string((physical - gib(70).count) >> 20) + "Mi";
+}
+
+TEST(Explain, SaysWhereItWouldGoAndTakesNothing) {
+  Sandbox sandbox;
+  const Child held = holder(sandbox);
+  const bj::object fits = explained(sandbox, {"--memory", "20Gi"}, 0);
+  EXPECT_TRUE(fits.at("fits").as_bool());
+  EXPECT_FALSE(fits.at("devices").at(0).at("given").as_bool());
+  EXPECT_NE(fits.at("devices").at(0).at("refusal").as_string().find("needs 20 GiB, "),
+            bj::string::npos);
+  EXPECT_TRUE(fits.at("devices").at(1).at("given").as_bool());
+  EXPECT_TRUE(fits.at("fixes").as_array().empty());
+  EXPECT_EQ(deviceOf(sandbox, 1).at("allocated").to_number<std::uint64_t>(), 0u);
+}
+
+TEST(Explain, WhatItSuggestsIsLetIn) {
+  Sandbox sandbox;
+  const Child held = holder(sandbox);
+  for (const Words& asked :
+       {Words{"--memory", "20Gi", "--gpus", "2"}, Words{"--memory", "90Gi"},
+        Words{"--memory", "50%", "--gpus", "2"}, Words{"--memory", "1Gi", "--model", "a100"},
+        Words{"--memory", "1Gi", "--gpus", "3"}}) {
+    const bj::object no = explained(sandbox, asked, 1);
+    EXPECT_EQ(runs(sandbox, asked).code(), no.at("impossible").as_bool() ? 2 : 1) << asked[1];
+    const bj::array& fixes = no.at("fixes").as_array();
+    EXPECT_FALSE(fixes.empty()) << asked[1];
+    for (const bj::value& fix : fixes) {
+      Words instead = asked;
+      const Words words = wordsOf(fix);
+      for (std::size_t i = 0; i < instead.size(); i += 2)
+        if (instead[i] == words.at(0) && words[0] != "--model") instead[i + 1] = words.at(1);
+      if (words[0] == "--model")
+        instead.insert(instead.end(), {"--model", std::string(fix.as_string()).substr(9, 11)});
+      EXPECT_EQ(runs(sandbox, instead).code(), 0) << fix << ": " << runs(sandbox, instead).err;
+    }
+  }
+}
+
+TEST(Explain, IsForPeopleToo) {
+  Sandbox sandbox;
+  const Child held = holder(sandbox);
+  const Outcome no =
+      sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "20Gi", "--gpus", "2"});
+  EXPECT_EQ(no.code(), 1);
+  EXPECT_NE(
+      no.out.find("does not fit now: 20 GiB on each of 2 devices asked: 1 of 2 devices fit\n"),
+      std::string::npos)
+      << no.out;
+  const std::string left = "--memory " + leftOf(sandbox);
+  EXPECT_NE(no.out.find("would fit now, each alone:\n  " + left + "\n  --gpus 1\n"),
+            std::string::npos)
+      << no.out;
+  const Outcome refused = runs(sandbox, {"--memory", "20Gi", "--gpus", "2"});
+  EXPECT_NE(refused.err.find("would fit: " + left + ", or --gpus 1; "), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "lots"}).code(), 2);
+}
+
+}  // namespace
+}  // namespace divvy::test
