@@ -41,7 +41,7 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{}, "required"},
-      {{"fly"}, "\"fly\" is no command; accepted: run ls"},
+      {{"fly"}, "\"fly\" is no command; accepted: run explain ls"},
       {{"run"}, "no command"},
       {{"run", "--sim", "h100", "--"}, "no command"},
       {simRun({"--memory", "4Gb"}), "accepted: a positive number with Ki, Mi, Gi or Ti"},
