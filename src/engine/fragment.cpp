@@ -12,7 +12,11 @@ bool FragmentTable::allows(const TargetClass& target, const ModelName& model) co
 void FragmentTable::setTarget(const Target& target) {
   target_ = target;
   weight_ = 0;
-  for (const TargetClass& one : target_) weight_ += one.weight;
+  names_models_ = false;
+  for (const TargetClass& one : target_) {
+    weight_ += one.weight;
+    names_models_ = names_models_ || !one.models.empty();
+  }
   weight_ = std::max<std::int64_t>(weight_, 1);
   allowed_.assign(target_.size(), {});
   compiled_.clear();

@@ -29,6 +29,8 @@ class FragmentTable {
   // Thousandths of a device, times the sum of weights. `models` is of each device; needed where
   // `model` is kMixed.
   std::int64_t weighted(const FreeView& view, ModelId model, const ModelId* models) const;
+  // Whether any request that is expected does.
+  bool namesModels() const { return names_models_; }
   std::int64_t weight() const { return weight_; }
 
   // floor(100 * sigmoid((before - after) / 1000)), without rounding on the way.
@@ -60,6 +62,7 @@ class FragmentTable {
   std::vector<Compiled> compiled_;
   std::vector<std::vector<std::uint8_t>> allowed_;  // by class, then model
   std::int64_t weight_ = 1;
+  bool names_models_ = false;
   std::array<std::int64_t, 100> steps_{};  // difference from which on the score is 1 + its index
 };
 

@@ -71,8 +71,8 @@ Slot HotState::put(const Node& described) {
   Slot slot = 0;
   if (free_.empty()) {
     slot = static_cast<Slot>(cold.size());
-    grow(cold.size() + 1, cold, room_, node.cpu_free, node.memory_free, node.first, node.devices,
-         node.model, node.open, node.sums, node.compute_free, node.largest, node.idle,
+    grow(cold.size() + 1, cold, room_, node.cpu, node.cpu_free, node.memory_free, node.first,
+         node.devices, node.model, node.open, node.sums, node.compute_free, node.largest, node.idle,
          node.fragment, node.kinds);
   } else {
     slot = free_.back();
@@ -194,6 +194,7 @@ void HotState::refresh(Slot slot) {
   node.largest[slot] = largest;
   node.idle[slot] = idle;
   node.compute_free[slot] = compute;
+  node.cpu[slot] = at.node.cpu.milli;
   node.cpu_free[slot] = std::max<std::int64_t>(at.node.cpu.milli - at.cpu_used, 0);
   node.memory_free[slot] =
       std::max<std::int64_t>(static_cast<std::int64_t>(at.node.memory.count) - at.memory_used, 0);

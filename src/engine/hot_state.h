@@ -42,7 +42,7 @@ enum SumsOf : std::uint8_t {
 };
 
 struct HotNodes {
-  std::vector<std::int64_t> cpu_free, memory_free;
+  std::vector<std::int64_t> cpu, cpu_free, memory_free;
   std::vector<std::uint32_t> first;    // device
   std::vector<std::uint16_t> devices;  // how many
   std::vector<ModelId> model;

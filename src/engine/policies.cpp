@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t kSpecCpu = 128'000;
 constexpr std::int64_t kSpecCompute = 8'000;
 constexpr std::int64_t kComputeInCpu = kSpecCpu / kSpecCompute;
-// Policy::kDivvy's key: the score, then how little is left over.
-constexpr unsigned kTieBits = 18;
-constexpr Key kTieMask = (1u << kTieBits) - 1;
+// Policy::kDivvy's key: the score, then how full the node is.
+constexpr unsigned kTieBits = 3;
+constexpr std::int64_t kTieParts = 1 << kTieBits;
 // Above all keys of policies: how many of the wishes for groups of devices a node meets.
 constexpr unsigned kMetShift = 28;
 static_assert(Key{101} << kTieBits < Key{1} << kMetShift);
@@ -117,9 +117,25 @@ Key Scorer::fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* 
                           state_.device.model.data() + state_.node.first[slot]);
   const Key score = 1 + fragments_.score(state_.node.fragment[slot], fragment);
   if (shape.policy() != Policy::kDivvy) return score;
-  const std::int64_t left = leftOver(cpu, state_.node.compute_free[slot] - shape.compute());
-  return score << kTieBits |
-         (kTieMask - static_cast<Key>(std::clamp<std::int64_t>(left, 0, kTieMask)));
+  return score << kTieBits | fullness(shape, slot);
+}
+
+// In eighths, processors and devices alike: coarse, so that among nodes about as full the first one
+// wins, which is what keeps others empty. Where some requests name models, those that name none
+// only keep to nodes in use: the fullest have what the others want as often as not.
+Key Scorer::fullness(const ShapeClass& shape, Slot slot) const {
+  const std::int64_t cpu = state_.node.cpu[slot];
+  const std::int64_t compute = kWholeDevice.milli * std::int64_t{state_.node.devices[slot]};
+  const std::int64_t cpu_used = cpu - state_.node.cpu_free[slot];
+  const std::int64_t used = std::max<std::int64_t>(compute - state_.node.compute_free[slot], 0);
+  if (fragments_.namesModels() && shape.shape().selector.models.empty())
+    return cpu_used > 0 || used > 0 ? 1 : 0;
+  const auto permille = [](std::int64_t part, std::int64_t of) {
+    return of == 0 ? 0 : 1000 * part / of;
+  };
+  const std::int64_t parts =
+      (permille(cpu_used, cpu) + permille(used, compute)) / 2 * kTieParts / 1001;
+  return static_cast<Key>(std::clamp<std::int64_t>(parts, 0, kTieParts - 1));
 }
 
 Key Scorer::keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const {

@@ -52,6 +52,7 @@ class Scorer {
   std::uint32_t clustering(const ShapeClass& shape, Slot slot) const;
   std::uint32_t dotProduct(const ShapeClass& shape, Slot slot) const;
   std::uint32_t bestFit(const ShapeClass& shape, Slot slot) const;
+  Key fullness(const ShapeClass& shape, Slot slot) const;
   Key fragmentKey(const ShapeClass& shape, Slot slot, const std::int32_t* after) const;
 
   const HotState& state_;

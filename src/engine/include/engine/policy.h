@@ -16,7 +16,7 @@ enum class Policy : std::uint8_t {
   kPacking,     // devices in use, then nodes in use
   kBestFit,     // least left over
   kFgd,         // grows fragmentation least (Weng et al. 2023)
-  kDivvy,       // as kFgd; of equals the one with least left over
+  kDivvy,       // as kFgd; of equals one that is fuller, by eighths
   kBinpack,     // most used: processors, memory, and its devices' compute and memory
   kSpread,      // least used, by the same measure
   kWeighted,    // by Weights
