@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -148,8 +149,11 @@ TEST(ParamTable, NobodyReadsHalfOfWhatIsWritten) {
       }
     });
   }
+  // Threads may begin late: it goes on until enough was read.
+  constexpr unsigned kReads = 20'000;
   unsigned read = 0;
-  for (int i = 0; i < 200'000; ++i) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (read < kReads && std::chrono::steady_clock::now() < end) {
     ParamSizes out;
     if (!table->find(0x4000, &out)) continue;
     ++read;
@@ -158,7 +162,8 @@ TEST(ParamTable, NobodyReadsHalfOfWhatIsWritten) {
   stop = true;
   for (std::thread& writer : writers) writer.join();
   ParamSizes out;
-  EXPECT_TRUE(table->find(0x4000, &out)) << read;
+  EXPECT_TRUE(table->find(0x4000, &out));
+  EXPECT_EQ(read, kReads);
 }
 
 }  // namespace
