@@ -89,23 +89,4 @@ Bytes addedBeyond(const MemoryBooks& books, const Part& part) {
   return (books.reserved + part.reserve() - books.room()) - books.beyond();
 }
 
-bool ever(DeviceWhy why) {
-  switch (why) {
-    case DeviceWhy::kKind:
-    case DeviceWhy::kNoPart:
-    case DeviceWhy::kModelNotAsked:
-    case DeviceWhy::kModelExcluded:
-    case DeviceWhy::kUuidNotAsked:
-    case DeviceWhy::kUuidExcluded:
-    case DeviceWhy::kTooLarge:
-    case DeviceWhy::kBudget:
-    case DeviceWhy::kPromise:
-    case DeviceWhy::kGuaranteeAboveShare:
-    case DeviceWhy::kBelowContext:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace divvy::engine

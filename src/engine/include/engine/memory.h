@@ -69,7 +69,4 @@ std::optional<MemoryRefusal> refuseNow(const MemoryBooks& books, const Part& par
 MemoryBooks with(const MemoryBooks& books, const Part& part);
 Bytes addedBeyond(const MemoryBooks& books, const Part& part);
 
-// Whether it is so whoever else is there: waiting does not help.
-bool ever(DeviceWhy why);
-
 }  // namespace divvy::engine

@@ -24,7 +24,7 @@ enum class DeviceWhy : std::uint8_t {
   kNoPart,  // never has such a part as was asked for
   kSlots,   // as many tenants as it may have
   kSplit,   // in use in parts and a share was asked for, or the other way round
-  // Of memory; bytes. What has `ever` in engine/memory.h is so whoever else is there.
+  // Of memory; bytes. Those before kMemory are so whoever else is there.
   kTooLarge,             // more than it has
   kBudget,               // more than tenants may have there at once
   kPromise,              // more than may be promised there
