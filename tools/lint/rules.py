@@ -17,7 +17,8 @@ ALLOWED = {
     "abi": set(),
     "engine": {"base"},
     "yaml": {"base"},
-    "simulator": {"engine", "yaml", "base"},
+    "snapshot": {"engine", "base"},
+    "simulator": {"snapshot", "engine", "yaml", "base"},
     "vendors": {"yaml", "base"},
     "asks": {"vendors", "engine", "base"},
     "ledger": {"base"},
@@ -27,8 +28,8 @@ ALLOWED = {
     "simgpu": {"ptx", "abi", "base"},
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
-    "agent": {"arbiter", "driver", "engine", "ledger", "base"},
-    "cli": {"agent", "driver", "ledger", "simulator", "engine", "simgpu", "sizing", "base"},
+    "agent": {"snapshot", "arbiter", "driver", "engine", "ledger", "base"},
+    "cli": {"agent", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

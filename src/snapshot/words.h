@@ -1,0 +1,64 @@
+// How the values of enumerations are called in a snapshot, in their order. Private.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "engine/config.h"
+#include "engine/model.h"
+#include "engine/request.h"
+#include "snapshot/snapshot.h"
+
+namespace divvy::snapshot {
+
+template <typename Enum>
+struct Words;
+
+template <>
+struct Words<engine::Health> {
+  static constexpr std::array<std::string_view, 2> kAll{"healthy", "unhealthy"};
+};
+template <>
+struct Words<engine::Mode> {
+  static constexpr std::array<std::string_view, 5> kAll{"shared", "exclusive", "mig", "mps",
+                                                        "external"};
+};
+template <>
+struct Words<engine::ComputeRule> {
+  static constexpr std::array<std::string_view, 2> kAll{"bound", "weight"};
+};
+template <>
+struct Words<engine::DeviceOrder> {
+  static constexpr std::array<std::string_view, 3> kAll{"tightest", "binpack", "spread"};
+};
+template <>
+struct Words<engine::Wish> {
+  static constexpr std::array<std::string_view, 3> kAll{"none", "preferred", "required"};
+};
+template <>
+struct Words<engine::ModelMatch> {
+  static constexpr std::array<std::string_view, 3> kAll{"contains", "exact", "loose"};
+};
+template <>
+struct Words<engine::UuidMatch> {
+  static constexpr std::array<std::string_view, 2> kAll{"exact", "prefix"};
+};
+template <>
+struct Words<engine::Compat> {
+  static constexpr std::array<std::string_view, 2> kAll{"none", "hami"};
+};
+template <>
+struct Words<Outcome> {
+  static constexpr std::array<std::string_view, 3> kAll{"placed", "queued", "refused"};
+};
+template <>
+struct Words<engine::Policy> {
+  static inline const std::array<std::string_view, engine::kPolicies.size()> kAll = [] {
+    std::array<std::string_view, engine::kPolicies.size()> names;
+    for (const engine::Policy policy : engine::kPolicies)
+      names[static_cast<std::size_t>(policy)] = engine::nameOf(policy);
+    return names;
+  }();
+};
+
+}  // namespace divvy::snapshot
