@@ -1,0 +1,97 @@
+#include <map>
+
+#include "engine/engine.h"
+#include "snapshot/recorder.h"
+
+namespace divvy::snapshot {
+namespace {
+
+// The same number for the same text.
+class Numbers {
+ public:
+  explicit Numbers(const char* kind) : kind_(kind) {}
+  void replace(std::string& text) {
+    if (text.empty()) return;
+    const auto number = known_.try_emplace(text, known_.size() + 1).first->second;
+    text = kind_ + std::to_string(number);
+  }
+
+ private:
+  const char* kind_;
+  std::map<std::string, std::size_t> known_;
+};
+
+class Redaction {
+ public:
+  explicit Redaction(Snapshot& snapshot) : all_(snapshot) { findOrder(); }
+
+  void run() {
+    for (engine::Node& node : all_.nodes) redact(node);
+    for (Held& held : all_.allocations) {
+      redact(held.allocation);
+      names_.replace(held.name);
+    }
+    for (Pending& one : all_.pending) {
+      ids_.replace(one.request.id.text);
+      names_.replace(one.name);
+      one.reason.clear();
+    }
+    for (engine::Node& node : all_.history.nodes) redact(node);
+    for (engine::Allocation& one : all_.history.allocations) redact(one);
+    for (Entry& entry : all_.history.entries)
+      std::visit([&](auto& what) { redact(what); }, entry.what);
+    all_.redacted = true;
+  }
+
+ private:
+  // Of equally good nodes the first in an order goes first, which is by default one of names: it
+  // is said now, of those that were there at any time.
+  void findOrder() {
+    engine::Engine engine(all_.config);
+    const auto add = [&](const engine::Node& node) {
+      engine::Node plain;
+      plain.name = node.name;
+      plain.order = node.order;
+      static_cast<void>(engine.setNode(plain));
+    };
+    for (const engine::Node& node : all_.history.nodes) add(node);
+    for (const Entry& entry : all_.history.entries)
+      if (const auto* is = std::get_if<NodeIs>(&entry.what)) add(is->node);
+    for (const engine::Node& node : all_.nodes) add(node);
+    for (const engine::NodeName& name : engine.nodes()) order_.emplace(name, order_.size());
+  }
+
+  void redact(engine::Node& node) {
+    node.order = order_.at(node.name);
+    nodes_.replace(node.name.text);
+    for (engine::Label& label : node.labels) labels_.replace(label.value);
+  }
+  void redact(engine::Allocation& one) {
+    ids_.replace(one.id.text);
+    nodes_.replace(one.placement.node.text);
+  }
+  void redact(Asked& asked) {
+    ids_.replace(asked.request.id.text);
+    if (asked.placement) nodes_.replace(asked.placement->node.text);
+    asked.reason.clear();
+  }
+  void redact(NodeIs& is) { redact(is.node); }
+  void redact(NodeGone& gone) { nodes_.replace(gone.node.text); }
+  void redact(Holds& holds) { redact(holds.allocation); }
+  void redact(Released& released) { ids_.replace(released.id.text); }
+
+  Snapshot& all_;
+  std::map<engine::NodeName, std::uint64_t> order_;
+  Numbers ids_{"request-"};
+  Numbers names_{"tenant-"};
+  Numbers nodes_{"node-"};
+  Numbers labels_{"value-"};
+};
+
+}  // namespace
+
+void redact(Snapshot& snapshot) {
+  Redaction(snapshot).run();
+}
+
+}  // namespace divvy::snapshot
