@@ -171,6 +171,11 @@ Result<void> checkPolicy(const Shape& shape) {
 Result<void> checkShape(const Shape& shape) {
   const Result<void> weights = checkWeights(shape);
   if (!weights) return weights;
+  for (const std::uint16_t permille : shape.daily.value_or(Daily{}).permille) {
+    if (permille > kAllOfIt)
+      return usage("a day with " + std::to_string(permille) +
+                   " thousandths of what is asked for in an hour; accepted: at most 1000");
+  }
   if (shape.init.size() + shape.containers.size() > kMostContainers) {
     return usage("more than " + std::to_string(kMostContainers) + " containers");
   }

@@ -32,6 +32,7 @@ Slot Engine::Core::randomSlot(const Request& request, const Scores& scores) cons
 Decision Engine::Core::at(const Request& request, Scores& scores, Slot slot) {
   Decision decision;
   decision.placement = scorer_.placement(scores.shape(), slot, drawFor(request, 1));
+  decision.placement->daily = request.shape.daily;
   return decision;
 }
 

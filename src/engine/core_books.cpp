@@ -183,8 +183,11 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
   return {};
 }
 
-Result<Allocation> Engine::Core::reserve(const Request& request, const Placement& placement,
+Result<Allocation> Engine::Core::reserve(const Request& request, const Placement& decided,
                                          Instant expires) {
+  // Whoever brings it may not have kept this.
+  Placement placement = decided;
+  placement.daily = request.shape.daily;
   if (const Booked* booked = held(request)) {
     if (booked->allocation.placement == placement) return booked->allocation;
     return Error{ErrorCode::kUsage,

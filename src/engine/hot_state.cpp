@@ -84,7 +84,7 @@ Slot HotState::put(const Node& described) {
 
 void HotState::describe(Slot slot, const Node& described) {
   ColdNode& cold_node = cold[slot];
-  cold_node = ColdNode{described, true, 0, 0, {}, {}, Topology(described)};
+  cold_node = ColdNode{described, true, 0, 0, {}, {}, {}, Topology(described)};
   const std::size_t count = described.devices.size();
   cold_node.used.resize(count);
   if (room_[slot] < count) {
@@ -126,10 +126,15 @@ void HotState::charge(Slot slot, const Placement& placement, int sign) {
   at.memory_used += sign * static_cast<std::int64_t>(placement.memory.count);
   auto& kind = at.kinds[std::min<std::size_t>(placement.kind, kKinds - 1)];
   kind = static_cast<std::uint16_t>(kind + sign);
+  if (placement.daily && at.loads.empty()) at.loads.resize(at.node.devices.size());
   for (const Charge& charge : placement.charges) {
     for (std::size_t i = 0; i < at.node.devices.size(); ++i) {
       if (at.node.devices[i].uuid != charge.uuid) continue;
       book(charge, sign, at.used[i]);
+      if (placement.daily) {
+        at.loads[i].add(charge.compute.milli, static_cast<std::int64_t>(charge.memory.count),
+                        *placement.daily, sign);
+      }
       break;
     }
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "day_load.h"
 #include "engine/allocation.h"
 #include "engine/memory.h"
 #include "engine/refusal.h"
@@ -88,6 +89,7 @@ struct ColdNode {
   std::int64_t cpu_used = 0, memory_used = 0;
   std::array<std::uint16_t, kKinds> kinds{};
   std::vector<UsedDevice> used;  // as node.devices
+  std::vector<DayLoad> loads;    // likewise; empty: nobody ever said how his day goes
   Topology topology;
 };
 

@@ -16,8 +16,6 @@ constexpr std::int64_t kComputeInCpu = kSpecCpu / kSpecCompute;
 // Policy::kDivvy's key: the score, then how full the node is.
 constexpr unsigned kTieBits = 3;
 constexpr std::int64_t kTieParts = 1 << kTieBits;
-// Above all keys of policies: how many of the wishes for groups of devices a node meets.
-constexpr unsigned kMetShift = 28;
 static_assert(Key{101} << kTieBits < Key{1} << kMetShift);
 
 constexpr std::array<std::string_view, kPolicies.size()> kNames{
@@ -50,7 +48,7 @@ Result<Policy> parsePolicy(std::string_view name) {
 }
 
 std::uint32_t Scorer::scoreOf(const ShapeClass& shape, Key key) {
-  key &= (Key{1} << kMetShift) - 1;
+  key = withoutPeak(shape, key & ((Key{1} << kMetShift) - 1));
   if (shape.policy() >= Policy::kBinpack) return usedScore(shape, key);
   return (shape.policy() == Policy::kDivvy ? key >> kTieBits : key) - 1;
 }
@@ -179,11 +177,12 @@ Choice Scorer::fgdPart(const ShapeClass& shape, Slot slot, const Candidates& can
   for (std::size_t k = 0; k < candidates.count; ++k) {
     const std::uint8_t i = candidates.at[k];
     const bool mixed = state_.node.model[slot] == kMixed;
-    if (free[i] == last && !mixed) continue;
+    if (free[i] == last && !mixed && !shape.byDay()) continue;
     last = free[i];
     after[i] -= compute;
-    const Key key = fragmentKey(shape, slot, after.data());
+    Key key = fragmentKey(shape, slot, after.data());
     after[i] += compute;
+    if (shape.byDay()) key = withPeak(shape, slot, key, getOne(shape, slot, i));
     const bool earlier = shape.policy() == Policy::kFgd && key == best.key && i < best.picked.at[0];
     if (key > best.key || earlier) {
       best.key = key;
@@ -216,6 +215,7 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
   }
   choice.picked.count = static_cast<std::uint8_t>(ask.count);
   choice.picked.at = candidates.at;
+  if (shape.byDay() && ask.count == 1) choice.picked.at[0] = calmest(shape, slot, candidates);
   choice.key = keyOf(shape, slot, choice.picked, 0);
   return choice;
 }
@@ -227,9 +227,10 @@ Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsi
   get.count = picked.count;
   get.devices = picked.at;
   std::fill_n(get.compute.begin(), picked.count, ask.compute);
-  for (std::size_t k = 0; shape.policy() >= Policy::kBinpack && k < picked.count; ++k)
+  const bool memory = shape.policy() >= Policy::kBinpack || shape.byDay();
+  for (std::size_t k = 0; memory && k < picked.count; ++k)
     get.memory[k] = takenBy(ask, state_, state_.node.first[slot] + picked.at[k]).memory;
-  return keyAfter(shape, slot, get) | met << kMetShift;
+  return withPeak(shape, slot, keyAfter(shape, slot, get), get) | met << kMetShift;
 }
 
 Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
@@ -261,7 +262,7 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
     get.memory[get.count] = open ? taken.memory : 0;
     get.compute[get.count++] = open ? taken.compute : 0;
   }
-  return keyAfter(shape, slot, get) | planned.plan->met << kMetShift;
+  return withPeak(shape, slot, keyAfter(shape, slot, get), get) | planned.plan->met << kMetShift;
 }
 
 Key Scorer::key(const ShapeClass& shape, Slot slot) const {

@@ -12,6 +12,8 @@ namespace divvy::engine {
 
 using Key = std::uint32_t;
 inline constexpr Key kWholeUse = 1'000'000;  // what kBinpack, kSpread and kWeighted count in
+// Above all keys of policies: how many of the wishes for groups of devices a node meets.
+inline constexpr unsigned kMetShift = 28;
 
 // Of a request with no more than one container that asks for devices.
 struct Choice {
@@ -44,6 +46,12 @@ class Scorer {
     std::array<std::int64_t, kMaxDevicesPerNode> memory;  // only for those that count what is used
   };
   Key keyAfter(const ShapeClass& shape, Slot slot, const Get& get) const;
+  Get getOne(const ShapeClass& shape, Slot slot, std::uint8_t device) const;
+  // Of requests that go by the day: their keys with the peaks of those devices, and back.
+  Key withPeak(const ShapeClass& shape, Slot slot, Key key, const Get& get) const;
+  static Key withoutPeak(const ShapeClass& shape, Key key);
+  std::uint32_t peakWith(const ShapeClass& shape, Slot slot, const Get& get) const;
+  std::uint8_t calmest(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
   Key complex(const ShapeClass& shape, Slot slot) const;
   static std::uint32_t usedScore(const ShapeClass& shape, Key key);
   Key usedKey(const ShapeClass& shape, Slot slot, const Get& get) const;

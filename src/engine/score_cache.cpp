@@ -63,6 +63,18 @@ void ScoreCache::dropOldest() {
 }
 
 Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config) {
+  if (shape.daily) {
+    // Those whose days differ a little are one class.
+    std::optional<Daily> like;
+    if (looksAtDays(config)) like = typical(*shape.daily);
+    if (like != shape.daily) {
+      const Result<void> right = checkShape(shape);
+      if (!right) return right.error();
+      Shape alike = shape;
+      alike.daily = like;
+      return find(alike, config);
+    }
+  }
   const auto known = by_shape_.find(shape);
   if (known != by_shape_.end()) {
     known->second->used_ = ++asked_;

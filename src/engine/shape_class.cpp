@@ -90,12 +90,18 @@ constexpr auto why(DeviceWhy reason) {
 
 }  // namespace
 
+bool looksAtDays(const Config& config) {
+  return config.compat == Compat::kNone && (config.daily.ties || config.daily.avoid_above > 0);
+}
+
 ShapeClass::ShapeClass(Shape shape, const Config& config)
     : shape_(std::move(shape)),
       policy_(shape_.policy.value_or(config.policy)),
       devices_(shape_.devices.value_or(config.devices)),
       weights_(weightsOf(policy_, shape_.weights.value_or(config.weights))),
       hami_(config.compat == Compat::kHami),
+      daily_(config.daily),
+      by_day_(shape_.daily && policy_ != Policy::kRandom && looksAtDays(config)),
       grouped_(devices_.numa != Wish::kNone || devices_.links != Wish::kNone ||
                !devices_.nic.empty()) {
   if (hami_ && devices_.order == DeviceOrder::kTightest) devices_.order = DeviceOrder::kSpread;

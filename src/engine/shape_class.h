@@ -42,6 +42,9 @@ class ShapeClass {
   const DevicePolicy& devices() const { return devices_; }
   const Weights& weights() const { return weights_; }
   bool hami() const { return hami_; }
+  // Whether peaks of devices count; then Shape::daily says how this one's day goes.
+  bool byDay() const { return by_day_; }
+  const DailyPolicy& daily() const { return daily_; }
   // Whether there are rules for devices that are taken together.
   bool grouped() const { return grouped_; }
   // Any devices that fit will do; the tightest first, or as the node's policy has it.
@@ -83,6 +86,8 @@ class ShapeClass {
   DevicePolicy devices_;
   Weights weights_;
   bool hami_;
+  DailyPolicy daily_;
+  bool by_day_;
   bool grouped_;
   std::int64_t cpu_ = 0, memory_ = 0, compute_ = 0;
   std::vector<Ask> init_, containers_;
@@ -92,6 +97,9 @@ class ShapeClass {
   bool parts_ = false;
   std::vector<std::uint8_t> verdicts_;  // by model
 };
+
+// Whether it makes a difference how requests' days go.
+bool looksAtDays(const Config& config);
 
 // kUsage says what is accepted.
 Result<void> checkShape(const Shape& shape);

@@ -64,6 +64,10 @@ class Checker {
   void placement(const engine::Placement& placement, const Path& path) {
     sums_.add(placement);
     if (!sums_.good()) return fail(path, "more is held in all than there can be");
+    for (const std::uint16_t permille : placement.daily.value_or(engine::Daily{}).permille) {
+      if (permille > engine::kAllOfIt)
+        return fail(path, "a day with " + std::to_string(permille) + "; accepted: 0 to 1000");
+    }
     for (const engine::Charge& charge : placement.charges) {
       // Each the most at any time, which need not be the same time.
       if (charge.outside > charge.memory || charge.swappable > charge.memory ||

@@ -50,14 +50,28 @@ struct Members {
     io.member("links", links);
   }
 
+  template <typename Io, Of<engine::Daily> V>
+  static void of(Io& io, V& v) {
+    auto& [permille] = v;
+    io.must("permille", permille);
+  }
+
+  template <typename Io, Of<engine::DailyPolicy> V>
+  static void of(Io& io, V& v) {
+    auto& [ties, avoid_above] = v;
+    io.member("ties", ties);
+    io.member("avoid_above", avoid_above);
+  }
+
   template <typename Io, Of<engine::Config> V>
   static void of(Io& io, V& v) {
-    auto& [policy, seed, devices, weights, compat] = v;
+    auto& [policy, seed, devices, weights, compat, daily] = v;
     io.must("policy", policy);
     io.member("seed", seed);
     io.member("device_policy", devices);
     io.member("weights", weights);
     io.member("compat", compat);
+    io.member("daily", daily);
   }
 
   template <typename Io, Of<engine::DevicePart> V>
@@ -191,7 +205,7 @@ struct Members {
   template <typename Io, Of<engine::Shape> V>
   static void of(Io& io, V& v) {
     auto& [init, containers, selector, by_kind, policy, context_outside, unswappable, devices,
-           weights] = v;
+           weights, daily] = v;
     io.member("init", init);
     io.must("containers", containers);
     io.member("selector", selector);
@@ -201,6 +215,7 @@ struct Members {
     io.member("unswappable", unswappable);
     io.member("device_policy", devices);
     io.member("weights", weights);
+    io.member("daily", daily);
   }
 
   template <typename Io, Of<engine::Share> V>
@@ -234,7 +249,7 @@ struct Members {
 
   template <typename Io, Of<engine::Placement> V>
   static void of(Io& io, V& v) {
-    auto& [node, cpu, memory, containers, charges, score, kind] = v;
+    auto& [node, cpu, memory, containers, charges, score, kind, daily] = v;
     io.must("node", node);
     io.member("cpu_milli", cpu);
     io.member("memory_bytes", memory);
@@ -242,6 +257,7 @@ struct Members {
     io.must("charges", charges);
     io.member("score", score);
     io.member("kind", kind);
+    io.member("daily", daily);
   }
 
   template <typename Io, Of<engine::Allocation> V>

@@ -122,6 +122,11 @@ void Reader::read(T& out) const {
     out.reserve(list.size());
     for (std::size_t i = 0; i < list.size() && ok(); ++i)
       Reader(list[i], *this, {"", i, true}).read(out.emplace_back());
+  } else if constexpr (IsArray<T>::value) {
+    if (!value_->is_array() || value_->get_array().size() != out.size())
+      return fail(shown() + "; accepted: a list of " + std::to_string(out.size()));
+    for (std::size_t i = 0; i < out.size() && ok(); ++i)
+      Reader(value_->get_array()[i], *this, {"", i, true}).read(out[i]);
   } else if constexpr (IsOptional<T>::value) {
     read(out.emplace());
   } else if constexpr (IsShared<T>::value) {

@@ -92,7 +92,7 @@ boost::json::value Writer::valueOf(const T& value) {
     return boost::json::value(boost::json::string_view(word.data(), word.size()));
   } else if constexpr (Amount<T>::kIs) {
     return boost::json::value(Amount<T>::of(value));
-  } else if constexpr (IsVector<T>::value) {
+  } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
     boost::json::array all;
     all.reserve(value.size());
     for (const auto& one : value) all.push_back(valueOf(one));

@@ -16,6 +16,7 @@ engine::Config config(Rng& rng) {
   if (rng.below(2) == 0) config.devices = engine::some::devicePolicy(rng);
   if (rng.below(4) == 0) config.weights.fragment = -7;
   if (rng.below(4) == 0) config.compat = engine::Compat::kHami;
+  if (rng.below(3) == 0) config.daily = {rng.below(2) == 0, 900};
   return config;
 }
 
@@ -43,6 +44,10 @@ engine::Request request(Rng& rng, const std::string& id) {
   if (rng.below(5) == 0) shape.policy = engine::kPolicies[rng.below(engine::kPolicies.size())];
   if (rng.below(5) == 0) shape.unswappable = true;
   if (rng.below(5) == 0) shape.weights = engine::Weights{1, -2, 3, -4, 5, -6};
+  if (rng.below(4) == 0) {
+    for (std::uint16_t& hour : shape.daily.emplace().permille)
+      hour = static_cast<std::uint16_t>(rng.below(1001));
+  }
   if (rng.below(6) == 0) shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   if (rng.below(6) == 0 && !shape.devices) {
     engine::DeviceAsk& ask = shape.containers[0].devices;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/daily.h"
 #include "engine/model.h"
 
 namespace divvy::engine {
@@ -51,6 +52,7 @@ struct Placement {
   std::uint32_t score = 0;                     // of its policy, 0 to 100
   // What requests cluster by: 0 no device, 1 part of one, 1 + n for n whole ones.
   std::uint8_t kind = 0;
+  std::optional<Daily> daily = {};  // of its charges, as the request says
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/daily.h"
 #include "engine/device_policy.h"
 #include "engine/policy.h"
 
@@ -22,6 +23,7 @@ struct Config {
   DevicePolicy devices{};
   Weights weights{};
   Compat compat = Compat::kNone;
+  DailyPolicy daily{};  // with Compat::kHami and Policy::kRandom nothing is done with it
 };
 
 }  // namespace divvy::engine

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/daily.h"
 #include "engine/device_policy.h"
 #include "engine/model.h"
 #include "engine/policy.h"
@@ -85,6 +86,7 @@ struct Shape {
   bool unswappable = false;      // nothing of it can be swapped: all of it is guaranteed
   std::optional<DevicePolicy> devices = {};  // none: the engine's
   std::optional<Weights> weights = {};       // the same; not all are 0
+  std::optional<Daily> daily = {};           // none: all of what it asks, all day
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
