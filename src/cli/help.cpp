@@ -212,14 +212,15 @@ next pod. The JSON has all of it at every percent of arrived demand.)"},
 
 A scenario says which clusters there are (nodes, gpus, gpu_memory, link, price), which workloads
 (kind service, sandbox or batch, with memory, cores, duty), and how they share (overcommit, slots,
-policy, preempt); experiments/ has some. The same pods with the same work run with a card each, and
+policy, preempt, daily: how pods' hours count); experiments/ has some. The same pods with the same work run with a card each, and
 shared, with memory promised so many times. Time and memory go by priority;
 equals that do not fit on a card together take turns, at what that was measured to cost.
 
 GPU-HOURS: of cards with a pod. BUSY: how much of these was work. WAIT: p99, from wanting a place
 until it is given. SLOWED: p99 of all work, times what it takes alone; HIGH: of those of high
 priority. FETCH: p99 of all bursts, waiting for memory that was swapped out. UNDONE: GPU-hours of
-work that never got a place; if it is not 0 everywhere, rows do not compare.)"},
+work that never got a place; if it is not 0 everywhere, rows do not compare. SAFE: so many times the
+memory could have been promised, by what was at work at once 95 times of 100.)"},
     {"simulate plan",
      R"(Examples:
   divvy simulate plan --nodes nodes.csv --pods default.csv

@@ -25,16 +25,17 @@ Result<Scenario> load(const DayOptions& options) {
 }
 
 void print(const DayResult& result, bool headers) {
-  Table table({"OVERCOMMIT", "GPU-HOURS>", "SAVED>", "PEAK>", "BUSY>", "COST>", "WAIT>", "SLOWED>",
-               "HIGH>", "FETCH>", "EVICTED>", "UNDONE>"});
+  Table table({"OVERCOMMIT", "DAYS", "GPU-HOURS>", "SAVED>", "PEAK>", "BUSY>", "COST>", "WAIT>",
+               "SLOWED>", "HIGH>", "FETCH>", "EVICTED>", "UNDONE>", "SAFE>"});
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const DayFigures& row = result.rows[i];
     table.add({row.overcommit == 0 ? "card each" : simulator::overcommitWord(row.overcommit),
-               fixed(row.gpu_hours, 0), fixed(savedPercent(result, i), 1) + "%",
-               fixed(row.gpus_peak, 0), fixed(row.utilisation, 1) + "%", fixed(row.cost, 0),
-               fixed(row.wait_p99, 0) + "s", fixed(row.slowdown_p99, 2),
-               fixed(row.urgent_slowdown_p99, 2), fixed(row.fetch_p99, 1) + "s",
-               fixed(row.evictions, 0), fixed(row.undone_hours, 0)});
+               row.overcommit == 0 ? "" : simulator::dailyWord(row.daily), fixed(row.gpu_hours, 0),
+               fixed(savedPercent(result, i), 1) + "%", fixed(row.gpus_peak, 0),
+               fixed(row.utilisation, 1) + "%", fixed(row.cost, 0), fixed(row.wait_p99, 0) + "s",
+               fixed(row.slowdown_p99, 2), fixed(row.urgent_slowdown_p99, 2),
+               fixed(row.fetch_p99, 1) + "s", fixed(row.evictions, 0), fixed(row.undone_hours, 0),
+               fixed(row.safe_overcommit / 1000, 2)});
   }
   std::fputs(table.text(headers, outputWidth()).c_str(), stdout);
 }

@@ -18,6 +18,7 @@ constexpr double kMsPerHour = 3'600'000;
 constexpr std::int64_t kBetweenSamples = 15 * 60'000;
 // From when somebody is told to end until its card is free.
 constexpr std::int64_t kEvictMs = 2'000;
+constexpr std::size_t kMostSeen = 1u << 20;
 
 enum class Kind : std::uint8_t { kSample, kCard, kBurst, kIdle, kLeave, kCome };
 
@@ -40,7 +41,8 @@ struct CardState {
 
 class Day {
  public:
-  Day(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed, DayClusters clusters)
+  Day(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed, DayClusters clusters,
+      const engine::DailyPolicy& daily)
       : scenario_(scenario),
         shared_(overcommit != 0),
         pods_(podsOf(scenario, seed)),
@@ -48,6 +50,7 @@ class Day {
         tenants_(pods_.size()),
         waiting_(scenario.workloads.size()) {
     figures_.overcommit = overcommit;
+    figures_.daily = daily;
     figures_.pods = static_cast<double>(pods_.size());
     figures_.cluster_gpu_hours.resize(scenario.clusters.size());
     for (std::size_t i = 0; i < clusters_.cards(); ++i) {
@@ -63,6 +66,8 @@ class Day {
   Result<DayFigures> run() {
     if (!pods_.empty()) push(pods_[0].comes_ms, Kind::kCome, 0);
     const auto end = static_cast<std::int64_t>(scenario_.hours * kMsPerHour);
+    const auto samples = static_cast<std::size_t>(end / kBetweenSamples);
+    seen_every_ = 1 + cards_.size() * samples / kMostSeen;
     for (std::int64_t at = kBetweenSamples; at < end; at += kBetweenSamples)
       push(at, Kind::kSample, 0);
     while (!events_.empty() && !error_) {
@@ -330,9 +335,23 @@ class Day {
 
   void sample() {
     double busy = 0;
-    for (const CardState& state : cards_) busy += state.card.busy();
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      const DayCard& card = cards_[i].card;
+      busy += card.busy();
+      if (card.used() && i % seen_every_ == 0) seen_.push_back(seenOn(card));
+    }
     figures_.course.push_back(
         {static_cast<double>(now_) / kMsPerHour, static_cast<double>(used_), busy});
+  }
+
+  // Who works needs all of his memory.
+  static engine::SeenUse seenOn(const DayCard& card) {
+    engine::SeenUse seen;
+    for (const Tenant* tenant : card.tenants()) {
+      seen.promised = seen.promised + tenant->workload->memory;
+      if (tenant->working) seen.used = seen.used + tenant->workload->memory;
+    }
+    return seen;
   }
 
   void finish() {
@@ -348,6 +367,7 @@ class Day {
     figures_.work_hours = work_ms_ / kMsPerHour - figures_.lost_hours;
     if (figures_.gpu_hours > 0)
       figures_.utilisation = 100 * figures_.work_hours / figures_.gpu_hours;
+    figures_.safe_overcommit = engine::safeOvercommit(seen_, gib(1), gib(1u << 17));
     figures_.wait_p50 = waits_.at(0.5, 0);
     figures_.wait_p99 = waits_.at(0.99, 0);
     figures_.urgent_wait_p99 = urgent_waits_.at(0.99, 0);
@@ -369,6 +389,8 @@ class Day {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::int64_t now_ = 0;
   std::size_t used_ = 0;
+  std::vector<engine::SeenUse> seen_;
+  std::size_t seen_every_ = 1;  // of the cards: there is a bound
   double work_ms_ = 0, bursts_ = 0, fetched_bursts_ = 0;
   Marks waits_, urgent_waits_, slowdowns_, urgent_slowdowns_, fetches_, urgent_fetches_;
   DayFigures figures_;
@@ -377,10 +399,11 @@ class Day {
 
 }  // namespace
 
-Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed) {
-  Result<DayClusters> clusters = DayClusters::of(scenario, overcommit, seed);
+Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
+                          const engine::DailyPolicy& daily) {
+  Result<DayClusters> clusters = DayClusters::of(scenario, overcommit, seed, daily);
   if (!clusters) return clusters.error();
-  return Day(scenario, overcommit, seed, std::move(*clusters)).run();
+  return Day(scenario, overcommit, seed, std::move(*clusters), daily).run();
 }
 
 }  // namespace divvy::simulator

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <numeric>
 
+#include "series.h"
+
 namespace divvy::simulator {
 namespace {
 
@@ -26,14 +28,32 @@ std::int64_t rankOf(Urgency urgency) {
   return -static_cast<std::int64_t>(urgency);
 }
 
+// How much of each hour it is at work: then it uses what it asks for. A batch job always is.
+engine::Daily expectedOf(const DayWorkload& workload) {
+  const DayShape shape(workload.duty);
+  engine::Daily daily;
+  for (std::size_t hour = 0; hour < engine::kHours; ++hour) {
+    const double busy = shape.at(static_cast<double>(hour) + 0.5) / 100 / shape.rate();
+    const double part = workload.kind == PodKind::kBatch ? 1 : std::min(busy, kMostBusy);
+    daily.permille[hour] = static_cast<std::uint16_t>(engine::kAllOfIt * part + 0.5);
+  }
+  return daily;
+}
+
 }  // namespace
 
 Result<DayClusters> DayClusters::of(const Scenario& scenario, std::uint32_t overcommit,
-                                    std::uint64_t seed) {
+                                    std::uint64_t seed, const engine::DailyPolicy& daily) {
   DayClusters clusters;
   clusters.overcommit_ = overcommit;
+  const bool by_day = daily.ties || daily.avoid_above > 0;
+  for (const DayWorkload& workload : scenario.workloads) {
+    if (by_day) clusters.daily_[workload.name] = expectedOf(workload);
+  }
   for (std::size_t i = 0; i < scenario.clusters.size(); ++i) {
-    clusters.engines_.emplace_back(engine::Config{scenario.sharing.policy, seed});
+    engine::Config config{scenario.sharing.policy, seed};
+    config.daily = daily;
+    clusters.engines_.emplace_back(config);
     clusters.memory_.push_back(scenario.clusters[i].gpu_memory);
     const Result<void> added = clusters.addNodes(scenario, i);
     if (!added) return added.error();
@@ -86,6 +106,8 @@ engine::Request DayClusters::requestOf(std::size_t pod, const DayWorkload& workl
   if (overcommit_ > engine::kNoOvercommit) ask.guarantee = workload.guarantee;
   ask.compute.milli = static_cast<std::int32_t>(workload.cores) * kPerPercent;
   if (overcommit_ == 0) ask.compute = engine::kWholeDevice;
+  const auto day = daily_.find(workload.name);
+  if (day != daily_.end()) request.shape.daily = day->second;
   return request;
 }
 

@@ -15,7 +15,7 @@ class DayClusters {
  public:
   // overcommit 0: nobody shares.
   static Result<DayClusters> of(const Scenario& scenario, std::uint32_t overcommit,
-                                std::uint64_t seed);
+                                std::uint64_t seed, const engine::DailyPolicy& daily);
 
   std::size_t cards() const { return cluster_of_.size(); }
   std::size_t clusterOf(std::size_t card) const { return cluster_of_[card]; }
@@ -33,8 +33,9 @@ class DayClusters {
   Result<void> addNodes(const Scenario& scenario, std::size_t cluster);
 
   std::uint32_t overcommit_ = 0;
-  std::vector<engine::Engine> engines_;  // as Scenario::clusters
-  std::vector<Bytes> memory_;            // of a card, likewise
+  std::map<std::string, engine::Daily> daily_;  // by workload; empty: they do not count
+  std::vector<engine::Engine> engines_;         // as Scenario::clusters
+  std::vector<Bytes> memory_;                   // of a card, likewise
   std::vector<std::size_t> by_price_;
   std::vector<std::size_t> cluster_of_;  // by card
   std::map<engine::DeviceUuid, std::size_t> card_of_;

@@ -26,7 +26,8 @@ constexpr Field kMeans[] = {&DayFigures::pods,
                             &DayFigures::fetches_percent,
                             &DayFigures::fetched_tb,
                             &DayFigures::evictions,
-                            &DayFigures::stops};
+                            &DayFigures::stops,
+                            &DayFigures::safe_overcommit};
 
 DayFigures meanOf(const std::vector<DayFigures>& runs) {
   DayFigures mean = runs.front();
@@ -58,11 +59,19 @@ DayFigures meanOf(const std::vector<DayFigures>& runs) {
 Result<DayResult> runDays(const Scenario& scenario, const std::vector<std::uint64_t>& seeds,
                           unsigned threads, const Progress& progress) {
   if (seeds.empty()) return Error{ErrorCode::kUsage, "no seed; accepted: at least one"};
-  std::vector<std::uint32_t> cases{0};
-  cases.insert(cases.end(), scenario.sharing.overcommit.begin(), scenario.sharing.overcommit.end());
+  struct Case {
+    std::uint32_t overcommit = 0;
+    engine::DailyPolicy daily;
+  };
+  std::vector<Case> cases{Case{}};
+  for (const engine::DailyPolicy& daily : scenario.sharing.daily) {
+    for (const std::uint32_t overcommit : scenario.sharing.overcommit)
+      cases.push_back({overcommit, daily});
+  }
   std::vector<std::vector<DayFigures>> found(cases.size(), std::vector<DayFigures>(seeds.size()));
   const auto job = [&](std::size_t at) -> Result<void> {
-    Result<DayFigures> day = runDay(scenario, cases[at / seeds.size()], seeds[at % seeds.size()]);
+    const Case& one = cases[at / seeds.size()];
+    Result<DayFigures> day = runDay(scenario, one.overcommit, seeds[at % seeds.size()], one.daily);
     if (!day) return day.error();
     found[at / seeds.size()][at % seeds.size()] = std::move(*day);
     return {};

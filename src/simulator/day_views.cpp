@@ -30,16 +30,20 @@ constexpr Member kMembers[] = {{"pods", &DayFigures::pods},
                                {"fetches_pct", &DayFigures::fetches_percent},
                                {"fetched_tb", &DayFigures::fetched_tb},
                                {"evictions", &DayFigures::evictions},
-                               {"stops", &DayFigures::stops}};
+                               {"stops", &DayFigures::stops},
+                               {"safe_overcommit_milli", &DayFigures::safe_overcommit}};
 
 std::string nameOfRow(const DayFigures& row) {
-  return row.overcommit == 0 ? "a card each" : "shared, " + overcommitWord(row.overcommit);
+  if (row.overcommit == 0) return "a card each";
+  const std::string daily = dailyWord(row.daily);
+  return "shared, " + overcommitWord(row.overcommit) + (daily == "off" ? "" : ", days: " + daily);
 }
 
 std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t at) {
   const DayFigures& row = result.rows[at];
   std::string text =
       "    {\"overcommit\": " + (row.overcommit == 0 ? "null" : overcommitWord(row.overcommit)) +
+      ", \"daily\": " + quoted(dailyWord(row.daily)) +
       ", \"saved_pct\": " + number(savedPercent(result, at));
   for (const Member& member : kMembers) {
     text += std::string(",\n     ") + quoted(member.key) + ": " + number(row.*member.field);
@@ -61,25 +65,41 @@ std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t
          "],\n       \"busy\": [" + busy + "]}}";
 }
 
+// Lines of its own for each way in which days count.
 Panel curveOf(const DayResult& result) {
   Panel panel{"What more promised memory gives, and takes",
               "memory promised, times what a card has",
               "percent (slowed: by so much, at least)",
-              {{"GPU-hours saved", {}}, {"used GPUs busy", {}}, {"work slowed, half", {}}},
+              {},
               0};
+  std::string before;
   for (std::size_t i = 1; i < result.rows.size(); ++i) {
     const DayFigures& row = result.rows[i];
+    const std::string daily = dailyWord(row.daily);
+    if (i == 1 || daily != before) {
+      const std::string of = daily == "off" ? "" : ", days: " + daily;
+      panel.lines.push_back({"GPU-hours saved" + of, {}});
+      panel.lines.push_back({"used GPUs busy" + of, {}});
+      panel.lines.push_back({"work slowed, half" + of, {}});
+    }
+    before = daily;
+    const std::size_t last = panel.lines.size();
     const double promised = row.overcommit / 1000.0;
-    panel.lines[0].points.emplace_back(promised, savedPercent(result, i));
-    panel.lines[1].points.emplace_back(promised, row.utilisation);
+    panel.lines[last - 3].points.emplace_back(promised, savedPercent(result, i));
+    panel.lines[last - 2].points.emplace_back(promised, row.utilisation);
     // Beyond, the others could not be read any more; the table has it.
     const double slowed = 100 * (row.slowdown_p50 - 1);
-    if (slowed <= 200) panel.lines[2].points.emplace_back(promised, slowed);
+    if (slowed <= 200) panel.lines[last - 1].points.emplace_back(promised, slowed);
   }
   return panel;
 }
 
 }  // namespace
+
+std::string dailyWord(const engine::DailyPolicy& daily) {
+  if (daily.avoid_above > 0) return overcommitWord(daily.avoid_above);
+  return daily.ties ? "ties" : "off";
+}
 
 std::string json(const Scenario& scenario, const DayResult& result) {
   std::string sources, seeds, rows;

@@ -11,6 +11,7 @@ namespace divvy::simulator {
 namespace {
 
 constexpr std::size_t kMostListed = 64;
+constexpr std::size_t kMostDaily = 8;
 constexpr std::size_t kMostBytes = 1u << 20;
 constexpr std::uint32_t kMostNodes = 20'000;
 constexpr std::uint32_t kMostGpus = 64;
@@ -139,8 +140,23 @@ DayWorkload readWorkload(YamlReader& read, const YAML::Node& map) {
   return workload;
 }
 
+// Days do not count; decide among equals; and also peaks above so many cards are avoided.
+engine::DailyPolicy readDaily(YamlReader& read, const YAML::Node& item) {
+  const std::string word = item.IsScalar() ? item.Scalar() : "";
+  if (word == "off") return {};
+  if (word == "ties") return {true, 0};
+  double cards = 0;
+  const auto [end, fault] =
+      std::from_chars(word.data(), word.data() + word.size(), cards, std::chars_format::fixed);
+  if (fault == std::errc{} && end == word.data() + word.size() && cards >= 0.1 && cards <= 4)
+    return {true, static_cast<std::uint32_t>(cards * 1000 + 0.5)};
+  read.fail(item, "is no way to look at days; accepted: off, ties, a number from 0.1 to 4");
+  return {};
+}
+
 void readSharing(YamlReader& read, const YAML::Node& root, Sharing* out) {
-  const auto map = read.child(root, "sharing", {"overcommit", "slots", "policy", "preempt"});
+  const auto map =
+      read.child(root, "sharing", {"overcommit", "slots", "policy", "daily", "preempt"});
   if (!map) return;
   std::vector<std::uint32_t> overcommit;
   read.list(*map, "overcommit", [&](const YAML::Node& item) {
@@ -159,6 +175,11 @@ void readSharing(YamlReader& read, const YAML::Node& root, Sharing* out) {
     else
       read.fail((*map)["policy"], parsed.error().message());
   }
+  std::vector<engine::DailyPolicy> daily;
+  read.list(*map, "daily", [&](const YAML::Node& item) { daily.push_back(readDaily(read, item)); });
+  if (daily.size() > kMostDaily)
+    read.fail((*map)["daily"], "is too many; accepted: up to " + std::to_string(kMostDaily));
+  if (!daily.empty()) out->daily = daily;
   read.flag(*map, "preempt", &out->preempt);
 }
 

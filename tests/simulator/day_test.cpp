@@ -318,6 +318,51 @@ TEST(Day, WhoIsMoreUrgentEndsWhoIsLess) {
   EXPECT_LT(day.urgent_wait_p99, waits.urgent_wait_p99);
 }
 
+// Two by day come first, then two by night, and any two fit a card.
+TEST(Day, WhoWorksByDayMeetsWhoWorksByNightWhereDaysCount) {
+  std::vector<DayWorkload> workloads;
+  for (const char* name : {"day-1", "day-2", "night-1", "night-2"}) {
+    workloads.push_back(service(name, 1, gib(79)));
+    workloads.back().cores = 40;
+    workloads.back().duty.peak_hour = *name == 'd' ? 14 : 2;
+  }
+  const Scenario scenario = dayOf(workloads, 4);
+  const auto all = [&](const engine::DailyPolicy& daily) {
+    DayFigures sum;
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+      const Result<DayFigures> day = runDay(scenario, 2000, seed, daily);
+      EXPECT_TRUE(day) << day.error().message();
+      EXPECT_EQ(day->gpus_peak, 2);
+      sum.fetches_percent += day->fetches_percent;
+      sum.work_hours += day->work_hours;
+    }
+    return sum;
+  };
+  const DayFigures off = all({});
+  // Ties alone: the second still goes where the first is, as the policy wants fewest cards.
+  EXPECT_EQ(all({true, 0}).fetches_percent, off.fetches_percent);
+  const DayFigures on = all({true, 1000});
+  EXPECT_LT(on.fetches_percent, 0.6 * off.fetches_percent);
+  EXPECT_NEAR(on.work_hours, off.work_hours, 1e-6);
+}
+
+TEST(Day, EveryWayInWhichDaysCountIsARow) {
+  Scenario scenario = dayOf({service("s", 6, gib(30))}, 8, 6);
+  scenario.sharing.overcommit = {1000, 2000};
+  scenario.sharing.daily = {{}, {true, 0}, {true, 1300}};
+  const auto result = runDays(scenario, {1}, 2, [](std::size_t, std::size_t) {});
+  ASSERT_TRUE(result);
+  ASSERT_EQ(result->rows.size(), 1u + 3 * 2);
+  const std::vector<std::string> words{"off", "off", "off", "ties", "ties", "1.3", "1.3"};
+  for (std::size_t i = 0; i < words.size(); ++i)
+    EXPECT_EQ(dailyWord(result->rows[i].daily), words[i]);
+  EXPECT_EQ(result->rows[6].overcommit, 2000u);
+  // Five that are at work at most a quarter of the time in these hours.
+  EXPECT_GT(result->rows[2].safe_overcommit, 1000);
+  EXPECT_NE(json(scenario, *result).find("\"daily\": \"1.3\""), std::string::npos);
+  EXPECT_NE(svg(scenario, *result).find("shared, 2.0, days: 1.3"), std::string::npos);
+}
+
 TEST(Day, TheCheapestClusterWithRoomIsTaken) {
   Scenario scenario = dayOf({service("s", 3, gib(40))}, 1);
   scenario.clusters.push_back({"cheap", 1, 1, gib(80), gib(1024), 20, 1});

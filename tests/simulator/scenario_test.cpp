@@ -29,6 +29,7 @@ workloads:
 sharing:
   overcommit: [1.0, 1.25]
   policy: bestfit
+  daily: [off, ties, 1.25]
 )";
 
 TEST(ScenarioText, IsReadAsItIsWritten) {
@@ -46,6 +47,11 @@ TEST(ScenarioText, IsReadAsItIsWritten) {
   EXPECT_EQ(scenario->workloads[1].urgency, Urgency::kNormal);
   EXPECT_EQ(scenario->sharing.overcommit, (std::vector<std::uint32_t>{1000, 1250}));
   EXPECT_EQ(scenario->sharing.policy, engine::Policy::kBestFit);
+  ASSERT_EQ(scenario->sharing.daily.size(), 3u);
+  EXPECT_FALSE(scenario->sharing.daily[0].ties);
+  EXPECT_TRUE(scenario->sharing.daily[1].ties);
+  EXPECT_EQ(scenario->sharing.daily[1].avoid_above, 0u);
+  EXPECT_EQ(scenario->sharing.daily[2].avoid_above, 1250u);
 }
 
 struct Wrong {
@@ -58,6 +64,8 @@ TEST(ScenarioText, WhatIsWrongIsNamedWithItsPlace) {
   const std::vector<Wrong> cases{
       {"hours: 2", "hours: -1", "s.yaml:4:8: \"-1\"; accepted: a number from 0.1 to 744"},
       {"hours: 2", "hours: nan", "\"nan\"; accepted"},
+      {"ties, 1.25]", "sometimes]", "accepted: off, ties, a number from 0.1 to 4"},
+      {"ties, 1.25]", "0]", "accepted: off, ties, a number from 0.1 to 4"},
       {"hours: 2", "days: 2", "s.yaml:4:1: unknown key \"days\"; accepted: name, claim"},
       {"count: 3", "count: 3.5", "s.yaml:10:12: \"3.5\"; accepted: a whole number from 1"},
       {"count: 3", "count: 3\n    count: 4", "is there twice"},

@@ -20,6 +20,7 @@ struct DaySample {
 // A card counts from when it gets a tenant until it has none: those are used, powered and paid.
 struct DayFigures {
   std::uint32_t overcommit = 0;  // thousandths; 0: a card for each pod
+  engine::DailyPolicy daily;
   double pods = 0;
   double work_hours = 0;    // of cards, done
   double undone_hours = 0;  // of work whose pod never got a place
@@ -39,15 +40,20 @@ struct DayFigures {
   double fetched_tb = 0;
   double evictions = 0;  // for somebody more urgent
   double stops = 0;      // of sandboxes without work
+  // Thousandths that could have been promised, by what was at work at once on cards with tenants,
+  // looked at every quarter of an hour: engine::safeOvercommit, without a bound by hosts.
+  double safe_overcommit = 0;
   std::vector<DaySample> course;
 };
 
 // overcommit 0: a card for each pod. kUsage: what the engine does not take.
-Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed);
+Result<DayFigures> runDay(const Scenario& scenario, std::uint32_t overcommit, std::uint64_t seed,
+                          const engine::DailyPolicy& daily = {});
 
 struct DayResult {
   std::vector<std::uint64_t> seeds;
   std::vector<DayFigures> rows;  // means; first a card each, then as Sharing::overcommit
+                                 // for each of Sharing::daily
 };
 
 // The same for any number of `threads`.
@@ -56,6 +62,7 @@ Result<DayResult> runDays(const Scenario& scenario, const std::vector<std::uint6
 
 // Percent of the first row's GPU-hours.
 double savedPercent(const DayResult& result, std::size_t row);
+std::string dailyWord(const engine::DailyPolicy& daily);  // as scenarios say it
 std::string json(const Scenario& scenario, const DayResult& result);
 std::string svg(const Scenario& scenario, const DayResult& result);
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "engine/daily.h"
 #include "engine/policy.h"
 
 namespace divvy::simulator {
@@ -64,6 +65,8 @@ struct Sharing {
   std::uint32_t slots = 10;                     // tenants of a card at most
   // What counts is how few cards are in use, not what may still come.
   engine::Policy policy = engine::Policy::kPacking;
+  // How pods' days count, a run each for each overcommit; the expected hours are told as they are.
+  std::vector<engine::DailyPolicy> daily{engine::DailyPolicy{}};
   bool preempt = false;  // also without sharing: who is more urgent ends who is less
 };
 
