@@ -212,9 +212,9 @@ next pod. The JSON has all of it at every percent of arrived demand.)"},
 
 A scenario says which clusters there are (nodes, gpus, gpu_memory, link, price), which workloads
 (kind service, sandbox or batch, with memory, cores, duty), and how they share (overcommit, slots,
-policy, preempt, daily: how pods' hours count); experiments/ has some. The same pods with the same work run with a card each, and
-shared, with memory promised so many times. Time and memory go by priority;
-equals that do not fit on a card together take turns, at what that was measured to cost.
+policy, preempt, daily: how pods' hours count); experiments/ has some. The same pods with the same
+work run with a card each, and shared, with memory promised so many times. Time and memory go by
+priority; equals that do not fit on a card together take turns, at what that was measured to cost.
 
 GPU-HOURS: of cards with a pod. BUSY: how much of these was work. WAIT: p99, from wanting a place
 until it is given. SLOWED: p99 of all work, times what it takes alone; HIGH: of those of high

@@ -65,31 +65,32 @@ std::string rowOf(const Scenario& scenario, const DayResult& result, std::size_t
          "],\n       \"busy\": [" + busy + "]}}";
 }
 
-// Lines of its own for each way in which days count.
-Panel curveOf(const DayResult& result) {
+void addTo(const DayResult& result, std::size_t at, bool by_day, Line* lines) {
+  const DayFigures& row = result.rows[at];
+  const double promised = row.overcommit / 1000.0;
+  lines[0].points.emplace_back(promised, savedPercent(result, at));
+  lines[1].points.emplace_back(promised, by_day ? row.fetches_percent : row.utilisation);
+  // Beyond, the others could not be read any more; the table has it.
+  const double slowed = 100 * (row.slowdown_p50 - 1);
+  if (!by_day && slowed <= 200) lines[2].points.emplace_back(promised, slowed);
+}
+
+// Where days count in several ways, two lines for each of them.
+Panel curveOf(const Scenario& scenario, const DayResult& result) {
+  const bool by_day = scenario.sharing.daily.size() > 1;
+  const std::size_t each = scenario.sharing.overcommit.size();
   Panel panel{"What more promised memory gives, and takes",
               "memory promised, times what a card has",
-              "percent (slowed: by so much, at least)",
+              by_day ? "percent" : "percent (slowed: by so much, at least)",
               {},
               0};
-  std::string before;
-  for (std::size_t i = 1; i < result.rows.size(); ++i) {
-    const DayFigures& row = result.rows[i];
-    const std::string daily = dailyWord(row.daily);
-    if (i == 1 || daily != before) {
-      const std::string of = daily == "off" ? "" : ", days: " + daily;
-      panel.lines.push_back({"GPU-hours saved" + of, {}});
-      panel.lines.push_back({"used GPUs busy" + of, {}});
-      panel.lines.push_back({"work slowed, half" + of, {}});
-    }
-    before = daily;
-    const std::size_t last = panel.lines.size();
-    const double promised = row.overcommit / 1000.0;
-    panel.lines[last - 3].points.emplace_back(promised, savedPercent(result, i));
-    panel.lines[last - 2].points.emplace_back(promised, row.utilisation);
-    // Beyond, the others could not be read any more; the table has it.
-    const double slowed = 100 * (row.slowdown_p50 - 1);
-    if (slowed <= 200) panel.lines[last - 1].points.emplace_back(promised, slowed);
+  for (std::size_t i = 1; i < result.rows.size(); i += each) {
+    const std::string of = by_day ? ", " + dailyWord(result.rows[i].daily) : "";
+    std::vector<Line> lines{{"GPU-hours saved" + of, {}},
+                            {by_day ? "waits for memory" + of : "used GPUs busy", {}}};
+    if (!by_day) lines.push_back({"work slowed, half", {}});
+    for (std::size_t k = i; k < i + each; ++k) addTo(result, k, by_day, lines.data());
+    panel.lines.insert(panel.lines.end(), lines.begin(), lines.end());
   }
   return panel;
 }
@@ -119,6 +120,9 @@ std::string json(const Scenario& scenario, const DayResult& result) {
 std::string svg(const Scenario& scenario, const DayResult& result) {
   Panel used{"GPUs with tenants, by hour", "hour", "GPUs", {}, 0};
   for (const DayFigures& row : result.rows) {
+    // Not all of many: each way to look at days with the most that is promised.
+    const bool most = row.overcommit == scenario.sharing.overcommit.back();
+    if (scenario.sharing.daily.size() > 1 && row.overcommit != 0 && !most) continue;
     Line& line = used.lines.emplace_back();
     line.name = nameOfRow(row);
     for (const DaySample& sample : row.course) line.points.emplace_back(sample.hour, sample.used);
@@ -127,7 +131,7 @@ std::string svg(const Scenario& scenario, const DayResult& result) {
   busy.name = "GPUs of work, a card each";
   for (const DaySample& sample : result.rows.front().course)
     busy.points.emplace_back(sample.hour, sample.busy);
-  return svg(scenario.name, {curveOf(result), used});
+  return svg(scenario.name, {curveOf(scenario, result), used});
 }
 
 }  // namespace divvy::simulator

@@ -360,7 +360,7 @@ TEST(Day, EveryWayInWhichDaysCountIsARow) {
   // Five that are at work at most a quarter of the time in these hours.
   EXPECT_GT(result->rows[2].safe_overcommit, 1000);
   EXPECT_NE(json(scenario, *result).find("\"daily\": \"1.3\""), std::string::npos);
-  EXPECT_NE(svg(scenario, *result).find("shared, 2.0, days: 1.3"), std::string::npos);
+  EXPECT_NE(svg(scenario, *result).find("waits for memory, 1.3"), std::string::npos);
 }
 
 TEST(Day, TheCheapestClusterWithRoomIsTaken) {
