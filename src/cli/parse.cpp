@@ -1,66 +1,11 @@
-// The only user of CLI11, which is slow to compile: the command line's grammar and its help.
-#include <CLI/CLI.hpp>
+// The only users of CLI11, which is slow to compile, are this, grammar_simulate and completion: the
+// command line's grammar and its help.
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <memory>
 
 #include "completion.h"
-#include "help.h"
-#include "raw.h"
+#include "grammar.h"
 
 namespace divvy::cli {
-namespace {
-
-using Maker = std::function<Result<Options>(const Raw&)>;
-
-struct Grammar {
-  CLI::App app{"Share GPUs between processes: memory and compute limits that hold.", "divvy"};
-  Raw raw;
-  std::map<const CLI::App*, Maker> makers;
-
-  Grammar();
-
- private:
-  CLI::App* add(const std::string& name, const std::string& text, Maker make,
-                CLI::App* parent = nullptr) {
-    CLI::App* command = (parent == nullptr ? &app : parent)->add_subcommand(name, text);
-    command->footer(examplesOf((parent == nullptr ? "" : parent->get_name() + " ") + name));
-    makers[command] = std::move(make);
-    return command;
-  }
-  void addSim(CLI::App* command, const std::string& text) {
-    // Which subcommand's option was given is only known after parsing.
-    CLI::Option* option =
-        command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
-    sims.push_back(option);
-  }
-  void addOutput(CLI::App* command, bool wide = false) {
-    command->add_option("-o,--output", raw.output, "how to print it [table]")
-        ->type_name(wide ? "table|wide|json" : "table|json");
-    command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
-  }
-  void addCompute(CLI::App* command, bool defaults);
-  void addGuaranteed(CLI::App* command, bool defaults);
-  void addPressure(CLI::App* command, bool defaults);
-  void addOversubscription(CLI::App* agent);
-  void addIdle(CLI::App* command, bool defaults);
-  void addIdlePolicy(CLI::App* agent);
-  void addMemory(CLI::App* command);
-  void addPlace(CLI::App* command);
-  void addRun();
-  void addExplain();
-  void addViews();
-  void addControl();
-  void addSize();
-  void addService();
-  void addSimulation(CLI::App* command, const std::string& seeds);
-  void addSimulate();
-
- public:
-  std::vector<CLI::Option*> sims;
-  CLI::Option* wait_option = nullptr;
-};
 
 Grammar::Grammar() {
   app.require_subcommand(1);
@@ -331,65 +276,7 @@ void Grammar::addService() {
   }
 }
 
-// What all simulations write, and how many runs there are.
-void Grammar::addSimulation(CLI::App* command, const std::string& seeds) {
-  SimulateText& text = raw.simulate;
-  command->add_option("--seeds", text.seeds, "runs, each by its own chance [" + seeds + "]")
-      ->type_name("N");
-  command->add_option("--first-seed", text.first_seed, "the others follow it [42]")->type_name("N");
-  command->add_option("--json", text.json, "write all figures there")->type_name("FILE");
-  command->add_option("--svg", text.svg, "draw them there")->type_name("FILE");
-  command->add_option("--jobs", text.jobs, "runs at a time [processors]")->type_name("N");
-}
-
-void Grammar::addSimulate() {
-  CLI::App* simulate =
-      add("simulate", "Replay production traces through the placement engine", nullptr);
-  simulate->require_subcommand(1);
-  SimulateText& text = raw.simulate;
-  const auto traced = [&](const std::string& name, const std::string& what, Maker make) {
-    CLI::App* command = add(name, what, std::move(make), simulate);
-    command->add_option("--nodes", text.nodes, "CSV of nodes")->type_name("FILE")->required();
-    return command;
-  };
-  CLI::App* openb =
-      traced("openb", "The openb trace, by the protocol that FGD was published with", makeOpenb);
-  openb->add_option("--pods", text.pods, "CSV of pods; several may follow")
-      ->type_name("FILE")
-      ->expected(-1)
-      ->required();
-  openb->add_option("--policy", text.policies, "who chooses; several may follow [divvy]")
-      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|published|all")
-      ->expected(-1);
-  openb->add_option("--tune", text.tune, "demand, in times the GPUs there are [1.3]")
-      ->type_name("RATIO");
-  openb->add_option("--sample", text.sample, "nodes looked at, as kube-scheduler does [100%]")
-      ->type_name("PERCENT");
-  addSimulation(openb, "10");
-  CLI::App* plan =
-      traced("plan", "How many GPUs a workload takes, shared, against a card each", makePlan);
-  plan->add_option("--pods", text.pods, "CSV of pods")->type_name("FILE")->required();
-  plan->add_option("--overcommit", text.overcommit,
-                   "memory promised of what a card has [1.0,1.2,1.25,1.3,1.5,2.0]")
-      ->type_name("R,...");
-  plan->add_option("--policy", text.policies, "who chooses [packing]")
-      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy");
-  plan->add_flag("--cards-only", text.cards_only,
-                 "as if nodes never ran out of processors and memory");
-  addSimulation(plan, "3");
-  addOutput(plan);
-  CLI::App* day =
-      add("day", "Days of services, sandboxes and batch jobs, shared, against a card each", makeDay,
-          simulate);
-  day->add_option("scenario", text.scenario, "YAML: clusters, workloads, how they share")
-      ->type_name("FILE")
-      ->required();
-  day->add_option("--overcommit", text.overcommit,
-                  "memory promised of what a card has [the scenario's]")
-      ->type_name("R,...");
-  addSimulation(day, "3");
-  addOutput(day);
-}
+namespace {
 
 // The innermost subcommand that was named, and all of their names.
 const CLI::App* innermost(const CLI::App& app, std::string* names = nullptr) {

@@ -1,0 +1,68 @@
+// The grammar of the command line: subcommands, their options, and what makes values of them.
+// Private to parse.cpp and grammar_*.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "help.h"
+#include "raw.h"
+
+namespace divvy::cli {
+
+using Maker = std::function<Result<Options>(const Raw&)>;
+
+struct Grammar {
+  CLI::App app{"Share GPUs between processes: memory and compute limits that hold.", "divvy"};
+  Raw raw;
+  std::map<const CLI::App*, Maker> makers;
+
+  Grammar();
+
+ private:
+  CLI::App* add(const std::string& name, const std::string& text, Maker make,
+                CLI::App* parent = nullptr) {
+    CLI::App* command = (parent == nullptr ? &app : parent)->add_subcommand(name, text);
+    command->footer(examplesOf((parent == nullptr ? "" : parent->get_name() + " ") + name));
+    makers[command] = std::move(make);
+    return command;
+  }
+  void addSim(CLI::App* command, const std::string& text) {
+    // Which subcommand's option was given is only known after parsing.
+    CLI::Option* option =
+        command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
+    sims.push_back(option);
+  }
+  void addOutput(CLI::App* command, bool wide = false) {
+    command->add_option("-o,--output", raw.output, "how to print it [table]")
+        ->type_name(wide ? "table|wide|json" : "table|json");
+    command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
+  }
+  void addCompute(CLI::App* command, bool defaults);
+  void addGuaranteed(CLI::App* command, bool defaults);
+  void addPressure(CLI::App* command, bool defaults);
+  void addOversubscription(CLI::App* agent);
+  void addIdle(CLI::App* command, bool defaults);
+  void addIdlePolicy(CLI::App* agent);
+  void addMemory(CLI::App* command);
+  void addPlace(CLI::App* command);
+  void addRun();
+  void addExplain();
+  void addViews();
+  void addControl();
+  void addSize();
+  void addService();
+  void addSimulation(CLI::App* command, const std::string& seeds);
+  void addSimulate();
+
+ public:
+  std::vector<CLI::Option*> sims;
+  CLI::Option* wait_option = nullptr;
+};
+
+}  // namespace divvy::cli
