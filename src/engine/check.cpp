@@ -108,6 +108,8 @@ Result<void> checkContainers(const std::vector<Container>& containers, const cha
   return {};
 }
 
+}  // namespace
+
 Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
   if (terms.overcommit_permille < kNoOvercommit || terms.overcommit_permille > kMostOvercommit) {
     return usage(who + ": overcommit of " + std::to_string(terms.overcommit_permille) +
@@ -120,6 +122,8 @@ Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
   }
   return {};
 }
+
+namespace {
 
 Result<void> checkWeights(const Shape& shape) {
   if (shape.devices) {

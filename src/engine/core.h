@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "pools.h"
 #include "score_cache.h"
 
 namespace divvy::engine {
@@ -17,6 +18,9 @@ class Engine::Core {
   Result<void> setNode(const Node& node);
   std::vector<Allocation> removeNode(const NodeName& name);
   Result<void> setTarget(const Target& target);
+  Result<std::vector<Stranger>> setPools(std::vector<Pool> pools);
+  const std::vector<Pool>& pools() const { return pools_.all(); }
+  Result<PoolName> poolOf(const NodeName& node, const DeviceUuid& device) const;
 
   Result<Decision> decide(const Request& request);
   Result<Decision> decideWithin(const Request& request, Window& window);
@@ -54,7 +58,11 @@ class Engine::Core {
   class Muster;
   class Siege;
   Result<void> checkGang(const Gang& gang);
+  std::vector<Stranger> strangers() const;
+  void describe(Slot slot, const Node& node);
   Result<Scores*> upToDate(const Request& request);
+  Result<ShapeClass> classOf(const Request& request) const;
+  std::optional<Change> otherPool(const Request& request, Slot slot) const;
   Decision decided(const Request& request, Scores& scores, const std::vector<Slot>& fitting);
   Decision at(const Request& request, Scores& scores, Slot slot);
   std::uint64_t drawFor(const Request& request, std::uint64_t salt) const;
@@ -63,7 +71,7 @@ class Engine::Core {
   Allocation book(Booked booked);
   void unbook(Books::iterator at);
   Result<void> checkRoom(Slot slot, const Placement& placement) const;
-  Result<void> checkRules(Slot slot, const Shape& shape, const Placement& placement);
+  Result<void> checkRules(Slot slot, const Request& request, const Placement& placement);
   const Booked* held(const Request& request) const;
   void changed(Slot slot);
   void count(Slot slot, int sign);
@@ -71,6 +79,8 @@ class Engine::Core {
   void learnModels();
 
   Config config_;
+  Pools pools_;
+  std::map<NodeName, Node> said_;  // of those that are something else by their pools
   HotState state_;
   FragmentTable fragments_;
   Scorer scorer_{state_, fragments_};

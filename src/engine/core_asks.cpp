@@ -8,9 +8,22 @@
 namespace divvy::engine {
 
 Result<Scores*> Engine::Core::upToDate(const Request& request) {
-  Result<Scores*> scores = cache_.find(request.shape, config_);
+  Shape made;
+  const Result<const Shape*> shape = pools_.shapeFor(request, &made);
+  if (!shape) return shape.error();
+  Result<Scores*> scores = cache_.find(**shape, config_, pools_);
   if (scores) (*scores)->update(scorer_, order_, log_, state_.models(), SIZE_MAX);
   return scores;
+}
+
+// Made ready, but for models; not kept.
+Result<ShapeClass> Engine::Core::classOf(const Request& request) const {
+  const Result<void> right = checkShape(request.shape);
+  if (!right) return right.error();
+  Shape made;
+  const Result<const Shape*> shape = pools_.shapeFor(request, &made);
+  if (!shape) return shape.error();
+  return ShapeClass(**shape, pools_.configFor(**shape, config_));
 }
 
 std::uint64_t Engine::Core::drawFor(const Request& request, std::uint64_t salt) const {
@@ -92,8 +105,8 @@ Result<Decision> Engine::Core::decideAmong(const Request& request,
 }
 
 Result<bool> Engine::Core::possible(const Request& request) const {
-  const Result<void> right = checkShape(request.shape);
-  if (!right) return right.error();
+  Result<ShapeClass> shape = classOf(request);
+  if (!shape) return shape.error();
   for (const Slot slot : order_.slots()) {
     Node node = state_.cold[slot].node;
     node.cordoned = false;
@@ -103,10 +116,10 @@ Result<bool> Engine::Core::possible(const Request& request) const {
       device.terms.foreign = {};
     }
     HotState idle;
-    const Slot there = idle.put(node);
-    ShapeClass shape(request.shape, config_);
-    shape.learn(idle.models());
-    if (!refusalOf(idle, shape, there)) return true;
+    const Slot there = idle.put(node, pools_);
+    ShapeClass fresh = *shape;
+    fresh.learn(idle.models());
+    if (!refusalOf(idle, fresh, there)) return true;
   }
   return false;
 }
@@ -114,14 +127,13 @@ Result<bool> Engine::Core::possible(const Request& request) const {
 Result<std::vector<DeviceRefusal>> Engine::Core::refusedDevices(const Request& request,
                                                                 const NodeName& node,
                                                                 std::size_t container) const {
-  const Result<void> right = checkShape(request.shape);
-  if (!right) return right.error();
+  Result<ShapeClass> shape = classOf(request);
+  if (!shape) return shape.error();
   const auto known = slots_.find(node);
   if (known == slots_.end())
     return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
-  ShapeClass shape(request.shape, config_);
-  shape.learn(state_.models());
-  return refusedFor(state_, shape, known->second, container);
+  shape->learn(state_.models());
+  return refusedFor(state_, *shape, known->second, container);
 }
 
 Result<Decision> Engine::Core::explain(const Request& request) {

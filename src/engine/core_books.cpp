@@ -144,8 +144,9 @@ Result<void> Engine::Core::checkRoom(Slot slot, const Placement& placement) cons
 }
 
 // Each device will still do for what each container gets of it: model, health, alone or not.
-Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Placement& placement) {
-  const Result<Scores*> scores = cache_.find(shape, config_);
+Result<void> Engine::Core::checkRules(Slot slot, const Request& request,
+                                      const Placement& placement) {
+  const Result<Scores*> scores = upToDate(request);
   if (!scores) return scores.error();
   const std::vector<Device>& devices = state_.cold[slot].node.devices;
   const Bytes host_left = state_.hostLeft(slot);
@@ -159,7 +160,7 @@ Result<void> Engine::Core::checkRules(Slot slot, const Shape& shape, const Place
       const auto at = std::find_if(devices.begin(), devices.end(),
                                    [&](const Device& one) { return one.uuid == share.uuid; });
       const auto i = static_cast<std::size_t>(at - devices.begin());
-      Ask ask = askFor(share, c, shape.context_outside);
+      Ask ask = askFor(share, c, request.shape.context_outside);
       ask.mutex = known.devices().mutex;
       const bool good =
           at != devices.end() && known.asks(c, at->kind, ask.part) &&
@@ -197,12 +198,14 @@ Result<Allocation> Engine::Core::reserve(const Request& request, const Placement
   const Result<Decision> again = decideAmong(request, node);
   if (!again) return again.error();
   if (!again->fits()) return noRoom(request.id, "does not fit on " + placement.node.text + " now");
+  if (again->placement->pool != placement.pool)
+    return noRoom(request.id, "was decided while it got another pool");
   const Slot slot = slots_.at(placement.node);
   // Somebody else may have come in between, onto these very devices.
   if (*again->placement != placement) {
     const Result<void> room = checkRoom(slot, placement);
     if (!room) return room.error();
-    const Result<void> rules = checkRules(slot, request.shape, placement);
+    const Result<void> rules = checkRules(slot, request, placement);
     if (!rules) return rules.error();
   }
   return book({{request.id, placement, expires}, slot, request.shape, true});

@@ -159,6 +159,9 @@ Result<void> Engine::Core::checkGang(const Gang& gang) {
       return usage("member " + member.id.text + " has a place already");
     if (const Result<void> checked = checkShape(member.shape); !checked)
       return Error(checked.error()).context("member " + member.id.text);
+    Shape made;
+    if (const auto shape = pools_.shapeFor(member, &made); !shape)
+      return Error(shape.error()).context("member " + member.id.text);
   }
   return {};
 }

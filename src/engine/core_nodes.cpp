@@ -50,20 +50,16 @@ Result<void> Engine::Core::setNode(const Node& node) {
   const auto known = slots_.find(node.name);
   Slot slot = 0;
   if (known == slots_.end()) {
-    slot = state_.put(node);
+    slot = state_.put(Node{}, pools_);
     slots_[node.name] = slot;
     log_.grow(state_.slots());
     on_.resize(state_.slots());
     order_.add(slot, node);
   } else {
     slot = known->second;
-    count(slot, -1);
-    state_.describe(slot, node);
     order_.update(slot, node);
   }
-  learnModels();
-  for (const RequestId& id : on_[slot]) state_.charge(slot, books_.at(id).allocation.placement, 1);
-  changed(slot);
+  describe(slot, node);
   return {};
 }
 
@@ -80,6 +76,7 @@ std::vector<Allocation> Engine::Core::removeNode(const NodeName& name) {
   count(slot, -1);
   order_.remove(slot);
   state_.remove(slot);
+  said_.erase(name);
   slots_.erase(known);
   changed(slot);
   return gone;

@@ -17,8 +17,8 @@ constexpr std::uint32_t kMostSets = 100'000;
 
 class Engine::Core::Siege {
  public:
-  Siege(Core& core, const Request& request, std::int64_t priority, const Stakes& stakes)
-      : core_(core), shape_(request.shape, core.config_), priority_(priority), stakes_(stakes) {
+  Siege(Core& core, ShapeClass shape, std::int64_t priority, const Stakes& stakes)
+      : core_(core), shape_(std::move(shape)), priority_(priority), stakes_(stakes) {
     shape_.learn(core.state_.models());
     for (const auto& [id, booked] : core.books_) {
       const auto stake = stakes.of.find(id);
@@ -202,7 +202,9 @@ Result<std::optional<Preemption>> Engine::Core::preempt(const Request& request,
   if (decision->fits())
     return Error{ErrorCode::kUsage,
                  "request " + request.id.text + " fits as it is; nobody has to end"};
-  return Siege(*this, request, priority, stakes).best();
+  Result<ShapeClass> shape = classOf(request);
+  if (!shape) return shape.error();
+  return Siege(*this, std::move(*shape), priority, stakes).best();
 }
 
 }  // namespace divvy::engine

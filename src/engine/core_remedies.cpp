@@ -44,11 +44,12 @@ std::vector<std::string> namesOf(const Items& items, NameOf nameOf) {
 
 class Search {
  public:
+  // `asked` says all that the request leaves to others.
   Search(const HotState& state, Slot slot, Shape asked)
       : state_(state), slot_(slot), asked_(std::move(asked)) {}
 
-  bool fits(const Remedy& remedy) const {
-    ShapeClass shape(changed(asked_, remedy), Config{});
+  bool fits(const Remedy& remedy) const { return fits(ShapeClass(changed(asked_, remedy), {})); }
+  bool fits(ShapeClass shape) const {
     shape.learn(state_.models());
     return !refusalOf(state_, shape, slot_);
   }
@@ -224,17 +225,41 @@ std::vector<Remedy> Search::all() const {
 
 }  // namespace
 
+// The first pool whose devices, or else those of none, the request could have as it is.
+std::optional<Change> Engine::Core::otherPool(const Request& request, Slot slot) const {
+  std::set<PoolName> here;
+  for (std::size_t i = 0; i < state_.cold[slot].node.devices.size(); ++i)
+    here.insert(state_.poolOf(slot, i));
+  std::vector<PoolName> names;
+  for (const Pool& pool : pools_.all())
+    if (pools_.mayUse(request.user, pool)) names.push_back(pool.name);
+  if (!pools_.empty()) names.emplace_back();
+  const Search search(state_, slot, request.shape);
+  for (const PoolName& name : names) {
+    if (here.count(name) == 0) continue;
+    const Change change{ChangeKind::kPool, 0, 0, 0, {name.text}};
+    const Shape shape = engine::changed(request.shape, {change});
+    if (search.fits(ShapeClass(shape, pools_.configFor(shape, config_)))) return change;
+  }
+  return {};
+}
+
 Result<std::vector<Remedy>> Engine::Core::remedies(const Request& request, const NodeName& node) {
   const Result<void> checked = checkShape(request.shape);
   if (!checked) return checked.error();
+  Shape made;
+  const Result<const Shape*> shape = pools_.shapeFor(request, &made);
+  if (!shape) return shape.error();
   const auto known = slots_.find(node);
   if (known == slots_.end())
     return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
-  Shape asked = request.shape;
-  asked.devices = asked.devices.value_or(config_.devices);
+  Shape asked = **shape;
+  asked.devices = asked.devices.value_or(pools_.configFor(asked, config_).devices);
   const Search search(state_, known->second, std::move(asked));
-  if (search.fits({})) return std::vector<Remedy>{};
-  return search.all();
+  if (search.fits(Remedy{})) return std::vector<Remedy>{};
+  std::vector<Remedy> found = search.all();
+  if (const auto pool = otherPool(request, known->second)) found.push_back({*pool});
+  return found;
 }
 
 }  // namespace divvy::engine

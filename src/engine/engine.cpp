@@ -18,6 +18,15 @@ std::vector<Allocation> Engine::removeNode(const NodeName& name) {
 Result<void> Engine::setTarget(const Target& target) {
   return core_->setTarget(target);
 }
+Result<std::vector<Stranger>> Engine::setPools(std::vector<Pool> pools) {
+  return core_->setPools(std::move(pools));
+}
+const std::vector<Pool>& Engine::pools() const {
+  return core_->pools();
+}
+Result<PoolName> Engine::poolOf(const NodeName& node, const DeviceUuid& device) const {
+  return core_->poolOf(node, device);
+}
 Result<Decision> Engine::decide(const Request& request) const {
   return core_->decide(request);
 }

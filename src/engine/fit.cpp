@@ -23,10 +23,8 @@ bool aboutMemory(DeviceWhy reason) {
 }
 
 // Whether its model and UUID are among those that were asked for.
-std::uint8_t chosenBy(const HotState& state, const ShapeClass& shape, Slot slot,
-                      std::size_t index) {
-  const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
-  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+std::uint8_t chosenBy(const HotState& state, const ShapeClass& shape, Slot slot, std::size_t index,
+                      std::uint8_t model) {
   if (model != kOpen || !shape.namesDevices()) return model;
   return shape.verdict(state.cold[slot].node.devices[index]);
 }
@@ -69,7 +67,9 @@ DeviceRefusal describe(const HotState& state, Slot slot, std::size_t index, std:
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
   DeviceRefusal refusal{state.cold[slot].node.devices[index].uuid, static_cast<DeviceWhy>(verdict),
                         0, 0};
-  if (refusal.why == DeviceWhy::kSlots) {
+  if (refusal.why == DeviceWhy::kNotInPool || refusal.why == DeviceWhy::kStrangers) {
+    refusal.pool = state.poolOf(slot, index);
+  } else if (refusal.why == DeviceWhy::kSlots) {
     refusal.needed = 1;
     refusal.available = static_cast<std::uint64_t>(state.device.slots_free[hot]);
   } else if (aboutMemory(refusal.why)) {
@@ -205,8 +205,10 @@ DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                        std::size_t index) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+  if (model == why(DeviceWhy::kNotInPool)) return model;
   if (state.device.closed[hot] != kOpen) return state.device.closed[hot];
-  return chosenBy(state, shape, slot, index);
+  return chosenBy(state, shape, slot, index, model);
 }
 
 const Parting* partingOf(const Device& device) {
@@ -237,9 +239,11 @@ PartWish wishOf(const ShapeClass& shape, const Ask& ask, std::int64_t memory_tot
 std::uint8_t partVerdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
                            std::size_t index) {
   const std::uint32_t hot = state.node.first[slot] + static_cast<std::uint32_t>(index);
+  const std::uint8_t model = shape.verdict(state.device.model[hot]);
+  if (model == why(DeviceWhy::kNotInPool)) return model;
   const std::uint8_t closed = state.device.closed[hot];
   if (closed != kOpen && closed != why(DeviceWhy::kPartitioned)) return closed;
-  return chosenBy(state, shape, slot, index);
+  return chosenBy(state, shape, slot, index, model);
 }
 
 std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask) {

@@ -7,11 +7,15 @@
 namespace divvy::engine {
 namespace {
 
-std::uint8_t closedBy(const Device& device) {
-  const auto why = [](DeviceWhy reason) { return static_cast<std::uint8_t>(reason); };
+constexpr auto why(DeviceWhy reason) {
+  return static_cast<std::uint8_t>(reason);
+}
+
+std::uint8_t closedBy(const Device& device, std::uint32_t strangers) {
   if (device.health != Health::kHealthy) return why(DeviceWhy::kUnhealthy);
   if (device.cordoned) return why(DeviceWhy::kCordoned);
   if (device.mode == Mode::kExternal) return why(DeviceWhy::kExternal);
+  if (strangers > 0) return why(DeviceWhy::kStrangers);
   if (device.mode == Mode::kMig) return why(DeviceWhy::kPartitioned);
   return kOpen;
 }
@@ -58,16 +62,16 @@ void grow(std::size_t size, Vectors&... vectors) {
 
 }  // namespace
 
-ModelId HotState::idOf(const Device& described) {
-  const auto [at, added] = ids_.try_emplace(std::pair(described.model, described.kind),
+ModelId HotState::idOf(const Device& described, const PoolName& pool) {
+  const auto [at, added] = ids_.try_emplace(std::tuple(described.model, described.kind, pool),
                                             static_cast<ModelId>(models_.size()));
   if (!added) return at->second;
   const auto kind = kinds_.try_emplace(described.kind, static_cast<KindId>(kinds_.size())).first;
-  models_.push_back({described.model, described.kind, kind->second});
+  models_.push_back({described.model, described.kind, kind->second, pool});
   return at->second;
 }
 
-Slot HotState::put(const Node& described) {
+Slot HotState::put(const Node& described, const Pools& pools) {
   Slot slot = 0;
   if (free_.empty()) {
     slot = static_cast<Slot>(cold.size());
@@ -78,11 +82,11 @@ Slot HotState::put(const Node& described) {
     slot = free_.back();
     free_.pop_back();
   }
-  describe(slot, described);
+  describe(slot, described, pools);
   return slot;
 }
 
-void HotState::describe(Slot slot, const Node& described) {
+void HotState::describe(Slot slot, const Node& described, const Pools& pools) {
   ColdNode& cold_node = cold[slot];
   cold_node = ColdNode{described, true, 0, 0, {}, {}, {}, Topology(described)};
   const std::size_t count = described.devices.size();
@@ -97,9 +101,10 @@ void HotState::describe(Slot slot, const Node& described) {
   node.devices[slot] = static_cast<std::uint16_t>(count);
   const std::uint32_t first = node.first[slot];
   for (std::size_t i = 0; i < count; ++i) {
-    device.model[first + i] = idOf(described.devices[i]);
+    const Pool* pool = pools.of(described, described.devices[i]);
+    device.model[first + i] = idOf(described.devices[i], pool == nullptr ? PoolName() : pool->name);
     device.kind[first + i] = models_[device.model[first + i]].kind_id;
-    device.closed[first + i] = closedBy(described.devices[i]);
+    device.closed[first + i] = closedBy(described.devices[i], 0);
     device.memory_total[first + i] = static_cast<std::int64_t>(described.devices[i].memory.count);
     device.weight[first + i] = described.devices[i].compute_rule == ComputeRule::kWeight ? 1 : 0;
     device.terms[first + i] = described.devices[i].terms == MemoryTerms{} ? 0 : 1;
@@ -114,7 +119,7 @@ void HotState::describe(Slot slot, const Node& described) {
 }
 
 void HotState::remove(Slot slot) {
-  describe(slot, Node{});
+  describe(slot, Node{}, Pools());
   cold[slot].there = false;
   refresh(slot);
   free_.push_back(slot);
@@ -135,6 +140,8 @@ void HotState::charge(Slot slot, const Placement& placement, int sign) {
         at.loads[i].add(charge.compute.milli, static_cast<std::int64_t>(charge.memory.count),
                         *placement.daily, sign);
       }
+      if (placement.pool != poolOf(slot, i))
+        at.used[i].strangers += static_cast<std::uint32_t>(sign);
       break;
     }
   }
@@ -144,6 +151,8 @@ void HotState::charge(Slot slot, const Placement& placement, int sign) {
 void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_t hot) {
   const Device& described = at.node.devices[index];
   const UsedDevice& used = at.used[index];
+  if (used.strangers > 0 || device.closed[hot] == why(DeviceWhy::kStrangers))
+    device.closed[hot] = closedBy(described, used.strangers);
   const bool open = device.closed[hot] == kOpen;
   const std::int64_t slots = described.mode == Mode::kExclusive
                                  ? std::min<std::int64_t>(described.slots, 1)

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,12 +14,13 @@
 #include "engine/allocation.h"
 #include "engine/memory.h"
 #include "engine/refusal.h"
+#include "pools.h"
 #include "topology.h"
 
 namespace divvy::engine {
 
 using Slot = std::uint32_t;                // a node; stays while it is there
-using ModelId = std::uint16_t;             // a model's name, and its kind
+using ModelId = std::uint16_t;             // a model's name, its kind and its pool
 using KindId = std::uint16_t;              // a kind's name
 inline constexpr KindId kAnyKind = 0;      // the one without a name
 inline constexpr ModelId kMixed = 0xffff;  // a node whose devices are of several models
@@ -32,6 +34,7 @@ struct Model {
   ModelName name;
   DeviceKind kind;
   KindId kind_id = kAnyKind;
+  PoolName pool = {};
 };
 
 // What devices of a node are limited by together, or are chosen by otherwise than by tightness.
@@ -79,6 +82,7 @@ struct UsedDevice {
   std::uint32_t slots = 0;
   std::int64_t outside = 0, swappable = 0;  // of `memory`
   std::multiset<std::uint64_t> largest;     // of those who can have something swapped
+  std::uint32_t strangers = 0;              // who got it in another pool
   std::uint32_t parts = 0, shares = 0;      // who has parts of it, and who does not
   std::uint32_t cpus = 0;
   std::array<std::uint8_t, kMostSlices> slices{};  // how many have each
@@ -103,9 +107,9 @@ class HotState {
   const std::vector<Model>& models() const { return models_; }
 
   // In a slot that is free, or a new one. Charges nothing.
-  Slot put(const Node& node);
+  Slot put(const Node& node, const Pools& pools = {});
   // The slot's node has this now; nothing of it is used.
-  void describe(Slot slot, const Node& node);
+  void describe(Slot slot, const Node& node, const Pools& pools);
   void remove(Slot slot);
   // Books (sign 1) or gives back (-1). Devices that are not there any more count for nothing.
   void charge(Slot slot, const Placement& placement, int sign);
@@ -113,12 +117,16 @@ class HotState {
   void refresh(Slot slot);
   // Of the reserve, while all use all that they were promised.
   Bytes hostLeft(Slot slot) const;
+  // Which it is in; empty: none.
+  const PoolName& poolOf(Slot slot, std::size_t index) const {
+    return models_[device.model[node.first[slot] + index]].pool;
+  }
 
  private:
   void refreshDevice(const ColdNode& cold, std::size_t index, std::uint32_t at);
-  ModelId idOf(const Device& device);
+  ModelId idOf(const Device& device, const PoolName& pool);
   std::vector<Model> models_;
-  std::map<std::pair<ModelName, DeviceKind>, ModelId> ids_;
+  std::map<std::tuple<ModelName, DeviceKind, PoolName>, ModelId> ids_;
   std::map<DeviceKind, KindId> kinds_{{DeviceKind(), kAnyKind}};
   std::vector<Slot> free_;
   std::vector<std::uint16_t> room_;  // devices that a slot's place in the arrays has room for

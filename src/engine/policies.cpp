@@ -299,7 +299,9 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
                    {},
                    {},
                    scoreOf(shape, key),
-                   shape.kind()};
+                   shape.kind(),
+                   {},
+                   shape.pool()};
   result.containers.resize(shape.shape().init.size() + shape.shape().containers.size());
   const auto bytes = [](std::int64_t of) { return Bytes{static_cast<std::uint64_t>(of)}; };
   const auto give = [&](const std::vector<Ask>& asks, const std::vector<Picked>& picked,

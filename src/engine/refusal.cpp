@@ -60,6 +60,12 @@ std::string text(const DeviceRefusal& refusal) {
   switch (refusal.why) {
     case DeviceWhy::kKind:
       return "another kind of device was asked for";
+    case DeviceWhy::kNotInPool:
+      return refusal.pool.empty() ? "in no pool, and one was asked for"
+                                  : "in pool " + refusal.pool.text + ", which was not asked for";
+    case DeviceWhy::kStrangers:
+      return "still used by who got it before it came " +
+             (refusal.pool.empty() ? "out of its pool" : "into pool " + refusal.pool.text);
     case DeviceWhy::kUnhealthy:
       return "out of service";
     case DeviceWhy::kCordoned:

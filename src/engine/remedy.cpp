@@ -106,6 +106,9 @@ std::string text(const Change& change) {
       return "accept the device " + listOf(change.names);
     case ChangeKind::kNotUuids:
       return "do not exclude the device " + listOf(change.names);
+    case ChangeKind::kPool:
+      return change.names.front().empty() ? "ask outside of pools"
+                                          : "ask in pool " + change.names.front();
     default:
       return "ask for " + amount(change.kind, change.to) + " instead of " +
              amount(change.kind, change.from) + " " + unitOf(change.kind) +
@@ -227,6 +230,8 @@ Shape changed(const Shape& shape, const Remedy& remedy) {
       add(&selector.uuids, change.names);
     } else if (change.kind == ChangeKind::kNotUuids) {
       drop(&selector.not_uuids, change.names);
+    } else if (change.kind == ChangeKind::kPool) {
+      if (!change.names.empty()) result.pool = PoolName(change.names.front());
     } else if (droppedBy(change.kind) != nullptr) {
       if (!result.devices) result.devices.emplace();
       drop(&*result.devices, change.kind);

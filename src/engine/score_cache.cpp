@@ -62,17 +62,18 @@ void ScoreCache::dropOldest() {
   classes_.erase(oldest);
 }
 
-Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config) {
+Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config,
+                                 const Pools& pools) {
   if (shape.daily) {
     // Those whose days differ a little are one class.
     std::optional<Daily> like;
-    if (looksAtDays(config)) like = typical(*shape.daily);
+    if (looksAtDays(pools.configFor(shape, config))) like = typical(*shape.daily);
     if (like != shape.daily) {
       const Result<void> right = checkShape(shape);
       if (!right) return right.error();
       Shape alike = shape;
       alike.daily = like;
-      return find(alike, config);
+      return find(alike, config, pools);
     }
   }
   const auto known = by_shape_.find(shape);
@@ -83,7 +84,7 @@ Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config) {
   const Result<void> right = checkShape(shape);
   if (!right) return right.error();
   if (classes_.size() >= kMostClasses) dropOldest();
-  classes_.push_back(std::make_unique<Scores>(ShapeClass(shape, config)));
+  classes_.push_back(std::make_unique<Scores>(ShapeClass(shape, pools.configFor(shape, config))));
   Scores* scores = classes_.back().get();
   scores->used_ = ++asked_;
   by_shape_[shape] = scores;

@@ -8,6 +8,7 @@
 
 #include "node_order.h"
 #include "policies.h"
+#include "pools.h"
 #include "winner_tree.h"
 
 namespace divvy::engine {
@@ -41,7 +42,7 @@ class ScoreCache {
   // Nothing that was known holds any more.
   void clear();
   // kUsage: it can never be right. Not yet up to date.
-  Result<Scores*> find(const Shape& shape, const Config& config);
+  Result<Scores*> find(const Shape& shape, const Config& config, const Pools& pools);
   // Brings those up to date that are not, in turn, by looking at no more than `most` nodes. `place`
   // is the one that changed last.
   template <typename Update>

@@ -1,37 +1,12 @@
 #include "shape_class.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
+
+#include "selection.h"
 
 namespace divvy::engine {
 namespace {
-
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
-bool sameLetter(char a, char b) {
-  return lower(a) == lower(b);
-}
-
-std::string plain(const std::string& text) {
-  std::string result;
-  for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) result += lower(c);
-  return result;
-}
-
-bool matches(const std::vector<ModelName>& wanted, ModelMatch match, const std::string& model) {
-  return std::any_of(wanted.begin(), wanted.end(), [&](const ModelName& one) {
-    if (match == ModelMatch::kExact) {
-      return std::equal(one.text.begin(), one.text.end(), model.begin(), model.end(), sameLetter);
-    }
-    if (match == ModelMatch::kLoose) return plain(model).find(plain(one.text)) != std::string::npos;
-    return std::search(model.begin(), model.end(), one.text.begin(), one.text.end(), sameLetter) !=
-           model.end();
-  });
-}
 
 // `like` has what all asks of the shape have.
 void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, const Ask& like,
@@ -188,11 +163,12 @@ Part partOf(const Ask& ask, const MemoryBooks& books) {
 }
 
 std::uint8_t ShapeClass::judge(const Model& model) const {
+  if (model.pool != pool()) return why(DeviceWhy::kNotInPool);
   const Selector& selector = selectorOf(model.kind);
-  if (matches(selector.not_models, selector.match, model.name.text)) {
+  if (namesModel(selector.not_models, selector.match, model.name)) {
     return why(DeviceWhy::kModelExcluded);
   }
-  if (!selector.models.empty() && !matches(selector.models, selector.match, model.name.text)) {
+  if (!selector.models.empty() && !namesModel(selector.models, selector.match, model.name)) {
     return why(DeviceWhy::kModelNotAsked);
   }
   return kOpen;
@@ -213,13 +189,7 @@ void ShapeClass::learn(const std::vector<Model>& models) {
 std::uint8_t ShapeClass::verdict(const Device& device) const {
   const Selector& selector = selectorOf(device.kind);
   const auto names = [&](const std::vector<DeviceUuid>& list) {
-    if (selector.uuid_match == UuidMatch::kExact)
-      return std::find(list.begin(), list.end(), device.uuid) != list.end();
-    return std::any_of(list.begin(), list.end(), [&](const DeviceUuid& prefix) {
-      return prefix.text.size() <= device.uuid.text.size() &&
-             std::equal(prefix.text.begin(), prefix.text.end(), device.uuid.text.begin(),
-                        sameLetter);
-    });
+    return namesDevice(list, selector.uuid_match, device.uuid);
   };
   if (names(selector.not_uuids)) return why(DeviceWhy::kUuidExcluded);
   if (!selector.uuids.empty() && !names(selector.uuids)) {

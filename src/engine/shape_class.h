@@ -41,6 +41,8 @@ class ShapeClass {
   Policy policy() const { return policy_; }
   const DevicePolicy& devices() const { return devices_; }
   const Weights& weights() const { return weights_; }
+  // Whose devices it is about; empty: of those that are in none.
+  PoolName pool() const { return shape_.pool.value_or(PoolName()); }
   bool hami() const { return hami_; }
   // Whether peaks of devices count; then Shape::daily says how this one's day goes.
   bool byDay() const { return by_day_; }
@@ -104,6 +106,7 @@ bool looksAtDays(const Config& config);
 // kUsage says what is accepted.
 Result<void> checkShape(const Shape& shape);
 Result<void> checkNode(const Node& node);
+Result<void> checkTerms(const std::string& who, const MemoryTerms& terms);
 Result<void> checkTarget(const Target& target);
 
 inline std::int64_t percentOf(std::int64_t total, std::uint32_t percent) {

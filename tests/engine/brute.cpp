@@ -33,13 +33,18 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, cons
   }
   const Selector& s = *chosen;
   const auto no = [&](DeviceWhy why, std::int64_t needed = 0, std::int64_t available = 0) {
+    const bool about_pool = why == DeviceWhy::kNotInPool || why == DeviceWhy::kStrangers;
     return DeviceRefusal{card.is.uuid, why, static_cast<std::uint64_t>(needed),
-                         static_cast<std::uint64_t>(available)};
+                         static_cast<std::uint64_t>(available),
+                         PoolName(about_pool ? card.pool : "")};
   };
   if (!ask.kind.empty() && ask.kind.text != card.is.kind.text) return no(DeviceWhy::kKind);
+  if (card.pool != shape.pool.value_or(PoolName()).text) return no(DeviceWhy::kNotInPool);
   if (card.is.health == Health::kUnhealthy) return no(DeviceWhy::kUnhealthy);
   if (card.is.cordoned) return no(DeviceWhy::kCordoned);
   if (card.is.mode == Mode::kExternal) return no(DeviceWhy::kExternal);
+  for (const auto& [pool, count] : card.given_in)
+    if (count > 0 && pool != card.pool) return no(DeviceWhy::kStrangers);
   if (card.is.mode == Mode::kMig) return no(DeviceWhy::kPartitioned);
   if (named(s.not_models, s.match, card.is.model.text)) return no(DeviceWhy::kModelExcluded);
   if (!s.models.empty() && !named(s.models, s.match, card.is.model.text)) {
@@ -191,7 +196,8 @@ bool willDo(const Card& card, const DeviceAsk& ask, const Selector& selector) {
 
 void World::add(const Node& node) {
   Machine machine{node, 0, 0, {}, {}};
-  for (const Device& device : node.devices) machine.cards.push_back({device, 0, 0, {}});
+  for (const Device& device : node.devices) machine.cards.push_back({device, 0, 0, {}, {}, {}});
+  apply(&machine);
   machines_[node.name.text] = machine;
 }
 
@@ -210,6 +216,7 @@ void World::book(const Placement& placement, int sign) {
         card.charges.erase(std::find(card.charges.begin(), card.charges.end(), charge));
       }
       card.tenants += sign * static_cast<int>(charge.slots);
+      card.given_in[placement.pool.text] += sign;
     }
   }
 }
@@ -279,6 +286,7 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
   all.insert(all.end(), shape.containers.begin(), shape.containers.end());
   if (placement.containers.size() != all.size()) return "wrong number of containers";
   if (placement.cpu.milli != sumOrMost(shape, cpuOf)) return "wrong cpu";
+  if (placement.pool != shape.pool.value_or(PoolName())) return "wrong pool";
   std::vector<Card> together = at->second.cards;
   std::map<DeviceUuid, Charge> most;
   std::map<DeviceUuid, Charge> sum;

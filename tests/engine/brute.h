@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/decision.h"
+#include "engine/pool.h"
 #include "engine/request.h"
 #include "engine/target.h"
 
@@ -18,6 +19,8 @@ struct Card {
   Device is;
   std::int64_t compute = 0, tenants = 0;  // used
   std::vector<Charge> charges;            // whoever has memory here
+  std::string pool;                       // empty: none
+  std::map<std::string, int> given_in;    // how many are here of each pool
 
   std::int64_t computeLeft() const { return is.compute.milli - compute; }
   bool promisedOnce() const { return is.terms.overcommit_permille == 1000; }
@@ -46,6 +49,12 @@ struct Machine {
 class World {
  public:
   void add(const Node& node);
+  // From now on; who is there stays.
+  void setPools(const std::vector<Pool>& pools);
+  // In the pool that it gets; none: it is not for that user, or there is no such pool.
+  std::optional<Shape> pooled(const Request& request) const;
+  // A card whose tenants came in different pools; empty: none.
+  std::string mixed() const;
   void remove(const std::string& name) { machines_.erase(name); }
   void book(const Placement& placement, int sign);
   const std::map<std::string, Machine>& machines() const { return machines_; }
@@ -58,7 +67,10 @@ class World {
   std::string overCapacity() const;
 
  private:
+  void apply(Machine* machine) const;
+
   std::map<std::string, Machine> machines_;
+  std::vector<Pool> pools_;
 };
 
 // What cards of a machine are to each other, for a request's policy of devices; sets by place.

@@ -68,9 +68,10 @@ void compareRefusals(const Pair& pair, const Request& request, const Decision& d
   ASSERT_EQ(decision.fits(), fits);
 }
 
-// Those are in parting_test.cpp.
-bool aboutParts(DeviceWhy why) {
-  return why == DeviceWhy::kNoPart || why == DeviceWhy::kSplit || why == DeviceWhy::kCpus ||
+// Those are in parting_test.cpp and pool_test.cpp.
+bool elsewhere(DeviceWhy why) {
+  return why == DeviceWhy::kNotInPool || why == DeviceWhy::kStrangers ||
+         why == DeviceWhy::kNoPart || why == DeviceWhy::kSplit || why == DeviceWhy::kCpus ||
          why == DeviceWhy::kNoPlacement;
 }
 
@@ -106,7 +107,7 @@ void expectAgreement(bool topology) {
   EXPECT_GT(refused, kClusters * kRequests / 5);
   for (auto why = DeviceWhy::kKind; why <= DeviceWhy::kHeld;
        why = static_cast<DeviceWhy>(static_cast<int>(why) + 1)) {
-    EXPECT_TRUE(reasons.count(why) > 0 || aboutParts(why))
+    EXPECT_TRUE(reasons.count(why) > 0 || elsewhere(why))
         << text(DeviceRefusal{DeviceUuid("x"), why, 0, 0});
   }
 }

@@ -11,6 +11,7 @@
 #include "engine/config.h"
 #include "engine/decision.h"
 #include "engine/gang.h"
+#include "engine/pool.h"
 #include "engine/preemption.h"
 #include "engine/remedy.h"
 #include "engine/request.h"
@@ -49,6 +50,12 @@ class Engine {
   // What was on it is gone with it, and returned.
   std::vector<Allocation> removeNode(const NodeName& name);
   Result<void> setTarget(const Target& target);
+  // Instead of those that were there; a device is in the first that takes it. Allocations stay:
+  // those on devices that change pools by it, or did before, are returned, in order of their names.
+  Result<std::vector<Stranger>> setPools(std::vector<Pool> pools);
+  const std::vector<Pool>& pools() const;
+  // Empty: in none. kNotFound: no such node, or device there.
+  Result<PoolName> poolOf(const NodeName& node, const DeviceUuid& device) const;
 
   // Asking changes nothing.
   Result<Decision> decide(const Request& request) const;

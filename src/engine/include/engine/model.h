@@ -22,6 +22,9 @@ using ModelName = Name<struct ModelNameKind>;
 using DeviceKind = Name<struct DeviceKindKind>;
 using NicName = Name<struct NicNameKind>;
 using RequestId = Name<struct RequestIdKind>;
+using PoolName = Name<struct PoolNameKind>;
+// Whoever asks, as pools name them: a namespace, a queue, a user of the machine.
+using UserName = Name<struct UserNameKind>;
 
 enum class Health : std::uint8_t { kHealthy, kUnhealthy };
 

@@ -12,10 +12,12 @@ namespace divvy::engine {
 
 // In the order in which they are looked at: the first that holds is the one that is told.
 enum class DeviceWhy : std::uint8_t {
-  kKind,  // another kind was asked for
+  kKind,       // another kind was asked for
+  kNotInPool,  // in another pool than was asked for, or in none, or in one and none was
   kUnhealthy,
   kCordoned,
   kExternal,
+  kStrangers,      // used by who got it while it was in another pool, or in none
   kPartitioned,    // in MIG mode, and no part was asked for
   kModelNotAsked,  // other models were asked for
   kModelExcluded,
@@ -47,6 +49,7 @@ struct DeviceRefusal {
   DeviceWhy why = DeviceWhy::kUnhealthy;
   std::uint64_t needed = 0;  // of kSlots, memory, kCompute, kCpus; 0 otherwise
   std::uint64_t available = 0;
+  PoolName pool = {};  // of kNotInPool and kStrangers: which it is in; empty: none
   friend bool operator==(const DeviceRefusal&, const DeviceRefusal&) = default;
 };
 

@@ -28,6 +28,7 @@ enum class ChangeKind : std::uint8_t {
   kNotNumaStrict,
   kNotLinkStrict,
   kNotNic,
+  kPool,  // in that pool; the empty name: in none
 };
 
 struct Change {

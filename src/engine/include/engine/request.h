@@ -87,12 +87,15 @@ struct Shape {
   std::optional<DevicePolicy> devices = {};  // none: the engine's
   std::optional<Weights> weights = {};       // the same; not all are 0
   std::optional<Daily> daily = {};           // none: all of what it asks, all day
+  // None: the user's default, else what is in no pool; so too, without a default, an empty name.
+  std::optional<PoolName> pool = {};
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
 struct Request {
   RequestId id;
   Shape shape;
+  UserName user = {};  // for pools only
 };
 
 }  // namespace divvy::engine
