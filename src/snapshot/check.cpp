@@ -34,6 +34,7 @@ class Checker {
       : snapshot_(snapshot), asking_(snapshot.config), engine_(snapshot.config) {}
 
   Fault run() {
+    for (engine::Engine* engine : {&asking_, &engine_}) pools(*engine);
     if (good()) now();
     if (good()) history();
     return std::move(fault_);
@@ -48,6 +49,10 @@ class Checker {
     if (!result) fail(path, result.error().message());
   }
 
+  void pools(engine::Engine& engine) {
+    const auto set = engine.setPools(snapshot_.pools);
+    if (!set) fail({{"pools"}}, set.error().message());
+  }
   void node(engine::Engine& engine, const engine::Node& node, const Path& path) {
     hold(engine.setNode(node), path);
   }
@@ -92,9 +97,9 @@ class Checker {
   }
 
   // Decided on no node: only what can never be right is refused.
-  void request(const engine::RequestId& id, const engine::Shape& shape, const Path& path) {
-    if (id.empty()) return fail(path, "a request without an id");
-    const Result<engine::Decision> right = asking_.decide({id, shape});
+  void request(const engine::Request& request, const Path& path) {
+    if (request.id.empty()) return fail(path, "a request without an id");
+    const Result<engine::Decision> right = asking_.decide(request);
     if (!right) fail(path, right.error().message());
   }
 
@@ -109,19 +114,20 @@ class Checker {
       const Path path = at({{"allocations"}}, i);
       once(held.allocation.id, path);
       if (good()) allocation(engine_, held.allocation, path);
-      if (held.shape && good()) request(held.allocation.id, *held.shape, path);
+      if (held.shape && good()) request({held.allocation.id, *held.shape, held.user}, path);
     }
     for (std::size_t i = 0; i < snapshot_.pending.size() && good(); ++i) {
       const engine::Request& waits = snapshot_.pending[i].request;
       const Path path = at({{"pending"}}, i);
       once(waits.id, path);
-      if (good()) request(waits.id, waits.shape, path);
+      if (good()) request(waits, path);
     }
   }
 
   void history() {
     const History& history = snapshot_.history;
     engine::Engine engine(snapshot_.config);
+    pools(engine);
     nodes(engine, history.nodes, {{"history"}, {"nodes"}});
     for (std::size_t i = 0; i < history.allocations.size() && good(); ++i)
       allocation(engine, history.allocations[i], at({{"history"}, {"allocations"}}, i));
@@ -135,7 +141,7 @@ class Checker {
     }
   }
   void follow(engine::Engine&, const Asked& asked, const Path& path) {
-    request(asked.request.id, asked.request.shape, path);
+    request(asked.request, path);
     if (asked.placement && good()) placement(*asked.placement, path);
     if (asked.outcome == Outcome::kPlaced && !asked.placement)
       fail(path, "was placed, and no placement says where");

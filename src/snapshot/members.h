@@ -74,6 +74,33 @@ struct Members {
     io.member("daily", daily);
   }
 
+  // What makes a device one.
+  template <typename Io, Of<engine::Members> V>
+  static void of(Io& io, V& v) {
+    auto& [labels, nodes, match, models, uuid_match, uuids] = v;
+    io.member("labels", labels);
+    io.member("nodes", nodes);
+    io.member("match", match);
+    io.member("models", models);
+    io.member("uuid_match", uuid_match);
+    io.member("uuids", uuids);
+  }
+
+  template <typename Io, Of<engine::Pool> V>
+  static void of(Io& io, V& v) {
+    auto& [name, members, mode, policy, devices, weights, overcommit_permille, users, default_of] =
+        v;
+    io.must("name", name);
+    io.member("members", members);
+    io.member("mode", mode);
+    io.member("policy", policy);
+    io.member("device_policy", devices);
+    io.member("weights", weights);
+    io.member("overcommit_permille", overcommit_permille);
+    io.member("users", users);
+    io.member("default_of", default_of);
+  }
+
   template <typename Io, Of<engine::DevicePart> V>
   static void of(Io& io, V& v) {
     auto& [name, memory, compute, cpus, size, starts] = v;
@@ -205,7 +232,7 @@ struct Members {
   template <typename Io, Of<engine::Shape> V>
   static void of(Io& io, V& v) {
     auto& [init, containers, selector, by_kind, policy, context_outside, unswappable, devices,
-           weights, daily] = v;
+           weights, daily, pool] = v;
     io.member("init", init);
     io.must("containers", containers);
     io.member("selector", selector);
@@ -216,6 +243,7 @@ struct Members {
     io.member("device_policy", devices);
     io.member("weights", weights);
     io.member("daily", daily);
+    io.member("pool", pool);
   }
 
   template <typename Io, Of<engine::Share> V>
@@ -249,7 +277,7 @@ struct Members {
 
   template <typename Io, Of<engine::Placement> V>
   static void of(Io& io, V& v) {
-    auto& [node, cpu, memory, containers, charges, score, kind, daily] = v;
+    auto& [node, cpu, memory, containers, charges, score, kind, daily, pool] = v;
     io.must("node", node);
     io.member("cpu_milli", cpu);
     io.member("memory_bytes", memory);
@@ -258,6 +286,7 @@ struct Members {
     io.member("score", score);
     io.member("kind", kind);
     io.member("daily", daily);
+    io.member("pool", pool);
   }
 
   template <typename Io, Of<engine::Allocation> V>
@@ -270,19 +299,21 @@ struct Members {
 
   template <typename Io, Of<Held> V>
   static void of(Io& io, V& v) {
-    auto& [allocation, name, priority, since, shape] = v;
+    auto& [allocation, name, priority, since, shape, user] = v;
     of(io, allocation);
     io.member("name", name);
     io.member("priority", priority);
     io.member("since_ms", since);
     io.member("request", shape);
+    io.member("user", user);
   }
 
   template <typename Io, Of<Pending> V>
   static void of(Io& io, V& v) {
     auto& [request, name, priority, since, reason] = v;
-    auto& [id, shape] = request;
+    auto& [id, shape, user] = request;
     io.must("id", id);
+    io.member("user", user);
     io.member("name", name);
     io.member("priority", priority);
     io.member("since_ms", since);
@@ -293,8 +324,9 @@ struct Members {
   template <typename Io, Of<Asked> V>
   static void of(Io& io, V& v) {
     auto& [request, priority, outcome, placement, reason] = v;
-    auto& [id, shape] = request;
+    auto& [id, shape, user] = request;
     io.must("id", id);
+    io.member("user", user);
     io.member("priority", priority);
     io.must("request", shape);
     io.must("outcome", outcome);
@@ -321,11 +353,13 @@ struct Members {
 
   template <typename Io, Of<Snapshot> V>
   static void of(Io& io, V& v) {
-    auto& [written_by, written_at, redacted, config, nodes, allocations, pending, history] = v;
+    auto& [written_by, written_at, redacted, config, pools, nodes, allocations, pending, history] =
+        v;
     io.must("written_by", written_by);
     io.must("written_at_ms", written_at);
     io.member("redacted", redacted);
     io.must("config", config);
+    io.member("pools", pools);
     io.must("nodes", nodes);
     io.must("allocations", allocations);
     io.must("pending", pending);

@@ -26,13 +26,15 @@ class Redaction {
   explicit Redaction(Snapshot& snapshot) : all_(snapshot) { findOrder(); }
 
   void run() {
+    for (engine::Pool& pool : all_.pools) redact(pool);
     for (engine::Node& node : all_.nodes) redact(node);
     for (Held& held : all_.allocations) {
       redact(held.allocation);
       names_.replace(held.name);
+      if (held.shape) redact(*held.shape, held.user);
     }
     for (Pending& one : all_.pending) {
-      ids_.replace(one.request.id.text);
+      redact(one.request);
       names_.replace(one.name);
       one.reason.clear();
     }
@@ -68,11 +70,30 @@ class Redaction {
   }
   void redact(engine::Allocation& one) {
     ids_.replace(one.id.text);
-    nodes_.replace(one.placement.node.text);
+    redact(one.placement);
+  }
+  void redact(engine::Placement& one) {
+    nodes_.replace(one.node.text);
+    pools_.replace(one.pool.text);
+  }
+  void redact(engine::Request& one) {
+    ids_.replace(one.id.text);
+    redact(one.shape, one.user);
+  }
+  void redact(engine::Shape& shape, engine::UserName& user) {
+    if (shape.pool) pools_.replace(shape.pool->text);
+    users_.replace(user.text);
+  }
+  void redact(engine::Pool& pool) {
+    pools_.replace(pool.name.text);
+    for (engine::NodeName& node : pool.members.nodes) nodes_.replace(node.text);
+    for (engine::Label& label : pool.members.labels) labels_.replace(label.value);
+    for (auto* list : {&pool.users, &pool.default_of})
+      for (engine::UserName& user : *list) users_.replace(user.text);
   }
   void redact(Asked& asked) {
-    ids_.replace(asked.request.id.text);
-    if (asked.placement) nodes_.replace(asked.placement->node.text);
+    redact(asked.request);
+    if (asked.placement) redact(*asked.placement);
     asked.reason.clear();
   }
   void redact(NodeIs& is) { redact(is.node); }
@@ -86,6 +107,8 @@ class Redaction {
   Numbers names_{"tenant-"};
   Numbers nodes_{"node-"};
   Numbers labels_{"value-"};
+  Numbers pools_{"pool-"};
+  Numbers users_{"user-"};
 };
 
 }  // namespace

@@ -148,6 +148,8 @@ TEST(Redaction, HidesNamesAndChangesNoDecision) {
     EXPECT_TRUE(read->redacted);
     engine::Engine one{engine::Config{}};
     engine::Engine two{engine::Config{}};
+    ASSERT_TRUE(one.setPools(before.pools));
+    ASSERT_TRUE(two.setPools(read->pools));
     for (const engine::Node& node : before.nodes) ASSERT_TRUE(one.setNode(node));
     for (const engine::Node& node : read->nodes) ASSERT_TRUE(two.setNode(node));
     for (const Held& held : before.allocations) ASSERT_TRUE(one.adopt(held.allocation));

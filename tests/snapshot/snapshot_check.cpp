@@ -26,6 +26,7 @@ std::string faultOf(std::string_view text, bool* read) {
   if (write(*second) != again) return "is written differently when read again";
   // And an engine takes it.
   engine::Engine engine(snapshot->config);
+  if (const auto set = engine.setPools(snapshot->pools); !set) return set.error().message();
   for (const engine::Node& node : snapshot->nodes)
     if (const Result<void> set = engine.setNode(node); !set) return set.error().message();
   for (const Held& held : snapshot->allocations)

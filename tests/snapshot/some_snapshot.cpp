@@ -20,6 +20,18 @@ engine::Config config(Rng& rng) {
   return config;
 }
 
+// One that everybody may use.
+std::vector<engine::Pool> pools(Rng& rng) {
+  engine::Pool here;
+  here.name = engine::PoolName("here");
+  here.members.models = {engine::ModelName("H100")};
+  if (rng.below(2) == 0) here.members.labels = {{"rack", "r1"}};
+  if (rng.below(2) == 0) here.mode = engine::Mode::kExclusive;
+  if (rng.below(2) == 0) here.overcommit_permille = 1500;
+  if (rng.below(2) == 0) here.default_of = {engine::UserName("ann")};
+  return {here};
+}
+
 engine::Node node(Rng& rng, const std::string& name) {
   engine::some::Wild wild{rng, true, rng.below(2) == 0};
   engine::Node node = wild.node(name);
@@ -41,6 +53,8 @@ engine::Request request(Rng& rng, const std::string& id) {
   engine::some::Wild wild{rng, true, rng.below(3) == 0};
   engine::Request request = wild.request(id);
   engine::Shape& shape = request.shape;
+  if (rng.below(3) == 0) shape.pool = engine::PoolName(rng.below(2) == 0 ? "here" : "");
+  if (rng.below(2) == 0) request.user = engine::UserName("ann");
   if (rng.below(5) == 0) shape.policy = engine::kPolicies[rng.below(engine::kPolicies.size())];
   if (rng.below(5) == 0) shape.unswappable = true;
   if (rng.below(5) == 0) shape.weights = engine::Weights{1, -2, 3, -4, 5, -6};
@@ -68,6 +82,7 @@ engine::Request request(Rng& rng, const std::string& id) {
 class Life {
  public:
   Life(Rng& rng, Snapshot& out) : rng_(rng), out_(out), engine_(out.config) {
+    static_cast<void>(engine_.setPools(out.pools));
     for (std::uint64_t i = 0, all = 1 + rng.below(4); i < all; ++i) {
       known_["n" + std::to_string(i)] = node(rng, "n" + std::to_string(i));
       static_cast<void>(engine_.setNode(known_["n" + std::to_string(i)]));
@@ -162,6 +177,7 @@ Snapshot snapshot(Rng& rng, std::size_t steps) {
   result.written_at = {1'700'000'000'123};
   result.redacted = rng.below(2) == 0;
   result.config = config(rng);
+  result.pools = pools(rng);
   Life life(rng, result);
   for (std::size_t i = 0; i < steps; ++i) life.step();
   life.end();

@@ -32,6 +32,7 @@ std::string example() {
 
 engine::Engine engineOf(const Snapshot& snapshot) {
   engine::Engine engine(snapshot.config);
+  EXPECT_TRUE(engine.setPools(snapshot.pools));
   for (const engine::Node& node : snapshot.nodes) {
     const Result<void> set = engine.setNode(node);
     EXPECT_TRUE(set) << set.error().message();
@@ -164,12 +165,12 @@ TEST(SnapshotText, WhatIsWrongIsToldWithItsPlace) {
        "history.entries[0].node.devices[0]: physical_bytes is missing"},
       {"\"runs\":[1,2,4]", "\"runs\":4", "runs: 4; accepted: a list"},
       {"{\"place\":2,", "7,\"x\":{", "row: 7; accepted: an object"},
-      {"\"node\":\"b\"", "\"node\":\"a\"", "s.json:9:5: nodes[1]: a second node is called \"a\""},
+      {"\"node\":\"b\"", "\"node\":\"a\"", "s.json:12:5: nodes[1]: a second node is called \"a\""},
       {"\"uuid\":\"GPU-2\"", "\"uuid\":\"GPU-1\"", "device GPU-1: twice"},
       {"\"id\":\"part\"", "\"id\":\"k3f9x2\"", "a second request is called \"k3f9x2\""},
       {"\"id\":\"waits\"", "\"id\":\"part\"", "pending[0]: a second request is called \"part\""},
       {"\"placement\":{\"node\":\"b\"", "\"placement\":{\"node\":\"z\"",
-       "s.json:13:5: allocations[1]: no node is called \"z\""},
+       "s.json:16:5: allocations[1]: no node is called \"z\""},
       {"\"placement\":{\"node\":\"c\"", "\"placement\":{\"node\":\"z\"",
        "history.allocations[0]: no node is called \"z\""},
       {"\"released\":\"old\"", "\"released\":\"nobody\"", "nobody is called \"nobody\" there"},

@@ -11,6 +11,7 @@
 #include "engine/allocation.h"
 #include "engine/config.h"
 #include "engine/model.h"
+#include "engine/pool.h"
 #include "engine/request.h"
 
 namespace divvy::snapshot {
@@ -28,6 +29,7 @@ struct Held {
   std::int64_t priority = 0;
   engine::Instant since;
   std::optional<engine::Shape> shape;  // as it would have to ask for that now; none: not known
+  engine::UserName user;               // likewise
 };
 
 // Who waits, the next first.
@@ -85,6 +87,7 @@ struct Snapshot {
   engine::Instant written_at;
   bool redacted = false;  // names are numbers
   engine::Config config;
+  std::vector<engine::Pool> pools;  // the same in all of the history
   std::vector<engine::Node> nodes;
   std::vector<Held> allocations;
   std::vector<Pending> pending;
