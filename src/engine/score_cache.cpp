@@ -62,8 +62,7 @@ void ScoreCache::dropOldest() {
   classes_.erase(oldest);
 }
 
-Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config,
-                                 const Pools& pools) {
+Result<Scores*> ScoreCache::find(const Shape& shape, const Config& config, const Pools& pools) {
   if (shape.daily) {
     // Those whose days differ a little are one class.
     std::optional<Daily> like;
