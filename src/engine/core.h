@@ -35,6 +35,8 @@ class Engine::Core {
   Result<Allocation> place(const Request& request, Instant expires, Window* window);
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
                                             const Stakes& stakes);
+  Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
+                                                    const Stakes& stakes);
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
   Result<void> confirm(const RequestId& id);
@@ -57,6 +59,8 @@ class Engine::Core {
 
   class Muster;
   class Siege;
+  class GangSiege;
+  std::vector<RequestId> bookedIds() const;
   Result<void> checkGang(const Gang& gang);
   std::vector<Stranger> strangers() const;
   void describe(Slot slot, const Node& node);

@@ -1,9 +1,9 @@
-// Gangs: every try books for real and is taken back, so that it is what would happen.
+// Gangs: all members or none, as near to each other as there is room.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 
-#include "core.h"
+#include "muster.h"
 
 namespace divvy::engine {
 namespace {
@@ -37,83 +37,68 @@ std::int64_t weightOf(const Request& request) {
 
 }  // namespace
 
-// One gang while places are looked for.
-class Engine::Core::Muster {
- public:
-  using Slots = std::vector<Slot>;
-  using Domains = std::map<std::vector<std::string>, Slots>;
+Engine::Core::Muster::Muster(Core& core, const Gang& gang, Instant expires)
+    : core_(core), gang_(gang), expires_(expires), order_(gang.members.size()) {
+  std::iota(order_.begin(), order_.end(), 0);
+  for (const Request& member : gang.members) weight_ += weightOf(member);
+  std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    return weightOf(gang.members[a]) > weightOf(gang.members[b]);
+  });
+}
 
-  Muster(Core& core, const Gang& gang, Instant expires)
-      : core_(core), gang_(gang), expires_(expires), order_(gang.members.size()) {
-    std::iota(order_.begin(), order_.end(), 0);
-    for (const Request& member : gang.members) weight_ += weightOf(member);
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return weightOf(gang.members[a]) > weightOf(gang.members[b]);
-    });
+bool Engine::Core::Muster::book(const Slots& slots, std::size_t level) {
+  std::vector<std::size_t> left = order_;
+  fill(slots, level, &left);
+  most_ = std::max(most_, order_.size() - left.size());
+  if (!left.empty()) takeBack(0);
+  return left.empty();
+}
+
+Engine::Core::Muster::Domains Engine::Core::Muster::domains(const Slots& slots, std::size_t count,
+                                                            bool all) const {
+  Domains found;
+  for (const Slot slot : slots) {
+    const Node& node = core_.state_.cold[slot].node;
+    auto values = whereIs(node, gang_.levels, count);
+    if (!values && all) values = std::vector<std::string>{"", node.name.text};
+    if (values) found[*values].push_back(slot);
   }
+  return found;
+}
 
-  // True: all of them are booked.
-  bool within(const Slots& slots, std::size_t level) {
-    return weight_ <= freeIn(slots) && book(slots, level);
-  }
+std::vector<Engine::Core::Muster::Slots> Engine::Core::Muster::whole() const {
+  if (!gang_.required) return {core_.order_.slots()};
+  std::vector<Slots> all;
+  for (auto& [values, slots] : domains(core_.order_.slots(), *gang_.required + 1, false))
+    all.push_back(slots);
+  return all;
+}
 
-  // The same, and notes how many it could book.
-  bool book(const Slots& slots, std::size_t level) {
-    std::vector<std::size_t> left = order_;
-    fill(slots, level, &left);
-    most_ = std::max(most_, order_.size() - left.size());
-    if (!left.empty()) takeBack(0);
-    return left.empty();
-  }
+std::int64_t Engine::Core::Muster::freeIn(const Slots& slots) const {
+  std::int64_t sum = 0;
+  for (const Slot slot : slots) sum += core_.state_.node.compute_free[slot];
+  return sum;
+}
 
-  // Together at so many levels. A node that lacks a level is a domain of its own below the others.
-  Domains domains(const Slots& slots, std::size_t count, bool all) const {
-    Domains found;
-    for (const Slot slot : slots) {
-      const Node& node = core_.state_.cold[slot].node;
-      auto values = whereIs(node, gang_.levels, count);
-      if (!values && all) values = std::vector<std::string>{"", node.name.text};
-      if (values) found[*values].push_back(slot);
-    }
-    return found;
-  }
-
-  std::int64_t freeIn(const Slots& slots) const {
-    std::int64_t sum = 0;
-    for (const Slot slot : slots) sum += core_.state_.node.compute_free[slot];
-    return sum;
-  }
-
-  std::size_t most() const { return most_; }
-
- private:
-  // Books as many of them as it can, in as few domains as it can; who is booked leaves `left`.
-  void fill(const Slots& slots, std::size_t level, std::vector<std::size_t>* left);
-  void fillNodes(const Slots& slots, std::vector<std::size_t>* left);
-  void takeBack(std::size_t to) {
-    for (; booked_.size() > to; booked_.pop_back()) core_.release(gang_.members[booked_.back()].id);
-  }
-
-  Core& core_;
-  const Gang& gang_;
-  const Instant expires_;
-  std::vector<std::size_t> order_;
-  std::vector<std::size_t> booked_;
-  std::int64_t weight_ = 0;
-  std::size_t most_ = 0;
-};
+bool Engine::Core::Muster::bookOne(std::size_t member, const Slots& slots) {
+  const Request& request = gang_.members[member];
+  const Result<Scores*> scores = core_.upToDate(request);
+  if (!scores) return false;
+  std::vector<Slot> fitting;
+  for (const Slot slot : slots)
+    if ((*scores)->tree().at(core_.order_.placeOf(slot)) > 0) fitting.push_back(slot);
+  Decision decision = core_.decided(request, **scores, fitting);
+  if (!decision.fits()) return false;
+  const Slot slot = core_.slots_.at(decision.placement->node);
+  core_.book({{request.id, std::move(*decision.placement), expires_}, slot, request.shape, true});
+  booked_.push_back(member);
+  return true;
+}
 
 void Engine::Core::Muster::fillNodes(const Slots& slots, std::vector<std::size_t>* left) {
-  std::vector<NodeName> names;
-  for (const Slot slot : slots) names.push_back(core_.state_.cold[slot].node.name);
   std::vector<std::size_t> rest;
-  for (const std::size_t member : *left) {
-    const Request& request = gang_.members[member];
-    const Result<Decision> decision = core_.decideAmong(request, names);
-    const bool good = decision && decision->fits() &&
-                      core_.reserve(request, *decision->placement, expires_).has_value();
-    (good ? booked_ : rest).push_back(member);
-  }
+  for (const std::size_t member : *left)
+    if (!bookOne(member, slots)) rest.push_back(member);
   *left = std::move(rest);
 }
 
@@ -140,6 +125,40 @@ void Engine::Core::Muster::fill(const Slots& slots, std::size_t level,
     fill(best->second, level + 1, left);
     open.erase(best);
   }
+}
+
+// Without a thought for narrower levels there may be a way; else it is known how many fit.
+bool Engine::Core::Muster::regardless(const Tightest& required, std::vector<std::string>* where) {
+  if (!gang_.required) return book(core_.order_.slots());
+  for (const auto& [free, domain] : required) {
+    const bool roomiest = domain == required.back().second;
+    if ((weight_ > free && !roomiest) || !book(domain->second)) continue;
+    *where = domain->first;
+    return true;
+  }
+  return false;
+}
+
+// The narrowest level first; there, where least is free.
+bool Engine::Core::Muster::place(std::vector<std::string>* where) {
+  where->clear();
+  const std::size_t widest = gang_.required ? *gang_.required + 1 : 1;
+  Domains domains;
+  Tightest tightest;
+  for (std::size_t count = gang_.levels.size(); count >= widest && count > 0; --count) {
+    domains = this->domains(core_.order_.slots(), count, false);
+    tightest.clear();
+    for (const auto& domain : domains) tightest.emplace_back(freeIn(domain.second), &domain);
+    std::stable_sort(tightest.begin(), tightest.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [free, domain] : tightest) {
+      if (!within(domain->second, count)) continue;
+      *where = domain->first;
+      return true;
+    }
+  }
+  if (!gang_.required && within(core_.order_.slots(), 0)) return true;
+  return regardless(tightest, where);
 }
 
 Result<void> Engine::Core::checkGang(const Gang& gang) {
@@ -170,31 +189,11 @@ Result<GangPlacement> Engine::Core::placeGang(const Gang& gang, Instant expires)
   if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
   Muster muster(*this, gang, expires);
   GangPlacement result;
-  const auto done = [&](std::vector<std::string> where) {
-    result.where = std::move(where);
+  if (muster.place(&result.where)) {
     for (const Request& member : gang.members)
       result.members.push_back(books_.at(member.id).allocation);
     return result;
-  };
-  // The narrowest level first; there, where least is free.
-  const std::size_t widest = gang.required ? *gang.required + 1 : 1;
-  Muster::Domains domains;
-  const Muster::Domains::value_type* roomiest = nullptr;
-  for (std::size_t count = gang.levels.size(); count >= widest && count > 0; --count) {
-    domains = muster.domains(order_.slots(), count, false);
-    std::vector<std::pair<std::int64_t, const Muster::Domains::value_type*>> tightest;
-    for (const auto& domain : domains) tightest.emplace_back(muster.freeIn(domain.second), &domain);
-    std::stable_sort(tightest.begin(), tightest.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [free, domain] : tightest)
-      if (muster.within(domain->second, count)) return done(domain->first);
-    roomiest = tightest.empty() ? nullptr : tightest.back().second;
   }
-  if (!gang.required && muster.within(order_.slots(), 0)) return done({});
-  // Without a thought for narrower levels there may be a way; else it is known how many fit.
-  if (!gang.required && muster.book(order_.slots(), gang.levels.size())) return done({});
-  if (gang.required && roomiest != nullptr && muster.book(roomiest->second, gang.levels.size()))
-    return done(roomiest->first);
   const std::string where =
       gang.required ? " of one " + gang.levels[*gang.required] : std::string();
   return Error{ErrorCode::kNoRoom,

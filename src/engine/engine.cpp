@@ -64,6 +64,10 @@ Result<std::optional<Preemption>> Engine::preempt(const Request& request, std::i
                                                   const Stakes& stakes) const {
   return core_->preempt(request, priority, stakes);
 }
+Result<std::optional<GangPreemption>> Engine::preemptGang(const Gang& gang, std::int64_t priority,
+                                                          const Stakes& stakes) const {
+  return core_->preemptGang(gang, priority, stakes);
+}
 Result<GangPlacement> Engine::placeGang(const Gang& gang, Instant expires) {
   return core_->placeGang(gang, expires);
 }

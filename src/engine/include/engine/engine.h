@@ -77,6 +77,14 @@ class Engine {
   // None: no such set. kUsage: it fits as it is.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
                                             const Stakes& stakes) const;
+  // The cheapest set of requests of lower priority whose end lets placeGang place the whole gang;
+  // without the end of any of them (of a group: of the group) it cannot. The cheaper of two: what
+  // each member in turn costs least on one node, and who is left when the dearest are spared first;
+  // where no more than 12 (a group is one) are in the way, in one domain of the required level or
+  // on all nodes, the cheapest of all sets, up to 20,000 of them. Beyond there may be a cheaper
+  // one. None: no such set was found. kUsage: it fits as it is.
+  Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
+                                                    const Stakes& stakes) const;
   // Whether it would fit a node if nobody were there and all were in service. False: never.
   Result<bool> possible(const Request& request) const;
   std::vector<NodeName> nodes() const;  // in their order

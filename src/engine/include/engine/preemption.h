@@ -38,4 +38,9 @@ struct Preemption {
   PreemptionCost cost;
 };
 
+struct GangPreemption {
+  std::vector<RequestId> victims;  // ascending, whole groups; all are needed
+  PreemptionCost cost;
+};
+
 }  // namespace divvy::engine

@@ -1,0 +1,224 @@
+// Who has to end for a whole gang: ends are tried for real and taken back.
+#include <algorithm>
+
+#include "muster.h"
+#include "siege.h"
+
+namespace divvy::engine {
+namespace {
+
+// Of so many units every set is tried, as long as they are no more sets in all.
+constexpr std::size_t kEverySet = 12;
+constexpr std::uint32_t kMostTried = 20'000;
+// Sets that are tried for one member.
+constexpr std::uint32_t kMostSets = 2000;
+
+}  // namespace
+
+class Engine::Core::GangSiege {
+ public:
+  GangSiege(Core& core, const Gang& gang, const Victims& victims)
+      : core_(core), gang_(gang), victims_(victims) {}
+
+  std::optional<GangPreemption> best();
+
+ private:
+  using Slots = Muster::Slots;
+
+  Units unitsOn(const Slots& slots) const;
+  void end(const Unit& unit);
+  void bringBack(const Unit& unit);
+  void endAll(const Units& units, std::size_t from, std::size_t to);
+  void bringAllBack(const Units& units, std::size_t from, std::size_t to);
+  bool fits();                      // by placeGang
+  bool fitsOn(const Slots& slots);  // there, at once or by placeGang
+  void consider(const Units& units);
+  void explore(const Units& units, std::size_t left, Units* chosen);
+  std::optional<Units> oneByOne(const Slots& slots);
+  void spare(const Slots& slots, const Units& units, std::size_t from, std::size_t to,
+             Units* chosen);
+  void settle(Units units);
+  void look(const Slots& slots);
+
+  Core& core_;
+  const Gang& gang_;
+  const Victims& victims_;
+  std::map<RequestId, Booked> ended_;
+  Units best_;
+  std::optional<PreemptionCost> cost_;
+  std::uint32_t tried_ = 0;
+};
+
+// The dearest first.
+Units Engine::Core::GangSiege::unitsOn(const Slots& slots) const {
+  Units units;
+  std::set<const Unit*> seen;
+  for (const Slot slot : slots) {
+    for (const RequestId& id : core_.on_[slot]) {
+      const Unit* unit = victims_.of(id);
+      if (unit != nullptr && seen.insert(unit).second) units.push_back(unit);
+    }
+  }
+  victims_.dearestFirst(&units);
+  return units;
+}
+
+void Engine::Core::GangSiege::end(const Unit& unit) {
+  for (const RequestId& id : unit.all) {
+    const auto at = core_.books_.find(id);
+    ended_.emplace(id, at->second);
+    core_.unbook(at);
+  }
+}
+
+void Engine::Core::GangSiege::bringBack(const Unit& unit) {
+  for (const RequestId& id : unit.all) {
+    const auto at = ended_.find(id);
+    core_.book(std::move(at->second));
+    ended_.erase(at);
+  }
+}
+
+void Engine::Core::GangSiege::endAll(const Units& units, std::size_t from, std::size_t to) {
+  for (; from < to; ++from) end(*units[from]);
+}
+
+void Engine::Core::GangSiege::bringAllBack(const Units& units, std::size_t from, std::size_t to) {
+  for (; from < to; ++from) bringBack(*units[from]);
+}
+
+bool Engine::Core::GangSiege::fits() {
+  Muster muster(core_, gang_, Instant{0});
+  std::vector<std::string> where;
+  const bool all = muster.place(&where);
+  muster.takeBack();
+  return all;
+}
+
+bool Engine::Core::GangSiege::fitsOn(const Slots& slots) {
+  Muster muster(core_, gang_, Instant{0});
+  const bool all = muster.book(slots);
+  muster.takeBack();
+  return all;
+}
+
+// They have not ended.
+void Engine::Core::GangSiege::consider(const Units& units) {
+  const PreemptionCost cost = victims_.costOf(units);
+  if (cost_ && !(cost < *cost_)) return;
+  best_ = units;
+  cost_ = cost;
+}
+
+// As Siege::explore.
+void Engine::Core::GangSiege::explore(const Units& units, std::size_t left, Units* chosen) {
+  for (; left > 0 && tried_ < kMostTried; --left) {
+    const Unit& unit = *units[left - 1];
+    chosen->push_back(&unit);
+    if (!cost_ || victims_.costOf(*chosen) < *cost_) {
+      ++tried_;
+      end(unit);
+      if (fits()) {
+        consider(*chosen);
+      } else {
+        explore(units, left - 1, chosen);
+      }
+      bringBack(unit);
+    }
+    chosen->pop_back();
+  }
+}
+
+// Each member where it fits, or on the node where that costs least; all that end have then.
+std::optional<Units> Engine::Core::GangSiege::oneByOne(const Slots& slots) {
+  Muster muster(core_, gang_, Instant{0});
+  Units chosen;
+  bool all = true;
+  for (const std::size_t member : muster.order()) {
+    all = muster.bookOne(member, slots);
+    if (all) continue;
+    Result<ShapeClass> shape = core_.classOf(gang_.members[member]);
+    if (!shape) break;
+    const auto found = Siege(core_, *std::move(shape), victims_, chosen, kMostSets).best(slots);
+    if (!found) break;
+    for (const Unit* unit : found->units) {
+      end(*unit);
+      chosen.push_back(unit);
+    }
+    all = muster.bookOne(member, {found->slot});
+    if (!all) break;
+  }
+  muster.takeBack();
+  if (all) return chosen;
+  bringAllBack(chosen, 0, chosen.size());
+  return std::nullopt;
+}
+
+// Of [from, to), who have ended, spares whoever need not, the dearest first.
+void Engine::Core::GangSiege::spare(const Slots& slots, const Units& units, std::size_t from,
+                                    std::size_t to, Units* chosen) {
+  bringAllBack(units, from, to);
+  if (from == to || fitsOn(slots)) return;
+  endAll(units, from, to);
+  if (to - from == 1) return chosen->push_back(units[from]);
+  const std::size_t middle = from + (to - from) / 2;
+  spare(slots, units, from, middle, chosen);
+  spare(slots, units, middle, to, chosen);
+}
+
+// They have ended, and come back here: those of them that are needed are considered.
+void Engine::Core::GangSiege::settle(Units units) {
+  bool enough = fits();
+  for (bool again = enough; again;) {
+    again = false;
+    victims_.dearestFirst(&units);
+    for (std::size_t i = 0; i < units.size();) {
+      bringBack(*units[i]);
+      if (fits()) {
+        units.erase(units.begin() + static_cast<long>(i));
+        again = true;
+      } else {
+        end(*units[i++]);
+      }
+    }
+  }
+  bringAllBack(units, 0, units.size());
+  if (enough) consider(units);
+}
+
+void Engine::Core::GangSiege::look(const Slots& slots) {
+  const Units units = unitsOn(slots);
+  if (units.empty()) return;
+  endAll(units, 0, units.size());
+  if (!fits()) return bringAllBack(units, 0, units.size());
+  Units chosen;
+  spare(slots, units, 0, units.size(), &chosen);
+  settle(std::move(chosen));
+  if (std::optional<Units> others = oneByOne(slots)) settle(std::move(*others));
+  chosen.clear();
+  if (units.size() <= kEverySet) explore(units, units.size(), &chosen);
+}
+
+std::optional<GangPreemption> Engine::Core::GangSiege::best() {
+  for (const Slots& slots : Muster(core_, gang_, Instant{0}).whole()) look(slots);
+  if (!cost_) return std::nullopt;
+  return GangPreemption{victims_.idsOf(best_), *cost_};
+}
+
+Result<std::optional<GangPreemption>> Engine::Core::preemptGang(const Gang& gang,
+                                                                std::int64_t priority,
+                                                                const Stakes& stakes) {
+  if (const Result<void> checked = checkGang(gang); !checked) return checked.error();
+  if (const Result<void> checked = checkStakes(stakes); !checked) return checked.error();
+  Muster muster(*this, gang, Instant{0});
+  std::vector<std::string> where;
+  const bool fits = muster.place(&where);
+  muster.takeBack();
+  if (fits)
+    return Error{ErrorCode::kUsage, "the gang of " + std::to_string(gang.members.size()) +
+                                        " fits as it is; nobody has to end"};
+  const Victims victims(stakes, priority, bookedIds());
+  return GangSiege(*this, gang, victims).best();
+}
+
+}  // namespace divvy::engine
