@@ -37,6 +37,7 @@ class Engine::Core {
                                             const Stakes& stakes);
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
                                                     const Stakes& stakes);
+  Result<DefragmentationPlan> defragment(const DefragmentationTerms& terms) const;
   Result<GangPlacement> placeGang(const Gang& gang, Instant expires);
   Result<Allocation> reserve(const Request& request, const Placement& placement, Instant expires);
   Result<void> confirm(const RequestId& id);
@@ -61,6 +62,7 @@ class Engine::Core {
   class Siege;
   class GangSiege;
   std::vector<RequestId> bookedIds() const;
+  Result<void> checkMoves(const DefragmentationTerms& terms) const;
   Result<void> checkGang(const Gang& gang);
   std::vector<Stranger> strangers() const;
   void describe(Slot slot, const Node& node);

@@ -68,6 +68,9 @@ Result<std::optional<GangPreemption>> Engine::preemptGang(const Gang& gang, std:
                                                           const Stakes& stakes) const {
   return core_->preemptGang(gang, priority, stakes);
 }
+Result<DefragmentationPlan> Engine::defragment(const DefragmentationTerms& terms) const {
+  return core_->defragment(terms);
+}
 Result<GangPlacement> Engine::placeGang(const Gang& gang, Instant expires) {
   return core_->placeGang(gang, expires);
 }

@@ -23,6 +23,7 @@ class FragmentTable {
  public:
   FragmentTable() { setTarget({}); }
   void setTarget(const Target& target);
+  const Target& target() const { return target_; }
   // Has to be called before nodes of that model are looked at.
   void addModel(const ModelName& model);
 

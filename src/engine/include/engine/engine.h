@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/config.h"
 #include "engine/decision.h"
+#include "engine/defragmentation.h"
 #include "engine/gang.h"
 #include "engine/pool.h"
 #include "engine/preemption.h"
@@ -18,14 +19,6 @@
 #include "engine/target.h"
 
 namespace divvy::engine {
-
-// In thousandths of a device.
-struct Usage {
-  std::int64_t capacity = 0;
-  std::int64_t used = 0;
-  std::int64_t idle = 0;  // what may still be given
-  double fragmented = 0;  // of `idle`: what the target is expected to be unable to use
-};
 
 // Nodes are looked at from `start` on, in their order, and round, until `enough` of them fit: what
 // a scheduler does that does not want to look at all of them.
@@ -85,6 +78,10 @@ class Engine {
   // one. None: no such set was found. kUsage: it fits as it is.
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
                                                     const Stakes& stakes) const;
+  // What could be moved. Devices or nodes are emptied one by one, in two orders, with three ways to
+  // choose where who is there goes; the best of the six is told. There may be a better plan: nobody
+  // is moved to make room for others who move. kUsage: terms that cannot be right.
+  Result<DefragmentationPlan> defragment(const DefragmentationTerms& terms) const;
   // Whether it would fit a node if nobody were there and all were in service. False: never.
   Result<bool> possible(const Request& request) const;
   std::vector<NodeName> nodes() const;  // in their order
