@@ -18,6 +18,14 @@ bj::object write(const ExplainReply& reply) {
                     {"waiting", reply.waiting}};
   object["devices"] = std::move(devices);
   object["fixes"] = write(reply.fixes);
+  bj::array victims;
+  for (const VictimView& victim : reply.victims) {
+    victims.push_back(bj::object{{"id", victim.id},
+                                 {"name", clean(victim.name)},
+                                 {"priority", victim.priority},
+                                 {"memory", victim.memory.count}});
+  }
+  object["victims"] = std::move(victims);
   return object;
 }
 
@@ -35,6 +43,13 @@ void read(Reader& reader, ExplainReply& out) {
     item.text("refusal", verdict.refusal);
   });
   reader.texts("fixes", out.fixes);
+  reader.each("victims", [&](Reader& item) {
+    VictimView& victim = out.victims.emplace_back();
+    item.text("id", victim.id);
+    item.text("name", victim.name);
+    item.text("priority", victim.priority);
+    item.number("memory", victim.memory.count);
+  });
 }
 
 }  // namespace json

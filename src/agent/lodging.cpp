@@ -2,6 +2,7 @@
 // swapping, what the arbiter is told of it, and what the cards look like then.
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include "log.h"
 #include "tenants.h"
@@ -14,14 +15,6 @@ namespace {
 constexpr std::size_t kForeignSamples = 3;
 constexpr std::uint64_t kNanosPerMs = 1'000'000;
 
-// What tenants hold of one card.
-struct Held {
-  Bytes reserved;
-  Bytes guaranteed;
-  Bytes outside;
-  Bytes largest;
-  unsigned cores = 0;
-};
 using HeldBytes = std::map<std::string, Held>;
 // On a card, by tenant.
 using Resident = std::map<std::string, std::map<std::string, Bytes>>;
@@ -180,6 +173,19 @@ std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
     cards.push_back(std::move(card));
   }
   return cards;
+}
+
+std::vector<Holder> Tenants::holders(Priority asker) const {
+  std::vector<Holder> all;
+  for (const auto& [id, tenant] : tenants_) {
+    const std::int64_t age = std::time(nullptr) - tenant->record.created;
+    Holder& holder = all.emplace_back();
+    holder.id = id;
+    holder.priority = tenant->record.priority;
+    holder.age_s = static_cast<std::uint64_t>(std::max<std::int64_t>(age, 0));
+    addHeld(*tenant, inventory_, asker, holder.held);
+  }
+  return all;
 }
 
 void Tenants::inheritTerms(Tenant& tenant) {

@@ -42,16 +42,42 @@ engine::Node nodeOf(const std::vector<Card>& cards, Bytes host_reserve) {
   return node;
 }
 
+engine::Charge chargeOf(const std::string& uuid, const Held& held) {
+  return {engine::DeviceUuid(uuid),
+          held.reserved,
+          engine::Compute{static_cast<std::int32_t>(held.cores) * kMilliPerPercent},
+          1,
+          held.outside,
+          held.reserved - held.outside - held.guaranteed,
+          held.largest};
+}
+
+engine::Allocation allocationOf(const std::string& id, std::vector<engine::Charge> charges) {
+  engine::Allocation allocation;
+  allocation.id = engine::RequestId(id);
+  allocation.placement.node = kHere;
+  allocation.placement.charges = std::move(charges);
+  return allocation;
+}
+
 // What all tenants of a card have together.
-engine::Allocation heldOn(const Card& card) {
-  engine::Allocation held;
-  held.id = engine::RequestId("held on " + card.uuid);
-  held.placement.node = kHere;
-  held.placement.charges.push_back(
-      {engine::DeviceUuid(card.uuid), card.reserved,
-       engine::Compute{static_cast<std::int32_t>(card.cores_reserved) * kMilliPerPercent}, 1,
-       card.outside, card.reserved - card.outside - card.guaranteed, card.largest});
-  return held;
+Held heldOn(const Card& card) {
+  return {card.reserved, card.guaranteed, card.outside, card.largest, card.cores_reserved};
+}
+
+// What nobody among them has: of others, or come in between.
+Held heldByNone(const Card& card, const std::vector<Holder>& holders) {
+  Held rest = heldOn(card);
+  for (const Holder& holder : holders) {
+    const auto held = holder.held.find(card.uuid);
+    if (held == holder.held.end()) continue;
+    rest.reserved = rest.reserved - held->second.reserved;
+    rest.guaranteed = rest.guaranteed - held->second.guaranteed;
+    rest.outside = rest.outside - held->second.outside;
+    rest.cores -= std::min(rest.cores, held->second.cores);
+  }
+  rest.largest = std::min(rest.largest, rest.reserved - rest.outside - rest.guaranteed);
+  return rest;
 }
 
 engine::Request requestOf(const Ask& ask) {
@@ -124,13 +150,22 @@ void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_l
             [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
 }
 
-// With these cards, and who is there.
-Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve) {
+// With these cards, and who is there; `holders` each on its own, the others together.
+Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
+                                const std::vector<Holder>& holders = {}) {
   engine::Engine engine{engine::Config{}};
   const Result<void> known = engine.setNode(nodeOf(cards, host_reserve));
   if (!known) return known.error();
   for (const Card& card : cards) {
-    const Result<void> held = engine.adopt(heldOn(card));
+    const Held rest = heldByNone(card, holders);
+    const Result<void> held =
+        engine.adopt(allocationOf("held on " + card.uuid, {chargeOf(card.uuid, rest)}));
+    if (!held) return held.error();
+  }
+  for (const Holder& holder : holders) {
+    std::vector<engine::Charge> charges;
+    for (const auto& [uuid, held] : holder.held) charges.push_back(chargeOf(uuid, held));
+    const Result<void> held = engine.adopt(allocationOf(holder.id, std::move(charges)));
     if (!held) return held.error();
   }
   return engine;
@@ -295,6 +330,23 @@ std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, B
     if (!line.empty()) lines.push_back(std::move(line));
   }
   return lines;
+}
+
+std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vector<Card>& cards,
+                                 const std::vector<Holder>& holders, Bytes host_reserve) {
+  const Result<engine::Engine> engine = engineOf(cards, host_reserve, holders);
+  if (!engine || ask.gpus == 0) return {};
+  engine::Stakes stakes;
+  for (const Holder& holder : holders) {
+    const auto lost = static_cast<std::int64_t>(holder.age_s * holder.held.size());
+    stakes.of[engine::RequestId(holder.id)] = {
+        static_cast<std::int64_t>(holder.priority), lost, {}, {}};
+  }
+  const auto found = engine->preempt(requestOf(ask), static_cast<std::int64_t>(asker), stakes);
+  std::vector<std::string> ids;
+  if (!found || !*found) return ids;
+  for (const engine::RequestId& id : (*found)->victims) ids.push_back(id.text);
+  return ids;
 }
 
 std::vector<std::string> coresNotes(const std::vector<Placed>& shares,

@@ -266,6 +266,7 @@ Reply Server::explained(ExplainRequest request) const {
                      decision.summary,
                      static_cast<unsigned>(queue_.entries().size()),
                      {},
+                     {},
                      {}};
   for (const Card& card : cards)
     reply.devices.push_back({card.index, card.uuid, card.model, false, ""});
@@ -274,7 +275,15 @@ Reply Server::explained(ExplainRequest request) const {
     for (const Refusal& refusal : decision.refusals)
       if (refusal.index == device.device) device.refusal = refusal.text();
   }
-  if (!decision.fits()) reply.fixes = fixes(run.ask, cards, host_reserve);
+  if (decision.fits()) return reply;
+  reply.fixes = fixes(run.ask, cards, host_reserve);
+  const std::vector<Holder> holders = tenants_.holders(run.priority);
+  for (const std::string& id : victims(run.ask, run.priority, cards, holders, host_reserve)) {
+    const TenantRecord& record = tenants_.find(id)->record;
+    VictimView& victim = reply.victims.emplace_back();
+    victim = {id, record.name, priorityName(record.priority), {}};
+    for (const ShareRecord& share : record.shares) victim.memory = victim.memory + share.reserve;
+  }
   return reply;
 }
 

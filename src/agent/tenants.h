@@ -136,6 +136,8 @@ class Tenants {
   }
   // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
   std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const;
+  // The same, tenant by tenant.
+  std::vector<Holder> holders(Priority asker) const;
   const MemoryPolicy& memory() const { return memory_; }
   // Null: it has gone.
   const Device* deviceOf(const std::string& uuid) const;

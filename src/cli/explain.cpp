@@ -42,6 +42,18 @@ std::string wordsOf(const agent::VerdictView& device) {
   return device.refusal.empty() ? "would do" : device.refusal;
 }
 
+// "train (low, 8 GiB) and eval (low, 4 GiB)"
+std::string victimsOf(const agent::ExplainReply& reply) {
+  std::string text;
+  for (std::size_t i = 0; i < reply.victims.size(); ++i) {
+    const agent::VictimView& one = reply.victims[i];
+    if (i > 0) text += i + 1 == reply.victims.size() ? " and " : ", ";
+    text += (one.name.empty() ? one.id : one.name) + " (" + one.priority + ", " +
+            formatBytes(one.memory) + ")";
+  }
+  return text;
+}
+
 void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
   if (options.output.json) {
     std::fputs(agent::explanationJson(reply).c_str(), stdout);
@@ -55,9 +67,11 @@ void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
   for (const agent::VerdictView& device : reply.devices)
     table.add({std::to_string(device.device), device.model, wordsOf(device)});
   std::printf("\n%s", table.text(options.output.headers, 0).c_str());
-  if (reply.fixes.empty()) return;
-  std::printf("\nwould fit now, each alone:\n");
+  if (!reply.fixes.empty()) std::printf("\nwould fit now, each alone:\n");
   for (const std::string& fix : reply.fixes) std::printf("  %s\n", fix.c_str());
+  if (!reply.victims.empty())
+    std::printf("\nwould fit now if %s ended; nothing ends %s for it\n", victimsOf(reply).c_str(),
+                reply.victims.size() == 1 ? "it" : "them");
 }
 
 }  // namespace

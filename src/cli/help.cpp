@@ -55,8 +55,9 @@ executed / was not found.)"},
   divvy explain --sim a100x8 --memory 50% --gpus 4
 
 Takes nothing and changes nothing: the same decision as divvy run's, as things are now. Below it,
-why each device would do or not, and the smallest changes of the request with which it would fit,
-each alone. Exit status: 0 it fits, 1 it does not, 2 wrong usage.)"},
+why each device would do or not, the smallest changes of the request with which it would fit, each
+alone, and who of lower --priority would have to end for it: nobody is ended. Exit status: 0 it
+fits, 1 it does not, 2 wrong usage.)"},
     {"ls",
      R"(Examples:
   divvy ls

@@ -5,6 +5,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "agent/placement.h"
 
@@ -127,6 +129,60 @@ RC_GTEST_PROP(Promise, NeverMoreThanTheDeviceAndTheHostCanHold, ()) {
     RC_ASSERT(decision.fits() || !decision.summary.empty());
     world.take(ask, decision);
     holds(world);
+  }
+}
+
+// Cards with some of those who are there, and those one by one.
+std::vector<Card> cardsWith(const World& world, const std::vector<Priority>& priorities,
+                            const std::set<std::string>& gone, std::vector<Holder>* holders) {
+  World left = world;
+  left.tenants.clear();
+  for (std::size_t i = 0; i < world.tenants.size(); ++i) {
+    const Living& one = world.tenants[i];
+    const std::string id = "t" + std::to_string(i);
+    if (gone.count(id) != 0) continue;
+    left.tenants.push_back(one);
+    Holder holder{id, priorities[i], i % 3, {}};
+    holder.held[world.empty[one.card].uuid] = {one.limit + one.outside, one.floor, one.outside,
+                                               one.limit - one.floor, 0};
+    if (holders != nullptr) holders->push_back(holder);
+  }
+  return left.cards();
+}
+
+RC_GTEST_PROP(Promise, WhoWouldHaveToEndIsOfLowerPriorityAndNeeded, ()) {
+  World world = anyWorld();
+  for (unsigned event = 0; event < 16; ++event) {
+    const Ask ask = anyAsk();
+    world.take(ask, place(ask, world.cards(), world.host_reserve));
+  }
+  const auto priorities = *rc::gen::container<std::vector<Priority>>(
+      world.tenants.size(), rc::gen::element(Priority::kLow, Priority::kNormal, Priority::kHigh));
+  const Priority asker = *rc::gen::element(Priority::kLow, Priority::kNormal, Priority::kHigh);
+  const Ask ask = anyAsk();
+  std::vector<Holder> holders;
+  const std::vector<Card> cards = cardsWith(world, priorities, {}, &holders);
+  const auto fitsWithout = [&](const std::set<std::string>& gone) {
+    return place(ask, cardsWith(world, priorities, gone, nullptr), world.host_reserve).fits();
+  };
+  const std::vector<std::string> ids = victims(ask, asker, cards, holders, world.host_reserve);
+  std::set<std::string> lower;
+  for (const Holder& holder : holders)
+    if (holder.priority < asker) lower.insert(holder.id);
+  if (ids.empty()) {
+    RC_ASSERT(fitsWithout({}) || !fitsWithout(lower));
+    return;
+  }
+  const std::set<std::string> gone(ids.begin(), ids.end());
+  RC_TAG(gone.size());
+  RC_ASSERT(gone.size() == ids.size());
+  RC_ASSERT(!fitsWithout({}));
+  RC_ASSERT(fitsWithout(gone));
+  for (const std::string& id : ids) {
+    RC_ASSERT(lower.count(id) == 1);
+    std::set<std::string> fewer = gone;
+    fewer.erase(id);
+    RC_ASSERT(!fitsWithout(fewer));
   }
 }
 

@@ -90,6 +90,43 @@ TEST(Explain, WhatItSuggestsIsLetIn) {
   }
 }
 
+// Who stands in the way: named only to those above them, and without them it is let in.
+TEST(Explain, NamesWhoWouldHaveToEnd) {
+  Sandbox sandbox;
+  Child low = sandbox.start({"run", "--sim", "h100x2", "--memory", "70Gi", "--name", "train",
+                             "--priority", "low", "--", tenantProgram(), "1048576"});
+  ASSERT_TRUE(low.printed("held 1048576"));
+  Child other = sandbox.start(
+      {"run", "--sim", "h100x2", "--memory", "70Gi", "--", tenantProgram(), "1048576"});
+  ASSERT_TRUE(other.printed("held 1048576"));
+  const Words asked{"--memory", "20Gi", "--gpus", "1"};
+  const auto as = [&](const char* priority) {
+    Words words = asked;
+    words.insert(words.end(), {"--priority", priority});
+    return words;
+  };
+  EXPECT_TRUE(explained(sandbox, as("low"), 1).at("victims").as_array().empty());
+  const bj::object no = explained(sandbox, as("high"), 1);
+  const bj::array& victims = no.at("victims").as_array();
+  ASSERT_EQ(victims.size(), 1u) << bj::serialize(no);
+  EXPECT_EQ(victims[0].at("name").as_string(), "train");
+  EXPECT_EQ(victims[0].at("priority").as_string(), "low");
+  EXPECT_EQ(victims[0].at("memory").to_number<std::uint64_t>(), gib(70).count);
+  EXPECT_EQ(explained(sandbox, {"--memory", "20Gi", "--gpus", "2", "--priority", "high"}, 1)
+                .at("victims")
+                .as_array()
+                .size(),
+            2u);
+  const Outcome text = sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "20Gi"});
+  EXPECT_NE(text.out.find("would fit now if train (low, 70 GiB) ended; nothing ends it for it\n"),
+            std::string::npos)
+      << text.out;
+  EXPECT_EQ(runs(sandbox, asked).code(), 1);
+  low.signal(SIGTERM);
+  low.wait();
+  EXPECT_TRUE(explained(sandbox, asked, 0).at("fits").as_bool());
+}
+
 TEST(Explain, IsForPeopleToo) {
   Sandbox sandbox;
   const Child held = holder(sandbox);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,6 +88,28 @@ Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserv
 // smallest change of its kind with which the request would fit now. Empty: it fits, or nothing of
 // it helps.
 std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve);
+
+// What one tenant has of a card, as Card counts it.
+struct Held {
+  Bytes reserved;
+  Bytes guaranteed;
+  Bytes outside;
+  Bytes largest;
+  unsigned cores = 0;
+};
+
+struct Holder {
+  std::string id;
+  Priority priority = Priority::kNormal;
+  std::uint64_t age_s = 0;           // since it was let in: what would be lost
+  std::map<std::string, Held> held;  // by a card's UUID
+};
+
+// Ids of tenants of lower priority than `asker` without whom the request would fit now; without any
+// of them gone it would not. Those of lower priority first, then what has run for less on fewer
+// devices. Empty: it fits, or nobody's end is enough. Ends nobody.
+std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vector<Card>& cards,
+                                 const std::vector<Holder>& holders, Bytes host_reserve);
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);

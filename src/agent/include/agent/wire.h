@@ -267,6 +267,14 @@ struct VerdictView {
   std::string refusal;  // why it will not do; empty: it will
 };
 
+// A tenant of lower priority that stands in the way.
+struct VictimView {
+  std::string id;
+  std::string name;
+  std::string priority;
+  Bytes memory;  // that it has of all devices
+};
+
 struct ExplainReply {
   bool fits = false;
   bool impossible = false;  // does not fit even with nobody there
@@ -274,6 +282,8 @@ struct ExplainReply {
   unsigned waiting = 0;     // requests in the queue
   std::vector<VerdictView> devices;
   std::vector<std::string> fixes;  // options of divvy run, each line alone would do
+  // If all of these ended it would fit, as it was asked; nothing ends them for it.
+  std::vector<VictimView> victims;
 };
 
 struct EventsReply {
