@@ -7,6 +7,7 @@
 
 #include "dataplane.h"
 #include "engine.h"
+#include "moves.h"
 #include "oversubscribe.h"
 #include "priority.h"
 #include "shares.h"
@@ -17,13 +18,14 @@ namespace {
 using namespace divvy::bench;
 
 constexpr const char* kUsage =
-    "usage: divvy-bench [dataplane|shares|priority|swap|oversubscribe|engine] [OPTION]...\n"
+    "usage: divvy-bench [dataplane|shares|priority|swap|oversubscribe|engine|moves] [OPTION]...\n"
     "  dataplane       what Divvy adds to a program's driver calls\n"
     "  shares          how exactly a card's time is shared and capped\n"
     "  priority        how little a latency service notices best-effort work\n"
     "  swap            how fast memory leaves a card and comes back\n"
     "  oversubscribe   what it costs when tenants have more memory than the card\n"
     "  engine          how fast requests are placed in a large cluster\n"
+    "  moves           what moving requests wins there, and who would have to end for a gang\n"
     "  --json FILE     also write the figures as JSON\n"
     "  --quick         shows that it works, not how good it is\n"
     "  --real          this machine's driver and card instead of the simulated ones\n"
@@ -54,7 +56,8 @@ bool parseCount(const char* text, int most, int* out) {
 }
 
 bool isBench(const std::string& word) {
-  for (const char* one : {"dataplane", "shares", "priority", "swap", "oversubscribe", "engine"}) {
+  for (const char* one :
+       {"dataplane", "shares", "priority", "swap", "oversubscribe", "engine", "moves"}) {
     if (word == one) return true;
   }
   return false;
@@ -101,6 +104,7 @@ Report measure(const Options& options) {
     if (options.quick) plan = {1'000, 2'000, 0.05};
     return measureEngine(plan, say);
   }
+  if (options.bench == "moves") return measureMoves({options.quick ? 20u : 500u}, say);
   CardBenchPlan plan;
   plan.real = options.real;
   plan.quick = options.quick;
