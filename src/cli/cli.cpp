@@ -25,6 +25,7 @@ struct Dispatch {
   int operator()(const VersionOptions& options) const { return version(options); }
   int operator()(const OpenbOptions& options) const { return simulateOpenb(options); }
   int operator()(const PlanOptions& options) const { return simulatePlan(options); }
+  int operator()(const DefragOptions& options) const { return simulateDefrag(options); }
   int operator()(const DayOptions& options) const { return simulateDay(options); }
   int operator()(const PrintOptions& options) const {
     std::fputs(options.text.c_str(), stdout);

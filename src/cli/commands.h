@@ -20,6 +20,7 @@ int size(const SizeOptions& options);
 int version(const VersionOptions& options);
 int simulateOpenb(const OpenbOptions& options);
 int simulatePlan(const PlanOptions& options);
+int simulateDefrag(const DefragOptions& options);
 int simulateDay(const DayOptions& options);
 
 // "divvy: <message>" on stderr; the exit status of the error's kind (2 = usage, 1 = failure).

@@ -59,6 +59,7 @@ struct Grammar {
   void addService();
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
+  void addDefrag(CLI::App* simulate);
 
  public:
   std::vector<CLI::Option*> sims;

@@ -61,6 +61,21 @@ void Grammar::addSimulate() {
       ->type_name("R,...");
   addSimulation(day, "3");
   addOutput(day);
+  addDefrag(simulate);
+}
+
+void Grammar::addDefrag(CLI::App* simulate) {
+  SimulateText& text = raw.simulate;
+  CLI::App* defrag =
+      add("defrag", "Which requests to move so that whole devices or nodes come free", makeDefrag,
+          simulate);
+  defrag->add_option("snapshot", text.snapshot, "as divvy snapshot writes it")
+      ->type_name("FILE")
+      ->required();
+  defrag->add_option("--goal", text.goal, "what to win [devices]")
+      ->type_name("devices|nodes|fragmentation");
+  defrag->add_option("--most-moves", text.most_moves, "so many at most [64]")->type_name("N");
+  addOutput(defrag);
 }
 
 }  // namespace divvy::cli

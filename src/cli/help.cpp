@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 18> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 19> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -222,6 +222,16 @@ until it is given. SLOWED: p99 of all work, times what it takes alone; HIGH: of 
 priority. FETCH: p99 of all bursts, waiting for memory that was swapped out. UNDONE: GPU-hours of
 work that never got a place; if it is not 0 everywhere, rows do not compare. SAFE: so many times the
 memory could have been promised, by what was at work at once 95 times of 100.)"},
+    {"simulate defrag",
+     R"(Examples:
+  divvy simulate defrag cluster.json
+  divvy simulate defrag cluster.json --goal nodes --most-moves 8
+  divvy simulate defrag cluster.json -o json | jq .moves
+
+A plan from a snapshot; nothing is moved. --goal devices, nodes: as many with nobody on them as can
+be; fragmentation: the least idle compute that requests as they are usual there cannot use. In this
+order each request has room when its turn comes, once it has left where it was; without any of them
+less is won. Who is only reserved stays, and who asked for nobody knows what.)"},
     {"simulate plan",
      R"(Examples:
   divvy simulate plan --nodes nodes.csv --pods default.csv

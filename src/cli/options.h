@@ -13,6 +13,7 @@
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "base/result.h"
+#include "engine/defragmentation.h"
 #include "engine/policy.h"
 #include "sizing/serving.h"
 
@@ -166,15 +167,22 @@ struct DayOptions {
   Output output;
 };
 
+struct DefragOptions {
+  std::string snapshot;
+  engine::DefragmentationGoal goal = engine::DefragmentationGoal::kDevices;
+  unsigned most_moves = 64;
+  Output output;
+};
+
 // Text to print as it is: help, completion scripts.
 struct PrintOptions {
   std::string text;
 };
 
-using Options =
-    std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
-                 WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions, SizeOptions,
-                 VersionOptions, OpenbOptions, PlanOptions, DayOptions, PrintOptions>;
+using Options = std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions,
+                             EventsOptions, WaitOptions, StopOptions, AgentOptions, ProbeOptions,
+                             SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
+                             DayOptions, DefragOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

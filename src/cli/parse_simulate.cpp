@@ -10,6 +10,7 @@ namespace {
 constexpr unsigned kMostSeeds = 1000;
 constexpr unsigned kMostFirstSeed = 1'000'000;
 constexpr unsigned kMostJobs = 256;
+constexpr unsigned kMostMoves = 100'000;
 constexpr double kMostTune = 10;
 constexpr double kMostOvercommit = 4;
 
@@ -152,6 +153,27 @@ Result<Options> makePlan(const Raw& raw) {
     if (!policies) return policies.error();
     if (policies->size() != 1) return Error{ErrorCode::kUsage, "--policy: accepted is one of them"};
     options.policy = policies->front();
+  }
+  return Options{options};
+}
+
+Result<Options> makeDefrag(const Raw& raw) {
+  const SimulateText& text = raw.simulate;
+  DefragOptions options;
+  options.snapshot = text.snapshot;
+  if (text.goal == "nodes") {
+    options.goal = engine::DefragmentationGoal::kNodes;
+  } else if (text.goal == "fragmentation") {
+    options.goal = engine::DefragmentationGoal::kFragmentation;
+  } else if (!text.goal.empty() && text.goal != "devices") {
+    return Error{ErrorCode::kUsage, "--goal \"" + text.goal +
+                                        "\" is not known; accepted: devices, nodes, fragmentation"};
+  }
+  for (const Result<void>& reading :
+       {read(text.most_moves, parseCount(text.most_moves, "--most-moves", 0, kMostMoves),
+             options.most_moves),
+        readOutput(raw, options.output)}) {
+    if (!reading) return reading.error();
   }
   return Options{options};
 }

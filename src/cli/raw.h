@@ -17,7 +17,8 @@ struct SizeText {
 
 // Of all that simulates.
 struct SimulateText {
-  std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs;
+  std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs, snapshot, goal,
+      most_moves;
   std::vector<std::string> pods, policies, overcommit;
   bool cards_only = false;
 };
@@ -50,6 +51,7 @@ Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOpenb(const Raw& raw);
 Result<Options> makePlan(const Raw& raw);
+Result<Options> makeDefrag(const Raw& raw);
 Result<Options> makeDay(const Raw& raw);
 Result<Options> makeOutput(bool version, const Raw& raw);
 

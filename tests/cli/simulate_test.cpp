@@ -168,7 +168,7 @@ TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
   const std::string file = put("out.json", "as it was");
   const std::vector<std::pair<Words, std::string>> cases{
       {{"simulate"}, "see divvy simulate --help"},
-      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb plan day"},
+      {{"simulate", "openx"}, "\"openx\" is no command; accepted: openb plan day defrag"},
       {{"simulate", "day"}, "scenario is required"},
       {{"simulate", "day", folder_}, "is a directory; accepted: a scenario in YAML"},
       {{"simulate", "day", put("bad.yaml", "name: a\nhours: none\n")},
