@@ -15,6 +15,16 @@ namespace {
 constexpr std::size_t kForeignSamples = 3;
 constexpr std::uint64_t kNanosPerMs = 1'000'000;
 
+constexpr unsigned kMilliPerPercent = 10;
+
+void add(const engine::Charge& charge, Held* held) {
+  held->reserved = held->reserved + charge.memory;
+  held->guaranteed = held->guaranteed + (charge.memory - charge.outside - charge.swappable);
+  held->outside = held->outside + charge.outside;
+  held->largest = std::max(held->largest, charge.largest);
+  held->cores += static_cast<unsigned>(charge.compute.milli) / kMilliPerPercent;
+}
+
 using HeldBytes = std::map<std::string, Held>;
 // On a card, by tenant.
 using Resident = std::map<std::string, std::map<std::string, Bytes>>;
@@ -30,12 +40,15 @@ bool keepsPinned(const Tenant& tenant, Priority asker) {
   return tenant.checkpoint.bar != CheckpointBar::kNone || tenant.record.priority > asker;
 }
 
-void addHeld(const Tenant& tenant, const Inventory& inventory, Priority asker, HeldBytes& held) {
+// What it takes of its cards, as somebody of that priority has to see it.
+engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Priority asker) {
+  engine::Allocation held;
+  held.id = engine::RequestId(tenant.record.id);
+  std::vector<engine::Share>& shares = held.placement.containers.emplace_back();
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   const SwapSums sums = swapOf(tenant);
   for (std::size_t i = 0; i < tenant.record.shares.size(); ++i) {
     const ShareRecord& share = tenant.record.shares[i];
-    Held& card = held[share.uuid];
     const auto use = uses.find(share.uuid);
     const Bytes used = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
     // After a shrink a tenant may use more than it was promised.
@@ -51,13 +64,14 @@ void addHeld(const Tenant& tenant, const Inventory& inventory, Priority asker, H
       floor = floorOf(terms, share.guarantee, share.limit, tenant.record.context_inside);
       if (i < sums.devices.size() && keepsPinned(tenant, asker))
         floor = std::max(floor, sums.devices[i].pinned);
-      card.largest = std::max(card.largest, limit - floor);
     }
-    card.reserved = card.reserved + reserved;
-    card.outside = card.outside + outside;
-    card.guaranteed = card.guaranteed + floor;
-    card.cores += share.cores;
+    const engine::Compute compute{static_cast<std::int32_t>(share.cores * kMilliPerPercent)};
+    shares.push_back({engine::DeviceUuid(share.uuid), share.limit, compute, share.guarantee});
+    held.placement.charges.push_back({engine::DeviceUuid(share.uuid), reserved, compute, 1, outside,
+                                      limit - floor, limit - floor});
   }
+  held.placement.kind = shares.empty() ? 0 : 1;
+  return held;
 }
 
 // What is on the cards now, by what tenants say.
@@ -96,6 +110,11 @@ std::uint64_t nowMs() {
       std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
+std::int64_t wallMs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 SwapSums swapOf(const Tenant& tenant) {
   return tenant.swap ? tenant.swap->read(slotsOf(tenant)) : SwapSums{};
 }
@@ -132,10 +151,15 @@ bool Tenants::shared(const Device& device) const {
   });
 }
 
-std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
+Books Tenants::books(const Tenant* except, Priority asker) const {
+  Books books;
   HeldBytes held;
-  for (const auto& [id, tenant] : tenants_)
-    if (tenant.get() != except) addHeld(*tenant, inventory_, asker, held);
+  for (const auto& [id, tenant] : tenants_) {
+    if (tenant.get() == except) continue;
+    books.held.push_back(heldBy(*tenant, inventory_, asker));
+    for (const engine::Charge& charge : books.held.back().placement.charges)
+      add(charge, &held[charge.uuid.text]);
+  }
   const Resident before = residentOf(tenants_);
   std::vector<Result<driver::DeviceUse>> uses;
   for (const Device& device : inventory_.devices())
@@ -147,7 +171,6 @@ std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
         return swapOf(*entry.second).host == HostMapping::kCannot;
       });
   Resident after = moves ? residentOf(tenants_) : before;
-  std::vector<Card> cards;
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const Device& device = inventory_.devices()[i];
     const Held& ours = held[device.info.uuid];
@@ -170,9 +193,9 @@ std::vector<Card> Tenants::cards(const Tenant* except, Priority asker) const {
     if (uses[i] && there == before.end()) card.foreign = uses[i]->used;
     if (uses[i] && there != before.end())
       card.foreign = uses[i]->used - mostOf(there->second, after[device.info.uuid]);
-    cards.push_back(std::move(card));
+    books.cards.push_back(std::move(card));
   }
-  return cards;
+  return books;
 }
 
 std::vector<Holder> Tenants::holders(Priority asker) const {
@@ -183,7 +206,8 @@ std::vector<Holder> Tenants::holders(Priority asker) const {
     holder.id = id;
     holder.priority = tenant->record.priority;
     holder.age_s = static_cast<std::uint64_t>(std::max<std::int64_t>(age, 0));
-    addHeld(*tenant, inventory_, asker, holder.held);
+    for (const engine::Charge& one : heldBy(*tenant, inventory_, asker).placement.charges)
+      add(one, &holder.held[one.uuid.text]);
   }
   return all;
 }

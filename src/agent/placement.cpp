@@ -34,14 +34,6 @@ engine::Device deviceOf(const Card& card) {
   return device;
 }
 
-engine::Node nodeOf(const std::vector<Card>& cards, Bytes host_reserve) {
-  engine::Node node;
-  node.name = kHere;
-  node.host_reserve = host_reserve;
-  for (const Card& card : cards) node.devices.push_back(deviceOf(card));
-  return node;
-}
-
 engine::Charge chargeOf(const std::string& uuid, const Held& held) {
   return {engine::DeviceUuid(uuid),
           held.reserved,
@@ -81,21 +73,7 @@ Held heldByNone(const Card& card, const std::vector<Holder>& holders) {
 }
 
 engine::Request requestOf(const Ask& ask) {
-  engine::Request request;
-  request.id = engine::RequestId("asked");
-  engine::Shape& shape = request.shape;
-  engine::DeviceAsk& devices = shape.containers.emplace_back().devices;
-  devices.count = ask.gpus;
-  devices.memory = memoryOf(ask.memory);
-  devices.compute = {static_cast<std::int32_t>(ask.coresEach()) * kMilliPerPercent};
-  if (ask.guaranteed) devices.guarantee = memoryOf(*ask.guaranteed);
-  shape.context_outside = !ask.context_inside;
-  shape.unswappable = ask.unswappable;
-  shape.selector.match = engine::ModelMatch::kLoose;
-  shape.selector.uuid_match = engine::UuidMatch::kPrefix;
-  for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
-  for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
-  return request;
+  return {engine::RequestId("asked"), shapeOf(ask)};
 }
 
 // The part that a share is there.
@@ -154,7 +132,7 @@ void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_l
 Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
                                 const std::vector<Holder>& holders = {}) {
   engine::Engine engine{engine::Config{}};
-  const Result<void> known = engine.setNode(nodeOf(cards, host_reserve));
+  const Result<void> known = engine.setNode(nodeOf(kHere.text, cards, host_reserve));
   if (!known) return known.error();
   for (const Card& card : cards) {
     const Held rest = heldByNone(card, holders);
@@ -198,6 +176,8 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
     decision.shares.push_back(
         {card.index, part.limit, part.reserve(), ask.coresEach(), guaranteeOn(ask, card)});
   }
+  decision.placement = decided->placement;
+  decision.placement->node = {};
   return {};
 }
 
@@ -240,6 +220,30 @@ std::string optionOf(const engine::Change& change) {
 }
 
 }  // namespace
+
+engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Bytes host_reserve) {
+  engine::Node node;
+  node.name = engine::NodeName(name);
+  node.host_reserve = host_reserve;
+  for (const Card& card : cards) node.devices.push_back(deviceOf(card));
+  return node;
+}
+
+engine::Shape shapeOf(const Ask& ask) {
+  engine::Shape shape;
+  engine::DeviceAsk& devices = shape.containers.emplace_back().devices;
+  devices.count = ask.gpus;
+  devices.memory = memoryOf(ask.memory);
+  devices.compute = {static_cast<std::int32_t>(ask.coresEach()) * kMilliPerPercent};
+  if (ask.guaranteed) devices.guarantee = memoryOf(*ask.guaranteed);
+  shape.context_outside = !ask.context_inside;
+  shape.unswappable = ask.unswappable;
+  shape.selector.match = engine::ModelMatch::kLoose;
+  shape.selector.uuid_match = engine::UuidMatch::kPrefix;
+  for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
+  for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
+  return shape;
+}
 
 engine::MemoryBooks Card::books() const {
   return {physical,   {foreign, budget, overcommit_permille, context, host_map},

@@ -49,6 +49,7 @@ Server::Server(asio::io_context& loop, const Node& node, Tenants& tenants,
       idle_(idle),
       stop_(std::move(stop)),
       acceptor_(loop),
+      record_(node.name),
       room_(loop) {
   room_.expires_at(steady_timer::time_point::max());
 }
@@ -146,6 +147,8 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
   if (std::get_if<ListRequest>(&request) != nullptr) {
     co_return SnapshotReply{takeSnapshot(node_, tenants_, inventory_, queue_, idle_)};
   }
+  if (std::get_if<PlacementRequest>(&request) != nullptr)
+    co_return PlacementReply{snapshot::write(record_.snapshot(tenants_, queue_))};
   co_return DoneReply{};
 }
 
@@ -162,13 +165,19 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   if (!enforcement) co_return failed(enforcement.error());
   // Who takes no turns keeps what it has.
   request.ask.unswappable = !arbiterGates(enforcement->backend);
-  Decision decision = decide(request);
+  Decided decided = decide(request);
+  Decision& decision = decided.decision;
   // Who is willing to wait does not overtake; who is not takes what is there.
   if (decision.fits() && (!request.wait || queue_.empty()))
-    co_return grant(request, decision, session->peer);
-  if (!request.wait || decision.impossible) co_return refuse(request, decision);
-  const std::uint64_t ticket = queue_.join(
-      {0, request.priority, session->peer, request.name, request.ask, decision.summary});
+    co_return grant(request, decided, session->peer);
+  if (!request.wait || decision.impossible) {
+    record(request, decided, snapshot::Outcome::kRefused, record_.freshId());
+    co_return refuse(request, decision);
+  }
+  const std::string id = record_.freshId();
+  record(request, decided, snapshot::Outcome::kQueued, id);
+  const std::uint64_t ticket = queue_.join({0, request.priority, session->peer, request.name,
+                                            request.ask, decision.summary, id, wallMs()});
   QueuedReply queued{queue_.position(ticket), explain(decision)};
   co_await send(session, Reply(std::move(queued)));
   const auto end = request.wait_ms == 0 ? steady_timer::time_point::max()
@@ -182,20 +191,27 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
     co_await (room_.async_wait(kNoThrow) || waitConnected(session, timer));
     connected = !hungUp(session->socket.native_handle());
     if (!queue_.isHead(ticket)) continue;
-    decision = decide(request);
+    decided = decide(request);
     placed = decision.fits();
     queue_.setReason(ticket, decision.summary);
   }
   queue_.leave(ticket);
   Reply reply =
-      placed && connected ? grant(request, decision, session->peer) : refuse(request, decision);
+      placed && connected ? grant(request, decided, session->peer) : refuse(request, decision);
   wakeQueue();
   co_return reply;
 }
 
-Decision Server::decide(const RunRequest& request) const {
-  const std::vector<Card> cards = tenants_.cards(nullptr, request.priority);
-  return place(request.ask, cards, tenants_.memory().host_reserve);
+Server::Decided Server::decide(const RunRequest& request) const {
+  Decided decided{tenants_.books(nullptr, request.priority), {}};
+  decided.decision = place(request.ask, decided.books.cards, tenants_.memory().host_reserve);
+  return decided;
+}
+
+void Server::record(const RunRequest& request, const Decided& decided, snapshot::Outcome outcome,
+                    const std::string& id) {
+  record_.decided(decided.books, tenants_.memory().host_reserve, request, decided.decision, outcome,
+                  id);
 }
 
 Result<Enforcement> Server::choose(const RunRequest& request) const {
@@ -210,7 +226,8 @@ GrantedReply Server::granted(const Tenant& tenant, const RunRequest& request) co
   return reply;
 }
 
-Reply Server::grant(const RunRequest& request, const Decision& decision, int peer) {
+Reply Server::grant(const RunRequest& request, const Decided& decided, int peer) {
+  const Decision& decision = decided.decision;
   const TenantPtr namesake = request.name.empty() ? nullptr : tenants_.find(request.name);
   if (namesake != nullptr) {
     return failed({ErrorCode::kUsage, "name \"" + request.name + "\" belongs to tenant " +
@@ -235,6 +252,7 @@ Reply Server::grant(const RunRequest& request, const Decision& decision, int pee
     warn("a share could not be made: " + tenant.error().message());
     return failed(tenant.error());
   }
+  record(request, decided, snapshot::Outcome::kPlaced, (*tenant)->record.id);
   GrantedReply reply = granted(**tenant, request);
   reply.notes = std::move(notes);
   return reply;

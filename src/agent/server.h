@@ -10,6 +10,7 @@
 #include "event_log.h"
 #include "idle_watch.h"
 #include "inventory.h"
+#include "placement_record.h"
 #include "queue.h"
 #include "tenants.h"
 #include "timeslice_trial.h"
@@ -56,10 +57,18 @@ class Server {
   asio::awaitable<bool> waitConnected(SessionPtr session, asio::steady_timer& timer);
   asio::awaitable<void> send(SessionPtr session, const Reply& reply);
 
-  Decision decide(const RunRequest& request) const;
+  // With what was decided by.
+  struct Decided {
+    Books books;
+    Decision decision;
+  };
+  Decided decide(const RunRequest& request) const;
+  // Into the history; `id`: the tenant that it became, or what it is called while it waits.
+  void record(const RunRequest& request, const Decided& decided, snapshot::Outcome outcome,
+              const std::string& id);
   Result<Enforcement> choose(const RunRequest& request) const;
   GrantedReply granted(const Tenant& tenant, const RunRequest& request) const;
-  Reply grant(const RunRequest& request, const Decision& decision, int peer);
+  Reply grant(const RunRequest& request, const Decided& decided, int peer);
   Reply refuse(const RunRequest& request, const Decision& decision) const;
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
@@ -77,6 +86,7 @@ class Server {
   std::function<void()> stop_;
   asio::local::stream_protocol::acceptor acceptor_;
   Queue queue_;
+  PlacementRecord record_;
   asio::steady_timer room_;  // cancelled when queued requests should be tried again
   unsigned sessions_ = 0;
 };

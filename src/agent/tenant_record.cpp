@@ -49,7 +49,10 @@ json::bj::object toJson(const TenantRecord& record) {
                           {"pressure_wait_ms", record.pressure_wait_ms}};
   object["checkpoint"] = phaseName(record.checkpoint);
   json::writeIdle(object, record.idle);
+  object["created_ms"] = record.created_ms;
   object["command"] = json::write(record.command);
+  object["models"] = json::write(record.models);
+  object["uuids"] = json::write(record.uuids);
   object["shares"] = std::move(shares);
   return object;
 }
@@ -113,12 +116,15 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.number("holder_start", record.holder.start_time);
   reader.number("command_pid", record.command_pid);
   reader.number("created", record.created);
+  reader.number("created_ms", record.created_ms);
   reader.flag("context_inside", record.context_inside);
   reader.word("on_pressure", parseOnPressure, record.on_pressure);
   reader.number("pressure_wait_ms", record.pressure_wait_ms);
   reader.word("checkpoint", parsePhase, record.checkpoint);
   json::readIdle(reader, record.idle);
   reader.texts("command", record.command);
+  reader.texts("models", record.models);
+  reader.texts("uuids", record.uuids);
   reader.each("shares", [&](json::Reader& item) {
     ShareRecord& share = record.shares.emplace_back();
     item.text("uuid", share.uuid);

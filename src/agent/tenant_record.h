@@ -31,13 +31,15 @@ struct TenantRecord {
   Backend backend = Backend::kInterposer;
   ProcessId holder;  // the `divvy run`
   int command_pid = 0;
-  std::int64_t created = 0;  // seconds since 1970
+  std::int64_t created = 0;     // seconds since 1970
+  std::int64_t created_ms = 0;  // the same; 0: by an agent that did not note it
   bool context_inside = true;
   OnPressure on_pressure = OnPressure::kOom;
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   CheckpointPhase checkpoint = CheckpointPhase::kHere;
   IdleAsk idle;
   std::vector<std::string> command;
+  std::vector<std::string> models, uuids;  // where it may be, as it asked
   std::vector<ShareRecord> shares;
 };
 

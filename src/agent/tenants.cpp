@@ -95,12 +95,15 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.cores_policy = request.ask.cores_policy;
   record.backend = backend;
   record.holder = holder;
-  record.created = std::time(nullptr);
+  record.created_ms = wallMs();
+  record.created = record.created_ms / 1000;
   record.context_inside = request.ask.context_inside;
   record.on_pressure = request.on_pressure;
   record.pressure_wait_ms = request.pressure_wait_ms;
   record.idle = request.idle;
   record.command = request.command;
+  record.models = request.ask.models;
+  record.uuids = request.ask.uuids;
   ledger::TenantSpec spec;
   spec.id = record.id;
   spec.name = record.name;

@@ -84,6 +84,12 @@ struct MemoryPolicy {
 
 struct NewShare;
 
+// What placement goes by: the cards, and of what was taken of them who took it. Of no node.
+struct Books {
+  std::vector<Card> cards;
+  std::vector<engine::Allocation> held;
+};
+
 class Tenants {
  public:
   // `changed` runs after a tenant ended or a share changed: queued requests may fit now.
@@ -135,7 +141,10 @@ class Tenants {
     return arbiters_.figures(tenant.record.id);
   }
   // The cards as placement sees them now for somebody of this priority; `except` has nothing there.
-  std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const;
+  std::vector<Card> cards(const Tenant* except = nullptr, Priority asker = Priority::kLow) const {
+    return books(except, asker).cards;
+  }
+  Books books(const Tenant* except = nullptr, Priority asker = Priority::kLow) const;
   // The same, tenant by tenant.
   std::vector<Holder> holders(Priority asker) const;
   const MemoryPolicy& memory() const { return memory_; }
@@ -207,6 +216,8 @@ struct TenantUse {
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
 // Milliseconds of CLOCK_MONOTONIC.
 std::uint64_t nowMs();
+// Milliseconds since 1970.
+std::int64_t wallMs();
 // What its processes say of their memory; no devices: nothing of it is swapped.
 SwapSums swapOf(const Tenant& tenant);
 // Some of its memory may be swapped.

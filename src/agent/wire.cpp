@@ -31,6 +31,12 @@ bj::object write(const PingRequest&) {
 bj::object write(const ListRequest&) {
   return {{"verb", "list"}};
 }
+bj::object write(const PlacementRequest&) {
+  return {{"verb", "placement"}};
+}
+bj::object write(const PlacementReply& reply) {
+  return {{"reply", "placement"}, {"text", reply.text}};
+}
 bj::object write(const WaitRequest& request) {
   return {{"verb", "wait"}, {"tenant", request.tenant}};
 }
@@ -218,6 +224,7 @@ SetRequest readSet(Reader& reader) {
 Result<Request> readVerb(Reader& reader, const std::string& verb) {
   if (verb == "ping") return Request{PingRequest{}};
   if (verb == "list") return Request{ListRequest{}};
+  if (verb == "placement") return Request{PlacementRequest{}};
   if (verb == "run") return Request{readRun(reader)};
   if (verb == "explain") return Request{ExplainRequest{readRun(reader)}};
   if (verb == "set") return Request{readSet(reader)};
@@ -287,6 +294,11 @@ Result<Reply> readReply(Reader& reader, const std::string& kind) {
     reader.number("agent_pid", reply.agent_pid);
     reader.number("last", reply.last);
     reader.each("events", [&](Reader& item) { json::read(item, reply.events.emplace_back()); });
+    return Reply{std::move(reply)};
+  }
+  if (kind == "placement") {
+    PlacementReply reply;
+    reader.text("text", reply.text);
     return Reply{std::move(reply)};
   }
   if (kind == "explained") {

@@ -71,8 +71,10 @@ Result<void> AgentLink::send(const agent::Request& request) {
 Result<agent::Reply> AgentLink::receive(int timeout_ms) {
   const Clock::time_point deadline =
       Clock::now() + std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms);
+  std::size_t looked_at = 0;  // answers may be long
   for (;;) {
-    const std::size_t end = buffer_.find('\n');
+    const std::size_t end = buffer_.find('\n', looked_at);
+    looked_at = buffer_.size();
     if (end != std::string::npos) {
       const std::string line = buffer_.substr(0, end);
       buffer_.erase(0, end + 1);

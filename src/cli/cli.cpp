@@ -16,6 +16,7 @@ struct Dispatch {
   int operator()(const TopOptions& options) const { return top(options); }
   int operator()(const SetOptions& options) const { return set(options); }
   int operator()(const EventsOptions& options) const { return events(options); }
+  int operator()(const SnapshotOptions& options) const { return snapshot(options); }
   int operator()(const WaitOptions& options) const { return wait(options); }
   int operator()(const StopOptions& options) const { return stop(options); }
   int operator()(const AgentOptions& options) const { return serveAgent(options); }
@@ -27,6 +28,7 @@ struct Dispatch {
   int operator()(const PlanOptions& options) const { return simulatePlan(options); }
   int operator()(const DefragOptions& options) const { return simulateDefrag(options); }
   int operator()(const DayOptions& options) const { return simulateDay(options); }
+  int operator()(const ReplayOptions& options) const { return simulateReplay(options); }
   int operator()(const PrintOptions& options) const {
     std::fputs(options.text.c_str(), stdout);
     return 0;

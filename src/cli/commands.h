@@ -11,6 +11,7 @@ int list(const ListOptions& options);
 int top(const TopOptions& options);
 int set(const SetOptions& options);
 int events(const EventsOptions& options);
+int snapshot(const SnapshotOptions& options);
 int wait(const WaitOptions& options);
 int stop(const StopOptions& options);
 int serveAgent(const AgentOptions& options);
@@ -22,6 +23,7 @@ int simulateOpenb(const OpenbOptions& options);
 int simulatePlan(const PlanOptions& options);
 int simulateDefrag(const DefragOptions& options);
 int simulateDay(const DayOptions& options);
+int simulateReplay(const ReplayOptions& options);
 
 // "divvy: <message>" on stderr; the exit status of the error's kind (2 = usage, 1 = failure).
 int fail(const Error& error);

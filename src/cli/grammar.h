@@ -54,12 +54,14 @@ struct Grammar {
   void addRun();
   void addExplain();
   void addViews();
+  void addSnapshot();
   void addControl();
   void addSize();
   void addService();
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);
+  void addReplay(CLI::App* simulate);
 
  public:
   std::vector<CLI::Option*> sims;

@@ -62,6 +62,7 @@ void Grammar::addSimulate() {
   addSimulation(day, "3");
   addOutput(day);
   addDefrag(simulate);
+  addReplay(simulate);
 }
 
 void Grammar::addDefrag(CLI::App* simulate) {
@@ -76,6 +77,25 @@ void Grammar::addDefrag(CLI::App* simulate) {
       ->type_name("devices|nodes|fragmentation");
   defrag->add_option("--most-moves", text.most_moves, "so many at most [64]")->type_name("N");
   addOutput(defrag);
+}
+
+void Grammar::addReplay(CLI::App* simulate) {
+  SimulateText& text = raw.simulate;
+  CLI::App* replay = add("replay", "Decide a snapshot again, offline, and explain what differs",
+                         makeReplay, simulate);
+  replay->add_option("snapshot", text.snapshot, "as divvy snapshot writes it")
+      ->type_name("FILE")
+      ->required();
+  replay->add_option("--policy", text.policies, "who chooses nodes [the snapshot's]")
+      ->type_name("random|dotprod|clustering|packing|bestfit|fgd|divvy|binpack|spread|weighted")
+      ->expected(1);
+  replay
+      ->add_option("--device-policy", text.device_policy,
+                   "which devices of a node, as mutex,numa-strict,spread [the snapshot's]")
+      ->type_name("WORD,...");
+  replay->add_flag("--expect-same", text.expect_same,
+                   "exit status 1 unless every decision is as it was");
+  addOutput(replay);
 }
 
 }  // namespace divvy::cli

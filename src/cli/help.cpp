@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 19> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 21> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -87,6 +87,17 @@ priority), reclaimed (idle for long), swapped-out, swapped-in, waited and refuse
 card, or the share, was short), kept (could not give memory back), host-short (of host memory for
 it), thrash-risk, notice, called-off, hook, stopped, killed (idle for longer than --idle-stop).
 With --follow -o json, one object a line.)"},
+    {"snapshot",
+     R"(Examples:
+  divvy snapshot -o before.json
+  divvy simulate replay before.json --policy fgd
+  divvy snapshot --redact | gzip > to-send.json.gz
+
+Devices, tenants with what they have, the queue, and the last 1000 asks with their answers and what
+was so when they were given (a new agent begins anew). Command lines and environment are not in it;
+names of tenants are, unless --redact puts numbers in their place. A file is written whole or
+left as it was. docs/snapshot.md describes it. With several agents: that of the machine's own cards,
+or --sim's.)"},
     {"gpus",
      R"(Examples:
   divvy gpus
@@ -190,6 +201,7 @@ likewise.)"},
   divvy simulate openb --nodes nodes.csv --pods pods.csv --policy fgd
   divvy simulate plan --nodes nodes.csv --pods pods.csv
   divvy simulate day experiments/utilisation-80g.yaml
+  divvy simulate replay snapshot.json
   divvy simulate openb --help)"},
     {"simulate openb",
      R"(Examples:
@@ -232,6 +244,20 @@ A plan from a snapshot; nothing is moved. --goal devices, nodes: as many with no
 be; fragmentation: the least idle compute that requests as they are usual there cannot use. In this
 order each request has room when its turn comes, once it has left where it was; without any of them
 less is won. Who is only reserved stays, and who asked for nobody knows what.)"},
+    {"simulate replay",
+     R"(Examples:
+  divvy simulate replay cluster.json
+  divvy simulate replay cluster.json --policy fgd --device-policy spread
+  divvy simulate replay cluster.json --expect-same -o json
+
+A snapshot, decided again. Decisions: each ask of its history by itself, by what was so when it was
+made. Placed anew: those that are there, on empty nodes, in the order in which they came; where
+others came and went between them, that differs by right. Of what differs: where it went, where
+it goes, and why. Of who waits: why, and the smallest changes with which it would fit, each alone.
+FRAGMENTED: of what is idle, what requests such as the snapshot's cannot use. Requests that name a
+policy of their own keep it. --expect-same is about decisions, and about who waits although it
+fits and is first. Exit status: 0 it could be decided, 1 it could not, or differs and was expected
+not to, 2 wrong usage or no snapshot.)"},
     {"simulate plan",
      R"(Examples:
   divvy simulate plan --nodes nodes.csv --pods default.csv

@@ -181,6 +181,10 @@ Result<Options> makeEvents(const Raw& raw) {
   return Options{EventsOptions{raw.tenant, raw.follow, simOf(raw), *output}};
 }
 
+Result<Options> makeSnapshot(const Raw& raw) {
+  return Options{SnapshotOptions{raw.output, raw.redact, simOf(raw)}};
+}
+
 Result<Options> makeWait(const Raw& raw) {
   WaitOptions wait;
   wait.sim = simOf(raw);

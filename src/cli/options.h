@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
+#include "simulator/replay.h"
 #include "sizing/serving.h"
 
 namespace divvy::cli {
@@ -81,6 +82,12 @@ struct EventsOptions {
   bool follow = false;
   SimChoice sim;
   Output output;
+};
+
+struct SnapshotOptions {
+  std::string file;  // empty or "-": stdout
+  bool redact = false;
+  SimChoice sim;
 };
 
 struct WaitOptions {
@@ -174,15 +181,23 @@ struct DefragOptions {
   Output output;
 };
 
+struct ReplayOptions {
+  std::string snapshot;
+  simulator::ReplayTerms terms;
+  bool expect_same = false;
+  Output output;
+};
+
 // Text to print as it is: help, completion scripts.
 struct PrintOptions {
   std::string text;
 };
 
-using Options = std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions,
-                             EventsOptions, WaitOptions, StopOptions, AgentOptions, ProbeOptions,
-                             SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
-                             DayOptions, DefragOptions, PrintOptions>;
+using Options =
+    std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
+                 WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions, SizeOptions,
+                 VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
+                 ReplayOptions, SnapshotOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

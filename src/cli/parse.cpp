@@ -14,6 +14,7 @@ Grammar::Grammar() {
   addRun();
   addExplain();
   addViews();
+  addSnapshot();
   addControl();
   addSize();
   addService();
@@ -190,6 +191,15 @@ void Grammar::addViews() {
   top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
       ->type_name("TIME");
   top->add_flag("--no-color", raw.no_color, "no colours (as NO_COLOR in the environment)");
+}
+
+void Grammar::addSnapshot() {
+  CLI::App* snapshot =
+      add("snapshot", "Write down what placement knows and decided, as JSON", makeSnapshot);
+  snapshot->add_option("-o,--output", raw.output, "file to write; - is stdout [-]")
+      ->type_name("FILE");
+  snapshot->add_flag("--redact", raw.redact, "numbers in place of the names of tenants and nodes");
+  addSim(snapshot, "of this simulated node");
 }
 
 void Grammar::addControl() {

@@ -134,6 +134,26 @@ Result<Options> makeDay(const Raw& raw) {
   return Options{options};
 }
 
+Result<Options> makeReplay(const Raw& raw) {
+  const SimulateText& text = raw.simulate;
+  ReplayOptions options;
+  options.snapshot = text.snapshot;
+  options.expect_same = text.expect_same;
+  if (!text.policies.empty()) {
+    const Result<engine::Policy> policy = engine::parsePolicy(text.policies.front());
+    if (!policy) return Error(policy.error()).context("--policy");
+    options.terms.policy = *policy;
+  }
+  if (!text.device_policy.empty()) {
+    const Result<engine::DevicePolicy> devices = engine::parseDevicePolicy(text.device_policy);
+    if (!devices) return Error(devices.error()).context("--device-policy");
+    options.terms.devices = *devices;
+  }
+  const Result<void> read = readOutput(raw, options.output);
+  if (!read) return read.error();
+  return Options{options};
+}
+
 Result<Options> makePlan(const Raw& raw) {
   const SimulateText& text = raw.simulate;
   PlanOptions options;

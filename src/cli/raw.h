@@ -17,8 +17,9 @@ struct SizeText {
 
 // Of all that simulates.
 struct SimulateText {
-  std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs, snapshot, goal,
-      most_moves;
+  std::string nodes, scenario, seeds, first_seed, tune, sample, json, svg, jobs, goal, most_moves;
+  std::string snapshot, device_policy;
+  bool expect_same = false;
   std::vector<std::string> pods, policies, overcommit;
   bool cards_only = false;
 };
@@ -35,6 +36,7 @@ struct Raw {
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
+  bool redact = false;
   bool follow = false, sim_given = false, wait_given = false;
 };
 
@@ -45,6 +47,7 @@ Result<Options> makeList(ListOptions::What what, const Raw& raw);
 Result<Options> makeTop(const Raw& raw);
 Result<Options> makeSet(const Raw& raw);
 Result<Options> makeEvents(const Raw& raw);
+Result<Options> makeSnapshot(const Raw& raw);
 Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
@@ -52,6 +55,7 @@ Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOpenb(const Raw& raw);
 Result<Options> makePlan(const Raw& raw);
 Result<Options> makeDefrag(const Raw& raw);
+Result<Options> makeReplay(const Raw& raw);
 Result<Options> makeDay(const Raw& raw);
 Result<Options> makeOutput(bool version, const Raw& raw);
 

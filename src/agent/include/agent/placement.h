@@ -11,7 +11,9 @@
 #include "agent/ask.h"
 #include "agent/oversubscription.h"
 #include "base/bytes.h"
+#include "engine/allocation.h"
 #include "engine/memory.h"
+#include "engine/request.h"
 
 namespace divvy::agent {
 
@@ -75,6 +77,8 @@ struct Decision {
   bool impossible = false;        // does not fit even on idle cards
   // One line: what was asked and why it does not fit. Empty when it fits.
   std::string summary;
+  // As the engine has it, on a node without a name; none: it does not fit.
+  std::optional<engine::Placement> placement;
 
   bool fits() const { return !shares.empty(); }
 };
@@ -83,6 +87,10 @@ struct Decision {
 // compute does not. Cards with enough unclaimed compute come before the others, each in device
 // order. What is promised beyond what there is, on all cards together, is at most `host_reserve`.
 Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {});
+
+// What the engine sees of these cards, and of a request.
+engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Bytes host_reserve);
+engine::Shape shapeOf(const Ask& ask);
 
 // What could be asked for instead, as options of divvy run: "--memory 12Gi", each alone the
 // smallest change of its kind with which the request would fit now. Empty: it fits, or nothing of

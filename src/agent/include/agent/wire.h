@@ -94,8 +94,12 @@ struct EventsRequest {
   std::uint64_t after = 0;
 };
 
-using Request = std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest,
-                             SetRequest, WaitRequest, StopRequest, EventsRequest, ExplainRequest>;
+// All that placement goes by, and what it decided lately.
+struct PlacementRequest {};
+
+using Request =
+    std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest, SetRequest,
+                 WaitRequest, StopRequest, EventsRequest, ExplainRequest, PlacementRequest>;
 
 struct DeviceView {
   unsigned index = 0;
@@ -292,8 +296,12 @@ struct EventsReply {
   std::vector<EventView> events;
 };
 
+struct PlacementReply {
+  std::string text;  // as snapshot/text.h reads it
+};
+
 using Reply = std::variant<DoneReply, FailedReply, QueuedReply, GrantedReply, SnapshotReply,
-                           EventsReply, ExplainReply>;
+                           EventsReply, ExplainReply, PlacementReply>;
 
 // One line each, newline included.
 std::string encode(const Request& request);

@@ -1,0 +1,26 @@
+// How much of an engine's devices is in use, and how much of the rest is of use. Private.
+#pragma once
+
+#include <map>
+
+#include "engine/engine.h"
+#include "simulator/replay.h"
+
+namespace divvy::simulator {
+
+// Requests that are expected, with how many of each there are.
+struct ExpectedAsk {
+  engine::Shape shape;
+  engine::UserName user;
+  friend auto operator<=>(const ExpectedAsk&, const ExpectedAsk&) = default;
+};
+using Expected = std::map<ExpectedAsk, std::uint32_t>;
+
+// What those that are there, and those that wait, ask for.
+Expected expectedOf(const snapshot::Snapshot& snapshot);
+// As fragmentation of compute is measured against.
+engine::Target targetOf(const Expected& expected);
+RoomFigures figuresOf(const engine::Engine& engine, const std::vector<engine::Node>& nodes,
+                      const Expected& expected);
+
+}  // namespace divvy::simulator
