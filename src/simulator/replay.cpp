@@ -50,10 +50,21 @@ class Replayer {
     to.differences.push_back(std::move(what));
   }
 
-  Result<void> begin(Engine& engine, const engine::Target& target) const {
+  Result<void> begin(Engine& engine) const {
     const auto pools = engine.setPools(snapshot_.pools);
     if (!pools) return pools.error();
-    return engine.setTarget(target);
+    return {};
+  }
+  // Measured in an engine of its own: a target changes what is decided.
+  RoomFigures figures(const Engine& decided, const engine::Target& target,
+                      const Expected& expected) const {
+    Engine engine(out_.config);
+    Result<void> good = begin(engine);
+    if (good) good = engine.setTarget(target);
+    if (good) good = fill(engine, snapshot_.nodes);
+    for (const engine::Allocation& one : decided.allocations())
+      if (good) good = engine.adopt(one);
+    return figuresOf(engine, snapshot_.nodes, expected);
   }
   static Result<void> fill(Engine& engine, const std::vector<engine::Node>& nodes) {
     for (const engine::Node& node : nodes) {
@@ -64,9 +75,9 @@ class Replayer {
   }
 
   // The history, ask by ask.
-  Result<void> decisions(const engine::Target& target, const Expected&) {
+  Result<void> decisions(const engine::Target&, const Expected&) {
     Engine engine(out_.config);
-    Result<void> good = begin(engine, target);
+    Result<void> good = begin(engine);
     if (good) good = fill(engine, snapshot_.history.nodes);
     for (const engine::Allocation& one : snapshot_.history.allocations)
       if (good) good = engine.adopt(one);
@@ -103,12 +114,12 @@ class Replayer {
   // As it is: who waits, and how much is in use.
   Result<void> now(const engine::Target& target, const Expected& expected) {
     Engine engine(out_.config);
-    Result<void> good = begin(engine, target);
+    Result<void> good = begin(engine);
     if (good) good = fill(engine, snapshot_.nodes);
     for (const snapshot::Held& held : snapshot_.allocations)
       if (good) good = engine.adopt(held.allocation);
     if (!good) return good;
-    out_.before = figuresOf(engine, snapshot_.nodes, expected);
+    out_.before = figures(engine, target, expected);
     for (const snapshot::Pending& one : snapshot_.pending) {
       const Result<engine::Decision> decided = engine.decide(one.request);
       if (!decided) return decided.error();
@@ -127,7 +138,7 @@ class Replayer {
   // From empty nodes.
   Result<void> anew(const engine::Target& target, const Expected& expected) {
     Engine engine(out_.config);
-    Result<void> good = begin(engine, target);
+    Result<void> good = begin(engine);
     if (good) good = fill(engine, snapshot_.nodes);
     for (const snapshot::Held& held : snapshot_.allocations) {
       if (held.shape || !good) continue;
@@ -148,7 +159,7 @@ class Replayer {
       const Result<engine::Decision> decided = engine.decide(snapshot_.pending[i].request);
       out_.pending[i].fits_anew = decided && decided->fits();
     }
-    out_.after = figuresOf(engine, snapshot_.nodes, expected);
+    out_.after = figures(engine, target, expected);
     return {};
   }
 
