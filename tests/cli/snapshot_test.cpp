@@ -63,11 +63,11 @@ TEST(Snapshot, ALiveAgentIsDecidedAgainAndAllOfItIsTheSame) {
   Sandbox sandbox("sim-h100x2");
   const File file(sandbox);
   Child web = holder(sandbox, "web", {"--memory", "30Gi", "--cores", "60", "--priority", "high"});
-  Child batch = holder(sandbox, "batch", {"--memory", "40Gi", "--model", "h100"});
-  Child both = holder(sandbox, "both", {"--memory", "20Gi", "--gpus", "2"});
+  Child batch = holder(sandbox, "batch", {"--memory", "20Gi", "--model", "h100"});
+  Child both = holder(sandbox, "both", {"--memory", "10Gi", "--gpus", "2"});
   EXPECT_EQ(sandbox.divvy({"run", "--sim", kTwo, "--memory", "70Gi", "--", "true"}).code(), 1);
   Child waits = sandbox.start(
-      {"run", "--sim", kTwo, "--memory", "60Gi", "--name", "waits", "--wait", "--", "true"});
+      {"run", "--sim", kTwo, "--memory", "75Gi", "--name", "waits", "--wait", "--", "true"});
   ASSERT_TRUE(eventually([&] { return sandbox.snapshot().queue.size() == 1; }));
 
   ASSERT_EQ(sandbox.divvy({"snapshot", "-o", file.path()}).code(), 0);
@@ -95,9 +95,9 @@ TEST(Snapshot, ALiveAgentIsDecidedAgainAndAllOfItIsTheSame) {
   ASSERT_EQ(same.at("pending").as_array().size(), 1u);
   const bj::object& pending = same.at("pending").as_array()[0].get_object();
   EXPECT_FALSE(pending.at("fits").as_bool());
-  EXPECT_NE(pending.at("why").as_string().find("needs 60 GiB"), bj::string::npos);
+  EXPECT_NE(pending.at("why").as_string().find("needs 75 GiB"), bj::string::npos);
   EXPECT_FALSE(pending.at("changes").as_array().empty());
-  EXPECT_EQ(number(same, "before", "used_bytes"), static_cast<std::int64_t>(gib(110).count));
+  EXPECT_EQ(number(same, "before", "used_bytes"), static_cast<std::int64_t>(gib(70).count));
   EXPECT_EQ(number(same, "before", "used_bytes"), number(same, "after", "used_bytes"));
   web.closeInput();
   batch.closeInput();
