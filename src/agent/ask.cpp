@@ -83,6 +83,17 @@ Result<void> checkPressureWait(std::uint64_t ms) {
                                       " ms for memory; accepted: more than nothing, at most 24h"};
 }
 
+Result<std::string> parsePoolName(std::string_view text) {
+  if (text.empty())
+    return Error{ErrorCode::kUsage,
+                 "a pool without a name; accepted: a pool's name, or \"none\" for no pool"};
+  return text == "none" ? std::string() : std::string(text);
+}
+
+std::string poolWord(const std::string& pool) {
+  return pool.empty() ? "none" : pool;
+}
+
 Result<std::string> parseName(std::string_view text) {
   constexpr std::size_t kMaxName = 63;  // what the control page holds
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {

@@ -17,12 +17,16 @@ constexpr std::uint64_t kNanosPerMs = 1'000'000;
 
 constexpr unsigned kMilliPerPercent = 10;
 
-void add(const engine::Charge& charge, Held* held) {
+void add(const engine::Charge& charge, const std::string& pool, Held* held) {
   held->reserved = held->reserved + charge.memory;
   held->guaranteed = held->guaranteed + (charge.memory - charge.outside - charge.swappable);
   held->outside = held->outside + charge.outside;
   held->largest = std::max(held->largest, charge.largest);
   held->cores += static_cast<unsigned>(charge.compute.milli) / kMilliPerPercent;
+  ++held->tenants;
+  held->alone = held->alone || charge.slots > 1;
+  if (std::find(held->given_in.begin(), held->given_in.end(), pool) == held->given_in.end())
+    held->given_in.push_back(pool);
 }
 
 using HeldBytes = std::map<std::string, Held>;
@@ -67,10 +71,12 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
     }
     const engine::Compute compute{static_cast<std::int32_t>(share.cores * kMilliPerPercent)};
     shares.push_back({engine::DeviceUuid(share.uuid), share.limit, compute, share.guarantee});
-    held.placement.charges.push_back({engine::DeviceUuid(share.uuid), reserved, compute, 1, outside,
+    held.placement.charges.push_back({engine::DeviceUuid(share.uuid), reserved, compute,
+                                      tenant.record.alone ? kMostTenants : 1, outside,
                                       limit - floor, limit - floor});
   }
   held.placement.kind = shares.empty() ? 0 : 1;
+  held.placement.pool = engine::PoolName(tenant.record.pool);
   return held;
 }
 
@@ -158,7 +164,7 @@ Books Tenants::books(const Tenant* except, Priority asker) const {
     if (tenant.get() == except) continue;
     books.held.push_back(heldBy(*tenant, inventory_, asker));
     for (const engine::Charge& charge : books.held.back().placement.charges)
-      add(charge, &held[charge.uuid.text]);
+      add(charge, tenant->record.pool, &held[charge.uuid.text]);
   }
   const Resident before = residentOf(tenants_);
   std::vector<Result<driver::DeviceUse>> uses;
@@ -186,6 +192,9 @@ Books Tenants::books(const Tenant* except, Priority asker) const {
     card.outside = ours.outside;
     card.largest = ours.largest;
     card.cores_reserved = ours.cores;
+    card.tenants = ours.tenants;
+    card.alone = ours.alone;
+    card.given_in = ours.given_in;
     card.host_map = maps;
     card.budget = memory_.devices.at(i).budget;
     card.overcommit_permille = memory_.devices.at(i).overcommit_permille;
@@ -205,9 +214,10 @@ std::vector<Holder> Tenants::holders(Priority asker) const {
     Holder& holder = all.emplace_back();
     holder.id = id;
     holder.priority = tenant->record.priority;
+    holder.pool = tenant->record.pool;
     holder.age_s = static_cast<std::uint64_t>(std::max<std::int64_t>(age, 0));
     for (const engine::Charge& one : heldBy(*tenant, inventory_, asker).placement.charges)
-      add(one, &holder.held[one.uuid.text]);
+      add(one, holder.pool, &holder.held[one.uuid.text]);
   }
   return all;
 }

@@ -12,8 +12,6 @@ namespace {
 
 constexpr unsigned kAllCores = 100;
 constexpr std::int32_t kMilliPerPercent = 10;
-// Of one card: as many as fit by memory.
-constexpr std::uint32_t kMostTenants = 1u << 20;
 
 const engine::NodeName kHere{"this machine"};
 
@@ -38,23 +36,26 @@ engine::Charge chargeOf(const std::string& uuid, const Held& held) {
   return {engine::DeviceUuid(uuid),
           held.reserved,
           engine::Compute{static_cast<std::int32_t>(held.cores) * kMilliPerPercent},
-          1,
+          held.alone ? kMostTenants : std::max(held.tenants, 1u),
           held.outside,
           held.reserved - held.outside - held.guaranteed,
           held.largest};
 }
 
-engine::Allocation allocationOf(const std::string& id, std::vector<engine::Charge> charges) {
+engine::Allocation allocationOf(const std::string& id, const std::string& pool,
+                                std::vector<engine::Charge> charges) {
   engine::Allocation allocation;
   allocation.id = engine::RequestId(id);
   allocation.placement.node = kHere;
+  allocation.placement.pool = engine::PoolName(pool);
   allocation.placement.charges = std::move(charges);
   return allocation;
 }
 
 // What all tenants of a card have together.
 Held heldOn(const Card& card) {
-  return {card.reserved, card.guaranteed, card.outside, card.largest, card.cores_reserved};
+  return {card.reserved,       card.guaranteed, card.outside, card.largest,
+          card.cores_reserved, card.tenants,    card.alone,   card.given_in};
 }
 
 // What nobody among them has: of others, or come in between.
@@ -67,13 +68,15 @@ Held heldByNone(const Card& card, const std::vector<Holder>& holders) {
     rest.guaranteed = rest.guaranteed - held->second.guaranteed;
     rest.outside = rest.outside - held->second.outside;
     rest.cores -= std::min(rest.cores, held->second.cores);
+    rest.tenants -= std::min(rest.tenants, held->second.tenants);
+    rest.alone = rest.alone && !held->second.alone;
   }
   rest.largest = std::min(rest.largest, rest.reserved - rest.outside - rest.guaranteed);
   return rest;
 }
 
 engine::Request requestOf(const Ask& ask) {
-  return {engine::RequestId("asked"), shapeOf(ask)};
+  return {engine::RequestId("asked"), shapeOf(ask), engine::UserName(ask.user)};
 }
 
 // The part that a share is there.
@@ -130,46 +133,68 @@ void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_l
 
 // With these cards, and who is there; `holders` each on its own, the others together.
 Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
-                                const std::vector<Holder>& holders = {}) {
-  engine::Engine engine{engine::Config{}};
+                                const Placing& placing, const std::vector<Holder>& holders = {}) {
+  engine::Config config;
+  config.devices = placing.devices;
+  engine::Engine engine{config};
   const Result<void> known = engine.setNode(nodeOf(kHere.text, cards, host_reserve));
   if (!known) return known.error();
+  const auto pools = engine.setPools(placing.pools);
+  if (!pools) return pools.error();
   for (const Card& card : cards) {
     const Held rest = heldByNone(card, holders);
+    if (rest.tenants == 0 && rest.reserved.count == 0 && rest.cores == 0) continue;
+    // As one: with anybody of another pool among them the card is in nobody's.
+    std::string pool = engine.poolOf(kHere, engine::DeviceUuid(card.uuid))->text;
+    for (const std::string& other : rest.given_in)
+      if (other != pool) pool = other;
     const Result<void> held =
-        engine.adopt(allocationOf("held on " + card.uuid, {chargeOf(card.uuid, rest)}));
+        engine.adopt(allocationOf("held on " + card.uuid, pool, {chargeOf(card.uuid, rest)}));
     if (!held) return held.error();
   }
   for (const Holder& holder : holders) {
     std::vector<engine::Charge> charges;
     for (const auto& [uuid, held] : holder.held) charges.push_back(chargeOf(uuid, held));
-    const Result<void> held = engine.adopt(allocationOf(holder.id, std::move(charges)));
+    const Result<void> held =
+        engine.adopt(allocationOf(holder.id, holder.pool, std::move(charges)));
     if (!held) return held.error();
   }
   return engine;
 }
 
+// There is but one here, and nobody has to know.
+std::string inOneContainer(const std::string& text) {
+  const std::string which = "container 0 ";
+  return text.starts_with(which) ? text.substr(which.size()) : text;
+}
+
 // Into `decision`: which devices, and which will not do. Errors are of requests that can never be
 // right.
 Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
-                    Decision& decision) {
-  const Result<engine::Engine> engine = engineOf(cards, host_reserve);
+                    const Placing& placing, Decision& decision) {
+  const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing);
   if (!engine) return engine.error();
   const engine::Request request = requestOf(ask);
-  const Result<engine::Decision> decided = engine->decide(request);
+  const Result<engine::Decision> decided = engine->explain(request);
   if (!decided) return decided.error();
   const auto refused = engine->refusedDevices(request, kHere, 0);
   if (!refused) return refused.error();
   for (const engine::DeviceRefusal& one : *refused) {
     const Card& card = cardOf(one.uuid, cards);
     decision.refusals.push_back(
-        {card.index, card.uuid, card.model, one.why, one.needed, one.available});
+        {card.index, card.uuid, card.model, one.why, one.needed, one.available, one.pool.text});
   }
   if (!decided->fits()) {
+    const engine::NodeWhy why = decided->refusals.front().why;
+    if (why == engine::NodeWhy::kNuma || why == engine::NodeWhy::kLinks ||
+        why == engine::NodeWhy::kNic)
+      decision.summary = inOneContainer(engine::text(decided->refusals.front()));
     const Result<bool> possible = engine->possible(request);
     decision.impossible = !possible || !*possible;
     return {};
   }
+  decision.pool = decided->placement->pool.text;
+  decision.alone = decided->placement->charges.front().slots > 1;
   for (const engine::Share& share : decided->placement->containers[0]) {
     const Card& card = cardOf(share.uuid, cards);
     const engine::Part part = partOf(ask, card);
@@ -181,6 +206,19 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
   return {};
 }
 
+// Of the pool that it asks for, or gets without asking.
+engine::DevicePolicy devicesFor(const engine::Engine& engine, const engine::Request& request,
+                                const Placing& placing) {
+  for (const engine::Pool& pool : engine.pools()) {
+    const bool asked = request.shape.pool == pool.name;
+    const bool otherwise =
+        !request.shape.pool && std::find(pool.default_of.begin(), pool.default_of.end(),
+                                         request.user) != pool.default_of.end();
+    if (asked || otherwise) return pool.devices.value_or(placing.devices);
+  }
+  return placing.devices;
+}
+
 // As --memory and --guaranteed take it; whole MiB, and never more than it is.
 std::string sizeOption(std::uint64_t bytes) {
   constexpr std::uint64_t kMi = 1 << 20;
@@ -190,7 +228,7 @@ std::string sizeOption(std::uint64_t bytes) {
 }
 
 // Empty: it is of nothing that can be said so.
-std::string optionOf(const engine::Change& change) {
+std::string optionOf(const engine::Change& change, const engine::Shape& shape) {
   const auto each = [&](const char* option) {
     std::string all;
     for (const std::string& name : change.names) {
@@ -214,6 +252,13 @@ std::string optionOf(const engine::Change& change) {
       return each("--model ");
     case engine::ChangeKind::kUuids:
       return each("--uuid ");
+    case engine::ChangeKind::kPool:
+      return "--pool " + poolWord(change.names.front());
+    case engine::ChangeKind::kNotMutex:
+    case engine::ChangeKind::kNotNumaStrict:
+    case engine::ChangeKind::kNotLinkStrict:
+    case engine::ChangeKind::kNotNic:
+      return "--device-policy " + engine::text(*engine::changed(shape, {change}).devices);
     default:
       return "";
   }
@@ -242,6 +287,8 @@ engine::Shape shapeOf(const Ask& ask) {
   shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
   for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
+  if (ask.pool) shape.pool = engine::PoolName(*ask.pool);
+  shape.devices = ask.devices;
   return shape;
 }
 
@@ -280,7 +327,8 @@ std::string Refusal::text() const {
       return "needs " + formatBytes({needed}) + " of the host's memory for what is swapped out, " +
              formatBytes({available}) + " left of the reserve (--host-reserve)";
     default:
-      return engine::text(engine::DeviceRefusal{engine::DeviceUuid(uuid), why, needed, available});
+      return engine::text(engine::DeviceRefusal{engine::DeviceUuid(uuid), why, needed, available,
+                                                engine::PoolName(pool)});
   }
 }
 
@@ -304,16 +352,17 @@ Bytes hostLeft(const std::vector<Card>& cards, Bytes reserve) {
   return reserve - beyond;
 }
 
-Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve) {
+Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
+               const Placing& placing) {
   Decision decision;
-  const Result<void> right = decide(ask, cards, host_reserve, decision);
+  const Result<void> right = decide(ask, cards, host_reserve, placing, decision);
   if (!right || ask.gpus == 0) {
     decision = {};
     decision.impossible = true;
     decision.summary = right ? summarise(ask, cards, cards.size()) : right.error().message();
     return decision;
   }
-  if (decision.fits()) return decision;
+  if (decision.fits() || !decision.summary.empty()) return decision;
   const std::size_t fitting = cards.size() - decision.refusals.size();
   const bool together = fitting >= ask.gpus;
   if (together) refuseTogether(ask, cards, hostLeft(cards, host_reserve), decision);
@@ -321,24 +370,29 @@ Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserv
   return decision;
 }
 
-std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve) {
+std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
+                               const Placing& placing) {
   std::vector<std::string> lines;
-  const Result<engine::Engine> engine = engineOf(cards, host_reserve);
+  const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing);
   if (!engine || ask.gpus == 0) return lines;
-  const auto remedies = engine->remedies(requestOf(ask), kHere);
+  engine::Request request = requestOf(ask);
+  const auto remedies = engine->remedies(request, kHere);
+  // What holds where it does not say, for those that leave a part of it out.
+  if (!request.shape.devices) request.shape.devices = devicesFor(*engine, request, placing);
   if (!remedies) return lines;
   for (const engine::Remedy& remedy : *remedies) {
     std::string line;
     for (const engine::Change& change : remedy)
-      line += (line.empty() ? "" : " ") + optionOf(change);
+      line += (line.empty() ? "" : " ") + optionOf(change, request.shape);
     if (!line.empty()) lines.push_back(std::move(line));
   }
   return lines;
 }
 
 std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vector<Card>& cards,
-                                 const std::vector<Holder>& holders, Bytes host_reserve) {
-  const Result<engine::Engine> engine = engineOf(cards, host_reserve, holders);
+                                 const std::vector<Holder>& holders, Bytes host_reserve,
+                                 const Placing& placing) {
+  const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing, holders);
   if (!engine || ask.gpus == 0) return {};
   engine::Stakes stakes;
   for (const Holder& holder : holders) {
@@ -351,6 +405,15 @@ std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vect
   if (!found || !*found) return ids;
   for (const engine::RequestId& id : (*found)->victims) ids.push_back(id.text);
   return ids;
+}
+
+std::vector<std::string> poolsOf(const std::vector<Card>& cards, const Placing& placing) {
+  std::vector<std::string> pools(cards.size());
+  if (placing.pools.empty()) return pools;
+  const Result<engine::Engine> engine = engineOf(cards, {}, placing);
+  for (std::size_t i = 0; engine && i < cards.size(); ++i)
+    pools[i] = engine->poolOf(kHere, engine::DeviceUuid(cards[i].uuid))->text;
+  return pools;
 }
 
 std::vector<std::string> coresNotes(const std::vector<Placed>& shares,

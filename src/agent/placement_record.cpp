@@ -10,13 +10,19 @@ std::int64_t numberOf(Priority priority) {
   return static_cast<std::int64_t>(priority) - static_cast<std::int64_t>(Priority::kNormal);
 }
 
-// What can never be right is in no history: nothing was decided.
-bool right(const engine::Request& request) {
-  return engine::Engine{engine::Config{}}.decide(request).has_value();
+std::int64_t sinceMs(const TenantRecord& record) {
+  return record.created_ms != 0 ? record.created_ms : record.created * 1000;
+}
+
+}  // namespace
+
+bool PlacementRecord::right(const engine::Request& request) const {
+  engine::Engine engine{engine::Config{}};
+  return engine.setPools(placing_.pools) && engine.decide(request);
 }
 
 // As it would have to ask today for what it has; none: not the same of each of its devices.
-std::optional<engine::Shape> shapeOf(const TenantRecord& record) {
+std::optional<engine::Shape> PlacementRecord::shapeOf(const TenantRecord& record) const {
   if (record.shares.empty()) return std::nullopt;
   const ShareRecord& first = record.shares.front();
   const bool same =
@@ -34,14 +40,14 @@ std::optional<engine::Shape> shapeOf(const TenantRecord& record) {
   ask.models = record.models;
   ask.uuids = record.uuids;
   ask.context_inside = record.context_inside;
-  return shapeOf(ask);
+  if (!placing_.pools.empty()) ask.pool = record.pool;
+  ask.devices = record.devices;
+  // Its pool may be one of an earlier agent.
+  engine::Shape shape = agent::shapeOf(ask);
+  if (!right({engine::RequestId(record.id), shape, engine::UserName(record.user)}))
+    return std::nullopt;
+  return shape;
 }
-
-std::int64_t sinceMs(const TenantRecord& record) {
-  return record.created_ms != 0 ? record.created_ms : record.created * 1000;
-}
-
-}  // namespace
 
 std::vector<engine::Allocation> PlacementRecord::here(const Books& books) const {
   std::vector<engine::Allocation> held = books.held;
@@ -57,7 +63,8 @@ void PlacementRecord::decided(const Books& books, Bytes host_reserve, const RunR
                               const Decision& decision, snapshot::Outcome outcome,
                               const std::string& id) {
   snapshot::Asked asked;
-  asked.request = {engine::RequestId(id), agent::shapeOf(request.ask)};
+  asked.request = {engine::RequestId(id), agent::shapeOf(request.ask),
+                   engine::UserName(request.ask.user)};
   if (!right(asked.request)) return;
   note(books, host_reserve);
   asked.priority = numberOf(request.priority);
@@ -75,6 +82,8 @@ snapshot::Snapshot PlacementRecord::snapshot(const Tenants& tenants, const Queue
   snapshot::Snapshot result;
   result.written_by = "divvy " DIVVY_VERSION;
   result.written_at = {wallMs()};
+  result.config.devices = placing_.devices;
+  result.pools = placing_.pools;
   result.nodes.push_back(nodeOf(node_, books.cards, host_reserve));
   for (engine::Allocation& one : here(books)) {
     const TenantRecord& record = tenants.all().at(one.id.text)->record;
@@ -83,13 +92,14 @@ snapshot::Snapshot PlacementRecord::snapshot(const Tenants& tenants, const Queue
                                   numberOf(record.priority),
                                   {sinceMs(record)},
                                   shapeOf(record),
-                                  {}});
+                                  engine::UserName(record.user)});
   }
   std::stable_sort(
       result.allocations.begin(), result.allocations.end(),
       [](const snapshot::Held& a, const snapshot::Held& b) { return a.since < b.since; });
   for (const Waiting& waiting : queue.entries()) {
-    const engine::Request request{engine::RequestId(waiting.id), agent::shapeOf(waiting.ask)};
+    const engine::Request request{engine::RequestId(waiting.id), agent::shapeOf(waiting.ask),
+                                  engine::UserName(waiting.ask.user)};
     if (!right(request)) continue;
     result.pending.push_back(
         {request, waiting.name, numberOf(waiting.priority), {waiting.since_ms}, waiting.reason});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/engine.h"
@@ -15,7 +16,9 @@ namespace divvy::agent {
 
 class PlacementRecord {
  public:
-  explicit PlacementRecord(std::string node) : node_(std::move(node)) {}
+  // `placing` outlives it.
+  PlacementRecord(std::string node, const Placing& placing)
+      : node_(std::move(node)), placing_(placing) {}
 
   // For a request that is no tenant, or not yet.
   std::string freshId() { return "ask-" + std::to_string(++last_); }
@@ -30,7 +33,12 @@ class PlacementRecord {
   void note(const Books& books, Bytes host_reserve);
   std::vector<engine::Allocation> here(const Books& books) const;
 
+  // What can never be right is in no history: nothing was decided.
+  bool right(const engine::Request& request) const;
+  std::optional<engine::Shape> shapeOf(const TenantRecord& record) const;
+
   std::string node_;
+  const Placing& placing_;
   std::uint64_t last_ = 0;
   snapshot::Recorder recorder_;
 };

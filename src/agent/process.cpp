@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -112,6 +113,15 @@ std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid) {
     if (start_time != 0) found.push_back({pid, start_time});
   });
   return found;
+}
+
+std::string userName(uid_t uid) {
+  std::array<char, 4096> text;
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(uid, &entry, text.data(), text.size(), &found) == 0 && found != nullptr)
+    return entry.pw_name;
+  return std::to_string(uid);
 }
 
 }  // namespace divvy::agent

@@ -103,8 +103,8 @@ class Agent {
                      options_.memory.checkpoint.value_or(false)),
         trial_(loop_, options_.node, paths_, install, inventory_),
         idle_(tenants_, events_, options_.idle),
-        server_(loop_, options_.node, tenants_, inventory_, trial_, events_, idle_,
-                [this] { loop_.stop(); }),
+        server_(loop_, options_.node, options_.placing, tenants_, inventory_, trial_, events_,
+                idle_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {}
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.

@@ -37,11 +37,12 @@ bool hungUp(int fd) {
 
 }  // namespace
 
-Server::Server(asio::io_context& loop, const Node& node, Tenants& tenants,
+Server::Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
                const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
                const IdleWatch& idle, std::function<void()> stop)
     : loop_(loop),
       node_(node),
+      placing_(placing),
       tenants_(tenants),
       inventory_(inventory),
       trial_(trial),
@@ -49,7 +50,7 @@ Server::Server(asio::io_context& loop, const Node& node, Tenants& tenants,
       idle_(idle),
       stop_(std::move(stop)),
       acceptor_(loop),
-      record_(node.name),
+      record_(node.name, placing_),
       room_(loop) {
   room_.expires_at(steady_timer::time_point::max());
 }
@@ -101,6 +102,7 @@ void Server::start(Socket socket) {
   if (!allowed || sessions_ >= kMaxSessions) return;
   auto session = std::make_shared<Session>(std::move(socket));
   session->peer = peer.pid;
+  session->user = userName(peer.uid);
   asio::co_spawn(loop_, talk(std::move(session)), asio::detached);
 }
 
@@ -130,9 +132,12 @@ asio::awaitable<void> Server::talk(SessionPtr session) {
 }
 
 asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
-  if (auto* run_request = std::get_if<RunRequest>(&request))
+  if (auto* run_request = std::get_if<RunRequest>(&request)) {
+    run_request->ask.user = session->user;
     co_return co_await run(session, std::move(*run_request));
+  }
   if (auto* explain_request = std::get_if<ExplainRequest>(&request)) {
+    explain_request->run.ask.user = session->user;
     if (explain_request->run.enforce == Enforce::kTimeslice) co_await trial_.settle();
     co_return explained(std::move(*explain_request));
   }
@@ -145,7 +150,7 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
     co_return started(*start_note, session->peer);
   if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
   if (std::get_if<ListRequest>(&request) != nullptr) {
-    co_return SnapshotReply{takeSnapshot(node_, tenants_, inventory_, queue_, idle_)};
+    co_return SnapshotReply{takeSnapshot(node_, placing_, tenants_, inventory_, queue_, idle_)};
   }
   if (std::get_if<PlacementRequest>(&request) != nullptr)
     co_return PlacementReply{snapshot::write(record_.snapshot(tenants_, queue_))};
@@ -204,7 +209,8 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
 
 Server::Decided Server::decide(const RunRequest& request) const {
   Decided decided{tenants_.books(nullptr, request.priority), {}};
-  decided.decision = place(request.ask, decided.books.cards, tenants_.memory().host_reserve);
+  decided.decision =
+      place(request.ask, decided.books.cards, tenants_.memory().host_reserve, placing_);
   return decided;
 }
 
@@ -262,7 +268,8 @@ Reply Server::refuse(const RunRequest& request, const Decision& decision) const 
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
   const std::vector<std::string> others =
-      fixes(request.ask, tenants_.cards(nullptr, request.priority), tenants_.memory().host_reserve);
+      fixes(request.ask, tenants_.cards(nullptr, request.priority), tenants_.memory().host_reserve,
+            placing_);
   std::string either;
   for (const std::string& fix : others) either += (either.empty() ? "would fit: " : ", or ") + fix;
   if (!either.empty()) reply.reasons.push_back(either);
@@ -278,7 +285,7 @@ Reply Server::explained(ExplainRequest request) const {
   run.ask.unswappable = !arbiterGates(enforcement->backend);
   const std::vector<Card> cards = tenants_.cards(nullptr, run.priority);
   const Bytes host_reserve = tenants_.memory().host_reserve;
-  const Decision decision = place(run.ask, cards, host_reserve);
+  const Decision decision = place(run.ask, cards, host_reserve, placing_);
   ExplainReply reply{decision.fits(),
                      decision.impossible,
                      decision.summary,
@@ -294,9 +301,10 @@ Reply Server::explained(ExplainRequest request) const {
       if (refusal.index == device.device) device.refusal = refusal.text();
   }
   if (decision.fits()) return reply;
-  reply.fixes = fixes(run.ask, cards, host_reserve);
+  reply.fixes = fixes(run.ask, cards, host_reserve, placing_);
   const std::vector<Holder> holders = tenants_.holders(run.priority);
-  for (const std::string& id : victims(run.ask, run.priority, cards, holders, host_reserve)) {
+  for (const std::string& id :
+       victims(run.ask, run.priority, cards, holders, host_reserve, placing_)) {
     const TenantRecord& record = tenants_.find(id)->record;
     VictimView& victim = reply.victims.emplace_back();
     victim = {id, record.name, priorityName(record.priority), {}};

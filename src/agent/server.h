@@ -23,9 +23,9 @@ using Socket = asio::local::stream_protocol::socket;
 class Server {
  public:
   // `stop` ends the agent; it is called once no tenant is left.
-  Server(asio::io_context& loop, const Node& node, Tenants& tenants, const Inventory& inventory,
-         TimesliceTrial& trial, const EventLog& events, const IdleWatch& idle,
-         std::function<void()> stop);
+  Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
+         const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
+         const IdleWatch& idle, std::function<void()> stop);
 
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
@@ -43,6 +43,7 @@ class Server {
     Socket socket;
     std::string buffer;
     int peer = 0;
+    std::string user;
   };
   using SessionPtr = std::shared_ptr<Session>;
 
@@ -78,6 +79,7 @@ class Server {
 
   asio::io_context& loop_;
   Node node_;
+  const Placing placing_;
   Tenants& tenants_;
   const Inventory& inventory_;
   TimesliceTrial& trial_;
@@ -92,8 +94,8 @@ class Server {
 };
 
 // The whole state as it is shown.
-Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
-                      const Queue& queue, const IdleWatch& idle);
+Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& tenants,
+                      const Inventory& inventory, const Queue& queue, const IdleWatch& idle);
 // Of it, what events are made from: cheap enough for every second.
 Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory);
 

@@ -259,17 +259,19 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
 
 }  // namespace
 
-Snapshot takeSnapshot(const Node& node, const Tenants& tenants, const Inventory& inventory,
-                      const Queue& queue, const IdleWatch& idle) {
+Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& tenants,
+                      const Inventory& inventory, const Queue& queue, const IdleWatch& idle) {
   Snapshot snapshot;
   snapshot.node = node.name;
   snapshot.driver = inventory.driverVersion();
   snapshot.agent_pid = getpid();
   const std::vector<Card> cards = tenants.cards();
+  const std::vector<std::string> pools = poolsOf(cards, placing);
   snapshot.host_reserve = tenants.memory().host_reserve.count;
   for (const Card& card : cards) snapshot.host_promised += card.beyond().count;
   for (std::size_t i = 0; i < cards.size(); ++i) {
     snapshot.devices.push_back(viewOf(inventory.devices()[i], inventory, tenants, cards[i]));
+    snapshot.devices.back().pool = pools[i];
   }
   for (const auto& [id, tenant] : tenants.all())
     snapshot.tenants.push_back(viewOf(*tenant, tenants, inventory, idle));

@@ -48,6 +48,10 @@ json::bj::object toJson(const TenantRecord& record) {
                           {"on_pressure", onPressureName(record.on_pressure)},
                           {"pressure_wait_ms", record.pressure_wait_ms}};
   object["checkpoint"] = phaseName(record.checkpoint);
+  object["pool"] = json::clean(record.pool);
+  object["alone"] = record.alone;
+  object["user"] = json::clean(record.user);
+  if (record.devices) object["device_policy"] = engine::text(*record.devices);
   json::writeIdle(object, record.idle);
   object["created_ms"] = record.created_ms;
   object["command"] = json::write(record.command);
@@ -121,6 +125,11 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.word("on_pressure", parseOnPressure, record.on_pressure);
   reader.number("pressure_wait_ms", record.pressure_wait_ms);
   reader.word("checkpoint", parsePhase, record.checkpoint);
+  reader.text("pool", record.pool);
+  reader.flag("alone", record.alone);
+  reader.text("user", record.user);
+  if (reader.find("device_policy") != nullptr)
+    reader.word("device_policy", engine::parseDevicePolicy, record.devices.emplace());
   json::readIdle(reader, record.idle);
   reader.texts("command", record.command);
   reader.texts("models", record.models);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct TenantRecord {
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   CheckpointPhase checkpoint = CheckpointPhase::kHere;
   IdleAsk idle;
+  std::string pool;                             // in which its devices were given; empty: in none
+  bool alone = false;                           // it keeps others off them
+  std::string user;                             // who asked
+  std::optional<engine::DevicePolicy> devices;  // as it asked
   std::vector<std::string> command;
   std::vector<std::string> models, uuids;  // where it may be, as it asked
   std::vector<ShareRecord> shares;

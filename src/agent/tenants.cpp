@@ -101,6 +101,10 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.on_pressure = request.on_pressure;
   record.pressure_wait_ms = request.pressure_wait_ms;
   record.idle = request.idle;
+  record.pool = decision.pool;
+  record.alone = decision.alone;
+  record.user = request.ask.user;
+  record.devices = request.ask.devices;
   record.command = request.command;
   record.models = request.ask.models;
   record.uuids = request.ask.uuids;

@@ -113,6 +113,8 @@ bj::object write(const RunRequest& request) {
   if (request.ask.guaranteed) object["guaranteed"] = writeGuarantee(*request.ask.guaranteed);
   object["models"] = json::write(request.ask.models);
   object["uuids"] = json::write(request.ask.uuids);
+  if (request.ask.pool) object["pool"] = json::clean(poolWord(*request.ask.pool));
+  if (request.ask.devices) object["device_policy"] = engine::text(*request.ask.devices);
   object["command"] = json::write(request.command);
   return object;
 }
@@ -185,6 +187,10 @@ RunRequest readRun(Reader& reader) {
   reader.number("gpus", request.ask.gpus);
   reader.texts("models", request.ask.models);
   reader.texts("uuids", request.ask.uuids);
+  if (reader.find("pool") != nullptr)
+    reader.word("pool", parsePoolName, request.ask.pool.emplace());
+  if (reader.find("device_policy") != nullptr)
+    reader.word("device_policy", engine::parseDevicePolicy, request.ask.devices.emplace());
   reader.flag("context_inside", request.ask.context_inside);
   reader.name("name", request.name);
   reader.priority("priority", request.priority);

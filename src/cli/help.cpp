@@ -46,6 +46,10 @@ DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
 DIVVY_SWAP_QUANTUM. Who is idle for --idle-reclaim gives its memory back until its next work,
 for --idle-stop is ended (divvy agent --help).
 
+--pool asks for a card of that pool (divvy agent --pools), --device-policy says which cards go
+first, or which will not do: words of tightest, binpack, spread, mutex, numa, numa-strict,
+topology-aware, link-strict, nic=NAME, with commas between them.
+
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
     {"explain",

@@ -135,15 +135,21 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
 
 std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers) {
   const bool wider = std::any_of(nodes.begin(), nodes.end(), oversubscribed);
-  const auto cellsOf = [&](std::vector<std::string> cells, std::vector<std::string> more,
-                           std::string last) {
+  const bool pooled = std::any_of(nodes.begin(), nodes.end(), [](const agent::Snapshot& node) {
+    return std::any_of(node.devices.begin(), node.devices.end(),
+                       [](const agent::DeviceView& device) { return !device.pool.empty(); });
+  });
+  const auto cellsOf = [&](std::vector<std::string> cells, const std::string& pool,
+                           std::vector<std::string> more, std::string last) {
+    if (pooled) cells.push_back(pool);
     if (wider) cells.insert(cells.end(), more.begin(), more.end());
     cells.push_back(std::move(last));
     return cells;
   };
-  Table table(headings(nodes, cellsOf({"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>",
-                                       "CORES>", "UTIL>", "TENANTS>"},
-                                      {"OVERCOMMIT>", "BUDGET>", "PROMISED>", "NOTES"}, "UUID")));
+  Table table(
+      headings(nodes, cellsOf({"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>", "CORES>",
+                               "UTIL>", "TENANTS>"},
+                              "POOL", {"OVERCOMMIT>", "BUDGET>", "PROMISED>", "NOTES"}, "UUID")));
   for (const agent::Snapshot& node : nodes) {
     for (const agent::DeviceView& device : node.devices) {
       add(table, nodes, node,
@@ -151,6 +157,7 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers
                    sizeWord(device.allocated), sizeWord(device.used), coresWord(device.cores),
                    device.utilisation < 0 ? "" : std::to_string(device.utilisation) + "%",
                    std::to_string(device.tenants)},
+                  device.pool,
                   {ratioWord(device.overcommit_permille), sizeWord(device.budget),
                    sizeWord(device.promised), deviceNote(device)},
                   device.uuid));

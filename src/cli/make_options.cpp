@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "placing_terms.h"
 #include "raw.h"
 
 namespace divvy::cli {
@@ -51,6 +52,11 @@ Result<void> readGiven(const std::string& text, Parse parse, std::optional<Targe
   return good;
 }
 
+Result<engine::DevicePolicy> devicePolicy(const std::string& text) {
+  Result<engine::DevicePolicy> policy = engine::parseDevicePolicy(text);
+  return policy ? policy : Error(policy.error()).context("--device-policy");
+}
+
 Result<bool> parseOverhead(const std::string& text) {
   if (text == "inside" || text == "outside") return text == "inside";
   return Error{ErrorCode::kUsage,
@@ -91,7 +97,9 @@ Result<void> readPlacing(const Raw& raw, RunOptions& run) {
                                   read(raw.priority, agent::parsePriority, run.priority),
                                   read(raw.enforce, agent::parseEnforce, run.enforce),
                                   read(raw.overhead, parseOverhead, run.ask.context_inside),
-                                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed)});
+                                  readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed),
+                                  readGiven(raw.pool, agent::parsePoolName, run.ask.pool),
+                                  readGiven(raw.device_policy, devicePolicy, run.ask.devices)});
   if (good && run.ask.guaranteed) good = checkGuarantee(*run.ask.guaranteed, run.ask.memory);
   return good;
 }
@@ -213,6 +221,9 @@ Result<Options> makeAgent(const Raw& raw) {
   Result<agent::IdlePolicy> idle = parseIdlePolicy(raw.idle);
   if (!idle) return idle.error();
   options.idle = std::move(*idle);
+  Result<agent::Placing> placing = readPlacingTerms(raw.pools, raw.device_policy);
+  if (!placing) return placing.error();
+  options.placing = std::move(*placing);
   return Options{options};
 }
 

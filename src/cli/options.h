@@ -12,6 +12,7 @@
 #include "agent/idle.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
+#include "agent/placement.h"
 #include "base/result.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
@@ -108,6 +109,7 @@ struct AgentOptions {
   int ready_fd = -1;
   agent::Oversubscription memory;
   agent::IdlePolicy idle;
+  agent::Placing placing;
 };
 
 // What a context costs, whether time slices hold, calls that take processes off their cards.

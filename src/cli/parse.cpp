@@ -142,6 +142,12 @@ void Grammar::addPlace(CLI::App* command) {
       ->type_name("UUID")
       ->expected(1)
       ->take_all();
+  command->add_option("--pool", raw.pool, "on a card of this pool, or of none [your default]")
+      ->type_name("NAME");
+  command
+      ->add_option("--device-policy", raw.device_policy,
+                   "which cards: binpack, spread, mutex, numa-strict, .. [the pool's, the agent's]")
+      ->type_name("WORD,..");
   command->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
       ->type_name("auto|interposer|mps|timeslice");
   command
@@ -265,6 +271,14 @@ void Grammar::addService() {
       ->type_name("TIME");
   addOversubscription(agent);
   addIdlePolicy(agent);
+  agent
+      ->add_option("--pools", raw.pools,
+                   "pools of cards, a YAML file read at the start (docs/pools.md) [DIVVY_POOLS]")
+      ->type_name("FILE");
+  agent
+      ->add_option("--device-policy", raw.device_policy,
+                   "which cards, where a run does not say [DIVVY_DEVICE_POLICY, else tightest]")
+      ->type_name("WORD,..");
   agent->add_flag("--log-file", raw.log_file,
                   "write agent.log in the runtime directory instead of stderr");
   agent->add_option("--ready-fd", raw.ready_fd)->group("");

@@ -85,8 +85,9 @@ Profiles (--sim, SIMGPU_PROFILE, DIVVY_SIM for the default):)");
 }  // namespace
 
 int serveAgent(const AgentOptions& options) {
-  const Result<void> served = agent::serve({options.node, options.idle_ms, options.to_log_file,
-                                            options.ready_fd, options.memory, options.idle});
+  const Result<void> served =
+      agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd,
+                    options.memory, options.idle, options.placing});
   return served ? 0 : fail(served.error());
 }
 

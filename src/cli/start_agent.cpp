@@ -16,6 +16,7 @@
 #include "agent/install.h"
 #include "agent/wire.h"
 #include "options.h"
+#include "placing_terms.h"
 
 extern char** environ;
 
@@ -106,6 +107,8 @@ Result<void> startAgent(const agent::Node& node) {
   if (!memory) return memory.error();
   const Result<agent::IdlePolicy> idle = parseIdlePolicy({});
   if (!idle) return idle.error();
+  const Result<agent::Placing> placing = readPlacingTerms("", "");
+  if (!placing) return placing.error();
   Result<agent::Install> install = agent::findInstall();
   if (!install) return install.error();
   const Command command = commandFor(*install, node);

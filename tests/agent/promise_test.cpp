@@ -143,8 +143,8 @@ std::vector<Card> cardsWith(const World& world, const std::vector<Priority>& pri
     if (gone.count(id) != 0) continue;
     left.tenants.push_back(one);
     Holder holder{id, priorities[i], i % 3, {}};
-    holder.held[world.empty[one.card].uuid] = {one.limit + one.outside, one.floor, one.outside,
-                                               one.limit - one.floor, 0};
+    holder.held[world.empty[one.card].uuid] = {
+        one.limit + one.outside, one.floor, one.outside, one.limit - one.floor, 0, 1, false, {}};
     if (holders != nullptr) holders->push_back(holder);
   }
   return left.cards();

@@ -29,7 +29,7 @@ ALLOWED = {
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "ledger", "base"},
-    "cli": {"agent", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "base"},
+    "cli": {"agent", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "engine/device_policy.h"
 
 namespace divvy::agent {
 
@@ -45,6 +46,11 @@ inline constexpr std::uint64_t kPressureWaitMs = 30'000;  // unless asked otherw
 inline constexpr std::uint64_t kMostPressureWaitMs = 24ull * 3600 * 1000;
 Result<void> checkPressureWait(std::uint64_t ms);
 
+// A pool's name, or "none" for what is in no pool.
+Result<std::string> parsePoolName(std::string_view text);
+// As people write it.
+std::string poolWord(const std::string& pool);
+
 // A tenant's name: 1 to 63 letters, digits, '.', '_', '-'. kUsage says so.
 Result<std::string> parseName(std::string_view text);
 
@@ -67,6 +73,10 @@ struct Ask {
   std::vector<std::string> models;  // parts of a model name, letter case ignored; any may match
   std::vector<std::string> uuids;   // UUIDs or prefixes of them; any may match
   bool context_inside = true;       // contexts count against the share
+  // One of the agent's pools; empty: what is in none. Nothing: the user's default, or none.
+  std::optional<std::string> pool;
+  std::string user;                             // who asks; set by the agent
+  std::optional<engine::DevicePolicy> devices;  // nothing: the pool's, or the agent's
 };
 
 }  // namespace divvy::agent

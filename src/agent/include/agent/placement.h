@@ -13,9 +13,13 @@
 #include "base/bytes.h"
 #include "engine/allocation.h"
 #include "engine/memory.h"
+#include "engine/pool.h"
 #include "engine/request.h"
 
 namespace divvy::agent {
+
+// Of one card: as many as fit by memory. Who keeps others off takes all of them.
+inline constexpr std::uint32_t kMostTenants = 1u << 20;
 
 // One device as placement sees it. `reserved` is what tenants hold (the larger of their limit and
 // their use, and contexts outside that); `foreign` is in use by processes that are no tenants.
@@ -35,6 +39,9 @@ struct Card {
   unsigned cores_reserved = 0;  // percent that tenants ask for; may be more than 100
   bool healthy = true;
   bool host_map = false;  // who can be swapped may have what is not there with the host
+  unsigned tenants = 0;
+  bool alone = false;                 // one of them keeps others off
+  std::vector<std::string> given_in;  // the pools in which these got it, each once; "": none
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
   // What of it may be promised, and is (engine/memory.h).
@@ -54,6 +61,7 @@ struct Refusal {
   engine::DeviceWhy why = engine::DeviceWhy::kMemory;
   std::uint64_t needed = 0;     // bytes
   std::uint64_t available = 0;  // likewise
+  std::string pool = {};        // which it is in; of those that are about pools
 
   // "needs 4 GiB, 2 GiB free"
   std::string text() const;
@@ -71,10 +79,18 @@ struct Placed {
   Bytes guarantee;  // of the limit; all of it: never swapped
 };
 
+// What the agent was told of how to place.
+struct Placing {
+  std::vector<engine::Pool> pools;
+  engine::DevicePolicy devices;  // of requests that do not say
+};
+
 struct Decision {
   std::vector<Placed> shares;     // exactly Ask::gpus of them when it fits, else empty
   std::vector<Refusal> refusals;  // in device order, for every device that will not do
   bool impossible = false;        // does not fit even on idle cards
+  std::string pool;               // in which they are; empty: in none
+  bool alone = false;             // nobody else comes onto them (mutex)
   // One line: what was asked and why it does not fit. Empty when it fits.
   std::string summary;
   // As the engine has it, on a node without a name; none: it does not fit.
@@ -86,7 +102,8 @@ struct Decision {
 // By the placement engine, on a node with these cards. Compute is a weight here: memory refuses,
 // compute does not. Cards with enough unclaimed compute come before the others, each in device
 // order. What is promised beyond what there is, on all cards together, is at most `host_reserve`.
-Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {});
+Decision place(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve = {},
+               const Placing& placing = {});
 
 // What the engine sees of these cards, and of a request.
 engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Bytes host_reserve);
@@ -95,15 +112,22 @@ engine::Shape shapeOf(const Ask& ask);
 // What could be asked for instead, as options of divvy run: "--memory 12Gi", each alone the
 // smallest change of its kind with which the request would fit now. Empty: it fits, or nothing of
 // it helps.
-std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve);
+std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
+                               const Placing& placing = {});
 
-// What one tenant has of a card, as Card counts it.
+// The pool of each card; empty: none.
+std::vector<std::string> poolsOf(const std::vector<Card>& cards, const Placing& placing);
+
+// What one tenant has of a card, or all together, as Card counts it.
 struct Held {
   Bytes reserved;
   Bytes guaranteed;
   Bytes outside;
   Bytes largest;
   unsigned cores = 0;
+  unsigned tenants = 0;
+  bool alone = false;
+  std::vector<std::string> given_in;
 };
 
 struct Holder {
@@ -111,13 +135,15 @@ struct Holder {
   Priority priority = Priority::kNormal;
   std::uint64_t age_s = 0;           // since it was let in: what would be lost
   std::map<std::string, Held> held;  // by a card's UUID
+  std::string pool = {};             // in which it got them; empty: in none
 };
 
 // Ids of tenants of lower priority than `asker` without whom the request would fit now; without any
 // of them gone it would not. Those of lower priority first, then what has run for less on fewer
 // devices. Empty: it fits, or nobody's end is enough. Ends nobody.
 std::vector<std::string> victims(const Ask& ask, Priority asker, const std::vector<Card>& cards,
-                                 const std::vector<Holder>& holders, Bytes host_reserve);
+                                 const std::vector<Holder>& holders, Bytes host_reserve,
+                                 const Placing& placing = {});
 
 // "devices 0-2, 5 (NVIDIA H100): needs 4 GiB, 2 GiB free": one line per model and reason.
 std::vector<std::string> explain(const Decision& decision);

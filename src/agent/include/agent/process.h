@@ -38,4 +38,7 @@ bool hasEnded(int pidfd);
 // the middle of execve may be missed by one scan, so absence is believed after two.
 std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid);
 
+// The user's name, or the number where it has none.
+std::string userName(uid_t uid);
+
 }  // namespace divvy::agent

@@ -6,6 +6,7 @@
 #include "agent/idle.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
+#include "agent/placement.h"
 #include "base/result.h"
 
 namespace divvy::agent {
@@ -17,6 +18,7 @@ struct ServeOptions {
   int ready_fd = -1;          // told "ok\n", or the one-line error, once; -1 = nobody
   Oversubscription memory;
   IdlePolicy idle;
+  Placing placing;
 };
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a

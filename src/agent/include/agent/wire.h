@@ -125,6 +125,7 @@ struct DeviceView {
   std::uint64_t swap_actual_ms = 0;
   unsigned checkpointed = 0;  // tenants that are off it, with all that they have
   bool thrash_risk = false;   // they swap too often for what they do
+  std::string pool;           // empty: in none
 };
 
 struct ShareView {
