@@ -36,6 +36,10 @@ class TenantRecordTest : public ::testing::Test {
     record.on_pressure = OnPressure::kWait;
     record.pressure_wait_ms = 700;
     record.idle.reclaim_ms = 0;
+    record.pool = "training";
+    record.alone = true;
+    record.user = "ann";
+    record.devices = *engine::parseDevicePolicy("mutex");
     record.shares = {{"GPU-1", gib(4), gib(5), 30, gib(1)}};
     return record;
   }
@@ -65,6 +69,11 @@ TEST_F(TenantRecordTest, ComesBackAsItWas) {
   EXPECT_EQ(back->pressure_wait_ms, 700u);
   EXPECT_EQ(back->idle.reclaim_ms, 0u);
   EXPECT_FALSE(back->idle.stop_ms);
+  EXPECT_EQ(back->pool, "training");
+  EXPECT_TRUE(back->alone);
+  EXPECT_EQ(back->user, "ann");
+  ASSERT_TRUE(back->devices);
+  EXPECT_EQ(engine::text(*back->devices), "mutex");
 }
 
 TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {

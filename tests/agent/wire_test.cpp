@@ -17,6 +17,8 @@ RunRequest sampleRun() {
   run.ask.gpus = 2;
   run.ask.models = {"h100"};
   run.ask.uuids = {"GPU-1", "GPU-2"};
+  run.ask.pool = "";
+  run.ask.devices = *engine::parseDevicePolicy("binpack,numa");
   run.ask.context_inside = false;
   run.name = "web";
   run.priority = Priority::kLow;
@@ -135,6 +137,9 @@ TEST(Wire, RunRequestSurvivesTheTrip) {
   EXPECT_EQ(run.ask.gpus, 2u);
   EXPECT_EQ(run.ask.models, sampleRun().ask.models);
   EXPECT_EQ(run.ask.uuids, sampleRun().ask.uuids);
+  EXPECT_EQ(run.ask.pool, "") << "none is not nothing";
+  ASSERT_TRUE(run.ask.devices);
+  EXPECT_EQ(engine::text(*run.ask.devices), engine::text(*sampleRun().ask.devices));
   EXPECT_FALSE(run.ask.context_inside);
   EXPECT_EQ(run.name, "web");
   EXPECT_EQ(run.priority, Priority::kLow);
