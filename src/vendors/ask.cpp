@@ -14,6 +14,7 @@ constexpr std::uint32_t kWholeCompute = 1000;
 constexpr std::int64_t kMostDevices = 1024;
 // Beyond this a bare number cannot be one of MiB or more: it was meant as bytes.
 constexpr std::int64_t kMostUnits = INT32_MAX;
+constexpr Bytes kMostMemory = gib(1u << 20);
 
 std::string list(const std::vector<std::uint64_t>& numbers) {
   std::string text;
@@ -160,7 +161,13 @@ Result<Bytes> Reading::bytesOf(const Quantity& asked) const {
   if (!whole)
     return wrong(rule.resource,
                  "accepted: a whole number of " + formatBytes(rule.unit) + ", or bytes, as 16Gi");
-  if (asked.binary() || *whole > kMostUnits) return Bytes{static_cast<std::uint64_t>(*whole)};
+  if (asked.binary() || *whole > kMostUnits) {
+    const Bytes bytes{static_cast<std::uint64_t>(*whole)};
+    if (bytes > kMostMemory)
+      return wrong(rule.resource,
+                   "more than any device has; accepted: at most " + formatBytes(kMostMemory));
+    return bytes;
+  }
   const auto units = static_cast<std::uint64_t>(*whole);
   if (!rule.amounts.empty() &&
       std::find(rule.amounts.begin(), rule.amounts.end(), units) == rule.amounts.end())
