@@ -18,6 +18,9 @@ ALLOWED = {
     "engine": {"base"},
     "yaml": {"base"},
     "snapshot": {"engine", "base"},
+    "kube": {"yaml", "base"},
+    "http": {"base"},
+    "scheduler": {"kube", "http", "asks", "vendors", "engine", "base"},
     "simulator": {"snapshot", "engine", "yaml", "base"},
     "vendors": {"yaml", "base"},
     "asks": {"vendors", "engine", "base"},
@@ -29,7 +32,7 @@ ALLOWED = {
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "ledger", "base"},
-    "cli": {"agent", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "yaml", "base"},
+    "cli": {"agent", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

@@ -1,0 +1,257 @@
+#include "http/server.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+
+namespace divvy::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace wire = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t kMostConnections = 1024;
+constexpr std::chrono::seconds kHandshake{10};
+constexpr std::chrono::seconds kBody{30};
+
+using Reply = wire::response<wire::string_body>;
+
+Result<std::shared_ptr<asio::ssl::context>> tlsOf(const Listen& listen) {
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  error_code fault;
+  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                           asio::ssl::context::no_tlsv1_1,
+                       fault);
+  context->use_certificate_chain_file(listen.certificate_file, fault);
+  if (fault)
+    return Error{ErrorCode::kUsage,
+                 "certificate " + listen.certificate_file + ": " + fault.message()};
+  context->use_private_key_file(listen.key_file, asio::ssl::context::pem, fault);
+  if (fault) return Error{ErrorCode::kUsage, "key " + listen.key_file + ": " + fault.message()};
+  return context;
+}
+
+std::string pathOf(const std::string& target) {
+  return target.substr(0, target.find('?'));
+}
+
+Answer plain(unsigned status, std::string text) {
+  return {status, std::move(text) + '\n', "text/plain"};
+}
+
+Answer tooLarge(const Route& route) {
+  return plain(413, "more than " + std::to_string(route.most_body) + " bytes");
+}
+
+// What an answer throws is not its server's end.
+asio::awaitable<Answer> answered(const Route& route, Query query) {
+  std::string fault;
+  try {
+    co_return co_await route.answer(std::move(query));
+  } catch (const std::exception& thrown) {
+    fault = thrown.what();
+  }
+  co_return plain(500, "internal error: " + fault);
+}
+
+// Out of the loop, to whoever runs it.
+void rethrow(std::exception_ptr fault) {
+  if (fault) std::rethrow_exception(fault);
+}
+
+class Counted {
+ public:
+  explicit Counted(std::size_t* count) : count_(count) { ++*count_; }
+  ~Counted() { --*count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::size_t* count_;
+};
+
+}  // namespace
+
+struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
+  Inside(asio::any_io_executor where, Listen how, std::vector<Route> what)
+      : executor(std::move(where)),
+        listen(std::move(how)),
+        routes(std::move(what)),
+        acceptor(executor) {}
+
+  Result<void> open() {
+    if (!listen.certificate_file.empty()) {
+      Result<std::shared_ptr<asio::ssl::context>> made = tlsOf(listen);
+      if (!made) return made.error();
+      tls = std::move(*made);
+    }
+    const std::string where = listen.host + ':' + std::to_string(listen.port);
+    error_code fault;
+    const asio::ip::address address = asio::ip::make_address(listen.host, fault);
+    if (fault) return Error{ErrorCode::kUsage, where + " is no address to listen on"};
+    const tcp::endpoint endpoint(address, listen.port);
+    acceptor.open(endpoint.protocol(), fault);
+    if (!fault) acceptor.set_option(asio::socket_base::reuse_address(true), fault);
+    if (!fault) acceptor.bind(endpoint, fault);
+    if (!fault) acceptor.listen(asio::socket_base::max_listen_connections, fault);
+    if (fault) return Error{ErrorCode::kIo, "listening on " + where + ": " + fault.message()};
+    return {};
+  }
+
+  // Lives as long as it accepts, whenever its owner goes.
+  static asio::awaitable<void> accept(std::shared_ptr<Inside> self) {
+    for (;;) {
+      auto [fault, socket] = co_await self->acceptor.async_accept(kNoThrow);
+      if (fault == asio::error::operation_aborted || !self->acceptor.is_open()) co_return;
+      if (fault) {
+        // Out of descriptors: those in use are freed by connections that end.
+        asio::steady_timer pause(self->executor, std::chrono::milliseconds(100));
+        co_await pause.async_wait(kNoThrow);
+        continue;
+      }
+      if (self->connections >= kMostConnections) continue;
+      asio::co_spawn(self->executor, talk(std::move(socket), self), rethrow);
+    }
+  }
+
+  static asio::awaitable<void> talk(tcp::socket socket, std::shared_ptr<Inside> self) {
+    const Counted counted(&self->connections);
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    beast::tcp_stream stream(std::move(socket));
+    if (self->tls != nullptr) {
+      const auto context = self->tls;  // stays when it is reloaded
+      beast::ssl_stream<beast::tcp_stream> secure(std::move(stream), *context);
+      beast::get_lowest_layer(secure).expires_after(kHandshake);
+      auto [distrusted] = co_await secure.async_handshake(asio::ssl::stream_base::server, kNoThrow);
+      if (!distrusted) {
+        co_await serve(secure, self);
+        beast::get_lowest_layer(secure).expires_after(kHandshake);
+        auto [unclean] = co_await secure.async_shutdown(kNoThrow);
+        (void)unclean;
+      }
+    } else {
+      co_await serve(stream, self);
+      stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    }
+  }
+
+  template <typename Stream>
+  static asio::awaitable<void> serve(Stream& stream, std::shared_ptr<Inside> self) {
+    beast::flat_buffer buffer;
+    for (bool again = true; again;) {
+      wire::request_parser<wire::string_body> parser;
+      parser.body_limit(boost::none);
+      beast::get_lowest_layer(stream).expires_after(self->listen.idle);
+      auto [silent, head] = co_await wire::async_read_header(stream, buffer, parser, kNoThrow);
+      if (silent == wire::error::end_of_stream || silent == asio::error::eof) co_return;
+      Answer answer;
+      again = false;
+      if (silent) {
+        if (silent.category() != wire::make_error_code(wire::error::bad_method).category())
+          co_return;
+        answer = plain(400, silent.message());
+      } else {
+        const Route* route = self->find(parser.get(), &answer);
+        const auto length = parser.content_length();
+        if (route != nullptr && length && *length > route->most_body) {
+          // The parser looks at the length only while it reads the header.
+          answer = tooLarge(*route);
+          route = nullptr;
+        }
+        if (route != nullptr) {
+          parser.body_limit(route->most_body);
+          beast::get_lowest_layer(stream).expires_after(kBody);
+          auto [cut, body] = co_await wire::async_read(stream, buffer, parser, kNoThrow);
+          if (cut == wire::error::body_limit) {
+            answer = tooLarge(*route);
+          } else if (cut) {
+            co_return;
+          } else {
+            again = parser.keep_alive();
+            Query query{std::string(parser.get().target()),
+                        std::string(parser.get()[wire::field::content_type]),
+                        std::move(parser.get().body())};
+            beast::get_lowest_layer(stream).expires_never();
+            answer = co_await answered(*route, std::move(query));
+          }
+        }
+      }
+      Reply reply{static_cast<wire::status>(answer.status), 11};
+      reply.set(wire::field::content_type, answer.type);
+      reply.keep_alive(again);
+      reply.body() = std::move(answer.body);
+      reply.prepare_payload();
+      beast::get_lowest_layer(stream).expires_after(self->listen.idle);
+      auto [unsent, sent] = co_await wire::async_write(stream, reply, kNoThrow);
+      if (unsent) co_return;
+    }
+  }
+
+  // Null: `answer` says why.
+  template <typename Head>
+  const Route* find(const Head& head, Answer* answer) const {
+    const std::string path = pathOf(std::string(head.target()));
+    const std::string method(head.method_string());
+    bool known = false;
+    for (const Route& route : routes) {
+      if (route.path != path) continue;
+      if (route.method == method) return &route;
+      known = true;
+    }
+    *answer = known ? plain(405, method + " is not accepted here") : plain(404, "nothing is here");
+    return nullptr;
+  }
+
+  asio::any_io_executor executor;
+  Listen listen;
+  std::vector<Route> routes;
+  tcp::acceptor acceptor;
+  std::shared_ptr<asio::ssl::context> tls;
+  std::size_t connections = 0;
+};
+
+Result<std::unique_ptr<Server>> Server::start(asio::any_io_executor executor, const Listen& listen,
+                                              std::vector<Route> routes) {
+  auto inside = std::make_shared<Inside>(std::move(executor), listen, std::move(routes));
+  const Result<void> opened = inside->open();
+  if (!opened) return opened.error();
+  asio::co_spawn(inside->executor, Inside::accept(inside), rethrow);
+  return std::unique_ptr<Server>(new Server(std::move(inside)));
+}
+
+Server::Server(std::shared_ptr<Inside> inside) : inside_(std::move(inside)) {}
+
+Server::~Server() {
+  error_code ignored;
+  inside_->acceptor.close(ignored);
+}
+
+std::uint16_t Server::port() const {
+  error_code fault;
+  return inside_->acceptor.local_endpoint(fault).port();
+}
+
+Result<void> Server::reload() {
+  if (inside_->tls == nullptr) return {};
+  Result<std::shared_ptr<asio::ssl::context>> made = tlsOf(inside_->listen);
+  if (!made) return made.error();
+  inside_->tls = std::move(*made);
+  return {};
+}
+
+}  // namespace divvy::http

@@ -1,0 +1,293 @@
+#include "kube/client.h"
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "link.h"
+#include "members.h"
+#include "rate.h"
+
+namespace divvy::kube {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostIdle = 8;
+constexpr seconds kMostPatience{30};
+constexpr unsigned kMostRestarts = 3;
+// The server ends a watch after about so long, and sends bookmarks about every minute before.
+constexpr unsigned kWatchSeconds = 300;
+constexpr seconds kQuiet{150};
+// API servers close connections that were silent for 90 s.
+constexpr seconds kMostSilent{30};
+// Of JSON: what is deeper is nobody's object.
+constexpr std::size_t kMostDepth = 512;
+
+json::value parsed(std::string_view text, error_code* fault) {
+  json::parse_options options;
+  options.max_depth = kMostDepth;
+  return json::parse(json::string_view(text.data(), text.size()), *fault, {}, options);
+}
+
+asio::awaitable<void> pause(steady_clock::duration time) {
+  if (time <= steady_clock::duration{0}) co_return;
+  asio::steady_timer timer(co_await asio::this_coro::executor, time);
+  co_await timer.async_wait(kNoThrow);
+}
+
+bool later(const Reply& reply) {
+  return reply.status == 429 || (reply.status == 503 && reply.retry_after);
+}
+
+std::string joined(const std::string& path, const std::string& query) {
+  return query.empty() ? path : path + '?' + query;
+}
+
+std::string with(std::string query, const std::string& more) {
+  if (!query.empty()) query += '&';
+  return query + more;
+}
+
+// The server's tokens for going on are base64 without what URLs reserve but for '=' and '/'.
+std::string encoded(const std::string& text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[(static_cast<unsigned char>(c) >> 4) & 15];
+      out += kDigits[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Client::Inside {
+  Inside(asio::any_io_executor where, Access who, ClientTerms given,
+         std::shared_ptr<asio::ssl::context> context)
+      : executor(std::move(where)),
+        access(std::move(who)),
+        terms(given),
+        tls(std::move(context)),
+        rate(given.per_second, given.burst) {}
+
+  // Tokens of pods are renewed in their file.
+  const std::string& token() {
+    const auto now = steady_clock::now();
+    if (!access.token_file.empty() && (now - read_at > terms.token_age || read_at == Never{})) {
+      std::ifstream file(access.token_file);
+      std::ostringstream text;
+      if (file) text << file.rdbuf();
+      std::string found = text.str();
+      while (!found.empty() && (found.back() == '\n' || found.back() == ' ')) found.pop_back();
+      if (!found.empty()) access.token = std::move(found);
+      read_at = now;
+    }
+    return access.token;
+  }
+
+  asio::awaitable<Result<std::unique_ptr<Link>>> open() {
+    auto link = std::make_unique<Link>(executor, tls);
+    const Result<void> connected = co_await link->connect(access, terms.bound);
+    if (!connected) co_return connected.error();
+    co_return link;
+  }
+
+  // One exchange, on a connection that is open or a new one.
+  asio::awaitable<Result<Reply>> once(const Call& call) {
+    std::unique_ptr<Link> link;
+    const auto old = steady_clock::now() - kMostSilent;
+    std::erase_if(idle, [&](const Kept& one) { return one.since < old; });
+    const bool kept = !idle.empty();
+    if (kept) {
+      link = std::move(idle.back().link);
+      idle.pop_back();
+    } else {
+      Result<std::unique_ptr<Link>> opened = co_await open();
+      if (!opened) co_return opened.error();
+      link = std::move(*opened);
+    }
+    ++calls;
+    Result<Reply> reply = co_await link->exchange(access, call, token(), terms.bound);
+    if (!reply && kept && link->unanswered()) {
+      idle.clear();  // as old as that one
+      if (call.verb == Verb::kGet) co_return co_await once(call);
+    }
+    if (reply && link->reusable() && idle.size() < kMostIdle)
+      idle.push_back({std::move(link), steady_clock::now()});
+    co_return reply;
+  }
+
+  using Never = steady_clock::time_point;
+  asio::any_io_executor executor;
+  Access access;
+  ClientTerms terms;
+  std::shared_ptr<asio::ssl::context> tls;
+  Rate rate;
+  struct Kept {
+    std::unique_ptr<Link> link;
+    steady_clock::time_point since;
+  };
+  std::vector<Kept> idle;
+  steady_clock::time_point read_at{};
+  std::size_t calls = 0;
+};
+
+Result<std::unique_ptr<Client>> Client::make(asio::any_io_executor executor, Access access,
+                                             ClientTerms terms) {
+  std::shared_ptr<asio::ssl::context> tls;
+  if (access.exec)
+    return Error{ErrorCode::kUnsupported, "credentials by a program (exec) are not supported yet"};
+  if (access.tls) {
+    Result<std::shared_ptr<asio::ssl::context>> made = tlsContext(access);
+    if (!made) return made.error();
+    tls = std::move(*made);
+  }
+  return std::unique_ptr<Client>(new Client(
+      std::make_unique<Inside>(std::move(executor), std::move(access), terms, std::move(tls))));
+}
+
+Client::Client(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+Client::~Client() = default;
+
+const Access& Client::access() const {
+  return inside_->access;
+}
+std::size_t Client::calls() const {
+  return inside_->calls;
+}
+
+asio::awaitable<Result<Reply>> Client::send(Call call) {
+  for (unsigned tries = 1;; ++tries) {
+    co_await pause(inside_->rate.take(steady_clock::now()));
+    Result<Reply> reply = co_await inside_->once(call);
+    if (!reply || !later(*reply) || tries >= inside_->terms.tries) co_return reply;
+    const seconds asked = reply->retry_after.value_or(seconds(1));
+    co_await pause(std::min(asked, kMostPatience));
+  }
+}
+
+asio::awaitable<Result<json::value>> Client::ask(Call call) {
+  const std::string path = call.path;
+  Result<Reply> reply = co_await send(std::move(call));
+  if (!reply) co_return std::move(reply).error().context(path);
+  if (!reply->good()) co_return errorOf(*reply).context(path);
+  error_code fault;
+  json::value body = parsed(reply->body, &fault);
+  if (fault)
+    co_return Error{ErrorCode::kCorrupt, path + ": the answer is not JSON: " + fault.message()};
+  co_return body;
+}
+
+asio::awaitable<Result<std::string>> Client::list(const std::string& path, const std::string& query,
+                                                  std::function<void()> begin,
+                                                  std::function<void(const json::value&)> each) {
+  std::string version, next;
+  unsigned restarts = 0;
+  begin();
+  for (;;) {
+    std::string page = with(query, "limit=500");
+    if (!next.empty()) page += "&continue=" + encoded(next);
+    const Call call{Verb::kGet, joined(path, page)};
+    Result<Reply> reply = co_await send(call);
+    if (!reply) co_return std::move(reply).error().context("listing " + path);
+    if (reply->status == 410 && !next.empty() && ++restarts <= kMostRestarts) {
+      next.clear();
+      begin();
+      continue;
+    }
+    if (!reply->good()) co_return errorOf(*reply).context("listing " + path);
+    error_code fault;
+    const json::value body = parsed(reply->body, &fault);
+    if (fault || !body.is_object() || !body.get_object().contains("items"))
+      co_return Error{ErrorCode::kCorrupt, "listing " + path + ": the answer is no list"};
+    Members members(body, "");
+    next.clear();
+    members.in("metadata", [&](Members& meta) {
+      meta.text("resourceVersion", &version);
+      meta.text("continue", &next);
+    });
+    if (!members.ok()) co_return members.error();
+    if (const json::array* items = body.get_object().at("items").if_array())
+      for (const json::value& item : *items) each(item);
+    if (next.empty()) co_return version;
+  }
+}
+
+namespace {
+
+// What one line of a watch said.
+struct Heard {
+  WatchEnd end = WatchEnd::kEnded;
+  std::string* version;
+  std::function<bool(const WatchEvent&)> each;
+  std::string fault;
+
+  bool line(std::string_view text) {
+    error_code broken;
+    json::value said = parsed(text, &broken);
+    json::object* object = said.if_object();
+    if (broken || object == nullptr || object->if_contains("object") == nullptr) {
+      fault = "a line is no event";
+      return false;
+    }
+    WatchEvent event;
+    Members(said, "").text("type", &event.type);
+    event.object = std::move(object->at("object"));
+    if (event.type == "ERROR") {
+      std::int64_t code = 0;
+      std::string message;
+      Members status(event.object, "");
+      status.number("code", &code);
+      status.text("message", &message);
+      if (code == 410) {
+        end = WatchEnd::kTooOld;
+      } else {
+        fault = "the server ended it: " + std::to_string(code) + ' ' + message;
+      }
+      return false;
+    }
+    Members(event.object, "").in("metadata", [&](Members& meta) {
+      meta.text("resourceVersion", version);
+    });
+    if (each(event)) return true;
+    end = WatchEnd::kStopped;
+    return false;
+  }
+};
+
+}  // namespace
+
+asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const std::string& query,
+                                                std::string* version,
+                                                std::function<bool(const WatchEvent&)> each) {
+  co_await pause(inside_->rate.take(steady_clock::now()));
+  Result<std::unique_ptr<Link>> link = co_await inside_->open();
+  if (!link) co_return std::move(link).error().context("watching " + path);
+  const std::string all = with(
+      query, "watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(kWatchSeconds) +
+                 "&resourceVersion=" + encoded(*version));
+  const Call call{Verb::kGet, joined(path, all)};
+  Heard heard{WatchEnd::kEnded, version, std::move(each), {}};
+  ++inside_->calls;
+  Result<Reply> reply =
+      co_await (*link)->follow(inside_->access, call, inside_->token(), kQuiet,
+                               [&](std::string_view line) { return heard.line(line); });
+  if (!reply) co_return std::move(reply).error().context("watching " + path);
+  if (reply->status == 410) co_return WatchEnd::kTooOld;
+  if (!reply->good()) co_return errorOf(*reply).context("watching " + path);
+  if (!heard.fault.empty())
+    co_return Error{ErrorCode::kUnavailable, "watching " + path + ": " + heard.fault};
+  co_return heard.end;
+}
+
+}  // namespace divvy::kube

@@ -1,0 +1,44 @@
+// A pod, as far as placement needs it. Source: the core/v1 API.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/object.h"
+
+namespace divvy::kube {
+
+// By resource name, as they were written: "16Gi", "500m".
+using Quantities = std::map<std::string, std::string>;
+
+struct PodContainer {
+  std::string name;
+  Quantities limits;
+  Quantities requests;
+  bool privileged = false;
+  bool sidecar = false;  // an init container that goes on beside the others (restartPolicy: Always)
+  friend bool operator==(const PodContainer&, const PodContainer&) = default;
+};
+
+enum class PodPhase : std::uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+struct Pod {
+  Meta meta;
+  std::string node;       // empty: not bound
+  std::string scheduler;  // empty: the cluster's own
+  std::vector<PodContainer> init;
+  std::vector<PodContainer> containers;
+  std::vector<std::string> gates;
+  std::int64_t priority = 0;
+  PodPhase phase = PodPhase::kPending;
+
+  // Does not hold any more what it was given.
+  bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
+  friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+Result<Pod> podOf(const boost::json::value& object);
+
+}  // namespace divvy::kube

@@ -1,0 +1,152 @@
+#include "kube/registration.h"
+
+#include "members.h"
+#include "split.h"
+
+namespace divvy::kube {
+namespace {
+
+constexpr std::size_t kShortFields = 7;
+constexpr std::size_t kLongFields = 9;
+
+// More than any device has: sums of such numbers do not overflow.
+constexpr std::int64_t kMostMebibytes = 1 << 30;
+constexpr std::int64_t kMostCores = 100'000;
+constexpr std::int64_t kMostCount = 1 << 20;
+
+template <typename T>
+void count(Members& from, std::string_view name, std::int64_t most, T* out) {
+  std::int64_t value = *out;
+  from.number(name, &value);
+  if (value < 0 || value > most)
+    return from.fail(name, "a whole number from 0 to " + std::to_string(most));
+  *out = static_cast<T>(value);
+}
+
+RegisteredProfile profileOf(Members& from) {
+  RegisteredProfile profile;
+  from.text("name", &profile.name);
+  count(from, "memoryMB", kMostMebibytes, &profile.mebibytes);
+  count(from, "core", kMostCores, &profile.cores);
+  count(from, "sliceCount", kMostCount, &profile.slices);
+  from.each("placements", [&](Members& one) {
+    RegisteredPlace& place = profile.places.emplace_back();
+    count(one, "start", kMostCount, &place.start);
+    count(one, "size", kMostCount, &place.size);
+  });
+  return profile;
+}
+
+RegisteredDevice deviceOf(Members& from) {
+  RegisteredDevice device;
+  from.text("id", &device.id);
+  if (device.id.empty()) from.fail("id", "there");
+  count(from, "index", kMostCount, &device.index);
+  count(from, "count", kMostCount, &device.count);
+  count(from, "devmem", kMostMebibytes, &device.mebibytes);
+  count(from, "devcore", kMostCores, &device.cores);
+  from.text("type", &device.type);
+  count(from, "numa", kMostCount, &device.numa);
+  from.text("mode", &device.mode);
+  from.text("devicevendor", &device.vendor);
+  from.flag("health", &device.healthy);
+  from.each("migProfiles", [&](Members& one) { device.profiles.push_back(profileOf(one)); });
+  return device;
+}
+
+template <typename T>
+void put(json::object* into, const char* name, const T& value) {
+  if (value != T{}) (*into)[name] = value;
+}
+
+json::object profile(const RegisteredProfile& from) {
+  json::object object;
+  put(&object, "name", from.name);
+  put(&object, "memoryMB", from.mebibytes);
+  put(&object, "core", from.cores);
+  put(&object, "sliceCount", from.slices);
+  json::array places;
+  for (const RegisteredPlace& one : from.places)
+    places.push_back(json::object{{"start", one.start}, {"size", one.size}});
+  if (!places.empty()) object["placements"] = std::move(places);
+  return object;
+}
+
+}  // namespace
+
+std::string encode(const std::vector<RegisteredDevice>& devices) {
+  json::array list;
+  for (const RegisteredDevice& device : devices) {
+    json::object object;
+    put(&object, "id", device.id);
+    put(&object, "index", device.index);
+    put(&object, "count", device.count);
+    put(&object, "devmem", device.mebibytes);
+    put(&object, "devcore", device.cores);
+    put(&object, "type", device.type);
+    put(&object, "numa", device.numa);
+    put(&object, "mode", device.mode);
+    json::array profiles;
+    for (const RegisteredProfile& one : device.profiles) profiles.push_back(profile(one));
+    if (!profiles.empty()) object["migProfiles"] = std::move(profiles);
+    put(&object, "health", device.healthy);
+    put(&object, "devicevendor", device.vendor);
+    list.push_back(std::move(object));
+  }
+  return json::serialize(list);
+}
+
+Result<std::vector<RegisteredDevice>> decodeRegistration(std::string_view text) {
+  boost::system::error_code fault;
+  json::object wrapped;
+  wrapped["devices"] = json::parse(json::string_view(text.data(), text.size()), fault);
+  if (fault) return Error{ErrorCode::kCorrupt, "not JSON: " + fault.message()};
+  const json::value whole = std::move(wrapped);
+  Members members(whole, "");
+  std::vector<RegisteredDevice> devices;
+  members.each("devices", [&](Members& one) { devices.push_back(deviceOf(one)); });
+  if (!members.ok()) return members.error();
+  return devices;
+}
+
+Result<std::vector<RegisteredDevice>> decodeRegistrationList(std::string_view text) {
+  const auto parts = ended(text, ':');
+  if (!parts) return Error{ErrorCode::kCorrupt, "no ':' at the end"};
+  std::vector<RegisteredDevice> devices;
+  for (const std::string_view part : *parts) {
+    const auto wrong = [&](const std::string& what) {
+      return Error{ErrorCode::kCorrupt, "device " + std::to_string(devices.size()) + ": " + what};
+    };
+    const std::vector<std::string_view> fields = split(part, ',');
+    if (fields.size() != kShortFields && fields.size() != kLongFields)
+      return wrong("expected 7 or 9 fields, not " + std::to_string(fields.size()));
+    const auto number = [&](std::size_t at, std::int64_t most) {
+      const auto value = wholeOf(fields[at]);
+      return value && *value <= static_cast<std::uint64_t>(most) ? value : std::nullopt;
+    };
+    const auto slots = number(1, kMostCount), memory = number(2, kMostMebibytes);
+    const auto cores = number(3, kMostCores), numa = number(5, kMostCount);
+    if (fields[0].empty()) return wrong("no id");
+    if (!slots || !memory || !cores || !numa)
+      return wrong("count, memory, cores and NUMA node are whole numbers");
+    if (fields[6] != "true" && fields[6] != "false") return wrong("health is true or false");
+    RegisteredDevice device;
+    device.id = fields[0];
+    device.count = static_cast<std::uint32_t>(*slots);
+    device.mebibytes = *memory;
+    device.cores = static_cast<std::uint32_t>(*cores);
+    device.type = fields[4];
+    device.numa = static_cast<std::uint32_t>(*numa);
+    device.healthy = fields[6] == "true";
+    if (fields.size() == kLongFields) {
+      const auto index = number(7, kMostCount);
+      if (!index) return wrong("index is a whole number");
+      device.index = static_cast<std::uint32_t>(*index);
+      device.mode = fields[8];
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+}  // namespace divvy::kube

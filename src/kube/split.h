@@ -1,0 +1,39 @@
+// Texts cut at a letter, and their numbers. Private.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace divvy::kube {
+
+// "a,b," has three parts, the last one empty.
+inline std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// "a:b:" has two parts; none: the last one has no end.
+inline std::optional<std::vector<std::string_view>> ended(std::string_view text, char by) {
+  std::vector<std::string_view> parts = split(text, by);
+  if (!parts.back().empty()) return std::nullopt;
+  parts.pop_back();
+  return parts;
+}
+
+// Digits only.
+inline std::optional<std::uint64_t> wholeOf(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace divvy::kube

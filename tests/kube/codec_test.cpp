@@ -1,0 +1,107 @@
+// What is written in annotations, and read again.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "kube/assignment.h"
+#include "kube/base64.h"
+#include "kube/registration.h"
+
+namespace divvy::kube {
+namespace {
+
+std::string word() {
+  return *rc::gen::nonEmpty(rc::gen::container<std::string>(
+      rc::gen::oneOf(rc::gen::inRange('a', 'z'), rc::gen::just('-'))));
+}
+
+RC_GTEST_PROP(Assignment, IsReadAsItWasWritten, ()) {
+  Assignment assignment(*rc::gen::inRange<std::size_t>(0, 5));
+  for (std::vector<AssignedDevice>& container : assignment) {
+    container.resize(*rc::gen::inRange<std::size_t>(0, 4));
+    for (AssignedDevice& device : container)
+      device = {word(), word(), *rc::gen::inRange<std::uint64_t>(0, 1u << 30),
+                *rc::gen::inRange<std::uint32_t>(0, 100'000)};
+  }
+  const Result<Assignment> read = decodeAssignment(encode(assignment));
+  RC_ASSERT(read.has_value());
+  RC_ASSERT(*read == assignment);
+}
+
+// Source: facts on the incumbent's control plane, 2.2, the worked example.
+TEST(Assignment, InitContainersComeFirstAndEmptyOnesKeepTheirPlace) {
+  const Assignment assignment{{}, {{"GPU-aaaa", "NVIDIA", 3000, 30}}, {}};
+  EXPECT_EQ(encode(assignment), ";GPU-aaaa,NVIDIA,3000,30:;;");
+  EXPECT_EQ(*decodeAssignment(";;;"), Assignment(3));
+}
+
+TEST(Assignment, WhatIsWrongIsNamedByPlace) {
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {"GPU-a,NVIDIA,3000,30:", "';'"},
+           {"GPU-a,NVIDIA,3000,30;", "container 0, device 0: no ':'"},
+           {";GPU-a,NVIDIA,3000:;", "container 1, device 0: expected"},
+           {"GPU-a,NVIDIA,-1,30:;", "memory"},
+           {"GPU-a,NVIDIA,17592186036224,30:;", "2^30"},
+           {"GPU-a,NVIDIA,1,429496730:;", "100000"},
+           {",NVIDIA,1,1:;", "no UUID"}}) {
+    const Result<Assignment> read = decodeAssignment(text);
+    ASSERT_FALSE(read.has_value()) << text;
+    EXPECT_NE(read.error().message().find(words), std::string::npos) << read.error().message();
+  }
+}
+
+RC_GTEST_PROP(Registration, IsReadAsItWasWritten, ()) {
+  std::vector<RegisteredDevice> devices(*rc::gen::inRange<std::size_t>(0, 5));
+  for (RegisteredDevice& device : devices) {
+    device.id = word();
+    device.index = *rc::gen::inRange<std::uint32_t>(0, 64);
+    device.count = *rc::gen::inRange<std::uint32_t>(0, 100);
+    device.mebibytes = *rc::gen::inRange<std::uint64_t>(0, 200'000);
+    device.cores = *rc::gen::inRange<std::uint32_t>(0, 1000);
+    device.type = word();
+    device.numa = *rc::gen::inRange<std::uint32_t>(0, 4);
+    device.healthy = *rc::gen::arbitrary<bool>();
+    if (*rc::gen::arbitrary<bool>()) device.profiles = {{word(), 10'240, 15, 1, {{0, 1}, {3, 2}}}};
+  }
+  const Result<std::vector<RegisteredDevice>> read = decodeRegistration(encode(devices));
+  RC_ASSERT(read.has_value());
+  RC_ASSERT(*read == devices);
+}
+
+// As the incumbent's device plugin writes it: what is 0 or false is left out.
+TEST(Registration, AbsentMembersAreZeroAndUnhealthy) {
+  const auto read = decodeRegistration(
+      R"([{"id":"GPU-a","count":10,"devmem":81559,"devcore":100,"type":"H100","later":[1]}])");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_FALSE(read->at(0).healthy);
+  EXPECT_EQ(read->at(0).index, 0u);
+}
+
+TEST(Registration, TheOlderFormHasSevenOrNineFields) {
+  const auto read = decodeRegistrationList("DCU-T,4,65520,100,DCU-K100_AI,0,true,3,hami-core:");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->at(0).index, 3u);
+  EXPECT_EQ(decodeRegistrationList("a,4,65520,100,K100,0,true:")->at(0).mode, "");
+  for (const char* wrong : {"a,4,65520,100,K100,0,true", "a,4,65520,100,K100,0:",
+                            "a,4,65520,100,K100,0,true,-1,m:", ",4,1,1,t,0,true:"})
+    EXPECT_FALSE(decodeRegistrationList(wrong).has_value()) << wrong;
+}
+
+TEST(Registration, NumbersThatNoDeviceHasAreRefused) {
+  for (const char* wrong :
+       {R"([{"id":"a","devmem":17592186036224}])", R"([{"id":"a","devcore":429496730}])",
+        R"([{"id":"a","count":-1}])", R"([{"devmem":1}])", R"({"id":"a"})", "[", "[1]"})
+    EXPECT_FALSE(decodeRegistration(wrong).has_value()) << wrong;
+}
+
+RC_GTEST_PROP(Base64, IsReadAsItWasWritten, (const std::string& bytes)) {
+  RC_ASSERT(fromBase64(toBase64(bytes)) == bytes);
+}
+
+TEST(Base64, WhatIsNoneIsRefused) {
+  for (const char* wrong : {"QUJD----", "QUJ", "Q===", "====", "QU=C", "QUJ\xff"})
+    EXPECT_FALSE(fromBase64(wrong).has_value()) << wrong;
+  EXPECT_EQ(fromBase64("QU\nJD\n"), "ABC");
+}
+
+}  // namespace
+}  // namespace divvy::kube
