@@ -20,6 +20,7 @@ struct Dispatch {
   int operator()(const WaitOptions& options) const { return wait(options); }
   int operator()(const StopOptions& options) const { return stop(options); }
   int operator()(const AgentOptions& options) const { return serveAgent(options); }
+  int operator()(const SchedulerOptions& options) const { return serveScheduler(options); }
   int operator()(const ProbeOptions& options) const { return probe(options); }
   int operator()(const SimOptions& options) const { return sim(options); }
   int operator()(const SizeOptions& options) const { return size(options); }

@@ -15,6 +15,7 @@ int snapshot(const SnapshotOptions& options);
 int wait(const WaitOptions& options);
 int stop(const StopOptions& options);
 int serveAgent(const AgentOptions& options);
+int serveScheduler(const SchedulerOptions& options);
 int probe(const ProbeOptions& options);
 int sim(const SimOptions& options);
 int size(const SizeOptions& options);

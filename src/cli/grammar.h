@@ -58,6 +58,7 @@ struct Grammar {
   void addControl();
   void addSize();
   void addService();
+  void addScheduler();
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);

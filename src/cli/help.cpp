@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 21> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 22> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -153,6 +153,14 @@ away.)"},
      R"(Examples:
   divvy sim
   divvy sim -o json)"},
+    {"scheduler",
+     R"(Examples:
+  divvy scheduler --kubeconfig ~/.kube/config
+  divvy scheduler --cert-file tls.crt --key-file tls.key      in a pod beside a kube-scheduler
+
+An extender that chooses node and devices of pods that ask for devices, and a webhook that gives
+them to the scheduler of that name. Until SIGTERM. GET /healthz, /readyz; port 0 is any that is
+free.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16

@@ -126,6 +126,17 @@ struct SimOptions {
   Output output;
 };
 
+struct SchedulerOptions {
+  std::string kubeconfig,
+      context;  // both empty: what a pod has, else KUBECONFIG, else ~/.kube/config
+  std::string name = "divvy-scheduler";
+  std::string host = "127.0.0.1", webhook_host = "0.0.0.0";
+  std::uint16_t port = 9396, webhook_port = 9443;
+  std::string certificate_file, key_file;
+  std::string ports_file;
+  enum class Print { kNothing, kConfig, kWebhook } print = Print::kNothing;
+};
+
 struct SizeOptions {
   bool list = false;  // only what models are known
   std::string model;  // a name, or a path
@@ -197,8 +208,8 @@ struct PrintOptions {
 
 using Options =
     std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
-                 WaitOptions, StopOptions, AgentOptions, ProbeOptions, SimOptions, SizeOptions,
-                 VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
+                 WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
+                 SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
                  ReplayOptions, SnapshotOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.

@@ -18,6 +18,7 @@ Grammar::Grammar() {
   addControl();
   addSize();
   addService();
+  addScheduler();
   addSimulate();
 }
 

@@ -24,6 +24,11 @@ struct SimulateText {
   bool cards_only = false;
 };
 
+// Of `divvy scheduler`.
+struct SchedulerText {
+  std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
+};
+
 struct Raw {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
@@ -33,6 +38,7 @@ struct Raw {
   std::string idle_reclaim, idle_stop;  // of one tenant
   OversubscriptionText memory_terms;
   IdleText idle;
+  SchedulerText scheduler;
   SizeText size;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
@@ -52,6 +58,7 @@ Result<Options> makeSnapshot(const Raw& raw);
 Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
+Result<Options> makeScheduler(const Raw& raw);
 Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOpenb(const Raw& raw);
 Result<Options> makePlan(const Raw& raw);

@@ -1,0 +1,41 @@
+// The grammar of `divvy scheduler`.
+#include <CLI/CLI.hpp>
+
+#include "grammar.h"
+
+namespace divvy::cli {
+
+void Grammar::addScheduler() {
+  CLI::App* scheduler = add(
+      "scheduler", "Serve a cluster's kube-scheduler: where pods with devices go", makeScheduler);
+  SchedulerText& text = raw.scheduler;
+  scheduler
+      ->add_option("--kubeconfig", text.kubeconfig,
+                   "how to reach the cluster [as a pod does, KUBECONFIG, ~/.kube/config]")
+      ->type_name("FILE");
+  scheduler->add_option("--context", text.context, "of the kubeconfig [its current one]")
+      ->type_name("NAME");
+  scheduler
+      ->add_option("--scheduler-name", text.name,
+                   "pods with devices are given to [divvy-scheduler]")
+      ->type_name("NAME");
+  scheduler
+      ->add_option("--listen", text.listen, "for kube-scheduler: /filter, /bind [127.0.0.1:9396]")
+      ->type_name("HOST:PORT");
+  scheduler
+      ->add_option("--webhook-listen", text.webhook_listen,
+                   "for the API server, with TLS: /webhook [0.0.0.0:9443]")
+      ->type_name("HOST:PORT");
+  scheduler->add_option("--cert-file", text.certificate, "of the webhook, PEM [no webhook]")
+      ->type_name("FILE");
+  scheduler->add_option("--key-file", text.key, "its key, PEM")->type_name("FILE");
+  scheduler
+      ->add_option("--print", text.print,
+                   "print what the cluster has to be told instead: the configuration of the "
+                   "kube-scheduler beside it, the webhook's registration")
+      ->type_name("config|webhook");
+  scheduler->add_option("--ports-file", text.ports, "where its ports are written, as JSON")
+      ->type_name("FILE");
+}
+
+}  // namespace divvy::cli

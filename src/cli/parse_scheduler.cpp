@@ -1,0 +1,55 @@
+// What `divvy scheduler` is told, from words.
+#include <charconv>
+
+#include "raw.h"
+
+namespace divvy::cli {
+namespace {
+
+// "HOST:PORT", where an IPv6 address is in brackets.
+Result<void> readListen(const std::string& text, const char* option, std::string* host,
+                        std::uint16_t* port) {
+  if (text.empty()) return {};
+  const Error bad(ErrorCode::kUsage, std::string(option) + " \"" + text +
+                                         "\" is not accepted; HOST:PORT is, like 127.0.0.1:9396");
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return bad;
+  *host = text.substr(0, colon);
+  if (host->front() == '[' && host->back() == ']') *host = host->substr(1, host->size() - 2);
+  const char* end = text.data() + text.size();
+  const auto [at, fault] = std::from_chars(text.data() + colon + 1, end, *port);
+  if (fault != std::errc{} || at != end) return bad;
+  return {};
+}
+
+}  // namespace
+
+Result<Options> makeScheduler(const Raw& raw) {
+  const SchedulerText& text = raw.scheduler;
+  SchedulerOptions options;
+  options.kubeconfig = text.kubeconfig;
+  options.context = text.context;
+  if (!text.name.empty()) options.name = text.name;
+  for (const Result<void>& read :
+       {readListen(text.listen, "--listen", &options.host, &options.port),
+        readListen(text.webhook_listen, "--webhook-listen", &options.webhook_host,
+                   &options.webhook_port)}) {
+    if (!read) return read.error();
+  }
+  if (text.certificate.empty() != text.key.empty())
+    return Error{ErrorCode::kUsage, "--cert-file and --key-file go together"};
+  options.certificate_file = text.certificate;
+  options.key_file = text.key;
+  options.ports_file = text.ports;
+  if (text.print == "config") {
+    options.print = SchedulerOptions::Print::kConfig;
+  } else if (text.print == "webhook") {
+    options.print = SchedulerOptions::Print::kWebhook;
+  } else if (!text.print.empty()) {
+    return Error{ErrorCode::kUsage,
+                 "--print \"" + text.print + "\" is not accepted; config and webhook are"};
+  }
+  return Options{options};
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,65 @@
+// `divvy scheduler`.
+#include <cstdio>
+#include <cstdlib>
+
+#include "commands.h"
+#include "kube/access.h"
+#include "scheduler/manifests.h"
+#include "scheduler/serve.h"
+#include "vendors/catalog.h"
+
+namespace divvy::cli {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// As kubectl and client-go look for it.
+Result<kube::Access> accessFor(const SchedulerOptions& options) {
+  if (!options.kubeconfig.empty())
+    return kube::kubeconfigFileAccess(options.kubeconfig, options.context);
+  Result<kube::Access> pod =
+      kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT"));
+  const bool outside = !pod && pod.error().code() == ErrorCode::kNotFound;
+  if (!outside && options.context.empty()) return pod;
+  const std::string named = variable("KUBECONFIG");
+  if (named.find(':') != std::string::npos)
+    return Error{ErrorCode::kUnsupported,
+                 "KUBECONFIG names several files; say which with --kubeconfig"};
+  if (!named.empty()) return kube::kubeconfigFileAccess(named, options.context);
+  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", options.context);
+}
+
+int print(const SchedulerOptions& options) {
+  const Result<vendors::Catalog> catalog = vendors::Catalog::of(vendors::builtIn());
+  if (!catalog) return fail(catalog.error());
+  const bool config = options.print == SchedulerOptions::Print::kConfig;
+  const std::string text = config ? scheduler::schedulerConfig(*catalog, options.name)
+                                  : scheduler::webhookConfig(*catalog, options.name);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+int serveScheduler(const SchedulerOptions& options) {
+  if (options.print != SchedulerOptions::Print::kNothing) return print(options);
+  Result<kube::Access> access = accessFor(options);
+  if (!access) return fail(access.error());
+  scheduler::ServeTerms terms;
+  terms.access = std::move(*access);
+  terms.name = options.name;
+  terms.host = options.host;
+  terms.port = options.port;
+  terms.webhook_host = options.webhook_host;
+  terms.webhook_port = options.webhook_port;
+  terms.certificate_file = options.certificate_file;
+  terms.key_file = options.key_file;
+  terms.ports_file = options.ports_file;
+  const Result<void> served = scheduler::serve(terms);
+  return served ? 0 : fail(served.error());
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,88 @@
+// What the cluster has and who holds what of it, as the API server tells it; and who was promised
+// something that is not written there yet.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/config.h"
+#include "engine/decision.h"
+#include "engine/units.h"
+#include "kube/node.h"
+#include "kube/pod.h"
+#include "vendors/catalog.h"
+
+namespace divvy::scheduler {
+
+// Where a pod may go.
+struct Choice {
+  bool ours = false;                         // it asks for devices
+  std::optional<std::string> node;           // reserved there; none: nowhere
+  std::map<std::string, std::string> why;    // by node: why not
+  std::map<std::string, std::string> never;  // likewise, and nothing that ends there helps
+};
+
+// What binding has to write.
+struct Assigned {
+  std::string node;
+  kube::Labels annotations;
+};
+
+// A pod that was refused, and has room now.
+struct Waiting {
+  std::string space, name;
+};
+
+// What became of a bind.
+enum class BindEnd : std::uint8_t {
+  kBound,
+  kRefused,    // it is not bound, and will not be by that call
+  kUncertain,  // no answer, or one that leaves it open: the pod itself will tell
+};
+
+// For one thread. Pure but for what it is told: instants are the caller's.
+class Books {
+ public:
+  // `catalog` outlives it.
+  Books(const vendors::Catalog& catalog, engine::Config config);
+  ~Books();
+
+  // Errors (kCorrupt) are of annotations that cannot be read: a node keeps the devices that it had
+  // and gets nothing new, a pod holds nothing. What a pod holds on a node that is not known, or not
+  // any more, is held there once it is.
+  Result<void> setNode(const kube::Node& node);
+  void removeNode(const std::string& uid, const std::string& name);
+  Result<void> setPod(const kube::Pod& pod);
+  void removePod(const std::string& uid);
+
+  // Chooses among `nodes` and reserves until `expires`, under the pod's UID; what was reserved for
+  // it before is given back first. kUsage: what it asks for can never be right; kNotFound: it was
+  // removed; kUnavailable: it is bound, or about to be.
+  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string> nodes,
+                        engine::Instant expires);
+  // From here on what is reserved does not expire, until endBind. kUnavailable: nothing is reserved
+  // for it there (any more): it is to be chosen anew.
+  Result<Assigned> beginBind(const std::string& uid, const std::string& node, std::int64_t seconds);
+  void endBind(const std::string& uid, BindEnd end);
+  // How many reservations ended.
+  std::size_t expire(engine::Instant now);
+
+  // Somebody was refused who may fit now: something was given back or came since it was asked last,
+  // or one who was told has waited for long enough to be told again.
+  bool worthALook(engine::Instant now);
+  // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
+  // so many at most. Who is refused again is told of after a pause that grows.
+  std::vector<Waiting> nowFitting(std::size_t most, engine::Instant now);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace divvy::scheduler

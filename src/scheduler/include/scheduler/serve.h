@@ -1,0 +1,29 @@
+// The scheduler's service: what kube-scheduler and the API server ask us.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "kube/access.h"
+
+namespace divvy::scheduler {
+
+struct ServeTerms {
+  kube::Access access;
+  std::string name = "divvy-scheduler";  // pods that ask for devices are given to
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // of /filter and /bind; 0: any
+  std::string webhook_host = "127.0.0.1";
+  std::uint16_t webhook_port = 0;          // with TLS; 0: any
+  std::string certificate_file, key_file;  // of the webhook; empty: there is none
+  std::string ports_file;                  // where it writes which ports it has; empty: nowhere
+  // Longer than kube-scheduler takes to bind at most.
+  std::chrono::seconds reservation{120};
+};
+
+// Until SIGTERM or SIGINT. Says what it does on stderr.
+Result<void> serve(const ServeTerms& terms);
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,148 @@
+#include "scheduler/manifests.h"
+
+#include <set>
+
+#include "dialect.h"
+
+namespace divvy::scheduler {
+namespace {
+
+// Those that nodes can register: pods with others are not taken from whoever places them now.
+std::vector<const vendors::Kind*> placedKinds(const vendors::Catalog& catalog) {
+  std::vector<const vendors::Kind*> kinds;
+  for (const Dialect& dialect : kDialects)
+    if (const vendors::Kind* kind = catalog.kind(dialect.kind)) kinds.push_back(kind);
+  return kinds;
+}
+
+// Of partitions the whole names: kube-scheduler has no prefixes.
+std::vector<std::string> instanceNames(const vendors::Catalog& catalog) {
+  std::set<std::string> names;
+  for (const vendors::Kind* kind : placedKinds(catalog)) {
+    if (kind->instances_prefix.empty()) continue;
+    for (const vendors::Geometry& geometry : kind->geometries)
+      for (const vendors::Instance& one : geometry.instances)
+        names.insert(kind->instances_prefix + one.name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string celList(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + '\'';
+  return '[' + list + ']';
+}
+
+// A pod's container `c` asks for a device in `where`.
+std::string celAsks(const vendors::Catalog& catalog, const std::string& where) {
+  std::string text = "(has(c.resources." + where + ") && c.resources." + where +
+                     ".exists(r, r in " + celList(resourceNames(catalog));
+  for (const std::string& prefix : resourcePrefixes(catalog))
+    text += " || r.startsWith('" + prefix + "')";
+  return text + "))";
+}
+
+std::string celOf(const vendors::Catalog& catalog) {
+  const std::string container = "has(c.resources) && (" + celAsks(catalog, "limits") + " || " +
+                                celAsks(catalog, "requests") + ')';
+  return "object.spec.containers.exists(c, " + container +
+         ") || (has(object.spec.initContainers) && object.spec.initContainers.exists(c, " +
+         container + "))";
+}
+
+}  // namespace
+
+std::vector<std::string> resourceNames(const vendors::Catalog& catalog) {
+  std::set<std::string> names;
+  for (const vendors::Kind* kind : placedKinds(catalog)) {
+    for (const std::string* one : {&kind->count.resource, &kind->slice, &kind->memory.resource,
+                                   &kind->memory.percent, &kind->cores.resource, &kind->priority})
+      if (!one->empty()) names.insert(*one);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> resourcePrefixes(const vendors::Catalog& catalog) {
+  std::set<std::string> prefixes;
+  for (const vendors::Kind* kind : placedKinds(catalog))
+    if (!kind->instances_prefix.empty()) prefixes.insert(kind->instances_prefix);
+  return {prefixes.begin(), prefixes.end()};
+}
+
+std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& name) {
+  std::string text =
+      R"(# Made by `divvy scheduler --print config`: for a kube-scheduler of the
+# cluster's own version that runs beside Divvy in one pod.
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: false
+# All nodes are looked at: a choice among a sample is worse by what the sample hides.
+percentageOfNodesToScore: 100
+profiles:
+  - schedulerName: )" +
+      name + R"(
+extenders:
+  - urlPrefix: http://127.0.0.1:9396
+    filterVerb: filter
+    bindVerb: bind
+    weight: 1
+    nodeCacheCapable: true
+    httpTimeout: 30s
+    # Pods that ask for none of these are not sent; how much of them there is is not
+    # kube-scheduler's business.
+    managedResources:
+)";
+  std::vector<std::string> names = resourceNames(catalog);
+  for (const std::string& one : instanceNames(catalog)) names.push_back(one);
+  for (const std::string& one : names)
+    text += "      - {name: " + one + ", ignoredByScheduler: true}\n";
+  return text;
+}
+
+std::string webhookConfig(const vendors::Catalog& catalog, const std::string& name) {
+  return R"(# Made by `divvy scheduler --print webhook`: gives pods that ask for devices
+# to the scheduler, and refuses those that can never be right.
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata:
+  name: )" +
+         name + R"(
+webhooks:
+  - name: pods.divvy.dev
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    # Only for pods that ask for devices (below): nobody else's pods are kept from being made
+    # because Divvy is away.
+    failurePolicy: Fail
+    reinvocationPolicy: IfNeeded
+    timeoutSeconds: 10
+    rules:
+      - operations: [CREATE]
+        apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods]
+        scope: Namespaced
+    namespaceSelector:
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, divvy-system]}
+        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}
+    objectSelector:
+      matchExpressions:
+        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}
+    matchConditions:
+      - name: asks-for-devices
+        expression: >-
+          )" +
+         celOf(catalog) + R"(
+    clientConfig:
+      service:
+        name: )" +
+         name + R"(
+        namespace: divvy-system
+        path: /webhook
+        port: 9443
+)";
+}
+
+}  // namespace divvy::scheduler

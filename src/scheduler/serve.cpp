@@ -1,0 +1,305 @@
+#include "scheduler/serve.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "extender.h"
+#include "http/server.h"
+#include "kube/client.h"
+#include "kube/follow.h"
+#include "scheduler/books.h"
+#include "webhook.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using http::Answer;
+using http::Query;
+using http::Route;
+
+constexpr std::uint64_t kMostReview = 4u << 20;
+constexpr std::uint64_t kMostFilter = 64u << 20;
+constexpr std::uint64_t kMostBind = 64u << 10;
+
+// From the first change to a look at who waits.
+constexpr std::chrono::milliseconds kGather{20};
+constexpr std::chrono::seconds kExpireEvery{1};
+// A bind has to end before kube-scheduler gives up on it (httpTimeout, 30 s).
+constexpr kube::ClientTerms kTerms{5000, 5000, std::chrono::seconds(10), 2};
+// At a time: each is a write.
+constexpr std::size_t kMostKicked = 16;
+constexpr const char* kRoomSince = "divvy.dev/room-since";
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "divvy scheduler: %s\n", line.c_str());
+}
+
+engine::Instant now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
+}
+
+std::int64_t wallSeconds() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+}
+
+// Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
+// a conflict may be that it is bound already, by a call whose answer was lost.
+BindEnd endOf(const Error& error) {
+  const bool refused = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kUsage;
+  return refused ? BindEnd::kRefused : BindEnd::kUncertain;
+}
+
+// Out of the loop: a service that has lost a part of itself has to begin anew.
+void rethrow(std::exception_ptr fault) {
+  if (fault) std::rethrow_exception(fault);
+}
+
+class Service {
+ public:
+  Service(asio::io_context& loop, const ServeTerms& terms, vendors::Catalog catalog,
+          std::unique_ptr<kube::Client> client)
+      : loop_(loop),
+        terms_(terms),
+        catalog_(std::move(catalog)),
+        client_(std::move(client)),
+        books_(catalog_, {}) {}
+
+  Result<void> start() {
+    http::Listen listen{terms_.host, terms_.port, {}, {}};
+    Result<std::unique_ptr<http::Server>> extender =
+        http::Server::start(loop_.get_executor(), listen, extenderRoutes());
+    if (!extender) return extender.error();
+    extender_ = std::move(*extender);
+    if (!terms_.certificate_file.empty()) {
+      listen = {terms_.webhook_host, terms_.webhook_port, terms_.certificate_file, terms_.key_file};
+      Result<std::unique_ptr<http::Server>> webhook =
+          http::Server::start(loop_.get_executor(), listen, webhookRoutes());
+      if (!webhook) return webhook.error();
+      webhook_ = std::move(*webhook);
+    }
+    followNodes();
+    followPods();
+    asio::co_spawn(loop_, expire(), rethrow);
+    return writePorts();
+  }
+
+  void stop() {
+    stopped_ = true;
+    loop_.stop();
+  }
+
+ private:
+  bool ready() const { return nodes_known_ && pods_known_; }
+
+  Result<void> writePorts() const {
+    if (terms_.ports_file.empty()) return {};
+    const std::string fresh = terms_.ports_file + ".new";
+    std::ofstream file(fresh);
+    file << json::serialize(json::object{{"extender", extender_->port()},
+                                         {"webhook", webhook_ ? webhook_->port() : 0}})
+         << '\n';
+    file.close();
+    if (!file || std::rename(fresh.c_str(), terms_.ports_file.c_str()) != 0)
+      return Error{ErrorCode::kIo, terms_.ports_file + " cannot be written"};
+    return {};
+  }
+
+  void followNodes() {
+    kube::Follower nodes;
+    nodes.path = "/api/v1/nodes";
+    nodes.set = [this](const json::value& object) {
+      Result<kube::Node> node = kube::nodeOf(object);
+      const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
+      if (!set) say(set.error().message());
+      lookAgain();
+    };
+    nodes.gone = [this](const std::string& uid, const std::string& name) {
+      books_.removeNode(uid, name);
+    };
+    nodes.synced = [this] { nodes_known_ = true; };
+    nodes.trouble = [](const Error& error) { say(error.message()); };
+    asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), &stopped_), rethrow);
+  }
+
+  void followPods() {
+    kube::Follower pods;
+    pods.path = "/api/v1/pods";
+    pods.set = [this](const json::value& object) {
+      Result<kube::Pod> pod = kube::podOf(object);
+      const Result<void> set = pod ? books_.setPod(*pod) : Result<void>(pod.error());
+      if (!set) say(set.error().message());
+      lookAgain();
+    };
+    pods.gone = [this](const std::string& uid, const std::string&) {
+      books_.removePod(uid);
+      lookAgain();
+    };
+    pods.synced = [this] { pods_known_ = true; };
+    pods.trouble = [](const Error& error) { say(error.message()); };
+    asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), &stopped_), rethrow);
+  }
+
+  // Something may have become free: who waits for it is looked at soon, once for all that changes
+  // until then.
+  void lookAgain() {
+    if (!ready() || looking_ || !books_.worthALook(now())) return;
+    looking_ = true;
+    asio::co_spawn(loop_, kick(), rethrow);
+  }
+
+  // Reservations of those who never came to bind.
+  asio::awaitable<void> expire() {
+    while (!stopped_) {
+      asio::steady_timer pause(loop_, kExpireEvery);
+      co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+      books_.expire(now());
+      lookAgain();
+    }
+  }
+
+  asio::awaitable<void> kick() {
+    asio::steady_timer pause(loop_, kGather);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+    looking_ = false;
+    const std::vector<Waiting> fitting = books_.nowFitting(kMostKicked, now());
+    for (const Waiting& one : fitting) {
+      // Of an extender's refusals kube-scheduler knows no reason: only a change of the pod makes it
+      // look again before minutes have passed.
+      kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
+      call.type = kube::kMergePatch;
+      call.body = json::serialize(json::object{
+          {"metadata",
+           json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
+      const Result<json::value> kicked = co_await client_->ask(std::move(call));
+      if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());
+    }
+  }
+
+  std::vector<Route> extenderRoutes() {
+    return {
+        {"POST", "/filter", kMostFilter,
+         [this](Query query) -> asio::awaitable<Answer> { co_return filter(query); }},
+        {"POST", "/bind", kMostBind,
+         [this](Query query) -> asio::awaitable<Answer> { return bind(std::move(query)); }},
+        health("/healthz", [] { return true; }),
+        health("/readyz", [this] { return ready(); }),
+    };
+  }
+
+  std::vector<Route> webhookRoutes() {
+    return {
+        {"POST", "/webhook", kMostReview,
+         [this](Query query) -> asio::awaitable<Answer> { co_return admit(query); }},
+        health("/healthz", [] { return true; }),
+        health("/readyz", [] { return true; }),
+    };
+  }
+
+  static Route health(std::string path, std::function<bool()> good) {
+    return {"GET", std::move(path), 0, [good](Query) -> asio::awaitable<Answer> {
+              const bool is = good();
+              co_return Answer{is ? 200u : 503u, is ? "ok\n" : "not ready\n", "text/plain"};
+            }};
+  }
+
+  Answer filter(const Query& query) {
+    const Result<FilterAsk> ask = parseFilter(query.body);
+    if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
+    if (!ready()) return {200, filterError("the cluster is not known yet: ask again")};
+    if (ask->whole_nodes)
+      return {200, filterError("whole nodes are not supported yet: set nodeCacheCapable")};
+    books_.expire(now());
+    const engine::Instant expires{
+        now().ms +
+        std::chrono::duration_cast<std::chrono::milliseconds>(terms_.reservation).count()};
+    const Result<Choice> choice = books_.choose(ask->pod, ask->names, expires);
+    lookAgain();  // what was reserved for it before may be others' now
+    if (choice) return {200, filterAnswer(ask->names, *choice)};
+    if (choice.error().code() != ErrorCode::kUsage)
+      return {200, filterError(choice.error().message())};
+    Choice never;
+    never.ours = true;
+    for (const std::string& name : ask->names) never.never[name] = choice.error().message();
+    return {200, filterAnswer(ask->names, never)};
+  }
+
+  asio::awaitable<Answer> bind(Query query) {
+    const Result<BindAsk> ask = parseBind(query.body);
+    if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
+    const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallSeconds());
+    if (!assigned) co_return Answer{200, bindAnswer(assigned.error().message())};
+    json::object annotations;
+    for (const auto& [key, value] : assigned->annotations) annotations[key] = value;
+    kube::Call call{kube::Verb::kPost,
+                    "/api/v1/namespaces/" + ask->space + "/pods/" + ask->name + "/binding"};
+    call.body = json::serialize(json::object{
+        {"apiVersion", "v1"},
+        {"kind", "Binding"},
+        {"metadata", json::object{{"name", ask->name},
+                                  {"namespace", ask->space},
+                                  {"uid", ask->uid},
+                                  {"annotations", std::move(annotations)}}},
+        {"target", json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", ask->node}}}});
+    const Result<json::value> bound = co_await client_->ask(std::move(call));
+    books_.endBind(ask->uid, bound ? BindEnd::kBound : endOf(bound.error()));
+    lookAgain();
+    co_return Answer{200, bindAnswer(bound ? "" : bound.error().message())};
+  }
+
+  Answer admit(const Query& query) {
+    const Result<std::string> answer = review(query.body, catalog_, terms_.name);
+    if (!answer) return {400, answer.error().message() + '\n', "text/plain"};
+    return {200, *answer};
+  }
+
+  asio::io_context& loop_;
+  const ServeTerms& terms_;
+  vendors::Catalog catalog_;
+  std::unique_ptr<kube::Client> client_;
+  Books books_;
+  std::unique_ptr<http::Server> extender_;
+  std::unique_ptr<http::Server> webhook_;
+  bool nodes_known_ = false;
+  bool pods_known_ = false;
+  bool looking_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<void> serve(const ServeTerms& terms) {
+  asio::io_context loop(1);
+  Result<vendors::Catalog> catalog = vendors::Catalog::of(vendors::builtIn());
+  if (!catalog) return catalog.error();
+  Result<std::unique_ptr<kube::Client>> client =
+      kube::Client::make(loop.get_executor(), terms.access, kTerms);
+  if (!client) return client.error();
+  Service service(loop, terms, std::move(*catalog), std::move(*client));
+  asio::signal_set signals(loop, SIGTERM, SIGINT);
+  signals.async_wait([&](const boost::system::error_code& fault, int) {
+    if (!fault) service.stop();
+  });
+  const Result<void> started = service.start();
+  if (!started) return started.error();
+  loop.run();
+  return {};
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,47 @@
+// Pods that were refused, and when it is worth telling kube-scheduler to look at them again: it
+// asks again only when something changes that it knows of, and it may have asked after a pod ended
+// and before we knew. Pure. Private.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+#include "engine/units.h"
+#include "kube/pod.h"
+#include "scheduler/books.h"
+
+namespace divvy::scheduler {
+
+class WaitingRoom {
+ public:
+  void enter(const kube::Pod& pod, engine::Request request);
+  void leave(const std::string& uid) { refused_.erase(uid); }
+  // Something may be free that was not.
+  void open() { open_ = true; }
+
+  // As Books says.
+  bool worthALook(engine::Instant now) const;
+  std::vector<Waiting> call(std::size_t most, engine::Instant now,
+                            const std::function<bool(const engine::Request&)>& fits);
+
+ private:
+  struct Refused {
+    std::string space, name;
+    std::int64_t priority = 0;
+    std::uint64_t turn = 0;
+    engine::Request request;
+    unsigned calls = 0;
+    engine::Instant next{};  // not to be called before
+  };
+
+  std::map<std::string, Refused> refused_;  // by UID
+  std::uint64_t turns_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,109 @@
+#include "webhook.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <boost/json.hpp>
+
+#include "describe.h"
+#include "engine/engine.h"
+#include "kube/base64.h"
+#include "kube/pod.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kClusters = "default-scheduler";
+
+struct Verdict {
+  std::optional<Error> refused;
+  json::array patch;
+};
+
+bool privileged(const kube::Pod& pod, std::string* name) {
+  for (const auto* list : {&pod.init, &pod.containers}) {
+    for (const kube::PodContainer& one : *list) {
+      if (!one.privileged) continue;
+      *name = one.name;
+      return true;
+    }
+  }
+  return false;
+}
+
+Verdict judge(const kube::Pod& pod, const vendors::Catalog& catalog, const std::string& scheduler) {
+  Verdict verdict;
+  // Who names another scheduler is somebody else's.
+  const bool others =
+      !pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler;
+  if (others) return verdict;
+  const Result<std::optional<engine::Request>> request = requestOf(pod, catalog);
+  if (!request) {
+    verdict.refused = request.error();
+    return verdict;
+  }
+  if (!*request) return verdict;
+  // What can never be right is so where there are no nodes, too.
+  const Result<bool> right = engine::Engine(engine::Config{}).possible(**request);
+  if (!right) {
+    verdict.refused = right.error();
+    return verdict;
+  }
+  std::string name;
+  if (privileged(pod, &name)) {
+    verdict.refused = Error{
+        ErrorCode::kUsage,
+        "container " + name + " is privileged: it would see whole devices, whatever it asks for"};
+  } else if (!pod.node.empty()) {
+    verdict.refused =
+        Error{ErrorCode::kUsage, "pod has node assigned: leave spec.nodeName to the scheduler"};
+  } else if (pod.scheduler != scheduler) {
+    verdict.patch.push_back(
+        json::object{{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", scheduler}});
+  }
+  return verdict;
+}
+
+json::object answerOf(const json::object& request, const Verdict& verdict) {
+  json::object answer;
+  answer["uid"] = request.contains("uid") ? request.at("uid") : json::value("");
+  answer["allowed"] = !verdict.refused;
+  if (verdict.refused)
+    answer["status"] = json::object{{"code", 403}, {"message", verdict.refused->message()}};
+  if (!verdict.refused && !verdict.patch.empty()) {
+    answer["patchType"] = "JSONPatch";
+    answer["patch"] = kube::toBase64(json::serialize(verdict.patch));
+  }
+  return answer;
+}
+
+}  // namespace
+
+Result<std::string> review(const std::string& body, const vendors::Catalog& catalog,
+                           const std::string& scheduler) {
+  boost::system::error_code fault;
+  const json::value said = json::parse(body, fault);
+  if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
+  const json::object* whole = said.if_object();
+  const json::value* request = whole == nullptr ? nullptr : whole->if_contains("request");
+  if (request == nullptr || !request->is_object())
+    return Error{ErrorCode::kCorrupt, "the body is no AdmissionReview: there is no request"};
+  const json::object& asked = request->get_object();
+  Verdict verdict;
+  const json::value* object = asked.if_contains("object");
+  if (object != nullptr && object->is_object()) {
+    const Result<kube::Pod> pod = kube::podOf(*object);
+    if (pod) {
+      verdict = judge(*pod, catalog, scheduler);
+    } else {
+      verdict.refused = pod.error();
+    }
+  }
+  return json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},
+                                      {"kind", "AdmissionReview"},
+                                      {"response", answerOf(asked, verdict)}});
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,17 @@
+// What becomes of a pod when it is made. Pure. Private.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "vendors/catalog.h"
+
+namespace divvy::scheduler {
+
+// From an AdmissionReview (admission.k8s.io/v1) to one that answers it: a pod that asks for devices
+// gets our scheduler; one that can never be right is refused with the reason. kCorrupt: it is no
+// review.
+Result<std::string> review(const std::string& body, const vendors::Catalog& catalog,
+                           const std::string& scheduler);
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,196 @@
+// Who holds what, whatever the order in which it is told.
+#include <gtest/gtest.h>
+
+#include "kube/registration.h"
+#include "scheduler/books.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr engine::Instant kLater{120'000};
+
+kube::Node node(const std::string& name, unsigned devices = 1, const std::string& uid = "1") {
+  kube::Node made;
+  made.meta.name = name;
+  made.meta.uid = uid;
+  std::vector<kube::RegisteredDevice> list;
+  for (unsigned at = 0; at < devices; ++at) {
+    kube::RegisteredDevice device;
+    device.id = "GPU-" + name + '-' + std::to_string(at);
+    device.index = at;
+    device.count = 10;
+    device.mebibytes = 80 << 10;
+    device.cores = 100;
+    device.type = "NVIDIA H100";
+    device.healthy = true;
+    list.push_back(std::move(device));
+  }
+  made.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(list);
+  return made;
+}
+
+kube::Pod pod(const std::string& uid, const std::string& mebibytes = "50000") {
+  kube::Pod made;
+  made.meta.name = made.meta.uid = uid;
+  made.meta.space = "default";
+  kube::PodContainer container;
+  container.name = "c";
+  container.limits = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", mebibytes}};
+  made.containers.push_back(container);
+  return made;
+}
+
+// As the watch tells of it once it is bound there.
+kube::Pod bound(kube::Pod made, const std::string& node, const kube::Labels& annotations) {
+  made.node = node;
+  made.meta.annotations = annotations;
+  return made;
+}
+
+class BooksTest : public ::testing::Test {
+ protected:
+  std::optional<std::string> choose(const kube::Pod& one, std::vector<std::string> nodes) {
+    const Result<Choice> choice = books.choose(one, nodes, kLater);
+    return choice ? choice->node : std::nullopt;
+  }
+  // Chosen and bound; its annotations.
+  kube::Labels bind(const kube::Pod& one, const std::string& where) {
+    EXPECT_EQ(choose(one, {where}), where);
+    Result<Assigned> assigned = books.beginBind(one.meta.uid, where, 1);
+    EXPECT_TRUE(assigned.has_value());
+    books.endBind(one.meta.uid, BindEnd::kBound);
+    return assigned ? assigned->annotations : kube::Labels{};
+  }
+
+  vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
+  Books books{catalog, {}};
+};
+
+TEST_F(BooksTest, AReservationKeepsOthersOffUntilItExpires) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
+  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
+  EXPECT_FALSE(books.worthALook({0}) && !books.nowFitting(9, {0}).empty());
+  EXPECT_EQ(books.expire(kLater), 1u);
+  ASSERT_TRUE(books.worthALook(kLater));
+  const std::vector<Waiting> waiting = books.nowFitting(9, kLater);
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(waiting[0].name, "q");
+  EXPECT_FALSE(books.beginBind("p", "a", 1).has_value());
+}
+
+// A filter for a pod that is asked again chooses anew, and holds one place only.
+TEST_F(BooksTest, AskingAgainHoldsOnePlace) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(books.setNode(node("b")));
+  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
+  EXPECT_EQ(choose(pod("p"), {"b"}), "b");
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+}
+
+// Lists of nodes and pods come at once, in any order.
+TEST_F(BooksTest, APodToldBeforeItsNodeHoldsItsDevices) {
+  Books other(catalog, {});
+  ASSERT_TRUE(other.setNode(node("a")));
+  const std::vector<std::string> names{"a"};
+  ASSERT_TRUE(other.choose(pod("p"), names, kLater)->node);
+  const kube::Labels annotations = other.beginBind("p", "a", 1)->annotations;
+
+  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", annotations)));
+  ASSERT_TRUE(books.setNode(node("a")));
+  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
+  books.removePod("p");
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+}
+
+TEST_F(BooksTest, ANodeThatGoesAndComesBackHasItsPodsStill) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  const kube::Labels annotations = bind(pod("p"), "a");
+  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", annotations)));
+  books.removeNode("1", "a");
+  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
+  ASSERT_TRUE(books.setNode(node("a", 1, "2")));
+  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
+  // Told late, of the node that was before.
+  books.removeNode("1", "a");
+  EXPECT_EQ(choose(pod("small", "1000"), {"a"}), "a");
+}
+
+TEST_F(BooksTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) {
+  ASSERT_TRUE(books.setNode(node("a", 2)));
+  const kube::Labels annotations = bind(pod("p"), "a");
+  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", annotations)));
+  kube::Node broken = node("a", 2);
+  broken.meta.annotations["hami.io/node-nvidia-register"] = "[{";
+  EXPECT_FALSE(books.setNode(broken));
+  const std::vector<std::string> names{"a"};
+  const Result<Choice> choice = books.choose(pod("q"), names, kLater);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_FALSE(choice->node);
+  EXPECT_NE(choice->why.at("a").find("not JSON"), std::string::npos) << choice->why.at("a");
+  ASSERT_TRUE(books.setNode(node("a", 2)));
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  EXPECT_EQ(choose(pod("r"), {"a"}), std::nullopt);
+}
+
+// A bind whose answer was lost: what the pod says counts, also where it says other devices.
+TEST_F(BooksTest, TheBoundPodTellsWhatItHolds) {
+  ASSERT_TRUE(books.setNode(node("a", 2)));
+  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
+  Result<Assigned> assigned = books.beginBind("p", "a", 1);
+  ASSERT_TRUE(assigned.has_value());
+  // While it is under way nobody chooses for it, and it does not expire.
+  EXPECT_EQ(choose(pod("p"), {"a"}), std::nullopt);
+  EXPECT_EQ(books.expire({kLater.ms * 10}), 0u);
+  books.endBind("p", BindEnd::kUncertain);
+  kube::Labels said = assigned->annotations;
+  std::string& devices = said["hami.io/vgpu-devices-allocated"];
+  const std::size_t at = devices.find("-a-") + 3;
+  devices[at] = devices[at] == '0' ? '1' : '0';
+  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", said)));
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  EXPECT_EQ(choose(pod("r"), {"a"}), std::nullopt);
+}
+
+TEST_F(BooksTest, ARefusedBindGivesBack) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
+  ASSERT_TRUE(books.beginBind("p", "a", 1).has_value());
+  books.endBind("p", BindEnd::kRefused);
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+}
+
+// Regression: kube-scheduler asked for a pod that was gone, and its reservation stayed.
+TEST_F(BooksTest, NothingIsReservedForAPodThatIsGone) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  books.removePod("p");
+  EXPECT_EQ(choose(pod("p"), {"a"}), std::nullopt);
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+}
+
+TEST_F(BooksTest, WhatATenantWritesInItsAnnotationsHoldsNothing) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  kube::Pod forged = pod("p");
+  forged.meta.annotations = {{"hami.io/vgpu-node", "a"},
+                             {"hami.io/vgpu-devices-allocated", "GPU-a-0,NVIDIA,81920,100:;"}};
+  ASSERT_TRUE(books.setPod(forged));  // not bound
+  forged.node = "a";
+  forged.containers[0].limits.clear();  // asks for nothing
+  ASSERT_TRUE(books.setPod(forged));
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+}
+
+TEST_F(BooksTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
+  kube::Pod none = pod("p");
+  none.containers[0].limits = {{"nvidia.com/gpu", "0"}};
+  const std::vector<std::string> names{"anywhere"};
+  const Result<Choice> choice = books.choose(none, names, kLater);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_FALSE(choice->ours);
+  const Result<Assigned> assigned = books.beginBind("p", "anywhere", 1);
+  ASSERT_TRUE(assigned.has_value());
+  EXPECT_TRUE(assigned->annotations.empty());
+}
+
+}  // namespace
+}  // namespace divvy::scheduler

@@ -1,0 +1,127 @@
+// What becomes of pods at the door, and that what is deployed is what the program says.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <boost/json.hpp>
+
+#include "extender.h"
+#include "kube/base64.h"
+#include "scheduler/manifests.h"
+#include "webhook.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace json = boost::json;
+
+vendors::Catalog catalog() {
+  return *vendors::Catalog::of(vendors::builtIn());
+}
+
+json::object answerTo(const std::string& spec) {
+  const std::string body =
+      R"({"request":{"uid":"u-1","object":{"metadata":{"name":"p"},"spec":)" + spec + "}}}";
+  const Result<std::string> said = review(body, catalog(), "divvy-scheduler");
+  EXPECT_TRUE(said.has_value());
+  json::object response = json::parse(*said).at("response").as_object();
+  EXPECT_EQ(response.at("uid"), "u-1");
+  return response;
+}
+
+std::string limits(const std::string& inside) {
+  return R"({"containers":[{"name":"c","resources":{"limits":{)" + inside + "}}}]}";
+}
+
+TEST(Webhook, APodWithDevicesGetsTheScheduler) {
+  const json::object answer = answerTo(limits(R"("nvidia.com/gpu":1)"));
+  EXPECT_TRUE(answer.at("allowed").as_bool());
+  const auto patch = kube::fromBase64(answer.at("patch").as_string());
+  ASSERT_TRUE(patch.has_value());
+  EXPECT_EQ(
+      json::parse(*patch),
+      json::parse(R"([{"op":"add","path":"/spec/schedulerName","value":"divvy-scheduler"}])"));
+}
+
+TEST(Webhook, OthersAreLeftAlone) {
+  for (const std::string& spec :
+       {limits(R"("cpu":"1")"), std::string(R"({"containers":[]})"),
+        std::string(R"({"schedulerName":"volcano","containers":[{"resources":{"limits":)"
+                    R"({"nvidia.com/gpumem":"1.5"}}}]})")}) {
+    const json::object answer = answerTo(spec);
+    EXPECT_TRUE(answer.at("allowed").as_bool()) << spec;
+    EXPECT_FALSE(answer.contains("patch")) << spec;
+  }
+}
+
+TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
+  for (const auto& [spec, words] : std::vector<std::pair<std::string, std::string>>{
+           {limits(R"("nvidia.com/gpu":"1","nvidia.com/gpumem":"1.5")"), "nvidia.com/gpumem"},
+           {limits(R"("nvidia.com/gpu":"-1")"), "negative"},
+           {limits(R"("nvidia.com/gpu":"100")"), "64"},
+           {limits(R"("nvidia.com/gpu":"x")"), "nvidia.com/gpu"},
+           {R"({"nodeName":"n","containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}]})",
+            "node assigned"},
+           {R"({"containers":[{"name":"s","securityContext":{"privileged":true},"resources":)"
+            R"({"limits":{"nvidia.com/gpu":"1"}}}]})",
+            "container s is privileged"},
+           {R"({"containers":[{}],"initContainers":[{"name":"s","restartPolicy":"Always",)"
+            R"("resources":{"limits":{"nvidia.com/gpu":"1"}}}]})",
+            "sidecar"},
+           {R"({"containers":7})", ".spec.containers is not a list"}}) {
+    const json::object answer = answerTo(spec);
+    EXPECT_FALSE(answer.at("allowed").as_bool()) << spec;
+    const std::string said(answer.at("status").at("message").as_string());
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+  }
+}
+
+TEST(Webhook, WhatIsNoReviewIsAnError) {
+  for (const char* body : {"", "{", "[]", "{}", R"({"request":1})"})
+    EXPECT_FALSE(review(body, catalog(), "s").has_value()) << body;
+}
+
+TEST(Extender, ReadsWhatKubeSchedulerWrites) {
+  const Result<FilterAsk> ask =
+      parseFilter(R"({"Pod":{"metadata":{"uid":"u"}},"Nodes":null,"NodeNames":["a","b"]})");
+  ASSERT_TRUE(ask.has_value());
+  EXPECT_EQ(ask->names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(ask->whole_nodes);
+  EXPECT_TRUE(parseFilter(R"({"Pod":{},"Nodes":{"items":[]}})")->whole_nodes);
+  for (const char* body : {"", "[]", "{}", R"({"Pod":{}})", R"({"Pod":1,"NodeNames":[]})",
+                           R"({"Pod":{},"NodeNames":[1]})", R"({"Pod":{},"NodeNames":"a"})"})
+    EXPECT_FALSE(parseFilter(body).has_value()) << body;
+  EXPECT_FALSE(parseBind(R"({"PodName":"p","PodNamespace":"n","Node":"a"})").has_value());
+}
+
+TEST(Extender, AnswersWithOneNodeOrReasons) {
+  Choice choice;
+  EXPECT_EQ(json::parse(filterAnswer({"a", "b"}, choice)).at("NodeNames").as_array().size(), 2u);
+  choice.ours = true;
+  choice.why["a"] = "full";
+  choice.never["b"] = "too few";
+  EXPECT_EQ(json::parse(filterAnswer({"a", "b"}, choice)),
+            json::parse(R"({"NodeNames":[],"FailedNodes":{"a":"full"},)"
+                        R"("FailedAndUnresolvableNodes":{"b":"too few"},"Error":""})"));
+  choice.node = "a";
+  EXPECT_EQ(json::parse(filterAnswer({"a", "b"}, choice)).at("NodeNames").as_array().size(), 1u);
+}
+
+std::string fileOf(const std::string& name) {
+  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/deploy/kubernetes/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
+  EXPECT_EQ(fileOf("scheduler-config.yaml"), schedulerConfig(catalog(), "divvy-scheduler"))
+      << "make it anew: divvy scheduler --print config";
+  EXPECT_EQ(fileOf("webhook.yaml"), webhookConfig(catalog(), "divvy-scheduler"))
+      << "make it anew: divvy scheduler --print webhook";
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
