@@ -1,0 +1,159 @@
+// Cluster is a Kubernetes control plane on one machine: etcd, apiserver, controller manager,
+// scheduler and kubectl in one program, on loopback, with certificates of its own.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const usage = `usage: cluster up|check|down|status [--dir DIR]
+       cluster etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl ...
+
+  up      start etcd, apiserver, controller manager and scheduler, and return when pods can be
+          made; leaves DIR/kubeconfig, DIR/audit.log, DIR/bin/kubectl
+          --nodes-from FILE    then make these nodes (a List as JSON; - for standard input)
+          --install DIVVY      then run that program as deploy/ has it
+          --deploy DIR         where the manifests are [deploy/kubernetes]
+  check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
+          --json FILE          one record per check
+          --only TEXT          those whose names hold it
+  down    end them and remove everything but DIR/bin
+  status  who runs; exit status 1 if not all do
+`
+
+func fail(code int, err error) {
+	fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
+	os.Exit(code)
+}
+
+func main() {
+	runComponent(filepath.Base(os.Args[0]), os.Args[1:])
+	if len(os.Args) < 2 {
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	runComponent(os.Args[1], os.Args[2:])
+	command := os.Args[1]
+	flags := flag.NewFlagSet("cluster "+command, flag.ExitOnError)
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	dir := flags.String("dir", "build/cluster", "")
+	nodes := flags.String("nodes-from", "", "")
+	divvy := flags.String("install", "", "")
+	deploy := flags.String("deploy", "deploy/kubernetes", "")
+	file := flags.String("json", "", "")
+	only := flags.String("only", "", "")
+	_ = flags.Parse(os.Args[2:])
+	if flags.NArg() > 0 {
+		fail(2, fmt.Errorf("%q is not expected", flags.Arg(0)))
+	}
+	c, err := open(*dir)
+	if err != nil {
+		fail(1, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	switch command {
+	case "up":
+		err = c.command(ctx, *nodes, *divvy, *deploy)
+	case "check":
+		if err = c.readPorts(); err == nil {
+			i := installation{cluster: c, divvy: *divvy, deploy: *deploy}
+			err = i.runChecks(ctx, *only, *file)
+		}
+	case "down":
+		err = c.down(false)
+	case "status":
+		err = c.status()
+	default:
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	if err != nil {
+		fail(1, err)
+	}
+}
+
+func open(dir string) (*cluster, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{dir: absolute, self: self, processes: processes{absolute}}, nil
+}
+
+// command is `up`: of a cluster that is up only the nodes are made.
+func (c *cluster) command(ctx context.Context, nodes, divvy, deploy string) error {
+	began := time.Now()
+	if c.running() != nil {
+		// What an earlier one left that was ended from outside.
+		if err := c.down(false); err != nil {
+			return err
+		}
+		if err := c.up(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "cluster: ready after %.1f s\n", time.Since(began).Seconds())
+	}
+	if nodes != "" {
+		if err := c.makeNodes(ctx, nodes); err != nil {
+			return err
+		}
+	}
+	if divvy == "" {
+		return nil
+	}
+	if err := c.readPorts(); err != nil {
+		return err
+	}
+	i := installation{cluster: c, divvy: divvy, deploy: deploy}
+	if err := i.remove(); err != nil {
+		return err
+	}
+	if err := i.install(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "cluster: Divvy places pods after %.1f s\n", time.Since(began).Seconds())
+	return nil
+}
+
+// parts are what always runs; Divvy's are there where it was installed.
+var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+func (c *cluster) running() error {
+	missing := 0
+	for _, name := range parts {
+		if one, known := c.processes.find(name); !known || !one.alive() {
+			missing++
+		}
+	}
+	if missing > 0 {
+		return fmt.Errorf("%d of %d do not run in %s", missing, len(parts), c.dir)
+	}
+	return nil
+}
+
+func (c *cluster) status() error {
+	for _, name := range append(append([]string{}, parts...), extender, secondKube) {
+		one, known := c.processes.find(name)
+		switch {
+		case known && one.alive():
+			fmt.Printf("%-24s %d\n", name, one.Pid)
+		case known:
+			fmt.Printf("%-24s has ended: %s\n", name, c.processes.log(name))
+		default:
+			fmt.Printf("%-24s was not started\n", name)
+		}
+	}
+	return c.running()
+}

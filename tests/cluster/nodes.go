@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Enough to keep one apiserver busy.
+const makersAtOnce = 16
+
+// readNodes takes a List of Nodes.
+func readNodes(file string) ([]core.Node, error) {
+	in := os.Stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		in = opened
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	var list core.NodeList
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, fmt.Errorf("%s: no nodes in it", file)
+	}
+	return list.Items, nil
+}
+
+// makeNodes makes those that are not there yet. They are ready at once and for ever: they have no
+// kubelet.
+func (c *cluster) makeNodes(ctx context.Context, file string) error {
+	nodes, err := readNodes(file)
+	if err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	todo := make(chan *core.Node)
+	failed := make(chan error, makersAtOnce)
+	var makers sync.WaitGroup
+	for range makersAtOnce {
+		makers.Add(1)
+		go func() {
+			defer makers.Done()
+			for node := range todo {
+				_, err := client.CoreV1().Nodes().Create(ctx, node, meta.CreateOptions{})
+				if err != nil && !errors.IsAlreadyExists(err) {
+					select {
+					case failed <- fmt.Errorf("node %s: %w", node.Name, err):
+					default:
+					}
+				}
+			}
+		}()
+	}
+	for i := range nodes {
+		todo <- &nodes[i]
+	}
+	close(todo)
+	makers.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+	}
+	fmt.Fprintf(os.Stderr, "cluster: %d nodes after %.1f s\n", len(nodes), time.Since(began).Seconds())
+	return nil
+}
+
+func isNotFound(err error) bool { return errors.IsNotFound(err) }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A process that `up` started and `down` ends. With the time of its start its number cannot mean
+// another process that got the number later.
+type process struct {
+	Name    string `json:"name"`
+	Pid     int    `json:"pid"`
+	Started string `json:"started"`
+}
+
+// startTime is field 22 of /proc/PID/stat (proc(5)): ticks since boot. Empty: there is no such
+// process, or it has ended and nobody has asked for its status yet.
+func startTime(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The name is in brackets and may hold spaces and brackets itself.
+	rest := string(text)
+	rest = rest[strings.LastIndexByte(rest, ')')+1:]
+	fields := strings.Fields(rest)
+	if len(fields) < 20 || fields[0] == "Z" {
+		return ""
+	}
+	return fields[19]
+}
+
+func (p process) alive() bool { return p.Started != "" && startTime(p.Pid) == p.Started }
+
+// processes is the file of what runs, one JSON object per file in dir/run.
+type processes struct{ dir string }
+
+func (ps processes) run() string { return filepath.Join(ps.dir, "run") }
+func (ps processes) log(name string) string {
+	return filepath.Join(ps.dir, "log", name+".log")
+}
+
+func (ps processes) read(file string) (process, error) {
+	var one process
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return one, err
+	}
+	if err := json.Unmarshal(text, &one); err != nil {
+		return one, fmt.Errorf("%s: %w", file, err)
+	}
+	return one, nil
+}
+
+// start leaves the process running when this one ends.
+func (ps processes) start(name, program string, args ...string) error {
+	log, err := os.OpenFile(ps.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command := exec.Command(program, args...)
+	command.Stdout = log
+	command.Stderr = log
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	one := process{name, command.Process.Pid, startTime(command.Process.Pid)}
+	// Its status is taken at once when it ends, or it would seem to be alive as long as we are.
+	go func() { _ = command.Wait() }()
+	text, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	// Whole or not at all, and not without a record: who is not on record is never ended.
+	file := filepath.Join(ps.run(), name+".json")
+	err = os.WriteFile(file+".new", text, 0o644)
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		_ = command.Process.Kill()
+	}
+	return err
+}
+
+// tail is the end of what a process said, for whoever has to find out why it ended.
+func (ps processes) tail(name string) string {
+	text, err := os.ReadFile(ps.log(name))
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) > 15 {
+		lines = lines[len(lines)-15:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wait asks until it is so, the process has ended, or the time is over.
+func (ps processes) wait(ctx context.Context, name string, ready func() error) error {
+	end := time.Now().Add(readyBound)
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		if one, known := ps.find(name); known && !one.alive() {
+			return fmt.Errorf("%s has ended; the end of %s:\n%s", name, ps.log(name), ps.tail(name))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s is not ready after %v: %w; the end of %s:\n%s", name, readyBound, err,
+				ps.log(name), ps.tail(name))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// find reads one record; one that cannot be read is an error and not nobody.
+func (ps processes) find(name string) (process, bool) {
+	one, err := ps.read(filepath.Join(ps.run(), name+".json"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
+		os.Exit(1)
+	}
+	return one, err == nil
+}
+
+// end asks a process to end, and makes it after `grace`.
+func (p process) end(grace time.Duration) error {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if !p.alive() {
+			return nil
+		}
+		if err := syscall.Kill(p.Pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("%s (%d): %w", p.Name, p.Pid, err)
+		}
+		for end := time.Now().Add(grace); p.alive() && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	if p.alive() {
+		return fmt.Errorf("%s (%d) does not end", p.Name, p.Pid)
+	}
+	return nil
+}
