@@ -164,8 +164,7 @@ Result<Bytes> Reading::bytesOf(const Quantity& asked) const {
   if (asked.binary() || *whole > kMostUnits) {
     const Bytes bytes{static_cast<std::uint64_t>(*whole)};
     if (bytes > kMostMemory)
-      return wrong(rule.resource,
-                   "more than any device has; accepted: at most " + formatBytes(kMostMemory));
+      return wrong(rule.resource, "accepted: at most " + formatBytes(kMostMemory));
     return bytes;
   }
   const auto units = static_cast<std::uint64_t>(*whole);

@@ -116,6 +116,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"NoNumber", {{kGpu, "one"}}, "!not a number"},
         Row{"FractionOfAUnit", {{kGpu, "1"}, {kGpuMem, "1.5"}}, "!whole number of 1 MiB"},
         Row{"HalfAUnitInBytes", {{kGpu, "1"}, {kGpuMem, "1.5Gi"}}, "NVIDIA x1 1536Mi 0"},
+        Row{"MoreMemoryThanThereIs",
+            {{kGpu, "1"}, {kGpuMem, "9000000000000000000"}},
+            "!nvidia.com/gpumem: 9000000000000000000: accepted: at most 1 PiB"},
         Row{"TooManyCards", {{kGpu, "5000"}}, "!up to 1024"}),
     [](const auto& each) { return each.param.name; });
 
