@@ -12,6 +12,8 @@ using namespace divvy::engine;
 
 constexpr unsigned kCards = 8;
 constexpr Instant kNever{INT64_MAX};
+// Ends for room at most: far more than filling takes where it can be done.
+constexpr unsigned kMostRefused = 100'000;
 
 std::vector<ModelName> modelsOf(const std::string& joined) {
   std::vector<ModelName> models;
@@ -104,13 +106,15 @@ void EngineLoad::endOne() {
 }
 
 void EngineLoad::fillTo(double part) {
-  while (!fuller(part)) {
+  for (unsigned refused = 0; !fuller(part);) {
     const Request request = next();
     if (engine_.place(request, kNever)) {
       given(request.id);
-    } else {
-      endOne();
+      continue;
     }
+    // Few nodes may never be that full, whoever ends for whom.
+    if (++refused == kMostRefused) throw std::runtime_error("the nodes do not get that full");
+    endOne();
   }
 }
 

@@ -27,7 +27,8 @@ class EngineLoad {
   bool fuller(double part) const;
   // Ends somebody.
   void endOne();
-  // Places until `part` of the compute is given.
+  // Places until `part` of the compute is given; who has no room has another end. Throws where
+  // that is never reached.
   void fillTo(double part);
 
  private:

@@ -104,7 +104,7 @@ Report measure(const Options& options) {
     if (options.quick) plan = {1'000, 2'000, 0.05};
     return measureEngine(plan, say);
   }
-  if (options.bench == "moves") return measureMoves({options.quick ? 20u : 500u}, say);
+  if (options.bench == "moves") return measureMoves({options.quick ? 100u : 500u}, say);
   CardBenchPlan plan;
   plan.real = options.real;
   plan.quick = options.quick;
