@@ -1,19 +1,31 @@
 #include "scheduler/books.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "describe.h"
 #include "engine/engine.h"
 #include "last.h"
 #include "waiting_room.h"
+#include "would_fit.h"
 
 namespace divvy::scheduler {
 namespace {
 
 // Far more than can be removed, or passed on, while one scheduling cycle is under way.
 constexpr std::size_t kMostRemembered = 10'000;
+
+// Of names that are only looked at.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
 
 struct KnownNode {
   std::string uid;
@@ -41,21 +53,56 @@ bool sameShares(const engine::Placement& a, const engine::Placement& b) {
                     });
 }
 
+// Those that fit from 10 for the best down to 1 for the worst, by how many are better; the others,
+// which are 0, stay so.
+std::vector<unsigned> spread(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kMost = 10;
+  std::set<std::uint32_t> ordered(ranks.begin(), ranks.end());
+  ordered.erase(0);
+  const std::vector<std::uint32_t> distinct(ordered.begin(), ordered.end());
+  std::vector<unsigned> scores;
+  scores.reserve(ranks.size());
+  for (const std::uint32_t rank : ranks) {
+    const auto at = std::lower_bound(distinct.begin(), distinct.end(), rank) - distinct.begin();
+    const auto better = distinct.size() - static_cast<std::size_t>(at) - 1;
+    scores.push_back(rank == 0 ? 0
+                               : static_cast<unsigned>(
+                                     kMost - better * (kMost - 1) /
+                                                 std::max<std::size_t>(distinct.size() - 1, 1)));
+  }
+  return scores;
+}
+
 }  // namespace
 
 struct Books::Inside {
-  Inside(const vendors::Catalog& known, engine::Config config) : catalog(known), engine(config) {}
+  Inside(const vendors::Catalog& known, engine::Config terms)
+      : catalog(known), config(terms), engine(terms) {}
 
   void release(const std::string& uid) {
     homeless.erase(uid);
     binding.erase(uid);
     uncertain.erase(uid);
-    if (engine.release(engine::RequestId(uid))) waiting.open();
+    asked.erase(uid);
+    const engine::RequestId id(uid);
+    const engine::Allocation* held = engine.find(id);
+    if (held == nullptr) return;
+    leave(held->placement.node.text, uid);
+    engine.release(id);
+    waiting.open();
+  }
+
+  void leave(const std::string& node, const std::string& uid) {
+    const auto there = on.find(node);
+    if (there == on.end()) return;
+    there->second.erase(uid);
+    if (there->second.empty()) on.erase(there);
   }
 
   // It is so, whatever else was booked.
   Result<void> hold(const std::string& uid, const engine::Allocation& held) {
     const Result<void> adopted = engine.adopt(held);
+    if (adopted) on[held.placement.node.text].insert(uid);
     if (adopted || adopted.error().code() != ErrorCode::kNotFound) return adopted;
     homeless.insert_or_assign(uid, held);
     return {};
@@ -64,6 +111,7 @@ struct Books::Inside {
   void takeHome(const std::string& node) {
     for (auto at = homeless.begin(); at != homeless.end();) {
       const bool here = at->second.placement.node.text == node && engine.adopt(at->second);
+      if (here) on[node].insert(at->first);
       at = here ? homeless.erase(at) : std::next(at);
     }
   }
@@ -72,18 +120,79 @@ struct Books::Inside {
   std::string unknown(const std::string& name) const {
     const auto fault = unreadable.find(name);
     if (fault != unreadable.end()) return fault->second;
-    return nodes.contains(name) ? "taken meanwhile" : "no devices are registered";
+    return "no devices are registered";
   }
 
-  // Why it goes to none of these.
-  Result<void> explain(const engine::Request& request, std::span<const std::string> names,
+  // What every choice begins with: what was reserved for it before is given back. None: it asks for
+  // no devices.
+  Result<std::optional<engine::Request>> begin(const kube::Pod& pod) {
+    const std::string& uid = pod.meta.uid;
+    Result<std::optional<engine::Request>> request = requestOf(pod, catalog);
+    if (!request) return Error{ErrorCode::kUsage, request.error().message()};
+    if (!*request) {
+      passed.add(uid);
+      return request;
+    }
+    if (gone.has(uid)) return Error{ErrorCode::kNotFound, "the pod is gone"};
+    const engine::Allocation* old = engine.find(engine::RequestId(uid));
+    const bool settled = old != nullptr && !old->expires && !uncertain.contains(uid);
+    if (settled || homeless.contains(uid))
+      return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
+    release(uid);
+    return request;
+  }
+
+  // Among these; none: it fits none of them now.
+  Result<std::optional<engine::Placement>> decide(const engine::Request& request,
+                                                  std::span<const std::string_view> names) const {
+    // The best of all is the best of those among whom it is; mostly all are named.
+    const Result<engine::Decision> best = engine.decide(request);
+    if (!best || !best->placement) return placementOf(best);
+    const std::string_view node = best->placement->node.text;
+    if (std::find(names.begin(), names.end(), node) != names.end()) return best->placement;
+    std::vector<engine::NodeName> known;
+    for (const std::string_view name : names)
+      if (nodes.contains(name)) known.emplace_back(std::string(name));
+    if (known.empty()) return std::optional<engine::Placement>();
+    return placementOf(engine.decideAmong(request, known));
+  }
+
+  Result<std::optional<engine::Placement>> decideOn(const engine::Request& request,
+                                                    std::string_view node) const {
+    if (!nodes.contains(node)) return std::optional<engine::Placement>();
+    const std::array<engine::NodeName, 1> only{engine::NodeName(std::string(node))};
+    return placementOf(engine.decideAmong(request, only));
+  }
+
+  static Result<std::optional<engine::Placement>> placementOf(
+      const Result<engine::Decision>& decision) {
+    if (!decision) return decision.error();
+    return decision->placement;
+  }
+
+  // Until then.
+  Result<void> reserve(const engine::Request& request, const engine::Placement& placement,
+                       engine::Instant expires) {
+    const Result<engine::Allocation> reserved = engine.reserve(request, placement, expires);
+    if (!reserved) return reserved.error();
+    on[placement.node.text].insert(request.id.text);
+    return {};
+  }
+
+  // Which of these would do, and why the others do not.
+  Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
                        Choice* choice) const {
     const Result<engine::Decision> decision = engine.explain(request);
     if (!decision) return decision.error();
     std::map<std::string, const engine::NodeRefusal*> refusals;
     for (const engine::NodeRefusal& one : decision->refusals) refusals[one.node.text] = &one;
-    for (const std::string& name : names) {
+    for (const std::string_view given : names) {
+      const std::string name(given);
       const auto found = refusals.find(name);
+      if (found == refusals.end() && nodes.contains(name)) {
+        choice->fitting.push_back(name);
+        continue;
+      }
       if (found == refusals.end() || unreadable.contains(name)) {
         choice->why[name] = unknown(name);
         continue;
@@ -94,12 +203,27 @@ struct Books::Inside {
     return {};
   }
 
+  std::vector<engine::Allocation> heldOn(const engine::NodeName& node) const {
+    std::vector<engine::Allocation> held;
+    const auto there = on.find(node.text);
+    if (there != on.end())
+      for (const std::string& uid : there->second)
+        held.push_back(*engine.find(engine::RequestId(uid)));
+    for (const auto& [uid, one] : homeless)
+      if (one.placement.node == node) held.push_back(one);
+    return held;
+  }
+
   const vendors::Catalog& catalog;
+  const engine::Config config;
   engine::Engine engine;
-  std::map<std::string, KnownNode> nodes;
-  std::map<std::string, std::string> unreadable;  // by node: what is wrong with what it says
+  std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;  // never iterated
+  std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
+  std::map<std::string, std::string> unreadable;    // by node: what is wrong with what it says
   // By UID: held on nodes that are not known.
   std::map<std::string, engine::Allocation> homeless;
+  // By UID: asks of those who are told all that would do, until one is chosen.
+  std::map<std::string, engine::Request> asked;
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
   std::set<std::string> binding, uncertain;
   WaitingRoom waiting;
@@ -142,6 +266,7 @@ void Books::removeNode(const std::string& uid, const std::string& name) {
   if (known != inside_->nodes.end() && known->second.uid != uid) return;
   inside_->nodes.erase(name);
   inside_->unreadable.erase(name);
+  inside_->on.erase(name);
   for (engine::Allocation& one : inside_->engine.removeNode(engine::NodeName(name))) {
     if (one.expires) continue;
     const std::string pod = one.id.text;
@@ -178,43 +303,83 @@ void Books::removePod(const std::string& uid) {
   inside_->release(uid);
 }
 
-Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string> nodes,
+Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
                              engine::Instant expires) {
   Choice choice;
-  const std::string& uid = pod.meta.uid;
-  Result<std::optional<engine::Request>> request = requestOf(pod, inside_->catalog);
-  if (!request) return Error{ErrorCode::kUsage, request.error().message()};
-  if (!*request) {
-    inside_->passed.add(uid);
-    return choice;
-  }
+  Result<std::optional<engine::Request>> request = inside_->begin(pod);
+  if (!request) return request.error();
+  if (!*request) return choice;
   choice.ours = true;
-  if (inside_->gone.has(uid)) return Error{ErrorCode::kNotFound, "the pod is gone"};
-  const engine::Allocation* old = inside_->engine.find(engine::RequestId(uid));
-  const bool settled = old != nullptr && !old->expires && !inside_->uncertain.contains(uid);
-  if (settled || inside_->homeless.contains(uid))
-    return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
-  inside_->release(uid);
-  std::vector<engine::NodeName> known;
-  known.reserve(nodes.size());
-  for (const std::string& name : nodes)
-    if (inside_->nodes.contains(name)) known.emplace_back(name);
-  if (!known.empty()) {
-    const Result<engine::Decision> decision = inside_->engine.decideAmong(**request, known);
-    if (!decision) return decision.error();
-    if (decision->placement) {
-      const Result<engine::Allocation> reserved =
-          inside_->engine.reserve(**request, *decision->placement, expires);
-      if (!reserved) return reserved.error();
-      choice.node = reserved->placement.node.text;
-      inside_->waiting.leave(uid);
-      return choice;
-    }
+  const Result<std::optional<engine::Placement>> decided = inside_->decide(**request, nodes);
+  if (!decided) return decided.error();
+  if (*decided) {
+    const Result<void> reserved = inside_->reserve(**request, **decided, expires);
+    if (!reserved) return reserved.error();
+    choice.node = (*decided)->node.text;
+    inside_->waiting.leave(pod.meta.uid);
+    return choice;
   }
   const Result<void> explained = inside_->explain(**request, nodes, &choice);
   if (!explained) return explained.error();
+  // One by one each of them would do, but no way was found in bounded time.
+  for (const std::string& name : choice.fitting) choice.why[name] = "no way was found";
+  choice.fitting.clear();
   inside_->waiting.enter(pod, std::move(**request));
   return choice;
+}
+
+Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_view> nodes) {
+  Choice choice;
+  Result<std::optional<engine::Request>> request = inside_->begin(pod);
+  if (!request) return request.error();
+  if (!*request) return choice;
+  choice.ours = true;
+  const Result<void> explained = inside_->explain(**request, nodes, &choice);
+  if (!explained) return explained.error();
+  if (choice.fitting.empty()) {
+    inside_->waiting.enter(pod, std::move(**request));
+  } else {
+    inside_->waiting.leave(pod.meta.uid);
+    inside_->asked.insert_or_assign(pod.meta.uid, std::move(**request));
+  }
+  return choice;
+}
+
+Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
+                                            std::span<const std::string_view> nodes) const {
+  const Result<std::optional<engine::Request>> request = requestOf(pod, inside_->catalog);
+  if (!request) return Error{ErrorCode::kUsage, request.error().message()};
+  if (!*request) return std::vector<unsigned>(nodes.size(), 0);
+  std::vector<std::uint32_t> scores;
+  scores.reserve(nodes.size());
+  for (const std::string_view node : nodes) {
+    const Result<std::optional<engine::Placement>> there = inside_->decideOn(**request, node);
+    if (!there) return there.error();
+    scores.push_back(*there ? 1 + (*there)->score : 0);
+  }
+  return spread(scores);
+}
+
+Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
+                              engine::Instant expires) {
+  if (inside_->passed.has(uid)) return {};
+  const auto asked = inside_->asked.find(uid);
+  if (asked == inside_->asked.end())
+    return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};
+  const Result<std::optional<engine::Placement>> decided = inside_->decideOn(asked->second, node);
+  if (!decided) return decided.error();
+  if (!*decided)
+    return Error{ErrorCode::kNoRoom, "node " + node + " was taken meanwhile: ask again"};
+  const Result<void> reserved = inside_->reserve(asked->second, **decided, expires);
+  if (!reserved) return reserved.error();
+  inside_->asked.erase(asked);
+  return {};
+}
+
+Result<Choice> Books::wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const {
+  const Supposed supposed{inside_->config,
+                          [this](const engine::NodeName& node) { return inside_->heldOn(node); }};
+  return scheduler::wouldFit(supposed, pod, nodes, inside_->catalog);
 }
 
 Result<Assigned> Books::beginBind(const std::string& uid, const std::string& node,
@@ -243,9 +408,10 @@ void Books::endBind(const std::string& uid, BindEnd end) {
 }
 
 std::size_t Books::expire(engine::Instant now) {
-  const std::size_t ended = inside_->engine.expire(now).size();
-  if (ended > 0) inside_->waiting.open();
-  return ended;
+  const std::vector<engine::Allocation> ended = inside_->engine.expire(now);
+  for (const engine::Allocation& one : ended) inside_->leave(one.placement.node.text, one.id.text);
+  if (!ended.empty()) inside_->waiting.open();
+  return ended.size();
 }
 
 bool Books::worthALook(engine::Instant now) {

@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include "outline.h"
+
 namespace divvy::scheduler {
 namespace {
 
@@ -20,59 +22,158 @@ const json::value* find(const json::value& object, const char* name) {
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
-Result<std::vector<std::string>> namesOf(const json::value& list) {
-  std::vector<std::string> names;
-  if (!list.is_array()) return Error{ErrorCode::kCorrupt, "NodeNames is not a list"};
-  names.reserve(list.get_array().size());
-  for (const json::value& one : list.get_array()) {
-    if (!one.is_string()) return Error{ErrorCode::kCorrupt, "NodeNames holds what is no text"};
-    names.emplace_back(one.get_string());
-  }
-  return names;
+Error about(const char* what, const Error& fault) {
+  return {fault.code(), std::string(what) + ' ' + fault.message()};
 }
 
-json::object mapOf(const std::map<std::string, std::string>& from) {
-  json::object object;
-  for (const auto& [key, value] : from) object[key] = value;
-  return object;
+Result<json::value> valueFrom(std::string_view text, const std::string& what) {
+  boost::system::error_code fault;
+  json::value value = json::parse(json::string_view(text.data(), text.size()), fault);
+  if (fault) return Error{ErrorCode::kCorrupt, what + " is not JSON: " + fault.message()};
+  return value;
+}
+
+Result<void> readPod(std::string_view text, FilterAsk* ask) {
+  const Result<json::value> pod = valueFrom(text, "Pod");
+  if (!pod) return pod.error();
+  Result<kube::Pod> parsed = kube::podOf(*pod);
+  if (!parsed) return std::move(parsed).error().context("Pod");
+  ask->pod = std::move(*parsed);
+  return {};
+}
+
+// Empty: it is absent or null.
+std::string_view memberOf(const std::vector<OutlineMember>& members, std::string_view name) {
+  std::string_view found;
+  for (const OutlineMember& one : members)
+    if (one.name == name) found = one.value == "null" ? std::string_view() : one.value;
+  return found;
+}
+
+// A NodeList.
+Result<void> readNodes(std::string_view text, FilterAsk* ask) {
+  const Result<std::vector<OutlineMember>> members = outlineOf(text);
+  if (!members) return about("Nodes", members.error());
+  const std::string_view list = memberOf(*members, "items");
+  if (list.empty()) return {};
+  Result<std::vector<std::string_view>> items = itemsOf(list);
+  if (!items) return about("Nodes.items", items.error());
+  for (const std::string_view item : *items) {
+    const std::string place = "Nodes.items[" + std::to_string(ask->nodes.size()) + ']';
+    const Result<json::value> value = valueFrom(item, place);
+    if (!value) return value.error();
+    Result<kube::Node> node = kube::nodeOf(*value);
+    if (!node) return std::move(node).error().context(place);
+    ask->nodes.push_back(std::move(*node));
+  }
+  ask->items = std::move(*items);
+  return {};
+}
+
+void append(std::string_view text, std::string* out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  *out += '"';
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) {
+      *out += "\\u00";
+      *out += kDigits[c >> 4];
+      *out += kDigits[c & 15];
+      continue;
+    }
+    if (c == '"' || c == '\\') *out += '\\';
+    *out += c;
+  }
+  *out += '"';
+}
+
+void append(const std::map<std::string, std::string>& reasons, std::string* out) {
+  *out += '{';
+  for (const auto& [name, why] : reasons) {
+    if (out->back() != '{') *out += ',';
+    append(name, out);
+    *out += ':';
+    append(why, out);
+  }
+  *out += '}';
+}
+
+void appendFitting(const FilterAsk& ask, const Choice& choice, std::string* out) {
+  *out += '[';
+  for (std::size_t at = 0; at < ask.nodes.size(); ++at) {
+    const std::string& name = ask.nodes[at].meta.name;
+    if (choice.why.contains(name) || choice.never.contains(name)) continue;
+    if (out->back() != '[') *out += ',';
+    *out += ask.items[at];
+  }
+  *out += ']';
 }
 
 }  // namespace
 
-Result<FilterAsk> parseFilter(const std::string& body) {
-  const Result<json::value> said = parse(body);
-  if (!said) return said.error();
+Result<FilterAsk> parseFilter(std::string_view body) {
+  const Result<std::vector<OutlineMember>> members = outlineOf(body);
+  if (!members) return about("the body", members.error());
   FilterAsk ask;
-  const json::value* pod = find(*said, "Pod");
-  if (pod == nullptr) return Error{ErrorCode::kCorrupt, "there is no Pod"};
-  Result<kube::Pod> parsed = kube::podOf(*pod);
-  if (!parsed) return std::move(parsed).error().context("Pod");
-  ask.pod = std::move(*parsed);
-  if (const json::value* list = find(*said, "NodeNames")) {
-    Result<std::vector<std::string>> names = namesOf(*list);
-    if (!names) return names.error();
-    ask.names = std::move(*names);
+  const std::string_view pod = memberOf(*members, "Pod");
+  if (pod.empty()) return Error{ErrorCode::kCorrupt, "there is no Pod"};
+  const Result<void> read = readPod(pod, &ask);
+  if (!read) return read.error();
+  ask.list = memberOf(*members, "NodeNames");
+  ask.whole_nodes = ask.list.empty();
+  if (ask.whole_nodes) {
+    const std::string_view nodes = memberOf(*members, "Nodes");
+    if (nodes.empty()) return Error{ErrorCode::kCorrupt, "there are neither NodeNames nor Nodes"};
+    const Result<void> told = readNodes(nodes, &ask);
+    if (!told) return told.error();
     return ask;
   }
-  if (find(*said, "Nodes") == nullptr)
-    return Error{ErrorCode::kCorrupt, "there are neither NodeNames nor Nodes"};
-  ask.whole_nodes = true;
+  Result<std::vector<std::string_view>> names = textsOf(ask.list, &ask.kept);
+  if (!names) return about("NodeNames", names.error());
+  ask.names = std::move(*names);
   return ask;
 }
 
-std::string filterAnswer(const std::vector<std::string>& names, const Choice& choice) {
-  json::object answer;
-  json::array good;
-  if (!choice.ours) {
-    for (const std::string& name : names) good.emplace_back(name);
-  } else if (choice.node) {
-    good.emplace_back(*choice.node);
+std::string filterAnswer(const FilterAsk& ask, const Choice& choice) {
+  std::string answer = "{\"NodeNames\":";
+  if (ask.whole_nodes) {
+    answer += "null,\"Nodes\":{\"metadata\":{},\"items\":";
+    appendFitting(ask, choice, &answer);
+    answer += '}';
+  } else if (choice.ours) {
+    answer += '[';
+    if (choice.node) append(*choice.node, &answer);
+    for (const std::string& name : choice.fitting) {
+      if (answer.back() != '[') answer += ',';
+      append(name, &answer);
+    }
+    answer += ']';
+  } else {
+    answer += ask.list;
   }
-  answer["NodeNames"] = std::move(good);
-  answer["FailedNodes"] = mapOf(choice.why);
-  answer["FailedAndUnresolvableNodes"] = mapOf(choice.never);
-  answer["Error"] = "";
-  return json::serialize(answer);
+  answer += ",\"FailedNodes\":";
+  append(choice.why, &answer);
+  answer += ",\"FailedAndUnresolvableNodes\":";
+  append(choice.never, &answer);
+  return answer + ",\"Error\":\"\"}";
+}
+
+std::string filterNever(const FilterAsk& ask, const std::string& message) {
+  Choice choice;
+  choice.ours = true;
+  for (const std::string_view name : ask.names) choice.never.emplace(name, message);
+  for (const kube::Node& node : ask.nodes) choice.never.emplace(node.meta.name, message);
+  return filterAnswer(ask, choice);
+}
+
+std::string prioritizeAnswer(const FilterAsk& ask, const std::vector<unsigned>& scores) {
+  std::string answer = "[";
+  for (std::size_t at = 0; at < ask.names.size(); ++at) {
+    if (at > 0) answer += ',';
+    answer += "{\"Host\":";
+    append(ask.names[at], &answer);
+    answer += ",\"Score\":" + std::to_string(scores[at]) + '}';
+  }
+  return answer + ']';
 }
 
 std::string filterError(const std::string& message) {

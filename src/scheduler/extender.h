@@ -2,25 +2,39 @@
 // v1 types, whose members have no JSON names of their own: they are written as in Go. Private.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "kube/node.h"
 #include "kube/pod.h"
 #include "scheduler/books.h"
 
 namespace divvy::scheduler {
 
+// Of a large cluster there are thousands of names: they stay where they are, in the body.
 struct FilterAsk {
   kube::Pod pod;
-  std::vector<std::string> names;
-  bool whole_nodes = false;  // `Nodes` instead of `NodeNames`
+  std::vector<std::string_view> names;
+  std::string_view list;         // those names, as they were written
+  std::deque<std::string> kept;  // names that are not written as they are
+  // `Nodes` instead of `NodeNames`: what would be, were they so; and as they were written.
+  bool whole_nodes = false;
+  std::vector<kube::Node> nodes;
+  std::vector<std::string_view> items;
 };
 
-Result<FilterAsk> parseFilter(const std::string& body);
-std::string filterAnswer(const std::vector<std::string>& names, const Choice& choice);
+// `body` outlives it.
+Result<FilterAsk> parseFilter(std::string_view body);
+// Of whole nodes all that are refused in neither way, as they came.
+std::string filterAnswer(const FilterAsk& ask, const Choice& choice);
+// The same for every node, and nothing that ends there helps.
+std::string filterNever(const FilterAsk& ask, const std::string& message);
+// A HostPriorityList: of each name, as they were asked for.
+std::string prioritizeAnswer(const FilterAsk& ask, const std::vector<unsigned>& scores);
 // The pod waits, with that in its events.
 std::string filterError(const std::string& message);
 

@@ -69,7 +69,8 @@ std::vector<std::string> resourcePrefixes(const vendors::Catalog& catalog) {
   return {prefixes.begin(), prefixes.end()};
 }
 
-std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& name) {
+std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& name,
+                            bool all_feasible) {
   std::string text =
       R"(# Made by `divvy scheduler --print config`: for a kube-scheduler of the
 # cluster's own version that runs beside Divvy in one pod.
@@ -85,7 +86,8 @@ profiles:
 extenders:
   - urlPrefix: http://127.0.0.1:9396
     filterVerb: filter
-    bindVerb: bind
+)" + (all_feasible ? "    prioritizeVerb: prioritize\n" : "") +
+      R"(    bindVerb: bind
     weight: 1
     nodeCacheCapable: true
     httpTimeout: 30s

@@ -196,6 +196,8 @@ class Service {
     return {
         {"POST", "/filter", kMostFilter,
          [this](Query query) -> asio::awaitable<Answer> { co_return filter(query); }},
+        {"POST", "/prioritize", kMostFilter,
+         [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
         {"POST", "/bind", kMostBind,
          [this](Query query) -> asio::awaitable<Answer> { return bind(std::move(query)); }},
         health("/healthz", [] { return true; }),
@@ -223,26 +225,48 @@ class Service {
     const Result<FilterAsk> ask = parseFilter(query.body);
     if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
     if (!ready()) return {200, filterError("the cluster is not known yet: ask again")};
-    if (ask->whole_nodes)
-      return {200, filterError("whole nodes are not supported yet: set nodeCacheCapable")};
+    if (ask->whole_nodes) return suppose(*ask);
     books_.expire(now());
-    const engine::Instant expires{
-        now().ms +
-        std::chrono::duration_cast<std::chrono::milliseconds>(terms_.reservation).count()};
-    const Result<Choice> choice = books_.choose(ask->pod, ask->names, expires);
+    const Result<Choice> choice = terms_.all_feasible
+                                      ? books_.fitting(ask->pod, ask->names)
+                                      : books_.choose(ask->pod, ask->names, expiry());
     lookAgain();  // what was reserved for it before may be others' now
-    if (choice) return {200, filterAnswer(ask->names, *choice)};
-    if (choice.error().code() != ErrorCode::kUsage)
-      return {200, filterError(choice.error().message())};
-    Choice never;
-    never.ours = true;
-    for (const std::string& name : ask->names) never.never[name] = choice.error().message();
-    return {200, filterAnswer(ask->names, never)};
+    if (choice) return {200, filterAnswer(*ask, *choice)};
+    return refused(*ask, choice.error());
+  }
+
+  engine::Instant expiry() const {
+    const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(terms_.reservation);
+    return {now().ms + span.count()};
+  }
+
+  // Never an error of the pod's: kube-scheduler goes on without.
+  Answer prioritize(const Query& query) const {
+    const Result<FilterAsk> ask = parseFilter(query.body);
+    if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
+    const Result<std::vector<unsigned>> scores = books_.scores(ask->pod, ask->names);
+    if (!scores) return {400, scores.error().message() + '\n', "text/plain"};
+    return {200, prioritizeAnswer(*ask, *scores)};
+  }
+
+  // What would be, for who asks with nodes of his own: nothing comes of it.
+  Answer suppose(const FilterAsk& ask) const {
+    const Result<Choice> choice = books_.wouldFit(ask.pod, ask.nodes);
+    return choice ? Answer{200, filterAnswer(ask, *choice)} : refused(ask, choice.error());
+  }
+
+  static Answer refused(const FilterAsk& ask, const Error& why) {
+    if (why.code() == ErrorCode::kUsage) return {200, filterNever(ask, why.message())};
+    return {200, filterError(why.message())};
   }
 
   asio::awaitable<Answer> bind(Query query) {
     const Result<BindAsk> ask = parseBind(query.body);
     if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
+    if (terms_.all_feasible) {
+      const Result<void> reserved = books_.reserveOn(ask->uid, ask->node, expiry());
+      if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
+    }
     const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallSeconds());
     if (!assigned) co_return Answer{200, bindAnswer(assigned.error().message())};
     json::object annotations;

@@ -49,7 +49,7 @@ kube::Pod bound(kube::Pod made, const std::string& node, const kube::Labels& ann
 
 class BooksTest : public ::testing::Test {
  protected:
-  std::optional<std::string> choose(const kube::Pod& one, std::vector<std::string> nodes) {
+  std::optional<std::string> choose(const kube::Pod& one, std::vector<std::string_view> nodes) {
     const Result<Choice> choice = books.choose(one, nodes, kLater);
     return choice ? choice->node : std::nullopt;
   }
@@ -92,7 +92,7 @@ TEST_F(BooksTest, AskingAgainHoldsOnePlace) {
 TEST_F(BooksTest, APodToldBeforeItsNodeHoldsItsDevices) {
   Books other(catalog, {});
   ASSERT_TRUE(other.setNode(node("a")));
-  const std::vector<std::string> names{"a"};
+  const std::vector<std::string_view> names{"a"};
   ASSERT_TRUE(other.choose(pod("p"), names, kLater)->node);
   const kube::Labels annotations = other.beginBind("p", "a", 1)->annotations;
 
@@ -123,7 +123,7 @@ TEST_F(BooksTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) {
   kube::Node broken = node("a", 2);
   broken.meta.annotations["hami.io/node-nvidia-register"] = "[{";
   EXPECT_FALSE(books.setNode(broken));
-  const std::vector<std::string> names{"a"};
+  const std::vector<std::string_view> names{"a"};
   const Result<Choice> choice = books.choose(pod("q"), names, kLater);
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(choice->node);
@@ -183,13 +183,59 @@ TEST_F(BooksTest, WhatATenantWritesInItsAnnotationsHoldsNothing) {
 TEST_F(BooksTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
   kube::Pod none = pod("p");
   none.containers[0].limits = {{"nvidia.com/gpu", "0"}};
-  const std::vector<std::string> names{"anywhere"};
+  const std::vector<std::string_view> names{"anywhere"};
   const Result<Choice> choice = books.choose(none, names, kLater);
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(choice->ours);
   const Result<Assigned> assigned = books.beginBind("p", "anywhere", 1);
   ASSERT_TRUE(assigned.has_value());
   EXPECT_TRUE(assigned->annotations.empty());
+}
+
+// For kube-scheduler to choose among all: nothing is held until it has, and who comes late asks
+// again.
+TEST_F(BooksTest, AllThatFitAreToldAndTheDevicesChosenAtTheEnd) {
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(books.setNode(node(name)));
+  const std::vector<std::string_view> names{"b", "nowhere", "a"};
+  for (const char* uid : {"p", "q"}) {
+    const Result<Choice> choice = books.fitting(pod(uid), names);
+    ASSERT_TRUE(choice.has_value());
+    EXPECT_EQ(choice->fitting, (std::vector<std::string>{"b", "a"}));
+    EXPECT_TRUE(choice->why.contains("nowhere"));
+  }
+  ASSERT_TRUE(books.reserveOn("p", "a", kLater));
+  EXPECT_TRUE(books.beginBind("p", "a", 1).has_value());
+  const Result<void> late = books.reserveOn("q", "a", kLater);
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code(), ErrorCode::kNoRoom);
+  EXPECT_EQ(books.fitting(pod("q"), names)->fitting, (std::vector<std::string>{"b"}));
+  EXPECT_TRUE(books.reserveOn("q", "b", kLater));
+  EXPECT_EQ(books.reserveOn("q", "b", kLater).error().code(), ErrorCode::kNotFound);
+  EXPECT_FALSE(books.reserveOn("unheard-of", "b", kLater).has_value());
+  // Who was asked for and went away is not bound.
+  ASSERT_TRUE(books.setNode(node("c")));
+  EXPECT_FALSE(books.fitting(pod("r"), std::vector<std::string_view>{"c"})->fitting.empty());
+  books.removePod("r");
+  EXPECT_FALSE(books.reserveOn("r", "c", kLater).has_value());
+}
+
+TEST_F(BooksTest, ScoresGoByWhichNodeWouldBeChosen) {
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(books.setNode(node(name, 2)));
+  bind(pod("p", "80000"), "b");
+  const std::vector<std::string_view> names{"a", "b", "c", "nowhere"};
+  const Result<std::vector<unsigned>> scores = books.scores(pod("q"), names);
+  ASSERT_TRUE(scores.has_value());
+  ASSERT_EQ(scores->size(), 4u);
+  EXPECT_EQ((*scores)[3], 0u);
+  const std::optional<std::string> best = choose(pod("q"), names);
+  ASSERT_TRUE(best);
+  for (std::size_t at = 0; at < 3; ++at) {
+    EXPECT_GE((*scores)[at], 1u);
+    EXPECT_LE((*scores)[at], 10u);
+    if (names[at] == *best) {
+      EXPECT_EQ((*scores)[at], 10u);
+    }
+  }
 }
 
 }  // namespace

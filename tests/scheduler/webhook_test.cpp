@@ -7,7 +7,6 @@
 
 #include <boost/json.hpp>
 
-#include "extender.h"
 #include "kube/base64.h"
 #include "scheduler/manifests.h"
 #include "webhook.h"
@@ -81,32 +80,6 @@ TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
 TEST(Webhook, WhatIsNoReviewIsAnError) {
   for (const char* body : {"", "{", "[]", "{}", R"({"request":1})"})
     EXPECT_FALSE(review(body, catalog(), "s").has_value()) << body;
-}
-
-TEST(Extender, ReadsWhatKubeSchedulerWrites) {
-  const Result<FilterAsk> ask =
-      parseFilter(R"({"Pod":{"metadata":{"uid":"u"}},"Nodes":null,"NodeNames":["a","b"]})");
-  ASSERT_TRUE(ask.has_value());
-  EXPECT_EQ(ask->names, (std::vector<std::string>{"a", "b"}));
-  EXPECT_FALSE(ask->whole_nodes);
-  EXPECT_TRUE(parseFilter(R"({"Pod":{},"Nodes":{"items":[]}})")->whole_nodes);
-  for (const char* body : {"", "[]", "{}", R"({"Pod":{}})", R"({"Pod":1,"NodeNames":[]})",
-                           R"({"Pod":{},"NodeNames":[1]})", R"({"Pod":{},"NodeNames":"a"})"})
-    EXPECT_FALSE(parseFilter(body).has_value()) << body;
-  EXPECT_FALSE(parseBind(R"({"PodName":"p","PodNamespace":"n","Node":"a"})").has_value());
-}
-
-TEST(Extender, AnswersWithOneNodeOrReasons) {
-  Choice choice;
-  EXPECT_EQ(json::parse(filterAnswer({"a", "b"}, choice)).at("NodeNames").as_array().size(), 2u);
-  choice.ours = true;
-  choice.why["a"] = "full";
-  choice.never["b"] = "too few";
-  EXPECT_EQ(json::parse(filterAnswer({"a", "b"}, choice)),
-            json::parse(R"({"NodeNames":[],"FailedNodes":{"a":"full"},)"
-                        R"("FailedAndUnresolvableNodes":{"b":"too few"},"Error":""})"));
-  choice.node = "a";
-  EXPECT_EQ(json::parse(filterAnswer({"a", "b"}, choice)).at("NodeNames").as_array().size(), 1u);
 }
 
 std::string fileOf(const std::string& name) {

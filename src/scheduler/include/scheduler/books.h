@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +25,7 @@ namespace divvy::scheduler {
 struct Choice {
   bool ours = false;                         // it asks for devices
   std::optional<std::string> node;           // reserved there; none: nowhere
+  std::vector<std::string> fitting;          // all that would do, where all were asked for
   std::map<std::string, std::string> why;    // by node: why not
   std::map<std::string, std::string> never;  // likewise, and nothing that ends there helps
 };
@@ -64,8 +66,20 @@ class Books {
   // Chooses among `nodes` and reserves until `expires`, under the pod's UID; what was reserved for
   // it before is given back first. kUsage: what it asks for can never be right; kNotFound: it was
   // removed; kUnavailable: it is bound, or about to be.
-  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string> nodes,
+  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
                         engine::Instant expires);
+  // For those who choose themselves among all nodes that would do: which these are (nothing is
+  // reserved), how good each of `nodes` is for it (0 to 10), and then the devices on one of them,
+  // reserved until `expires`. The last of kNotFound: it was not asked for; kNoRoom: somebody else
+  // was faster. Other errors as of choose.
+  Result<Choice> fitting(const kube::Pod& pod, std::span<const std::string_view> nodes);
+  Result<std::vector<unsigned>> scores(const kube::Pod& pod,
+                                       std::span<const std::string_view> nodes) const;
+  Result<void> reserveOn(const std::string& uid, const std::string& node, engine::Instant expires);
+  // Which of nodes that somebody describes would do for it: all that are in neither `why` nor
+  // `never`. Who holds devices of a node of that name here holds them there; of others nothing is
+  // held. Nothing is reserved, and nothing else comes of it. Errors as of choose: kUsage.
+  Result<Choice> wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const;
   // From here on what is reserved does not expire, until endBind. kUnavailable: nothing is reserved
   // for it there (any more): it is to be chosen anew.
   Result<Assigned> beginBind(const std::string& uid, const std::string& node, std::int64_t seconds);

@@ -19,6 +19,9 @@ struct ServeTerms {
   std::uint16_t webhook_port = 0;          // with TLS; 0: any
   std::string certificate_file, key_file;  // of the webhook; empty: there is none
   std::string ports_file;                  // where it writes which ports it has; empty: nowhere
+  // /filter tells all nodes that would do, and reserves nothing; /prioritize says how good each is,
+  // and kube-scheduler chooses, by its other plugins too. /bind decides the devices there.
+  bool all_feasible = false;
   // Longer than kube-scheduler takes to bind at most.
   std::chrono::seconds reservation{120};
 };
