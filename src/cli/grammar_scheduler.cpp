@@ -34,6 +34,10 @@ void Grammar::addScheduler() {
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration")
       ->type_name("config|webhook");
+  scheduler->add_flag("--all-feasible", text.all_feasible,
+                      "tell kube-scheduler all nodes that would do and how good each is, and let "
+                      "it choose (preferred affinity counts then); give it the configuration that "
+                      "--print config has with this");
   scheduler->add_option("--ports-file", text.ports, "where its ports are written, as JSON")
       ->type_name("FILE");
 }

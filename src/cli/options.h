@@ -134,6 +134,7 @@ struct SchedulerOptions {
   std::uint16_t port = 9396, webhook_port = 9443;
   std::string certificate_file, key_file;
   std::string ports_file;
+  bool all_feasible = false;
   enum class Print { kNothing, kConfig, kWebhook } print = Print::kNothing;
 };
 

@@ -41,6 +41,7 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.certificate_file = text.certificate;
   options.key_file = text.key;
   options.ports_file = text.ports;
+  options.all_feasible = text.all_feasible;
   if (text.print == "config") {
     options.print = SchedulerOptions::Print::kConfig;
   } else if (text.print == "webhook") {

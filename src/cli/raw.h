@@ -27,6 +27,7 @@ struct SimulateText {
 // Of `divvy scheduler`.
 struct SchedulerText {
   std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
+  bool all_feasible = false;
 };
 
 struct Raw {

@@ -36,8 +36,9 @@ int print(const SchedulerOptions& options) {
   const Result<vendors::Catalog> catalog = vendors::Catalog::of(vendors::builtIn());
   if (!catalog) return fail(catalog.error());
   const bool config = options.print == SchedulerOptions::Print::kConfig;
-  const std::string text = config ? scheduler::schedulerConfig(*catalog, options.name)
-                                  : scheduler::webhookConfig(*catalog, options.name);
+  const std::string text =
+      config ? scheduler::schedulerConfig(*catalog, options.name, options.all_feasible)
+             : scheduler::webhookConfig(*catalog, options.name);
   std::fputs(text.c_str(), stdout);
   return 0;
 }
@@ -58,6 +59,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.certificate_file = options.certificate_file;
   terms.key_file = options.key_file;
   terms.ports_file = options.ports_file;
+  terms.all_feasible = options.all_feasible;
   const Result<void> served = scheduler::serve(terms);
   return served ? 0 : fail(served.error());
 }
