@@ -1,0 +1,24 @@
+// The seeds of a fuzzer, and what it ever found, through its own function.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+TEST(Replay, OfTheSeeds) {
+  std::size_t seeds = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DIVVY_CORPUS)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    SCOPED_TRACE(entry.path());
+    EXPECT_EQ(
+        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+        0);
+    ++seeds;
+  }
+  EXPECT_GT(seeds, 0u);
+}
