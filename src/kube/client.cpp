@@ -116,6 +116,10 @@ struct Client::Inside {
       if (!opened) co_return opened.error();
       link = std::move(*opened);
     }
+    if (call.still && !call.still()) {
+      idle.push_back({std::move(link), steady_clock::now()});
+      co_return Error{ErrorCode::kUnavailable, "not sent: it is not wanted any more"};
+    }
     ++calls;
     Result<Reply> reply = co_await link->exchange(access, call, token(), terms.bound);
     if (!reply && kept && link->unanswered()) {
@@ -269,7 +273,8 @@ struct Heard {
 
 asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const std::string& query,
                                                 std::string* version,
-                                                std::function<bool(const WatchEvent&)> each) {
+                                                std::function<bool(const WatchEvent&)> each,
+                                                WatchHold* hold) {
   co_await pause(inside_->rate.take(steady_clock::now()));
   Result<std::unique_ptr<Link>> link = co_await inside_->open();
   if (!link) co_return std::move(link).error().context("watching " + path);
@@ -279,9 +284,13 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
   const Call call{Verb::kGet, joined(path, all)};
   Heard heard{WatchEnd::kEnded, version, std::move(each), {}};
   ++inside_->calls;
+  if (hold != nullptr) hold->cut = [&link] { (*link)->cut(); };
+  LineTaker taker;
+  if (hold != nullptr) taker.opened = hold->opened;
+  taker.line = [&](std::string_view line) { return heard.line(line); };
   Result<Reply> reply =
-      co_await (*link)->follow(inside_->access, call, inside_->token(), kQuiet,
-                               [&](std::string_view line) { return heard.line(line); });
+      co_await (*link)->follow(inside_->access, call, inside_->token(), kQuiet, std::move(taker));
+  if (hold != nullptr) hold->cut = nullptr;
   if (!reply) co_return std::move(reply).error().context("watching " + path);
   if (reply->status == 410) co_return WatchEnd::kTooOld;
   if (!reply->good()) co_return errorOf(*reply).context("watching " + path);

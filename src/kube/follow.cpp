@@ -17,44 +17,70 @@ constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortWatch{1'000};
 constexpr unsigned kMostStuck = 3;
 
+}  // namespace
+
 class Course {
  public:
-  Course(Client& client, Follower follower, const bool* stopped)
-      : client_(client), follower_(std::move(follower)), stopped_(stopped) {}
+  Course(Client& client, Follower follower, Rein& rein, const bool* stopped)
+      : client_(client), follower_(std::move(follower)), rein_(rein), stopped_(stopped) {}
 
   asio::awaitable<void> run() {
     while (!*stopped_) {
+      const std::uint64_t asked = rein_.asked_;
       const bool good = co_await round();
-      pause_ = good ? kFirstPause : std::min(pause_ * 2, kLongestPause);
-      if (good) continue;
+      // Who wants all of it anew does not wait for what went wrong before.
+      const bool hurry = asked != rein_.asked_;
+      pause_ = good || hurry ? kFirstPause : std::min(pause_ * 2, kLongestPause);
+      if (good || hurry) continue;
       asio::steady_timer timer(co_await asio::this_coro::executor, pause_);
+      rein_.wake_ = [&timer] { timer.cancel(); };
       co_await timer.async_wait(kNoThrow);
+      rein_.wake_ = nullptr;
     }
   }
 
  private:
-  // A list where there is no version to go on from, then a watch.
+  // A list where there is no version to go on from, or it is wanted; then a watch.
   asio::awaitable<bool> round() {
-    if (version_.empty()) {
+    if (version_.empty() || !rein_.fresh()) {
+      const std::uint64_t asked = rein_.asked_;
       Result<std::string> version = co_await client_.list(
           follower_.path, follower_.query, [this] { listed_.clear(); },
           [this](const json::value& item) { take(item, &listed_); });
       if (!version) co_return fail(version.error());
       forgetOthers();
       version_ = std::move(*version);
+      rein_.told_ = asked;
+      heard();
+      if (!rein_.fresh()) co_return true;
       follower_.synced();
     }
     const auto began = std::chrono::steady_clock::now();
     const std::string from = version_;
-    const Result<WatchEnd> end =
-        co_await client_.watch(follower_.path, follower_.query, &version_,
-                               [this](const WatchEvent& event) { return hear(event); });
+    WatchHold hold;
+    hold.opened = [&] {
+      heard();
+      if (!rein_.fresh()) hold.cut();
+    };
+    rein_.wake_ = [&hold] {
+      if (hold.cut) hold.cut();
+    };
+    const Result<WatchEnd> end = co_await client_.watch(
+        follower_.path, follower_.query, &version_,
+        [this](const WatchEvent& event) { return hear(event); }, &hold);
+    rein_.wake_ = nullptr;
+    if (!rein_.fresh()) co_return true;
     if (end && *end == WatchEnd::kTooOld) version_.clear();
     // What cannot be read would come again and again.
     stuck_ = !end && version_ == from ? stuck_ + 1 : 0;
     if (stuck_ == kMostStuck) version_.clear();
     if (!end) co_return fail(end.error());
     co_return std::chrono::steady_clock::now() - began > kShortWatch;
+  }
+
+  void heard() {
+    rein_.failing_.reset();
+    rein_.fault_.clear();
   }
 
   bool hear(const WatchEvent& event) {
@@ -85,12 +111,15 @@ class Course {
   }
 
   bool fail(const Error& error) {
+    if (!rein_.failing_) rein_.failing_ = std::chrono::steady_clock::now();
+    rein_.fault_ = error.message();
     if (!*stopped_) follower_.trouble(error);
     return false;
   }
 
   Client& client_;
   Follower follower_;
+  Rein& rein_;
   const bool* stopped_;
   std::string version_;
   std::map<std::string, std::string> known_;   // name by UID
@@ -99,10 +128,14 @@ class Course {
   unsigned stuck_ = 0;  // watches in a row that failed before they told anything
 };
 
-}  // namespace
+void Rein::anew() {
+  ++asked_;
+  // A copy: what is woken may put another in its place.
+  if (const std::function<void()> wake = wake_) wake();
+}
 
-asio::awaitable<void> follow(Client& client, Follower follower, const bool* stopped) {
-  Course course(client, std::move(follower), stopped);
+asio::awaitable<void> follow(Client& client, Follower follower, Rein& rein, const bool* stopped) {
+  Course course(client, std::move(follower), rein, stopped);
   co_await course.run();
 }
 

@@ -132,6 +132,10 @@ asio::awaitable<Result<void>> Link::connect(const Access& access, std::chrono::s
   co_return Result<void>{};
 }
 
+void Link::cut() {
+  lowest().close();
+}
+
 template <typename Stream>
 asio::awaitable<Result<Reply>> Link::exchangeOn(Stream& stream,
                                                 http::request<http::string_body> request,
@@ -158,8 +162,7 @@ asio::awaitable<Result<Reply>> Link::exchangeOn(Stream& stream,
 template <typename Stream>
 asio::awaitable<Result<Reply>> Link::followOn(Stream& stream,
                                               http::request<http::string_body> request,
-                                              std::chrono::seconds quiet,
-                                              std::function<bool(std::string_view)> line) {
+                                              std::chrono::seconds quiet, LineTaker taker) {
   reusable_ = false;
   lowest().expires_after(quiet);
   auto [unsent, sent] = co_await http::async_write(stream, request, kNoThrow);
@@ -169,6 +172,7 @@ asio::awaitable<Result<Reply>> Link::followOn(Stream& stream,
   auto [headless, head] = co_await http::async_read_header(stream, buffer_, parser, kNoThrow);
   if (headless) co_return lost("reading the answer", headless);
   Reply reply = headOf(parser.get());
+  if (reply.good() && taker.opened) taker.opened();
   std::string chunk(kChunk, '\0');
   std::string pending;
   while (!parser.is_done()) {
@@ -178,7 +182,7 @@ asio::awaitable<Result<Reply>> Link::followOn(Stream& stream,
     // Not async_read: that would wait until all of the chunk is full.
     auto [broken, read] = co_await http::async_read_some(stream, buffer_, parser, kNoThrow);
     pending.append(chunk.data(), chunk.size() - parser.get().body().size);
-    if (reply.good() && !handOn(&pending, line)) break;
+    if (reply.good() && !handOn(&pending, taker.line)) break;
     if (broken && broken != http::error::need_buffer) {
       if (broken == http::error::partial_message || broken == http::error::end_of_stream ||
           broken == asio::ssl::error::stream_truncated)
@@ -201,11 +205,12 @@ asio::awaitable<Result<Reply>> Link::exchange(const Access& access, const Call& 
 
 asio::awaitable<Result<Reply>> Link::follow(const Access& access, const Call& call,
                                             const std::string& token, std::chrono::seconds quiet,
-                                            std::function<bool(std::string_view)> line) {
+                                            LineTaker taker) {
   http::request<http::string_body> request = requestOf(access, call, token);
   if (Tls* tls = std::get_if<Tls>(&stream_))
-    co_return co_await followOn(*tls, std::move(request), quiet, std::move(line));
-  co_return co_await followOn(std::get<Plain>(stream_), std::move(request), quiet, std::move(line));
+    co_return co_await followOn(*tls, std::move(request), quiet, std::move(taker));
+  co_return co_await followOn(std::get<Plain>(stream_), std::move(request), quiet,
+                              std::move(taker));
 }
 
 }  // namespace divvy::kube

@@ -17,6 +17,12 @@ namespace divvy::kube {
 // Whom we believe and who we are.
 Result<std::shared_ptr<asio::ssl::context>> tlsContext(const Access& access);
 
+// Of a reply without end.
+struct LineTaker {
+  std::function<void()> opened;  // its head has come, and is a success; may be empty
+  std::function<bool(std::string_view)> line;
+};
+
 class Link {
  public:
   Link(asio::any_io_executor executor, std::shared_ptr<asio::ssl::context> tls);
@@ -28,7 +34,9 @@ class Link {
   // or nothing has come for `quiet`. Of a status that is no success: the reply, without lines.
   asio::awaitable<Result<Reply>> follow(const Access& access, const Call& call,
                                         const std::string& token, std::chrono::seconds quiet,
-                                        std::function<bool(std::string_view)> line);
+                                        LineTaker taker);
+  // Whatever is under way fails.
+  void cut();
 
   // Has not been used for anything that could have broken it.
   bool reusable() const { return reusable_; }
@@ -45,8 +53,7 @@ class Link {
                                             std::chrono::seconds bound);
   template <typename Stream>
   asio::awaitable<Result<Reply>> followOn(Stream& stream, http::request<http::string_body> request,
-                                          std::chrono::seconds quiet,
-                                          std::function<bool(std::string_view)> line);
+                                          std::chrono::seconds quiet, LineTaker taker);
   Plain& lowest();
 
   std::shared_ptr<asio::ssl::context> tls_;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,8 @@ struct Call {
   std::string path;  // "/api/v1/pods?limit=500"
   std::string body = {};
   const char* type = kJson;  // of the body
+  // Asked right before it is written to the server, every time. False: it is not (kUnavailable).
+  std::function<bool()> still = {};
 };
 
 // Source: apimachinery's meta/v1 Status.

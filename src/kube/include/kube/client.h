@@ -38,6 +38,12 @@ enum class WatchEnd {
   kStopped,  // by the one who was told
 };
 
+// A watch, for those who did not begin it.
+struct WatchHold {
+  std::function<void()> opened;  // called when the server has agreed to tell; may be empty
+  std::function<void()> cut;     // not empty while it is under way: ends it at once, as an error
+};
+
 // For one thread, that of the executor; several calls may be under way. Destroyed when none is.
 class Client {
  public:
@@ -61,9 +67,11 @@ class Client {
       const std::string& path, const std::string& query, std::function<void()> begin,
       std::function<void(const boost::json::value& item)> each);
   // Tells of every change after `version`, which goes on with them. `each` returns false: enough.
+  // `hold` may be null, and outlives it.
   boost::asio::awaitable<Result<WatchEnd>> watch(const std::string& path, const std::string& query,
                                                  std::string* version,
-                                                 std::function<bool(const WatchEvent&)> each);
+                                                 std::function<bool(const WatchEvent&)> each,
+                                                 WatchHold* hold = nullptr);
 
   const Access& access() const;
   std::size_t calls() const;  // made so far

@@ -1,7 +1,10 @@
 // All objects of a collection, and every change of them, for as long as it is wanted.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
@@ -24,7 +27,29 @@ struct Follower {
   std::function<void(const Error&)> trouble;
 };
 
-// Until *stopped is true and something happens next. Client, flag and what is called outlive it.
-boost::asio::awaitable<void> follow(Client& client, Follower follower, const bool* stopped);
+// How it stands with what is followed, and a hold on it. For the client's thread.
+class Rein {
+ public:
+  // All is listed anew, by a read that begins after this.
+  void anew();
+  // All has been told that there was when anew() was called last, or when it began.
+  bool fresh() const { return told_ == asked_; }
+  // Since when nothing was heard from the server: all that was tried since has failed.
+  std::optional<std::chrono::steady_clock::time_point> failingSince() const { return failing_; }
+  const std::string& fault() const { return fault_; }  // the last one
+
+ private:
+  friend class Course;
+  std::uint64_t asked_ = 1;
+  std::uint64_t told_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> failing_;
+  std::string fault_;
+  std::function<void()> wake_;  // ends the watch or the pause that is under way
+};
+
+// Until *stopped is true and something happens next. Client, rein, flag and what is called outlive
+// it.
+boost::asio::awaitable<void> follow(Client& client, Follower follower, Rein& rein,
+                                    const bool* stopped);
 
 }  // namespace divvy::kube
