@@ -32,8 +32,19 @@ void Grammar::addScheduler() {
   scheduler
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
-                   "kube-scheduler beside it, the webhook's registration")
-      ->type_name("config|webhook");
+                   "kube-scheduler beside it, the webhook's registration, the policy against "
+                   "bindings of a leader that is none any more")
+      ->type_name("config|webhook|fencing");
+  scheduler
+      ->add_option("--lease", text.lease,
+                   "of the kube-scheduler beside it: pods are placed while that holds it; none: "
+                   "this is the only replica [divvy-system/ and the scheduler's name]")
+      ->type_name("NAMESPACE/NAME");
+  scheduler
+      ->add_option("--identity", text.identity,
+                   "the lease is ours where its holder is this and '_' and anything [the host's "
+                   "name]")
+      ->type_name("NAME");
   scheduler->add_flag("--all-feasible", text.all_feasible,
                       "tell kube-scheduler all nodes that would do and how good each is, and let "
                       "it choose (preferred affinity counts then); give it the configuration that "

@@ -157,10 +157,13 @@ away.)"},
      R"(Examples:
   divvy scheduler --kubeconfig ~/.kube/config
   divvy scheduler --cert-file tls.crt --key-file tls.key      in a pod beside a kube-scheduler
+  divvy scheduler --lease none         the only replica, beside a kube-scheduler that elects nobody
+  divvy scheduler --print fencing | kubectl apply -f -
 
 An extender that chooses node and devices of pods that ask for devices, and a webhook that gives
-them to the scheduler of that name. Until SIGTERM. GET /healthz, /readyz; port 0 is any that is
-free.)"},
+them to the scheduler of that name. It places while the kube-scheduler of the same host holds the
+Lease; other replicas serve the webhook and refuse the rest at once. Until SIGTERM. GET /healthz,
+/readyz; port 0 is any that is free.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16

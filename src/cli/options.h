@@ -135,7 +135,9 @@ struct SchedulerOptions {
   std::string certificate_file, key_file;
   std::string ports_file;
   bool all_feasible = false;
-  enum class Print { kNothing, kConfig, kWebhook } print = Print::kNothing;
+  std::string lease_space, lease_name;  // no name: there is none
+  std::string identity;                 // empty: the host's name
+  enum class Print { kNothing, kConfig, kWebhook, kFencing } print = Print::kNothing;
 };
 
 struct SizeOptions {

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "raw.h"
+#include "scheduler/fencing.h"
 
 namespace divvy::cli {
 namespace {
@@ -20,6 +21,19 @@ Result<void> readListen(const std::string& text, const char* option, std::string
   const auto [at, fault] = std::from_chars(text.data() + colon + 1, end, *port);
   if (fault != std::errc{} || at != end) return bad;
   return {};
+}
+
+// "NAMESPACE/NAME" or "none".
+Result<void> readLease(const std::string& text, SchedulerOptions* options) {
+  if (text == "none") return {};
+  const std::size_t slash = text.find('/');
+  options->lease_space = slash == std::string::npos ? "" : text.substr(0, slash);
+  options->lease_name = slash == std::string::npos ? "" : text.substr(slash + 1);
+  const bool two = !options->lease_space.empty() && !options->lease_name.empty() &&
+                   options->lease_name.find('/') == std::string::npos;
+  if (two) return {};
+  return Error{ErrorCode::kUsage,
+               "--lease \"" + text + "\" is not accepted; NAMESPACE/NAME and none are"};
 }
 
 }  // namespace
@@ -42,13 +56,19 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.key_file = text.key;
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
+  options.identity = text.identity;
+  const Result<void> lease = readLease(
+      text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);
+  if (!lease) return lease.error();
   if (text.print == "config") {
     options.print = SchedulerOptions::Print::kConfig;
   } else if (text.print == "webhook") {
     options.print = SchedulerOptions::Print::kWebhook;
+  } else if (text.print == "fencing") {
+    options.print = SchedulerOptions::Print::kFencing;
   } else if (!text.print.empty()) {
     return Error{ErrorCode::kUsage,
-                 "--print \"" + text.print + "\" is not accepted; config and webhook are"};
+                 "--print \"" + text.print + "\" is not accepted; config, webhook and fencing are"};
   }
   return Options{options};
 }

@@ -28,6 +28,7 @@ struct SimulateText {
 struct SchedulerText {
   std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
   bool all_feasible = false;
+  std::string lease, identity;
 };
 
 struct Raw {

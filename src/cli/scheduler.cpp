@@ -1,9 +1,13 @@
 // `divvy scheduler`.
+#include <unistd.h>
+
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 
 #include "commands.h"
 #include "kube/access.h"
+#include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
 #include "scheduler/serve.h"
 #include "vendors/catalog.h"
@@ -14,6 +18,12 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// As kube-scheduler calls itself.
+std::string hostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, HOST_NAME_MAX) == 0 ? name : "";
 }
 
 // As kubectl and client-go look for it.
@@ -35,10 +45,20 @@ Result<kube::Access> accessFor(const SchedulerOptions& options) {
 int print(const SchedulerOptions& options) {
   const Result<vendors::Catalog> catalog = vendors::Catalog::of(vendors::builtIn());
   if (!catalog) return fail(catalog.error());
-  const bool config = options.print == SchedulerOptions::Print::kConfig;
-  const std::string text =
-      config ? scheduler::schedulerConfig(*catalog, options.name, options.all_feasible)
-             : scheduler::webhookConfig(*catalog, options.name);
+  std::string text;
+  switch (options.print) {
+    case SchedulerOptions::Print::kNothing:
+      break;
+    case SchedulerOptions::Print::kConfig:
+      text = scheduler::schedulerConfig(*catalog, options.name, options.all_feasible);
+      break;
+    case SchedulerOptions::Print::kWebhook:
+      text = scheduler::webhookConfig(*catalog, options.name);
+      break;
+    case SchedulerOptions::Print::kFencing:
+      text = scheduler::fencingPolicy(options.name);
+      break;
+  }
   std::fputs(text.c_str(), stdout);
   return 0;
 }
@@ -60,6 +80,9 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.key_file = options.key_file;
   terms.ports_file = options.ports_file;
   terms.all_feasible = options.all_feasible;
+  terms.lease_space = options.lease_space;
+  terms.lease_name = options.lease_name;
+  terms.identity = options.identity.empty() ? hostName() : options.identity;
   const Result<void> served = scheduler::serve(terms);
   return served ? 0 : fail(served.error());
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "dialect.h"
+#include "scheduler/fencing.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -76,8 +77,18 @@ std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& 
 # cluster's own version that runs beside Divvy in one pod.
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
+# Who holds this Lease places pods, and Divvy beside it: the others wait. A leader that is lost is
+# replaced within leaseDuration and two retryPeriods.
 leaderElection:
-  leaderElect: false
+  leaderElect: true
+  resourceLock: leases
+  resourceNamespace: )" +
+      std::string(kSpace) + R"(
+  resourceName: )" +
+      name + R"(
+  leaseDuration: 8s
+  renewDeadline: 5s
+  retryPeriod: 1s
 # All nodes are looked at: a choice among a sample is worse by what the sample hides.
 percentageOfNodesToScore: 100
 profiles:

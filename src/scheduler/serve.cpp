@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -16,11 +17,14 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "election.h"
 #include "extender.h"
 #include "http/server.h"
 #include "kube/client.h"
 #include "kube/follow.h"
+#include "readiness.h"
 #include "scheduler/books.h"
+#include "scheduler/fencing.h"
 #include "webhook.h"
 
 namespace divvy::scheduler {
@@ -74,11 +78,12 @@ void rethrow(std::exception_ptr fault) {
 class Service {
  public:
   Service(asio::io_context& loop, const ServeTerms& terms, vendors::Catalog catalog,
-          std::unique_ptr<kube::Client> client)
+          std::unique_ptr<kube::Client> client, std::unique_ptr<Election> election)
       : loop_(loop),
         terms_(terms),
         catalog_(std::move(catalog)),
         client_(std::move(client)),
+        election_(std::move(election)),
         books_(catalog_, {}) {}
 
   Result<void> start() {
@@ -97,6 +102,7 @@ class Service {
     followNodes();
     followPods();
     asio::co_spawn(loop_, expire(), rethrow);
+    election_->start([this] { takeOver(); }, say, &stopped_);
     return writePorts();
   }
 
@@ -106,7 +112,40 @@ class Service {
   }
 
  private:
-  bool ready() const { return nodes_known_ && pods_known_; }
+  bool known() const { return nodes_rein_.fresh() && pods_rein_.fresh(); }
+
+  // Why nothing is filtered or bound here now. Empty: it is.
+  std::string whyNot() const {
+    const Verdict verdict = election_->verdict();
+    if (!verdict.leads) return "this replica does not lead: " + verdict.why + ": ask again";
+    return known() ? "" : "the cluster is not known yet: ask again";
+  }
+
+  // What was bound until now may be another's doing, and what we promised another's by now.
+  void takeOver() {
+    say("the lease is ours: all is listed anew");
+    books_.expire({std::numeric_limits<std::int64_t>::max()});
+    nodes_rein_.anew();
+    pods_rein_.anew();
+  }
+
+  std::vector<Source> sources() const {
+    const auto of = [](const char* name, const kube::Rein& rein) {
+      Source source{name, rein.fresh()};
+      if (const auto since = rein.failingSince()) {
+        const auto age = std::chrono::steady_clock::now() - *since;
+        source.failing_ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
+        source.fault = rein.fault();
+      }
+      return source;
+    };
+    Source lease{"the lease"};
+    if (const auto since = election_->failingSince()) {
+      lease.failing_ms = Election::now().ms - since->ms;
+      lease.fault = election_->fault();
+    }
+    return {of("nodes", nodes_rein_), of("pods", pods_rein_), lease};
+  }
 
   Result<void> writePorts() const {
     if (terms_.ports_file.empty()) return {};
@@ -133,9 +172,10 @@ class Service {
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       books_.removeNode(uid, name);
     };
-    nodes.synced = [this] { nodes_known_ = true; };
+    nodes.synced = [this] { lookAgain(); };
     nodes.trouble = [](const Error& error) { say(error.message()); };
-    asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), &stopped_), rethrow);
+    asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), nodes_rein_, &stopped_),
+                   rethrow);
   }
 
   void followPods() {
@@ -151,15 +191,15 @@ class Service {
       books_.removePod(uid);
       lookAgain();
     };
-    pods.synced = [this] { pods_known_ = true; };
+    pods.synced = [this] { lookAgain(); };
     pods.trouble = [](const Error& error) { say(error.message()); };
-    asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), &stopped_), rethrow);
+    asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
   }
 
   // Something may have become free: who waits for it is looked at soon, once for all that changes
   // until then.
   void lookAgain() {
-    if (!ready() || looking_ || !books_.worthALook(now())) return;
+    if (looking_ || !books_.worthALook(now()) || !whyNot().empty()) return;
     looking_ = true;
     asio::co_spawn(loop_, kick(), rethrow);
   }
@@ -178,6 +218,7 @@ class Service {
     asio::steady_timer pause(loop_, kGather);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     looking_ = false;
+    if (!whyNot().empty()) co_return;
     const std::vector<Waiting> fitting = books_.nowFitting(kMostKicked, now());
     for (const Waiting& one : fitting) {
       // Of an extender's refusals kube-scheduler knows no reason: only a change of the pod makes it
@@ -200,8 +241,11 @@ class Service {
          [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
         {"POST", "/bind", kMostBind,
          [this](Query query) -> asio::awaitable<Answer> { return bind(std::move(query)); }},
-        health("/healthz", [] { return true; }),
-        health("/readyz", [this] { return ready(); }),
+        health("/healthz",
+               [] {
+                 return Readiness{true, "ok"};
+               }),
+        health("/readyz", [this] { return extenderReadiness(sources(), election_->verdict()); }),
     };
   }
 
@@ -209,23 +253,29 @@ class Service {
     return {
         {"POST", "/webhook", kMostReview,
          [this](Query query) -> asio::awaitable<Answer> { co_return admit(query); }},
-        health("/healthz", [] { return true; }),
-        health("/readyz", [] { return true; }),
+        health("/healthz",
+               [] {
+                 return Readiness{true, "ok"};
+               }),
+        health("/readyz", [this] { return webhookReadiness(sources(), election_->verdict()); }),
     };
   }
 
-  static Route health(std::string path, std::function<bool()> good) {
-    return {"GET", std::move(path), 0, [good](Query) -> asio::awaitable<Answer> {
-              const bool is = good();
-              co_return Answer{is ? 200u : 503u, is ? "ok\n" : "not ready\n", "text/plain"};
+  static Route health(std::string path, std::function<Readiness()> is) {
+    return {"GET", std::move(path), 0, [is](Query) -> asio::awaitable<Answer> {
+              const Readiness found = is();
+              co_return Answer{found.ready ? 200u : 503u, found.text + '\n', "text/plain"};
             }};
   }
 
   Answer filter(const Query& query) {
     const Result<FilterAsk> ask = parseFilter(query.body);
     if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
-    if (!ready()) return {200, filterError("the cluster is not known yet: ask again")};
-    if (ask->whole_nodes) return suppose(*ask);
+    if (ask->whole_nodes && known()) return suppose(*ask);
+    if (const std::string why = whyNot(); !why.empty()) {
+      election_->look();  // our kube-scheduler may have become the leader just now
+      return {200, filterError(why)};
+    }
     books_.expire(now());
     const Result<Choice> choice = terms_.all_feasible
                                       ? books_.fitting(ask->pod, ask->names)
@@ -263,6 +313,7 @@ class Service {
   asio::awaitable<Answer> bind(Query query) {
     const Result<BindAsk> ask = parseBind(query.body);
     if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
+    if (const std::string why = whyNot(); !why.empty()) co_return Answer{200, bindAnswer(why)};
     if (terms_.all_feasible) {
       const Result<void> reserved = books_.reserveOn(ask->uid, ask->node, expiry());
       if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
@@ -271,6 +322,8 @@ class Service {
     if (!assigned) co_return Answer{200, bindAnswer(assigned.error().message())};
     json::object annotations;
     for (const auto& [key, value] : assigned->annotations) annotations[key] = value;
+    const std::string fence = election_->verdict().fence;
+    if (!fence.empty()) annotations[kTermAnnotation] = fence;
     kube::Call call{kube::Verb::kPost,
                     "/api/v1/namespaces/" + ask->space + "/pods/" + ask->name + "/binding"};
     call.body = json::serialize(json::object{
@@ -281,9 +334,20 @@ class Service {
                                   {"uid", ask->uid},
                                   {"annotations", std::move(annotations)}}},
         {"target", json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", ask->node}}}});
+    // It may wait for its turn, or for a connection, while the lease grows old or is lost.
+    std::string late;
+    call.still = [this, &fence, &late] {
+      late = whyNot();
+      if (late.empty() && election_->verdict().fence != fence) late = "another term has begun";
+      return late.empty();
+    };
     const Result<json::value> bound = co_await client_->ask(std::move(call));
-    books_.endBind(ask->uid, bound ? BindEnd::kBound : endOf(bound.error()));
+    const BindEnd end = !late.empty() ? BindEnd::kRefused
+                        : bound       ? BindEnd::kBound
+                                      : endOf(bound.error());
+    books_.endBind(ask->uid, end);
     lookAgain();
+    if (!late.empty()) co_return Answer{200, bindAnswer("not bound: " + late)};
     co_return Answer{200, bindAnswer(bound ? "" : bound.error().message())};
   }
 
@@ -297,11 +361,11 @@ class Service {
   const ServeTerms& terms_;
   vendors::Catalog catalog_;
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<Election> election_;
   Books books_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
-  bool nodes_known_ = false;
-  bool pods_known_ = false;
+  kube::Rein nodes_rein_, pods_rein_;
   bool looking_ = false;
   bool stopped_ = false;
 };
@@ -315,7 +379,10 @@ Result<void> serve(const ServeTerms& terms) {
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop.get_executor(), terms.access, kTerms);
   if (!client) return client.error();
-  Service service(loop, terms, std::move(*catalog), std::move(*client));
+  Election::Terms lease{terms.lease_space, terms.lease_name, terms.identity};
+  Result<std::unique_ptr<Election>> election = Election::make(loop, terms.access, std::move(lease));
+  if (!election) return election.error();
+  Service service(loop, terms, std::move(*catalog), std::move(*client), std::move(*election));
   asio::signal_set signals(loop, SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& fault, int) {
     if (!fault) service.stop();

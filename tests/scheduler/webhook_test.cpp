@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "kube/base64.h"
+#include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
 #include "webhook.h"
 
@@ -94,6 +95,8 @@ TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
       << "make it anew: divvy scheduler --print config";
   EXPECT_EQ(fileOf("webhook.yaml"), webhookConfig(catalog(), "divvy-scheduler"))
       << "make it anew: divvy scheduler --print webhook";
+  EXPECT_EQ(fileOf("fencing.yaml"), fencingPolicy("divvy-scheduler"))
+      << "make it anew: divvy scheduler --print fencing";
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ struct ServeTerms {
   // /filter tells all nodes that would do, and reserves nothing; /prioritize says how good each is,
   // and kube-scheduler chooses, by its other plugins too. /bind decides the devices there.
   bool all_feasible = false;
+  // The Lease of the kube-scheduler beside us: we lead while it is held by IDENTITY_anything. No
+  // name: there is none, and this is the only replica.
+  std::string lease_space, lease_name;
+  std::string identity;
   // Longer than kube-scheduler takes to bind at most.
   std::chrono::seconds reservation{120};
 };
