@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"sort"
@@ -32,7 +33,11 @@ type record struct {
 	Seconds     float64 `json:"seconds"`
 	Result      string  `json:"result"` // pass, fail, skip
 	Reason      string  `json:"reason,omitempty"`
+	Note        string  `json:"note,omitempty"` // what was measured
 }
+
+// A skip is why a check cannot be made on this machine.
+type skip struct{ error }
 
 // A world is what a check acts on: a namespace of its own in a cluster with Divvy.
 type world struct {
@@ -40,6 +45,7 @@ type world struct {
 	ctx    context.Context
 	client *kubernetes.Clientset
 	space  string
+	note   string
 }
 
 // runChecks runs those whose names hold `only`, one after the other, each in a new namespace.
@@ -49,23 +55,30 @@ func (i *installation) runChecks(ctx context.Context, only, file string) error {
 		return err
 	}
 	var records []record
-	failed := 0
+	failed, skipped := 0, 0
 	for at, one := range checks {
 		if !strings.Contains(one.name, only) {
 			continue
 		}
-		w := &world{i, ctx, client, fmt.Sprintf("check-%d-%d", at, time.Now().Unix())}
+		w := &world{i, ctx, client, fmt.Sprintf("check-%d-%d", at, time.Now().Unix()), ""}
 		began := time.Now()
 		err := w.alone()
 		if err == nil {
 			err = w.inside(one.run)
 		}
-		made := record{one.name, one.requirement, time.Since(began).Seconds(), "pass", ""}
-		if err != nil {
+		made := record{one.name, one.requirement, time.Since(began).Seconds(), "pass", "", w.note}
+		var cannot skip
+		if errors.As(err, &cannot) {
+			made.Result, made.Reason = "skip", err.Error()
+			skipped++
+		} else if err != nil {
 			made.Result, made.Reason = "fail", err.Error()
 			failed++
 		}
 		fmt.Printf("%-4s %6.2f s  %s\n", made.Result, made.Seconds, made.Name)
+		if w.note != "" {
+			fmt.Printf("     %s\n", w.note)
+		}
 		if err != nil {
 			fmt.Printf("     %s\n", strings.ReplaceAll(made.Reason, "\n", "\n     "))
 		}
@@ -83,7 +96,7 @@ func (i *installation) runChecks(ctx context.Context, only, file string) error {
 			return err
 		}
 	}
-	fmt.Printf("%d passed, %d failed\n", len(records)-failed, failed)
+	fmt.Printf("%d passed, %d failed, %d skipped\n", len(records)-failed-skipped, failed, skipped)
 	if failed > 0 {
 		return fmt.Errorf("%d of %d checks failed", failed, len(records))
 	}

@@ -28,6 +28,7 @@ var components = map[string]component{
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl":                 runKubectl,
+	hostComponent:             runOnHost,
 }
 
 func runKubectl() int {

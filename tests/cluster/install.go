@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,8 +24,7 @@ import (
 const (
 	space         = "divvy-system"
 	account       = "divvy-scheduler"
-	extender      = "divvy-scheduler"
-	secondKube    = "divvy-kube-scheduler"
+	extender      = "divvy-scheduler"       // the process of the one that is installed
 	configAddress = "http://127.0.0.1:9396" // in the configuration as it is deployed
 	tokenSeconds  = int64(certificateLife / 1e9)
 )
@@ -36,16 +36,44 @@ type installation struct {
 	*cluster
 	divvy  string // the program
 	deploy string // folder of the manifests
-	second int    // port of its kube-scheduler
+	kills  int    // as often the extender is killed; 0: as fits into a minute
+}
+
+// A replica is one pod of Divvy's: an extender and the kube-scheduler beside it. Its name is that
+// of its files.
+type replica struct {
+	name   string
+	host   string // what its machine is called; empty: as this one
+	server string // where its extender finds the API server; empty: where it is
+	listen string // where its extender listens; empty: on any port
+	front  string // where its kube-scheduler finds the extender; empty: where it is
+}
+
+// replicas are all there may be: the one that is installed, and a pair of which one can be lost.
+var replicas = []string{"divvy", "divvy-a", "divvy-b"}
+
+var standing = replica{name: "divvy"}
+
+func (r replica) extender() string { return r.name + "-scheduler" }
+func (r replica) second() string   { return r.name + "-kube-scheduler" }
+
+// divvyParts are the processes of all replicas, in the order in which they are ended.
+func divvyParts() []string {
+	var names []string
+	for _, name := range replicas {
+		r := replica{name: name}
+		names = append(names, r.second(), r.extender())
+	}
+	return names
 }
 
 type extenderPorts struct{ Extender, Webhook int }
 
-func (i *installation) portsFile() string { return i.path("divvy-ports.json") }
+func (i *installation) portsFile(r replica) string { return i.path(r.name + "-ports.json") }
 
-func (i *installation) ports() (extenderPorts, error) {
+func (i *installation) ports(r replica) (extenderPorts, error) {
 	var found extenderPorts
-	text, err := os.ReadFile(i.portsFile())
+	text, err := os.ReadFile(i.portsFile(r))
 	if err != nil {
 		return found, err
 	}
@@ -62,8 +90,11 @@ func (i *installation) apply(ctx context.Context, file string) error {
 	return nil
 }
 
+func (i *installation) kubeconfig(r replica) string { return i.path(r.name + ".kubeconfig") }
+
 // writeAccount makes a kubeconfig of the service account's, as its pods would have it.
-func (i *installation) writeAccount(ctx context.Context, client *kubernetes.Clientset) error {
+func (i *installation) writeAccount(ctx context.Context, client *kubernetes.Clientset, r replica,
+	server string) error {
 	seconds := tokenSeconds
 	request := &authentication.TokenRequest{
 		Spec: authentication.TokenRequestSpec{ExpirationSeconds: &seconds}}
@@ -72,29 +103,59 @@ func (i *installation) writeAccount(ctx context.Context, client *kubernetes.Clie
 	if err != nil {
 		return err
 	}
-	return writeTokenKubeconfig(i.path("divvy.kubeconfig"), local("https", i.cluster.ports.Apiserver),
-		i.path("pki", "ca.crt"), made.Status.Token)
+	return writeTokenKubeconfig(i.kubeconfig(r), server, i.path("pki", "ca.crt"), made.Status.Token)
 }
 
-func (i *installation) startExtender() error {
-	_ = os.Remove(i.portsFile())
-	return i.processes.start(extender, i.divvy, "scheduler", "--kubeconfig", i.path("divvy.kubeconfig"),
-		"--listen", "127.0.0.1:0", "--webhook-listen", "127.0.0.1:0",
+func (i *installation) startExtender(r replica) error {
+	_ = os.Remove(i.portsFile(r))
+	listen := "127.0.0.1:0"
+	if r.listen != "" {
+		listen = r.listen
+	}
+	return i.processes.startAs(r.host, r.extender(), i.divvy, "scheduler",
+		"--kubeconfig", i.kubeconfig(r), "--listen", listen, "--webhook-listen", "127.0.0.1:0",
 		"--cert-file", i.path("pki", "webhook.crt"), "--key-file", i.path("pki", "webhook.key"),
-		"--ports-file", i.portsFile())
+		"--ports-file", i.portsFile(r))
 }
 
 // extenderReady: it has said where it is, and that it knows the cluster.
-func (i *installation) extenderReady() error {
-	found, err := i.ports()
+func (i *installation) extenderReady(r replica) error {
+	_, err := i.standingOf(r)
+	return err
+}
+
+// standingOf is what it says of itself, once it knows the cluster: who leads.
+func (i *installation) standingOf(r replica) (string, error) {
+	found, err := i.ports(r)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return answers(local("http", found.Extender) + "/readyz")
+	return said(local("http", found.Extender) + "/readyz")
+}
+
+// leads: pods are placed by it.
+func (i *installation) leads(r replica) error {
+	words, err := i.standingOf(r)
+	if err == nil && !strings.HasPrefix(words, "leads") {
+		err = fmt.Errorf("%s says: %s", r.name, words)
+	}
+	return err
 }
 
 // startKubeScheduler runs the one of the deployed configuration.
-func (i *installation) startKubeScheduler(found extenderPorts) error {
+func (i *installation) startKubeScheduler(r replica) error {
+	found, err := i.ports(r)
+	if err != nil {
+		return err
+	}
+	front := local("http", found.Extender)
+	if r.front != "" {
+		front = r.front
+	}
+	var secure int
+	if err := chooseInto(&secure); err != nil {
+		return err
+	}
 	text, err := os.ReadFile(filepath.Join(i.deploy, "scheduler-config.yaml"))
 	if err != nil {
 		return err
@@ -102,35 +163,41 @@ func (i *installation) startKubeScheduler(found extenderPorts) error {
 	if !strings.Contains(string(text), configAddress) {
 		return fmt.Errorf("scheduler-config.yaml has no %s", configAddress)
 	}
-	config := strings.ReplaceAll(string(text), configAddress, local("http", found.Extender)) +
+	config := strings.ReplaceAll(string(text), configAddress, front) +
 		fmt.Sprintf("clientConnection: {qps: 5000, burst: 5000, kubeconfig: %q}\n",
-			i.path("divvy.kubeconfig"))
-	file := i.path("divvy-kube-scheduler.yaml")
+			i.direct(r))
+	file := i.path(r.name + "-kube-scheduler.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return err
 	}
-	return i.processes.start(secondKube, i.self, "kube-scheduler", "--config", file,
-		"--authentication-kubeconfig="+i.path("divvy.kubeconfig"),
-		"--authorization-kubeconfig="+i.path("divvy.kubeconfig"),
+	return i.processes.startAs(r.host, r.second(), i.self, "kube-scheduler", "--config", file,
+		"--authentication-kubeconfig="+i.direct(r), "--authorization-kubeconfig="+i.direct(r),
 		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", i.second),
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", secure),
 		"--cert-dir="+i.path("pki"), "--v=1")
 }
 
 // answers: 200, from whoever it is: these certificates are made by those who show them.
 func answers(url string) error {
+	_, err := said(url)
+	return err
+}
+
+// said is the body of a 200.
+func said(url string) (string, error) {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Get(url)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, answer.Status)
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", url, answer.Status, text)
 	}
-	return nil
+	return string(text), err
 }
 
 // registerWebhook applies the deployed registration with an address instead of the service.
@@ -181,7 +248,7 @@ func webhookWorks(ctx context.Context, client *kubernetes.Clientset) error {
 
 // remove ends what an earlier one started: installing again is how a new build is tried.
 func (i *installation) remove() error {
-	for _, name := range []string{secondKube, extender} {
+	for _, name := range divvyParts() {
 		if one, known := i.processes.find(name); known {
 			if err := one.end(stopBound); err != nil {
 				return err
@@ -191,45 +258,71 @@ func (i *installation) remove() error {
 	return nil
 }
 
+// prepareInstall does what is done once for all replicas.
+func (i *installation) prepareInstall(ctx context.Context, client *kubernetes.Clientset) error {
+	for _, file := range []string{"rbac.yaml", "fencing.yaml"} {
+		if err := i.apply(ctx, file); err != nil {
+			return err
+		}
+	}
+	a, err := openAuthority(i.path("pki"))
+	if err != nil {
+		return err
+	}
+	return a.server("webhook", []string{account + "." + space + ".svc"},
+		[]net.IP{net.IPv4(127, 0, 0, 1)})
+}
+
+// startReplica returns when both of its processes are ready; whether it leads is another question.
+func (i *installation) startReplica(ctx context.Context, client *kubernetes.Clientset,
+	r replica) error {
+	direct := local("https", i.cluster.ports.Apiserver)
+	if err := i.writeAccount(ctx, client, r, direct); err != nil {
+		return err
+	}
+	if r.server != "" {
+		if err := os.Rename(i.kubeconfig(r), i.direct(r)); err != nil {
+			return err
+		}
+		if err := i.writeAccount(ctx, client, r, r.server); err != nil {
+			return err
+		}
+	}
+	if err := i.startExtender(r); err != nil {
+		return err
+	}
+	err := i.processes.wait(ctx, r.extender(), func() error { return i.extenderReady(r) })
+	if err != nil {
+		return err
+	}
+	return i.startKubeScheduler(r)
+}
+
+// direct is the kubeconfig that names the API server itself.
+func (i *installation) direct(r replica) string {
+	if r.server == "" {
+		return i.kubeconfig(r)
+	}
+	return i.path(r.name + "-direct.kubeconfig")
+}
+
 // install returns when pods with devices are placed by Divvy.
 func (i *installation) install(ctx context.Context) error {
 	client, err := i.client()
 	if err != nil {
 		return err
 	}
-	if err := i.apply(ctx, "rbac.yaml"); err != nil {
+	if err := i.prepareInstall(ctx, client); err != nil {
 		return err
 	}
-	if err := i.writeAccount(ctx, client); err != nil {
+	if err := i.startReplica(ctx, client, standing); err != nil {
 		return err
 	}
-	a, err := openAuthority(i.path("pki"))
+	err = i.processes.wait(ctx, standing.second(), func() error { return i.leads(standing) })
 	if err != nil {
 		return err
 	}
-	err = a.server("webhook", []string{account + "." + space + ".svc"}, []net.IP{net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return err
-	}
-	if err := i.startExtender(); err != nil {
-		return err
-	}
-	if err := i.processes.wait(ctx, extender, i.extenderReady); err != nil {
-		return err
-	}
-	found, err := i.ports()
-	if err != nil {
-		return err
-	}
-	if err := chooseInto(&i.second); err != nil {
-		return err
-	}
-	if err := i.startKubeScheduler(found); err != nil {
-		return err
-	}
-	err = i.processes.wait(ctx, secondKube, func() error {
-		return answers(local("https", i.second) + "/readyz")
-	})
+	found, err := i.ports(standing)
 	if err != nil {
 		return err
 	}

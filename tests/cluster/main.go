@@ -24,6 +24,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
           --only TEXT          those whose names hold it
+          --kills N            how often the one that kills does so [as fits into a minute]
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
 `
@@ -49,6 +50,7 @@ func main() {
 	deploy := flags.String("deploy", "deploy/kubernetes", "")
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
+	kills := flags.Int("kills", 0, "")
 	_ = flags.Parse(os.Args[2:])
 	if flags.NArg() > 0 {
 		fail(2, fmt.Errorf("%q is not expected", flags.Arg(0)))
@@ -64,7 +66,7 @@ func main() {
 		err = c.command(ctx, *nodes, *divvy, *deploy)
 	case "check":
 		if err = c.readPorts(); err == nil {
-			i := installation{cluster: c, divvy: *divvy, deploy: *deploy}
+			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills}
 			err = i.runChecks(ctx, *only, *file)
 		}
 	case "down":
@@ -144,7 +146,7 @@ func (c *cluster) running() error {
 }
 
 func (c *cluster) status() error {
-	for _, name := range append(append([]string{}, parts...), extender, secondKube) {
+	for _, name := range append(append([]string{}, parts...), divvyParts()...) {
 		one, known := c.processes.find(name)
 		switch {
 		case known && one.alive():

@@ -62,15 +62,23 @@ func (ps processes) read(file string) (process, error) {
 
 // start leaves the process running when this one ends.
 func (ps processes) start(name, program string, args ...string) error {
+	return ps.startAs("", name, program, args...)
+}
+
+// startAs runs it on a machine that is called `host`, as far as it can tell; empty: as this is.
+func (ps processes) startAs(host, name, program string, args ...string) error {
 	log, err := os.OpenFile(ps.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	command := exec.Command(program, args...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if host != "" {
+		command = onHost(host, program, args)
+	}
 	command.Stdout = log
 	command.Stderr = log
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -280,8 +280,7 @@ func (c *cluster) down(logs bool) error {
 		return err
 	}
 	var failed error
-	order := []string{secondKube, extender, "kube-scheduler", "kube-controller-manager",
-		"kube-apiserver", "etcd"}
+	order := append(divvyParts(), "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
 	for _, name := range order {
 		if one, known := c.processes.find(name); known {
 			failed = errors.Join(failed, one.end(stopBound))
@@ -291,8 +290,11 @@ func (c *cluster) down(logs bool) error {
 		return failed // who still runs must stay on record
 	}
 	remove := []string{"pki", "run", "etcd", "kubeconfig", "controller-manager.kubeconfig",
-		"scheduler.kubeconfig", "audit-policy.yaml", "divvy.kubeconfig", "divvy-ports.json",
-		"divvy-kube-scheduler.yaml", "ports.json"}
+		"scheduler.kubeconfig", "audit-policy.yaml", "ports.json"}
+	for _, r := range replicas {
+		remove = append(remove, r+".kubeconfig", r+"-direct.kubeconfig", r+"-ports.json",
+			r+"-kube-scheduler.yaml")
+	}
 	if !logs {
 		remove = append(remove, "log", "audit.log", marker)
 	}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+)
+
+// A gate is what is between two who talk HTTP: it sees what passes, and can hold it up, as a slow
+// network does, or a machine that stands still.
+type gate struct {
+	server *http.Server
+	port   int
+
+	mutex sync.Mutex
+	held  chan struct{}                  // what is to be held waits until it is closed; nil: nothing is
+	wait  int                            // how many do
+	late  []int                          // how those were answered that had waited
+	after func(path string, body []byte) // told of every answer before it goes on; may be nil
+}
+
+// newGate forwards to `target`; `authority` is the file of those who may vouch for it, if any.
+func newGate(target, authority string) (*gate, error) {
+	to, err := url.Parse(target)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	if authority != "" {
+		text, err := os.ReadFile(authority)
+		if err != nil {
+			return nil, err
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(text)
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	g := &gate{port: listener.Addr().(*net.TCPAddr).Port}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.Transport = transport
+	proxy.FlushInterval = -1 // watches
+	proxy.ModifyResponse = g.answered
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
+		w.WriteHeader(http.StatusBadGateway)
+	}
+	g.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proxy.ServeHTTP(w, g.pass(r))
+	})}
+	go func() { _ = g.server.Serve(listener) }()
+	return g, nil
+}
+
+func (g *gate) url() string { return local("http", g.port) }
+func (g *gate) close()      { _ = g.server.Close() }
+
+type waited struct{}
+
+func isBinding(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/binding")
+}
+
+// pass returns when the request may go on. Who waited goes on also when its sender has given up:
+// what is on its way arrives.
+func (g *gate) pass(r *http.Request) *http.Request {
+	g.mutex.Lock()
+	held := g.held
+	if held == nil || !isBinding(r) {
+		g.mutex.Unlock()
+		return r
+	}
+	g.wait++
+	g.mutex.Unlock()
+	body, err := io.ReadAll(r.Body)
+	<-held
+	if err != nil {
+		return r
+	}
+	on := r.WithContext(context.WithValue(context.WithoutCancel(r.Context()), waited{}, true))
+	on.Body = io.NopCloser(bytes.NewReader(body))
+	return on
+}
+
+func (g *gate) answered(answer *http.Response) error {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if answer.Request.Context().Value(waited{}) != nil {
+		g.late = append(g.late, answer.StatusCode)
+	}
+	if g.after == nil {
+		return nil
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	g.after(answer.Request.URL.Path, body)
+	return nil
+}
+
+// hold keeps bindings from now on.
+func (g *gate) hold() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.held = make(chan struct{})
+}
+
+// release lets them go, and all after them.
+func (g *gate) release() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.held != nil {
+		close(g.held)
+	}
+	g.held = nil
+}
+
+// holds: so many wait.
+func (g *gate) holds(count int) error {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.wait < count {
+		return fmt.Errorf("%d of %d wait", g.wait, count)
+	}
+	return nil
+}
+
+// answers to those that had waited.
+func (g *gate) lateAnswers(count int) ([]int, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if len(g.late) < count {
+		return nil, fmt.Errorf("%d of %d were answered", len(g.late), count)
+	}
+	return append([]int{}, g.late...), nil
+}
