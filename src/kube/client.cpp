@@ -26,10 +26,11 @@ constexpr seconds kMostSilent{30};
 // Of JSON: what is deeper is nobody's object.
 constexpr std::size_t kMostDepth = 512;
 
-json::value parsed(std::string_view text, error_code* fault) {
+json::value parsed(std::string_view text, error_code* fault, json::storage_ptr storage = {}) {
   json::parse_options options;
   options.max_depth = kMostDepth;
-  return json::parse(json::string_view(text.data(), text.size()), *fault, {}, options);
+  return json::parse(json::string_view(text.data(), text.size()), *fault, std::move(storage),
+                     options);
 }
 
 asio::awaitable<void> pause(steady_clock::duration time) {
@@ -211,7 +212,9 @@ asio::awaitable<Result<std::string>> Client::list(const std::string& path, const
     }
     if (!reply->good()) co_return errorOf(*reply).context("listing " + path);
     error_code fault;
-    const json::value body = parsed(reply->body, &fault);
+    // A page is thousands of small pieces that live and end together.
+    json::monotonic_resource arena(reply->body.size());
+    const json::value body = parsed(reply->body, &fault, &arena);
     if (fault || !body.is_object() || !body.get_object().contains("items"))
       co_return Error{ErrorCode::kCorrupt, "listing " + path + ": the answer is no list"};
     Members members(body, "");
