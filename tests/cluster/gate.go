@@ -35,7 +35,8 @@ func newGate(target, authority string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	// What had to wait does not meet a connection that was closed meanwhile.
+	transport := &http.Transport{DisableKeepAlives: true}
 	if authority != "" {
 		text, err := os.ReadFile(authority)
 		if err != nil {
