@@ -56,6 +56,7 @@ class Reading {
   Result<void> readCores(Ask* ask);
   Result<void> fitPart(Ask* ask) const;
   Result<void> joinMany(Ask* ask) const;
+  Result<std::optional<Ask>> wholeOnes() const;
 
   const Kind& kind_;
   const Quantities& limits_;
@@ -260,19 +261,37 @@ Result<void> Reading::fitPart(Ask* ask) const {
 }
 
 Result<void> Reading::joinMany(Ask* ask) const {
-  if (ask->count <= 1 || kind_.many == Many::kShares) return {};
-  if (kind_.many == Many::kNoParts) {
-    if (ask->part == nullptr) return {};
-    return wrong(kind_.memory.resource, "is a part of a device, of which " +
-                                            std::to_string(ask->count) +
-                                            " are asked for; accepted: one device, or whole ones");
+  if (ask->count <= 1 || kind_.many != Many::kNoParts || ask->part == nullptr) return {};
+  // One that became a pair is two whole ones: the other half is of nobody's use.
+  const auto asked = number(kind_.count.resource, kMostDevices);
+  if (kind_.count.pairs && asked && asked->value_or(0) == 1) {
+    ask->part = nullptr;
+    ask->memory = WholeMemory{};
+    ask->compute_milli = kWholeCompute;
+    return {};
   }
-  ask->memory = WholeMemory{};
-  ask->compute_milli = kWholeCompute;
-  return {};
+  return wrong(kind_.memory.resource, "is a part of a device, of which " +
+                                          std::to_string(ask->count) +
+                                          " are asked for; accepted: one device, or whole ones");
+}
+
+// Several of a kind that are whole ones: what else is asked for does not count. It may be the sums
+// of all of them, too, which webhooks write.
+Result<std::optional<Ask>> Reading::wholeOnes() const {
+  if (kind_.many != Many::kWhole) return std::optional<Ask>();
+  const auto count = number(kind_.count.resource, kMostDevices);
+  if (!count) return count.error();
+  if (count->value_or(0) <= 1) return std::optional<Ask>();
+  Ask ask;
+  ask.kind = &kind_;
+  ask.count = static_cast<std::uint32_t>(**count);
+  ask.compute_milli = kWholeCompute;
+  return std::optional<Ask>(ask);
 }
 
 Result<std::optional<Ask>> Reading::read() {
+  const auto whole = wholeOnes();
+  if (!whole || *whole) return whole;
   Ask ask;
   ask.kind = &kind_;
   for (const auto step : {&Reading::readMemory, &Reading::readCores, &Reading::readCount})

@@ -1,5 +1,6 @@
 #include "vendors/catalog.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace divvy::vendors {
@@ -14,6 +15,23 @@ std::vector<std::string> resourcesOf(const Kind& kind) {
 }
 
 }  // namespace
+
+Result<std::vector<Descriptor>> only(const std::vector<Descriptor>& all,
+                                     const std::vector<std::string>& vendors) {
+  if (vendors.empty()) return all;
+  std::string known;
+  for (const Descriptor& one : all) known += (known.empty() ? "" : ", ") + one.vendor;
+  for (const std::string& name : vendors) {
+    const bool there = std::any_of(all.begin(), all.end(),
+                                   [&](const Descriptor& one) { return one.vendor == name; });
+    if (!there)
+      return Error(ErrorCode::kUsage, "vendor \"" + name + "\" is not known; known are " + known);
+  }
+  std::vector<Descriptor> some;
+  for (const Descriptor& one : all)
+    if (std::find(vendors.begin(), vendors.end(), one.vendor) != vendors.end()) some.push_back(one);
+  return some;
+}
 
 Result<Catalog> Catalog::of(std::vector<Descriptor> descriptors) {
   Catalog catalog;

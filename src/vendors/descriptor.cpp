@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "read_wire.h"
 #include "yaml/reader.h"
 
 namespace divvy::vendors {
@@ -188,7 +189,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
   kind.vendor = vendor;
   if (!read.map(node,
                 {"name", "count", "slice", "memory", "cores", "priority", "whole_is_exclusive",
-                 "many", "card", "templates", "soft_split", "partitions", "select"}))
+                 "many", "card", "templates", "soft_split", "partitions", "select", "wire"}))
     return kind;
   read.require(node, "name");
   read.text(node, "name", &kind.name);
@@ -211,6 +212,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
     readKeys(read, *select, "models", &kind.models);
     readKeys(read, *select, "uuids", &kind.uuids);
   }
+  readWire(read, node, &kind.wire);
   if (kind.count.resource.empty() && kind.slice.empty()) read.fail(node, "lacks count or slice");
   if (kind.cores.follow_memory && kind.card.memory.count == 0)
     read.fail(node, "cores follow the memory of a card that it lacks");

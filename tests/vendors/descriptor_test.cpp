@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "built_in_text.h"
 #include "vendors/catalog.h"
 
@@ -42,6 +44,43 @@ TEST(Descriptor, NamesTheOwnerOfAResource) {
   EXPECT_EQ(catalog->kind("nvidia"), nullptr);
 }
 
+// What is placed names where devices are registered and written, each key once: two kinds that
+// share one would take each other's devices.
+TEST(Descriptor, KeysOfTheWireAreOfOneKind) {
+  std::set<std::string> allocated, registered;
+  for (const Descriptor& descriptor : builtIn()) {
+    for (const Kind& kind : descriptor.kinds) {
+      if (kind.name == "Enflame-VGCU") {
+        EXPECT_FALSE(kind.wire.placed());
+        continue;
+      }
+      EXPECT_TRUE(kind.wire.placed()) << kind.name;
+      EXPECT_TRUE(allocated.insert(kind.wire.pod.allocated).second) << kind.wire.pod.allocated;
+      const NodeWire& node = kind.wire.node;
+      EXPECT_TRUE(registered.insert(node.annotation + node.resource).second) << kind.name;
+    }
+  }
+}
+
+TEST(Descriptor, TemplatesAreFilled) {
+  const auto upper = [](std::string_view name) { return '<' + std::string(name) + '>'; };
+  EXPECT_EQ(fill("{node}-x-{index}", upper), "<node>-x-<index>");
+  EXPECT_EQ(fill("", upper), "");
+  EXPECT_EQ(fill("a{b", upper), "a{b");
+  EXPECT_EQ(fill("}{}", upper), "}<>");
+}
+
+TEST(Descriptor, OnlyThoseThatAreNamed) {
+  const auto some = only(builtIn(), {"hygon", "ascend"});
+  ASSERT_TRUE(some);
+  ASSERT_EQ(some->size(), 2u);
+  EXPECT_EQ(some->front().vendor, "ascend");
+  EXPECT_EQ(only(builtIn(), {})->size(), builtIn().size());
+  const auto none = only(builtIn(), {"intel"});
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message(), HasSubstr("vendor \"intel\" is not known; known are amd, "));
+}
+
 TEST(Descriptor, TwoUsesOfOneNameAreRefused) {
   std::vector<Descriptor> twice = builtIn();
   twice.push_back(twice.front());
@@ -57,6 +96,9 @@ TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
   const std::string count = head + "    count: {resource: r}\n";
   const std::string parts = count + "    partitions: {annotation: a, value: v, ";
   const std::string layout = parts + "layouts: [{name: l, slices: 4, compute: 4, instances: ";
+  const std::string wire = count + "    wire: ";
+  const std::string node = wire + "{node: {form: json, annotation: n}, ";
+  const std::string further = node + "pod: {type: t, allocated: a, further: ";
   const std::string one = "[{size: 1, compute: 1, starts: [0]}]}], ";
   const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
       {"", "", "accepted: a map"},
@@ -96,6 +138,17 @@ TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
        ":6:17", "more than the card"},
       {count + "    soft_split: {annotation: a}\n", ":5:17", "lacks value"},
       {count + "    select: {uuid: {use: a}}\n", ":5:14", "unknown key \"uuid\""},
+      {wire + "{}\n", ":5:11", "lacks node"},
+      {wire + "{node: {form: json}, pod: {}}\n", ":5:18", "lacks annotation"},
+      {wire + "{node: {form: xml, annotation: a}, pod: {}}\n", ":5:25", "accepted: json, list"},
+      {wire + "{node: {form: capacity, resource: r}, pod: {}}\n", ":5:18", "lacks id"},
+      {node + "pod: {type: t}}\n", "", "lacks allocated"},
+      {node + "pod: {type: t, allocated: a, cores: all}}\n", "", "accepted: percent, units"},
+      {further + "[{key: k}]}}\n", "", "accepted: one of value, first, each, form"},
+      {further + "[{key: k, value: a, form: metax}]}}\n", "", "accepted: one of value"},
+      {further + "[{key: k, value: '{index}'}]}}\n", "", "\"index\" in braces; accepted: node"},
+      {further + "[{key: k, form: xml}]}}\n", "", "accepted: ascend, metax"},
+      {node + "pod: {type: t, allocated: a}, door: {env: [{name: E}]}}\n", "", "lacks value"},
       {"vendor: [\n", ":", ""},
       {"a: &x [*x]\n---\n", "", ""},
       {"--- 1\n--- 2\n", ":2:1", "another document"},

@@ -10,6 +10,10 @@
 
 namespace divvy::vendors {
 
+// Those of these vendors; no names: all. kUsage: one that is not known, and which are.
+Result<std::vector<Descriptor>> only(const std::vector<Descriptor>& all,
+                                     const std::vector<std::string>& vendors);
+
 // Constant once made; kinds stay where they are for as long as it lives.
 class Catalog {
  public:

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "vendors/wire.h"
 
 namespace divvy::vendors {
 
@@ -110,6 +111,7 @@ struct Kind {
   std::vector<Geometry> geometries;
   KeyPair models;
   KeyPair uuids;
+  Wire wire;
 
   // Nothing of a device can be asked for, only devices.
   bool wholeOnly() const {
