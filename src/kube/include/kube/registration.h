@@ -17,9 +17,10 @@ struct RegisteredPlace {
   friend bool operator==(const RegisteredPlace&, const RegisteredPlace&) = default;
 };
 
-// An instance (MIG) that a device can have.
+// An instance (MIG), or a slice (DRS), that a device can have.
 struct RegisteredProfile {
   std::string name;
+  std::string id;  // of a DRS profile
   std::uint64_t mebibytes = 0;
   std::uint32_t cores = 0;  // percent
   std::uint32_t slices = 0;
@@ -38,6 +39,7 @@ struct RegisteredDevice {
   std::string mode;    // "hami-core", "mig", "mps"; empty is the first
   std::string vendor;  // the kind's word; empty: whose annotation it is
   bool healthy = false;
+  std::string minor;  // of DRS
   std::vector<RegisteredProfile> profiles;
   friend bool operator==(const RegisteredDevice&, const RegisteredDevice&) = default;
 };
@@ -48,5 +50,11 @@ std::string encode(const std::vector<RegisteredDevice>& devices);
 Result<std::vector<RegisteredDevice>> decodeRegistration(std::string_view text);
 // The older form: "ID,COUNT,MEMORY,CORES,TYPE,NUMA,HEALTH[,INDEX,MODE]:" for each device.
 Result<std::vector<RegisteredDevice>> decodeRegistrationList(std::string_view text);
+// MetaX' own: devices with uuid, model, totalDevCount, totalCompute, totalVRam, numa, healthy.
+Result<std::vector<RegisteredDevice>> decodeRegistrationMetax(std::string_view text);
+// Enflame's: devices with index, minor, capacity (tenants), and the profiles of all of them:
+// "3g.20gb" is three slices that have 20 GiB. Such devices have no ids, and are healthy. They have
+// as much memory as the largest profile.
+Result<std::vector<RegisteredDevice>> decodeRegistrationDrs(std::string_view text);
 
 }  // namespace divvy::kube
