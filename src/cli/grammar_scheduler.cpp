@@ -20,6 +20,11 @@ void Grammar::addScheduler() {
                    "pods with devices are given to [divvy-scheduler]")
       ->type_name("NAME");
   scheduler
+      ->add_option("--vendors", text.vendors,
+                   "whose devices it places; pods that ask for others' are left to others [all]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  scheduler
       ->add_option("--listen", text.listen, "for kube-scheduler: /filter, /bind [127.0.0.1:9396]")
       ->type_name("HOST:PORT");
   scheduler

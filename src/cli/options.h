@@ -130,6 +130,7 @@ struct SchedulerOptions {
   std::string kubeconfig,
       context;  // both empty: what a pod has, else KUBECONFIG, else ~/.kube/config
   std::string name = "divvy-scheduler";
+  std::vector<std::string> vendors;  // empty: all
   std::string host = "127.0.0.1", webhook_host = "0.0.0.0";
   std::uint16_t port = 9396, webhook_port = 9443;
   std::string certificate_file, key_file;

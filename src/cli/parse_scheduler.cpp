@@ -56,6 +56,7 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.key_file = text.key;
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
+  options.vendors = text.vendors;
   options.identity = text.identity;
   const Result<void> lease = readLease(
       text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);

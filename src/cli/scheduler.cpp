@@ -43,7 +43,10 @@ Result<kube::Access> accessFor(const SchedulerOptions& options) {
 }
 
 int print(const SchedulerOptions& options) {
-  const Result<vendors::Catalog> catalog = vendors::Catalog::of(vendors::builtIn());
+  Result<std::vector<vendors::Descriptor>> ours =
+      vendors::only(vendors::builtIn(), options.vendors);
+  if (!ours) return fail(ours.error());
+  const Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
   if (!catalog) return fail(catalog.error());
   std::string text;
   switch (options.print) {
@@ -72,6 +75,7 @@ int serveScheduler(const SchedulerOptions& options) {
   scheduler::ServeTerms terms;
   terms.access = std::move(*access);
   terms.name = options.name;
+  terms.vendors = options.vendors;
   terms.host = options.host;
   terms.port = options.port;
   terms.webhook_host = options.webhook_host;

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "annotate.h"
+#include "core_masks.h"
 #include "describe.h"
 #include "engine/engine.h"
 #include "last.h"
@@ -31,20 +33,42 @@ struct KnownNode {
   std::string uid;
   kube::Node said;  // as it was told last
   engine::Node node;
-  Kinds kinds;
+  KnownDevices devices;
 };
 
 // Whether a node says anything else that matters here.
 bool sameWords(const kube::Node& a, const kube::Node& b) {
   return a.meta.uid == b.meta.uid && a.meta.annotations == b.meta.annotations &&
-         a.meta.labels == b.meta.labels && a.unschedulable == b.unschedulable;
+         a.meta.labels == b.meta.labels && a.unschedulable == b.unschedulable &&
+         a.capacity == b.capacity && a.allocatable == b.allocatable;
 }
+
+// Held on a node that is not known (any more). What was said of a device there may need the node
+// to be understood.
+struct Homeless {
+  engine::Allocation held;
+  std::optional<kube::Pod> said;
+};
+
+// Init containers first.
+std::vector<std::string> namesOf(const kube::Pod& pod) {
+  std::vector<std::string> names;
+  for (const auto* list : {&pod.init, &pod.containers})
+    for (const kube::PodContainer& one : *list) names.push_back(one.name);
+  return names;
+}
+
+// Who a reservation is for, as far as it is written when it is bound.
+struct Guest {
+  std::vector<std::string> containers;
+  std::size_t init = 0;
+};
 
 // In annotations there is no more of a share than this.
 bool sameShares(const engine::Placement& a, const engine::Placement& b) {
   const auto same = [](const engine::Share& x, const engine::Share& y) {
     return x.uuid == y.uuid && x.memory.count / mib(1).count == y.memory.count / mib(1).count &&
-           x.compute == y.compute;
+           x.compute == y.compute && x.part == y.part && (x.part.empty() || x.start == y.start);
   };
   return a.node == b.node && a.containers.size() == b.containers.size() &&
          std::equal(a.containers.begin(), a.containers.end(), b.containers.begin(),
@@ -84,6 +108,8 @@ struct Books::Inside {
     binding.erase(uid);
     uncertain.erase(uid);
     asked.erase(uid);
+    guests.erase(uid);
+    masks.give(uid);
     const engine::RequestId id(uid);
     const engine::Allocation* held = engine.find(id);
     if (held == nullptr) return;
@@ -100,20 +126,36 @@ struct Books::Inside {
   }
 
   // It is so, whatever else was booked.
-  Result<void> hold(const std::string& uid, const engine::Allocation& held) {
+  Result<void> hold(const kube::Pod& pod, const engine::Allocation& held) {
     const Result<void> adopted = engine.adopt(held);
-    if (adopted) on[held.placement.node.text].insert(uid);
+    if (adopted) {
+      on[held.placement.node.text].insert(pod.meta.uid);
+      masks.take(pod.meta.uid, held.placement);
+    }
     if (adopted || adopted.error().code() != ErrorCode::kNotFound) return adopted;
-    homeless.insert_or_assign(uid, held);
+    homeless.insert_or_assign(pod.meta.uid, Homeless{held, pod});
     return {};
   }
 
   void takeHome(const std::string& node) {
     for (auto at = homeless.begin(); at != homeless.end();) {
-      const bool here = at->second.placement.node.text == node && engine.adopt(at->second);
-      if (here) on[node].insert(at->first);
+      bool here = at->second.held.placement.node.text == node;
+      if (here && at->second.said) {
+        const auto again = heldBy(*at->second.said, catalog, devicesOf(node));
+        if (again && *again) at->second.held = **again;
+      }
+      here = here && engine.adopt(at->second.held);
+      if (here) {
+        on[node].insert(at->first);
+        masks.take(at->first, at->second.held.placement);
+      }
       at = here ? homeless.erase(at) : std::next(at);
     }
+  }
+
+  const KnownDevices* devicesOf(const std::string& node) const {
+    const auto found = nodes.find(node);
+    return found == nodes.end() ? nullptr : &found->second.devices;
   }
 
   // Why no decision could be about that node.
@@ -139,6 +181,7 @@ struct Books::Inside {
     if (settled || homeless.contains(uid))
       return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
     release(uid);
+    guests[uid] = {namesOf(pod), pod.init.size()};
     return request;
   }
 
@@ -210,7 +253,7 @@ struct Books::Inside {
       for (const std::string& uid : there->second)
         held.push_back(*engine.find(engine::RequestId(uid)));
     for (const auto& [uid, one] : homeless)
-      if (one.placement.node == node) held.push_back(one);
+      if (one.held.placement.node == node) held.push_back(one.held);
     return held;
   }
 
@@ -221,7 +264,9 @@ struct Books::Inside {
   std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
   std::map<std::string, std::string> unreadable;    // by node: what is wrong with what it says
   // By UID: held on nodes that are not known.
-  std::map<std::string, engine::Allocation> homeless;
+  std::map<std::string, Homeless> homeless;
+  std::map<std::string, Guest> guests;  // by UID: of those who are chosen for
+  CoreMasks masks;
   // By UID: asks of those who are told all that would do, until one is chosen.
   std::map<std::string, engine::Request> asked;
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
@@ -240,7 +285,7 @@ Result<void> Books::setNode(const kube::Node& node) {
   const std::string& name = node.meta.name;
   const auto known = inside_->nodes.find(name);
   if (known != inside_->nodes.end() && sameWords(known->second.said, node)) return {};
-  Result<DescribedNode> described = describe(node);
+  Result<DescribedNode> described = describe(node, inside_->catalog);
   const Result<void> set =
       described ? inside_->engine.setNode(described->node) : Result<void>(described.error());
   if (!set) {
@@ -254,7 +299,7 @@ Result<void> Books::setNode(const kube::Node& node) {
   }
   inside_->unreadable.erase(name);
   inside_->nodes[name] = {node.meta.uid, node, std::move(described->node),
-                          std::move(described->kinds)};
+                          std::move(described->devices)};
   inside_->takeHome(name);
   inside_->waiting.open();
   return {};
@@ -270,13 +315,15 @@ void Books::removeNode(const std::string& uid, const std::string& name) {
   for (engine::Allocation& one : inside_->engine.removeNode(engine::NodeName(name))) {
     if (one.expires) continue;
     const std::string pod = one.id.text;
-    inside_->homeless.insert_or_assign(pod, std::move(one));
+    inside_->masks.give(pod);
+    inside_->homeless.insert_or_assign(pod, Homeless{std::move(one), {}});
   }
 }
 
 Result<void> Books::setPod(const kube::Pod& pod) {
   const std::string& uid = pod.meta.uid;
-  Result<std::optional<engine::Allocation>> held = heldBy(pod, inside_->catalog);
+  Result<std::optional<engine::Allocation>> held =
+      heldBy(pod, inside_->catalog, inside_->devicesOf(pod.node));
   if (!held) return held.error();
   if (!*held) {
     // A reservation for a pod that is not bound yet stays. A binding writes node and devices at
@@ -287,14 +334,16 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     return {};
   }
   inside_->waiting.leave(uid);
+  inside_->guests.erase(uid);
   const engine::RequestId id(uid);
   const engine::Allocation* old = inside_->engine.find(id);
   if (old != nullptr && sameShares(old->placement, (*held)->placement)) {
     inside_->uncertain.erase(uid);
+    inside_->masks.take(uid, (*held)->placement);
     return inside_->engine.confirm(id);
   }
   inside_->release(uid);
-  return inside_->hold(uid, **held);
+  return inside_->hold(pod, **held);
 }
 
 void Books::removePod(const std::string& uid) {
@@ -383,7 +432,7 @@ Result<Choice> Books::wouldFit(const kube::Pod& pod, std::span<const kube::Node>
 }
 
 Result<Assigned> Books::beginBind(const std::string& uid, const std::string& node,
-                                  std::int64_t seconds) {
+                                  std::int64_t nanoseconds) {
   if (inside_->passed.has(uid)) return Assigned{node, {}};
   const auto no = [](const std::string& why) { return Error{ErrorCode::kUnavailable, why}; };
   const engine::RequestId id(uid);
@@ -394,10 +443,15 @@ Result<Assigned> Books::beginBind(const std::string& uid, const std::string& nod
   const auto known = inside_->nodes.find(node);
   if (known == inside_->nodes.end()) return no("node " + node + " is gone");
   if (!inside_->binding.insert(uid).second) return no("the pod is being bound");
-  Assigned assigned{node, annotationsOf(held->placement, known->second.kinds, seconds)};
-  const Result<void> kept = inside_->engine.confirm(id);
-  if (!kept) return kept.error();
-  return assigned;
+  const Guest& guest = inside_->guests[uid];
+  engine::Placement given = held->placement;
+  const Result<void> cores = inside_->masks.choose(uid, guest.init, known->second.devices, &given);
+  const Result<void> kept = cores ? inside_->engine.confirm(id) : cores;
+  if (!kept) {
+    inside_->binding.erase(uid);
+    return kept.error();
+  }
+  return Assigned{node, annotationsOf(given, known->second.devices, guest.containers, nanoseconds)};
 }
 
 void Books::endBind(const std::string& uid, BindEnd end) {

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "dialect.h"
 #include "scheduler/fencing.h"
 
 namespace divvy::scheduler {
@@ -11,8 +10,8 @@ namespace {
 // Those that nodes can register: pods with others are not taken from whoever places them now.
 std::vector<const vendors::Kind*> placedKinds(const vendors::Catalog& catalog) {
   std::vector<const vendors::Kind*> kinds;
-  for (const Dialect& dialect : kDialects)
-    if (const vendors::Kind* kind = catalog.kind(dialect.kind)) kinds.push_back(kind);
+  for (const vendors::Kind* kind : catalog.kinds())
+    if (kind->wire.placed()) kinds.push_back(kind);
   return kinds;
 }
 

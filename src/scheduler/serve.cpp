@@ -58,9 +58,9 @@ engine::Instant now() {
   return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
 }
 
-std::int64_t wallSeconds() {
+std::int64_t wallNanoseconds() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
 // Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
@@ -318,7 +318,7 @@ class Service {
       const Result<void> reserved = books_.reserveOn(ask->uid, ask->node, expiry());
       if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
     }
-    const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallSeconds());
+    const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallNanoseconds());
     if (!assigned) co_return Answer{200, bindAnswer(assigned.error().message())};
     json::object annotations;
     for (const auto& [key, value] : assigned->annotations) annotations[key] = value;
@@ -374,7 +374,9 @@ class Service {
 
 Result<void> serve(const ServeTerms& terms) {
   asio::io_context loop(1);
-  Result<vendors::Catalog> catalog = vendors::Catalog::of(vendors::builtIn());
+  Result<std::vector<vendors::Descriptor>> ours = vendors::only(vendors::builtIn(), terms.vendors);
+  if (!ours) return ours.error();
+  Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
   if (!catalog) return catalog.error();
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop.get_executor(), terms.access, kTerms);

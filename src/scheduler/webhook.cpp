@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "describe.h"
+#include "door.h"
 #include "engine/engine.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
@@ -33,7 +34,8 @@ bool privileged(const kube::Pod& pod, std::string* name) {
   return false;
 }
 
-Verdict judge(const kube::Pod& pod, const vendors::Catalog& catalog, const std::string& scheduler) {
+Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
+              const std::string& scheduler) {
   Verdict verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
@@ -59,10 +61,17 @@ Verdict judge(const kube::Pod& pod, const vendors::Catalog& catalog, const std::
   } else if (!pod.node.empty()) {
     verdict.refused =
         Error{ErrorCode::kUsage, "pod has node assigned: leave spec.nodeName to the scheduler"};
-  } else if (pod.scheduler != scheduler) {
+  }
+  if (verdict.refused) return verdict;
+  Result<json::array> patch = doorPatches(pod, object, catalog);
+  if (!patch) {
+    verdict.refused = patch.error();
+    return verdict;
+  }
+  verdict.patch = std::move(*patch);
+  if (pod.scheduler != scheduler)
     verdict.patch.push_back(
         json::object{{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", scheduler}});
-  }
   return verdict;
 }
 
@@ -96,7 +105,7 @@ Result<std::string> review(const std::string& body, const vendors::Catalog& cata
   if (object != nullptr && object->is_object()) {
     const Result<kube::Pod> pod = kube::podOf(*object);
     if (pod) {
-      verdict = judge(*pod, catalog, scheduler);
+      verdict = judge(*pod, *object, catalog, scheduler);
     } else {
       verdict.refused = pod.error();
     }

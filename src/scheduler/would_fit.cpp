@@ -14,7 +14,7 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
   choice.ours = true;
   engine::Engine there(supposed.config);
   for (const kube::Node& node : nodes) {
-    const Result<DescribedNode> described = describe(node);
+    const Result<DescribedNode> described = describe(node, catalog);
     const Result<void> set =
         described ? there.setNode(described->node) : Result<void>(described.error());
     if (!set) {

@@ -40,9 +40,20 @@ TEST(Webhook, APodWithDevicesGetsTheScheduler) {
   EXPECT_TRUE(answer.at("allowed").as_bool());
   const auto patch = kube::fromBase64(answer.at("patch").as_string());
   ASSERT_TRUE(patch.has_value());
-  EXPECT_EQ(
-      json::parse(*patch),
-      json::parse(R"([{"op":"add","path":"/spec/schedulerName","value":"divvy-scheduler"}])"));
+  // All of a card is nobody else's, and says so.
+  EXPECT_EQ(json::parse(*patch),
+            json::parse(R"([{"op":"add","path":"/spec/containers/0/resources/limits/)"
+                        R"(nvidia.com~1gpucores","value":"100"},)"
+                        R"({"op":"add","path":"/spec/schedulerName","value":"divvy-scheduler"}])"));
+}
+
+// What comes of its patches asks for none.
+TEST(Webhook, APodThatHasBeenThereIsLeftAsItIs) {
+  const json::object answer =
+      answerTo(R"({"schedulerName":"divvy-scheduler","containers":[{"name":"c","resources":{)"
+               R"("limits":{"nvidia.com/gpu":1,"nvidia.com/gpucores":100}}}]})");
+  EXPECT_TRUE(answer.at("allowed").as_bool());
+  EXPECT_FALSE(answer.contains("patch"));
 }
 
 TEST(Webhook, OthersAreLeftAlone) {

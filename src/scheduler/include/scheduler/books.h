@@ -82,7 +82,9 @@ class Books {
   Result<Choice> wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const;
   // From here on what is reserved does not expire, until endBind. kUnavailable: nothing is reserved
   // for it there (any more): it is to be chosen anew.
-  Result<Assigned> beginBind(const std::string& uid, const std::string& node, std::int64_t seconds);
+  // `nanoseconds`: since 1970.
+  Result<Assigned> beginBind(const std::string& uid, const std::string& node,
+                             std::int64_t nanoseconds);
   void endBind(const std::string& uid, BindEnd end);
   // How many reservations ended.
   std::size_t expire(engine::Instant now);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "kube/access.h"
@@ -13,6 +14,7 @@ namespace divvy::scheduler {
 struct ServeTerms {
   kube::Access access;
   std::string name = "divvy-scheduler";  // pods that ask for devices are given to
+  std::vector<std::string> vendors;      // of which devices; empty: all
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // of /filter and /bind; 0: any
   std::string webhook_host = "127.0.0.1";

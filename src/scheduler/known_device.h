@@ -1,0 +1,27 @@
+// What of a device is written in annotations and is not for the engine. Private.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine/part.h"
+#include "vendors/descriptor.h"
+
+namespace divvy::scheduler {
+
+struct KnownDevice {
+  const vendors::Kind* kind = nullptr;  // the catalogue's
+  std::uint32_t index = 0;              // as its agent counts
+  std::string minor;
+  std::string model;
+  std::uint32_t units = 0;  // of compute, as it says itself
+  std::shared_ptr<const engine::Parting> parting;
+  std::map<std::string, std::pair<std::string, std::string>> profiles;  // by part: name and id
+};
+
+// By UUID.
+using KnownDevices = std::map<std::string, KnownDevice>;
+
+}  // namespace divvy::scheduler

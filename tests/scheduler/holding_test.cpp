@@ -1,0 +1,221 @@
+// What is written is what is read again: of every kind, whatever the pods.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "annotate.h"
+#include "core_masks.h"
+#include "describe.h"
+#include "engine/engine.h"
+#include "world.h"
+
+namespace divvy::scheduler {
+namespace {
+
+// What a container may ask for of each node's devices.
+std::vector<Texts> asksOf(const std::string& node) {
+  if (node == "nvidia")
+    return {{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "3000"}, {"nvidia.com/gpucores", "7"}},
+            {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem-percentage", "30"}},
+            {{"nvidia.com/gpu", "1"}}};
+  if (node == "nvidia-mig")
+    return {{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "8000"}},
+            {{"nvidia.com/mig-1g.5gb", "2"}},
+            {{"nvidia.com/mig-3g.20gb", "1"}}};
+  if (node.rfind("ascend-", 0) == 0) {
+    const std::string name = "huawei.com/Ascend" + node.substr(7);
+    std::vector<Texts> asks{{{name, "1"}}, {{name, "1"}, {name + "-memory", "2000"}}};
+    asks.push_back({{name, "1"}, {name + "-memory", "9000"}});
+    asks.push_back({{name, "2"}});
+    return asks;
+  }
+  if (node == "hygon")
+    return {{{"hygon.com/dcunum", "1"}, {"hygon.com/dcumem", "2000"}, {"hygon.com/dcucores", "13"}},
+            {{"hygon.com/dcunum", "2"}, {"hygon.com/dcumem", "77"}, {"hygon.com/dcucores", "1"}}};
+  if (node.rfind("iluvatar-", 0) == 0) {
+    const std::string name = "iluvatar.ai/" + node.substr(9);
+    return {{{name + "-vgpu", "1"}, {name + ".vMem", "64"}, {name + ".vCore", "30"}},
+            {{name + "-vgpu", "2"}}};
+  }
+  static const std::map<std::string, std::vector<Texts>> kOthers{
+      {"kunlun-vxpu",
+       {{{"kunlunxin.com/vxpu", "1"}, {"kunlunxin.com/vxpu-memory", "24576"}},
+        {{"kunlunxin.com/vxpu", "1"}, {"kunlunxin.com/vxpu-memory", "30000"}}}},
+      {"kunlun", {{{"kunlunxin.com/xpu", "1"}}, {{"kunlunxin.com/xpu", "3"}}}},
+      {"amd",
+       {{{"amd.com/gpu", "1"}, {"amd.com/gpumem", "4096"}, {"amd.com/gpucores", "33"}},
+        {{"amd.com/gpu", "1"}, {"amd.com/gpumem", "4096"}, {"amd.com/gpucores", "7"}},
+        {{"amd.com/gpu", "1"}}}},
+      {"vastai", {{{"vastaitech.com/va", "1"}}}},
+      {"biren", {{{"birentech.com/gpu", "1"}}}},
+      {"cambricon",
+       {{{"cambricon.com/vmlu", "1"},
+         {"cambricon.com/mlu.smlu.vmemory", "5"},
+         {"cambricon.com/mlu.smlu.vcore", "9"}}}},
+      {"mthreads",
+       {{{"mthreads.com/vgpu", "1"},
+         {"mthreads.com/sgpu-memory", "8"},
+         {"mthreads.com/sgpu-core", "3"}},
+        {{"mthreads.com/vgpu", "2"}}}},
+      {"metax", {{{"metax-tech.com/gpu", "2"}}}},
+      {"metax-sgpu",
+       {{{"metax-tech.com/sgpu", "1"},
+         {"metax-tech.com/vcore", "21"},
+         {"metax-tech.com/vmemory", "3"}}}},
+      {"enflame", {{{"enflame.com/gcu", "1"}}}},
+      {"enflame-drs", {{{"enflame.com/drs-gcu", "1"}}, {{"enflame.com/gcu-memory", "15"}}}},
+      {"neuron",
+       {{{"aws.amazon.com/neuroncore", "1"}},
+        {{"aws.amazon.com/neuron", "1"}},
+        {{"aws.amazon.com/neuroncore", "8"}}}},
+  };
+  const auto found = kOthers.find(node);
+  return found == kOthers.end() ? std::vector<Texts>() : found->second;
+}
+
+// As far as annotations say it: whole MiB.
+engine::Share rounded(engine::Share share, const KnownDevices& devices) {
+  share.memory = mib(share.memory.count / mib(1).count);
+  share.guarantee = {};
+  // Which cores is chosen when it is written.
+  if (devices.at(share.uuid.text).kind->wire.pod.cores == vendors::CoreForm::kMask)
+    share.start = share.size = 0;
+  return share;
+}
+
+engine::Placement rounded(const engine::Placement& from, const KnownDevices& devices) {
+  engine::Placement placement;
+  placement.node = from.node;
+  for (const auto& shares : from.containers) {
+    placement.containers.emplace_back();
+    for (const engine::Share& one : shares)
+      placement.containers.back().push_back(rounded(one, devices));
+    // Of several kinds each is written by itself.
+    std::stable_sort(placement.containers.back().begin(), placement.containers.back().end(),
+                     [](const auto& a, const auto& b) { return a.uuid < b.uuid; });
+  }
+  for (engine::Charge charge : from.charges) {
+    charge.memory = mib(charge.memory.count / mib(1).count);
+    placement.charges.push_back(charge);
+  }
+  std::sort(placement.charges.begin(), placement.charges.end(),
+            [](const auto& a, const auto& b) { return a.uuid < b.uuid; });
+  return placement;
+}
+
+std::string said(const engine::Placement& placement) {
+  std::string text;
+  for (const auto& shares : placement.containers) {
+    for (const engine::Share& one : shares)
+      text += one.uuid.text + ' ' + std::to_string(one.memory.count) + ' ' +
+              std::to_string(one.compute.milli) + ' ' + one.part.text + '@' +
+              std::to_string(one.start) + '+' + std::to_string(one.size) + ", ";
+    text += "; ";
+  }
+  for (const engine::Charge& one : placement.charges)
+    text += "| " + one.uuid.text + ' ' + std::to_string(one.memory.count) + ' ' +
+            std::to_string(one.compute.milli) + " slots " + std::to_string(one.slots) + " parts " +
+            std::to_string(one.parts) + " cpus " + std::to_string(one.cpus) + " slices " +
+            std::to_string(one.slices) + " largest " + std::to_string(one.largest.count) +
+            " swappable " + std::to_string(one.swappable.count) + (one.shared_too ? " too" : "");
+  return text;
+}
+
+class HoldingTest : public ::testing::TestWithParam<std::vector<std::string>> {
+ protected:
+  void SetUp() override {
+    node.meta.name = node.meta.uid = "n";
+    for (const std::string& name : GetParam()) {
+      const kube::Node one = nodeWith(name);
+      node.meta.annotations.insert(one.meta.annotations.begin(), one.meta.annotations.end());
+      node.capacity.insert(one.capacity.begin(), one.capacity.end());
+      const std::vector<Texts> more = asksOf(name);
+      ASSERT_FALSE(more.empty()) << name;
+      asks.push_back(more);
+    }
+    node.allocatable = node.capacity;
+  }
+
+  Texts limits() {
+    Texts all;
+    for (const std::vector<Texts>& of_one : asks) {
+      if (asks.size() > 1 && random() % 3 == 0) continue;
+      const Texts& one = of_one[random() % of_one.size()];
+      all.insert(one.begin(), one.end());
+    }
+    return all;
+  }
+
+  kube::Pod draw(unsigned number) {
+    std::vector<Texts> containers, init;
+    for (auto left = 1 + random() % 3; left > 0; --left)
+      containers.push_back(random() % 4 == 0 ? Texts() : limits());
+    for (auto left = random() % 3; left > 0; --left) init.push_back(limits());
+    Texts annotations;
+    if (GetParam().front() == "nvidia-mig") annotations["nvidia.com/vgpu-mode"] = "mig";
+    kube::Pod pod = *kube::podOf(podObject(containers, annotations, init));
+    pod.meta.uid = "u" + std::to_string(number);
+    return pod;
+  }
+
+  kube::Node node;
+  std::vector<std::vector<Texts>> asks;
+  std::mt19937 random{7};
+};
+
+TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
+  unsigned placed = 0;
+  for (unsigned round = 0; round < 40; ++round) {
+    const Result<DescribedNode> described = describe(node, allVendors());
+    ASSERT_TRUE(described) << described.error().message();
+    engine::Engine engine{engine::Config{}};
+    const Result<void> set = engine.setNode(described->node);
+    ASSERT_TRUE(set) << set.error().message();
+    CoreMasks masks;
+    for (unsigned number = 0; number < 8; ++number) {
+      kube::Pod pod = draw(number);
+      const auto request = requestOf(pod, allVendors());
+      if (!request || !*request) continue;
+      const Result<engine::Allocation> given = engine.place(**request, {1});
+      if (!given) continue;
+      ++placed;
+      engine::Placement placement = given->placement;
+      const Result<void> cores =
+          masks.choose(pod.meta.uid, pod.init.size(), described->devices, &placement);
+      ASSERT_TRUE(cores) << cores.error().message();
+      const kube::Labels written =
+          annotationsOf(placement, described->devices, {"a", "b", "c", "d", "e"}, 1);
+      pod.meta.annotations.insert(written.begin(), written.end());
+      pod.node = "n";
+      const auto held = heldBy(pod, allVendors(), &described->devices);
+      ASSERT_TRUE(held) << held.error().message();
+      ASSERT_TRUE(held->has_value());
+      const engine::Placement before = rounded(given->placement, described->devices);
+      const engine::Placement after = rounded((*held)->placement, described->devices);
+      ASSERT_EQ(said(before), said(after)) << written.begin()->second;
+      ASSERT_EQ(before, after) << said(after);
+    }
+  }
+  EXPECT_GT(placed, 20u);
+}
+
+std::vector<std::vector<std::string>> nodes() {
+  std::vector<std::vector<std::string>> all;
+  for (const std::string& one : allNodes()) all.push_back({one});
+  all.push_back({"nvidia", "ascend-910B3", "hygon", "neuron"});
+  all.push_back({"nvidia-mig", "ascend-310P", "enflame-drs", "amd"});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEveryKind, HoldingTest, ::testing::ValuesIn(nodes()),
+                         [](const auto& each) {
+                           std::string name;
+                           for (const std::string& one : each.param)
+                             for (const char c : one)
+                               if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace divvy::scheduler
