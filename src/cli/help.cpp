@@ -157,7 +157,7 @@ away.)"},
      R"(Examples:
   divvy scheduler --kubeconfig ~/.kube/config
   divvy scheduler --cert-file tls.crt --key-file tls.key      in a pod beside a kube-scheduler
-  divvy scheduler --vendors nvidia,ascend --print webhook     for a cluster where AMD's own plugin stays
+  divvy scheduler --vendors nvidia,ascend --print webhook    where others place the rest
   divvy scheduler --lease none         the only replica, beside a kube-scheduler that elects nobody
   divvy scheduler --print fencing | kubectl apply -f -
 

@@ -379,8 +379,8 @@ INSTANTIATE_TEST_SUITE_P(
              {"enflame.com/gcu-assigned-id", "0"},
              {"enflame.com/gcu-assigned-minor", "4"},
              {"enflame.com/gcu-request-size", "3"},
-             {"assigned-containers",
-              R"({"c0":{"allocated":false,"request":3,"profileID":"1","profileName":"3g.20gb"}})"}}},
+             {"assigned-containers", R"({"c0":{"allocated":false,"request":3,)"
+                                     R"("profileID":"1","profileName":"3g.20gb"}})"}}},
         Row{"EnflameByMemory",
             "enflame-drs",
             {{{"enflame.com/gcu-memory", "20480"}, {"enflame.com/gcu-core", "40"}}},

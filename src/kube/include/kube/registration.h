@@ -20,11 +20,11 @@ struct RegisteredPlace {
 // An instance (MIG), or a slice (DRS), that a device can have.
 struct RegisteredProfile {
   std::string name;
-  std::string id;  // of a DRS profile
   std::uint64_t mebibytes = 0;
   std::uint32_t cores = 0;  // percent
   std::uint32_t slices = 0;
   std::vector<RegisteredPlace> places;
+  std::string id = {};  // of a DRS profile
   friend bool operator==(const RegisteredProfile&, const RegisteredProfile&) = default;
 };
 
