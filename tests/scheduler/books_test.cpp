@@ -180,6 +180,32 @@ TEST_F(BooksTest, WhatATenantWritesInItsAnnotationsHoldsNothing) {
   EXPECT_EQ(choose(pod("q"), {"a"}), "a");
 }
 
+// Which core of a device is nobody's is known again by whoever begins anew.
+TEST_F(BooksTest, CoresOfOneDeviceAreHandedOutOnce) {
+  kube::Node trainium;
+  trainium.meta.name = trainium.meta.uid = "t";
+  trainium.capacity = {{"aws.amazon.com/neuron", "1"}, {"aws.amazon.com/neuroncore", "2"}};
+  trainium.allocatable = trainium.capacity;
+  const auto core = [](const std::string& uid) {
+    kube::Pod made = pod(uid);
+    made.containers[0].limits = {{"aws.amazon.com/neuroncore", "1"}};
+    return made;
+  };
+  ASSERT_TRUE(books.setNode(trainium));
+  const kube::Labels first = bind(core("p"), "t");
+  EXPECT_EQ(first.at("AWS_NEURON_IDS"), "0");
+  const kube::Labels second = bind(core("q"), "t");
+  EXPECT_EQ(second.at("AWS_NEURON_IDS"), "1");
+  EXPECT_EQ(choose(core("r"), {"t"}), std::nullopt);
+
+  Books again(catalog, {});
+  ASSERT_TRUE(again.setPod(bound(core("q"), "t", second)));
+  ASSERT_TRUE(again.setNode(trainium));
+  const std::vector<std::string> names{"t"};
+  ASSERT_TRUE(again.choose(core("r"), names, kLater)->node);
+  EXPECT_EQ(again.beginBind("r", "t", 1)->annotations.at("AWS_NEURON_IDS"), "0");
+}
+
 TEST_F(BooksTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
   kube::Pod none = pod("p");
   none.containers[0].limits = {{"nvidia.com/gpu", "0"}};

@@ -200,6 +200,68 @@ TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
   EXPECT_GT(placed, 20u);
 }
 
+struct Wrote {
+  const char* node;
+  Texts limits;
+  Texts annotations;
+  const char* held;  // of the first share: UUID, MiB, thousandths, part, slices; and the charge's
+};
+
+// As the incumbent's scheduler and agents leave it.
+TEST(Holding, WhatOthersWroteIsHeldAsTheEngineWould) {
+  const std::vector<Wrote> rows{
+      {"nvidia",
+       {{"nvidia.com/gpu", "1"}},
+       {{"hami.io/vgpu-devices-to-allocate", ";"},
+        {"hami.io/vgpu-devices-allocated", "GPU-1,NVIDIA,3000,30:;"}},
+       "GPU-1 3000 300 @0+0 parts 0 cpus 0 slices 0"},
+      {"nvidia-mig",
+       {{"nvidia.com/gpu", "1"}},
+       {{"hami.io/vgpu-devices-allocated", "GPU-0,NVIDIA,9856,29:;"},
+        {"hami.io/vgpu-mig-allocations",
+         R"([{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-0","profile":"2g.10gb",)"
+         R"("placement":{"start":2,"size":2},"migUUID":"MIG-x","gpuInstanceID":4,)"
+         R"("computeInstanceID":0}])"}},
+       "GPU-0 9856 285 2g.10gb@2+2 parts 1 cpus 0 slices 12"},
+      {"ascend-310P",
+       {{"huawei.com/Ascend310P", "1"}},
+       {{"hami.io/Ascend310P-devices-allocated", "Ascend310P-0,Ascend310P,6144,0:;"}},
+       "Ascend310P-0 6144 250 vir02@0+0 parts 1 cpus 2 slices 0"},
+      {"ascend-310P",
+       {{"huawei.com/Ascend310P", "1"}},
+       {{"hami.io/Ascend310P-devices-allocated", "Ascend310P-0,Ascend310P,21527,100:;"}},
+       "Ascend310P-0 21527 1000 @0+0 parts 0 cpus 0 slices 0"},
+      {"amd",
+       {{"amd.com/gpu", "1"}},
+       {{"hami.io/amd-devices-allocated", "AMD-1,MI300X,4096,76:;"}},
+       "AMD-1 4096 250 @0+0 parts 0 cpus 0 slices 0"},
+      {"neuron",
+       {{"aws.amazon.com/neuroncore", "1"}},
+       {{"hami.io/aws-neuron-devices-allocated", "n-AWSNeuron-0,AWSNeuron,0,2:;"}},
+       "n-AWSNeuron-0 0 500 @1+1 parts 0 cpus 0 slices 0"},
+      {"enflame-drs",
+       {{"enflame.com/drs-gcu", "3"}},
+       {{"hami.io/enflame-vgpu-devices-allocated", "n-enflame-drs-0,Enflame,20480,50:;"}},
+       "n-enflame-drs-0 20480 500 3@0+0 parts 1 cpus 3 slices 0"},
+  };
+  for (const Wrote& row : rows) {
+    kube::Pod pod = *kube::podOf(podObject({row.limits}, row.annotations));
+    pod.node = "n";
+    const auto described = describe(nodeWith(row.node), allVendors());
+    ASSERT_TRUE(described) << described.error().message();
+    const auto held = heldBy(pod, allVendors(), &described->devices);
+    ASSERT_TRUE(held && *held) << row.node;
+    const engine::Share& share = (*held)->placement.containers.at(0).at(0);
+    const engine::Charge& charge = (*held)->placement.charges.at(0);
+    EXPECT_EQ(share.uuid.text + ' ' + std::to_string(share.memory.count >> 20) + ' ' +
+                  std::to_string(share.compute.milli) + ' ' + share.part.text + '@' +
+                  std::to_string(share.start) + '+' + std::to_string(share.size) + " parts " +
+                  std::to_string(charge.parts) + " cpus " + std::to_string(charge.cpus) +
+                  " slices " + std::to_string(charge.slices),
+              row.held);
+  }
+}
+
 std::vector<std::vector<std::string>> nodes() {
   std::vector<std::vector<std::string>> all;
   for (const std::string& one : allNodes()) all.push_back({one});
