@@ -201,7 +201,7 @@ TEST_F(BooksTest, CoresOfOneDeviceAreHandedOutOnce) {
   Books again(catalog, {});
   ASSERT_TRUE(again.setPod(bound(core("q"), "t", second)));
   ASSERT_TRUE(again.setNode(trainium));
-  const std::vector<std::string> names{"t"};
+  const std::vector<std::string_view> names{"t"};
   ASSERT_TRUE(again.choose(core("r"), names, kLater)->node);
   EXPECT_EQ(again.beginBind("r", "t", 1)->annotations.at("AWS_NEURON_IDS"), "0");
 }
