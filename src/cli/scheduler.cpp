@@ -59,7 +59,7 @@ int print(const SchedulerOptions& options) {
       text = scheduler::webhookConfig(*catalog, options.name);
       break;
     case SchedulerOptions::Print::kFencing:
-      text = scheduler::fencingPolicy(options.name);
+      text = scheduler::fencingPolicy(*catalog, options.name);
       break;
   }
   std::fputs(text.c_str(), stdout);

@@ -1,19 +1,22 @@
 #include "scheduler/fencing.h"
 
-#include "dialect.h"
+#include <set>
 
 namespace divvy::scheduler {
 namespace {
 
-std::string celKeys() {
+std::string celKeys(const vendors::Catalog& catalog) {
+  std::set<std::string> allocated;
+  for (const vendors::Kind* kind : catalog.kinds())
+    if (kind->wire.placed()) allocated.insert(kind->wire.pod.allocated);
   std::string keys = std::string("'") + kTermAnnotation + '\'';
-  for (const Dialect& dialect : kDialects) keys += ", '" + std::string(dialect.allocated) + '\'';
+  for (const std::string& key : allocated) keys += ", '" + key + '\'';
   return '[' + keys + ']';
 }
 
 }  // namespace
 
-std::string fencingPolicy(const std::string& name) {
+std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {
   const std::string term = std::string("object.metadata.annotations.exists(k, k == '") +
                            kTermAnnotation + "') && object.metadata.annotations['" +
                            kTermAnnotation +
@@ -41,7 +44,7 @@ spec:
     - name: gives-devices
       expression: >-
         has(object.metadata.annotations) && object.metadata.annotations.exists(k, k in )" +
-         celKeys() + R"()
+         celKeys(catalog) + R"()
   validations:
     - expression: >-
         )" +

@@ -106,7 +106,7 @@ TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
       << "make it anew: divvy scheduler --print config";
   EXPECT_EQ(fileOf("webhook.yaml"), webhookConfig(catalog(), "divvy-scheduler"))
       << "make it anew: divvy scheduler --print webhook";
-  EXPECT_EQ(fileOf("fencing.yaml"), fencingPolicy("divvy-scheduler"))
+  EXPECT_EQ(fileOf("fencing.yaml"), fencingPolicy(catalog(), "divvy-scheduler"))
       << "make it anew: divvy scheduler --print fencing";
 }
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "vendors/catalog.h"
+
 namespace divvy::scheduler {
 
 // Of a binding, and then of the pod: Leadership's fence.
@@ -13,6 +15,6 @@ inline constexpr const char* kTermAnnotation = "divvy.dev/lease";
 inline constexpr const char* kSpace = "divvy-system";
 
 // YAML: the admission policy. `name` is the scheduler's, and the Lease's.
-std::string fencingPolicy(const std::string& name);
+std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name);
 
 }  // namespace divvy::scheduler
