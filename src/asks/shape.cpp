@@ -51,6 +51,7 @@ engine::DeviceAsk deviceAskOf(const vendors::Ask& ask) {
 
 engine::Container containerOf(const ContainerAsks& asks, Kinds* kinds) {
   engine::Container result{asks.cpu, asks.memory, {}};
+  result.sidecar = asks.sidecar;
   for (const vendors::Ask& ask : asks.devices) {
     kinds->emplace(ask.kind->name, ask.kind);
     if (result.devices.count == 0) {

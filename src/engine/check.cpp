@@ -108,6 +108,15 @@ Result<void> checkContainers(const std::vector<Container>& containers, const cha
   return {};
 }
 
+Result<void> checkSidecars(const std::vector<Container>& containers) {
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    if (containers[i].sidecar)
+      return usage("container " + std::to_string(i) +
+                   " is a sidecar; accepted: of init containers only");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> checkTerms(const std::string& who, const MemoryTerms& terms) {
@@ -196,6 +205,8 @@ Result<void> checkShape(const Shape& shape) {
     const Result<void> right = checkSelector(one.selector);
     if (!right) return right;
   }
+  const Result<void> sidecars = checkSidecars(shape.containers);
+  if (!sidecars) return sidecars;
   const Result<void> containers = checkContainers(shape.containers, "container");
   return containers ? checkPolicy(shape) : containers;
 }

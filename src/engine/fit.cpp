@@ -173,15 +173,23 @@ NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, 
   return refusal;
 }
 
+// As the containers are.
+std::vector<const Ask*> inOrder(const ShapeClass& shape) {
+  std::vector<const Ask*> order;
+  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()})
+    for (const Ask& ask : *asks) order.push_back(&ask);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Ask* a, const Ask* b) { return a->container < b->container; });
+  return order;
+}
+
 std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const ShapeClass& shape,
                                               Slot slot) {
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     return describe(state, shape, slot, *reason);
   }
-  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()}) {
-    for (const Ask& ask : *asks) {
-      if (auto refusal = refuseAsk(state, shape, slot, ask)) return refusal;
-    }
+  for (const Ask* ask : inOrder(shape)) {
+    if (auto refusal = refuseAsk(state, shape, slot, *ask)) return refusal;
   }
   if (oneByOne(state, shape, slot)) return std::nullopt;
   const Planned planned = planOn(state, shape, slot);

@@ -52,33 +52,13 @@ class Search {
   }
 
   Planned run() {
-    const Rooms fresh = rooms_;
-    const std::vector<MemoryBooks> fresh_books = books_;
-    const std::vector<Parts> fresh_parts = parts_;
-    const Bytes fresh_host = host_left_;
-    const auto failed = [&] { return Planned{std::nullopt, gave_up_ || tries_ >= kMostTries}; };
-    if (!place(shape_.containers())) return failed();
-    Plan plan;
-    plan.containers = std::move(picked_);
-    plan.parts = std::move(ways_);
-    plan.taken = taken_;
-    const Takens together = taken_;
-    const std::span<const Ask> init = shape_.init();
-    for (std::size_t at = 0, end = 0; at < init.size(); at = end) {
-      while (end < init.size() && init[end].container == init[at].container) ++end;
-      rooms_ = fresh;
-      std::copy(fresh_books.begin(), fresh_books.end(), books_.begin());
-      parts_ = fresh_parts;
-      host_left_ = fresh_host;
-      taken_ = {};
-      const std::span<const Ask> asks = init.subspan(at, end - at);
-      if (!(shape_.parts() ? place(asks) : pickInit(asks, together))) return failed();
-      plan.init.insert(plan.init.end(), picked_.begin(), picked_.end());
-      plan.init_parts.insert(plan.init_parts.end(), ways_.begin(), ways_.end());
-      for (std::size_t i = 0; i < devices_; ++i) raise(&plan.taken[i], taken_[i]);
-    }
-    if (groups_) plan.met = shape_.hami() ? 0 : met(plan);
-    return {std::move(plan), false};
+    const Now fresh = now();
+    fresh_ = &fresh;
+    const bool placed = place(shape_.containers());
+    if (!placed || (!shape_.staged() && !placeInit()))
+      return {std::nullopt, gave_up_ || tries_ >= kMostTries};
+    if (groups_) plan_.met = shape_.hami() ? 0 : met(plan_);
+    return {std::move(plan_), false};
   }
 
  private:
@@ -93,6 +73,76 @@ class Search {
              room.cpus == other.room.cpus && room.taken == other.room.taken;
     }
   };
+
+  // What changes of the node while it tries.
+  struct Now {
+    Rooms rooms;
+    std::vector<MemoryBooks> books;
+    std::vector<Parts> parts;
+    Bytes host_left;
+    Takens taken;
+  };
+  Now now() const { return {rooms_, books_, parts_, host_left_, taken_}; }
+  // Books stay where they are: rooms show them.
+  void back(const Now& then) {
+    rooms_ = then.rooms;
+    std::copy(then.books.begin(), then.books.end(), books_.begin());
+    parts_ = then.parts;
+    host_left_ = then.host_left;
+    taken_ = then.taken;
+  }
+  // Of the asks that are looked at together.
+  struct Asked {
+    std::span<const Ask> asks;
+    std::vector<Picked> picked;
+    std::vector<PartPick> ways;
+  };
+
+  // All that are there in the end have been placed: now the init containers, one after the other,
+  // each beside the sidecars before it, which stay where they are.
+  bool placeInit() {
+    const Now then = now();
+    // Moved, not copied: whoever is trying holds on to what is in there.
+    Asked end{asks_, std::move(picked_), std::move(ways_)};
+    plan_ = {};
+    plan_.taken = then.taken;
+    in_init_ = true;
+    bool good = true;
+    const std::span<const Ask> init = shape_.init();
+    for (std::size_t at = 0, next = 0; at < init.size() && good; at = next) {
+      while (next < init.size() && init[next].container == init[at].container) ++next;
+      back(*fresh_);
+      takeBefore(end, init[at].container);
+      const std::span<const Ask> asks = init.subspan(at, next - at);
+      good = shape_.parts() ? place(asks) : pickInit(asks, then.taken);
+      if (!good) break;
+      plan_.init.insert(plan_.init.end(), picked_.begin(), picked_.end());
+      plan_.init_parts.insert(plan_.init_parts.end(), ways_.begin(), ways_.end());
+      for (std::size_t i = 0; i < devices_; ++i) raise(&plan_.taken[i], taken_[i]);
+    }
+    in_init_ = false;
+    back(then);
+    if (good) plan_.containers = end.picked;
+    if (good) plan_.parts = end.ways;
+    asks_ = end.asks;
+    picked_ = std::move(end.picked);
+    ways_ = std::move(end.ways);
+    return good;
+  }
+
+  // What sidecars before that init container were given.
+  void takeBefore(const Asked& end, std::size_t container) {
+    for (std::size_t k = 0; k < end.asks.size(); ++k) {
+      const Ask& ask = end.asks[k];
+      if (!ShapeClass::before(ask, container)) continue;
+      const Picked& picked = end.picked[k];
+      for (std::uint8_t one = 0; one < picked.count; ++one) {
+        const std::size_t i = picked.at[one];
+        if (!ask.part) take(ask, i);
+        if (ask.part) takePart(i, parts_[i].parting->parts[end.ways[k].part], end.ways[k].start);
+      }
+    }
+  }
 
   // Books of its own, which change while it tries.
   void keep(std::size_t i) {
@@ -125,7 +175,8 @@ class Search {
     return verdicts_[i] == kOpen && verdictOn(rooms_[i], ask, host_left_) == kOpen;
   }
 
-  // What one is good for, the other is too.
+  // What one is good for, the other is too; for init containers as well, since those that are there
+  // before them are placed first and in their order.
   bool alike(std::size_t a, std::size_t b) const {
     if (groups_) return false;
     const DeviceRoom& x = rooms_[a];
@@ -170,7 +221,7 @@ class Search {
   }
 
   bool placeFrom(std::size_t at) {
-    if (at == asks_.size()) return true;
+    if (at == asks_.size()) return in_init_ || !shape_.staged() || placeInit();
     const Candidates order = sorted(asks_[at]);
     if (asks_[at].part) return choosePart(at, order);
     if (!groups_) return choose(at, order, 0, 0);
@@ -331,8 +382,8 @@ class Search {
     return addedBeyond(books_[i], partOf(ask, books_[i]));
   }
 
-  // On the node as it is: on devices that need least of the host's memory, of these on those that
-  // the others get anyway.
+  // On the node as it is then: on devices that need least of the host's memory, of these on those
+  // that the others get anyway.
   bool pickInit(std::span<const Ask> asks, const Takens& together) {
     picked_.clear();
     return std::all_of(asks.begin(), asks.end(),
@@ -347,12 +398,10 @@ class Search {
     std::stable_sort(begin, end,
                      [&](std::uint8_t a, std::uint8_t b) { return added(ask, a) < added(ask, b); });
     const Picked picked = groups_ ? groupOf(order, ask, together) : firstOf(order, ask);
-    const Bytes sum = addedBy(ask, picked);
-    for (std::uint8_t k = 0; k < picked.count; ++k) takeAlone(ask, picked.at[k]);
     picked_.push_back(picked);
-    const bool good = picked.count == ask.count && sum <= host_left_;
-    host_left_ = host_left_ - sum;
-    return good;
+    if (picked.count != ask.count || addedBy(ask, picked) > host_left_) return false;
+    for (std::uint8_t k = 0; k < picked.count; ++k) take(ask, picked.at[k]);
+    return true;
   }
 
   Bytes addedBy(const Ask& ask, const Picked& picked) const {
@@ -397,10 +446,6 @@ class Search {
     return picked;
   }
 
-  void takeAlone(const Ask& ask, std::size_t i) {
-    raise(&taken_[i], takenBy(ask, state_, first_ + static_cast<std::uint32_t>(i)));
-  }
-
   const HotState& state_;
   const ShapeClass& shape_;
   const Node& node_;
@@ -412,11 +457,13 @@ class Search {
   Rooms rooms_{};
   std::array<std::uint8_t, kMaxDevicesPerNode> verdicts_{};
   std::vector<Parts> parts_;  // empty: nobody asks for any
-  // Of the asks that are looked at together.
   std::span<const Ask> asks_;
   std::vector<Picked> picked_;
   std::vector<PartPick> ways_;
   Takens taken_{};
+  const Now* fresh_ = nullptr;  // before anything was tried
+  bool in_init_ = false;
+  Plan plan_;
   std::uint32_t tries_ = 0;
   bool gave_up_ = false;
 };

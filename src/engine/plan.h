@@ -35,7 +35,8 @@ struct Planned {
 };
 inline constexpr std::uint32_t kMostTries = 100'000;
 
-// Init containers one at a time, each with the node as it is; the others all together. If there is
+// Init containers one at a time, each with the node as it is and the sidecars before it; these and
+// the others all together. If there is
 // a way, one is found: the devices first that the shape's policy likes best, for each container in
 // turn; for init containers those that the others get.
 Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot);

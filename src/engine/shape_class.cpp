@@ -34,10 +34,11 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, cons
   }
 }
 
-std::vector<Ask> asksOf(const std::vector<Container>& containers, std::size_t first,
+std::vector<Ask> asksOf(const std::vector<Container>& containers, bool sidecars, std::size_t first,
                         const Ask& like) {
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < containers.size(); ++i) {
+    if (containers[i].sidecar != sidecars) continue;
     add(containers[i].devices, first + i, kMainAsk, like, &asks);
     for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
       add(containers[i].others[k], first + i, k, like, &asks);
@@ -84,30 +85,15 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
   like.context_outside = shape_.context_outside;
   like.unswappable = shape_.unswappable;
   like.mutex = devices_.mutex;
-  init_ = asksOf(shape_.init, 0, like);
-  containers_ = asksOf(shape_.containers, shape_.init.size(), like);
-  for (const Container& one : shape_.containers) {
-    cpu_ += one.cpu.milli;
-    memory_ += static_cast<std::int64_t>(one.memory.count);
+  for (const bool sidecars : {true, false}) {
+    const std::vector<Ask> asks = asksOf(shape_.init, sidecars, 0, like);
+    (sidecars ? containers_ : init_) = asks;
   }
-  for (const Container& one : shape_.init) {
-    cpu_ = std::max(cpu_, one.cpu.milli);
-    memory_ = std::max(memory_, static_cast<std::int64_t>(one.memory.count));
-  }
+  const std::vector<Ask> others = asksOf(shape_.containers, false, shape_.init.size(), like);
+  containers_.insert(containers_.end(), others.begin(), others.end());
   for (std::vector<Ask>* asks : {&init_, &containers_})
     for (Ask& ask : *asks) ask.keeps_off = ask.mutex && !hami_;
-  std::uint32_t together = 0;
-  for (const Ask& ask : containers_) {
-    compute_ += std::int64_t{ask.count} * ask.compute;
-    together += ask.count;
-    widest_ = std::max(widest_, ask.count);
-  }
-  for (const Ask& ask : init_) {
-    compute_ = std::max(compute_, std::int64_t{ask.count} * ask.compute);
-    together = std::max(together, ask.count);
-    widest_ = std::max(widest_, ask.count);
-  }
-  kind_ = engine::kindOf(together, compute_);
+  addUp();
   for (const std::vector<Ask>* asks : {&init_, &containers_}) {
     for (const Ask& ask : *asks) parts_ |= ask.part;
   }
@@ -118,6 +104,48 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
   for (const KindSelector& one : shape_.by_kind) names_devices_ |= names(one.selector);
 }
 
+// The most at any time: each init container beside the sidecars that were there before it; in the
+// end all sidecars beside the others.
+void ShapeClass::addUp() {
+  const auto bytes = [](const Container& one) {
+    return static_cast<std::int64_t>(one.memory.count);
+  };
+  std::int64_t cpu = 0, memory = 0;
+  for (const Container& one : shape_.init) {
+    cpu_ = std::max(cpu_, cpu + one.cpu.milli);
+    memory_ = std::max(memory_, memory + bytes(one));
+    if (!one.sidecar) continue;
+    cpu += one.cpu.milli;
+    memory += bytes(one);
+  }
+  for (const Container& one : shape_.containers) {
+    cpu += one.cpu.milli;
+    memory += bytes(one);
+  }
+  cpu_ = std::max(cpu_, cpu);
+  memory_ = std::max(memory_, memory);
+  std::uint32_t together = 0;
+  for (const Ask& ask : containers_) {
+    compute_ += std::int64_t{ask.count} * ask.compute;
+    together += ask.count;
+    widest_ = std::max(widest_, ask.count);
+  }
+  for (const Ask& ask : init_) {
+    std::uint32_t count = ask.count;
+    std::int64_t compute = std::int64_t{ask.count} * ask.compute;
+    for (const Ask& other : containers_) {
+      if (!before(other, ask.container)) continue;
+      staged_ = true;
+      count += other.count;
+      compute += std::int64_t{other.count} * other.compute;
+    }
+    compute_ = std::max(compute_, compute);
+    together = std::max(together, count);
+    widest_ = std::max(widest_, ask.count);
+  }
+  kind_ = engine::kindOf(together, compute_);
+}
+
 const Selector& ShapeClass::selectorOf(const DeviceKind& kind) const {
   for (const KindSelector& one : shape_.by_kind) {
     if (one.kind == kind) return one.selector;
@@ -125,25 +153,33 @@ const Selector& ShapeClass::selectorOf(const DeviceKind& kind) const {
   return shape_.selector;
 }
 
-const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {
+const Container& ShapeClass::containerOf(const Ask& ask) const {
   const std::size_t init = shape_.init.size();
-  const Container& container =
-      ask.container < init ? shape_.init[ask.container] : shape_.containers[ask.container - init];
+  return ask.container < init ? shape_.init[ask.container]
+                              : shape_.containers[ask.container - init];
+}
+
+const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {
+  const Container& container = containerOf(ask);
   return ask.other == kMainAsk ? container.devices : container.others[ask.other];
 }
 
+template <typename Is>
+bool ShapeClass::anyOf(std::size_t container, const Is& is) const {
+  const auto any = [&](const std::vector<Ask>& asks) {
+    return std::any_of(asks.begin(), asks.end(),
+                       [&](const Ask& ask) { return ask.container == container && is(ask); });
+  };
+  return any(init_) || any(containers_);
+}
+
 bool ShapeClass::mixes(std::size_t container) const {
-  const std::vector<Ask>& asks = container < shape_.init.size() ? init_ : containers_;
-  return std::any_of(asks.begin(), asks.end(), [&](const Ask& ask) {
-    return ask.container == container && wanted(ask).kind.empty();
-  });
+  return anyOf(container, [&](const Ask& ask) { return wanted(ask).kind.empty(); });
 }
 
 bool ShapeClass::asks(std::size_t container, const DeviceKind& kind, bool parts) const {
-  const std::vector<Ask>& asks = container < shape_.init.size() ? init_ : containers_;
-  return std::any_of(asks.begin(), asks.end(), [&](const Ask& ask) {
-    return ask.container == container && ask.part == parts &&
-           (wanted(ask).kind.empty() || wanted(ask).kind == kind);
+  return anyOf(container, [&](const Ask& ask) {
+    return ask.part == parts && (wanted(ask).kind.empty() || wanted(ask).kind == kind);
   });
 }
 

@@ -53,10 +53,15 @@ class ShapeClass {
   bool plain() const { return !grouped_ && devices_.order == DeviceOrder::kTightest; }
   std::int64_t cpu() const { return cpu_; }
   std::int64_t memory() const { return memory_; }
-  // Of containers that ask for devices.
+  // Of containers that ask for devices: init containers that end; all that are there at once in the
+  // end, sidecars first.
   const std::vector<Ask>& init() const { return init_; }
   const std::vector<Ask>& containers() const { return containers_; }
-  // At most one container asks for devices, no init container, and not for parts.
+  // Some of containers() are there while one of init() is.
+  bool staged() const { return staged_; }
+  // Of containers(): it is a sidecar that was there before that init container.
+  static bool before(const Ask& ask, std::size_t init) { return ask.container < init; }
+  // At most one container asks for devices, no init container that ends, and not for parts.
   bool simple() const { return init_.empty() && containers_.size() <= 1 && !parts_; }
   // Some are for parts as the hardware makes them.
   bool parts() const { return parts_; }
@@ -80,6 +85,10 @@ class ShapeClass {
   bool asks(std::size_t container, const DeviceKind& kind, bool parts) const;
 
  private:
+  void addUp();
+  const Container& containerOf(const Ask& ask) const;
+  template <typename Is>
+  bool anyOf(std::size_t container, const Is& is) const;
   std::uint8_t judge(const Model& model) const;
   const Selector& selectorOf(const DeviceKind& kind) const;
 
@@ -97,6 +106,7 @@ class ShapeClass {
   std::uint8_t kind_ = 0;
   bool names_devices_ = false;
   bool parts_ = false;
+  bool staged_ = false;
   std::vector<std::uint8_t> verdicts_;  // by model
 };
 

@@ -204,11 +204,12 @@ struct Members {
 
   template <typename Io, Of<engine::Container> V>
   static void of(Io& io, V& v) {
-    auto& [cpu, memory, devices, others] = v;
+    auto& [cpu, memory, devices, others, sidecar] = v;
     io.member("cpu_milli", cpu);
     io.member("memory_bytes", memory);
     io.member("devices", devices);
     io.member("others", others);
+    io.member("sidecar", sidecar);
   }
 
   template <typename Io, Of<engine::Selector> V>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
+#include <map>
 
 namespace divvy::engine::brute {
 namespace {
@@ -73,34 +75,85 @@ std::int64_t tenantsFor(const Card& card, const Shape& shape) {
   return card.is.mode == Mode::kExclusive ? 1 : card.is.slots;
 }
 
-// Every subset of cards for every container, one container after the other.
-bool placeable(const std::vector<Card>& cards, const std::vector<DeviceAsk>& all, std::size_t at,
-               const Shape& shape, const Node& node) {
-  if (at == all.size()) return true;
-  const DeviceAsk& ask = all[at];
-  if (ask.count == 0) return placeable(cards, all, at + 1, shape, node);
+std::vector<DeviceAsk> asksOf(const Container& one) {
+  std::vector<DeviceAsk> asks{one.devices};
+  asks.insert(asks.end(), one.others.begin(), one.others.end());
+  return asks;
+}
+
+// One ask, and the container that has it; init containers are the first.
+struct Wanted {
+  DeviceAsk ask;
+  std::size_t container = 0;
+};
+
+// Whether all of a set will do for it; then it has them.
+bool give(std::vector<Card>* cards, const DeviceAsk& ask, unsigned set, const Shape& shape,
+          const Node& node) {
+  for (std::size_t i = 0; i < cards->size(); ++i) {
+    if ((set >> i & 1) == 0) continue;
+    Card& card = (*cards)[i];
+    if (refuse(card, ask, shape, hostLeft(node, *cards))) return false;
+    card.charges.push_back(chargeFor(ask, shape.context_outside, card));
+    card.compute += ask.compute.milli;
+    card.tenants += tenantsFor(card, shape);
+  }
+  return true;
+}
+
+// Every subset of cards for every ask, one after the other, until `then` likes what all got.
+bool placeable(const std::vector<Card>& cards, const std::vector<Wanted>& all, const Shape& shape,
+               const Node& node, std::vector<unsigned>* got,
+               const std::function<bool(const std::vector<unsigned>&)>& then) {
+  if (got->size() == all.size()) return then(*got);
+  const DeviceAsk& ask = all[got->size()].ask;
   const DevicePolicy policy = shape.devices.value_or(DevicePolicy{});
   for (unsigned set = 0; set < 1u << cards.size(); ++set) {
     if (static_cast<std::uint32_t>(__builtin_popcount(set)) != ask.count) continue;
     std::vector<Card> after = cards;
-    bool good = !together(node, policy, set).fault;
-    for (std::size_t i = 0; i < cards.size() && good; ++i) {
-      if ((set >> i & 1) == 0) continue;
-      good = !refuse(after[i], ask, shape, hostLeft(node, after));
-      after[i].charges.push_back(chargeFor(ask, shape.context_outside, after[i]));
-      after[i].compute += ask.compute.milli;
-      after[i].tenants += tenantsFor(after[i], shape);
-    }
-    if (good && placeable(after, all, at + 1, shape, node)) return true;
+    if (ask.count > 0 && together(node, policy, set).fault) continue;
+    if (!give(&after, ask, set, shape, node)) continue;
+    got->push_back(set);
+    const bool good = placeable(after, all, shape, node, got, then);
+    got->pop_back();
+    if (good) return true;
   }
   return false;
 }
 
+// Sidecars and containers at once, and each other init container beside the sidecars before it,
+// where these were put.
+bool placeable(const std::vector<Card>& cards, const Shape& shape, const Node& node) {
+  std::vector<Wanted> end;
+  std::map<std::size_t, std::vector<Wanted>> init;
+  for (std::size_t c = 0; c < shape.init.size(); ++c)
+    for (const DeviceAsk& ask : asksOf(shape.init[c]))
+      (shape.init[c].sidecar ? end : init[c]).push_back({ask, c});
+  for (std::size_t c = 0; c < shape.containers.size(); ++c)
+    for (const DeviceAsk& ask : asksOf(shape.containers[c]))
+      end.push_back({ask, shape.init.size() + c});
+  const auto initGood = [&](const std::vector<unsigned>& sets) {
+    return std::all_of(init.begin(), init.end(), [&](const auto& one) {
+      std::vector<Card> then = cards;
+      for (std::size_t k = 0; k < end.size(); ++k)
+        if (end[k].container < one.first) give(&then, end[k].ask, sets[k], shape, node);
+      std::vector<unsigned> got;
+      return placeable(then, one.second, shape, node, &got, [](const auto&) { return true; });
+    });
+  };
+  std::vector<unsigned> got;
+  return placeable(cards, end, shape, node, &got, initGood);
+}
+
 std::int64_t sumOrMost(const Shape& shape, std::int64_t (*of)(const Container&)) {
-  std::int64_t sum = 0;
-  for (const Container& one : shape.containers) sum += of(one);
-  for (const Container& one : shape.init) sum = std::max(sum, of(one));
-  return sum;
+  std::int64_t most = 0;
+  std::int64_t there = 0;
+  for (const Container& one : shape.init) {
+    most = std::max(most, there + of(one));
+    if (one.sidecar) there += of(one);
+  }
+  for (const Container& one : shape.containers) there += of(one);
+  return std::max(most, there);
 }
 std::int64_t cpuOf(const Container& c) {
   return c.cpu.milli;
@@ -115,12 +168,6 @@ NodeRefusal saying(NodeWhy why, std::int64_t needed = 0, std::int64_t available 
   refusal.needed = static_cast<std::uint64_t>(needed);
   refusal.available = static_cast<std::uint64_t>(available);
   return refusal;
-}
-
-std::vector<DeviceAsk> asksOf(const Container& one) {
-  std::vector<DeviceAsk> asks{one.devices};
-  asks.insert(asks.end(), one.others.begin(), one.others.end());
-  return asks;
 }
 
 // Of the cards in `good` the most, up to so many, that may be together as far as these parts of the
@@ -249,28 +296,35 @@ std::optional<NodeRefusal> World::refusal(const Machine& machine, const Shape& s
       ++number;
     }
   }
-  std::vector<DeviceAsk> all;
-  for (const Container& one : shape.containers) {
-    for (const DeviceAsk& ask : asksOf(one)) all.push_back(ask);
-  }
-  bool together = placeable(machine.cards, all, 0, shape, machine.is);
-  for (const Container& one : shape.init)
-    together = together && placeable(machine.cards, asksOf(one), 0, shape, machine.is);
-  if (!together) return saying(NodeWhy::kTogether);
+  if (!placeable(machine.cards, shape, machine.is)) return saying(NodeWhy::kTogether);
   return std::nullopt;
 }
 
 namespace {
 
-// At most what it is, or what was before with that one's own. What is never swapped is added up
-// with what is outside.
-void addMemory(const Charge& before, const Charge& own, Charge* charge) {
-  const Bytes stays = std::max(charge->memory - charge->swappable,
-                               before.memory - before.swappable + own.memory - own.swappable);
-  charge->memory = std::max(charge->memory, before.memory + own.memory);
-  charge->swappable = charge->memory - stays;
-  charge->outside = std::max(charge->outside, before.outside + own.outside);
-  charge->largest = std::max(charge->largest, own.largest);
+void addTo(const Charge& own, std::int32_t compute, std::int64_t tenants, Charge* to) {
+  to->memory = to->memory + own.memory;
+  to->swappable = to->swappable + own.swappable;
+  to->outside = to->outside + own.outside;
+  to->largest = std::max(to->largest, own.largest);
+  to->compute.milli += compute;
+  to->slots += static_cast<std::uint32_t>(tenants);
+}
+
+// The most at any time; what is never swapped is with what is outside.
+void raise(const std::map<DeviceUuid, Charge>& by, std::map<DeviceUuid, Charge>* most) {
+  for (const auto& [uuid, charge] : by) {
+    Charge& of = (*most)[uuid];
+    const Bytes memory = std::max(of.memory, charge.memory);
+    const Bytes stays = std::max(of.memory - of.swappable, charge.memory - charge.swappable);
+    of = {uuid,
+          memory,
+          std::max(of.compute, charge.compute),
+          std::max(of.slots, charge.slots),
+          std::max(of.outside, charge.outside),
+          memory - stays,
+          std::max(of.largest, charge.largest)};
+  }
 }
 
 bool apart(const Node& node, const Shape& shape, unsigned set) {
@@ -291,9 +345,12 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
   std::map<DeviceUuid, Charge> most;
   std::map<DeviceUuid, Charge> sum;
   for (std::size_t c = 0; c < all.size(); ++c) {
-    const bool init = c < shape.init.size();
-    std::vector<Card> fresh = at->second.cards;
-    std::vector<Card>& cards = init ? fresh : together;
+    // Those before it that are still there are the sidecars.
+    const bool ends = c < shape.init.size() && !all[c].sidecar;
+    std::vector<Card> then = together;
+    std::map<DeviceUuid, Charge> then_sum = sum;
+    std::vector<Card>& cards = ends ? then : together;
+    std::map<DeviceUuid, Charge>& charges = ends ? then_sum : sum;
     std::vector<DeviceAsk> asks = asksOf(all[c]);
     std::vector<unsigned> sets(asks.size());
     for (const Share& share : placement.containers[c]) {
@@ -317,31 +374,16 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
       card->compute += share.compute.milli;
       const std::int64_t tenants = tenantsFor(*card, shape);
       card->tenants += tenants;
-      Charge& charge = init ? most[share.uuid] : sum[share.uuid];
-      const Charge before = init ? Charge{} : charge;
-      charge.compute.milli =
-          std::max(charge.compute.milli, before.compute.milli + share.compute.milli);
-      charge.slots = std::max(charge.slots, before.slots + static_cast<std::uint32_t>(tenants));
-      addMemory(before, own, &charge);
+      addTo(own, share.compute.milli, tenants, &charges[share.uuid]);
     }
     for (const unsigned set : sets)
       if (apart(at->second.is, shape, set)) return "not together";
     for (const DeviceAsk& ask : asks) {
       if (ask.count > 0) return "too few devices";
     }
+    raise(charges, &most);
   }
-  for (const auto& [uuid, charge] : sum) {
-    Charge& of = most[uuid];
-    const Bytes memory = std::max(of.memory, charge.memory);
-    const Bytes stays = std::max(of.memory - of.swappable, charge.memory - charge.swappable);
-    of = {uuid,
-          memory,
-          std::max(of.compute, charge.compute),
-          std::max(of.slots, charge.slots),
-          std::max(of.outside, charge.outside),
-          memory - stays,
-          std::max(of.largest, charge.largest)};
-  }
+  raise(sum, &most);
   if (most.size() != placement.charges.size()) return "wrong number of charges";
   for (const Charge& charge : placement.charges) {
     Charge& expected = most[charge.uuid];

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "engine/engine.h"
@@ -67,29 +68,48 @@ bool enough(const DevicePart& part, const DeviceAsk& ask) {
   return part.memory >= std::get<Bytes>(ask.memory) && part.compute >= ask.compute;
 }
 
-// Each of `all` is one device or one part.
-bool placeable(const Cards& cards, const std::vector<DeviceAsk>& all, std::size_t at) {
-  if (at == all.size()) return true;
-  const DeviceAsk& ask = all[at];
+// A way for one device or one part: on which card, as which part from where on.
+struct Way {
+  std::size_t card = 0;
+  const DevicePart* part = nullptr;
+  std::uint32_t start = 0;
+};
+
+std::vector<Way> waysFor(const Cards& cards, const DeviceAsk& ask) {
+  std::vector<Way> ways;
   for (std::size_t i = 0; i < cards.size(); ++i) {
-    Cards after = cards;
     if (!ask.part) {
-      if (!cards[i].takes(ask)) continue;
-      after[i].add(ask);
-      if (placeable(after, all, at + 1)) return true;
+      if (cards[i].takes(ask)) ways.push_back({i});
       continue;
     }
     if (!cards[i].split()) continue;
     for (const DevicePart& part : cards[i].is.parting->parts) {
       if (!enough(part, ask)) continue;
       const std::vector<std::uint32_t> nowhere{0};
-      for (const std::uint32_t start : part.size > 0 ? part.starts : nowhere) {
-        if (!cards[i].takes(part, start)) continue;
-        after = cards;
-        after[i].add(part, start);
-        if (placeable(after, all, at + 1)) return true;
-      }
+      for (const std::uint32_t start : part.size > 0 ? part.starts : nowhere)
+        if (cards[i].takes(part, start)) ways.push_back({i, &part, start});
     }
+  }
+  return ways;
+}
+
+void take(Cards* cards, const DeviceAsk& ask, const Way& way) {
+  if (way.part != nullptr) (*cards)[way.card].add(*way.part, way.start);
+  if (way.part == nullptr) (*cards)[way.card].add(ask);
+}
+
+// Each of `all` is one device or one part; every way for each, until `then` likes what all got.
+bool placeable(const Cards& cards, const std::vector<DeviceAsk>& all, std::vector<Way>* got,
+               const std::function<bool(const std::vector<Way>&)>& then) {
+  if (got->size() == all.size()) return then(*got);
+  const DeviceAsk& ask = all[got->size()];
+  for (const Way& way : waysFor(cards, ask)) {
+    Cards after = cards;
+    take(&after, ask, way);
+    got->push_back(way);
+    const bool good = placeable(after, all, got, then);
+    got->pop_back();
+    if (good) return true;
   }
   return false;
 }
@@ -100,12 +120,24 @@ std::vector<DeviceAsk> singles(const Container& one) {
 }
 
 bool placeable(const Cards& cards, const Shape& shape) {
-  std::vector<DeviceAsk> together;
+  std::vector<DeviceAsk> end;
+  // By init container that ends: how many of `end` are before it.
+  std::vector<std::pair<const Container*, std::size_t>> init;
+  for (const Container& one : shape.init) {
+    if (!one.sidecar) init.emplace_back(&one, end.size());
+    for (std::size_t k = 0; one.sidecar && k < one.devices.count; ++k) end.push_back(one.devices);
+  }
   for (const Container& one : shape.containers)
-    for (const DeviceAsk& ask : singles(one)) together.push_back(ask);
-  if (!placeable(cards, together, 0)) return false;
-  return std::all_of(shape.init.begin(), shape.init.end(),
-                     [&](const Container& one) { return placeable(cards, singles(one), 0); });
+    for (const DeviceAsk& ask : singles(one)) end.push_back(ask);
+  std::vector<Way> got;
+  return placeable(cards, end, &got, [&](const std::vector<Way>& ways) {
+    return std::all_of(init.begin(), init.end(), [&](const auto& one) {
+      Cards then = cards;
+      for (std::size_t k = 0; k < one.second; ++k) take(&then, end[k], ways[k]);
+      std::vector<Way> own;
+      return placeable(then, singles(*one.first), &own, [](const auto&) { return true; });
+    });
+  });
 }
 
 class Chance {
@@ -130,7 +162,10 @@ class Chance {
     request.id = RequestId(id);
     do request.shape.containers.push_back(container());
     while (rng_.below(3) == 0);
-    if (rng_.below(4) == 0) request.shape.init.push_back(container());
+    while (rng_.below(3) == 0 && request.shape.init.size() < 3) {
+      request.shape.init.push_back(container());
+      request.shape.init.back().sidecar = rng_.below(2) == 0;
+    }
     return request;
   }
 
@@ -190,8 +225,9 @@ void expectRight(const Cards& before, const Shape& shape, const Placement& place
   Cards together = before;
   ASSERT_EQ(placement.containers.size(), all.size());
   for (std::size_t c = 0; c < all.size(); ++c) {
-    Cards fresh = before;
-    Cards& cards = c < shape.init.size() ? fresh : together;
+    // Those before it that are still there are the sidecars.
+    Cards then = together;
+    Cards& cards = c < shape.init.size() && !all[c].sidecar ? then : together;
     const DeviceAsk& ask = all[c].devices;
     ASSERT_EQ(placement.containers[c].size(), ask.count);
     for (const Share& share : placement.containers[c]) {

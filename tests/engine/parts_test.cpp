@@ -128,6 +128,52 @@ TEST(Plan, InitContainersAreChargedOnlyWhatTheyTakeMore) {
   ASSERT_EQ(decision->placement->containers.size(), 3u);
 }
 
+// A sidecar goes on: beside the init containers after it, and beside the containers.
+TEST(Plan, SidecarsAreThereBesideAllThatComeAfterThem) {
+  Engine engine(Config{});
+  ASSERT_TRUE(engine.setNode(some::node("n", 1)));
+  Request request = some::request("r", 1, 300, gib(20));
+  request.shape.init.push_back({{4000}, {}, {1, gib(70), {200}}});
+  request.shape.init.push_back({{3000}, {}, {1, gib(30), {100}}, {}, true});
+  request.shape.init.push_back({{2000}, {}, {1, gib(40), {400}}});
+  const Result<Decision> decision = engine.decide(request);
+  ASSERT_TRUE(decision && decision->fits());
+  ASSERT_EQ(decision->placement->charges.size(), 1u);
+  const Charge& charge = decision->placement->charges[0];
+  EXPECT_EQ(charge.memory, gib(70));     // 70 alone; 30 + 40; 30 + 20
+  EXPECT_EQ(charge.compute.milli, 500);  // 200; 100 + 400; 100 + 300
+  EXPECT_EQ(charge.slots, 2u);
+  EXPECT_EQ(decision->placement->cpu.milli, 5000);
+  request.shape.init[2].devices.memory = gib(51);
+  EXPECT_FALSE(engine.decide(request)->fits());
+  // Before the sidecar there is room for it.
+  std::swap(request.shape.init[1], request.shape.init[2]);
+  EXPECT_TRUE(engine.decide(request)->fits());
+}
+
+// Where the sidecar is put is decided by what comes between it and the end.
+TEST(Plan, SidecarsLeaveRoomForTheInitContainersAfterThem) {
+  Engine engine(Config{});
+  Node node = some::node("n", 2);
+  node.devices[1].memory = gib(40);
+  ASSERT_TRUE(engine.setNode(node));
+  Request request = some::request("r", 1, 0, gib(10));
+  request.shape.init.push_back({{}, {}, {1, gib(20), {100}}, {}, true});
+  request.shape.init.push_back({{}, {}, {1, gib(70), {100}}});
+  const Result<Decision> decision = engine.decide(request);
+  ASSERT_TRUE(decision && decision->fits());
+  EXPECT_EQ(decision->placement->containers[0][0].uuid.text, "n/1");
+  EXPECT_EQ(decision->placement->containers[1][0].uuid.text, "n/0");
+}
+
+TEST(Plan, OnlyInitContainersAreSidecars) {
+  Request request = some::request("r", 1, 300, gib(20));
+  request.shape.containers[0].sidecar = true;
+  const Result<bool> possible = Engine(Config{}).possible(request);
+  ASSERT_FALSE(possible);
+  EXPECT_EQ(possible.error().code(), ErrorCode::kUsage);
+}
+
 TEST(Refusal, SaysWhatWasNeededAndWhatThereIs) {
   EXPECT_EQ(text(DeviceRefusal{DeviceUuid("u"), DeviceWhy::kMemory, gib(4).count, gib(2).count}),
             "needs 4 GiB, 2 GiB free");

@@ -137,6 +137,7 @@ Request Wild::request(const std::string& id) {
   }
   while (multi && rng.below(6) == 0 && shape.init.size() < 2) {
     shape.init.push_back(wildContainer(rng));
+    shape.init.back().sidecar = rng.below(2) == 0;
   }
   for (Container& one : shape.containers)
     if (multi && rng.below(4) == 0) wildGuarantee(rng, &one.devices);

@@ -14,6 +14,7 @@ struct ContainerAsks {
   engine::Cpu cpu;
   Bytes memory;
   std::vector<vendors::Ask> devices;  // as vendors::readAsks has them
+  bool sidecar = false;               // an init container that goes on
 };
 
 // The annotations say which devices of each kind will do. Whether it can ever be right is for the

@@ -43,6 +43,7 @@ struct Container {
   DeviceAsk devices;
   // Of further kinds: all of a container's asks name one then, each another.
   std::vector<DeviceAsk> others = {};
+  bool sidecar = false;  // of `Shape::init`: goes on beside all that come after it
   friend auto operator<=>(const Container&, const Container&) = default;
 };
 
@@ -77,7 +78,7 @@ struct KindSelector {
 
 // Everything that decides where a request may go and is the same for its replicas.
 struct Shape {
-  std::vector<Container> init;        // one after the other, before the others
+  std::vector<Container> init;        // one after the other, before the others; sidecars go on
   std::vector<Container> containers;  // all at once
   Selector selector;
   std::vector<KindSelector> by_kind = {};  // where it is another than `selector`; each kind once
