@@ -61,8 +61,14 @@ std::vector<std::string> namesOf(const kube::Pod& pod) {
 // Who a reservation is for, as far as it is written when it is bound.
 struct Guest {
   std::vector<std::string> containers;
-  std::size_t init = 0;
+  std::vector<bool> ends;  // of init containers: those that are no sidecars
 };
+
+Guest guestOf(const kube::Pod& pod) {
+  Guest guest{namesOf(pod), {}};
+  for (const kube::PodContainer& one : pod.init) guest.ends.push_back(!one.sidecar);
+  return guest;
+}
 
 // In annotations there is no more of a share than this.
 bool sameShares(const engine::Placement& a, const engine::Placement& b) {
@@ -181,7 +187,7 @@ struct Books::Inside {
     if (settled || homeless.contains(uid))
       return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
     release(uid);
-    guests[uid] = {namesOf(pod), pod.init.size()};
+    guests[uid] = guestOf(pod);
     return request;
   }
 
@@ -445,7 +451,7 @@ Result<Assigned> Books::beginBind(const std::string& uid, const std::string& nod
   if (!inside_->binding.insert(uid).second) return no("the pod is being bound");
   const Guest& guest = inside_->guests[uid];
   engine::Placement given = held->placement;
-  const Result<void> cores = inside_->masks.choose(uid, guest.init, known->second.devices, &given);
+  const Result<void> cores = inside_->masks.choose(uid, guest.ends, known->second.devices, &given);
   const Result<void> kept = cores ? inside_->engine.confirm(id) : cores;
   if (!kept) {
     inside_->binding.erase(uid);

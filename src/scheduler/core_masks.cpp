@@ -43,19 +43,19 @@ std::uint32_t CoreMasks::others(const std::string& device) const {
   return mask;
 }
 
-Result<void> CoreMasks::choose(const std::string& pod, std::size_t init,
+Result<void> CoreMasks::choose(const std::string& pod, const std::vector<bool>& ends,
                                const KnownDevices& devices, engine::Placement* placement) {
   give(pod);
-  std::map<std::string, std::uint32_t> together;  // of the containers that are there at once
+  std::map<std::string, std::uint32_t> there;  // of who goes on
   for (std::size_t at = 0; at < placement->containers.size(); ++at) {
-    std::map<std::string, std::uint32_t> own;
+    std::map<std::string, std::uint32_t> then = there;
     for (engine::Share& share : placement->containers[at]) {
       const auto known = devices.find(share.uuid.text);
       if (known == devices.end() || known->second.kind->wire.pod.cores != vendors::CoreForm::kMask)
         continue;
       const std::uint32_t cores = known->second.kind->cores.per_card;
       const auto wanted = static_cast<std::uint32_t>(share.compute.milli) * cores / kWhole;
-      std::uint32_t& mine = at < init ? own[share.uuid.text] : together[share.uuid.text];
+      std::uint32_t& mine = at < ends.size() && ends[at] ? then[share.uuid.text] : there[share.uuid.text];
       const std::uint32_t taken = others(share.uuid.text) | mine;
       share.size = 0;
       for (std::uint32_t start = 0; start + wanted <= cores && share.size == 0; ++start) {

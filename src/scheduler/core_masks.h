@@ -18,10 +18,11 @@ class CoreMasks {
   // As the shares of a pod say it, instead of what it had.
   void take(const std::string& pod, const engine::Placement& placement);
   void give(const std::string& pod);
-  // Chooses cores for those shares that have none yet: the lowest that are free, a container's own;
-  // init containers may get those of the others. kNoRoom: other pods' annotations leave too few.
-  Result<void> choose(const std::string& pod, std::size_t init, const KnownDevices& devices,
-                      engine::Placement* placement);
+  // Chooses cores for those shares that have none yet: the lowest that are free, a container's own.
+  // `ends`: of each container whether it has ended when the next one begins; who ends may get those
+  // of who comes after it. kNoRoom: other pods' annotations leave too few.
+  Result<void> choose(const std::string& pod, const std::vector<bool>& ends,
+                      const KnownDevices& devices, engine::Placement* placement);
 
  private:
   std::uint32_t others(const std::string& device) const;

@@ -32,12 +32,7 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
         return result;
       }
       any = any || !asked->empty();
-      if (one.sidecar && !asked->empty() && !fault)
-        fault = Error{ErrorCode::kUnsupported,
-                      "container " + one.name +
-                          " is a sidecar (an init container that goes on): devices of such are not "
-                          "supported yet; accepted: the same as an ordinary container"};
-      result.push_back({{}, {}, std::move(*asked)});
+      result.push_back({{}, {}, std::move(*asked), one.sidecar});
     }
     return result;
   };

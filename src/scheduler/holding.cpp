@@ -48,22 +48,23 @@ void add(std::vector<engine::Charge>* charges, const engine::Charge& one, bool t
   found->slices |= one.slices;
 }
 
-// Init containers one at a time, the others together: the most at any time.
+// The most at any time: init containers that end one at a time, each beside the sidecars before it;
+// in the end all the others.
 std::vector<engine::Charge> chargesOf(const std::vector<std::vector<engine::Charge>>& containers,
-                                      std::size_t init) {
-  std::vector<engine::Charge> together;
+                                      const std::vector<kube::PodContainer>& init) {
+  std::vector<engine::Charge> there;
   std::vector<engine::Charge> most;
   // By time somewhere, whatever else.
   std::vector<engine::DeviceUuid> timed;
   for (std::size_t at = 0; at < containers.size(); ++at) {
-    std::vector<engine::Charge> own;
+    const bool ends = at < init.size() && !init[at].sidecar;
+    std::vector<engine::Charge> then = there;
     for (const engine::Charge& one : containers[at]) {
-      add(&own, one, true);
+      add(ends ? &then : &there, one, true);
       if (one.parts == 0) timed.push_back(one.uuid);
     }
-    for (const engine::Charge& one : own) add(at < init ? &most : &together, one, at >= init);
+    for (const engine::Charge& one : ends ? then : there) add(&most, one, false);
   }
-  for (const engine::Charge& one : together) add(&most, one, false);
   for (engine::Charge& one : most)
     one.shared_too =
         one.parts > 0 && std::find(timed.begin(), timed.end(), one.uuid) != timed.end();
@@ -169,7 +170,7 @@ Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
   engine::Allocation allocation;
   allocation.id = engine::RequestId(pod.meta.uid);
   allocation.placement.node = engine::NodeName(pod.node);
-  allocation.placement.charges = chargesOf(held.charges, pod.init.size());
+  allocation.placement.charges = chargesOf(held.charges, pod.init);
   allocation.placement.containers = std::move(held.shares);
   return std::optional(std::move(allocation));
 }

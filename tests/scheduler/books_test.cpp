@@ -79,6 +79,26 @@ TEST_F(BooksTest, AReservationKeepsOthersOffUntilItExpires) {
   EXPECT_FALSE(books.beginBind("p", "a", 1).has_value());
 }
 
+// Regression: sidecars were counted as init containers that end; then they were refused.
+TEST_F(BooksTest, ASidecarHoldsItsDevicesBesideTheContainers) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  kube::Pod both = pod("p", "40000");
+  kube::PodContainer sidecar = both.containers[0];
+  sidecar.sidecar = true;
+  both.init.push_back(sidecar);
+  const kube::Labels annotations = bind(both, "a");
+  EXPECT_EQ(annotations.at("hami.io/vgpu-devices-allocated"),
+            "GPU-a-0,NVIDIA,40000,0:;GPU-a-0,NVIDIA,40000,0:;");
+  EXPECT_EQ(choose(pod("q", "2000"), {"a"}), std::nullopt);
+  // So too when it is only known from what the bound pod says.
+  Books other(catalog, {});
+  ASSERT_TRUE(other.setNode(node("a")));
+  ASSERT_TRUE(other.setPod(bound(both, "a", annotations)));
+  const std::vector<std::string> names{"a"};
+  EXPECT_FALSE(other.choose(pod("q", "2000"), names, kLater)->node);
+  EXPECT_TRUE(other.choose(pod("r", "1000"), names, kLater)->node);
+}
+
 // A filter for a pod that is asked again chooses anew, and holds one place only.
 TEST_F(BooksTest, AskingAgainHoldsOnePlace) {
   ASSERT_TRUE(books.setNode(node("a")));

@@ -156,6 +156,7 @@ class HoldingTest : public ::testing::TestWithParam<std::vector<std::string>> {
     if (GetParam().front() == "nvidia-mig") annotations["nvidia.com/vgpu-mode"] = "mig";
     kube::Pod pod = *kube::podOf(podObject(containers, annotations, init));
     pod.meta.uid = "u" + std::to_string(number);
+    for (kube::PodContainer& one : pod.init) one.sidecar = random() % 2 == 0;
     return pod;
   }
 
@@ -181,8 +182,10 @@ TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
       if (!given) continue;
       ++placed;
       engine::Placement placement = given->placement;
+      std::vector<bool> ends;
+      for (const kube::PodContainer& one : pod.init) ends.push_back(!one.sidecar);
       const Result<void> cores =
-          masks.choose(pod.meta.uid, pod.init.size(), described->devices, &placement);
+          masks.choose(pod.meta.uid, ends, described->devices, &placement);
       ASSERT_TRUE(cores) << cores.error().message();
       const kube::Labels written =
           annotationsOf(placement, described->devices, {"a", "b", "c", "d", "e"}, 1);

@@ -78,9 +78,6 @@ TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
            {R"({"containers":[{"name":"s","securityContext":{"privileged":true},"resources":)"
             R"({"limits":{"nvidia.com/gpu":"1"}}}]})",
             "container s is privileged"},
-           {R"({"containers":[{}],"initContainers":[{"name":"s","restartPolicy":"Always",)"
-            R"("resources":{"limits":{"nvidia.com/gpu":"1"}}}]})",
-            "sidecar"},
            {R"({"containers":7})", ".spec.containers is not a list"}}) {
     const json::object answer = answerTo(spec);
     EXPECT_FALSE(answer.at("allowed").as_bool()) << spec;
