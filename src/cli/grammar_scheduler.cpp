@@ -35,6 +35,21 @@ void Grammar::addScheduler() {
       ->type_name("FILE");
   scheduler->add_option("--key-file", text.key, "its key, PEM")->type_name("FILE");
   scheduler
+      ->add_option("--node-policy", text.node_policy,
+                   "which node, of pods that do not say: divvy, binpack, spread, fgd ... [divvy]")
+      ->type_name("NAME");
+  scheduler
+      ->add_option("--device-policy", text.device_policy,
+                   "which of its devices, likewise: words as `divvy run` takes them [tightest]")
+      ->type_name("WORDS");
+  scheduler
+      ->add_option("--pools", text.pools, "pools of devices; their users are namespaces [none]")
+      ->type_name("FILE");
+  scheduler
+      ->add_option("--compat", text.compat,
+                   "hami: nodes and devices are scored as HAMi does, ties included [none]")
+      ->type_name("none|hami");
+  scheduler
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration, the policy against "

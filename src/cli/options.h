@@ -136,8 +136,11 @@ struct SchedulerOptions {
   std::string certificate_file, key_file;
   std::string ports_file;
   bool all_feasible = false;
-  std::string lease_space, lease_name;  // no name: there is none
-  std::string identity;                 // empty: the host's name
+  std::string lease_space, lease_name;     // no name: there is none
+  std::string identity;                    // empty: the host's name
+  std::string node_policy, device_policy;  // empty: the engine's
+  std::string pools;                       // a file; empty: none
+  bool hami_scores = false;
   enum class Print { kNothing, kConfig, kWebhook, kFencing } print = Print::kNothing;
 };
 

@@ -61,6 +61,13 @@ Result<Options> makeScheduler(const Raw& raw) {
   const Result<void> lease = readLease(
       text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);
   if (!lease) return lease.error();
+  options.node_policy = text.node_policy;
+  options.device_policy = text.device_policy;
+  options.pools = text.pools;
+  if (!text.compat.empty() && text.compat != "none" && text.compat != "hami")
+    return Error{ErrorCode::kUsage,
+                 "--compat \"" + text.compat + "\" is not accepted; none and hami are"};
+  options.hami_scores = text.compat == "hami";
   if (text.print == "config") {
     options.print = SchedulerOptions::Print::kConfig;
   } else if (text.print == "webhook") {

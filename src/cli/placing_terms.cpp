@@ -21,10 +21,36 @@ void names(YamlReader& reader, const YAML::Node& map, const char* key, std::vect
   });
 }
 
+// "KEY=VALUE", all of which a node has.
+void readLabels(YamlReader& reader, const YAML::Node& map, std::vector<engine::Label>* out) {
+  reader.list(map, "labels", [&](const YAML::Node& item) {
+    const std::string text = item.IsScalar() ? item.Scalar() : std::string();
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) return reader.fail(item, "wants KEY=VALUE");
+    out->push_back({text.substr(0, equals), text.substr(equals + 1)});
+  });
+}
+
+void readPolicies(YamlReader& reader, const YAML::Node& node, engine::Pool* pool) {
+  std::string words;
+  reader.text(node, "device_policy", &words);
+  if (!words.empty()) {
+    Result<engine::DevicePolicy> devices = engine::parseDevicePolicy(words);
+    if (devices) pool->devices = *devices;
+    if (!devices) reader.fail(node["device_policy"], devices.error().message());
+  }
+  std::string name;
+  reader.text(node, "node_policy", &name);
+  if (name.empty()) return;
+  Result<engine::Policy> policy = engine::parsePolicy(name);
+  if (policy) pool->policy = *policy;
+  if (!policy) reader.fail(node["node_policy"], policy.error().message());
+}
+
 engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
   engine::Pool pool;
-  if (!reader.map(node,
-                  {"name", "models", "uuids", "mode", "device_policy", "users", "default_of"}))
+  if (!reader.map(node, {"name", "nodes", "labels", "models", "uuids", "mode", "node_policy",
+                         "device_policy", "users", "default_of"}))
     return pool;
   reader.require(node, "name");
   reader.text(node, "name", &pool.name.text);
@@ -32,6 +58,8 @@ engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
   // As --model and --uuid take them.
   pool.members.match = engine::ModelMatch::kLoose;
   pool.members.uuid_match = engine::UuidMatch::kPrefix;
+  names(reader, node, "nodes", &pool.members.nodes);
+  readLabels(reader, node, &pool.members.labels);
   names(reader, node, "models", &pool.members.models);
   names(reader, node, "uuids", &pool.members.uuids);
   if (node["mode"]) {
@@ -39,13 +67,7 @@ engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
     reader.word(node, "mode", {"shared", "exclusive"}, &mode);
     pool.mode = mode == 0 ? engine::Mode::kShared : engine::Mode::kExclusive;
   }
-  std::string policy;
-  reader.text(node, "device_policy", &policy);
-  if (!policy.empty()) {
-    Result<engine::DevicePolicy> devices = engine::parseDevicePolicy(policy);
-    if (devices) pool.devices = *devices;
-    if (!devices) reader.fail(node["device_policy"], devices.error().message());
-  }
+  readPolicies(reader, node, &pool);
   names(reader, node, "users", &pool.users);
   names(reader, node, "default_of", &pool.default_of);
   // What is wrong with it alone; told where it stands.
@@ -82,6 +104,14 @@ Result<std::vector<engine::Pool>> parsePools(const std::string& text, const std:
   return pools;
 }
 
+Result<std::vector<engine::Pool>> readPools(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file) return Error{ErrorCode::kIo, "reading " + path + ": " + std::strerror(errno)};
+  return parsePools(text.str(), path);
+}
+
 Result<agent::Placing> readPlacingTerms(const std::string& pools, const std::string& policy) {
   agent::Placing placing;
   const std::string words = told(policy, "DIVVY_DEVICE_POLICY");
@@ -95,11 +125,7 @@ Result<agent::Placing> readPlacingTerms(const std::string& pools, const std::str
   // Agents that are started by themselves are elsewhere.
   if (pools.empty() && path.front() != '/')
     return usage("DIVVY_POOLS=" + path + "; accepted: a path that begins with /");
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) return Error{ErrorCode::kIo, "reading " + path + ": " + std::strerror(errno)};
-  Result<std::vector<engine::Pool>> read = parsePools(text.str(), path);
+  Result<std::vector<engine::Pool>> read = readPools(path);
   if (!read) return read.error();
   placing.pools = std::move(*read);
   return placing;

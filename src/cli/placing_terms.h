@@ -11,6 +11,8 @@ namespace divvy::cli {
 // The text of a file of pools; `source` is what errors call it: "SOURCE:LINE:COLUMN: WHAT".
 Result<std::vector<engine::Pool>> parsePools(const std::string& text, const std::string& source);
 
+Result<std::vector<engine::Pool>> readPools(const std::string& path);
+
 // By options, or else by DIVVY_POOLS (then an absolute path) and DIVVY_DEVICE_POLICY. Reads files.
 Result<agent::Placing> readPlacingTerms(const std::string& pools, const std::string& policy);
 

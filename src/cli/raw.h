@@ -29,6 +29,7 @@ struct SchedulerText {
   std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
   bool all_feasible = false;
   std::string lease, identity;
+  std::string node_policy, device_policy, pools, compat;
   std::vector<std::string> vendors;
 };
 

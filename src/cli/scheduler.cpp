@@ -6,7 +6,9 @@
 #include <cstdlib>
 
 #include "commands.h"
+#include "engine/policy.h"
 #include "kube/access.h"
+#include "placing_terms.h"
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
 #include "scheduler/serve.h"
@@ -66,6 +68,25 @@ int print(const SchedulerOptions& options) {
   return 0;
 }
 
+Result<void> readPlacing(const SchedulerOptions& options, scheduler::ServeTerms* terms) {
+  if (!options.node_policy.empty()) {
+    const Result<engine::Policy> policy = engine::parsePolicy(options.node_policy);
+    if (!policy) return Error(policy.error()).context("--node-policy");
+    terms->placing.policy = *policy;
+  }
+  if (!options.device_policy.empty()) {
+    const Result<engine::DevicePolicy> devices = engine::parseDevicePolicy(options.device_policy);
+    if (!devices) return Error(devices.error()).context("--device-policy");
+    terms->placing.devices = *devices;
+  }
+  if (options.hami_scores) terms->placing.compat = engine::Compat::kHami;
+  if (options.pools.empty()) return {};
+  Result<std::vector<engine::Pool>> pools = readPools(options.pools);
+  if (!pools) return pools.error();
+  terms->pools = std::move(*pools);
+  return {};
+}
+
 }  // namespace
 
 int serveScheduler(const SchedulerOptions& options) {
@@ -73,6 +94,8 @@ int serveScheduler(const SchedulerOptions& options) {
   Result<kube::Access> access = accessFor(options);
   if (!access) return fail(access.error());
   scheduler::ServeTerms terms;
+  const Result<void> placing = readPlacing(options, &terms);
+  if (!placing) return fail(placing.error());
   terms.access = std::move(*access);
   terms.name = options.name;
   terms.vendors = options.vendors;

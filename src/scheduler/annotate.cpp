@@ -209,6 +209,7 @@ kube::Labels annotationsOf(const engine::Placement& placement, const KnownDevice
   const Writing writing{placement, containers, nanoseconds};
   for (const auto& [name, gift] : gifts) write(*firstOf(gift)->device->kind, gift, writing, &out);
   const std::string now = std::to_string(nanoseconds / kPerSecond);
+  if (!placement.pool.empty()) out.emplace(kAssignedPool, placement.pool.text);
   out.emplace(kAssignedNode, placement.node.text);
   out.emplace(kAssignedTime, now);
   out.emplace(kBindPhase, "allocating");

@@ -11,6 +11,8 @@
 
 namespace divvy::scheduler {
 
+// Ours: the pool that its devices were in; without it, in none.
+inline constexpr const char* kAssignedPool = "divvy.dev/assigned-pool";
 inline constexpr const char* kAssignedNode = "hami.io/vgpu-node";
 inline constexpr const char* kAssignedTime = "hami.io/vgpu-time";  // seconds since 1970
 inline constexpr const char* kBindPhase = "hami.io/bind-phase";

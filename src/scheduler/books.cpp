@@ -175,7 +175,7 @@ struct Books::Inside {
   // no devices.
   Result<std::optional<engine::Request>> begin(const kube::Pod& pod) {
     const std::string& uid = pod.meta.uid;
-    Result<std::optional<engine::Request>> request = requestOf(pod, catalog);
+    Result<std::optional<engine::Request>> request = requestOf(pod, catalog, config.devices);
     if (!request) return Error{ErrorCode::kUsage, request.error().message()};
     if (!*request) {
       passed.add(uid);
@@ -286,6 +286,13 @@ struct Books::Inside {
 Books::Books(const vendors::Catalog& catalog, engine::Config config)
     : inside_(std::make_unique<Inside>(catalog, config)) {}
 Books::~Books() = default;
+
+Result<void> Books::setPools(std::vector<engine::Pool> pools) {
+  const auto set = inside_->engine.setPools(std::move(pools));
+  if (!set) return set.error();
+  inside_->waiting.open();
+  return {};
+}
 
 Result<void> Books::setNode(const kube::Node& node) {
   const std::string& name = node.meta.name;
@@ -402,7 +409,8 @@ Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_
 
 Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
                                             std::span<const std::string_view> nodes) const {
-  const Result<std::optional<engine::Request>> request = requestOf(pod, inside_->catalog);
+  const Result<std::optional<engine::Request>> request =
+      requestOf(pod, inside_->catalog, inside_->config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return std::vector<unsigned>(nodes.size(), 0);
   std::vector<std::uint32_t> scores;
@@ -432,7 +440,7 @@ Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
 }
 
 Result<Choice> Books::wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const {
-  const Supposed supposed{inside_->config,
+  const Supposed supposed{inside_->config, inside_->engine.pools(),
                           [this](const engine::NodeName& node) { return inside_->heldOn(node); }};
   return scheduler::wouldFit(supposed, pod, nodes, inside_->catalog);
 }

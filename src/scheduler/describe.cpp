@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "asks/shape.h"
+#include "asks/shape.h"
+#include "preferences.h"
 #include "vendors/ask.h"
 
 namespace divvy::scheduler {
@@ -19,7 +21,8 @@ bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog) {
 }
 
 Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
-                                                 const vendors::Catalog& catalog) {
+                                                 const vendors::Catalog& catalog,
+                                                 const engine::DevicePolicy& base) {
   bool any = false;
   std::optional<Error> fault;
   const auto read = [&](const std::vector<kube::PodContainer>& containers) {
@@ -40,8 +43,12 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   const std::vector<asks::ContainerAsks> containers = read(pod.containers);
   if (fault) return *fault;
   if (!any) return std::optional<engine::Request>();
-  return std::optional(engine::Request{engine::RequestId(pod.meta.uid),
-                                       asks::shapeOf(init, containers, pod.meta.annotations)});
+  engine::Request request{engine::RequestId(pod.meta.uid),
+                          asks::shapeOf(init, containers, pod.meta.annotations),
+                          engine::UserName(pod.meta.space)};
+  const Result<void> preferred = readPreferences(pod.meta.annotations, base, &request.shape);
+  if (!preferred) return preferred.error();
+  return std::optional(std::move(request));
 }
 
 }  // namespace divvy::scheduler

@@ -25,9 +25,11 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
 // A container names a resource of ours, whatever the amount.
 bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog);
 
-// None: it asks for no devices. kUsage: which container and resource, what is accepted.
+// None: it asks for no devices. `base`: which devices where it does not say. kUsage: which
+// container and resource, or which annotation, what is accepted.
 Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
-                                                 const vendors::Catalog& catalog);
+                                                 const vendors::Catalog& catalog,
+                                                 const engine::DevicePolicy& base);
 
 // What its annotations say that it holds; none: nothing, or it has ended. `devices`: of its node;
 // null where that is not known.

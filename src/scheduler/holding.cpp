@@ -1,6 +1,7 @@
 // What a pod holds, as its annotations say it.
 #include <algorithm>
 
+#include "annotate.h"
 #include "asks/parting.h"
 #include "describe.h"
 #include "kube/assignment.h"
@@ -170,6 +171,8 @@ Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
   engine::Allocation allocation;
   allocation.id = engine::RequestId(pod.meta.uid);
   allocation.placement.node = engine::NodeName(pod.node);
+  if (const std::string* pool = find(pod.meta.annotations, kAssignedPool))
+    allocation.placement.pool = engine::PoolName(*pool);
   allocation.placement.charges = chargesOf(held.charges, pod.init);
   allocation.placement.containers = std::move(held.shares);
   return std::optional(std::move(allocation));

@@ -18,6 +18,7 @@
 #include <boost/json.hpp>
 
 #include "election.h"
+#include "engine/engine.h"
 #include "extender.h"
 #include "http/server.h"
 #include "kube/client.h"
@@ -84,9 +85,12 @@ class Service {
         catalog_(std::move(catalog)),
         client_(std::move(client)),
         election_(std::move(election)),
-        books_(catalog_, {}) {}
+        books_(catalog_, terms.placing),
+        rules_(terms.placing) {}
 
   Result<void> start() {
+    if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
+    if (const auto set = rules_.setPools(terms_.pools); !set) return set.error();
     http::Listen listen{terms_.host, terms_.port, {}, {}};
     Result<std::unique_ptr<http::Server>> extender =
         http::Server::start(loop_.get_executor(), listen, extenderRoutes());
@@ -352,7 +356,7 @@ class Service {
   }
 
   Answer admit(const Query& query) {
-    const Result<std::string> answer = review(query.body, catalog_, terms_.name);
+    const Result<std::string> answer = review(query.body, catalog_, rules_, terms_.name);
     if (!answer) return {400, answer.error().message() + '\n', "text/plain"};
     return {200, *answer};
   }
@@ -363,6 +367,7 @@ class Service {
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<Election> election_;
   Books books_;
+  engine::Engine rules_;  // what can be right; it has no nodes
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   kube::Rein nodes_rein_, pods_rein_;

@@ -7,7 +7,6 @@
 
 #include "describe.h"
 #include "door.h"
-#include "engine/engine.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
 
@@ -35,20 +34,21 @@ bool privileged(const kube::Pod& pod, std::string* name) {
 }
 
 Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
+              const engine::Engine& rules,
               const std::string& scheduler) {
   Verdict verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
       !pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler;
   if (others) return verdict;
-  const Result<std::optional<engine::Request>> request = requestOf(pod, catalog);
+  const Result<std::optional<engine::Request>> request = requestOf(pod, catalog, {});
   if (!request) {
     verdict.refused = request.error();
     return verdict;
   }
   if (!*request) return verdict;
   // What can never be right is so where there are no nodes, too.
-  const Result<bool> right = engine::Engine(engine::Config{}).possible(**request);
+  const Result<bool> right = rules.possible(**request);
   if (!right) {
     verdict.refused = right.error();
     return verdict;
@@ -91,7 +91,7 @@ json::object answerOf(const json::object& request, const Verdict& verdict) {
 }  // namespace
 
 Result<std::string> review(const std::string& body, const vendors::Catalog& catalog,
-                           const std::string& scheduler) {
+                           const engine::Engine& rules, const std::string& scheduler) {
   boost::system::error_code fault;
   const json::value said = json::parse(body, fault);
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
@@ -103,9 +103,13 @@ Result<std::string> review(const std::string& body, const vendors::Catalog& cata
   Verdict verdict;
   const json::value* object = asked.if_contains("object");
   if (object != nullptr && object->is_object()) {
-    const Result<kube::Pod> pod = kube::podOf(*object);
+    Result<kube::Pod> pod = kube::podOf(*object);
     if (pod) {
-      verdict = judge(*pod, *object, catalog, scheduler);
+      // What is made from a template does not say itself where it will be.
+      const json::value* space = asked.if_contains("namespace");
+      if (pod->meta.space.empty() && space != nullptr && space->is_string())
+        pod->meta.space = space->get_string();
+      verdict = judge(*pod, *object, catalog, rules, scheduler);
     } else {
       verdict.refused = pod.error();
     }

@@ -4,14 +4,15 @@
 #include <string>
 
 #include "base/result.h"
+#include "engine/engine.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
 
 // From an AdmissionReview (admission.k8s.io/v1) to one that answers it: a pod that asks for devices
-// gets our scheduler; one that can never be right is refused with the reason. kCorrupt: it is no
-// review.
+// gets our scheduler; one that can never be right is refused with the reason. `rules`: an engine
+// that knows the pools; it needs no nodes. kCorrupt: it is no review.
 Result<std::string> review(const std::string& body, const vendors::Catalog& catalog,
-                           const std::string& scheduler);
+                           const engine::Engine& rules, const std::string& scheduler);
 
 }  // namespace divvy::scheduler

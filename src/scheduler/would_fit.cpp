@@ -8,11 +8,14 @@ namespace divvy::scheduler {
 Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
                         std::span<const kube::Node> nodes, const vendors::Catalog& catalog) {
   Choice choice;
-  Result<std::optional<engine::Request>> request = requestOf(pod, catalog);
+  Result<std::optional<engine::Request>> request = 
+      requestOf(pod, catalog, supposed.config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return choice;
   choice.ours = true;
   engine::Engine there(supposed.config);
+  const auto pools = there.setPools(supposed.pools);
+  if (!pools) return pools.error();
   for (const kube::Node& node : nodes) {
     const Result<DescribedNode> described = describe(node, catalog);
     const Result<void> set =

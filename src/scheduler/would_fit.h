@@ -13,6 +13,7 @@ namespace divvy::scheduler {
 // What holds there as here.
 struct Supposed {
   engine::Config config;
+  std::vector<engine::Pool> pools;
   std::function<std::vector<engine::Allocation>(const engine::NodeName&)> heldOn;
 };
 

@@ -226,6 +226,44 @@ TEST_F(BooksTest, CoresOfOneDeviceAreHandedOutOnce) {
   EXPECT_EQ(again.beginBind("r", "t", 1)->annotations.at("AWS_NEURON_IDS"), "0");
 }
 
+// A card of a pool never has tenants from elsewhere, also when all is read anew.
+TEST_F(BooksTest, PoolsKeepToThemselves) {
+  engine::Pool training;
+  training.name = engine::PoolName("training");
+  training.members.nodes = {engine::NodeName("a")};
+  training.default_of = {engine::UserName("lab")};
+  ASSERT_TRUE(books.setPools({training}));
+  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(books.setNode(node("b")));
+  kube::Pod inside = pod("p");
+  inside.meta.annotations["divvy.dev/pool"] = "training";
+  kube::Pod labs = pod("l");
+  labs.meta.space = "lab";
+  const std::vector<std::string_view> both{"a", "b"};
+  EXPECT_EQ(choose(pod("q", "1000"), both), "b");
+  EXPECT_EQ(choose(labs, both), "a");
+  books.removePod("l");
+  const kube::Labels annotations = bind(inside, "a");
+  EXPECT_EQ(annotations.at("divvy.dev/assigned-pool"), "training");
+  for (const bool known : {true, false}) {
+    Books other(catalog, {});
+    ASSERT_TRUE(other.setPools({training}));
+    ASSERT_TRUE(other.setNode(node("a")));
+    kube::Labels said = annotations;
+    if (!known) said.erase("divvy.dev/assigned-pool");
+    ASSERT_TRUE(other.setPod(bound(inside, "a", said)));
+    kube::Pod next = pod("n", "1000");
+    next.meta.annotations["divvy.dev/pool"] = "training";
+    // Whoever had a card from before the pool is not joined by anybody.
+    EXPECT_EQ(other.choose(next, both, kLater)->node.has_value(), known);
+  }
+  kube::Pod wrong = pod("w");
+  wrong.meta.annotations["divvy.dev/pool"] = "trainig";
+  const Result<Choice> choice = books.choose(wrong, both, kLater);
+  ASSERT_FALSE(choice.has_value());
+  EXPECT_NE(choice.error().message().find("trainig"), std::string::npos);
+}
+
 TEST_F(BooksTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
   kube::Pod none = pod("p");
   none.containers[0].limits = {{"nvidia.com/gpu", "0"}};

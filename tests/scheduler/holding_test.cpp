@@ -176,7 +176,7 @@ TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
     CoreMasks masks;
     for (unsigned number = 0; number < 8; ++number) {
       kube::Pod pod = draw(number);
-      const auto request = requestOf(pod, allVendors());
+      const auto request = requestOf(pod, allVendors(), {});
       if (!request || !*request) continue;
       const Result<engine::Allocation> given = engine.place(**request, {1});
       if (!given) continue;

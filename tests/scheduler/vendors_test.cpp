@@ -56,7 +56,8 @@ class VendorTest : public ::testing::TestWithParam<Row> {
   std::optional<json::value> admitted(const Row& row) {
     json::value object = podObject(row.limits, row.annotations, row.init);
     const json::object body{{"request", {{"uid", "r"}, {"object", object}}}};
-    const Result<std::string> said = review(json::serialize(body), allVendors(), "divvy-scheduler");
+    const engine::Engine rules{engine::Config{}};
+    const Result<std::string> said = review(json::serialize(body), allVendors(), rules, "divvy-scheduler");
     EXPECT_TRUE(said.has_value());
     const json::object response = json::parse(*said).at("response").as_object();
     if (!response.at("allowed").as_bool()) {

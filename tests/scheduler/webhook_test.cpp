@@ -21,10 +21,22 @@ vendors::Catalog catalog() {
   return *vendors::Catalog::of(vendors::builtIn());
 }
 
-json::object answerTo(const std::string& spec) {
-  const std::string body =
-      R"({"request":{"uid":"u-1","object":{"metadata":{"name":"p"},"spec":)" + spec + "}}}";
-  const Result<std::string> said = review(body, catalog(), "divvy-scheduler");
+// With one pool, for one namespace.
+engine::Engine rules() {
+  engine::Engine engine{engine::Config{}};
+  engine::Pool training;
+  training.name = engine::PoolName("training");
+  training.users = {engine::UserName("lab")};
+  EXPECT_TRUE(engine.setPools({training}));
+  return engine;
+}
+
+json::object answerTo(const std::string& spec, const std::string& annotations = "{}",
+                      const std::string& space = "default") {
+  const std::string body = R"({"request":{"uid":"u-1","namespace":")" + space +
+                           R"(","object":{"metadata":{"name":"p","annotations":)" + annotations +
+                           R"(},"spec":)" + spec + "}}}";
+  const Result<std::string> said = review(body, catalog(), rules(), "divvy-scheduler");
   EXPECT_TRUE(said.has_value());
   json::object response = json::parse(*said).at("response").as_object();
   EXPECT_EQ(response.at("uid"), "u-1");
@@ -86,9 +98,19 @@ TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
   }
 }
 
+TEST(Webhook, APoolIsForWhoMayUseIt) {
+  const std::string spec = limits(R"("nvidia.com/gpu":1)");
+  const std::string training = R"({"divvy.dev/pool":"training"})";
+  EXPECT_TRUE(answerTo(spec, training, "lab").at("allowed").as_bool());
+  EXPECT_FALSE(answerTo(spec, training, "default").at("allowed").as_bool());
+  const json::object wrong = answerTo(spec, R"({"divvy.dev/pool":"trainig"})", "lab");
+  EXPECT_FALSE(wrong.at("allowed").as_bool());
+  EXPECT_NE(wrong.at("status").at("message").as_string().find("training"), json::string::npos);
+}
+
 TEST(Webhook, WhatIsNoReviewIsAnError) {
   for (const char* body : {"", "{", "[]", "{}", R"({"request":1})"})
-    EXPECT_FALSE(review(body, catalog(), "s").has_value()) << body;
+    EXPECT_FALSE(review(body, catalog(), rules(), "s").has_value()) << body;
 }
 
 std::string fileOf(const std::string& name) {

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "engine/config.h"
 #include "engine/decision.h"
+#include "engine/pool.h"
 #include "engine/units.h"
 #include "kube/node.h"
 #include "kube/pod.h"
@@ -54,6 +55,9 @@ class Books {
   // `catalog` outlives it.
   Books(const vendors::Catalog& catalog, engine::Config config);
   ~Books();
+
+  // Instead of those that there were. Users of pools are namespaces. kUsage: what is accepted.
+  Result<void> setPools(std::vector<engine::Pool> pools);
 
   // Errors (kCorrupt) are of annotations that cannot be read: a node keeps the devices that it had
   // and gets nothing new, a pod holds nothing. What a pod holds on a node that is not known, or not

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/config.h"
+#include "engine/pool.h"
 #include "kube/access.h"
 
 namespace divvy::scheduler {
@@ -15,6 +17,8 @@ struct ServeTerms {
   kube::Access access;
   std::string name = "divvy-scheduler";  // pods that ask for devices are given to
   std::vector<std::string> vendors;      // of which devices; empty: all
+  engine::Config placing;                // where a pod does not say
+  std::vector<engine::Pool> pools;       // users are namespaces
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // of /filter and /bind; 0: any
   std::string webhook_host = "127.0.0.1";

@@ -1,0 +1,26 @@
+// What a pod's annotations say of how it is to be placed. Pure. Private.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/request.h"
+#include "kube/object.h"
+
+namespace divvy::scheduler {
+
+// Which node of several: a name of engine::Policy.
+inline constexpr std::string_view kNodePolicy = "divvy.dev/node-policy";
+// Which of its devices: words as engine::parseDevicePolicy takes them.
+inline constexpr std::string_view kDevicePolicy = "divvy.dev/device-policy";
+// Whose devices; "none": of those that are in no pool.
+inline constexpr std::string_view kPool = "divvy.dev/pool";
+
+// Sets what the annotations say, in our words or in those of HAMi (facts on the incumbent's control
+// plane, 1.3); where both do, ours count. `base`: which devices where they do not say, or only a
+// part of it. kUsage: which annotation, what is wrong, what is accepted.
+Result<void> readPreferences(const kube::Labels& annotations, const engine::DevicePolicy& base,
+                             engine::Shape* shape);
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,77 @@
+// How a pod wants to be placed, by its annotations.
+#include <gtest/gtest.h>
+
+#include "preferences.h"
+
+namespace divvy::scheduler {
+namespace {
+
+engine::DevicePolicy spread() {
+  engine::DevicePolicy policy;
+  policy.order = engine::DeviceOrder::kSpread;
+  return policy;
+}
+
+engine::Shape shapeOf(const kube::Labels& annotations) {
+  engine::Shape shape;
+  const Result<void> read = readPreferences(annotations, spread(), &shape);
+  EXPECT_TRUE(read.has_value()) << read.error().message();
+  return shape;
+}
+
+TEST(Preferences, WhoSaysNothingIsPlacedAsTheClusterHasIt) {
+  EXPECT_EQ(shapeOf({}), engine::Shape{});
+  EXPECT_EQ(shapeOf({{"nvidia.com/numa-bind", "false"}, {"hami.io/gpu-scheduler-policy", " "}}),
+            engine::Shape{});
+}
+
+TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
+  engine::Shape expected;
+  expected.policy = engine::Policy::kBinpack;
+  expected.devices = engine::DevicePolicy{engine::DeviceOrder::kBinpack, {}, true};
+  expected.devices->numa = engine::Wish::kPreferred;
+  EXPECT_EQ(shapeOf({{"hami.io/node-scheduler-policy", "binpack"},
+                     {"hami.io/gpu-scheduler-policy", "numa,mutex,binpack"}}),
+            expected);
+  expected.pool = engine::PoolName("training");
+  EXPECT_EQ(shapeOf({{"divvy.dev/node-policy", "binpack"},
+                     {"hami.io/node-scheduler-policy", "spread"},  // ours count
+                     {"divvy.dev/device-policy", "binpack,mutex,numa"},
+                     {"divvy.dev/pool", "training"}}),
+            expected);
+  EXPECT_EQ(shapeOf({{"divvy.dev/pool", "none"}}).pool, engine::PoolName());
+}
+
+// A part of it leaves the rest as the cluster has it.
+TEST(Preferences, PartsAreAddedToWhatTheClusterHas) {
+  engine::DevicePolicy expected = spread();
+  expected.use = {0, 1, 3};
+  expected.numa = engine::Wish::kRequired;
+  EXPECT_EQ(shapeOf({{"hami.io/device-scoring-weights", "slot=0, core=1, memory=3"},
+                     {"nvidia.com/numa-bind", "t"}})
+                .devices,
+            expected);
+}
+
+TEST(Preferences, WhatIsNotUnderstoodIsNamed) {
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"hami.io/node-scheduler-policy", "binpak"},
+           {"divvy.dev/node-policy", "tightest"},
+           {"hami.io/gpu-scheduler-policy", "spread,,mutex!"},
+           {"divvy.dev/device-policy", "binpack,spread"},
+           {"nvidia.com/numa-bind", "yes"},
+           {"hami.io/device-scoring-weights", "slot=1"},
+           {"hami.io/device-scoring-weights", "slot=1,core=1,memory=1,slot=1"},
+           {"hami.io/device-scoring-weights", "slot=0,core=0,memory=0"},
+           {"hami.io/device-scoring-weights", "slot=1,core=-1,memory=1"},
+           {"hami.io/device-scoring-weights", "slot=1,core=1,memory=4294967296"}}) {
+    engine::Shape shape;
+    const Result<void> read = readPreferences({{key, value}}, {}, &shape);
+    ASSERT_FALSE(read.has_value()) << key << ' ' << value;
+    EXPECT_EQ(read.error().code(), ErrorCode::kUsage);
+    EXPECT_NE(read.error().message().find(key), std::string::npos) << read.error().message();
+  }
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
