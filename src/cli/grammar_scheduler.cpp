@@ -50,6 +50,12 @@ void Grammar::addScheduler() {
                    "hami: nodes and devices are scored as HAMi does, ties included [none]")
       ->type_name("none|hami");
   scheduler
+      ->add_option("--metrics-listen", text.metrics_listen,
+                   "for Prometheus: /metrics [0.0.0.0:9395]")
+      ->type_name("HOST:PORT");
+  scheduler->add_flag("--compat-metrics", text.compat_metrics,
+                      "metrics under HAMi's names, too, and pod by pod");
+  scheduler
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration, the policy against "

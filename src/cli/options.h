@@ -141,6 +141,9 @@ struct SchedulerOptions {
   std::string node_policy, device_policy;  // empty: the engine's
   std::string pools;                       // a file; empty: none
   bool hami_scores = false;
+  std::string metrics_host = "0.0.0.0";
+  std::uint16_t metrics_port = 9395;
+  bool hami_metrics = false;
   enum class Print { kNothing, kConfig, kWebhook, kFencing } print = Print::kNothing;
 };
 

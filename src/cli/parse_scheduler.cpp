@@ -47,7 +47,9 @@ Result<Options> makeScheduler(const Raw& raw) {
   for (const Result<void>& read :
        {readListen(text.listen, "--listen", &options.host, &options.port),
         readListen(text.webhook_listen, "--webhook-listen", &options.webhook_host,
-                   &options.webhook_port)}) {
+                   &options.webhook_port),
+        readListen(text.metrics_listen, "--metrics-listen", &options.metrics_host,
+                   &options.metrics_port)}) {
     if (!read) return read.error();
   }
   if (text.certificate.empty() != text.key.empty())
@@ -67,6 +69,7 @@ Result<Options> makeScheduler(const Raw& raw) {
   if (!text.compat.empty() && text.compat != "none" && text.compat != "hami")
     return Error{ErrorCode::kUsage,
                  "--compat \"" + text.compat + "\" is not accepted; none and hami are"};
+  options.hami_metrics = text.compat_metrics;
   options.hami_scores = text.compat == "hami";
   if (text.print == "config") {
     options.print = SchedulerOptions::Print::kConfig;

@@ -29,8 +29,9 @@ struct SchedulerText {
   std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
   bool all_feasible = false;
   std::string lease, identity;
-  std::string node_policy, device_policy, pools, compat;
+  std::string node_policy, device_policy, pools, compat, metrics_listen;
   std::vector<std::string> vendors;
+  bool compat_metrics = false;
 };
 
 struct Raw {

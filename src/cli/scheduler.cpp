@@ -103,6 +103,9 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.port = options.port;
   terms.webhook_host = options.webhook_host;
   terms.webhook_port = options.webhook_port;
+  terms.metrics_host = options.metrics_host;
+  terms.metrics_port = options.metrics_port;
+  terms.hami_metrics = options.hami_metrics;
   terms.certificate_file = options.certificate_file;
   terms.key_file = options.key_file;
   terms.ports_file = options.ports_file;

@@ -48,6 +48,7 @@ class Engine::Core {
   const Allocation* find(const RequestId& id) const;
   std::vector<Allocation> allocations() const;
   Usage usage() const;
+  Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
  private:
   struct Booked {

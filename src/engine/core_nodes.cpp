@@ -101,6 +101,22 @@ std::vector<NodeName> Engine::Core::nodes() const {
   return names;
 }
 
+Result<std::vector<DeviceUsed>> Engine::Core::used(const NodeName& node) const {
+  const auto known = slots_.find(node);
+  if (known == slots_.end() || !state_.cold[known->second].there)
+    return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
+  const ColdNode& cold = state_.cold[known->second];
+  std::vector<DeviceUsed> all;
+  all.reserve(cold.used.size());
+  for (std::size_t i = 0; i < cold.used.size(); ++i) {
+    const UsedDevice& used = cold.used[i];
+    all.push_back({cold.node.devices[i].uuid, state_.poolOf(known->second, i),
+                   Bytes{static_cast<std::uint64_t>(used.memory)},
+                   Compute{static_cast<std::int32_t>(used.compute)}, used.slots});
+  }
+  return all;
+}
+
 Usage Engine::Core::usage() const {
   return {capacity_, used_, idle_,
           static_cast<double>(fragment_) / static_cast<double>(fragments_.weight())};

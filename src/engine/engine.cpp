@@ -96,6 +96,10 @@ const Allocation* Engine::find(const RequestId& id) const {
 std::vector<Allocation> Engine::allocations() const {
   return core_->allocations();
 }
+Result<std::vector<DeviceUsed>> Engine::used(const NodeName& node) const {
+  return core_->used(node);
+}
+
 Usage Engine::usage() const {
   return core_->usage();
 }

@@ -110,6 +110,7 @@ struct Books::Inside {
       : catalog(known), config(terms), engine(terms) {}
 
   void release(const std::string& uid) {
+    holders.erase(uid);
     homeless.erase(uid);
     binding.erase(uid);
     uncertain.erase(uid);
@@ -188,6 +189,7 @@ struct Books::Inside {
       return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
     release(uid);
     guests[uid] = guestOf(pod);
+    holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
     return request;
   }
 
@@ -266,7 +268,7 @@ struct Books::Inside {
   const vendors::Catalog& catalog;
   const engine::Config config;
   engine::Engine engine;
-  std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;  // never iterated
+  std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
   std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
   std::map<std::string, std::string> unreadable;    // by node: what is wrong with what it says
   // By UID: held on nodes that are not known.
@@ -277,6 +279,7 @@ struct Books::Inside {
   std::map<std::string, engine::Request> asked;
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
   std::set<std::string> binding, uncertain;
+  std::map<std::string, Waiting> holders;  // by UID: of who may hold something
   WaitingRoom waiting;
   // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
   // would never come back with it. And of pods that have no devices, but name one of our resources.
@@ -348,6 +351,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
   }
   inside_->waiting.leave(uid);
   inside_->guests.erase(uid);
+  inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
   const engine::RequestId id(uid);
   const engine::Allocation* old = inside_->engine.find(id);
   if (old != nullptr && sameShares(old->placement, (*held)->placement)) {
@@ -356,6 +360,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     return inside_->engine.confirm(id);
   }
   inside_->release(uid);
+  inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
   return inside_->hold(pod, **held);
 }
 
@@ -478,6 +483,7 @@ void Books::endBind(const std::string& uid, BindEnd end) {
 std::size_t Books::expire(engine::Instant now) {
   const std::vector<engine::Allocation> ended = inside_->engine.expire(now);
   for (const engine::Allocation& one : ended) inside_->leave(one.placement.node.text, one.id.text);
+  for (const engine::Allocation& one : ended) inside_->holders.erase(one.id.text);
   if (!ended.empty()) inside_->waiting.open();
   return ended.size();
 }
@@ -486,11 +492,55 @@ bool Books::worthALook(engine::Instant now) {
   return inside_->waiting.worthALook(now);
 }
 
+std::size_t Books::waiting() const {
+  return inside_->waiting.size();
+}
+
 std::vector<Waiting> Books::nowFitting(std::size_t most, engine::Instant now) {
   return inside_->waiting.call(most, now, [&](const engine::Request& request) {
     const Result<engine::Decision> decision = inside_->engine.decide(request);
     return decision && decision->placement;
   });
+}
+
+std::vector<std::string> Books::nodes() const {
+  std::vector<std::string> names;
+  names.reserve(inside_->nodes.size());
+  for (const auto& [name, node] : inside_->nodes) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<DeviceUse> Books::devicesOf(const std::string& node) const {
+  std::vector<DeviceUse> all;
+  const auto known = inside_->nodes.find(node);
+  const Result<std::vector<engine::DeviceUsed>> used = inside_->engine.used(engine::NodeName(node));
+  if (known == inside_->nodes.end() || !used) return all;
+  const std::vector<engine::Device>& devices = known->second.node.devices;
+  for (std::size_t i = 0; i < devices.size() && i < used->size(); ++i) {
+    const engine::Device& device = devices[i];
+    const engine::DeviceUsed& taken = (*used)[i];
+    const bool healthy = device.health == engine::Health::kHealthy;
+    all.push_back({node, device.uuid.text, device.model.text, device.kind.text, taken.pool.text, i,
+                   healthy, device.memory, device.compute, device.slots, taken.memory,
+                   taken.compute, taken.tenants});
+  }
+  return all;
+}
+
+std::vector<HeldShare> Books::shares() const {
+  std::vector<HeldShare> all;
+  for (const auto& [uid, who] : inside_->holders) {
+    const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
+    if (held == nullptr) continue;
+    const engine::Placement& placement = held->placement;
+    for (std::size_t at = 0; at < placement.containers.size(); ++at) {
+      for (const engine::Share& share : placement.containers[at])
+        all.push_back({who.space, who.name, placement.node.text, share.uuid.text, at, share.memory,
+                       share.compute});
+    }
+  }
+  return all;
 }
 
 }  // namespace divvy::scheduler

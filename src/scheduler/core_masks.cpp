@@ -55,7 +55,8 @@ Result<void> CoreMasks::choose(const std::string& pod, const std::vector<bool>& 
         continue;
       const std::uint32_t cores = known->second.kind->cores.per_card;
       const auto wanted = static_cast<std::uint32_t>(share.compute.milli) * cores / kWhole;
-      std::uint32_t& mine = at < ends.size() && ends[at] ? then[share.uuid.text] : there[share.uuid.text];
+      std::uint32_t& mine =
+          at < ends.size() && ends[at] ? then[share.uuid.text] : there[share.uuid.text];
       const std::uint32_t taken = others(share.uuid.text) | mine;
       share.size = 0;
       for (std::uint32_t start = 0; start + wanted <= cores && share.size == 0; ++start) {

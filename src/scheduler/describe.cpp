@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "asks/shape.h"
-#include "asks/shape.h"
 #include "preferences.h"
 #include "vendors/ask.h"
 

@@ -19,6 +19,7 @@
 
 #include "election.h"
 #include "engine/engine.h"
+#include "exporter.h"
 #include "extender.h"
 #include "http/server.h"
 #include "kube/client.h"
@@ -76,6 +77,22 @@ void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
+// From here to the end of the block.
+class Stopwatch {
+ public:
+  explicit Stopwatch(metrics::Histogram* into) : into_(into) {}
+  ~Stopwatch() {
+    const auto took = std::chrono::steady_clock::now() - began_;
+    into_->add(std::chrono::duration<double>(took).count());
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  metrics::Histogram* into_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
 class Service {
  public:
   Service(asio::io_context& loop, const ServeTerms& terms, vendors::Catalog catalog,
@@ -103,6 +120,15 @@ class Service {
       if (!webhook) return webhook.error();
       webhook_ = std::move(*webhook);
     }
+    exporter_ = std::make_unique<Exporter>(
+        books_, counts_,
+        Exporter::Terms{terms_.hami_metrics, [this] { return whyNot().empty(); },
+                        [this] { return client_->calls(); }});
+    listen = {terms_.metrics_host, terms_.metrics_port, {}, {}};
+    Result<std::unique_ptr<http::Server>> metrics =
+        http::Server::start(loop_.get_executor(), listen, {exporter_->route(), alive()});
+    if (!metrics) return metrics.error();
+    metrics_ = std::move(*metrics);
     followNodes();
     followPods();
     asio::co_spawn(loop_, expire(), rethrow);
@@ -156,7 +182,8 @@ class Service {
     const std::string fresh = terms_.ports_file + ".new";
     std::ofstream file(fresh);
     file << json::serialize(json::object{{"extender", extender_->port()},
-                                         {"webhook", webhook_ ? webhook_->port() : 0}})
+                                         {"webhook", webhook_ ? webhook_->port() : 0},
+                                         {"metrics", metrics_->port()}})
          << '\n';
     file.close();
     if (!file || std::rename(fresh.c_str(), terms_.ports_file.c_str()) != 0)
@@ -170,6 +197,7 @@ class Service {
     nodes.set = [this](const json::value& object) {
       Result<kube::Node> node = kube::nodeOf(object);
       const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
+      if (!set) ++counts_.unreadable_nodes;
       if (!set) say(set.error().message());
       lookAgain();
     };
@@ -188,6 +216,7 @@ class Service {
     pods.set = [this](const json::value& object) {
       Result<kube::Pod> pod = kube::podOf(object);
       const Result<void> set = pod ? books_.setPod(*pod) : Result<void>(pod.error());
+      if (!set) ++counts_.unreadable_pods;
       if (!set) say(set.error().message());
       lookAgain();
     };
@@ -213,7 +242,7 @@ class Service {
     while (!stopped_) {
       asio::steady_timer pause(loop_, kExpireEvery);
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-      books_.expire(now());
+      counts_.expired += books_.expire(now());
       lookAgain();
     }
   }
@@ -233,6 +262,7 @@ class Service {
           {"metadata",
            json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
       const Result<json::value> kicked = co_await client_->ask(std::move(call));
+      if (kicked) ++counts_.kicked;
       if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());
     }
   }
@@ -240,15 +270,15 @@ class Service {
   std::vector<Route> extenderRoutes() {
     return {
         {"POST", "/filter", kMostFilter,
-         [this](Query query) -> asio::awaitable<Answer> { co_return filter(query); }},
+         [this](Query query) -> asio::awaitable<Answer> {
+           const Stopwatch watch(&counts_.filter_seconds);
+           co_return filter(query);
+         }},
         {"POST", "/prioritize", kMostFilter,
          [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
         {"POST", "/bind", kMostBind,
          [this](Query query) -> asio::awaitable<Answer> { return bind(std::move(query)); }},
-        health("/healthz",
-               [] {
-                 return Readiness{true, "ok"};
-               }),
+        alive(),
         health("/readyz", [this] { return extenderReadiness(sources(), election_->verdict()); }),
     };
   }
@@ -256,13 +286,17 @@ class Service {
   std::vector<Route> webhookRoutes() {
     return {
         {"POST", "/webhook", kMostReview,
-         [this](Query query) -> asio::awaitable<Answer> { co_return admit(query); }},
-        health("/healthz",
-               [] {
-                 return Readiness{true, "ok"};
-               }),
+         [this](Query query) -> asio::awaitable<Answer> {
+           const Stopwatch watch(&counts_.review_seconds);
+           co_return admit(query);
+         }},
+        alive(),
         health("/readyz", [this] { return webhookReadiness(sources(), election_->verdict()); }),
     };
+  }
+
+  static Route alive() {
+    return health("/healthz", [] { return Readiness{true, "ok"}; });
   }
 
   static Route health(std::string path, std::function<Readiness()> is) {
@@ -274,19 +308,34 @@ class Service {
 
   Answer filter(const Query& query) {
     const Result<FilterAsk> ask = parseFilter(query.body);
-    if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
+    if (!ask) {
+      ++counts_.filter_errors;
+      return {400, ask.error().message() + '\n', "text/plain"};
+    }
     if (ask->whole_nodes && known()) return suppose(*ask);
     if (const std::string why = whyNot(); !why.empty()) {
       election_->look();  // our kube-scheduler may have become the leader just now
+      ++counts_.filter_errors;
       return {200, filterError(why)};
     }
-    books_.expire(now());
+    counts_.expired += books_.expire(now());
     const Result<Choice> choice = terms_.all_feasible
                                       ? books_.fitting(ask->pod, ask->names)
                                       : books_.choose(ask->pod, ask->names, expiry());
     lookAgain();  // what was reserved for it before may be others' now
+    count(choice);
     if (choice) return {200, filterAnswer(*ask, *choice)};
     return refused(*ask, choice.error());
+  }
+
+  void count(const Result<Choice>& choice) {
+    if (!choice) {
+      ++(choice.error().code() == ErrorCode::kUsage ? counts_.refused : counts_.filter_errors);
+    } else if (!choice->ours) {
+      ++counts_.passed;
+    } else {
+      ++(choice->node || !choice->fitting.empty() ? counts_.placed : counts_.refused);
+    }
   }
 
   engine::Instant expiry() const {
@@ -323,7 +372,11 @@ class Service {
       if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
     }
     const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallNanoseconds());
-    if (!assigned) co_return Answer{200, bindAnswer(assigned.error().message())};
+    if (!assigned) {
+      ++counts_.not_reserved;
+      co_return Answer{200, bindAnswer(assigned.error().message())};
+    }
+    const Stopwatch watch(&counts_.bind_seconds);
     json::object annotations;
     for (const auto& [key, value] : assigned->annotations) annotations[key] = value;
     const std::string fence = election_->verdict().fence;
@@ -349,6 +402,9 @@ class Service {
     const BindEnd end = !late.empty() ? BindEnd::kRefused
                         : bound       ? BindEnd::kBound
                                       : endOf(bound.error());
+    ++(end == BindEnd::kBound     ? counts_.bound
+       : end == BindEnd::kRefused ? counts_.bind_refused
+                                  : counts_.bind_uncertain);
     books_.endBind(ask->uid, end);
     lookAgain();
     if (!late.empty()) co_return Answer{200, bindAnswer("not bound: " + late)};
@@ -356,9 +412,13 @@ class Service {
   }
 
   Answer admit(const Query& query) {
-    const Result<std::string> answer = review(query.body, catalog_, rules_, terms_.name);
-    if (!answer) return {400, answer.error().message() + '\n', "text/plain"};
-    return {200, *answer};
+    const Result<Review> answer = review(query.body, catalog_, rules_, terms_.name);
+    if (!answer) {
+      ++counts_.not_reviews;
+      return {400, answer.error().message() + '\n', "text/plain"};
+    }
+    ++(answer->allowed ? counts_.allowed : counts_.denied);
+    return {200, answer->body};
   }
 
   asio::io_context& loop_;
@@ -370,6 +430,9 @@ class Service {
   engine::Engine rules_;  // what can be right; it has no nodes
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
+  Counts counts_;
+  std::unique_ptr<Exporter> exporter_;
+  std::unique_ptr<http::Server> metrics_;
   kube::Rein nodes_rein_, pods_rein_;
   bool looking_ = false;
   bool stopped_ = false;

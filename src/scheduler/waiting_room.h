@@ -21,6 +21,7 @@ class WaitingRoom {
  public:
   void enter(const kube::Pod& pod, engine::Request request);
   void leave(const std::string& uid) { refused_.erase(uid); }
+  std::size_t size() const { return refused_.size(); }
   // Something may be free that was not.
   void open() { open_ = true; }
 

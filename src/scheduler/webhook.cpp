@@ -34,8 +34,7 @@ bool privileged(const kube::Pod& pod, std::string* name) {
 }
 
 Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
-              const engine::Engine& rules,
-              const std::string& scheduler) {
+              const engine::Engine& rules, const std::string& scheduler) {
   Verdict verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
@@ -90,8 +89,8 @@ json::object answerOf(const json::object& request, const Verdict& verdict) {
 
 }  // namespace
 
-Result<std::string> review(const std::string& body, const vendors::Catalog& catalog,
-                           const engine::Engine& rules, const std::string& scheduler) {
+Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
+                      const engine::Engine& rules, const std::string& scheduler) {
   boost::system::error_code fault;
   const json::value said = json::parse(body, fault);
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
@@ -114,9 +113,10 @@ Result<std::string> review(const std::string& body, const vendors::Catalog& cata
       verdict.refused = pod.error();
     }
   }
-  return json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},
-                                      {"kind", "AdmissionReview"},
-                                      {"response", answerOf(asked, verdict)}});
+  std::string answer = json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},
+                                                    {"kind", "AdmissionReview"},
+                                                    {"response", answerOf(asked, verdict)}});
+  return Review{std::move(answer), !verdict.refused};
 }
 
 }  // namespace divvy::scheduler

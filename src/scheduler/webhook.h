@@ -12,7 +12,11 @@ namespace divvy::scheduler {
 // From an AdmissionReview (admission.k8s.io/v1) to one that answers it: a pod that asks for devices
 // gets our scheduler; one that can never be right is refused with the reason. `rules`: an engine
 // that knows the pools; it needs no nodes. kCorrupt: it is no review.
-Result<std::string> review(const std::string& body, const vendors::Catalog& catalog,
-                           const engine::Engine& rules, const std::string& scheduler);
+struct Review {
+  std::string body;
+  bool allowed = false;
+};
+Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
+                      const engine::Engine& rules, const std::string& scheduler);
 
 }  // namespace divvy::scheduler

@@ -8,8 +8,7 @@ namespace divvy::scheduler {
 Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
                         std::span<const kube::Node> nodes, const vendors::Catalog& catalog) {
   Choice choice;
-  Result<std::optional<engine::Request>> request = 
-      requestOf(pod, catalog, supposed.config.devices);
+  Result<std::optional<engine::Request>> request = requestOf(pod, catalog, supposed.config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return choice;
   choice.ours = true;

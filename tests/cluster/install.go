@@ -114,6 +114,7 @@ func (i *installation) startExtender(r replica) error {
 	}
 	return i.processes.startAs(r.host, r.extender(), i.divvy, "scheduler",
 		"--kubeconfig", i.kubeconfig(r), "--listen", listen, "--webhook-listen", "127.0.0.1:0",
+		"--metrics-listen", "127.0.0.1:0",
 		"--cert-file", i.path("pki", "webhook.crt"), "--key-file", i.path("pki", "webhook.key"),
 		"--ports-file", i.portsFile(r))
 }

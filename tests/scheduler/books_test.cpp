@@ -94,7 +94,7 @@ TEST_F(BooksTest, ASidecarHoldsItsDevicesBesideTheContainers) {
   Books other(catalog, {});
   ASSERT_TRUE(other.setNode(node("a")));
   ASSERT_TRUE(other.setPod(bound(both, "a", annotations)));
-  const std::vector<std::string> names{"a"};
+  const std::vector<std::string_view> names{"a"};
   EXPECT_FALSE(other.choose(pod("q", "2000"), names, kLater)->node);
   EXPECT_TRUE(other.choose(pod("r", "1000"), names, kLater)->node);
 }

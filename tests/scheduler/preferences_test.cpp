@@ -28,7 +28,9 @@ TEST(Preferences, WhoSaysNothingIsPlacedAsTheClusterHasIt) {
 TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
   engine::Shape expected;
   expected.policy = engine::Policy::kBinpack;
-  expected.devices = engine::DevicePolicy{engine::DeviceOrder::kBinpack, {}, true};
+  expected.devices.emplace();
+  expected.devices->order = engine::DeviceOrder::kBinpack;
+  expected.devices->mutex = true;
   expected.devices->numa = engine::Wish::kPreferred;
   EXPECT_EQ(shapeOf({{"hami.io/node-scheduler-policy", "binpack"},
                      {"hami.io/gpu-scheduler-policy", "numa,mutex,binpack"}}),
@@ -58,7 +60,7 @@ TEST(Preferences, WhatIsNotUnderstoodIsNamed) {
            {"hami.io/node-scheduler-policy", "binpak"},
            {"divvy.dev/node-policy", "tightest"},
            {"hami.io/gpu-scheduler-policy", "spread,,mutex!"},
-           {"divvy.dev/device-policy", "binpack,spread"},
+           {"divvy.dev/device-policy", "binpack,fast"},
            {"nvidia.com/numa-bind", "yes"},
            {"hami.io/device-scoring-weights", "slot=1"},
            {"hami.io/device-scoring-weights", "slot=1,core=1,memory=1,slot=1"},

@@ -57,9 +57,10 @@ class VendorTest : public ::testing::TestWithParam<Row> {
     json::value object = podObject(row.limits, row.annotations, row.init);
     const json::object body{{"request", {{"uid", "r"}, {"object", object}}}};
     const engine::Engine rules{engine::Config{}};
-    const Result<std::string> said = review(json::serialize(body), allVendors(), rules, "divvy-scheduler");
+    const Result<Review> said =
+        review(json::serialize(body), allVendors(), rules, "divvy-scheduler");
     EXPECT_TRUE(said.has_value());
-    const json::object response = json::parse(*said).at("response").as_object();
+    const json::object response = json::parse(said->body).at("response").as_object();
     if (!response.at("allowed").as_bool()) {
       why_ = response.at("status").at("message").as_string();
       return std::nullopt;

@@ -36,9 +36,9 @@ json::object answerTo(const std::string& spec, const std::string& annotations = 
   const std::string body = R"({"request":{"uid":"u-1","namespace":")" + space +
                            R"(","object":{"metadata":{"name":"p","annotations":)" + annotations +
                            R"(},"spec":)" + spec + "}}}";
-  const Result<std::string> said = review(body, catalog(), rules(), "divvy-scheduler");
+  const Result<Review> said = review(body, catalog(), rules(), "divvy-scheduler");
   EXPECT_TRUE(said.has_value());
-  json::object response = json::parse(*said).at("response").as_object();
+  json::object response = json::parse(said->body).at("response").as_object();
   EXPECT_EQ(response.at("uid"), "u-1");
   return response;
 }

@@ -17,6 +17,7 @@
 #include "engine/remedy.h"
 #include "engine/request.h"
 #include "engine/target.h"
+#include "engine/used.h"
 
 namespace divvy::engine {
 
@@ -109,6 +110,8 @@ class Engine {
   const Allocation* find(const RequestId& id) const;
   std::vector<Allocation> allocations() const;  // in order of names
   Usage usage() const;
+  // Of each of its devices, in their order. kNotFound: no such node.
+  Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
  private:
   class Core;

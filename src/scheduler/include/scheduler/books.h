@@ -18,6 +18,7 @@
 #include "engine/units.h"
 #include "kube/node.h"
 #include "kube/pod.h"
+#include "scheduler/use.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -96,9 +97,17 @@ class Books {
   // Somebody was refused who may fit now: something was given back or came since it was asked last,
   // or one who was told has waited for long enough to be told again.
   bool worthALook(engine::Instant now);
+  std::size_t waiting() const;
   // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
   // so many at most. Who is refused again is told of after a pause that grows.
   std::vector<Waiting> nowFitting(std::size_t most, engine::Instant now);
+
+  // To be told of, node by node: what there is of it and who holds what. Unknown nodes have
+  // nothing.
+  std::vector<std::string> nodes() const;
+  std::vector<DeviceUse> devicesOf(const std::string& node) const;
+  // Of all pods that hold something; takes the time of looking at each.
+  std::vector<HeldShare> shares() const;
 
  private:
   struct Inside;

@@ -24,7 +24,10 @@ struct ServeTerms {
   std::string webhook_host = "127.0.0.1";
   std::uint16_t webhook_port = 0;          // with TLS; 0: any
   std::string certificate_file, key_file;  // of the webhook; empty: there is none
-  std::string ports_file;                  // where it writes which ports it has; empty: nowhere
+  std::string metrics_host = "127.0.0.1";
+  std::uint16_t metrics_port = 0;  // without TLS; 0: any
+  bool hami_metrics = false;       // also under HAMi's names
+  std::string ports_file;          // where it writes which ports it has; empty: nowhere
   // /filter tells all nodes that would do, and reserves nothing; /prioritize says how good each is,
   // and kube-scheduler chooses, by its other plugins too. /bind decides the devices there.
   bool all_feasible = false;

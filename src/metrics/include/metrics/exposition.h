@@ -1,0 +1,55 @@
+// What Prometheus reads: families of samples as text. Source: Prometheus' text-based exposition
+// format 0.0.4.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace divvy::metrics {
+
+// Of Content-Type.
+inline constexpr const char* kTextType = "text/plain; version=0.0.4; charset=utf-8";
+
+// How often something took how long. For one thread.
+class Histogram {
+ public:
+  // Upper ends, in seconds; what takes longer is in none.
+  static constexpr std::array<double, 14> kEnds{
+      0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5};
+  void add(double seconds);
+  // At most that end, ends below included.
+  std::uint64_t upTo(std::size_t end) const;
+  std::uint64_t count() const { return count_; }
+  double sum() const { return sum_; }
+
+ private:
+  std::array<std::uint64_t, kEnds.size()> counts_{};
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+};
+
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+// Families one after the other, each named once.
+class Exposition {
+ public:
+  // `type`: counter, gauge. What follows are its samples.
+  void family(std::string_view name, std::string_view type, std::string_view help);
+  void sample(Labels labels, double value);
+  void sample(Labels labels, std::uint64_t value);
+  void histogram(std::string_view name, std::string_view help, const Histogram& of);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void begin(std::string_view name, Labels labels);
+
+  std::string text_;
+  std::string name_;
+};
+
+}  // namespace divvy::metrics

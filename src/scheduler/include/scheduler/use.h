@@ -1,0 +1,35 @@
+// What devices there are and who holds what of them, to be told of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "engine/units.h"
+
+namespace divvy::scheduler {
+
+struct DeviceUse {
+  std::string node, uuid, model, kind;
+  std::string pool;       // empty: in none
+  std::size_t index = 0;  // on its node
+  bool healthy = true;
+  Bytes memory;
+  engine::Compute compute;
+  std::uint32_t slots = 0;
+  // Of these, what is promised, reservations included.
+  Bytes promised;
+  engine::Compute promised_compute;
+  std::uint32_t tenants = 0;
+};
+
+// Of one device, by one container of a pod.
+struct HeldShare {
+  std::string space, pod, node, uuid;
+  std::size_t container = 0;  // init containers first
+  Bytes memory;
+  engine::Compute compute;
+};
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,36 @@
+// What the scheduler tells Prometheus. Pure. Private.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "metrics/exposition.h"
+#include "scheduler/use.h"
+
+namespace divvy::scheduler {
+
+// Since it began.
+struct Counts {
+  metrics::Histogram filter_seconds, bind_seconds, review_seconds;
+  std::uint64_t placed = 0, refused = 0, passed = 0, filter_errors = 0;  // answers of /filter
+  std::uint64_t bound = 0, bind_refused = 0, bind_uncertain = 0, not_reserved = 0;  // of /bind
+  std::uint64_t allowed = 0, denied = 0, not_reviews = 0;                           // of /webhook
+  std::uint64_t expired = 0;                                                        // reservations
+  std::uint64_t kicked = 0;                                 // waiting pods that have room now
+  std::uint64_t unreadable_nodes = 0, unreadable_pods = 0;  // told of, and not understood
+};
+
+struct Seen {
+  bool ready = false;
+  std::uint64_t api_calls = 0;
+  std::uint64_t waiting = 0;
+  std::vector<DeviceUse> devices;
+  std::vector<HeldShare> shares;
+};
+
+// `hami`: also under HAMi's names, new and old. Source: facts on the incumbent's control
+// plane, 5.1.
+std::string exposition(const Counts& counts, const Seen& seen, bool hami);
+
+}  // namespace divvy::scheduler

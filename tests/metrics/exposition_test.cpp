@@ -1,0 +1,40 @@
+// The text that Prometheus reads.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "metrics/exposition.h"
+
+namespace divvy::metrics {
+namespace {
+
+TEST(Exposition, FamiliesAreNamedOnceAndValuesEscaped) {
+  Exposition out;
+  out.family("a_total", "counter", "What\nit \\ is");
+  out.sample({}, std::uint64_t{18446744073709551615u});
+  out.sample({{"x", "say \"hi\"\n\\"}, {"y", ""}}, 0.1);
+  out.family("b", "gauge", "");
+  out.sample({{"x", "1"}}, std::numeric_limits<double>::infinity());
+  out.sample({{"x", "2"}}, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(out.text(),
+            "# HELP a_total What\\nit \\\\ is\n# TYPE a_total counter\n"
+            "a_total 18446744073709551615\n"
+            "a_total{x=\"say \\\"hi\\\"\\n\\\\\",y=\"\"} 0.1\n"
+            "# HELP b \n# TYPE b gauge\nb{x=\"1\"} +Inf\nb{x=\"2\"} NaN\n");
+}
+
+TEST(Exposition, BucketsOfAHistogramGrow) {
+  Histogram took;
+  for (const double seconds : {0.00005, 0.0007, 0.0007, 100.0}) took.add(seconds);
+  Exposition out;
+  out.histogram("t_seconds", "How long", took);
+  const std::string& text = out.text();
+  for (const char* line : {"# TYPE t_seconds histogram\n", "t_seconds_bucket{le=\"5e-05\"} 1\n",
+                           "t_seconds_bucket{le=\"5e-04\"} 1\n",
+                           "t_seconds_bucket{le=\"0.001\"} 3\n", "t_seconds_bucket{le=\"5\"} 3\n",
+                           "t_seconds_bucket{le=\"+Inf\"} 4\n", "t_seconds_count 4\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+}  // namespace
+}  // namespace divvy::metrics

@@ -1,0 +1,106 @@
+// What Prometheus is told of devices and pods, in our names and in HAMi's.
+#include "metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "kube/registration.h"
+#include "scheduler/books.h"
+
+namespace divvy::scheduler {
+namespace {
+
+// One node with two devices, and a pod with two containers on the first.
+Seen seen() {
+  const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
+  Books books(catalog, {});
+  kube::Node node;
+  node.meta.name = "a";
+  std::vector<kube::RegisteredDevice> devices(2);
+  for (std::size_t at = 0; at < devices.size(); ++at) {
+    devices[at].id = "GPU-" + std::to_string(at);
+    devices[at].index = static_cast<std::uint32_t>(at);
+    devices[at].count = 10;
+    devices[at].mebibytes = 8000;
+    devices[at].cores = 100;
+    devices[at].type = "NVIDIA L4";
+    devices[at].healthy = at == 0;
+  }
+  node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(devices);
+  EXPECT_TRUE(books.setNode(node));
+  kube::Pod pod;
+  pod.meta.name = "p";
+  pod.meta.space = "lab";
+  pod.meta.uid = "u";
+  kube::PodContainer container;
+  container.limits = {
+      {"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "2000"}, {"nvidia.com/gpucores", "30"}};
+  pod.containers = {container, container};
+  const std::vector<std::string_view> names{"a"};
+  EXPECT_TRUE(books.choose(pod, names, {1000})->node);
+  Seen all;
+  all.ready = true;
+  all.devices = books.devicesOf("a");
+  all.shares = books.shares();
+  EXPECT_TRUE(books.devicesOf("b").empty());
+  // What is given back is told of no more.
+  books.expire({1000});
+  EXPECT_TRUE(books.shares().empty());
+  return all;
+}
+
+void expectLines(const std::string& text, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines)
+    EXPECT_NE(text.find(line + '\n'), std::string::npos) << line << '\n' << text;
+}
+
+TEST(Metrics, TellOfDevicesAndWhatIsPromised) {
+  Counts counts;
+  counts.placed = 3;
+  const std::string text = exposition(counts, seen(), false);
+  expectLines(text,
+              {"divvy_scheduler_ready 1", "divvy_scheduler_filters_total{answer=\"placed\"} 3",
+               "divvy_device_info{node=\"a\",device=\"GPU-1\",index=\"1\",model=\"NVIDIA L4\","
+               "kind=\"NVIDIA\",pool=\"\"} 1",
+               "divvy_device_healthy{node=\"a\",device=\"GPU-1\"} 0",
+               "divvy_device_memory_bytes{node=\"a\",device=\"GPU-0\"} 8388608000",
+               "divvy_device_memory_promised_bytes{node=\"a\",device=\"GPU-0\"} 4194304000",
+               "divvy_device_compute_promised_ratio{node=\"a\",device=\"GPU-0\"} 0.6",
+               "divvy_device_tenants{node=\"a\",device=\"GPU-0\"} 2",
+               "divvy_pod_device_memory_bytes{namespace=\"lab\",pod=\"p\",container_index=\"1\","
+               "node=\"a\",device=\"GPU-0\"} 2097152000"});
+  EXPECT_EQ(text.find("hami"), std::string::npos);
+}
+
+// Names, labels and units: facts on the incumbent's control plane, 5.1.
+TEST(Metrics, HamisNamesSayTheSame) {
+  const std::string text = exposition({}, seen(), true);
+  expectLines(
+      text,
+      {"hami_gpu_memory_limit_bytes{node=\"a\",device_uuid=\"GPU-0\",device_index=\"0\","
+       "device_type=\"NVIDIA L4\",zone=\"vGPU\"} 8388608000",
+       "GPUDeviceMemoryAllocated{nodeid=\"a\",deviceuuid=\"GPU-0\",deviceidx=\"0\","
+       "devicetype=\"NVIDIA L4\",devicecores=\"60\",zone=\"vGPU\"} 4194304000",
+       "hami_gpu_shared_count{node=\"a\",device_uuid=\"GPU-0\",device_index=\"0\","
+       "device_type=\"NVIDIA L4\",zone=\"vGPU\"} 2",
+       "nodeGPUMemoryPercentage{nodeid=\"a\",deviceuuid=\"GPU-0\",deviceidx=\"0\","
+       "zone=\"vGPU\"} 0.5",
+       "hami_node_gpu_overview{node=\"a\",device_uuid=\"GPU-0\",device_index=\"0\","
+       "device_type=\"NVIDIA L4\",device_cores=\"60\",device_memory_limit=\"8000\","
+       "zone=\"vGPU\"} 4194304000",
+       "vGPUCoreAllocated{podnamespace=\"lab\",nodename=\"a\",podname=\"p\",containeridx=\"1\","
+       "deviceuuid=\"GPU-0\",zone=\"vGPU\"} 30"});
+  // A family is one block.
+  std::set<std::string> families;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("# TYPE ", 0) != 0) continue;
+    EXPECT_TRUE(families.insert(line).second) << line;
+  }
+  EXPECT_GT(families.size(), 20u);
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
