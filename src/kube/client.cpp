@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec.h"
 #include "link.h"
 #include "members.h"
 #include "rate.h"
@@ -23,6 +24,10 @@ constexpr unsigned kWatchSeconds = 300;
 constexpr seconds kQuiet{150};
 // API servers close connections that were silent for 90 s.
 constexpr seconds kMostSilent{30};
+constexpr unsigned kUnauthorized = 401;
+// Credentials are renewed so long before they end, and not asked for anew when younger than that.
+constexpr seconds kRenewBefore{10};
+constexpr seconds kFresh{5};
 // Of JSON: what is deeper is nobody's object.
 constexpr std::size_t kMostDepth = 512;
 
@@ -81,6 +86,58 @@ struct Client::Inside {
         tls(std::move(context)),
         rate(given.per_second, given.burst) {}
 
+  bool credentialGood() const {
+    if (!credential) return false;
+    if (!credential->until) return true;
+    // In seconds: in the clock's own units a time that is far off is in the past.
+    const auto now = std::chrono::floor<seconds>(std::chrono::system_clock::now());
+    return now + kRenewBefore < *credential->until;
+  }
+
+  // Of a program: it is run where there is none that is good any more, once for all who wait.
+  asio::awaitable<Result<void>> authenticate() {
+    if (!access.exec || credentialGood()) co_return Result<void>();
+    if (asked != nullptr) {
+      const auto others = asked;
+      co_await others->async_wait(kNoThrow);
+      if (!asked_fault.empty()) co_return Error{ErrorCode::kUnavailable, asked_fault};
+      co_return Result<void>();
+    }
+    asked = std::make_shared<asio::steady_timer>(executor, steady_clock::time_point::max());
+    Result<Credential> got = co_await runPlugin(*access.exec, terms.bound);
+    Result<void> used = got ? use(std::move(*got)) : Result<void>(got.error());
+    asked_fault = used ? "" : used.error().message();
+    asked->cancel();
+    asked.reset();
+    co_return used;
+  }
+
+  Result<void> use(Credential fresh) {
+    if (!fresh.certificate.empty() && fresh.certificate != access.certificate) {
+      Access changed = access;
+      changed.certificate = fresh.certificate;
+      changed.key = fresh.key;
+      if (changed.tls) {
+        Result<std::shared_ptr<asio::ssl::context>> made = tlsContext(changed);
+        if (!made) return made.error();
+        tls = std::move(*made);
+        idle.clear();  // they are of who we were before
+      }
+      access = std::move(changed);
+    }
+    access.token = fresh.token;
+    credential = std::move(fresh);
+    run_at = steady_clock::now();
+    return {};
+  }
+
+  // What the server does not take (any more) is asked for anew, if it is not new.
+  bool distrust() {
+    if (!access.exec || !credential || steady_clock::now() - run_at < kFresh) return false;
+    credential.reset();
+    return true;
+  }
+
   // Tokens of pods are renewed in their file.
   const std::string& token() {
     const auto now = steady_clock::now();
@@ -105,6 +162,8 @@ struct Client::Inside {
 
   // One exchange, on a connection that is open or a new one.
   asio::awaitable<Result<Reply>> once(const Call& call) {
+    const Result<void> known = co_await authenticate();
+    if (!known) co_return known.error();
     std::unique_ptr<Link> link;
     const auto old = steady_clock::now() - kMostSilent;
     std::erase_if(idle, [&](const Kept& one) { return one.since < old; });
@@ -144,14 +203,20 @@ struct Client::Inside {
   };
   std::vector<Kept> idle;
   steady_clock::time_point read_at{};
+  std::optional<Credential> credential;       // of a program
+  steady_clock::time_point run_at{};          // when it was run
+  std::shared_ptr<asio::steady_timer> asked;  // it runs now; cancelled when it has ended
+  std::string asked_fault;                    // of the last time; empty: none
   std::size_t calls = 0;
 };
 
 Result<std::unique_ptr<Client>> Client::make(asio::any_io_executor executor, Access access,
                                              ClientTerms terms) {
   std::shared_ptr<asio::ssl::context> tls;
-  if (access.exec)
-    return Error{ErrorCode::kUnsupported, "credentials by a program (exec) are not supported yet"};
+  if (access.exec) {
+    const Result<void> supported = checkPlugin(*access.exec);
+    if (!supported) return supported.error();
+  }
   if (access.tls) {
     Result<std::shared_ptr<asio::ssl::context>> made = tlsContext(access);
     if (!made) return made.error();
@@ -175,6 +240,7 @@ asio::awaitable<Result<Reply>> Client::send(Call call) {
   for (unsigned tries = 1;; ++tries) {
     co_await pause(inside_->rate.take(steady_clock::now()));
     Result<Reply> reply = co_await inside_->once(call);
+    if (reply && reply->status == kUnauthorized && inside_->distrust()) continue;
     if (!reply || !later(*reply) || tries >= inside_->terms.tries) co_return reply;
     const seconds asked = reply->retry_after.value_or(seconds(1));
     co_await pause(std::min(asked, kMostPatience));
@@ -279,6 +345,8 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
                                                 std::function<bool(const WatchEvent&)> each,
                                                 WatchHold* hold) {
   co_await pause(inside_->rate.take(steady_clock::now()));
+  Result<void> known = co_await inside_->authenticate();
+  if (!known) co_return std::move(known).error().context("watching " + path);
   Result<std::unique_ptr<Link>> link = co_await inside_->open();
   if (!link) co_return std::move(link).error().context("watching " + path);
   const std::string all = with(
@@ -295,6 +363,7 @@ asio::awaitable<Result<WatchEnd>> Client::watch(const std::string& path, const s
       co_await (*link)->follow(inside_->access, call, inside_->token(), kQuiet, std::move(taker));
   if (hold != nullptr) hold->cut = nullptr;
   if (!reply) co_return std::move(reply).error().context("watching " + path);
+  if (reply->status == kUnauthorized) inside_->distrust();  // whoever follows comes again
   if (reply->status == 410) co_return WatchEnd::kTooOld;
   if (!reply->good()) co_return errorOf(*reply).context("watching " + path);
   if (!heard.fault.empty())
