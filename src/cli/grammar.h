@@ -59,6 +59,7 @@ struct Grammar {
   void addSize();
   void addService();
   void addScheduler();
+  void addOwnCertificate(CLI::App* scheduler);
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);

@@ -34,6 +34,7 @@ void Grammar::addScheduler() {
   scheduler->add_option("--cert-file", text.certificate, "of the webhook, PEM [no webhook]")
       ->type_name("FILE");
   scheduler->add_option("--key-file", text.key, "its key, PEM")->type_name("FILE");
+  addOwnCertificate(scheduler);
   scheduler
       ->add_option("--node-policy", text.node_policy,
                    "which node, of pods that do not say: divvy, binpack, spread, fgd ... [divvy]")
@@ -59,8 +60,8 @@ void Grammar::addScheduler() {
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration, the policy against "
-                   "bindings of a leader that is none any more")
-      ->type_name("config|webhook|fencing");
+                   "bindings of a leader that is none any more, who may do what")
+      ->type_name("config|webhook|fencing|policies");
   scheduler
       ->add_option("--lease", text.lease,
                    "of the kube-scheduler beside it: pods are placed while that holds it; none: "
@@ -71,12 +72,43 @@ void Grammar::addScheduler() {
                    "the lease is ours where its holder is this and '_' and anything [the host's "
                    "name]")
       ->type_name("NAME");
+  scheduler
+      ->add_option("--writers", text.writers,
+                   "with policies: who writes assignments and registrations beside Divvy")
+      ->type_name("USER,...");
+  scheduler
+      ->add_option("--binders", text.binders,
+                   "with policies: who binds pods (without devices) in single namespaces")
+      ->type_name("USER,...");
+  scheduler
+      ->add_option("--other-schedulers", text.others,
+                   "with policies: that pods with devices may name beside Divvy's")
+      ->type_name("NAME,...");
   scheduler->add_flag("--all-feasible", text.all_feasible,
                       "tell kube-scheduler all nodes that would do and how good each is, and let "
                       "it choose (preferred affinity counts then); give it the configuration that "
                       "--print config has with this");
   scheduler->add_option("--ports-file", text.ports, "where its ports are written, as JSON")
       ->type_name("FILE");
+}
+
+void Grammar::addOwnCertificate(CLI::App* scheduler) {
+  SchedulerText& text = raw.scheduler;
+  scheduler
+      ->add_option("--cert-secret", text.secret,
+                   "instead: make it, make it anew in time, and share it by this Secret")
+      ->type_name("NAMESPACE/NAME");
+  scheduler
+      ->add_option(
+          "--webhook-config", text.registration,
+          "with it: MutatingWebhookConfiguration that is to trust it [the scheduler's name]")
+      ->type_name("NAME");
+  scheduler
+      ->add_option("--cert-names", text.names,
+                   "with it: what it is for beside the Service that is called like the scheduler")
+      ->type_name("NAME,...");
+  scheduler->add_option("--cert-life", text.life, "with it: how long each is valid [2160h]")
+      ->type_name("TIME");
 }
 
 }  // namespace divvy::cli

@@ -156,10 +156,12 @@ away.)"},
     {"scheduler",
      R"(Examples:
   divvy scheduler --kubeconfig ~/.kube/config
-  divvy scheduler --cert-file tls.crt --key-file tls.key      in a pod beside a kube-scheduler
-  divvy scheduler --vendors nvidia,ascend --print webhook    where others place the rest
+  divvy scheduler --cert-secret divvy-system/divvy-webhook    in a pod beside a kube-scheduler
+  divvy scheduler --cert-file tls.crt --key-file tls.key      the certificate is somebody else's
+  divvy scheduler --vendors nvidia,ascend --print webhook     where others place the rest
   divvy scheduler --lease none         the only replica, beside a kube-scheduler that elects nobody
   divvy scheduler --print fencing | kubectl apply -f -
+  divvy scheduler --print policies --writers system:serviceaccount:kube-system:hami-scheduler
 
 An extender that chooses node and devices of pods that ask for devices, and a webhook that gives
 them to the scheduler of that name. It places while the kube-scheduler of the same host holds the

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
+#include "scheduler/serve.h"
 #include "simulator/replay.h"
 #include "sizing/serving.h"
 
@@ -134,6 +135,7 @@ struct SchedulerOptions {
   std::string host = "127.0.0.1", webhook_host = "0.0.0.0";
   std::uint16_t port = 9396, webhook_port = 9443;
   std::string certificate_file, key_file;
+  std::optional<scheduler::OwnCertificate> own_certificate;
   std::string ports_file;
   bool all_feasible = false;
   std::string lease_space, lease_name;     // no name: there is none
@@ -144,7 +146,8 @@ struct SchedulerOptions {
   std::string metrics_host = "0.0.0.0";
   std::uint16_t metrics_port = 9395;
   bool hami_metrics = false;
-  enum class Print { kNothing, kConfig, kWebhook, kFencing } print = Print::kNothing;
+  enum class Print { kNothing, kConfig, kWebhook, kFencing, kPolicies } print = Print::kNothing;
+  std::vector<std::string> writers, binders, others;  // of policies
 };
 
 struct SizeOptions {

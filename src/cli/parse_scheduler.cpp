@@ -7,6 +7,8 @@
 namespace divvy::cli {
 namespace {
 
+constexpr std::uint64_t kLeastLifeMs = 10'000;
+
 // "HOST:PORT", where an IPv6 address is in brackets.
 Result<void> readListen(const std::string& text, const char* option, std::string* host,
                         std::uint16_t* port) {
@@ -36,6 +38,57 @@ Result<void> readLease(const std::string& text, SchedulerOptions* options) {
                "--lease \"" + text + "\" is not accepted; NAMESPACE/NAME and none are"};
 }
 
+// "a,b"; an empty text is none.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  if (text.empty()) return parts;
+  std::size_t begin = 0;
+  for (std::size_t comma = text.find(','); comma != std::string::npos;
+       comma = text.find(',', begin)) {
+    parts.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+// The Service's names, as API servers and others ask for them.
+std::vector<std::string> serviceNames(const std::string& name, const std::string& space) {
+  const std::string with = name + '.' + space;
+  return {name, with, with + ".svc", with + ".svc.cluster.local"};
+}
+
+Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* options) {
+  const bool more = !text.registration.empty() || !text.names.empty() || !text.life.empty();
+  if (text.secret.empty()) {
+    if (!more) return {};
+    return Error{ErrorCode::kUsage,
+                 "--webhook-config, --cert-names and --cert-life go with --cert-secret"};
+  }
+  if (!text.certificate.empty())
+    return Error{ErrorCode::kUsage, "--cert-file and --cert-secret exclude each other"};
+  const std::size_t slash = text.secret.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == text.secret.size())
+    return Error{ErrorCode::kUsage,
+                 "--cert-secret \"" + text.secret + "\" is not accepted; NAMESPACE/NAME is"};
+  scheduler::OwnCertificate own;
+  own.space = text.secret.substr(0, slash);
+  own.name = text.secret.substr(slash + 1);
+  own.registration = text.registration.empty() ? options->name : text.registration;
+  own.names = serviceNames(options->name, own.space);
+  for (std::string& name : split(text.names)) own.names.push_back(std::move(name));
+  if (!text.life.empty()) {
+    const Result<std::uint64_t> life = parseDurationMs(text.life);
+    if (!life) return Error{life.error().code(), "--cert-life: " + life.error().message()};
+    if (*life < kLeastLifeMs)
+      return Error{ErrorCode::kUsage,
+                   "--cert-life " + text.life + " is too short; 10s is the least"};
+    own.life = std::chrono::seconds(*life / 1000);
+  }
+  options->own_certificate = std::move(own);
+  return {};
+}
+
 }  // namespace
 
 Result<Options> makeScheduler(const Raw& raw) {
@@ -56,6 +109,8 @@ Result<Options> makeScheduler(const Raw& raw) {
     return Error{ErrorCode::kUsage, "--cert-file and --key-file go together"};
   options.certificate_file = text.certificate;
   options.key_file = text.key;
+  const Result<void> own = readOwnCertificate(text, &options);
+  if (!own) return own.error();
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
   options.vendors = text.vendors;
@@ -77,10 +132,21 @@ Result<Options> makeScheduler(const Raw& raw) {
     options.print = SchedulerOptions::Print::kWebhook;
   } else if (text.print == "fencing") {
     options.print = SchedulerOptions::Print::kFencing;
+  } else if (text.print == "policies") {
+    options.print = SchedulerOptions::Print::kPolicies;
   } else if (!text.print.empty()) {
     return Error{ErrorCode::kUsage,
-                 "--print \"" + text.print + "\" is not accepted; config, webhook and fencing are"};
+                 "--print \"" + text.print +
+                     "\" is not accepted; config, webhook, fencing and policies are"};
   }
+  options.writers = split(text.writers);
+  options.binders = split(text.binders);
+  options.others = split(text.others);
+  const bool any = !options.writers.empty() || !options.binders.empty() || !options.others.empty();
+  if (any && options.print != SchedulerOptions::Print::kPolicies)
+    return Error{ErrorCode::kUsage,
+                 "--writers, --binders and --other-schedulers are of --print policies: what API "
+                 "servers were told is not changed by starting Divvy"};
   return Options{options};
 }
 

@@ -32,6 +32,8 @@ struct SchedulerText {
   std::string node_policy, device_policy, pools, compat, metrics_listen;
   std::vector<std::string> vendors;
   bool compat_metrics = false;
+  std::string secret, registration, names, life;  // of a certificate of its own
+  std::string writers, binders, others;           // of --print policies
 };
 
 struct Raw {

@@ -11,6 +11,7 @@
 #include "placing_terms.h"
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
+#include "scheduler/policies.h"
 #include "scheduler/serve.h"
 #include "vendors/catalog.h"
 
@@ -63,6 +64,17 @@ int print(const SchedulerOptions& options) {
     case SchedulerOptions::Print::kFencing:
       text = scheduler::fencingPolicy(*catalog, options.name);
       break;
+    case SchedulerOptions::Print::kPolicies: {
+      scheduler::PolicyTerms terms;
+      terms.name = options.name;
+      terms.writers = options.writers;
+      terms.binders = options.binders;
+      terms.schedulers = options.others;
+      Result<std::string> made = scheduler::policies(*catalog, terms);
+      if (!made) return fail(made.error());
+      text = std::move(*made);
+      break;
+    }
   }
   std::fputs(text.c_str(), stdout);
   return 0;
@@ -108,6 +120,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.hami_metrics = options.hami_metrics;
   terms.certificate_file = options.certificate_file;
   terms.key_file = options.key_file;
+  terms.own_certificate = options.own_certificate;
   terms.ports_file = options.ports_file;
   terms.all_feasible = options.all_feasible;
   terms.lease_space = options.lease_space;

@@ -30,12 +30,18 @@ constexpr std::chrono::seconds kBody{30};
 
 using Reply = wire::response<wire::string_body>;
 
-Result<std::shared_ptr<asio::ssl::context>> tlsOf(const Listen& listen) {
+std::shared_ptr<asio::ssl::context> emptyTls() {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
-  error_code fault;
+  error_code ignored;
   context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
                            asio::ssl::context::no_tlsv1_1,
-                       fault);
+                       ignored);
+  return context;
+}
+
+Result<std::shared_ptr<asio::ssl::context>> tlsOf(const Listen& listen) {
+  auto context = emptyTls();
+  error_code fault;
   context->use_certificate_chain_file(listen.certificate_file, fault);
   if (fault)
     return Error{ErrorCode::kUsage,
@@ -133,6 +139,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     beast::tcp_stream stream(std::move(socket));
+    if (self->listen.certificate_comes && self->tls == nullptr) co_return;
     if (self->tls != nullptr) {
       const auto context = self->tls;  // stays when it is reloaded
       beast::ssl_stream<beast::tcp_stream> secure(std::move(stream), *context);
@@ -246,8 +253,19 @@ std::uint16_t Server::port() const {
   return inside_->acceptor.local_endpoint(fault).port();
 }
 
+Result<void> Server::use(const std::string& certificate, const std::string& key) {
+  auto context = emptyTls();
+  error_code fault;
+  context->use_certificate_chain(asio::buffer(certificate), fault);
+  if (fault) return Error{ErrorCode::kUsage, "the certificate: " + fault.message()};
+  context->use_private_key(asio::buffer(key), asio::ssl::context::pem, fault);
+  if (fault) return Error{ErrorCode::kUsage, "the key: " + fault.message()};
+  inside_->tls = std::move(context);
+  return {};
+}
+
 Result<void> Server::reload() {
-  if (inside_->tls == nullptr) return {};
+  if (inside_->listen.certificate_file.empty()) return {};
   Result<std::shared_ptr<asio::ssl::context>> made = tlsOf(inside_->listen);
   if (!made) return made.error();
   inside_->tls = std::move(*made);

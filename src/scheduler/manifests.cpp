@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "cel.h"
 #include "scheduler/fencing.h"
 
 namespace divvy::scheduler {
@@ -25,29 +26,6 @@ std::vector<std::string> instanceNames(const vendors::Catalog& catalog) {
         names.insert(kind->instances_prefix + one.name);
   }
   return {names.begin(), names.end()};
-}
-
-std::string celList(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + '\'';
-  return '[' + list + ']';
-}
-
-// A pod's container `c` asks for a device in `where`.
-std::string celAsks(const vendors::Catalog& catalog, const std::string& where) {
-  std::string text = "(has(c.resources." + where + ") && c.resources." + where +
-                     ".exists(r, r in " + celList(resourceNames(catalog));
-  for (const std::string& prefix : resourcePrefixes(catalog))
-    text += " || r.startsWith('" + prefix + "')";
-  return text + "))";
-}
-
-std::string celOf(const vendors::Catalog& catalog) {
-  const std::string container = "has(c.resources) && (" + celAsks(catalog, "limits") + " || " +
-                                celAsks(catalog, "requests") + ')';
-  return "object.spec.containers.exists(c, " + container +
-         ") || (has(object.spec.initContainers) && object.spec.initContainers.exists(c, " +
-         container + "))";
 }
 
 }  // namespace
@@ -146,7 +124,7 @@ webhooks:
       - name: asks-for-devices
         expression: >-
           )" +
-         celOf(catalog) + R"(
+         celAsksForDevices(catalog) + R"(
     clientConfig:
       service:
         name: )" +

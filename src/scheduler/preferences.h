@@ -11,11 +11,11 @@
 namespace divvy::scheduler {
 
 // Which node of several: a name of engine::Policy.
-inline constexpr std::string_view kNodePolicy = "divvy.dev/node-policy";
+inline constexpr std::string_view kNodePolicy = "use.divvy.dev/node-policy";
 // Which of its devices: words as engine::parseDevicePolicy takes them.
-inline constexpr std::string_view kDevicePolicy = "divvy.dev/device-policy";
+inline constexpr std::string_view kDevicePolicy = "use.divvy.dev/device-policy";
 // Whose devices; "none": of those that are in no pool.
-inline constexpr std::string_view kPool = "divvy.dev/pool";
+inline constexpr std::string_view kPool = "use.divvy.dev/pool";
 
 // Sets what the annotations say, in our words or in those of HAMi (facts on the incumbent's control
 // plane, 1.3); where both do, ours count. `base`: which devices where they do not say, or only a

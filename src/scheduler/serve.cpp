@@ -22,11 +22,14 @@
 #include "exporter.h"
 #include "extender.h"
 #include "http/server.h"
+#include "keeper.h"
 #include "kube/client.h"
 #include "kube/follow.h"
 #include "readiness.h"
+#include "reload.h"
 #include "scheduler/books.h"
 #include "scheduler/fencing.h"
+#include "strays.h"
 #include "webhook.h"
 
 namespace divvy::scheduler {
@@ -103,7 +106,8 @@ class Service {
         client_(std::move(client)),
         election_(std::move(election)),
         books_(catalog_, terms.placing),
-        rules_(terms.placing) {}
+        rules_(terms.placing),
+        strays_(loop.get_executor(), *client_, catalog_, terms.name, say, &stopped_) {}
 
   Result<void> start() {
     if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
@@ -113,12 +117,15 @@ class Service {
         http::Server::start(loop_.get_executor(), listen, extenderRoutes());
     if (!extender) return extender.error();
     extender_ = std::move(*extender);
-    if (!terms_.certificate_file.empty()) {
-      listen = {terms_.webhook_host, terms_.webhook_port, terms_.certificate_file, terms_.key_file};
+    const bool own = terms_.own_certificate.has_value();
+    if (own || !terms_.certificate_file.empty()) {
+      listen = {terms_.webhook_host, terms_.webhook_port, terms_.certificate_file, terms_.key_file,
+                own};
       Result<std::unique_ptr<http::Server>> webhook =
           http::Server::start(loop_.get_executor(), listen, webhookRoutes());
       if (!webhook) return webhook.error();
       webhook_ = std::move(*webhook);
+      keepCertificate();
     }
     exporter_ = std::make_unique<Exporter>(
         books_, counts_,
@@ -142,6 +149,20 @@ class Service {
   }
 
  private:
+  bool answersWebhook() const { return keeper_ == nullptr || keeper_->serves(); }
+
+  void keepCertificate() {
+    if (!terms_.own_certificate) {
+      asio::co_spawn(
+          loop_,
+          reloadWhenChanged(*webhook_, terms_.certificate_file, terms_.key_file, say, &stopped_),
+          rethrow);
+      return;
+    }
+    keeper_ = std::make_unique<Keeper>(*client_, *webhook_, *terms_.own_certificate, say);
+    asio::co_spawn(loop_, keeper_->run(&stopped_), rethrow);
+  }
+
   bool known() const { return nodes_rein_.fresh() && pods_rein_.fresh(); }
 
   // Why nothing is filtered or bound here now. Empty: it is.
@@ -174,7 +195,10 @@ class Service {
       lease.failing_ms = Election::now().ms - since->ms;
       lease.fault = election_->fault();
     }
-    return {of("nodes", nodes_rein_), of("pods", pods_rein_), lease};
+    return {of("nodes", nodes_rein_),
+            of("pods", pods_rein_),
+            lease,
+            {"the webhook's certificate", answersWebhook()}};
   }
 
   Result<void> writePorts() const {
@@ -218,6 +242,7 @@ class Service {
       const Result<void> set = pod ? books_.setPod(*pod) : Result<void>(pod.error());
       if (!set) ++counts_.unreadable_pods;
       if (!set) say(set.error().message());
+      if (pod) strays_.see(*pod);
       lookAgain();
     };
     pods.gone = [this](const std::string& uid, const std::string&) {
@@ -428,12 +453,14 @@ class Service {
   std::unique_ptr<Election> election_;
   Books books_;
   engine::Engine rules_;  // what can be right; it has no nodes
+  Strays strays_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   Counts counts_;
   std::unique_ptr<Exporter> exporter_;
   std::unique_ptr<http::Server> metrics_;
   kube::Rein nodes_rein_, pods_rein_;
+  std::unique_ptr<Keeper> keeper_;
   bool looking_ = false;
   bool stopped_ = false;
 };

@@ -236,7 +236,7 @@ TEST_F(BooksTest, PoolsKeepToThemselves) {
   ASSERT_TRUE(books.setNode(node("a")));
   ASSERT_TRUE(books.setNode(node("b")));
   kube::Pod inside = pod("p");
-  inside.meta.annotations["divvy.dev/pool"] = "training";
+  inside.meta.annotations["use.divvy.dev/pool"] = "training";
   kube::Pod labs = pod("l");
   labs.meta.space = "lab";
   const std::vector<std::string_view> both{"a", "b"};
@@ -253,12 +253,12 @@ TEST_F(BooksTest, PoolsKeepToThemselves) {
     if (!known) said.erase("divvy.dev/assigned-pool");
     ASSERT_TRUE(other.setPod(bound(inside, "a", said)));
     kube::Pod next = pod("n", "1000");
-    next.meta.annotations["divvy.dev/pool"] = "training";
+    next.meta.annotations["use.divvy.dev/pool"] = "training";
     // Whoever had a card from before the pool is not joined by anybody.
     EXPECT_EQ(other.choose(next, both, kLater)->node.has_value(), known);
   }
   kube::Pod wrong = pod("w");
-  wrong.meta.annotations["divvy.dev/pool"] = "trainig";
+  wrong.meta.annotations["use.divvy.dev/pool"] = "trainig";
   const Result<Choice> choice = books.choose(wrong, both, kLater);
   ASSERT_FALSE(choice.has_value());
   EXPECT_NE(choice.error().message().find("trainig"), std::string::npos);

@@ -36,12 +36,12 @@ TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
                      {"hami.io/gpu-scheduler-policy", "numa,mutex,binpack"}}),
             expected);
   expected.pool = engine::PoolName("training");
-  EXPECT_EQ(shapeOf({{"divvy.dev/node-policy", "binpack"},
+  EXPECT_EQ(shapeOf({{"use.divvy.dev/node-policy", "binpack"},
                      {"hami.io/node-scheduler-policy", "spread"},  // ours count
-                     {"divvy.dev/device-policy", "binpack,mutex,numa"},
-                     {"divvy.dev/pool", "training"}}),
+                     {"use.divvy.dev/device-policy", "binpack,mutex,numa"},
+                     {"use.divvy.dev/pool", "training"}}),
             expected);
-  EXPECT_EQ(shapeOf({{"divvy.dev/pool", "none"}}).pool, engine::PoolName());
+  EXPECT_EQ(shapeOf({{"use.divvy.dev/pool", "none"}}).pool, engine::PoolName());
 }
 
 // A part of it leaves the rest as the cluster has it.
@@ -58,9 +58,9 @@ TEST(Preferences, PartsAreAddedToWhatTheClusterHas) {
 TEST(Preferences, WhatIsNotUnderstoodIsNamed) {
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"hami.io/node-scheduler-policy", "binpak"},
-           {"divvy.dev/node-policy", "tightest"},
+           {"use.divvy.dev/node-policy", "tightest"},
            {"hami.io/gpu-scheduler-policy", "spread,,mutex!"},
-           {"divvy.dev/device-policy", "binpack,fast"},
+           {"use.divvy.dev/device-policy", "binpack,fast"},
            {"nvidia.com/numa-bind", "yes"},
            {"hami.io/device-scoring-weights", "slot=1"},
            {"hami.io/device-scoring-weights", "slot=1,core=1,memory=1,slot=1"},

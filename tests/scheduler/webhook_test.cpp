@@ -100,10 +100,10 @@ TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
 
 TEST(Webhook, APoolIsForWhoMayUseIt) {
   const std::string spec = limits(R"("nvidia.com/gpu":1)");
-  const std::string training = R"({"divvy.dev/pool":"training"})";
+  const std::string training = R"({"use.divvy.dev/pool":"training"})";
   EXPECT_TRUE(answerTo(spec, training, "lab").at("allowed").as_bool());
   EXPECT_FALSE(answerTo(spec, training, "default").at("allowed").as_bool());
-  const json::object wrong = answerTo(spec, R"({"divvy.dev/pool":"trainig"})", "lab");
+  const json::object wrong = answerTo(spec, R"({"use.divvy.dev/pool":"trainig"})", "lab");
   EXPECT_FALSE(wrong.at("allowed").as_bool());
   EXPECT_NE(wrong.at("status").at("message").as_string().find("training"), json::string::npos);
 }

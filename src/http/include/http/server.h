@@ -37,7 +37,8 @@ struct Route {
 struct Listen {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;                  // 0: any that is free
-  std::string certificate_file, key_file;  // PEM; both empty: without TLS
+  std::string certificate_file, key_file;  // PEM; both empty: without TLS, but for
+  bool certificate_comes = false;          // with TLS from use() on; before, nobody is answered
   std::chrono::seconds idle{120};          // what a connection may be silent
 };
 
@@ -51,8 +52,10 @@ class Server {
   ~Server();  // queries that are under way end with their connections
 
   std::uint16_t port() const;
-  // From the next connection on. What cannot be read or used changes nothing.
+  // From the next connection on, what the files hold now, or these (PEM). What cannot be read or
+  // used changes nothing.
   Result<void> reload();
+  Result<void> use(const std::string& certificate, const std::string& key);
 
  private:
   struct Inside;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 
 namespace divvy::scheduler {
 
+// The webhook's, where Divvy makes it itself and makes it anew in time.
+struct OwnCertificate {
+  std::string space, name;         // of the Secret that replicas share it by
+  std::string registration;        // MutatingWebhookConfiguration whose webhooks are all ours
+  std::vector<std::string> names;  // what it is for: hosts and addresses
+  std::chrono::seconds life{std::chrono::hours(24 * 90)};
+};
+
 struct ServeTerms {
   kube::Access access;
   std::string name = "divvy-scheduler";  // pods that ask for devices are given to
@@ -22,8 +31,10 @@ struct ServeTerms {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // of /filter and /bind; 0: any
   std::string webhook_host = "127.0.0.1";
-  std::uint16_t webhook_port = 0;          // with TLS; 0: any
-  std::string certificate_file, key_file;  // of the webhook; empty: there is none
+  std::uint16_t webhook_port = 0;  // with TLS; 0: any
+  // Of the webhook; neither files nor an own one: there is none. Files are read again when changed.
+  std::string certificate_file, key_file;
+  std::optional<OwnCertificate> own_certificate;
   std::string metrics_host = "127.0.0.1";
   std::uint16_t metrics_port = 0;  // without TLS; 0: any
   bool hami_metrics = false;       // also under HAMi's names

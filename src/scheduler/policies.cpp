@@ -1,0 +1,220 @@
+#include "scheduler/policies.h"
+
+#include <algorithm>
+
+#include "cel.h"
+#include "guarded.h"
+#include "scheduler/fencing.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr const char* kNodeClaim = "authentication.kubernetes.io/node-name";
+
+struct Policy {
+  std::string name;
+  std::string why;          // lines of a comment
+  std::string constraints;  // YAML, by 4
+  std::string conditions;   // YAML of the list, by 4
+  std::string variables;    // likewise; may be empty
+  std::string validations;  // likewise
+};
+
+std::string account(const std::string& name) {
+  return std::string("system:serviceaccount:") + kSpace + ':' + name;
+}
+
+// An expression on a line of its own.
+std::string folded(const std::string& key, const std::string& expression) {
+  return key + ": >-\n          " + expression + '\n';
+}
+
+std::string condition(const std::string& name, const std::string& expression) {
+  return "    - name: " + name + "\n      " + folded("expression", expression);
+}
+
+std::string validation(const std::string& expression, const std::string& message) {
+  return "    - " + folded("expression", expression) + "      reason: Forbidden\n      " +
+         folded("messageExpression", message);
+}
+
+std::string constraints(const std::string& operations, const std::string& resources) {
+  return "    resourceRules:\n      - apiGroups: [\"\"]\n        apiVersions: [v1]\n"
+         "        operations: [" +
+         operations + "]\n        resources: [" + resources + "]\n";
+}
+
+std::string yamlOf(const Policy& policy) {
+  std::string text = "---\n" + policy.why +
+                     "apiVersion: admissionregistration.k8s.io/v1\n"
+                     "kind: ValidatingAdmissionPolicy\nmetadata:\n  name: " +
+                     policy.name + "\nspec:\n  failurePolicy: Fail\n  matchConstraints:\n" +
+                     policy.constraints + "  matchConditions:\n" + policy.conditions;
+  if (!policy.variables.empty()) text += "  variables:\n" + policy.variables;
+  return text + "  validations:\n" + policy.validations +
+         "---\napiVersion: admissionregistration.k8s.io/v1\n"
+         "kind: ValidatingAdmissionPolicyBinding\nmetadata:\n  name: " +
+         policy.name + "\nspec:\n  policyName: " + policy.name + "\n  validationActions: [Deny]\n";
+}
+
+std::string notBy(const std::vector<std::string>& users) {
+  return condition("by-nobody-who-may", "!(request.userInfo.username in " + celList(users) + ')');
+}
+
+// Objects without such annotations cost a look at their keys, and no more.
+std::string hasGuarded(const AnnotationKeys& keys) {
+  const std::string cel = keys.cel();
+  return condition("has-such-annotations",
+                   "(has(object.metadata.annotations) && object.metadata.annotations.exists(k, " +
+                       cel +
+                       ")) || (request.operation == 'UPDATE' && "
+                       "has(oldObject.metadata.annotations) && "
+                       "oldObject.metadata.annotations.exists(k, " +
+                       cel + "))");
+}
+
+// `touched`: the guarded annotations that are not what they were. `own`: by the agent, of what is
+// its node's.
+std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
+                      const std::string& node) {
+  const std::string cel = keys.cel();
+  const auto variable = [](const std::string& name, const std::string& expression) {
+    return "    - name: " + name + "\n      " + folded("expression", expression);
+  };
+  return variable("now", "object.metadata.?annotations.orValue({})") +
+         variable("before",
+                  "request.operation == 'UPDATE' ? oldObject.metadata.?annotations.orValue({}) : "
+                  "{}") +
+         variable("touched", "variables.now.filter(k, (" + cel +
+                                 ") && !(k in variables.before && variables.before[k] == "
+                                 "variables.now[k])) + variables.before.filter(k, (" +
+                                 cel + ") && !(k in variables.now))") +
+         variable("node",
+                  std::string("request.userInfo.?extra[?'") + kNodeClaim + "'][0].orValue('')") +
+         variable("own", "request.userInfo.username == '" + account(terms.agent) +
+                             "' && variables.node != '' && variables.node == " + node);
+}
+
+const char* const kUntouched = "size(variables.touched) == 0 || variables.own";
+
+Policy podAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
+                      const std::vector<std::string>& writers) {
+  const AnnotationKeys keys = guardedOfPods(catalog);
+  // pods/status takes annotations, too.
+  return {
+      "divvy-pod-annotations",
+      "# What a pod was given is written by the scheduler, and by the agent of the node that it\n"
+      "# is on. What users ask for (hami.io/*-scheduler-policy, */use-gputype ...) is free.\n",
+      constraints("CREATE, UPDATE", "pods, pods/status, pods/ephemeralcontainers, pods/resize"),
+      notBy(writers) + hasGuarded(keys),
+      touchedBy(keys, terms,
+                "(request.operation == 'UPDATE' ? oldObject.spec.?nodeName.orValue('') : '')"),
+      validation(kUntouched,
+                 "'annotations that say which devices a pod was given are "
+                 "written by the scheduler only: ' + "
+                 "variables.touched.join(', ')")};
+}
+
+Policy bindings(const vendors::Catalog& catalog, std::vector<std::string> binders) {
+  binders.emplace_back("system:kube-scheduler");
+  const std::string cel = guardedOfPods(catalog).cel();
+  return {
+      "divvy-bindings",
+      "# A binding does not tell what its pod asks for. So who may bind in single namespaces\n"
+      "# only is refused, unless it is named; who may bind everywhere is a scheduler of the\n"
+      "# cluster's, and gets pods with devices only if divvy-devices lets it.\n",
+      constraints("CREATE", "bindings, pods/binding"),
+      notBy(binders),
+      "",
+      validation("!has(object.metadata.annotations) || !object.metadata.annotations.exists(k, " +
+                     cel + ')',
+                 "'annotations that say which devices a pod was given are written by the "
+                 "scheduler only: ' + object.metadata.annotations.filter(k, " +
+                     cel + ").join(', ')") +
+          validation("authorizer.group('').resource('pods').subresource('binding').check('create')."
+                     "allowed()",
+                     "request.userInfo.username + ' may not bind pods itself: leave it to the "
+                     "scheduler that the pod names'")};
+}
+
+Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
+                       const std::vector<std::string>& writers) {
+  const AnnotationKeys keys = guardedOfNodes(catalog);
+  return {"divvy-node-annotations",
+          "# Which devices a node has is written by its own agent.\n",
+          constraints("CREATE, UPDATE", "nodes, nodes/status"),
+          notBy(writers) + hasGuarded(keys),
+          touchedBy(keys, terms, "object.metadata.name"),
+          validation(kUntouched,
+                     "'annotations that say which devices a node has are written by "
+                     "its own agent only: ' + variables.touched.join(', ')")};
+}
+
+Policy devices(const vendors::Catalog& catalog, std::vector<std::string> schedulers) {
+  const auto any = [](const std::string& list) {
+    return list + ".exists(c, c.?securityContext.?privileged.orValue(false))";
+  };
+  std::string accepted;
+  for (const std::string& name : schedulers) accepted += (accepted.empty() ? "" : ", ") + name;
+  return {"divvy-devices",
+          "# A pod with devices that the webhook did not see is refused, and not placed without\n"
+          "# limits: the webhook was away, or the pod asked not to be seen (hami.io/webhook).\n",
+          "    namespaceSelector:\n      matchExpressions:\n"
+          "        - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, " +
+              std::string(kSpace) +
+              "]}\n"
+              "        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}\n" +
+              constraints("CREATE", "pods"),
+          // What a kubelet was given as a file runs, whatever is said of its mirror.
+          condition("by-no-kubelet", "!('system:nodes' in request.userInfo.groups)") +
+              condition("asks-for-devices", celAsksForDevices(catalog)),
+          "",
+          validation("object.spec.?schedulerName.orValue('') in " + celList(schedulers),
+                     "'the pod asks for devices and is for the scheduler ' + "
+                     "object.spec.?schedulerName.orValue('') + ', which does not know who holds "
+                     "them; accepted: " +
+                         accepted + "'") +
+              validation("object.spec.?nodeName.orValue('') == ''",
+                         "'pod has node assigned: leave spec.nodeName to the scheduler'") +
+              validation('!' + any("object.spec.containers") +
+                             " && !(has(object.spec."
+                             "initContainers) && " +
+                             any("object.spec.initContainers") + ')',
+                         "'a privileged container would see whole devices, whatever the pod asks "
+                         "for'")};
+}
+
+Result<void> checkNames(const std::vector<std::string>& names, const char* what) {
+  for (const std::string& name : names) {
+    const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             std::string_view("-_.:@/").find(c) != std::string_view::npos;
+    });
+    if (!good)
+      return Error{ErrorCode::kUsage, std::string(what) + " \"" + name +
+                                          "\" is not accepted; letters, digits and -_.:@/ are"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms& terms) {
+  for (const Result<void>& good :
+       {checkNames({terms.name}, "scheduler"), checkNames({terms.agent}, "agent"),
+        checkNames(terms.writers, "writer"), checkNames(terms.binders, "binder"),
+        checkNames(terms.schedulers, "scheduler")})
+    if (!good) return good.error();
+  std::vector<std::string> writers{account(terms.name)};
+  writers.insert(writers.end(), terms.writers.begin(), terms.writers.end());
+  std::vector<std::string> binders = writers;
+  binders.insert(binders.end(), terms.binders.begin(), terms.binders.end());
+  std::vector<std::string> schedulers{terms.name};
+  schedulers.insert(schedulers.end(), terms.schedulers.begin(), terms.schedulers.end());
+  return "# Made by `divvy scheduler --print policies`: who may do what to pods with devices. API\n"
+         "# servers hold it up themselves, whether Divvy is there or not.\n" +
+         yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
+         yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(devices(catalog, schedulers));
+}
+
+}  // namespace divvy::scheduler

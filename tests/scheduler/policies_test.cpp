@@ -1,0 +1,96 @@
+// Which annotations are guarded, and that what is deployed is what the program says.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "guarded.h"
+#include "scheduler/manifests.h"
+#include "scheduler/policies.h"
+
+namespace divvy::scheduler {
+namespace {
+
+vendors::Catalog catalog() {
+  return *vendors::Catalog::of(vendors::builtIn());
+}
+
+TEST(Guarded, WhatSaysWhoHoldsWhatIs) {
+  const AnnotationKeys pods = guardedOfPods(catalog());
+  for (const char* key :
+       {"hami.io/vgpu-devices-to-allocate", "hami.io/vgpu-devices-allocated",
+        "hami.io/dcu-devices-to-allocate", "hami.io/Ascend910B3-devices-allocated",
+        "hami.io/vgpu-node", "hami.io/vgpu-time", "hami.io/bind-phase", "hami.io/bind-time",
+        "hami.io/vgpu-mig-allocations", "divvy.dev/room-since", "divvy.dev/anything"})
+    EXPECT_TRUE(pods.has(key)) << key;
+  const AnnotationKeys nodes = guardedOfNodes(catalog());
+  for (const char* key : {"hami.io/node-nvidia-register", "hami.io/node-register-Ascend910B3",
+                          "hami.io/node-handshake", "hami.io/node-handshake-dcu",
+                          "hami.io/node-nvidia-score", "hami.io/mutex.lock", "divvy.dev/anything"})
+    EXPECT_TRUE(nodes.has(key)) << key;
+}
+
+TEST(Guarded, WhatIsAskedForIsFree) {
+  const AnnotationKeys pods = guardedOfPods(catalog());
+  for (const char* key :
+       {"hami.io/node-scheduler-policy", "hami.io/gpu-scheduler-policy", "nvidia.com/use-gputype",
+        "nvidia.com/nouse-gpuuuid", "hami.io/use-Ascend910B3-uuid", "nvidia.com/vgpu-mode",
+        "hami.io/device-scoring-weights", "hami.io/-devices", "divvy.dev", "example.com/divvy.dev/",
+        "example.com/vgpu-devices-allocated", "hami.io/vgpu-nodes"})
+    EXPECT_FALSE(pods.has(key)) << key;
+  // Operators say on nodes what is not to be used.
+  EXPECT_FALSE(guardedOfNodes(catalog()).has("hami.io/device-cordon"));
+}
+
+TEST(Guarded, AConditionSaysTheSame) {
+  AnnotationKeys keys;
+  keys.names = {"a/b", "a/c"};
+  keys.families = {{"d/", ""}, {"", "-e"}, {"f/", "-g"}};
+  EXPECT_EQ(keys.cel(),
+            "k in ['a/b', 'a/c'] || k.startsWith('d/') || k.endsWith('-e') || "
+            "(k.startsWith('f/') && k.endsWith('-g'))");
+}
+
+TEST(Policies, WhatIsDeployedIsMadeFromTheListOfResources) {
+  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) +
+                     "/deploy/kubernetes/policies.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), *policies(catalog(), {}))
+      << "make it anew: divvy scheduler --print policies";
+  for (const std::string& name : resourceNames(catalog()))
+    EXPECT_NE(text.str().find('\'' + name + '\''), std::string::npos) << name;
+}
+
+TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
+  PolicyTerms terms;
+  terms.writers = {"system:serviceaccount:kube-system:hami-scheduler"};
+  terms.binders = {"binder"};
+  terms.schedulers = {"hami-scheduler"};
+  const std::string text = *policies(catalog(), terms);
+  const auto times = [&](const std::string& what) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+      ++count;
+    return count;
+  };
+  // Assignments, bindings, registrations.
+  EXPECT_EQ(times("'system:serviceaccount:kube-system:hami-scheduler'"), 3u);
+  EXPECT_EQ(times("'binder'"), 1u);
+  EXPECT_EQ(times("['divvy-scheduler', 'hami-scheduler']"), 1u);
+}
+
+TEST(Policies, NoNameGetsOutOfItsQuotes) {
+  for (const char* bad : {"", "a'", "a\\", "a b", "a\n", "x'] || true || ['"}) {
+    PolicyTerms terms;
+    terms.writers = {bad};
+    const Result<std::string> made = policies(catalog(), terms);
+    ASSERT_FALSE(made.has_value()) << bad;
+    EXPECT_EQ(made.error().code(), ErrorCode::kUsage);
+    EXPECT_NE(made.error().message().find("accepted"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
