@@ -25,10 +25,15 @@ var components = map[string]component{
 	"etcd":                    runEtcd,
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 	"kube-controller-manager": func() int { return cli.Run(controllers.NewControllerManagerCommand()) },
-	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
+	"kube-scheduler":          runScheduler,
 	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl":                 runKubectl,
 	hostComponent:             runOnHost,
+}
+
+// It has one plugin more than others, which runs only where a configuration names it.
+func runScheduler() int {
+	return cli.Run(scheduler.NewSchedulerCommand(scheduler.WithPlugin(stopwatchName, newStopwatch)))
 }
 
 func runKubectl() int {

@@ -36,6 +36,7 @@ type installation struct {
 	*cluster
 	divvy  string // the program
 	deploy string // folder of the manifests
+	all    bool   // it tells kube-scheduler all nodes that would do (--all-feasible)
 	kills  int    // as often the extender is killed; 0: as fits into a minute
 }
 
@@ -112,11 +113,14 @@ func (i *installation) startExtender(r replica) error {
 	if r.listen != "" {
 		listen = r.listen
 	}
-	return i.processes.startAs(r.host, r.extender(), i.divvy, "scheduler",
-		"--kubeconfig", i.kubeconfig(r), "--listen", listen, "--webhook-listen", "127.0.0.1:0",
-		"--metrics-listen", "127.0.0.1:0",
+	args := []string{"scheduler", "--kubeconfig", i.kubeconfig(r), "--listen", listen,
+		"--webhook-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
 		"--cert-file", i.path("pki", "webhook.crt"), "--key-file", i.path("pki", "webhook.key"),
-		"--ports-file", i.portsFile(r))
+		"--ports-file", i.portsFile(r)}
+	if i.all {
+		args = append(args, "--all-feasible")
+	}
+	return i.processes.startAs(r.host, r.extender(), i.divvy, args...)
 }
 
 // extenderReady: it has said where it is, and that it knows the cluster.
@@ -157,16 +161,30 @@ func (i *installation) startKubeScheduler(r replica) error {
 	if err := chooseInto(&secure); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(i.deploy, "scheduler-config.yaml"))
+	config, err := i.schedulerConfig(r, front)
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(string(text), configAddress) {
-		return fmt.Errorf("scheduler-config.yaml has no %s", configAddress)
+	return i.runKubeScheduler(r, config, secure)
+}
+
+// schedulerConfig is the deployed one, with the extender's address.
+func (i *installation) schedulerConfig(r replica, front string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(i.deploy, "scheduler-config.yaml"))
+	if i.all {
+		text, err = exec.Command(i.divvy, "scheduler", "--print", "config", "--all-feasible").Output()
 	}
-	config := strings.ReplaceAll(string(text), configAddress, front) +
-		fmt.Sprintf("clientConnection: {qps: 5000, burst: 5000, kubeconfig: %q}\n",
-			i.direct(r))
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(string(text), configAddress) {
+		return "", fmt.Errorf("scheduler-config.yaml has no %s", configAddress)
+	}
+	return strings.ReplaceAll(string(text), configAddress, front) +
+		fmt.Sprintf("clientConnection: {qps: 5000, burst: 5000, kubeconfig: %q}\n", i.direct(r)), nil
+}
+
+func (i *installation) runKubeScheduler(r replica, config string, secure int) error {
 	file := i.path(r.name + "-kube-scheduler.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 )
 
 const usage = `usage: cluster up|check|down|status [--dir DIR]
+       cluster bench ...
        cluster etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl ...
 
   up      start etcd, apiserver, controller manager and scheduler, and return when pods can be
@@ -27,6 +28,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --kills N            how often the one that kills does so [as fits into a minute]
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
+  bench   what Divvy costs pods, on a cluster of its own (bench --help)
 `
 
 func fail(code int, err error) {
@@ -42,6 +44,9 @@ func main() {
 	}
 	runComponent(os.Args[1], os.Args[2:])
 	command := os.Args[1]
+	if command == "bench" {
+		os.Exit(benchCommand(os.Args[2:]))
+	}
 	flags := flag.NewFlagSet("cluster "+command, flag.ExitOnError)
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	dir := flags.String("dir", "build/cluster", "")

@@ -42,6 +42,38 @@ func readNodes(file string) ([]core.Node, error) {
 	return list.Items, nil
 }
 
+// atOnce does something for each of so many, several at a time; the first error that came.
+func atOnce(count int, each func(at int) error) error {
+	todo := make(chan int)
+	failed := make(chan error, 1)
+	var makers sync.WaitGroup
+	for range makersAtOnce {
+		makers.Add(1)
+		go func() {
+			defer makers.Done()
+			for at := range todo {
+				if err := each(at); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+			}
+		}()
+	}
+	for at := range count {
+		todo <- at
+	}
+	close(todo)
+	makers.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
 // makeNodes makes those that are not there yet. They are ready at once and for ever: they have no
 // kubelet.
 func (c *cluster) makeNodes(ctx context.Context, file string) error {
@@ -54,33 +86,15 @@ func (c *cluster) makeNodes(ctx context.Context, file string) error {
 		return err
 	}
 	began := time.Now()
-	todo := make(chan *core.Node)
-	failed := make(chan error, makersAtOnce)
-	var makers sync.WaitGroup
-	for range makersAtOnce {
-		makers.Add(1)
-		go func() {
-			defer makers.Done()
-			for node := range todo {
-				_, err := client.CoreV1().Nodes().Create(ctx, node, meta.CreateOptions{})
-				if err != nil && !errors.IsAlreadyExists(err) {
-					select {
-					case failed <- fmt.Errorf("node %s: %w", node.Name, err):
-					default:
-					}
-				}
-			}
-		}()
-	}
-	for i := range nodes {
-		todo <- &nodes[i]
-	}
-	close(todo)
-	makers.Wait()
-	select {
-	case err := <-failed:
+	err = atOnce(len(nodes), func(at int) error {
+		_, err := client.CoreV1().Nodes().Create(ctx, &nodes[at], meta.CreateOptions{})
+		if err != nil && !errors.IsAlreadyExists(err) {
+			return fmt.Errorf("node %s: %w", nodes[at].Name, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return err
-	default:
 	}
 	fmt.Fprintf(os.Stderr, "cluster: %d nodes after %.1f s\n", len(nodes), time.Since(began).Seconds())
 	return nil

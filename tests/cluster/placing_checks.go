@@ -38,6 +38,9 @@ var checks = []check{
 	{"room-that-is-given-back-is-used", "what ended is given back", roomIsUsedAgain},
 	{"a-killed-scheduler-knows-everything-again",
 		"state is rebuilt from the API: nothing is lost, nothing is given twice", killedAndBack},
+	{"preferences-are-overridden-unless-all-that-fit-are-told",
+		"/prioritize, opt-in: preferred node affinity is honoured with it and overridden without",
+		preferences},
 	{"a-gpu-pod-is-refused-while-the-webhook-is-away",
 		"webhook down: a GPU pod is refused and a plain pod is admitted", webhookAway},
 }
