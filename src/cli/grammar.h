@@ -60,6 +60,8 @@ struct Grammar {
   void addService();
   void addScheduler();
   void addOwnCertificate(CLI::App* scheduler);
+  void addPlacing(CLI::App* scheduler);
+  void addPrinted(CLI::App* scheduler);
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);

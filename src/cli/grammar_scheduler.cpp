@@ -35,33 +35,14 @@ void Grammar::addScheduler() {
       ->type_name("FILE");
   scheduler->add_option("--key-file", text.key, "its key, PEM")->type_name("FILE");
   addOwnCertificate(scheduler);
-  scheduler
-      ->add_option("--node-policy", text.node_policy,
-                   "which node, of pods that do not say: divvy, binpack, spread, fgd ... [divvy]")
-      ->type_name("NAME");
-  scheduler
-      ->add_option("--device-policy", text.device_policy,
-                   "which of its devices, likewise: words as `divvy run` takes them [tightest]")
-      ->type_name("WORDS");
-  scheduler
-      ->add_option("--pools", text.pools, "pools of devices; their users are namespaces [none]")
-      ->type_name("FILE");
-  scheduler
-      ->add_option("--compat", text.compat,
-                   "hami: nodes and devices are scored as HAMi does, ties included [none]")
-      ->type_name("none|hami");
+  addPlacing(scheduler);
+  addPrinted(scheduler);
   scheduler
       ->add_option("--metrics-listen", text.metrics_listen,
                    "for Prometheus: /metrics [0.0.0.0:9395]")
       ->type_name("HOST:PORT");
   scheduler->add_flag("--compat-metrics", text.compat_metrics,
                       "metrics under HAMi's names, too, and pod by pod");
-  scheduler
-      ->add_option("--print", text.print,
-                   "print what the cluster has to be told instead: the configuration of the "
-                   "kube-scheduler beside it, the webhook's registration, the policy against "
-                   "bindings of a leader that is none any more, who may do what")
-      ->type_name("config|webhook|fencing|policies");
   scheduler
       ->add_option("--lease", text.lease,
                    "of the kube-scheduler beside it: pods are placed while that holds it; none: "
@@ -72,22 +53,6 @@ void Grammar::addScheduler() {
                    "the lease is ours where its holder is this and '_' and anything [the host's "
                    "name]")
       ->type_name("NAME");
-  scheduler
-      ->add_option("--writers", text.writers,
-                   "with policies: who writes assignments and registrations beside Divvy")
-      ->type_name("USER,...");
-  scheduler
-      ->add_option("--binders", text.binders,
-                   "with policies: who binds pods (without devices) in single namespaces")
-      ->type_name("USER,...");
-  scheduler
-      ->add_option("--other-schedulers", text.others,
-                   "with policies: that pods with devices may name beside Divvy's")
-      ->type_name("NAME,...");
-  scheduler->add_flag("--all-feasible", text.all_feasible,
-                      "tell kube-scheduler all nodes that would do and how good each is, and let "
-                      "it choose (preferred affinity counts then); give it the configuration that "
-                      "--print config has with this");
   scheduler->add_option("--ports-file", text.ports, "where its ports are written, as JSON")
       ->type_name("FILE");
 }
@@ -109,6 +74,51 @@ void Grammar::addOwnCertificate(CLI::App* scheduler) {
       ->type_name("NAME,...");
   scheduler->add_option("--cert-life", text.life, "with it: how long each is valid [2160h]")
       ->type_name("TIME");
+}
+
+void Grammar::addPlacing(CLI::App* scheduler) {
+  SchedulerText& text = raw.scheduler;
+  scheduler
+      ->add_option("--node-policy", text.node_policy,
+                   "which node, of pods that do not say: divvy, binpack, spread, fgd ... [divvy]")
+      ->type_name("NAME");
+  scheduler
+      ->add_option("--device-policy", text.device_policy,
+                   "which of its devices, likewise: words as `divvy run` takes them [tightest]")
+      ->type_name("WORDS");
+  scheduler
+      ->add_option("--pools", text.pools, "pools of devices; their users are namespaces [none]")
+      ->type_name("FILE");
+  scheduler
+      ->add_option("--compat", text.compat,
+                   "hami: nodes and devices are scored as HAMi does, ties included [none]")
+      ->type_name("none|hami");
+  scheduler->add_flag("--all-feasible", text.all_feasible,
+                      "tell kube-scheduler all nodes that would do and how good each is, and let "
+                      "it choose (preferred affinity counts then); give it the configuration that "
+                      "--print config has with this");
+}
+
+void Grammar::addPrinted(CLI::App* scheduler) {
+  SchedulerText& text = raw.scheduler;
+  scheduler
+      ->add_option("--print", text.print,
+                   "print what the cluster has to be told instead: the configuration of the "
+                   "kube-scheduler beside it, the webhook's registration, the policy against "
+                   "bindings of a leader that is none any more, who may do what")
+      ->type_name("config|webhook|fencing|policies");
+  scheduler
+      ->add_option("--writers", text.writers,
+                   "with policies: who writes assignments and registrations beside Divvy")
+      ->type_name("USER,...");
+  scheduler
+      ->add_option("--binders", text.binders,
+                   "with policies: who binds pods (without devices) in single namespaces")
+      ->type_name("USER,...");
+  scheduler
+      ->add_option("--other-schedulers", text.others,
+                   "with policies: that pods with devices may name beside Divvy's")
+      ->type_name("NAME,...");
 }
 
 }  // namespace divvy::cli

@@ -1,73 +1,21 @@
 #include "scheduler/books.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "annotate.h"
-#include "core_masks.h"
-#include "describe.h"
-#include "engine/engine.h"
-#include "last.h"
-#include "waiting_room.h"
+#include "books_inside.h"
 #include "would_fit.h"
 
 namespace divvy::scheduler {
 namespace {
-
-// Far more than can be removed, or passed on, while one scheduling cycle is under way.
-constexpr std::size_t kMostRemembered = 10'000;
-
-// Of names that are only looked at.
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>()(text);
-  }
-};
-
-struct KnownNode {
-  std::string uid;
-  kube::Node said;  // as it was told last
-  engine::Node node;
-  KnownDevices devices;
-};
 
 // Whether a node says anything else that matters here.
 bool sameWords(const kube::Node& a, const kube::Node& b) {
   return a.meta.uid == b.meta.uid && a.meta.annotations == b.meta.annotations &&
          a.meta.labels == b.meta.labels && a.unschedulable == b.unschedulable &&
          a.capacity == b.capacity && a.allocatable == b.allocatable;
-}
-
-// Held on a node that is not known (any more). What was said of a device there may need the node
-// to be understood.
-struct Homeless {
-  engine::Allocation held;
-  std::optional<kube::Pod> said;
-};
-
-// Init containers first.
-std::vector<std::string> namesOf(const kube::Pod& pod) {
-  std::vector<std::string> names;
-  for (const auto* list : {&pod.init, &pod.containers})
-    for (const kube::PodContainer& one : *list) names.push_back(one.name);
-  return names;
-}
-
-// Who a reservation is for, as far as it is written when it is bound.
-struct Guest {
-  std::vector<std::string> containers;
-  std::vector<bool> ends;  // of init containers: those that are no sidecars
-};
-
-Guest guestOf(const kube::Pod& pod) {
-  Guest guest{namesOf(pod), {}};
-  for (const kube::PodContainer& one : pod.init) guest.ends.push_back(!one.sidecar);
-  return guest;
 }
 
 // In annotations there is no more of a share than this.
@@ -104,187 +52,6 @@ std::vector<unsigned> spread(const std::vector<std::uint32_t>& ranks) {
 }
 
 }  // namespace
-
-struct Books::Inside {
-  Inside(const vendors::Catalog& known, engine::Config terms)
-      : catalog(known), config(terms), engine(terms) {}
-
-  void release(const std::string& uid) {
-    holders.erase(uid);
-    homeless.erase(uid);
-    binding.erase(uid);
-    uncertain.erase(uid);
-    asked.erase(uid);
-    guests.erase(uid);
-    masks.give(uid);
-    const engine::RequestId id(uid);
-    const engine::Allocation* held = engine.find(id);
-    if (held == nullptr) return;
-    leave(held->placement.node.text, uid);
-    engine.release(id);
-    waiting.open();
-  }
-
-  void leave(const std::string& node, const std::string& uid) {
-    const auto there = on.find(node);
-    if (there == on.end()) return;
-    there->second.erase(uid);
-    if (there->second.empty()) on.erase(there);
-  }
-
-  // It is so, whatever else was booked.
-  Result<void> hold(const kube::Pod& pod, const engine::Allocation& held) {
-    const Result<void> adopted = engine.adopt(held);
-    if (adopted) {
-      on[held.placement.node.text].insert(pod.meta.uid);
-      masks.take(pod.meta.uid, held.placement);
-    }
-    if (adopted || adopted.error().code() != ErrorCode::kNotFound) return adopted;
-    homeless.insert_or_assign(pod.meta.uid, Homeless{held, pod});
-    return {};
-  }
-
-  void takeHome(const std::string& node) {
-    for (auto at = homeless.begin(); at != homeless.end();) {
-      bool here = at->second.held.placement.node.text == node;
-      if (here && at->second.said) {
-        const auto again = heldBy(*at->second.said, catalog, devicesOf(node));
-        if (again && *again) at->second.held = **again;
-      }
-      here = here && engine.adopt(at->second.held);
-      if (here) {
-        on[node].insert(at->first);
-        masks.take(at->first, at->second.held.placement);
-      }
-      at = here ? homeless.erase(at) : std::next(at);
-    }
-  }
-
-  const KnownDevices* devicesOf(const std::string& node) const {
-    const auto found = nodes.find(node);
-    return found == nodes.end() ? nullptr : &found->second.devices;
-  }
-
-  // Why no decision could be about that node.
-  std::string unknown(const std::string& name) const {
-    const auto fault = unreadable.find(name);
-    if (fault != unreadable.end()) return fault->second;
-    return "no devices are registered";
-  }
-
-  // What every choice begins with: what was reserved for it before is given back. None: it asks for
-  // no devices.
-  Result<std::optional<engine::Request>> begin(const kube::Pod& pod) {
-    const std::string& uid = pod.meta.uid;
-    Result<std::optional<engine::Request>> request = requestOf(pod, catalog, config.devices);
-    if (!request) return Error{ErrorCode::kUsage, request.error().message()};
-    if (!*request) {
-      passed.add(uid);
-      return request;
-    }
-    if (gone.has(uid)) return Error{ErrorCode::kNotFound, "the pod is gone"};
-    const engine::Allocation* old = engine.find(engine::RequestId(uid));
-    const bool settled = old != nullptr && !old->expires && !uncertain.contains(uid);
-    if (settled || homeless.contains(uid))
-      return Error{ErrorCode::kUnavailable, "the pod is bound to a node, or about to be"};
-    release(uid);
-    guests[uid] = guestOf(pod);
-    holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
-    return request;
-  }
-
-  // Among these; none: it fits none of them now.
-  Result<std::optional<engine::Placement>> decide(const engine::Request& request,
-                                                  std::span<const std::string_view> names) const {
-    // The best of all is the best of those among whom it is; mostly all are named.
-    const Result<engine::Decision> best = engine.decide(request);
-    if (!best || !best->placement) return placementOf(best);
-    const std::string_view node = best->placement->node.text;
-    if (std::find(names.begin(), names.end(), node) != names.end()) return best->placement;
-    std::vector<engine::NodeName> known;
-    for (const std::string_view name : names)
-      if (nodes.contains(name)) known.emplace_back(std::string(name));
-    if (known.empty()) return std::optional<engine::Placement>();
-    return placementOf(engine.decideAmong(request, known));
-  }
-
-  Result<std::optional<engine::Placement>> decideOn(const engine::Request& request,
-                                                    std::string_view node) const {
-    if (!nodes.contains(node)) return std::optional<engine::Placement>();
-    const std::array<engine::NodeName, 1> only{engine::NodeName(std::string(node))};
-    return placementOf(engine.decideAmong(request, only));
-  }
-
-  static Result<std::optional<engine::Placement>> placementOf(
-      const Result<engine::Decision>& decision) {
-    if (!decision) return decision.error();
-    return decision->placement;
-  }
-
-  // Until then.
-  Result<void> reserve(const engine::Request& request, const engine::Placement& placement,
-                       engine::Instant expires) {
-    const Result<engine::Allocation> reserved = engine.reserve(request, placement, expires);
-    if (!reserved) return reserved.error();
-    on[placement.node.text].insert(request.id.text);
-    return {};
-  }
-
-  // Which of these would do, and why the others do not.
-  Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
-                       Choice* choice) const {
-    const Result<engine::Decision> decision = engine.explain(request);
-    if (!decision) return decision.error();
-    std::map<std::string, const engine::NodeRefusal*> refusals;
-    for (const engine::NodeRefusal& one : decision->refusals) refusals[one.node.text] = &one;
-    for (const std::string_view given : names) {
-      const std::string name(given);
-      const auto found = refusals.find(name);
-      if (found == refusals.end() && nodes.contains(name)) {
-        choice->fitting.push_back(name);
-        continue;
-      }
-      if (found == refusals.end() || unreadable.contains(name)) {
-        choice->why[name] = unknown(name);
-        continue;
-      }
-      const bool never = found->second->why == engine::NodeWhy::kTooFew;
-      (never ? choice->never : choice->why)[name] = engine::text(*found->second);
-    }
-    return {};
-  }
-
-  std::vector<engine::Allocation> heldOn(const engine::NodeName& node) const {
-    std::vector<engine::Allocation> held;
-    const auto there = on.find(node.text);
-    if (there != on.end())
-      for (const std::string& uid : there->second)
-        held.push_back(*engine.find(engine::RequestId(uid)));
-    for (const auto& [uid, one] : homeless)
-      if (one.held.placement.node == node) held.push_back(one.held);
-    return held;
-  }
-
-  const vendors::Catalog& catalog;
-  const engine::Config config;
-  engine::Engine engine;
-  std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
-  std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
-  std::map<std::string, std::string> unreadable;    // by node: what is wrong with what it says
-  // By UID: held on nodes that are not known.
-  std::map<std::string, Homeless> homeless;
-  std::map<std::string, Guest> guests;  // by UID: of those who are chosen for
-  CoreMasks masks;
-  // By UID: asks of those who are told all that would do, until one is chosen.
-  std::map<std::string, engine::Request> asked;
-  // UIDs: bound at this moment; and those of whom it is not known whether they were.
-  std::set<std::string> binding, uncertain;
-  std::map<std::string, Waiting> holders;  // by UID: of who may hold something
-  WaitingRoom waiting;
-  // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
-  // would never come back with it. And of pods that have no devices, but name one of our resources.
-  Last gone{kMostRemembered}, passed{kMostRemembered};
-};
 
 Books::Books(const vendors::Catalog& catalog, engine::Config config)
     : inside_(std::make_unique<Inside>(catalog, config)) {}
