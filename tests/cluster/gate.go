@@ -90,9 +90,12 @@ func (g *gate) pass(r *http.Request) *http.Request {
 	if err != nil {
 		return r
 	}
-	on := r.WithContext(context.WithValue(context.WithoutCancel(r.Context()), waited{}, true))
-	on.Body = io.NopCloser(bytes.NewReader(body))
-	return on
+	// One that can end: of others the proxy finds out that the sender has gone.
+	on, end := context.WithTimeout(context.WithoutCancel(r.Context()), checkBound)
+	context.AfterFunc(on, end)
+	again := r.WithContext(context.WithValue(on, waited{}, true))
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	return again
 }
 
 func (g *gate) answered(answer *http.Response) error {

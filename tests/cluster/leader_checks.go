@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand"
 	"strings"
@@ -82,13 +83,6 @@ func lostLeader(p *pair) error {
 // that card to another, `a` goes on, and the binding arrives.
 func (p *pair) lateBinding() (status int, doubles int, err error) {
 	const room = checkNodes*checkDevices - 1
-	class, err := p.urgent()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() {
-		_ = p.client.SchedulingV1().PriorityClasses().Delete(p.ctx, class, meta.DeleteOptions{})
-	}()
 	for at := 0; at < room; at++ {
 		if _, err := p.create(whole(fmt.Sprintf("whole-%d", at))); err != nil {
 			return 0, 0, err
@@ -108,8 +102,13 @@ func (p *pair) lateBinding() (status int, doubles int, err error) {
 		return 0, 0, err
 	}
 	p.signal(p.a, syscall.SIGSTOP)
+	// Or `late` might be the first for b, too.
+	if err := p.onlyFor("other"); err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, p.onlyFor("")) }()
 	other := whole("other")
-	other.Spec.PriorityClassName = class // or `late` would be the first for b, too
+	other.Spec.Tolerations = []core.Toleration{{Key: onlyKey, Operator: core.TolerationOpExists}}
 	if _, err := p.create(other); err != nil {
 		return 0, 0, err
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	core "k8s.io/api/core/v1"
-	scheduling "k8s.io/api/scheduling/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A pair is two replicas on machines of different names; `a` leads, and what it asks of the API
@@ -155,13 +155,30 @@ func (p *pair) refusesAtOnce(r replica) (time.Duration, error) {
 	return longest, nil
 }
 
-// urgent makes a class of pods that come before others.
-func (p *pair) urgent() (string, error) {
-	class := &scheduling.PriorityClass{ObjectMeta: meta.ObjectMeta{Name: p.space}, Value: 1000}
-	never := core.PreemptNever
-	class.PreemptionPolicy = &never
-	_, err := p.client.SchedulingV1().PriorityClasses().Create(p.ctx, class, meta.CreateOptions{})
-	return p.space, err
+const onlyKey = "divvy.dev/only"
+
+// onlyFor keeps new pods off all nodes but those that tolerate it; empty: off none.
+func (p *pair) onlyFor(whom string) error {
+	taints := []core.Taint{}
+	if whom != "" {
+		taints = append(taints, core.Taint{Key: onlyKey, Value: whom, Effect: core.TaintEffectNoSchedule})
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+	if err != nil {
+		return err
+	}
+	nodes, err := p.client.CoreV1().Nodes().List(p.ctx, meta.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for at := range nodes.Items {
+		_, err := p.client.CoreV1().Nodes().Patch(p.ctx, nodes.Items[at].Name, types.MergePatchType, patch,
+			meta.PatchOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // doubles is how many devices are given to more than they have room for.
