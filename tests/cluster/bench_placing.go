@@ -62,7 +62,7 @@ func (b *bench) startParts(divvied bool) error {
 		if err := b.startExtender(standing); err != nil {
 			return err
 		}
-		err := b.processes.wait(b.ctx, standing.extender(), func() error { return b.leads(standing) })
+		err := b.processes.wait(b.ctx, standing.extender(), func() error { return b.extenderReady(standing) })
 		if err != nil {
 			return err
 		}
@@ -80,9 +80,13 @@ func (b *bench) startParts(divvied bool) error {
 	if err := b.runKubeScheduler(standing, config, b.second); err != nil {
 		return err
 	}
-	return b.processes.wait(b.ctx, standing.second(), func() error {
+	err = b.processes.wait(b.ctx, standing.second(), func() error {
 		return answers(local("https", b.second) + "/readyz")
 	})
+	if err != nil || !divvied {
+		return err
+	}
+	return b.processes.wait(b.ctx, standing.extender(), func() error { return b.leads(standing) })
 }
 
 func (b *bench) makePods(prefix string, count int) error {

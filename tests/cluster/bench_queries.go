@@ -55,6 +55,7 @@ func (b *bench) measureQueries() error {
 
 // measureRebuild: from its start until it says that it knows the cluster.
 func (b *bench) measureRebuild() error {
+	b.alone = true // only asked, and binds nothing
 	var walls, used []float64
 	for range b.plan.starts {
 		if err := b.remove(); err != nil {

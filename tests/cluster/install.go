@@ -37,6 +37,7 @@ type installation struct {
 	divvy  string // the program
 	deploy string // folder of the manifests
 	all    bool   // it tells kube-scheduler all nodes that would do (--all-feasible)
+	alone  bool   // there is no kube-scheduler beside it, and it leads (--lease none)
 	kills  int    // as often the extender is killed; 0: as fits into a minute
 }
 
@@ -119,6 +120,9 @@ func (i *installation) startExtender(r replica) error {
 		"--ports-file", i.portsFile(r)}
 	if i.all {
 		args = append(args, "--all-feasible")
+	}
+	if i.alone {
+		args = append(args, "--lease", "none")
 	}
 	return i.processes.startAs(r.host, r.extender(), i.divvy, args...)
 }
