@@ -1,5 +1,6 @@
 #include "kube/registration.h"
 
+#include "counted.h"
 #include "members.h"
 #include "split.h"
 
@@ -8,20 +9,6 @@ namespace {
 
 constexpr std::size_t kShortFields = 7;
 constexpr std::size_t kLongFields = 9;
-
-// More than any device has: sums of such numbers do not overflow.
-constexpr std::int64_t kMostMebibytes = 1 << 30;
-constexpr std::int64_t kMostCores = 100'000;
-constexpr std::int64_t kMostCount = 1 << 20;
-
-template <typename T>
-void count(Members& from, std::string_view name, std::int64_t most, T* out) {
-  std::int64_t value = *out;
-  from.number(name, &value);
-  if (value < 0 || value > most)
-    return from.fail(name, "a whole number from 0 to " + std::to_string(most));
-  *out = static_cast<T>(value);
-}
 
 RegisteredProfile profileOf(Members& from) {
   RegisteredProfile profile;

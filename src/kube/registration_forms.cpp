@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "counted.h"
 #include "kube/registration.h"
 #include "members.h"
 #include "split.h"
@@ -9,20 +10,8 @@
 namespace divvy::kube {
 namespace {
 
-constexpr std::int64_t kMostMebibytes = 1 << 30;
-constexpr std::int64_t kMostCores = 100'000;
-constexpr std::int64_t kMostCount = 1 << 20;
 constexpr std::uint64_t kMostGibibytes = 1 << 16;
 constexpr std::uint64_t kMostSlices = 1000;
-
-template <typename T>
-void count(Members& from, std::string_view name, std::int64_t most, T* out) {
-  std::int64_t value = *out;
-  from.number(name, &value);
-  if (value < 0 || value > most)
-    return from.fail(name, "a whole number from 0 to " + std::to_string(most));
-  *out = static_cast<T>(value);
-}
 
 // A number, or one as a text.
 std::uint32_t looseCount(Members& from, std::string_view name) {
