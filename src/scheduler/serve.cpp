@@ -17,19 +17,23 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
+#include "binder.h"
+#include "clocks.h"
 #include "election.h"
 #include "engine/engine.h"
 #include "exporter.h"
 #include "extender.h"
 #include "http/server.h"
 #include "keeper.h"
+#include "kicker.h"
 #include "kube/client.h"
 #include "kube/follow.h"
+#include "last_word.h"
 #include "readiness.h"
 #include "reload.h"
 #include "scheduler/books.h"
-#include "scheduler/fencing.h"
 #include "strays.h"
+#include "watches.h"
 #include "webhook.h"
 
 namespace divvy::scheduler {
@@ -45,56 +49,9 @@ constexpr std::uint64_t kMostReview = 4u << 20;
 constexpr std::uint64_t kMostFilter = 64u << 20;
 constexpr std::uint64_t kMostBind = 64u << 10;
 
-// From the first change to a look at who waits.
-constexpr std::chrono::milliseconds kGather{20};
 constexpr std::chrono::seconds kExpireEvery{1};
 // A bind has to end before kube-scheduler gives up on it (httpTimeout, 30 s).
 constexpr kube::ClientTerms kTerms{5000, 5000, std::chrono::seconds(10), 2};
-// At a time: each is a write.
-constexpr std::size_t kMostKicked = 16;
-constexpr const char* kRoomSince = "divvy.dev/room-since";
-
-void say(const std::string& line) {
-  std::fprintf(stderr, "divvy scheduler: %s\n", line.c_str());
-}
-
-engine::Instant now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
-}
-
-std::int64_t wallNanoseconds() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
-}
-
-// Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
-// a conflict may be that it is bound already, by a call whose answer was lost.
-BindEnd endOf(const Error& error) {
-  const bool refused = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kUsage;
-  return refused ? BindEnd::kRefused : BindEnd::kUncertain;
-}
-
-// Out of the loop: a service that has lost a part of itself has to begin anew.
-void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
-}
-
-// From here to the end of the block.
-class Stopwatch {
- public:
-  explicit Stopwatch(metrics::Histogram* into) : into_(into) {}
-  ~Stopwatch() {
-    const auto took = std::chrono::steady_clock::now() - began_;
-    into_->add(std::chrono::duration<double>(took).count());
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  metrics::Histogram* into_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-};
 
 class Service {
  public:
@@ -107,7 +64,12 @@ class Service {
         election_(std::move(election)),
         books_(catalog_, terms.placing),
         rules_(terms.placing),
-        strays_(loop.get_executor(), *client_, catalog_, terms.name, say, &stopped_) {}
+        strays_(loop.get_executor(), *client_, catalog_, terms.name, say, &stopped_),
+        watches_(loop.get_executor(), *client_, &stopped_),
+        kicker_(loop.get_executor(), *client_, books_, counts_, [this] { return whyNot(); }),
+        binder_(*client_, books_, *election_, counts_,
+                {terms.all_feasible, terms.reservation, [this] { return whyNot(); },
+                 [this] { kicker_.lookAgain(); }}) {}
 
   Result<void> start() {
     if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
@@ -163,42 +125,30 @@ class Service {
     asio::co_spawn(loop_, keeper_->run(&stopped_), rethrow);
   }
 
-  bool known() const { return nodes_rein_.fresh() && pods_rein_.fresh(); }
-
   // Why nothing is filtered or bound here now. Empty: it is.
   std::string whyNot() const {
     const Verdict verdict = election_->verdict();
     if (!verdict.leads) return "this replica does not lead: " + verdict.why + ": ask again";
-    return known() ? "" : "the cluster is not known yet: ask again";
+    return watches_.known() ? "" : "the cluster is not known yet: ask again";
   }
 
   // What was bound until now may be another's doing, and what we promised another's by now.
   void takeOver() {
     say("the lease is ours: all is listed anew");
     books_.expire({std::numeric_limits<std::int64_t>::max()});
-    nodes_rein_.anew();
-    pods_rein_.anew();
+    watches_.anew();
   }
 
   std::vector<Source> sources() const {
-    const auto of = [](const char* name, const kube::Rein& rein) {
-      Source source{name, rein.fresh()};
-      if (const auto since = rein.failingSince()) {
-        const auto age = std::chrono::steady_clock::now() - *since;
-        source.failing_ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();
-        source.fault = rein.fault();
-      }
-      return source;
-    };
+    std::vector<Source> all = watches_.sources();
     Source lease{"the lease"};
     if (const auto since = election_->failingSince()) {
       lease.failing_ms = Election::now().ms - since->ms;
       lease.fault = election_->fault();
     }
-    return {of("nodes", nodes_rein_),
-            of("pods", pods_rein_),
-            lease,
-            {"the webhook's certificate", answersWebhook()}};
+    all.push_back(std::move(lease));
+    all.push_back({"the webhook's certificate", answersWebhook()});
+    return all;
   }
 
   Result<void> writePorts() const {
@@ -223,15 +173,14 @@ class Service {
       const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
       if (!set) ++counts_.unreadable_nodes;
       if (!set) say(set.error().message());
-      lookAgain();
+      kicker_.lookAgain();
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       books_.removeNode(uid, name);
     };
-    nodes.synced = [this] { lookAgain(); };
+    nodes.synced = [this] { kicker_.lookAgain(); };
     nodes.trouble = [](const Error& error) { say(error.message()); };
-    asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), nodes_rein_, &stopped_),
-                   rethrow);
+    watches_.follow("nodes", std::move(nodes));
   }
 
   void followPods() {
@@ -243,23 +192,15 @@ class Service {
       if (!set) ++counts_.unreadable_pods;
       if (!set) say(set.error().message());
       if (pod) strays_.see(*pod);
-      lookAgain();
+      kicker_.lookAgain();
     };
     pods.gone = [this](const std::string& uid, const std::string&) {
       books_.removePod(uid);
-      lookAgain();
+      kicker_.lookAgain();
     };
-    pods.synced = [this] { lookAgain(); };
+    pods.synced = [this] { kicker_.lookAgain(); };
     pods.trouble = [](const Error& error) { say(error.message()); };
-    asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
-  }
-
-  // Something may have become free: who waits for it is looked at soon, once for all that changes
-  // until then.
-  void lookAgain() {
-    if (looking_ || !books_.worthALook(now()) || !whyNot().empty()) return;
-    looking_ = true;
-    asio::co_spawn(loop_, kick(), rethrow);
+    watches_.follow("pods", std::move(pods));
   }
 
   // Reservations of those who never came to bind.
@@ -268,27 +209,7 @@ class Service {
       asio::steady_timer pause(loop_, kExpireEvery);
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
       counts_.expired += books_.expire(now());
-      lookAgain();
-    }
-  }
-
-  asio::awaitable<void> kick() {
-    asio::steady_timer pause(loop_, kGather);
-    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-    looking_ = false;
-    if (!whyNot().empty()) co_return;
-    const std::vector<Waiting> fitting = books_.nowFitting(kMostKicked, now());
-    for (const Waiting& one : fitting) {
-      // Of an extender's refusals kube-scheduler knows no reason: only a change of the pod makes it
-      // look again before minutes have passed.
-      kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
-      call.type = kube::kMergePatch;
-      call.body = json::serialize(json::object{
-          {"metadata",
-           json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
-      const Result<json::value> kicked = co_await client_->ask(std::move(call));
-      if (kicked) ++counts_.kicked;
-      if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());
+      kicker_.lookAgain();
     }
   }
 
@@ -302,7 +223,9 @@ class Service {
         {"POST", "/prioritize", kMostFilter,
          [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
         {"POST", "/bind", kMostBind,
-         [this](Query query) -> asio::awaitable<Answer> { return bind(std::move(query)); }},
+         [this](Query query) -> asio::awaitable<Answer> {
+           return binder_.answer(std::move(query));
+         }},
         alive(),
         health("/readyz", [this] { return extenderReadiness(sources(), election_->verdict()); }),
     };
@@ -337,7 +260,7 @@ class Service {
       ++counts_.filter_errors;
       return {400, ask.error().message() + '\n', "text/plain"};
     }
-    if (ask->whole_nodes && known()) return suppose(*ask);
+    if (ask->whole_nodes && watches_.known()) return suppose(*ask);
     if (const std::string why = whyNot(); !why.empty()) {
       election_->look();  // our kube-scheduler may have become the leader just now
       ++counts_.filter_errors;
@@ -347,7 +270,7 @@ class Service {
     const Result<Choice> choice = terms_.all_feasible
                                       ? books_.fitting(ask->pod, ask->names)
                                       : books_.choose(ask->pod, ask->names, expiry());
-    lookAgain();  // what was reserved for it before may be others' now
+    kicker_.lookAgain();  // what was reserved for it before may be others' now
     count(choice);
     if (choice) return {200, filterAnswer(*ask, *choice)};
     return refused(*ask, choice.error());
@@ -388,54 +311,6 @@ class Service {
     return {200, filterError(why.message())};
   }
 
-  asio::awaitable<Answer> bind(Query query) {
-    const Result<BindAsk> ask = parseBind(query.body);
-    if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
-    if (const std::string why = whyNot(); !why.empty()) co_return Answer{200, bindAnswer(why)};
-    if (terms_.all_feasible) {
-      const Result<void> reserved = books_.reserveOn(ask->uid, ask->node, expiry());
-      if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
-    }
-    const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallNanoseconds());
-    if (!assigned) {
-      ++counts_.not_reserved;
-      co_return Answer{200, bindAnswer(assigned.error().message())};
-    }
-    const Stopwatch watch(&counts_.bind_seconds);
-    json::object annotations;
-    for (const auto& [key, value] : assigned->annotations) annotations[key] = value;
-    const std::string fence = election_->verdict().fence;
-    if (!fence.empty()) annotations[kTermAnnotation] = fence;
-    kube::Call call{kube::Verb::kPost,
-                    "/api/v1/namespaces/" + ask->space + "/pods/" + ask->name + "/binding"};
-    call.body = json::serialize(json::object{
-        {"apiVersion", "v1"},
-        {"kind", "Binding"},
-        {"metadata", json::object{{"name", ask->name},
-                                  {"namespace", ask->space},
-                                  {"uid", ask->uid},
-                                  {"annotations", std::move(annotations)}}},
-        {"target", json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", ask->node}}}});
-    // It may wait for its turn, or for a connection, while the lease grows old or is lost.
-    std::string late;
-    call.still = [this, &fence, &late] {
-      late = whyNot();
-      if (late.empty() && election_->verdict().fence != fence) late = "another term has begun";
-      return late.empty();
-    };
-    const Result<json::value> bound = co_await client_->ask(std::move(call));
-    const BindEnd end = !late.empty() ? BindEnd::kRefused
-                        : bound       ? BindEnd::kBound
-                                      : endOf(bound.error());
-    ++(end == BindEnd::kBound     ? counts_.bound
-       : end == BindEnd::kRefused ? counts_.bind_refused
-                                  : counts_.bind_uncertain);
-    books_.endBind(ask->uid, end);
-    lookAgain();
-    if (!late.empty()) co_return Answer{200, bindAnswer("not bound: " + late)};
-    co_return Answer{200, bindAnswer(bound ? "" : bound.error().message())};
-  }
-
   Answer admit(const Query& query) {
     const Result<Review> answer = review(query.body, catalog_, rules_, terms_.name);
     if (!answer) {
@@ -454,14 +329,15 @@ class Service {
   Books books_;
   engine::Engine rules_;  // what can be right; it has no nodes
   Strays strays_;
+  Counts counts_;
+  Watches watches_;
+  Kicker kicker_;
+  Binder binder_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
-  Counts counts_;
   std::unique_ptr<Exporter> exporter_;
   std::unique_ptr<http::Server> metrics_;
-  kube::Rein nodes_rein_, pods_rein_;
   std::unique_ptr<Keeper> keeper_;
-  bool looking_ = false;
   bool stopped_ = false;
 };
 

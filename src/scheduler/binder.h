@@ -1,0 +1,50 @@
+// Writes where a pod goes and what it was given there: one call, which only the leader makes.
+// Private.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "election.h"
+#include "extender.h"
+#include "http/server.h"
+#include "kube/client.h"
+#include "metrics.h"
+#include "scheduler/books.h"
+
+namespace divvy::scheduler {
+
+// For one thread, that of the client. All outlives it.
+class Binder {
+ public:
+  struct Terms {
+    // The node was not chosen by us: devices are reserved there when it is bound.
+    bool chosen_elsewhere = false;
+    std::chrono::seconds reservation{};
+    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
+    std::function<void()> changed;         // what is held
+  };
+  Binder(kube::Client& client, Books& books, const Election& election, Counts& counts, Terms terms)
+      : client_(client),
+        books_(books),
+        election_(election),
+        counts_(counts),
+        terms_(std::move(terms)) {}
+
+  // POST /bind
+  boost::asio::awaitable<http::Answer> answer(http::Query query);
+
+ private:
+  boost::asio::awaitable<std::string> bind(const BindAsk& ask, const Assigned& assigned);
+
+  kube::Client& client_;
+  Books& books_;
+  const Election& election_;
+  Counts& counts_;
+  Terms terms_;
+};
+
+}  // namespace divvy::scheduler
