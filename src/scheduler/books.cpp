@@ -83,6 +83,7 @@ Result<void> Books::setNode(const kube::Node& node) {
   inside_->unreadable.erase(name);
   inside_->nodes[name] = {node.meta.uid, node, std::move(described->node),
                           std::move(described->devices)};
+  inside_->alike.clear();
   inside_->takeHome(name);
   inside_->waiting.open();
   return {};
@@ -95,7 +96,9 @@ void Books::removeNode(const std::string& uid, const std::string& name) {
   inside_->nodes.erase(name);
   inside_->unreadable.erase(name);
   inside_->on.erase(name);
+  inside_->alike.clear();
   for (engine::Allocation& one : inside_->engine.removeNode(engine::NodeName(name))) {
+    if (one.expires) inside_->quotas.give(one.id.text);
     if (one.expires) continue;
     const std::string pod = one.id.text;
     inside_->masks.give(pod);
@@ -144,13 +147,19 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
   if (!request) return request.error();
   if (!*request) return choice;
   choice.ours = true;
-  const Result<std::optional<engine::Placement>> decided = inside_->decide(**request, nodes);
+  const Result<Inside::Affordable> decided = inside_->afford(**request, &nodes);
   if (!decided) return decided.error();
-  if (*decided) {
-    const Result<void> reserved = inside_->reserve(**request, **decided, expires);
+  if (decided->placement) {
+    const Result<void> reserved = inside_->reserve(**request, *decided->placement, expires);
     if (!reserved) return reserved.error();
-    choice.node = (*decided)->node.text;
+    choice.node = decided->placement->node.text;
     inside_->waiting.leave(pod.meta.uid);
+    return choice;
+  }
+  if (!decided->beyond.empty()) {
+    // That others make room there does not help: said so, kube-scheduler ends nobody for it.
+    for (const std::string_view name : nodes) choice.never.emplace(name, decided->beyond);
+    inside_->waiting.enter(pod, std::move(**request));
     return choice;
   }
   const Result<void> explained = inside_->explain(**request, nodes, &choice);
@@ -168,6 +177,13 @@ Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_
   if (!request) return request.error();
   if (!*request) return choice;
   choice.ours = true;
+  const auto beyond =
+      inside_->quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, inside_->catalog));
+  if (beyond) {
+    for (const std::string_view name : nodes) choice.never.emplace(name, refusalText(*beyond));
+    inside_->waiting.enter(pod, std::move(**request));
+    return choice;
+  }
   const Result<void> explained = inside_->explain(**request, nodes, &choice);
   if (!explained) return explained.error();
   if (choice.fitting.empty()) {
@@ -205,6 +221,8 @@ Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
   if (!decided) return decided.error();
   if (!*decided)
     return Error{ErrorCode::kNoRoom, "node " + node + " was taken meanwhile: ask again"};
+  if (const auto beyond = inside_->beyond(asked->second, **decided))
+    return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
   const Result<void> reserved = inside_->reserve(asked->second, **decided, expires);
   if (!reserved) return reserved.error();
   inside_->asked.erase(asked);
@@ -212,6 +230,14 @@ Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
 }
 
 Result<Choice> Books::wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const {
+  const auto beyond =
+      inside_->quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, inside_->catalog));
+  if (beyond) {
+    Choice choice;
+    choice.ours = true;
+    for (const kube::Node& node : nodes) choice.never.emplace(node.meta.name, refusalText(*beyond));
+    return choice;
+  }
   const Supposed supposed{inside_->config, inside_->engine.pools(),
                           [this](const engine::NodeName& node) { return inside_->heldOn(node); }};
   return scheduler::wouldFit(supposed, pod, nodes, inside_->catalog);
@@ -251,6 +277,7 @@ std::size_t Books::expire(engine::Instant now) {
   const std::vector<engine::Allocation> ended = inside_->engine.expire(now);
   for (const engine::Allocation& one : ended) inside_->leave(one.placement.node.text, one.id.text);
   for (const engine::Allocation& one : ended) inside_->holders.erase(one.id.text);
+  for (const engine::Allocation& one : ended) inside_->quotas.give(one.id.text);
   if (!ended.empty()) inside_->waiting.open();
   return ended.size();
 }
@@ -265,8 +292,8 @@ std::size_t Books::waiting() const {
 
 std::vector<Waiting> Books::nowFitting(std::size_t most, engine::Instant now) {
   return inside_->waiting.call(most, now, [&](const engine::Request& request) {
-    const Result<engine::Decision> decision = inside_->engine.decide(request);
-    return decision && decision->placement;
+    const Result<Inside::Affordable> decided = inside_->afford(request, nullptr);
+    return decided && decided->placement;
   });
 }
 

@@ -11,6 +11,7 @@
 #include "describe.h"
 #include "engine/engine.h"
 #include "last.h"
+#include "quotas.h"
 #include "scheduler/books.h"
 #include "waiting_room.h"
 
@@ -63,7 +64,7 @@ inline Guest guestOf(const kube::Pod& pod) {
 
 struct Books::Inside {
   Inside(const vendors::Catalog& known, engine::Config terms)
-      : catalog(known), config(terms), engine(terms) {}
+      : catalog(known), config(terms), engine(terms), quotas(known) {}
 
   void release(const std::string& uid) {
     holders.erase(uid);
@@ -73,6 +74,7 @@ struct Books::Inside {
     asked.erase(uid);
     guests.erase(uid);
     masks.give(uid);
+    quotas.give(uid);
     const engine::RequestId id(uid);
     const engine::Allocation* held = engine.find(id);
     if (held == nullptr) return;
@@ -90,6 +92,7 @@ struct Books::Inside {
 
   // It is so, whatever else was booked.
   Result<void> hold(const kube::Pod& pod, const engine::Allocation& held) {
+    count(pod, held.placement);
     const Result<void> adopted = engine.adopt(held);
     if (adopted) {
       on[held.placement.node.text].insert(pod.meta.uid);
@@ -106,6 +109,7 @@ struct Books::Inside {
       if (here && at->second.said) {
         const auto again = heldBy(*at->second.said, catalog, devicesOf(node));
         if (again && *again) at->second.held = **again;
+        count(*at->second.said, at->second.held.placement);
       }
       here = here && engine.adopt(at->second.held);
       if (here) {
@@ -183,8 +187,31 @@ struct Books::Inside {
     const Result<engine::Allocation> reserved = engine.reserve(request, placement, expires);
     if (!reserved) return reserved.error();
     on[placement.node.text].insert(request.id.text);
+    quotas.take(request.id.text, request.user.text, amountsOf(placement, nullptr));
     return {};
   }
+
+  // ---- quotas: books_quota.cpp ----
+  struct Affordable {
+    std::optional<engine::Placement> placement;
+    std::string beyond;  // it fits, but only with more than its namespace may hold
+  };
+  using Names = std::span<const std::string_view>;
+  // Among these, or all; as decide, and within what its namespace may hold.
+  Result<Affordable> afford(const engine::Request& request, const Names* names);
+  void count(const kube::Pod& pod, const engine::Placement& placement) {
+    quotas.take(pod.meta.uid, pod.meta.space, amountsOf(placement, &pod));
+  }
+  Amounts amountsOf(const engine::Placement& placement, const kube::Pod* pod) const {
+    return heldAmounts(placement, devicesOf(placement.node.text), pod, catalog);
+  }
+  std::optional<std::string> beyond(const engine::Request& request,
+                                    const engine::Placement& placement) const {
+    return quotas.limits(request.user.text)
+               ? quotas.refusal(request.user.text, request.id.text, amountsOf(placement, nullptr))
+               : std::nullopt;
+  }
+  const std::vector<std::vector<std::string>>& alikeNodes();
 
   // Which of these would do, and why the others do not.
   Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
@@ -224,6 +251,8 @@ struct Books::Inside {
   const vendors::Catalog& catalog;
   const engine::Config config;
   engine::Engine engine;
+  Quotas quotas;
+  std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
   std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
   std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
   std::map<std::string, std::string> unreadable;    // by node: what is wrong with what it says

@@ -47,6 +47,7 @@ asio::awaitable<http::Answer> Exporter::answer() const {
     for (DeviceUse& one : inside_->books.devicesOf(node)) seen.devices.push_back(std::move(one));
     if (++looked_at % kNodesAtOnce == 0) co_await asio::post(own, asio::use_awaitable);
   }
+  seen.quotas = inside_->books.quotas();
   if (inside_->terms.hami) seen.shares = inside_->books.shares();
   const Counts counts = inside_->counts;
   co_await asio::post(inside_->writer, asio::use_awaitable);

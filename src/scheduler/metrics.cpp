@@ -52,6 +52,7 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
               "Objects that were told of and not understood");
   out->sample({{"kind", "node"}}, counts.unreadable_nodes);
   out->sample({{"kind", "pod"}}, counts.unreadable_pods);
+  out->sample({{"kind", "resourcequota"}}, counts.unreadable_quotas);
 }
 
 void devices(Exposition* out, const std::vector<DeviceUse>& all) {
@@ -102,6 +103,18 @@ void shares(Exposition* out, const std::vector<HeldShare>& all) {
        [](const HeldShare& one) { return one.memory.count; });
   each("divvy_pod_device_compute_ratio", "Compute that it was given; 0: what others leave",
        [](const HeldShare& one) { return ratio(one.compute); });
+}
+
+void quotas(Exposition* out, const std::vector<QuotaUse>& all) {
+  for (const bool used : {false, true}) {
+    out->family(used ? "divvy_quota_used" : "divvy_quota_limit", "gauge",
+                used ? "Of it, what pods hold, reservations included"
+                     : "What a namespace may hold, in the resource's own units");
+    for (const QuotaUse& one : all) {
+      out->sample({{"namespace", one.space}, {"resource", one.resource}, {"quota", one.quota}},
+                  static_cast<double>(used ? one.used : one.limit));
+    }
+  }
 }
 
 constexpr const char* kZone = "vGPU";
@@ -206,6 +219,25 @@ void hamiShares(Exposition* out, const std::vector<HeldShare>& all) {
   }
 }
 
+// Resources are what HAMi calls quotas here.
+void hamiQuotas(Exposition* out, const std::vector<QuotaUse>& all) {
+  for (const bool old : {false, true}) {
+    out->family(old ? "QuotaUsed" : "hami_resource_quota_used", "gauge",
+                "As HAMi's scheduler has it");
+    for (const QuotaUse& one : all) {
+      out->sample({{old ? "quotanamespace" : "namespace", one.space},
+                   {old ? "quotaName" : "quota_name", one.resource},
+                   {"limit", std::to_string(one.limit)},
+                   {"zone", kZone}},
+                  static_cast<double>(one.used));
+    }
+  }
+  out->family("hami_resource_quota_limit", "gauge", "As HAMi's scheduler has it");
+  for (const QuotaUse& one : all)
+    out->sample({{"namespace", one.space}, {"quota_name", one.resource}, {"zone", kZone}},
+                static_cast<double>(one.limit));
+}
+
 }  // namespace
 
 std::string exposition(const Counts& counts, const Seen& seen, bool hami) {
@@ -214,10 +246,12 @@ std::string exposition(const Counts& counts, const Seen& seen, bool hami) {
   answers(&out, counts);
   devices(&out, seen.devices);
   shares(&out, seen.shares);
+  quotas(&out, seen.quotas);
   if (hami) {
     hamiDevices(&out, seen.devices);
     hamiOverview(&out, seen.devices);
     hamiShares(&out, seen.shares);
+    hamiQuotas(&out, seen.quotas);
   }
   return out.text();
 }

@@ -17,8 +17,9 @@ struct Counts {
   std::uint64_t bound = 0, bind_refused = 0, bind_uncertain = 0, not_reserved = 0;  // of /bind
   std::uint64_t allowed = 0, denied = 0, not_reviews = 0;                           // of /webhook
   std::uint64_t expired = 0;                                                        // reservations
-  std::uint64_t kicked = 0;                                 // waiting pods that have room now
-  std::uint64_t unreadable_nodes = 0, unreadable_pods = 0;  // told of, and not understood
+  std::uint64_t kicked = 0;  // waiting pods that have room now
+  // Told of, and not understood.
+  std::uint64_t unreadable_nodes = 0, unreadable_pods = 0, unreadable_quotas = 0;
 };
 
 struct Seen {
@@ -27,6 +28,7 @@ struct Seen {
   std::uint64_t waiting = 0;
   std::vector<DeviceUse> devices;
   std::vector<HeldShare> shares;
+  std::vector<QuotaUse> quotas;
 };
 
 // `hami`: also under HAMi's names, new and old. Source: facts on the incumbent's control

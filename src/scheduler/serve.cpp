@@ -100,6 +100,7 @@ class Service {
     metrics_ = std::move(*metrics);
     followNodes();
     followPods();
+    followQuotas();
     asio::co_spawn(loop_, expire(), rethrow);
     election_->start([this] { takeOver(); }, say, &stopped_);
     return writePorts();
@@ -201,6 +202,25 @@ class Service {
     pods.synced = [this] { kicker_.lookAgain(); };
     pods.trouble = [](const Error& error) { say(error.message()); };
     watches_.follow("pods", std::move(pods));
+  }
+
+  void followQuotas() {
+    kube::Follower quotas;
+    quotas.path = "/api/v1/resourcequotas";
+    quotas.set = [this](const json::value& object) {
+      const Result<kube::ResourceQuota> quota = kube::resourceQuotaOf(object);
+      const Result<void> set = quota ? books_.setQuota(*quota) : Result<void>(quota.error());
+      if (!set) ++counts_.unreadable_quotas;
+      if (!set) say(set.error().message());
+      kicker_.lookAgain();
+    };
+    quotas.gone = [this](const std::string& uid, const std::string&) {
+      books_.removeQuota(uid);
+      kicker_.lookAgain();
+    };
+    quotas.synced = [this] { kicker_.lookAgain(); };
+    quotas.trouble = [](const Error& error) { say(error.message()); };
+    watches_.follow("resource quotas", std::move(quotas));
   }
 
   // Reservations of those who never came to bind.
@@ -312,7 +332,8 @@ class Service {
   }
 
   Answer admit(const Query& query) {
-    const Result<Review> answer = review(query.body, catalog_, rules_, terms_.name);
+    const auto beyond = [this](const kube::Pod& pod) { return books_.neverWithinQuota(pod); };
+    const Result<Review> answer = review(query.body, catalog_, rules_, terms_.name, beyond);
     if (!answer) {
       ++counts_.not_reviews;
       return {400, answer.error().message() + '\n', "text/plain"};

@@ -34,7 +34,7 @@ bool privileged(const kube::Pod& pod, std::string* name) {
 }
 
 Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
-              const engine::Engine& rules, const std::string& scheduler) {
+              const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond) {
   Verdict verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
@@ -62,6 +62,10 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
         Error{ErrorCode::kUsage, "pod has node assigned: leave spec.nodeName to the scheduler"};
   }
   if (verdict.refused) return verdict;
+  if (const auto why = beyond ? beyond(pod) : std::nullopt) {
+    verdict.refused = Error{ErrorCode::kUsage, *why};
+    return verdict;
+  }
   Result<json::array> patch = doorPatches(pod, object, catalog);
   if (!patch) {
     verdict.refused = patch.error();
@@ -90,7 +94,8 @@ json::object answerOf(const json::object& request, const Verdict& verdict) {
 }  // namespace
 
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
-                      const engine::Engine& rules, const std::string& scheduler) {
+                      const engine::Engine& rules, const std::string& scheduler,
+                      const Beyond& beyond) {
   boost::system::error_code fault;
   const json::value said = json::parse(body, fault);
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
@@ -108,7 +113,7 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
       const json::value* space = asked.if_contains("namespace");
       if (pod->meta.space.empty() && space != nullptr && space->is_string())
         pod->meta.space = space->get_string();
-      verdict = judge(*pod, *object, catalog, rules, scheduler);
+      verdict = judge(*pod, *object, catalog, rules, scheduler, beyond);
     } else {
       verdict.refused = pod.error();
     }

@@ -1,10 +1,13 @@
 // What becomes of a pod when it is made. Pure. Private.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "kube/pod.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -16,7 +19,10 @@ struct Review {
   std::string body;
   bool allowed = false;
 };
+// Why it may not be made, though what it asks for is right; none: it may.
+using Beyond = std::function<std::optional<std::string>(const kube::Pod&)>;
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
-                      const engine::Engine& rules, const std::string& scheduler);
+                      const engine::Engine& rules, const std::string& scheduler,
+                      const Beyond& beyond = {});
 
 }  // namespace divvy::scheduler

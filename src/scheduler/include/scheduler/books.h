@@ -18,6 +18,7 @@
 #include "engine/units.h"
 #include "kube/node.h"
 #include "kube/pod.h"
+#include "kube/resource_quota.h"
 #include "scheduler/use.h"
 #include "vendors/catalog.h"
 
@@ -67,6 +68,14 @@ class Books {
   void removeNode(const std::string& uid, const std::string& name);
   Result<void> setPod(const kube::Pod& pod);
   void removePod(const std::string& uid);
+
+  // What a namespace may hold at a time; who would hold more waits. kUsage: what of it is not
+  // counted; the rest is.
+  Result<void> setQuota(const kube::ResourceQuota& quota);
+  void removeQuota(const std::string& uid);
+  // Why its namespace may not hold what it asks for, whoever ends; none: it may.
+  std::optional<std::string> neverWithinQuota(const kube::Pod& pod) const;
+  std::vector<QuotaUse> quotas() const;
 
   // Chooses among `nodes` and reserves until `expires`, under the pod's UID; what was reserved for
   // it before is given back first. kUsage: what it asks for can never be right; kNotFound: it was

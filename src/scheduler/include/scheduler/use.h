@@ -32,4 +32,11 @@ struct HeldShare {
   engine::Compute compute;
 };
 
+// Of what a namespace may hold, by ResourceQuotas; in the resource's own units.
+struct QuotaUse {
+  std::string space, quota, resource;
+  std::int64_t limit = 0;
+  std::int64_t used = 0;  // reservations included
+};
+
 }  // namespace divvy::scheduler

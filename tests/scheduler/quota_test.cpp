@@ -1,0 +1,235 @@
+// What namespaces may hold: who would hold more waits, and is let in when room comes.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "metrics.h"
+#include "scheduler/books.h"
+#include "webhook.h"
+#include "world.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr engine::Instant kLater{120'000};
+
+kube::Pod pod(const std::string& uid, const Texts& limits, const std::string& space = "default") {
+  kube::Pod made = *kube::podOf(podObject({limits}, {}));
+  made.meta.uid = made.meta.name = uid;
+  made.meta.space = space;
+  return made;
+}
+
+Texts part(const std::string& memory, const std::string& cores = "10") {
+  return {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", memory}, {"nvidia.com/gpucores", cores}};
+}
+
+kube::ResourceQuota quota(const kube::Quantities& hard, const std::string& uid = "q") {
+  kube::ResourceQuota made;
+  made.meta.uid = made.meta.name = uid;
+  made.meta.space = "default";
+  made.hard = hard;
+  return made;
+}
+
+class QuotaTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(books.setNode(nodeWith("nvidia"))); }
+  // Empty: it was given a node.
+  std::string refusal(const kube::Pod& one, const std::vector<std::string_view>& names = {"n"}) {
+    const Result<Choice> choice = books.choose(one, names, kLater);
+    if (!choice) return choice.error().message();
+    if (choice->node) return "";
+    const auto& why = choice->never.empty() ? choice->why : choice->never;
+    return why.empty() ? "?" : why.begin()->second;
+  }
+  std::int64_t used(const std::string& resource) {
+    for (const QuotaUse& one : books.quotas())
+      if (one.resource == resource) return one.used;
+    return -1;
+  }
+
+  Books books{allVendors(), {}};
+};
+
+TEST_F(QuotaTest, WhoWouldHoldMoreWaitsUntilRoomComes) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "20k"}, {"limits.cpu", "1"}})));
+  EXPECT_EQ(refusal(pod("a", part("12000"))), "");
+  EXPECT_EQ(refusal(pod("b", part("8000"))), "");
+  EXPECT_EQ(refusal(pod("c", part("1"))),
+            "ResourceQuotaNotFit: exceeding resource quota q of namespace default: "
+            "nvidia.com/gpumem: 20000 at most, 20000 held, 1 needed");
+  EXPECT_EQ(used("nvidia.com/gpumem"), 20000);
+  EXPECT_EQ(refusal(pod("elsewhere", part("9000"), "lab")), "");
+  books.removePod("b");
+  ASSERT_TRUE(books.worthALook({0}));
+  const std::vector<Waiting> waiting = books.nowFitting(9, {0});
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(waiting[0].name, "c");
+}
+
+TEST_F(QuotaTest, WhatIsAskedAnewIsNotCountedTwice) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  EXPECT_EQ(refusal(pod("a", part("1000"))), "");
+  EXPECT_EQ(refusal(pod("a", part("1000"))), "");
+  EXPECT_EQ(used("nvidia.com/gpumem"), 1000);
+  books.expire(kLater);
+  EXPECT_EQ(used("nvidia.com/gpumem"), 0);
+}
+
+TEST_F(QuotaTest, WhatIsBoundCountsFromItsAnnotationsAlsoWhereItsNodeIsNotKnown) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  kube::Pod bound = pod("a", part("700"));
+  bound.node = "another";
+  bound.meta.annotations = {{"hami.io/vgpu-devices-allocated", "GPU-x,NVIDIA,700,10:;"}};
+  ASSERT_TRUE(books.setPod(bound));
+  EXPECT_EQ(used("nvidia.com/gpumem"), 700);
+  EXPECT_NE(refusal(pod("b", part("301"))), "");
+  EXPECT_EQ(refusal(pod("b", part("300"))), "");
+  bound.phase = kube::PodPhase::kSucceeded;
+  ASSERT_TRUE(books.setPod(bound));
+  EXPECT_EQ(used("nvidia.com/gpumem"), 300);
+}
+
+TEST_F(QuotaTest, CoresCountToo) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpucores", "150"}})));
+  EXPECT_EQ(refusal(pod("a", {{"nvidia.com/gpu", "1"}})), "");  // all of a card: 100
+  EXPECT_NE(refusal(pod("b", part("1000", "51"))), "");
+  EXPECT_EQ(refusal(pod("b", part("1000", "50"))), "");
+  // Who needs none of it is not kept off.
+  EXPECT_EQ(refusal(pod("c", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "100"}})), "");
+}
+
+TEST_F(QuotaTest, BytesAreBytesAndNothingIsNothing) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "2Gi"}})));
+  EXPECT_EQ(refusal(pod("a", part("2048"))), "");
+  EXPECT_NE(refusal(pod("b", part("1"))), "");
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "0"}})));
+  books.removePod("a");
+  EXPECT_NE(refusal(pod("b", part("1"))), "");
+}
+
+TEST_F(QuotaTest, OfSeveralTheLeastHoldsUntilItIsGone) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}}, "small")));
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));
+  EXPECT_NE(refusal(pod("a", part("1001"))).find("small"), std::string::npos);
+  books.removeQuota("small");
+  ASSERT_EQ(books.nowFitting(9, {0}).size(), 1u);
+  EXPECT_EQ(refusal(pod("a", part("5000"))), "");
+  EXPECT_NE(refusal(pod("b", part("1"))).find("large"), std::string::npos);
+}
+
+TEST_F(QuotaTest, WhatIsNotCountedIsNamed) {
+  const Result<void> count =
+      books.setQuota(quota({{"limits.nvidia.com/gpu", "1"}, {"limits.nvidia.com/gpumem", "1000"}}));
+  ASSERT_FALSE(count);
+  EXPECT_NE(count.error().message().find("limits.nvidia.com/gpu is not counted"),
+            std::string::npos);
+  EXPECT_EQ(used("nvidia.com/gpumem"), 0);  // the rest is
+  EXPECT_FALSE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1.5"}})));
+  EXPECT_TRUE(books.quotas().empty());
+  EXPECT_TRUE(books.setQuota(quota({{"requests.nvidia.com/gpu", "4"}, {"pods", "9"}})));
+}
+
+// Half of a device is less of a smaller one.
+TEST_F(QuotaTest, ASmallerDeviceIsTakenWhereALargerOneWouldBeTooMuch) {
+  kube::Node small = nodeWith("nvidia-mig");
+  small.meta.name = small.meta.uid = "m";
+  small.meta.annotations = {
+      {"hami.io/node-nvidia-register",
+       R"([{"id":"small","count":10,"devmem":16384,"devcore":100,"type":"NVIDIA T4",)"
+       R"("health":true}])"}};
+  ASSERT_TRUE(books.setNode(small));
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "10000"}})));
+  const kube::Pod half =
+      pod("a", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
+  const std::vector<std::string_view> names{"n", "m"};
+  const Result<Choice> choice = books.choose(half, names, kLater);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->node, "m");
+  EXPECT_EQ(used("nvidia.com/gpumem"), 8192);
+  EXPECT_NE(refusal(pod("b", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}}),
+                    {"n", "m"}),
+            "");
+}
+
+TEST_F(QuotaTest, EveryFamilysMemoryAndCoresCount) {
+  for (const vendors::Kind* kind : allVendors().kinds()) {
+    if (kind->memory.resource.empty() || !kind->wire.placed()) continue;
+    ASSERT_TRUE(books.setQuota(quota({{"limits." + kind->memory.resource, "7"}})));
+    ASSERT_EQ(books.quotas().size(), 1u) << kind->name;
+    EXPECT_EQ(books.quotas()[0].resource, kind->memory.resource);
+    EXPECT_EQ(books.quotas()[0].limit, 7);
+  }
+}
+
+TEST_F(QuotaTest, AllFeasibleHeedsItToo) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  const std::vector<std::string_view> names{"n"};
+  ASSERT_TRUE(books.fitting(pod("a", part("600")), names));
+  ASSERT_TRUE(books.fitting(pod("b", part("600")), names));
+  EXPECT_TRUE(books.reserveOn("a", "n", kLater));
+  EXPECT_EQ(books.reserveOn("b", "n", kLater).error().code(), ErrorCode::kNoRoom);
+  const Result<Choice> third = books.fitting(pod("c", part("600")), names);
+  ASSERT_TRUE(third);
+  EXPECT_TRUE(third->fitting.empty());
+  EXPECT_EQ(third->never.size(), 1u);
+}
+
+// More nodes would not help.
+TEST_F(QuotaTest, AutoscalersAreToldThatNoNodeWouldDo) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  const std::vector<kube::Node> nodes{nodeWith("nvidia")};
+  const Result<Choice> choice = books.wouldFit(pod("a", part("1001")), nodes);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->never.size(), 1u);
+  EXPECT_TRUE(books.wouldFit(pod("a", part("1000")), nodes)->never.empty());
+}
+
+// At the door only what would not fit if nobody else were there.
+TEST_F(QuotaTest, TheDoorRefusesWhatMayNeverBe) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
+  EXPECT_EQ(refusal(pod("a", part("5000"))), "");
+  EXPECT_FALSE(books.neverWithinQuota(pod("b", part("5000"))));
+  EXPECT_TRUE(books.neverWithinQuota(pod("b", part("5001"))));
+  // Init containers that end count one by one, the others together.
+  kube::Pod several = pod("c", part("2500"));
+  several.containers.push_back(several.containers[0]);
+  several.init.push_back(pod("d", part("5000")).containers[0]);
+  EXPECT_FALSE(books.neverWithinQuota(several));
+  several.init[0].sidecar = true;
+  EXPECT_TRUE(books.neverWithinQuota(several));
+  const boost::json::value object = podObject({part("5001")}, {});
+  const std::string body = boost::json::serialize(boost::json::object{
+      {"request",
+       boost::json::object{{"uid", "u"}, {"namespace", "default"}, {"object", object}}}});
+  const engine::Engine rules{engine::Config{}};
+  const Result<Review> answer =
+      review(body, allVendors(), rules, "divvy-scheduler",
+             [&](const kube::Pod& one) { return books.neverWithinQuota(one); });
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(answer->allowed);
+  EXPECT_NE(answer->body.find("exceeding resource quota q"), std::string::npos) << answer->body;
+}
+
+TEST_F(QuotaTest, PrometheusIsToldInBothNames) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
+  EXPECT_EQ(refusal(pod("a", part("3000"))), "");
+  Seen seen;
+  seen.quotas = books.quotas();
+  const std::string text = exposition({}, seen, true);
+  for (const char* line :
+       {"divvy_quota_limit{namespace=\"default\",resource=\"nvidia.com/gpumem\",quota=\"q\"} 5000",
+        "divvy_quota_used{namespace=\"default\",resource=\"nvidia.com/gpumem\",quota=\"q\"} 3000",
+        "hami_resource_quota_used{namespace=\"default\",quota_name=\"nvidia.com/gpumem\","
+        "limit=\"5000\",zone=\"vGPU\"} 3000",
+        "hami_resource_quota_limit{namespace=\"default\",quota_name=\"nvidia.com/gpumem\","
+        "zone=\"vGPU\"} 5000",
+        "QuotaUsed{quotanamespace=\"default\",quotaName=\"nvidia.com/gpumem\",limit=\"5000\","
+        "zone=\"vGPU\"} 3000"})
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  EXPECT_EQ(exposition({}, seen, false).find("QuotaUsed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
