@@ -26,6 +26,7 @@ class Engine::Core {
   Result<Decision> decideWithin(const Request& request, Window& window);
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
   Result<Decision> explain(const Request& request);
+  Result<std::vector<NodeBrief>> briefs(const Request& request);
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);

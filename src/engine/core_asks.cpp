@@ -147,4 +147,18 @@ Result<Decision> Engine::Core::explain(const Request& request) {
   return decision;
 }
 
+Result<std::vector<NodeBrief>> Engine::Core::briefs(const Request& request) {
+  const Result<Scores*> scores = upToDate(request);
+  if (!scores) return scores.error();
+  const ShapeClass& shape = (*scores)->shape();
+  const std::vector<const Ask*> asks = asksInOrder(shape);
+  std::vector<NodeBrief> all;
+  for (const Slot slot : order_.slots()) {
+    if ((*scores)->tree().at(order_.placeOf(slot)) > 0) continue;
+    std::optional<NodeBrief> brief = briefOf(state_, shape, asks, slot);
+    if (brief) all.push_back(std::move(*brief));
+  }
+  return all;
+}
+
 }  // namespace divvy::engine

@@ -40,6 +40,9 @@ Result<Decision> Engine::decideAmong(const Request& request,
 Result<Decision> Engine::explain(const Request& request) const {
   return core_->explain(request);
 }
+Result<std::vector<NodeBrief>> Engine::briefs(const Request& request) const {
+  return core_->briefs(request);
+}
 Result<std::vector<DeviceRefusal>> Engine::refusedDevices(const Request& request,
                                                           const NodeName& node,
                                                           std::size_t container) const {

@@ -1,6 +1,8 @@
 #include "fit.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "arrangement.h"
 #include "device_order.h"
@@ -17,6 +19,8 @@ constexpr auto why(DeviceWhy reason) {
 bool ofKind(const DeviceRoom& room, const Ask& ask) {
   return ask.kind == kAnyKind || ask.kind == room.kind;
 }
+
+constexpr std::size_t kDeviceWhys = why(DeviceWhy::kHeld) + 1;
 
 bool aboutMemory(DeviceWhy reason) {
   return reason >= DeviceWhy::kTooLarge && reason <= DeviceWhy::kHostReserve;
@@ -119,14 +123,21 @@ std::optional<DeviceRefusal> refusePart(const HotState& state, const ShapeClass&
   return no(none);
 }
 
-// Of one ask, were it alone.
-std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& shape, Slot slot,
-                                       std::size_t index, const Ask& ask, Bytes host_left) {
-  if (ask.part) return refusePart(state, shape, slot, index, ask);
+// Of one ask for no part, were it alone.
+std::uint8_t verdictOne(const HotState& state, const ShapeClass& shape, Slot slot,
+                        std::size_t index, const Ask& ask, Bytes host_left) {
   const DeviceRoom room = roomOf(state, state.node.first[slot] + static_cast<std::uint32_t>(index));
   std::uint8_t verdict = ofKind(room, ask) ? kOpen : why(DeviceWhy::kKind);
   if (verdict == kOpen) verdict = verdictOn(state, shape, slot, index);
   if (verdict == kOpen) verdict = verdictOn(room, ask, host_left);
+  return verdict;
+}
+
+// Of one ask, were it alone.
+std::optional<DeviceRefusal> refuseOne(const HotState& state, const ShapeClass& shape, Slot slot,
+                                       std::size_t index, const Ask& ask, Bytes host_left) {
+  if (ask.part) return refusePart(state, shape, slot, index, ask);
+  const std::uint8_t verdict = verdictOne(state, shape, slot, index, ask, host_left);
   if (verdict == kOpen) return std::nullopt;
   return describe(state, slot, index, verdict, ask, host_left);
 }
@@ -173,14 +184,38 @@ NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, 
   return refusal;
 }
 
-// As the containers are.
-std::vector<const Ask*> inOrder(const ShapeClass& shape) {
-  std::vector<const Ask*> order;
-  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()})
-    for (const Ask& ask : *asks) order.push_back(&ask);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Ask* a, const Ask* b) { return a->container < b->container; });
-  return order;
+// What most of the kind were refused for; of equals what is looked at last: it is nearest to right.
+DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
+  std::size_t most = why(DeviceWhy::kKind);
+  for (std::size_t at = most + 1; at < counts.size(); ++at)
+    if (counts[at] > 0 && (most == why(DeviceWhy::kKind) || counts[at] >= counts[most])) most = at;
+  return static_cast<DeviceWhy>(most);
+}
+
+// As refuseAsk, without telling of each device.
+std::optional<NodeBrief> briefAsk(const HotState& state, const ShapeClass& shape, Slot slot,
+                                  const Ask& ask) {
+  std::array<std::uint16_t, kDeviceWhys> counts{};
+  DeviceList good;
+  const Bytes host_left = state.hostLeft(slot);
+  for (std::size_t i = 0; i < state.node.devices[slot]; ++i) {
+    std::uint8_t verdict = kOpen;
+    if (!ask.part) {
+      verdict = verdictOne(state, shape, slot, i, ask, host_left);
+    } else if (const auto no = refusePart(state, shape, slot, i, ask)) {
+      verdict = why(no->why);
+    }
+    if (verdict == kOpen) good.at[good.count++] = static_cast<std::uint8_t>(i);
+    if (verdict != kOpen) ++counts[verdict];
+  }
+  if (good.count >= ask.count && ask.part) return std::nullopt;
+  if (good.count >= ask.count) {
+    const std::optional<NodeRefusal> no = refuseGroup(state, shape, slot, ask, good);
+    if (!no) return std::nullopt;
+    return NodeBrief{{}, no->why, no->container, ask.count, no->kind};
+  }
+  return NodeBrief{{},        NodeWhy::kDevices,      ask.container,
+                   ask.count, shape.wanted(ask).kind, mostOf(counts)};
 }
 
 std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const ShapeClass& shape,
@@ -188,7 +223,7 @@ std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const Shape
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     return describe(state, shape, slot, *reason);
   }
-  for (const Ask* ask : inOrder(shape)) {
+  for (const Ask* ask : asksInOrder(shape)) {
     if (auto refusal = refuseAsk(state, shape, slot, *ask)) return refusal;
   }
   if (oneByOne(state, shape, slot)) return std::nullopt;
@@ -325,6 +360,35 @@ std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& s
     if (!open && best) refused.push_back(std::move(*best));
   }
   return refused;
+}
+
+// As the containers are.
+std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
+  std::vector<const Ask*> order;
+  for (const std::vector<Ask>* asks : {&shape.init(), &shape.containers()})
+    for (const Ask& ask : *asks) order.push_back(&ask);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Ask* a, const Ask* b) { return a->container < b->container; });
+  return order;
+}
+
+std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
+                                 const std::vector<const Ask*>& asks, Slot slot) {
+  const auto named = [&](NodeBrief brief) {
+    brief.node = state.cold[slot].node.name;
+    return brief;
+  };
+  if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
+    const NodeRefusal refusal = describe(state, shape, slot, *reason);
+    const bool few = *reason == NodeWhy::kTooFew;
+    return named({{}, *reason, refusal.container, few ? refusal.needed : 0});
+  }
+  for (const Ask* ask : asks)
+    if (auto brief = briefAsk(state, shape, slot, *ask)) return named(std::move(*brief));
+  if (oneByOne(state, shape, slot)) return std::nullopt;
+  const Planned planned = planOn(state, shape, slot);
+  if (planned.plan) return std::nullopt;
+  return named({{}, planned.gave_up ? NodeWhy::kUnresolved : NodeWhy::kTogether});
 }
 
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "engine/brief.h"
 #include "engine/refusal.h"
 #include "group.h"
 #include "hot_state.h"
@@ -63,5 +65,9 @@ std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& s
 
 // The whole answer for a node that will not do; none: it will.
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot);
+// The same in short; `asks`: asksInOrder of the shape.
+std::vector<const Ask*> asksInOrder(const ShapeClass& shape);
+std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
+                                 const std::vector<const Ask*>& asks, Slot slot);
 
 }  // namespace divvy::engine

@@ -165,8 +165,12 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
   const Result<void> explained = inside_->explain(**request, nodes, &choice);
   if (!explained) return explained.error();
   // One by one each of them would do, but no way was found in bounded time.
-  for (const std::string& name : choice.fitting) choice.why[name] = "no way was found";
-  choice.fitting.clear();
+  if (!choice.fitting.empty()) {
+    const Reason none = "no way was found";
+    for (const std::string_view name : nodes)
+      if (!choice.never.contains(name)) choice.why.try_emplace(name, none);
+    choice.fitting.clear();
+  }
   inside_->waiting.enter(pod, std::move(**request));
   return choice;
 }

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "last.h"
 #include "quotas.h"
+#include "refusals.h"
 #include "scheduler/books.h"
 #include "waiting_room.h"
 
@@ -19,6 +20,9 @@ namespace divvy::scheduler {
 
 // Far more than can be removed, or passed on, while one scheduling cycle is under way.
 inline constexpr std::size_t kMostRemembered = 10'000;
+
+// Of nodes that no decision can be about.
+inline constexpr const char* kNothingRegistered = "no devices are registered";
 
 // Of names that are only looked at.
 struct TextHash {
@@ -125,13 +129,6 @@ struct Books::Inside {
     return found == nodes.end() ? nullptr : &found->second.devices;
   }
 
-  // Why no decision could be about that node.
-  std::string unknown(const std::string& name) const {
-    const auto fault = unreadable.find(name);
-    if (fault != unreadable.end()) return fault->second;
-    return "no devices are registered";
-  }
-
   // What every choice begins with: what was reserved for it before is given back. None: it asks for
   // no devices.
   Result<std::optional<engine::Request>> begin(const kube::Pod& pod) {
@@ -216,23 +213,27 @@ struct Books::Inside {
   // Which of these would do, and why the others do not.
   Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
                        Choice* choice) const {
-    const Result<engine::Decision> decision = engine.explain(request);
-    if (!decision) return decision.error();
-    std::map<std::string, const engine::NodeRefusal*> refusals;
-    for (const engine::NodeRefusal& one : decision->refusals) refusals[one.node.text] = &one;
-    for (const std::string_view given : names) {
-      const std::string name(given);
-      const auto found = refusals.find(name);
-      if (found == refusals.end() && nodes.contains(name)) {
-        choice->fitting.push_back(name);
-        continue;
+    const Result<std::vector<engine::NodeBrief>> briefs = engine.briefs(request);
+    if (!briefs) return briefs.error();
+    std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
+    refused.reserve(briefs->size());
+    for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
+    const auto guest = guests.find(request.id.text);
+    Refusals texts(guest == guests.end() ? std::vector<std::string>() : guest->second.containers);
+    const Reason none = kNothingRegistered;
+    choice->why.reserve(names.size());
+    for (const std::string_view name : names) {
+      const auto found = refused.find(name);
+      if (found == refused.end() && nodes.contains(name)) {
+        choice->fitting.emplace_back(name);
+      } else if (const auto fault = unreadable.find(name); fault != unreadable.end()) {
+        choice->why.try_emplace(name, fault->second);
+      } else if (found == refused.end()) {
+        choice->why.try_emplace(name, none);
+      } else {
+        const bool never = Refusals::never(*found->second);
+        (never ? choice->never : choice->why).try_emplace(name, texts.reasonOf(*found->second));
       }
-      if (found == refusals.end() || unreadable.contains(name)) {
-        choice->why[name] = unknown(name);
-        continue;
-      }
-      const bool never = found->second->why == engine::NodeWhy::kTooFew;
-      (never ? choice->never : choice->why)[name] = engine::text(*found->second);
     }
     return {};
   }
@@ -255,7 +256,8 @@ struct Books::Inside {
   std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
   std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
   std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
-  std::map<std::string, std::string> unreadable;    // by node: what is wrong with what it says
+  // By node: what is wrong with what it says.
+  std::map<std::string, std::string, std::less<>> unreadable;
   // By UID: held on nodes that are not known.
   std::map<std::string, Homeless> homeless;
   std::map<std::string, Guest> guests;  // by UID: of those who are chosen for

@@ -73,26 +73,32 @@ Result<void> readNodes(std::string_view text, FilterAsk* ask) {
 void append(std::string_view text, std::string* out) {
   constexpr char kDigits[] = "0123456789abcdef";
   *out += '"';
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) {
-      *out += "\\u00";
-      *out += kDigits[c >> 4];
-      *out += kDigits[c & 15];
+  std::size_t told = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    out->append(text, told, at - told);
+    told = at + 1;
+    *out += '\\';
+    if (c >= 0x20) {
+      *out += text[at];
       continue;
     }
-    if (c == '"' || c == '\\') *out += '\\';
-    *out += c;
+    *out += "u00";
+    *out += kDigits[c >> 4];
+    *out += kDigits[c & 15];
   }
+  out->append(text, told);
   *out += '"';
 }
 
-void append(const std::map<std::string, std::string>& reasons, std::string* out) {
+void append(const Reasons& reasons, std::string* out) {
   *out += '{';
   for (const auto& [name, why] : reasons) {
     if (out->back() != '{') *out += ',';
     append(name, out);
     *out += ':';
-    append(why, out);
+    append(why.text(), out);
   }
   *out += '}';
 }

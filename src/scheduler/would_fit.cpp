@@ -1,7 +1,11 @@
 // Asking about nodes that somebody describes, as autoscalers do: on an engine of its own.
 #include "would_fit.h"
 
+#include <string_view>
+#include <unordered_map>
+
 #include "describe.h"
+#include "refusals.h"
 
 namespace divvy::scheduler {
 
@@ -29,11 +33,19 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
       if (!adopted) return adopted.error();
     }
   }
-  const Result<engine::Decision> decision = there.explain(**request);
-  if (!decision) return decision.error();
-  for (const engine::NodeRefusal& one : decision->refusals) {
-    const bool never = one.why == engine::NodeWhy::kTooFew;
-    (never ? choice.never : choice.why)[one.node.text] = engine::text(one);
+  const Result<std::vector<engine::NodeBrief>> briefs = there.briefs(**request);
+  if (!briefs) return briefs.error();
+  std::vector<std::string> containers;
+  for (const auto* list : {&pod.init, &pod.containers})
+    for (const kube::PodContainer& one : *list) containers.push_back(one.name);
+  Refusals texts(std::move(containers));
+  std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
+  for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
+  for (const kube::Node& node : nodes) {
+    const auto found = refused.find(node.meta.name);
+    if (found == refused.end()) continue;
+    const bool never = Refusals::never(*found->second);
+    (never ? choice.never : choice.why)[node.meta.name] = texts.reasonOf(*found->second);
   }
   return choice;
 }

@@ -206,7 +206,7 @@ func aPodThatFitsNowhere(w *world) error {
 	if _, err := w.create(many); err != nil {
 		return err
 	}
-	for name, words := range map[string]string{"big": "will do", "many": "needs 9 devices, has 8"} {
+	for name, words := range map[string]string{"big": "devices with too little memory", "many": "too few devices (9 devices wanted)"} {
 		why, err := w.refused(name)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "briefs.h"
 #include "brute.h"
 #include "some.h"
 
@@ -90,6 +91,7 @@ void expectAgreement(bool topology) {
       const Result<Decision> decision = pair.engine.explain(request);
       ASSERT_TRUE(decision) << decision.error().message();
       ASSERT_NO_FATAL_FAILURE(compareRefusals(pair, request, *decision)) << cluster << "/" << i;
+      ASSERT_NO_FATAL_FAILURE(expectBriefs(pair.engine, request, *decision)) << cluster;
       if (decision->fits()) {
         ASSERT_EQ(pair.world.faultOf(*decision->placement, request.shape), "") << cluster;
       }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "briefs.h"
 #include "engine/engine.h"
 #include "some.h"
 #include "some_partings.h"
@@ -273,6 +274,7 @@ TEST(PartingBrute, AgreesWithTryingEveryPlace) {
       ASSERT_TRUE(decision) << decision.error().message();
       ASSERT_EQ(decision->fits(), placeable(before, request.shape)) << round << "/" << i;
       ASSERT_EQ(decision->fits(), decision->refusals.empty());
+      ASSERT_NO_FATAL_FAILURE(expectBriefs(engine, request, *decision)) << round << "/" << i;
       ++(decision->fits() ? fits : refused);
       if (decision->fits()) {
         ASSERT_NO_FATAL_FAILURE(expectRight(before, request.shape, *decision->placement));

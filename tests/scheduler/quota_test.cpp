@@ -41,7 +41,7 @@ class QuotaTest : public ::testing::Test {
     if (!choice) return choice.error().message();
     if (choice->node) return "";
     const auto& why = choice->never.empty() ? choice->why : choice->never;
-    return why.empty() ? "?" : why.begin()->second;
+    return why.empty() ? "?" : why.begin()->second.text();
   }
   std::int64_t used(const std::string& resource) {
     for (const QuotaUse& one : books.quotas())

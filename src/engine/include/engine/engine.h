@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/brief.h"
 #include "engine/config.h"
 #include "engine/decision.h"
 #include "engine/defragmentation.h"
@@ -58,6 +59,8 @@ class Engine {
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes) const;
   // With all refusals. Takes the time of looking at every device.
   Result<Decision> explain(const Request& request) const;
+  // Of every node that will not do, in the nodes' order, in short.
+  Result<std::vector<NodeBrief>> briefs(const Request& request) const;
   // Devices of a node that a container (init containers first) cannot have, were it alone there:
   // each with the reason, whether the request fits or not.
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,

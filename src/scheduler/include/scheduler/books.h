@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,18 +18,19 @@
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "kube/resource_quota.h"
+#include "scheduler/reasons.h"
 #include "scheduler/use.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
 
-// Where a pod may go.
+// Where a pod may go. Reasons are by the names that were asked about: those outlive it.
 struct Choice {
-  bool ours = false;                         // it asks for devices
-  std::optional<std::string> node;           // reserved there; none: nowhere
-  std::vector<std::string> fitting;          // all that would do, where all were asked for
-  std::map<std::string, std::string> why;    // by node: why not
-  std::map<std::string, std::string> never;  // likewise, and nothing that ends there helps
+  bool ours = false;                 // it asks for devices
+  std::optional<std::string> node;   // reserved there; none: nowhere
+  std::vector<std::string> fitting;  // all that would do, where all were asked for
+  Reasons why;                       // why not
+  Reasons never;                     // likewise, and nothing that ends there helps
 };
 
 // What binding has to write.

@@ -1,0 +1,28 @@
+// Why not, of thousands of nodes at once: without what each of their devices has and lacks, so that
+// of many nodes there are few different ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "engine/refusal.h"
+
+namespace divvy::engine {
+
+struct NodeBrief {
+  NodeName node;
+  NodeWhy why = NodeWhy::kCordoned;
+  std::size_t container = 0;  // as of NodeRefusal
+  std::uint64_t needed = 0;   // devices; 0 where it is not about so many of them
+  DeviceKind kind = {};       // of kDevices: of which too few will do
+  // Of kDevices: what most of those of the kind are refused for, of equals what is looked at last;
+  // kKind: there is none of it.
+  DeviceWhy most = DeviceWhy::kKind;
+};
+
+// "too little device memory free (2 devices wanted by container train)". Without a container's name
+// it is not said. Two briefs of one text differ in their nodes at most.
+std::string text(const NodeBrief& brief, const std::string& container);
+
+}  // namespace divvy::engine

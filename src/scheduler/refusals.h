@@ -1,0 +1,36 @@
+// Why the engine refuses nodes, in words that few nodes have for themselves. Pure. Private.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/brief.h"
+#include "scheduler/reasons.h"
+
+namespace divvy::scheduler {
+
+// Makes each text once.
+class Refusals {
+ public:
+  // Init containers first.
+  explicit Refusals(std::vector<std::string> containers) : containers_(std::move(containers)) {}
+
+  // Nothing that ends there helps.
+  static bool never(const engine::NodeBrief& brief) {
+    return brief.why == engine::NodeWhy::kTooFew;
+  }
+  // `brief` outlives it.
+  const Reason& reasonOf(const engine::NodeBrief& brief);
+
+ private:
+  using Key = std::tuple<engine::NodeWhy, std::size_t, std::uint64_t, engine::DeviceWhy,
+                         engine::DeviceKind>;
+  std::vector<std::string> containers_;
+  std::map<Key, Reason> made_;
+  const engine::NodeBrief* last_ = nullptr;  // mostly the next has the same
+  const Reason* last_reason_ = nullptr;
+};
+
+}  // namespace divvy::scheduler
