@@ -206,7 +206,8 @@ func aPodThatFitsNowhere(w *world) error {
 	if _, err := w.create(many); err != nil {
 		return err
 	}
-	for name, words := range map[string]string{"big": "devices with too little memory", "many": "too few devices (9 devices wanted)"} {
+	for name, words := range map[string]string{"big": "3 devices with too little memory (1 device",
+		"many": "3 too few devices (9 devices wanted)"} {
 		why, err := w.refused(name)
 		if err != nil {
 			return err
