@@ -55,6 +55,8 @@ class Dressing {
     if (!resource.empty()) amounts_[resource] = std::to_string(value);
   }
   void variable(const std::string& name, const std::string& value) { env_.emplace(name, value); }
+  // Whatever the container says itself.
+  void overwrite(const std::string& name, const std::string& value) { last_.emplace(name, value); }
 
   void write(json::array* patch) const {
     const json::value* resources = at(object_, "resources");
@@ -75,6 +77,15 @@ class Dressing {
       list = true;
       patch->push_back(addition(path_ + "/env/-", json::object{{"name", name}, {"value", value}}));
     }
+    for (const auto& [name, value] : last_) {
+      // Of several of one name the last counts.
+      const json::value* said = lastOf(name);
+      const json::value* now = said == nullptr ? nullptr : at(said, "value");
+      if (now != nullptr && now->is_string() && now->get_string() == value) continue;
+      if (!list) patch->push_back(addition(path_ + "/env", json::array()));
+      list = true;
+      patch->push_back(addition(path_ + "/env/-", json::object{{"name", name}, {"value", value}}));
+    }
   }
 
  private:
@@ -84,21 +95,23 @@ class Dressing {
     if (old != now.end() && old->second == value) return;
     patch->push_back(addition(path_ + "/resources/" + list + '/' + escaped(name), value.c_str()));
   }
-  bool has(const std::string& name) const {
+  bool has(const std::string& name) const { return lastOf(name) != nullptr; }
+  const json::value* lastOf(const std::string& name) const {
     const json::value* env = at(object_, "env");
-    if (env == nullptr || !env->is_array()) return false;
-    return std::any_of(env->get_array().begin(), env->get_array().end(),
-                       [&](const json::value& one) {
-                         const json::value* said = at(&one, "name");
-                         return said != nullptr && said->is_string() && said->get_string() == name;
-                       });
+    const json::value* last = nullptr;
+    if (env == nullptr || !env->is_array()) return last;
+    for (const json::value& one : env->get_array()) {
+      const json::value* said = at(&one, "name");
+      if (said != nullptr && said->is_string() && said->get_string() == name) last = &one;
+    }
+    return last;
   }
 
   const kube::PodContainer& container_;
   const json::value* object_;
   std::string path_;
   std::map<std::string, std::string> amounts_;
-  std::map<std::string, std::string> env_;
+  std::map<std::string, std::string> env_, last_;
 };
 
 std::uint64_t unitsOf(Bytes memory, const vendors::Kind& kind) {
@@ -141,16 +154,23 @@ Result<std::optional<std::string>> priorityOf(const kube::PodContainer& containe
   return std::optional(std::to_string(*whole));
 }
 
+// `family`: it asks for something of the family, if not of the kind.
 Result<void> dressEnv(const vendors::Kind& kind, const kube::PodContainer& container, bool asks,
-                      Dressing* dressing) {
+                      bool family, Dressing* dressing) {
   const auto priority = priorityOf(container, kind);
   if (!priority) return priority.error();
   for (const vendors::Env& one : kind.wire.door.env) {
+    const std::string value = vendors::fill(one.value, [&](std::string_view name) {
+      return name == "container" ? container.name : priority->value_or("");
+    });
+    if (one.of == vendors::Env::Of::kOthers) {
+      if (!family) dressing->overwrite(one.name, value);
+      continue;
+    }
     const bool of_priority = one.value.find("{priority}") != std::string::npos;
-    if (of_priority ? !*priority : !asks) continue;
-    dressing->variable(one.name, vendors::fill(one.value, [&](std::string_view name) {
-                         return name == "container" ? container.name : priority->value_or("");
-                       }));
+    const bool every = one.of == vendors::Env::Of::kEvery;
+    if (!every && (of_priority ? !*priority : !asks)) continue;
+    dressing->variable(one.name, value);
   }
   return {};
 }
@@ -167,7 +187,8 @@ void note(const vendors::Ask& ask, const kube::Pod& pod, Notes* notes) {
 }
 
 Result<void> dress(const kube::Pod& pod, const vendors::Catalog& catalog,
-                   const kube::PodContainer& container, Dressing* dressing, Notes* notes) {
+                   const kube::PodContainer& container, Dressing* dressing, Notes* notes,
+                   std::string* runtime_class) {
   const auto asks =
       vendors::readAsks(catalog, container.limits, container.requests, pod.meta.annotations);
   if (!asks) return Error(asks.error()).context("container " + container.name);
@@ -175,8 +196,14 @@ Result<void> dress(const kube::Pod& pod, const vendors::Catalog& catalog,
     const auto ask = std::find_if(asks->begin(), asks->end(), [&](const vendors::Ask& one) {
       return one.kind == kind && one.instance.empty();
     });
-    const Result<void> env = dressEnv(*kind, container, ask != asks->end(), dressing);
+    const bool family = std::any_of(asks->begin(), asks->end(), [&](const vendors::Ask& one) {
+      return one.kind->vendor == kind->vendor;
+    });
+    const Result<void> env = dressEnv(*kind, container, ask != asks->end(), family, dressing);
     if (!env) return env;
+    const bool any = std::any_of(asks->begin(), asks->end(),
+                                 [&](const vendors::Ask& one) { return one.kind == kind; });
+    if (any && runtime_class->empty()) *runtime_class = kind->wire.door.runtime_class;
     if (ask == asks->end()) continue;
     dressParts(*ask, dressing);
     dressSums(*ask, dressing);
@@ -191,6 +218,7 @@ Result<json::array> doorPatches(const kube::Pod& pod, const json::value& object,
                                 const vendors::Catalog& catalog) {
   json::array patch;
   Notes notes;
+  std::string runtime_class;
   const json::value* spec = at(&object, "spec");
   for (const auto& [list, name] :
        {std::pair{&pod.init, "initContainers"}, std::pair{&pod.containers, "containers"}}) {
@@ -198,11 +226,14 @@ Result<json::array> doorPatches(const kube::Pod& pod, const json::value& object,
     for (std::size_t i = 0; i < list->size(); ++i) {
       const json::value* one = raw == nullptr ? nullptr : &raw->as_array()[i];
       Dressing dressing((*list)[i], one, std::string("/spec/") + name + '/' + std::to_string(i));
-      const Result<void> dressed = dress(pod, catalog, (*list)[i], &dressing, &notes);
+      const Result<void> dressed =
+          dress(pod, catalog, (*list)[i], &dressing, &notes, &runtime_class);
       if (!dressed) return dressed.error();
       dressing.write(&patch);
     }
   }
+  if (!runtime_class.empty() && at(spec, "runtimeClassName") == nullptr)
+    patch.push_back(addition("/spec/runtimeClassName", runtime_class.c_str()));
   const json::value* meta = at(&object, "metadata");
   if (!notes.empty() && meta == nullptr) patch.push_back(addition("/metadata", json::object()));
   if (!notes.empty() && at(meta, "annotations") == nullptr)

@@ -195,6 +195,7 @@ Result<void> Reading::readMemory(Ask* ask) {
   }
   const auto percent = number(rule.percent, 100);
   if (!percent) return percent.error();
+  if (!*percent && rule.absent > 0) ask->memory = Bytes{rule.absent * rule.unit.count};
   if (!*percent) return {};
   memory_asked_ = true;
   ask->memory = **percent == 100 ? Memory(WholeMemory{})

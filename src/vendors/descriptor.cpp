@@ -28,13 +28,15 @@ void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
 }
 
 void readMemory(YamlReader& read, const YAML::Node& kind, MemoryRule* out) {
-  const auto node = read.child(
-      kind, "memory", {"resource", "percent", "unit", "amounts", "steps", "mebibytes_above"});
+  const auto node =
+      read.child(kind, "memory",
+                 {"resource", "percent", "unit", "absent", "amounts", "steps", "mebibytes_above"});
   if (!node) return;
   read.text(*node, "resource", &out->resource);
   read.text(*node, "percent", &out->percent);
   read.bytes(*node, "unit", &out->unit);
   if (out->unit > kMostUnit) read.fail((*node)["unit"], "accepted: at most 4 GiB");
+  read.number(*node, "absent", std::uint64_t{0}, std::uint64_t{1} << 31, &out->absent);
   read.number(*node, "mebibytes_above", std::uint64_t{1}, std::uint64_t{1} << 32,
               &out->mebibytes_above);
   read.list(*node, "amounts", [&](const YAML::Node& item) {

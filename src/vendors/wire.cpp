@@ -113,12 +113,16 @@ void readPod(YamlReader& read, const YAML::Node& wire, PodWire* out) {
 }
 
 void readDoor(YamlReader& read, const YAML::Node& wire, Door* out) {
-  const auto door = read.child(wire, "door", {"env", "annotations", "sums"});
+  const auto door = read.child(wire, "door", {"env", "runtime_class", "annotations", "sums"});
   if (!door) return;
+  read.text(*door, "runtime_class", &out->runtime_class);
   read.list(*door, "env", [&](const YAML::Node& item) {
-    if (!read.map(item, {"name", "value"})) return;
+    if (!read.map(item, {"name", "value", "of"})) return;
     for (const char* key : {"name", "value"}) read.require(item, key);
     Env one;
+    std::size_t of = 0;
+    read.word(item, "of", {"asking", "others", "every"}, &of);
+    one.of = static_cast<Env::Of>(of);
     read.text(item, "name", &one.name);
     readTemplate(read, item, "value", kOfEnv, &one.value);
     out->env.push_back(std::move(one));

@@ -28,6 +28,7 @@ struct MemoryRule {
   Bytes unit = mib(1);                 // of a bare number
   std::vector<std::uint64_t> amounts;  // in units: the only ones; empty: any
   std::vector<Bytes> steps;            // rounded up to one of them, ascending; empty: as asked
+  std::uint64_t absent = 0;            // units taken where none are asked for; 0: all of it
   std::uint64_t mebibytes_above = 0;   // bare numbers above this are MiB; 0: none are
 };
 

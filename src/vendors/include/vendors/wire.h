@@ -70,6 +70,11 @@ struct PodWire {
 struct Env {
   std::string name;
   std::string value;  // template: {container}, {priority}
+  enum class Of : std::uint8_t {
+    kAsking,  // of containers that ask; one with {priority} where that is asked for
+    kOthers,  // of those that ask for nothing of the family, whatever they say themselves
+    kEvery,
+  } of = Of::kAsking;
 };
 struct Note {
   std::string key;
@@ -77,8 +82,9 @@ struct Note {
   bool several = false;  // only where more than one device is asked for
 };
 struct Door {
-  std::vector<Env> env;     // of containers that ask; one with {priority} where that is asked for
-  std::vector<Note> notes;  // annotations, where there are none of that name
+  std::vector<Env> env;
+  std::string runtime_class;  // of pods that name none; empty: none
+  std::vector<Note> notes;    // annotations, where there are none of that name
   // Of whole devices, the sums that are written: 0 none, 1 cores, 2 cores and memory.
   enum class Sums : std::uint8_t { kNone, kCores, kBoth } sums = Sums::kNone;
 };
