@@ -25,6 +25,12 @@ void Grammar::addScheduler() {
       ->delimiter(',')
       ->type_name("NAME,...");
   scheduler
+      ->add_option("--device-config", text.device_config,
+                   "HAMi's device-config.yaml, or the ConfigMap with it: how resources are called, "
+                   "and defaults; the families that it has are placed. Give it to --print, too "
+                   "[names as in HAMi's chart, all families]")
+      ->type_name("FILE");
+  scheduler
       ->add_option("--listen", text.listen, "for kube-scheduler: /filter, /bind [127.0.0.1:9396]")
       ->type_name("HOST:PORT");
   scheduler
@@ -43,6 +49,16 @@ void Grammar::addScheduler() {
       ->type_name("HOST:PORT");
   scheduler->add_flag("--compat-metrics", text.compat_metrics,
                       "metrics under HAMi's names, too, and pod by pod");
+  scheduler
+      ->add_option("--hami-label", text.hami_label,
+                   "the label that HAMi's monitor selects pods by: auto: on nodes where that runs "
+                   "[auto]")
+      ->type_name("auto|always|never");
+  scheduler
+      ->add_option("--locks", text.locks,
+                   "node locks that vendors' agents find their pod by: auto: where such an agent "
+                   "may be [auto]")
+      ->type_name("auto|never");
   scheduler
       ->add_option("--lease", text.lease,
                    "of the kube-scheduler beside it: pods are placed while that holds it; none: "
@@ -105,8 +121,8 @@ void Grammar::addPrinted(CLI::App* scheduler) {
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration, the policy against "
-                   "bindings of a leader that is none any more, who may do what, what queues are")
-      ->type_name("config|webhook|fencing|policies|queues");
+                   "bindings of a leader that is none any more, who may do what")
+      ->type_name("config|webhook|fencing|policies");
   scheduler
       ->add_option("--writers", text.writers,
                    "with policies: who writes assignments and registrations beside Divvy")

@@ -159,6 +159,7 @@ away.)"},
   divvy scheduler --cert-secret divvy-system/divvy-webhook    in a pod beside a kube-scheduler
   divvy scheduler --cert-file tls.crt --key-file tls.key      the certificate is somebody else's
   divvy scheduler --vendors nvidia,ascend --print webhook     where others place the rest
+  divvy scheduler --device-config device-config.yaml          resources as HAMi was told of them
   divvy scheduler --lease none         the only replica, beside a kube-scheduler that elects nobody
   divvy scheduler --print fencing | kubectl apply -f -
   divvy scheduler --print policies --writers system:serviceaccount:kube-system:hami-scheduler

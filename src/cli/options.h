@@ -132,12 +132,15 @@ struct SchedulerOptions {
       context;  // both empty: what a pod has, else KUBECONFIG, else ~/.kube/config
   std::string name = "divvy-scheduler";
   std::vector<std::string> vendors;  // empty: all
+  std::string device_config;         // a file of HAMi's; empty: none
   std::string host = "127.0.0.1", webhook_host = "0.0.0.0";
   std::uint16_t port = 9396, webhook_port = 9443;
   std::string certificate_file, key_file;
   std::optional<scheduler::OwnCertificate> own_certificate;
   std::string ports_file;
   bool all_feasible = false;
+  scheduler::WhereAgents hami_label = scheduler::WhereAgents::kAuto;
+  scheduler::WhereAgents locks = scheduler::WhereAgents::kAuto;
   std::string lease_space, lease_name;     // no name: there is none
   std::string identity;                    // empty: the host's name
   std::string node_policy, device_policy;  // empty: the engine's
@@ -146,14 +149,7 @@ struct SchedulerOptions {
   std::string metrics_host = "0.0.0.0";
   std::uint16_t metrics_port = 9395;
   bool hami_metrics = false;
-  enum class Print {
-    kNothing,
-    kConfig,
-    kWebhook,
-    kFencing,
-    kPolicies,
-    kQueues
-  } print = Print::kNothing;
+  enum class Print { kNothing, kConfig, kWebhook, kFencing, kPolicies } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
 };
 

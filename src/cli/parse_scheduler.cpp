@@ -38,6 +38,17 @@ Result<void> readLease(const std::string& text, SchedulerOptions* options) {
                "--lease \"" + text + "\" is not accepted; NAMESPACE/NAME and none are"};
 }
 
+Result<void> readWhere(const std::string& text, const char* option, bool always,
+                       scheduler::WhereAgents* out) {
+  if (text.empty() || text == "auto") return {};
+  if (text == "never" || (always && text == "always")) {
+    *out = text == "never" ? scheduler::WhereAgents::kNever : scheduler::WhereAgents::kAlways;
+    return {};
+  }
+  return Error{ErrorCode::kUsage, std::string(option) + " \"" + text + "\" is not accepted; auto" +
+                                      (always ? ", always" : "") + " and never are"};
+}
+
 // "a,b"; an empty text is none.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
@@ -113,7 +124,13 @@ Result<Options> makeScheduler(const Raw& raw) {
   if (!own) return own.error();
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
+  for (const Result<void>& read :
+       {readWhere(text.hami_label, "--hami-label", true, &options.hami_label),
+        readWhere(text.locks, "--locks", false, &options.locks)}) {
+    if (!read) return read.error();
+  }
   options.vendors = text.vendors;
+  options.device_config = text.device_config;
   options.identity = text.identity;
   const Result<void> lease = readLease(
       text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);
@@ -134,12 +151,10 @@ Result<Options> makeScheduler(const Raw& raw) {
     options.print = SchedulerOptions::Print::kFencing;
   } else if (text.print == "policies") {
     options.print = SchedulerOptions::Print::kPolicies;
-  } else if (text.print == "queues") {
-    options.print = SchedulerOptions::Print::kQueues;
   } else if (!text.print.empty()) {
     return Error{ErrorCode::kUsage,
                  "--print \"" + text.print +
-                     "\" is not accepted; config, webhook, fencing, policies and queues are"};
+                     "\" is not accepted; config, webhook, fencing and policies are"};
   }
   options.writers = split(text.writers);
   options.binders = split(text.binders);

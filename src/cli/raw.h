@@ -29,7 +29,8 @@ struct SchedulerText {
   std::string kubeconfig, context, name, listen, webhook_listen, certificate, key, ports, print;
   bool all_feasible = false;
   std::string lease, identity;
-  std::string node_policy, device_policy, pools, compat, metrics_listen;
+  std::string node_policy, device_policy, pools, compat, metrics_listen, device_config, hami_label,
+      locks;
   std::vector<std::string> vendors;
   bool compat_metrics = false;
   std::string secret, registration, names, life;  // of a certificate of its own

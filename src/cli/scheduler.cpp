@@ -12,9 +12,10 @@
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
 #include "scheduler/policies.h"
-#include "scheduler/queue_manifest.h"
 #include "scheduler/serve.h"
+#include "simulate_work.h"
 #include "vendors/catalog.h"
+#include "vendors/device_config.h"
 
 namespace divvy::cli {
 namespace {
@@ -46,9 +47,31 @@ Result<kube::Access> accessFor(const SchedulerOptions& options) {
   return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", options.context);
 }
 
+// As the file says it, which may be empty; what of it is not heeded is said.
+Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
+  if (file.empty()) return vendors::builtIn();
+  const Result<std::string> text = readFile(file, "a device configuration");
+  if (!text) return Error(text.error()).context("--device-config");
+  Result<vendors::DeviceConfig> config = vendors::readDeviceConfig(*text, file, vendors::builtIn());
+  if (!config) return Error(config.error()).context("--device-config");
+  const auto tell = [](const std::vector<std::string>& keys, const char* what) {
+    for (const std::string& key : keys)
+      std::fprintf(stderr, "divvy scheduler: --device-config: %s %s\n", key.c_str(), what);
+    return keys.size();
+  };
+  const std::size_t unknown = tell(config->unknown, "is not known");
+  const std::size_t undone = tell(config->not_done, "is not heeded");
+  std::fprintf(stderr,
+               "divvy scheduler: --device-config: %zu keys are not known, %zu are not heeded, %zu "
+               "are the node agents'\n",
+               unknown, undone, config->of_agents.size());
+  return std::move(config->families);
+}
+
 int print(const SchedulerOptions& options) {
-  Result<std::vector<vendors::Descriptor>> ours =
-      vendors::only(vendors::builtIn(), options.vendors);
+  const Result<std::vector<vendors::Descriptor>> all = devicesFor(options.device_config);
+  if (!all) return fail(all.error());
+  Result<std::vector<vendors::Descriptor>> ours = vendors::only(*all, options.vendors);
   if (!ours) return fail(ours.error());
   const Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
   if (!catalog) return fail(catalog.error());
@@ -64,9 +87,6 @@ int print(const SchedulerOptions& options) {
       break;
     case SchedulerOptions::Print::kFencing:
       text = scheduler::fencingPolicy(*catalog, options.name);
-      break;
-    case SchedulerOptions::Print::kQueues:
-      text = scheduler::queuesManifest(options.name);
       break;
     case SchedulerOptions::Print::kPolicies: {
       scheduler::PolicyTerms terms;
@@ -115,6 +135,9 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.access = std::move(*access);
   terms.name = options.name;
   terms.vendors = options.vendors;
+  Result<std::vector<vendors::Descriptor>> devices = devicesFor(options.device_config);
+  if (!devices) return fail(devices.error());
+  terms.devices = std::move(*devices);
   terms.host = options.host;
   terms.port = options.port;
   terms.webhook_host = options.webhook_host;
@@ -125,6 +148,8 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.certificate_file = options.certificate_file;
   terms.key_file = options.key_file;
   terms.own_certificate = options.own_certificate;
+  terms.hami_label = options.hami_label;
+  terms.locks = options.locks;
   terms.ports_file = options.ports_file;
   terms.all_feasible = options.all_feasible;
   terms.lease_space = options.lease_space;

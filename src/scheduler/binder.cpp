@@ -56,11 +56,33 @@ asio::awaitable<Answer> Binder::answer(http::Query query) {
     ++counts_.not_reserved;
     co_return Answer{200, bindAnswer(assigned.error().message())};
   }
-  const std::string fault = co_await bind(*ask, *assigned);
+  const std::string fault = co_await lockAndBind(*ask, *assigned);
   co_return Answer{200, bindAnswer(fault)};
 }
 
-asio::awaitable<std::string> Binder::bind(const BindAsk& ask, const Assigned& assigned) {
+asio::awaitable<std::string> Binder::lockAndBind(const BindAsk& ask, const Assigned& assigned) {
+  const std::vector<std::string> keys =
+      terms_.locks ? terms_.locks(assigned) : std::vector<std::string>();
+  const LockHolder holder{ask.space, ask.name};
+  BindEnd end = BindEnd::kRefused;
+  if (!keys.empty()) {
+    const std::function<bool()> still = [this] { return terms_.why_not().empty(); };
+    const Result<void> locked = co_await locks_.take(ask.node, keys, holder, still);
+    ++(locked ? counts_.locked : counts_.lock_refused);
+    if (!locked) {
+      books_.endBind(ask.uid, end);
+      terms_.changed();
+      co_return locked.error().message();
+    }
+  }
+  const std::string fault = co_await bind(ask, assigned, &end);
+  // Its agent gives it back where it is bound, or may be.
+  if (!keys.empty() && end == BindEnd::kRefused) co_await locks_.give(ask.node, keys, holder);
+  co_return fault;
+}
+
+asio::awaitable<std::string> Binder::bind(const BindAsk& ask, const Assigned& assigned,
+                                          BindEnd* end) {
   const Stopwatch watch(&counts_.bind_seconds);
   const std::string fence = election_.verdict().fence;
   kube::Call call = bindingOf(ask, assigned, fence);
@@ -72,13 +94,11 @@ asio::awaitable<std::string> Binder::bind(const BindAsk& ask, const Assigned& as
     return late.empty();
   };
   const Result<json::value> bound = co_await client_.ask(std::move(call));
-  const BindEnd end = !late.empty() ? BindEnd::kRefused
-                      : bound       ? BindEnd::kBound
-                                    : endOf(bound.error());
-  ++(end == BindEnd::kBound     ? counts_.bound
-     : end == BindEnd::kRefused ? counts_.bind_refused
-                                : counts_.bind_uncertain);
-  books_.endBind(ask.uid, end);
+  *end = !late.empty() ? BindEnd::kRefused : bound ? BindEnd::kBound : endOf(bound.error());
+  ++(*end == BindEnd::kBound     ? counts_.bound
+     : *end == BindEnd::kRefused ? counts_.bind_refused
+                                 : counts_.bind_uncertain);
+  books_.endBind(ask.uid, *end);
   terms_.changed();
   if (!late.empty()) co_return "not bound: " + late;
   co_return bound ? "" : bound.error().message();

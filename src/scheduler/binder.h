@@ -5,6 +5,8 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -13,6 +15,7 @@
 #include "http/server.h"
 #include "kube/client.h"
 #include "metrics.h"
+#include "node_lock.h"
 #include "scheduler/books.h"
 
 namespace divvy::scheduler {
@@ -26,24 +29,30 @@ class Binder {
     std::chrono::seconds reservation{};
     std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
     std::function<void()> changed;         // what is held
+    // By which annotations its node is locked for the agents, if by any.
+    std::function<std::vector<std::string>(const Assigned&)> locks;
   };
   Binder(kube::Client& client, Books& books, const Election& election, Counts& counts, Terms terms)
       : client_(client),
         books_(books),
         election_(election),
         counts_(counts),
+        locks_(client),
         terms_(std::move(terms)) {}
 
   // POST /bind
   boost::asio::awaitable<http::Answer> answer(http::Query query);
 
  private:
-  boost::asio::awaitable<std::string> bind(const BindAsk& ask, const Assigned& assigned);
+  boost::asio::awaitable<std::string> lockAndBind(const BindAsk& ask, const Assigned& assigned);
+  boost::asio::awaitable<std::string> bind(const BindAsk& ask, const Assigned& assigned,
+                                           BindEnd* end);
 
   kube::Client& client_;
   Books& books_;
   const Election& election_;
   Counts& counts_;
+  NodeLocks locks_;
   Terms terms_;
 };
 

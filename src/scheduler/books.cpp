@@ -218,9 +218,6 @@ Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
 Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
                               engine::Instant expires) {
   if (inside_->passed.has(uid)) return {};
-  // Planned there before kube-scheduler asked.
-  const engine::Allocation* planned = inside_->engine.find(engine::RequestId(uid));
-  if (planned != nullptr && planned->expires && planned->placement.node.text == node) return {};
   const auto asked = inside_->asked.find(uid);
   if (asked == inside_->asked.end())
     return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};
@@ -270,7 +267,18 @@ Result<Assigned> Books::beginBind(const std::string& uid, const std::string& nod
     inside_->binding.erase(uid);
     return kept.error();
   }
-  return Assigned{node, annotationsOf(given, known->second.devices, guest.containers, nanoseconds)};
+  Assigned assigned{node,
+                    annotationsOf(given, known->second.devices, guest.containers, nanoseconds)};
+  for (const auto& container : given.containers) {
+    for (const engine::Share& share : container) {
+      const auto device = known->second.devices.find(share.uuid.text);
+      if (device == known->second.devices.end()) continue;
+      const vendors::Kind* kind = device->second.kind;
+      auto& kinds = assigned.kinds;
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
+  }
+  return assigned;
 }
 
 void Books::endBind(const std::string& uid, BindEnd end) {

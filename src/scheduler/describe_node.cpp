@@ -19,6 +19,8 @@ constexpr std::uint32_t kWhole = 1000;
 // Of machines whose name begins so any number of neighbours is a run. Source: facts, 1.2.
 constexpr const char* kInstanceType = "node.kubernetes.io/instance-type";
 constexpr std::string_view kAnyRun = "inf";
+// "Deleted_" and an instant: what a handshake says of an agent that was taken for dead.
+constexpr std::string_view kDeleted = "Deleted";
 
 // Placement of processors and memory is kube-scheduler's: it has filtered by them before it asks.
 constexpr engine::Cpu kEnoughCpu{std::int64_t{1} << 40};
@@ -226,6 +228,21 @@ KnownDevice knownOf(const RegisteredDevice& from, const vendors::Kind& kind,
   return known;
 }
 
+// Where its agent is gone nobody would hand out what is given: the kubelet says that by allocatable
+// 0, agents that leave by their handshake. A node that never had an agent of the kind in its
+// capacity says nothing.
+bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
+  const std::string* said = find(node.meta.annotations, kind.wire.node.handshake);
+  if (said != nullptr && said->compare(0, kDeleted.size(), kDeleted) == 0) return false;
+  const std::string& resource = kind.count.resource.empty() ? kind.slice : kind.count.resource;
+  if (kind.wire.node.form == vendors::NodeForm::kCapacity || !node.capacity.contains(resource))
+    return true;
+  const auto usable = node.allocatable.find(resource);
+  if (usable == node.allocatable.end()) return false;
+  const Result<Quantity> amount = Quantity::parse(usable->second);
+  return !amount || amount->whole().value_or(1) > 0;
+}
+
 }  // namespace
 
 Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog) {
@@ -241,8 +258,10 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     if (!devices) return Error(devices.error()).context("node " + node.meta.name);
     const std::set<std::string> cordoned =
         itemsOf(find(node.meta.annotations, kind->wire.node.cordon));
+    const bool served = agentServes(node, *kind);
     for (const RegisteredDevice& one : *devices) {
       engine::Device device = deviceOf(one, *kind, node);
+      if (!served) device.health = engine::Health::kUnhealthy;
       device.cordoned = cordoned.contains(one.id);
       described.devices.emplace(one.id, knownOf(one, *kind, device));
       described.node.devices.push_back(std::move(device));

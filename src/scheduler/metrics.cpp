@@ -47,6 +47,12 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
       "Reservations whose pods never came to bind", counts.expired);
   one("divvy_scheduler_kicks_total", "counter", "Waiting pods that had room, and were told so",
       counts.kicked);
+  one("divvy_scheduler_labels_total", "counter", "Pods that were labelled for HAMi's monitor",
+      counts.labelled);
+  one("divvy_scheduler_locks_total", "counter", "Nodes that were locked for a vendor's agent",
+      counts.locked);
+  one("divvy_scheduler_locks_refused_total", "counter",
+      "Bindings that were put off, for the node is locked for another pod", counts.lock_refused);
   one("divvy_scheduler_api_calls_total", "counter", "Calls to the API server", seen.api_calls);
   out->family("divvy_scheduler_unreadable_total", "counter",
               "Objects that were told of and not understood");

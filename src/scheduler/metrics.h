@@ -16,8 +16,10 @@ struct Counts {
   std::uint64_t placed = 0, refused = 0, passed = 0, filter_errors = 0;  // answers of /filter
   std::uint64_t bound = 0, bind_refused = 0, bind_uncertain = 0, not_reserved = 0;  // of /bind
   std::uint64_t allowed = 0, denied = 0, not_reviews = 0;                           // of /webhook
-  std::uint64_t expired = 0;                                                        // reservations
-  std::uint64_t kicked = 0;  // waiting pods that have room now
+  std::uint64_t labelled = 0;                  // for HAMi's monitor
+  std::uint64_t locked = 0, lock_refused = 0;  // nodes, for vendors' agents
+  std::uint64_t expired = 0;                   // reservations
+  std::uint64_t kicked = 0;                    // waiting pods that have room now
   // Told of, and not understood.
   std::uint64_t unreadable_nodes = 0, unreadable_pods = 0, unreadable_quotas = 0;
 };

@@ -23,12 +23,13 @@
 #include "engine/engine.h"
 #include "exporter.h"
 #include "extender.h"
-#include "gatekeeper.h"
+#include "hami_agents.h"
 #include "http/server.h"
 #include "keeper.h"
 #include "kicker.h"
 #include "kube/client.h"
 #include "kube/follow.h"
+#include "labeller.h"
 #include "last_word.h"
 #include "readiness.h"
 #include "reload.h"
@@ -70,9 +71,10 @@ class Service {
         kicker_(loop.get_executor(), *client_, books_, counts_, [this] { return whyNot(); }),
         binder_(*client_, books_, *election_, counts_,
                 {terms.all_feasible, terms.reservation, [this] { return whyNot(); },
-                 [this] { kicker_.lookAgain(); }}),
-        gatekeeper_(loop.get_executor(), *client_, catalog_, books_, *election_,
-                    {terms.reservation, [this] { return whyNot(); }}, &stopped_) {}
+                 [this] { kicker_.lookAgain(); },
+                 [this](const Assigned& assigned) { return locksFor(assigned); }}),
+        labeller_(loop.get_executor(), *client_, agents_, counts_, terms.hami_label,
+                  [this] { return whyNot(); }) {}
 
   Result<void> start() {
     if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
@@ -104,7 +106,6 @@ class Service {
     followNodes();
     followPods();
     followQuotas();
-    gatekeeper_.start();
     asio::co_spawn(loop_, expire(), rethrow);
     election_->start([this] { takeOver(); }, say, &stopped_);
     return writePorts();
@@ -141,7 +142,6 @@ class Service {
   void takeOver() {
     say("the lease is ours: all is listed anew");
     books_.expire({std::numeric_limits<std::int64_t>::max()});
-    gatekeeper_.takeOver();
     watches_.anew();
   }
 
@@ -179,12 +179,10 @@ class Service {
       const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
       if (!set) ++counts_.unreadable_nodes;
       if (!set) say(set.error().message());
-      gatekeeper_.nodesChanged();
       kicker_.lookAgain();
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       books_.removeNode(uid, name);
-      gatekeeper_.nodesChanged();
     };
     nodes.synced = [this] { kicker_.lookAgain(); };
     nodes.trouble = [](const Error& error) { say(error.message()); };
@@ -200,17 +198,26 @@ class Service {
       if (!set) ++counts_.unreadable_pods;
       if (!set) say(set.error().message());
       if (pod) strays_.see(*pod);
-      if (pod) gatekeeper_.setPod(*pod, object);
+      if (pod) labeller_.set(*pod, agents_.set(*pod));
       kicker_.lookAgain();
     };
     pods.gone = [this](const std::string& uid, const std::string&) {
       books_.removePod(uid);
-      gatekeeper_.removePod(uid);
+      agents_.remove(uid);
+      labeller_.remove(uid);
       kicker_.lookAgain();
     };
-    pods.synced = [this] { kicker_.lookAgain(); };
+    pods.synced = [this] {
+      kicker_.lookAgain();
+      labeller_.look();
+    };
     pods.trouble = [](const Error& error) { say(error.message()); };
     watches_.follow("pods", std::move(pods));
+  }
+
+  std::vector<std::string> locksFor(const Assigned& assigned) const {
+    return terms_.locks == WhereAgents::kNever ? std::vector<std::string>()
+                                               : locksOf(assigned.kinds, agents_.on(assigned.node));
   }
 
   void followQuotas() {
@@ -296,9 +303,7 @@ class Service {
       return {200, filterError(why)};
     }
     counts_.expired += books_.expire(now());
-    const bool promised = gatekeeper_.knows(ask->pod.meta.uid);
-    const Result<Choice> choice = promised ? gatekeeper_.choose(ask->pod, ask->names, expiry())
-                                  : terms_.all_feasible
+    const Result<Choice> choice = terms_.all_feasible
                                       ? books_.fitting(ask->pod, ask->names)
                                       : books_.choose(ask->pod, ask->names, expiry());
     kicker_.lookAgain();  // what was reserved for it before may be others' now
@@ -344,9 +349,7 @@ class Service {
 
   Answer admit(const Query& query) {
     const auto beyond = [this](const kube::Pod& pod) { return books_.neverWithinQuota(pod); };
-    const Result<Review> answer =
-        review(query.body, catalog_, rules_, terms_.name, beyond,
-               [this](const kube::Pod& pod) { return gatekeeper_.admit(pod); });
+    const Result<Review> answer = review(query.body, catalog_, rules_, terms_.name, beyond);
     if (!answer) {
       ++counts_.not_reviews;
       return {400, answer.error().message() + '\n', "text/plain"};
@@ -367,7 +370,8 @@ class Service {
   Watches watches_;
   Kicker kicker_;
   Binder binder_;
-  Gatekeeper gatekeeper_;
+  HamiAgents agents_;
+  Labeller labeller_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   std::unique_ptr<Exporter> exporter_;
@@ -380,7 +384,8 @@ class Service {
 
 Result<void> serve(const ServeTerms& terms) {
   asio::io_context loop(1);
-  Result<std::vector<vendors::Descriptor>> ours = vendors::only(vendors::builtIn(), terms.vendors);
+  Result<std::vector<vendors::Descriptor>> ours =
+      vendors::only(terms.devices.empty() ? vendors::builtIn() : terms.devices, terms.vendors);
   if (!ours) return ours.error();
   Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
   if (!catalog) return catalog.error();

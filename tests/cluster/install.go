@@ -34,11 +34,13 @@ const (
 // at an address instead of a service.
 type installation struct {
 	*cluster
-	divvy  string // the program
-	deploy string // folder of the manifests
-	all    bool   // it tells kube-scheduler all nodes that would do (--all-feasible)
-	alone  bool   // there is no kube-scheduler beside it, and it leads (--lease none)
-	kills  int    // as often the extender is killed; 0: as fits into a minute
+	divvy   string // the program
+	deploy  string // folder of the manifests
+	all     bool   // it tells kube-scheduler all nodes that would do (--all-feasible)
+	config  string // HAMi's device-config.yaml; empty: none
+	counted string // the resource that devices are counted by; empty: as it is called otherwise
+	alone   bool   // there is no kube-scheduler beside it, and it leads (--lease none)
+	kills   int    // as often the extender is killed; 0: as fits into a minute
 }
 
 // A replica is one pod of Divvy's: an extender and the kube-scheduler beside it. Its name is that
@@ -83,15 +85,11 @@ func (i *installation) ports(r replica) (extenderPorts, error) {
 }
 
 func (i *installation) apply(ctx context.Context, file string) error {
-	return i.kubectl(ctx, "apply", "-f", filepath.Join(i.deploy, file))
-}
-
-func (i *installation) kubectl(ctx context.Context, args ...string) error {
-	command := exec.CommandContext(ctx, i.path("bin", "kubectl"),
-		append([]string{"--kubeconfig", i.path("kubeconfig")}, args...)...)
+	command := exec.CommandContext(ctx, i.path("bin", "kubectl"), "--kubeconfig", i.path("kubeconfig"),
+		"apply", "-f", filepath.Join(i.deploy, file))
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+		return fmt.Errorf("applying %s: %w\n%s", file, err, out)
 	}
 	return nil
 }
@@ -124,6 +122,9 @@ func (i *installation) startExtender(r replica) error {
 		"--ports-file", i.portsFile(r)}
 	if i.all {
 		args = append(args, "--all-feasible")
+	}
+	if i.config != "" {
+		args = append(args, "--device-config", i.config)
 	}
 	if i.alone {
 		args = append(args, "--lease", "none")
@@ -263,8 +264,12 @@ func (i *installation) registerWebhook(ctx context.Context, client *kubernetes.C
 }
 
 // webhookWorks: the API server has heard of the registration, which it does not at once.
-func webhookWorks(ctx context.Context, client *kubernetes.Clientset) error {
-	tried := pod("tried", container("c", asks{"nvidia.com/gpu": "1"}))
+func (i *installation) webhookWorks(ctx context.Context, client *kubernetes.Clientset) error {
+	counted := i.counted
+	if counted == "" {
+		counted = "nvidia.com/gpu"
+	}
+	tried := pod("tried", container("c", asks{counted: "1"}))
 	made, err := client.CoreV1().Pods("default").Create(ctx, tried,
 		meta.CreateOptions{DryRun: []string{meta.DryRunAll}})
 	if err == nil && made.Spec.SchedulerName != account {
@@ -287,7 +292,7 @@ func (i *installation) remove() error {
 
 // prepareInstall does what is done once for all replicas.
 func (i *installation) prepareInstall(ctx context.Context, client *kubernetes.Clientset) error {
-	for _, file := range []string{"rbac.yaml", "fencing.yaml", "queues.yaml"} {
+	for _, file := range []string{"rbac.yaml", "fencing.yaml"} {
 		if err := i.apply(ctx, file); err != nil {
 			return err
 		}
@@ -356,5 +361,5 @@ func (i *installation) install(ctx context.Context) error {
 	if err := i.registerWebhook(ctx, client, found); err != nil {
 		return err
 	}
-	return i.processes.wait(ctx, extender, func() error { return webhookWorks(ctx, client) })
+	return i.processes.wait(ctx, extender, func() error { return i.webhookWorks(ctx, client) })
 }

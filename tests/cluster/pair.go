@@ -69,7 +69,7 @@ func (p *pair) start() error {
 	if err := p.registerWebhook(p.ctx, p.client, found); err != nil {
 		return err
 	}
-	err = p.processes.wait(p.ctx, p.b.extender(), func() error { return webhookWorks(p.ctx, p.client) })
+	err = p.processes.wait(p.ctx, p.b.extender(), func() error { return p.webhookWorks(p.ctx, p.client) })
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@
 #include "engine/config.h"
 #include "engine/pool.h"
 #include "kube/access.h"
+#include "vendors/descriptor.h"
 
 namespace divvy::scheduler {
 
@@ -22,12 +23,17 @@ struct OwnCertificate {
   std::chrono::seconds life{std::chrono::hours(24 * 90)};
 };
 
+// Where something is written that only HAMi's agents, or vendors', need: nowhere, where such an
+// agent is, everywhere.
+enum class WhereAgents : std::uint8_t { kNever, kAuto, kAlways };
+
 struct ServeTerms {
   kube::Access access;
-  std::string name = "divvy-scheduler";  // pods that ask for devices are given to
-  std::vector<std::string> vendors;      // of which devices; empty: all
-  engine::Config placing;                // where a pod does not say
-  std::vector<engine::Pool> pools;       // users are namespaces
+  std::string name = "divvy-scheduler";      // pods that ask for devices are given to
+  std::vector<vendors::Descriptor> devices;  // how they are called; empty: as built in
+  std::vector<std::string> vendors;          // whose of these are placed; empty: all
+  engine::Config placing;                    // where a pod does not say
+  std::vector<engine::Pool> pools;           // users are namespaces
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // of /filter and /bind; 0: any
   std::string webhook_host = "127.0.0.1";
@@ -36,9 +42,11 @@ struct ServeTerms {
   std::string certificate_file, key_file;
   std::optional<OwnCertificate> own_certificate;
   std::string metrics_host = "127.0.0.1";
-  std::uint16_t metrics_port = 0;  // without TLS; 0: any
-  bool hami_metrics = false;       // also under HAMi's names
-  std::string ports_file;          // where it writes which ports it has; empty: nowhere
+  std::uint16_t metrics_port = 0;               // without TLS; 0: any
+  bool hami_metrics = false;                    // also under HAMi's names
+  WhereAgents hami_label = WhereAgents::kAuto;  // the label that HAMi's monitor selects pods by
+  WhereAgents locks = WhereAgents::kAuto;       // node locks that agents find their pod by
+  std::string ports_file;  // where it writes which ports it has; empty: nowhere
   // /filter tells all nodes that would do, and reserves nothing; /prioritize says how good each is,
   // and kube-scheduler chooses, by its other plugins too. /bind decides the devices there.
   bool all_feasible = false;

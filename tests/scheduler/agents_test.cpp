@@ -1,0 +1,129 @@
+// What is written for HAMi's agents and vendors', and where; and what is believed of theirs.
+#include <gtest/gtest.h>
+
+#include "hami_agents.h"
+#include "labeller.h"
+#include "node_lock.h"
+#include "scheduler/books.h"
+#include "world.h"
+
+namespace divvy::scheduler {
+namespace {
+
+kube::Pod plugin(const std::string& uid, const std::string& node) {
+  kube::Pod made;
+  made.meta.uid = made.meta.name = uid;
+  made.meta.labels = {{"app.kubernetes.io/component", "hami-device-plugin"}};
+  made.node = node;
+  return made;
+}
+
+kube::Pod holding(const std::string& uid, const std::string& node) {
+  kube::Pod made;
+  made.meta.uid = made.meta.name = uid;
+  made.meta.annotations = {{"hami.io/vgpu-node", node}};
+  made.node = node;
+  return made;
+}
+
+TEST(HamiAgents, AreWhereTheirPodsAre) {
+  HamiAgents agents;
+  EXPECT_FALSE(agents.set(holding("p", "a")));
+  EXPECT_TRUE(agents.set(plugin("x", "a")));
+  EXPECT_FALSE(agents.set(plugin("y", "a")));
+  agents.remove("x");
+  EXPECT_TRUE(agents.on("a"));
+  kube::Pod ended = plugin("y", "a");
+  ended.phase = kube::PodPhase::kFailed;
+  EXPECT_FALSE(agents.set(ended));
+  EXPECT_FALSE(agents.on("a"));
+}
+
+TEST(Unlabelled, GetTheLabelWhereItIsRead) {
+  HamiAgents agents;
+  Unlabelled pods(WhereAgents::kAuto);
+  pods.set(holding("p", "a"), agents);
+  pods.set(holding("q", "b"), agents);
+  EXPECT_TRUE(pods.wanted(9).empty());
+  ASSERT_TRUE(agents.set(plugin("x", "a")));
+  pods.agentCame("a");
+  ASSERT_EQ(pods.wanted(9).size(), 1u);
+  EXPECT_EQ(pods.wanted(9)[0].name, "p");
+  kube::Pod labelled = holding("p", "a");
+  labelled.meta.labels = {{"hami.io/vgpu-node", "a"}};
+  pods.set(labelled, agents);
+  EXPECT_TRUE(pods.wanted(9).empty());
+  pods.set(holding("r", "a"), agents);
+  EXPECT_EQ(pods.wanted(9).size(), 1u);
+  pods.remove("r");
+  EXPECT_TRUE(pods.wanted(9).empty());
+}
+
+TEST(Unlabelled, NeverAndAlwaysAskNobody) {
+  HamiAgents agents;
+  agents.set(plugin("x", "a"));
+  Unlabelled never(WhereAgents::kNever);
+  never.set(holding("p", "a"), agents);
+  EXPECT_TRUE(never.wanted(9).empty());
+  Unlabelled always(WhereAgents::kAlways);
+  always.set(holding("p", "b"), agents);
+  EXPECT_EQ(always.wanted(9).size(), 1u);
+  kube::Pod nothing = holding("n", "b");
+  nothing.meta.annotations.clear();
+  always.set(nothing, agents);
+  EXPECT_EQ(always.wanted(9).size(), 1u);
+}
+
+TEST(NodeLock, IsWrittenAsAgentsReadIt) {
+  const LockHolder holder{"lab", "p"};
+  EXPECT_EQ(lockText("hami.io/mutex.lock", 1'787'306'400, holder), "2026-08-21T10:00:00Z,lab,p");
+  EXPECT_EQ(lockText("cambricon.com/dsmlu.lock", 1'787'306'400, holder), "2026-08-21T10:00:00Z");
+  for (const char* text : {"2026-08-21T10:00:00Z,lab,p", "2026-08-21T12:00:00+02:00,lab,p",
+                           "2026-08-21T04:30:00.25-05:30,lab,p"}) {
+    const LockSaid said = parseLock(text);
+    EXPECT_EQ(said.seconds, 1'787'306'400) << text;
+    EXPECT_EQ(said.holder, holder) << text;
+  }
+  EXPECT_EQ(parseLock("2026-08-21T10:00:00Z").holder, LockHolder{});
+  for (const char* text : {"", "now", "2026-08-21", "2026-08-21T10:00:00", "2026-08-21T10:00:00X"})
+    EXPECT_EQ(parseLock(text).seconds, 0) << text;
+}
+
+// NVIDIA's devices only where HAMi's agent hands them out; of others the vendor's does.
+TEST(NodeLock, IsTakenWhereAnAgentLooksForIt) {
+  const auto of = [](const char* kind, bool hami) {
+    return locksOf({allVendors().kind(kind)}, hami);
+  };
+  EXPECT_TRUE(of("NVIDIA", false).empty());
+  EXPECT_EQ(of("NVIDIA", true), std::vector<std::string>{"hami.io/mutex.lock"});
+  EXPECT_EQ(of("Ascend910B3", false), std::vector<std::string>{"hami.io/mutex.lock"});
+  EXPECT_EQ(of("MLU", false), std::vector<std::string>{"cambricon.com/dsmlu.lock"});
+  EXPECT_TRUE(of("MTT", true).empty());
+}
+
+bool placed(const kube::Node& node) {
+  Books books(allVendors(), {});
+  EXPECT_TRUE(books.setNode(node));
+  const kube::Pod pod = *kube::podOf(podObject({{{"hygon.com/dcunum", "1"}}}, {}));
+  const std::vector<std::string_view> names{"n"};
+  return books.choose(pod, names, {1000})->node.has_value();
+}
+
+TEST(Handshake, WhereTheAgentIsGoneNothingIsGiven) {
+  kube::Node node = nodeWith("hygon");
+  EXPECT_TRUE(placed(node));  // nothing is said of it
+  node.meta.annotations["hami.io/node-handshake-dcu"] = "Deleted_2026-08-21 10:00:00";
+  EXPECT_FALSE(placed(node));
+  for (const char* alive : {"Requesting_2020-01-01 10:00:00", "Reported 2020-01-01 10:00:00"}) {
+    node.meta.annotations["hami.io/node-handshake-dcu"] = alive;
+    EXPECT_TRUE(placed(node)) << alive;
+  }
+  node.capacity["hygon.com/dcunum"] = "8";
+  node.allocatable["hygon.com/dcunum"] = "8";
+  EXPECT_TRUE(placed(node));
+  node.allocatable["hygon.com/dcunum"] = "0";
+  EXPECT_FALSE(placed(node));
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
