@@ -121,8 +121,8 @@ void Grammar::addPrinted(CLI::App* scheduler) {
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration, the policy against "
-                   "bindings of a leader that is none any more, who may do what")
-      ->type_name("config|webhook|fencing|policies");
+                   "bindings of a leader that is none any more, who may do what, what queues are")
+      ->type_name("config|webhook|fencing|policies|queues");
   scheduler
       ->add_option("--writers", text.writers,
                    "with policies: who writes assignments and registrations beside Divvy")

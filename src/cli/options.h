@@ -149,7 +149,14 @@ struct SchedulerOptions {
   std::string metrics_host = "0.0.0.0";
   std::uint16_t metrics_port = 9395;
   bool hami_metrics = false;
-  enum class Print { kNothing, kConfig, kWebhook, kFencing, kPolicies } print = Print::kNothing;
+  enum class Print {
+    kNothing,
+    kConfig,
+    kWebhook,
+    kFencing,
+    kPolicies,
+    kQueues
+  } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
 };
 

@@ -151,10 +151,12 @@ Result<Options> makeScheduler(const Raw& raw) {
     options.print = SchedulerOptions::Print::kFencing;
   } else if (text.print == "policies") {
     options.print = SchedulerOptions::Print::kPolicies;
+  } else if (text.print == "queues") {
+    options.print = SchedulerOptions::Print::kQueues;
   } else if (!text.print.empty()) {
     return Error{ErrorCode::kUsage,
                  "--print \"" + text.print +
-                     "\" is not accepted; config, webhook, fencing and policies are"};
+                     "\" is not accepted; config, webhook, fencing, policies and queues are"};
   }
   options.writers = split(text.writers);
   options.binders = split(text.binders);

@@ -12,6 +12,7 @@
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
 #include "scheduler/policies.h"
+#include "scheduler/queue_manifest.h"
 #include "scheduler/serve.h"
 #include "simulate_work.h"
 #include "vendors/catalog.h"
@@ -87,6 +88,9 @@ int print(const SchedulerOptions& options) {
       break;
     case SchedulerOptions::Print::kFencing:
       text = scheduler::fencingPolicy(*catalog, options.name);
+      break;
+    case SchedulerOptions::Print::kQueues:
+      text = scheduler::queuesManifest(options.name);
       break;
     case SchedulerOptions::Print::kPolicies: {
       scheduler::PolicyTerms terms;

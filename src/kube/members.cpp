@@ -51,6 +51,16 @@ void Members::texts(std::string_view name, std::map<std::string, std::string>* o
   }
 }
 
+void Members::list(std::string_view name, std::vector<std::string>* out) {
+  const json::value* found = find(name);
+  if (found == nullptr) return;
+  if (!found->is_array()) return fail(name, "a list of texts");
+  for (const json::value& value : found->get_array()) {
+    if (!value.is_string()) return fail(name, "a list of texts");
+    out->emplace_back(value.get_string());
+  }
+}
+
 void Members::quantities(std::string_view name, std::map<std::string, std::string>* out) {
   const json::value* found = find(name);
   if (found == nullptr) return;

@@ -31,6 +31,8 @@ class Members {
   void number(std::string_view name, std::int64_t* out);
   // Texts by name.
   void texts(std::string_view name, std::map<std::string, std::string>* out);
+  // A list of texts.
+  void list(std::string_view name, std::vector<std::string>* out);
   // Quantities may be numbers, too.
   void quantities(std::string_view name, std::map<std::string, std::string>* out);
 

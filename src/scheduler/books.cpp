@@ -218,6 +218,7 @@ Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
 Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
                               engine::Instant expires) {
   if (inside_->passed.has(uid)) return {};
+  if (placeOf(uid) == node) return {};  // planned there before kube-scheduler asked
   const auto asked = inside_->asked.find(uid);
   if (asked == inside_->asked.end())
     return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};

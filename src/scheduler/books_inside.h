@@ -208,6 +208,16 @@ struct Books::Inside {
                ? quotas.refusal(request.user.text, request.id.text, amountsOf(placement, nullptr))
                : std::nullopt;
   }
+  // Counts what a gang was given, member by member; why its namespace may not hold so much.
+  std::optional<std::string> countAll(const engine::Gang& gang,
+                                      const std::vector<engine::Allocation>& given) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const engine::Request& member = gang.members[i];
+      if (const auto why = beyond(member, given[i].placement)) return refusalText(*why);
+      quotas.take(member.id.text, member.user.text, amountsOf(given[i].placement, nullptr));
+    }
+    return std::nullopt;
+  }
   const std::vector<std::vector<std::string>>& alikeNodes();
 
   // Which of these would do, and why the others do not.

@@ -27,6 +27,15 @@ constexpr const char* kRoomSince = "divvy.dev/room-since";
 
 }  // namespace
 
+kube::Call kickOf(const Waiting& pod) {
+  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
+  call.type = kube::kMergePatch;
+  call.body = json::serialize(json::object{
+      {"metadata",
+       json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
+  return call;
+}
+
 Kicker::Kicker(asio::any_io_executor executor, kube::Client& client, Books& books, Counts& counts,
                std::function<std::string()> why_not)
     : executor_(std::move(executor)),
@@ -48,13 +57,7 @@ asio::awaitable<void> Kicker::kick() {
   if (!why_not_().empty()) co_return;
   const std::vector<Waiting> fitting = books_.nowFitting(kMostKicked, now());
   for (const Waiting& one : fitting) {
-    // Of an extender's refusals kube-scheduler knows no reason: only a change of the pod makes it
-    // look again before minutes have passed.
-    kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
-    call.type = kube::kMergePatch;
-    call.body = json::serialize(json::object{
-        {"metadata",
-         json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
+    kube::Call call = kickOf(one);
     const Result<json::value> kicked = co_await client_.ask(std::move(call));
     if (kicked) ++counts_.kicked;
     if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());

@@ -5,6 +5,7 @@
 #include "cel.h"
 #include "guarded.h"
 #include "scheduler/fencing.h"
+#include "scheduler/membership.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -184,6 +185,25 @@ Policy devices(const vendors::Catalog& catalog, std::vector<std::string> schedul
                          "for'")};
 }
 
+// Gates keep pods of queues and gangs from being scheduled: who could take them away would go
+// before everybody.
+Policy gates(const std::vector<std::string>& writers) {
+  const std::string ours = std::string(".exists(g, g.name == '") + kQueueGate + "')";
+  return {
+      "divvy-gates",
+      "# Who waits in a queue, or for the rest of its gang, waits until the scheduler lets it.\n",
+      constraints("UPDATE", "pods"),
+      notBy(writers) +
+          condition("takes-our-gate-away",
+                    "has(oldObject.spec.schedulingGates) && oldObject.spec.schedulingGates" + ours +
+                        " && !(has(object.spec.schedulingGates) && "
+                        "object.spec.schedulingGates" +
+                        ours + ')'),
+      "",
+      validation("false", "'the scheduler takes the gate " + std::string(kQueueGate) +
+                              " away: divvy queues tells what the pod waits for'")};
+}
+
 Result<void> checkNames(const std::vector<std::string>& names, const char* what) {
   for (const std::string& name : names) {
     const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
@@ -214,7 +234,8 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms&
   return "# Made by `divvy scheduler --print policies`: who may do what to pods with devices. API\n"
          "# servers hold it up themselves, whether Divvy is there or not.\n" +
          yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
-         yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(devices(catalog, schedulers));
+         yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(devices(catalog, schedulers)) +
+         yamlOf(gates(writers));
 }
 
 }  // namespace divvy::scheduler

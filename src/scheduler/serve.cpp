@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 #include "exporter.h"
 #include "extender.h"
+#include "gatekeeper.h"
 #include "hami_agents.h"
 #include "http/server.h"
 #include "keeper.h"
@@ -74,7 +75,9 @@ class Service {
                  [this] { kicker_.lookAgain(); },
                  [this](const Assigned& assigned) { return locksFor(assigned); }}),
         labeller_(loop.get_executor(), *client_, agents_, counts_, terms.hami_label,
-                  [this] { return whyNot(); }) {}
+                  [this] { return whyNot(); }),
+        gatekeeper_(loop.get_executor(), *client_, catalog_, books_, *election_,
+                    {terms.reservation, [this] { return whyNot(); }}, &stopped_) {}
 
   Result<void> start() {
     if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
@@ -106,6 +109,7 @@ class Service {
     followNodes();
     followPods();
     followQuotas();
+    gatekeeper_.start();
     asio::co_spawn(loop_, expire(), rethrow);
     election_->start([this] { takeOver(); }, say, &stopped_);
     return writePorts();
@@ -142,6 +146,7 @@ class Service {
   void takeOver() {
     say("the lease is ours: all is listed anew");
     books_.expire({std::numeric_limits<std::int64_t>::max()});
+    gatekeeper_.takeOver();
     watches_.anew();
   }
 
@@ -179,10 +184,12 @@ class Service {
       const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
       if (!set) ++counts_.unreadable_nodes;
       if (!set) say(set.error().message());
+      gatekeeper_.nodesChanged();
       kicker_.lookAgain();
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       books_.removeNode(uid, name);
+      gatekeeper_.nodesChanged();
     };
     nodes.synced = [this] { kicker_.lookAgain(); };
     nodes.trouble = [](const Error& error) { say(error.message()); };
@@ -199,12 +206,14 @@ class Service {
       if (!set) say(set.error().message());
       if (pod) strays_.see(*pod);
       if (pod) labeller_.set(*pod, agents_.set(*pod));
+      if (pod) gatekeeper_.setPod(*pod, object);
       kicker_.lookAgain();
     };
     pods.gone = [this](const std::string& uid, const std::string&) {
       books_.removePod(uid);
       agents_.remove(uid);
       labeller_.remove(uid);
+      gatekeeper_.removePod(uid);
       kicker_.lookAgain();
     };
     pods.synced = [this] {
@@ -303,7 +312,9 @@ class Service {
       return {200, filterError(why)};
     }
     counts_.expired += books_.expire(now());
-    const Result<Choice> choice = terms_.all_feasible
+    const bool promised = gatekeeper_.knows(ask->pod.meta.uid);
+    const Result<Choice> choice = promised ? gatekeeper_.choose(ask->pod, ask->names, expiry())
+                                  : terms_.all_feasible
                                       ? books_.fitting(ask->pod, ask->names)
                                       : books_.choose(ask->pod, ask->names, expiry());
     kicker_.lookAgain();  // what was reserved for it before may be others' now
@@ -349,7 +360,9 @@ class Service {
 
   Answer admit(const Query& query) {
     const auto beyond = [this](const kube::Pod& pod) { return books_.neverWithinQuota(pod); };
-    const Result<Review> answer = review(query.body, catalog_, rules_, terms_.name, beyond);
+    const Result<Review> answer =
+        review(query.body, catalog_, rules_, terms_.name, beyond,
+               [this](const kube::Pod& pod) { return gatekeeper_.admit(pod); });
     if (!answer) {
       ++counts_.not_reviews;
       return {400, answer.error().message() + '\n', "text/plain"};
@@ -372,6 +385,7 @@ class Service {
   Binder binder_;
   HamiAgents agents_;
   Labeller labeller_;
+  Gatekeeper gatekeeper_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   std::unique_ptr<Exporter> exporter_;

@@ -9,6 +9,7 @@
 #include "door.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
+#include "scheduler/membership.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -33,8 +34,44 @@ bool privileged(const kube::Pod& pod, std::string* name) {
   return false;
 }
 
+json::object addition(const std::string& path, json::value value) {
+  return {{"op", "add"}, {"path", path}, {"value", std::move(value)}};
+}
+
+// What only may be added where it is neither there nor added already.
+void ensure(const json::value& object, const char* part, const char* member, json::value empty,
+            json::array* patch) {
+  const std::string path = std::string("/") + part + '/' + member;
+  const bool added = std::any_of(patch->begin(), patch->end(), [&](const json::value& one) {
+    return one.at("path").as_string() == path;
+  });
+  const json::value* whole = object.as_object().if_contains(part);
+  const json::value* there =
+      whole == nullptr || !whole->is_object() ? nullptr : whole->get_object().if_contains(member);
+  if (!added && (there == nullptr || there->is_null()))
+    patch->push_back(addition(path, std::move(empty)));
+}
+
+Result<void> addGate(const kube::Pod& pod, const json::value& object, const GateRule& rule,
+                     json::array* patch) {
+  const Result<Admitted> admitted = rule ? rule(pod) : Admitted{};
+  if (!admitted) return admitted.error();
+  if (!admitted->gate) return {};
+  if (!isGated(pod)) {
+    ensure(object, "spec", "schedulingGates", json::array(), patch);
+    patch->push_back(addition("/spec/schedulingGates/-", json::object{{"name", kQueueGate}}));
+  }
+  if (admitted->queue.empty() || queueNamedBy(pod) == admitted->queue) return {};
+  if (object.as_object().if_contains("metadata") == nullptr)
+    patch->push_back(addition("/metadata", json::object()));
+  ensure(object, "metadata", "annotations", json::object(), patch);
+  patch->push_back(addition("/metadata/annotations/use.divvy.dev~1queue", admitted->queue.c_str()));
+  return {};
+}
+
 Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
-              const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond) {
+              const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond,
+              const GateRule& gate) {
   Verdict verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
@@ -75,6 +112,8 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
   if (pod.scheduler != scheduler)
     verdict.patch.push_back(
         json::object{{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", scheduler}});
+  if (const Result<void> gated = addGate(pod, object, gate, &verdict.patch); !gated)
+    verdict.refused = gated.error();
   return verdict;
 }
 
@@ -95,7 +134,7 @@ json::object answerOf(const json::object& request, const Verdict& verdict) {
 
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
                       const engine::Engine& rules, const std::string& scheduler,
-                      const Beyond& beyond) {
+                      const Beyond& beyond, const GateRule& gate) {
   boost::system::error_code fault;
   const json::value said = json::parse(body, fault);
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
@@ -113,7 +152,7 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
       const json::value* space = asked.if_contains("namespace");
       if (pod->meta.space.empty() && space != nullptr && space->is_string())
         pod->meta.space = space->get_string();
-      verdict = judge(*pod, *object, catalog, rules, scheduler, beyond);
+      verdict = judge(*pod, *object, catalog, rules, scheduler, beyond, gate);
     } else {
       verdict.refused = pod.error();
     }

@@ -12,9 +12,17 @@
 
 namespace divvy::scheduler {
 
+// Whether a pod that asks for devices waits at our gate, and for which queue; empty: of none.
+struct Admitted {
+  bool gate = false;
+  std::string queue;
+};
+using GateRule = std::function<Result<Admitted>(const kube::Pod&)>;
+
 // From an AdmissionReview (admission.k8s.io/v1) to one that answers it: a pod that asks for devices
 // gets our scheduler; one that can never be right is refused with the reason. `rules`: an engine
-// that knows the pools; it needs no nodes. kCorrupt: it is no review.
+// that knows the pools; it needs no nodes. `gate`: none waits where there is none; its errors
+// refuse. kCorrupt: it is no review.
 struct Review {
   std::string body;
   bool allowed = false;
@@ -23,6 +31,6 @@ struct Review {
 using Beyond = std::function<std::optional<std::string>(const kube::Pod&)>;
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
                       const engine::Engine& rules, const std::string& scheduler,
-                      const Beyond& beyond = {});
+                      const Beyond& beyond = {}, const GateRule& gate = {});
 
 }  // namespace divvy::scheduler

@@ -85,11 +85,15 @@ func (i *installation) ports(r replica) (extenderPorts, error) {
 }
 
 func (i *installation) apply(ctx context.Context, file string) error {
-	command := exec.CommandContext(ctx, i.path("bin", "kubectl"), "--kubeconfig", i.path("kubeconfig"),
-		"apply", "-f", filepath.Join(i.deploy, file))
+	return i.kubectl(ctx, "apply", "-f", filepath.Join(i.deploy, file))
+}
+
+func (i *installation) kubectl(ctx context.Context, args ...string) error {
+	command := exec.CommandContext(ctx, i.path("bin", "kubectl"),
+		append([]string{"--kubeconfig", i.path("kubeconfig")}, args...)...)
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("applying %s: %w\n%s", file, err, out)
+		return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }
@@ -292,7 +296,7 @@ func (i *installation) remove() error {
 
 // prepareInstall does what is done once for all replicas.
 func (i *installation) prepareInstall(ctx context.Context, client *kubernetes.Clientset) error {
-	for _, file := range []string{"rbac.yaml", "fencing.yaml"} {
+	for _, file := range []string{"rbac.yaml", "fencing.yaml", "queues.yaml"} {
 		if err := i.apply(ctx, file); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "kube/resource_quota.h"
+#include "scheduler/planned.h"
 #include "scheduler/reasons.h"
 #include "scheduler/use.h"
 #include "vendors/catalog.h"
@@ -101,6 +102,21 @@ class Books {
   Result<Assigned> beginBind(const std::string& uid, const std::string& node,
                              std::int64_t nanoseconds);
   void endBind(const std::string& uid, BindEnd end);
+  // Places for pods that kube-scheduler does not know yet (books_plans.cpp): all of these or none,
+  // each reserved under its UID until `expires`; in their order. Devices of models in `without` are
+  // not taken. kNoRoom: not now; kUsage: which of them can never be right, or asks for no devices.
+  Result<std::vector<Planned>> plan(std::span<const kube::Pod> pods,
+                                    const std::vector<std::string>& without,
+                                    engine::Instant expires);
+  // As it was planned by a predecessor. kNoRoom: it does not fit there any more.
+  Result<void> planAgain(const kube::Pod& pod, const Planned& was, engine::Instant expires);
+  // What was planned, or chosen, and is not being bound is given back.
+  void unplan(const std::string& uid);
+  // Where something is reserved for it, or held. None: nowhere.
+  std::optional<std::string> placeOf(const std::string& uid) const;
+  // Of what it has reserved, or holds; and of all that there is. By model, ascending.
+  std::vector<ModelUse> useOf(const std::string& uid) const;
+  std::vector<ModelUse> capacity() const;
   // How many reservations ended.
   std::size_t expire(engine::Instant now);
 

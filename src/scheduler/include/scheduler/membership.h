@@ -1,0 +1,49 @@
+// Which queue and which gang a pod says it is of. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "kube/pod.h"
+
+namespace divvy::scheduler {
+
+// While it is there the pod is not scheduled; only we take it away (policy divvy-gates).
+inline constexpr const char* kQueueGate = "divvy.dev/queued";
+// Of pods; what users write there is theirs.
+inline constexpr const char* kQueueKey = "use.divvy.dev/queue";
+inline constexpr const char* kGangKey = "use.divvy.dev/gang";
+inline constexpr const char* kGangLeastKey = "use.divvy.dev/gang-min";
+// Of namespaces: their default queue.
+inline constexpr const char* kSpaceQueueKey = "divvy.dev/queue";
+
+inline constexpr std::uint32_t kMostOfGang = 4096;
+
+// Where it stands how many members a gang has at least, if its pods do not say.
+struct LeastIn {
+  std::string path;    // of the object
+  std::string member;  // of its spec
+  friend bool operator==(const LeastIn&, const LeastIn&) = default;
+};
+
+// A group of pods that start together or not at all.
+struct GangWords {
+  std::string name;  // in the pod's namespace, after the dialect: "gang/NAME", "job/NAME" ...
+  std::optional<std::uint32_t> least;
+  std::optional<LeastIn> in;
+  friend bool operator==(const GangWords&, const GangWords&) = default;
+};
+
+// As Divvy, scheduler-plugins, Volcano and Kueue write it, and Jobs whose pods say use.divvy.dev/
+// gang-min ("parallelism": as the Job says). None: it is of no gang. kUsage: what is accepted.
+Result<std::optional<GangWords>> gangOf(const kube::Pod& pod);
+
+// What its annotation or label names; empty: nothing.
+std::string queueNamedBy(const kube::Pod& pod);
+
+bool isGated(const kube::Pod& pod);          // by us
+bool isGatedByOthers(const kube::Pod& pod);  // as Kueue does
+
+}  // namespace divvy::scheduler

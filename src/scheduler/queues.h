@@ -1,0 +1,92 @@
+// The queues of a cluster: who is of which, what each has, and who may have more. Pure. Private.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/quota.h"
+#include "kube/queue.h"
+#include "scheduler/planned.h"
+
+namespace divvy::scheduler {
+
+// For one thread. A queue that cannot be right is not in force, and neither are those below it:
+// what they are given counts as nobody's.
+class Queues {
+ public:
+  void set(kube::Queue queue);
+  void remove(const std::string& name);
+  // What a namespace says of its own; empty: nothing. Whether that is another than before.
+  bool setSpace(const std::string& space, const std::string& queue);
+  void removeSpace(const std::string& space) { spaces_.erase(space); }
+  bool empty() const { return queues_.empty(); }
+  const std::map<std::string, kube::Queue>& all() const { return queues_; }
+
+  // Of which queue a pod of that namespace is that names one, or none (empty). Empty: of none.
+  // kNotFound: there is no such queue; kUsage: it is not for that namespace.
+  Result<std::string> queueFor(const std::string& space, const std::string& named) const;
+
+  void setCapacity(const std::vector<ModelUse>& capacity);
+  // What a pod has, of that queue or of none (empty), instead of what it had before.
+  void charge(const std::string& uid, const std::string& queue, std::vector<ModelUse> use);
+  void discharge(const std::string& uid);
+  bool charged(const std::string& uid) const { return held_.contains(uid); }
+
+  // Whether pods of that queue may have so much more, together. None: they may.
+  struct No {
+    std::string why;
+    std::string model;  // as a queue says it; empty: no other model would help
+  };
+  std::optional<No> refuse(const std::string& queue, const std::vector<ModelUse>& use);
+
+  // Whose turn it is. kNotFound does not happen: a queue that is not in force counts as nobody's.
+  struct Turn {
+    std::string queue;
+    std::int64_t milli = 0;  // about
+    std::int64_t mebibytes = 0;
+    std::int64_t priority = 0;
+    std::int64_t since = 0;
+  };
+  std::size_t next(const std::vector<Turn>& waiting);  // one at least
+
+  // Why it is not in force; empty: it is, or there is none.
+  std::string fault(const std::string& queue);
+  // Of its own pods: how many have something.
+  std::size_t running(const std::string& queue) const;
+  // Of each model that the queue speaks of, and of all ("*"); with the queues below it.
+  std::vector<kube::QueueAmount> used(const std::string& queue);
+
+  // As patterns of queues have it.
+  static bool matches(const std::string& pattern, const std::string& model);
+
+ private:
+  struct Held {
+    std::string queue;
+    std::vector<ModelUse> use;
+  };
+  void rebuild();
+  void enter(const std::string& name);
+  engine::Queue inEngine(const kube::Queue& queue) const;
+  engine::Amounts amountsOf(const std::vector<ModelUse>& use) const;
+  engine::QueueName forced(const std::string& queue) const;
+  void book(const std::string& uid, const Held& held);
+  std::string textOf(const engine::QuotaRefusal& refusal) const;
+
+  std::map<std::string, kube::Queue> queues_;
+  std::map<std::string, std::string> spaces_;
+  std::vector<ModelUse> capacity_;
+  std::map<std::string, Held> held_;  // by UID of the pod
+  // Made of the above when it is asked for.
+  bool stale_ = true;
+  engine::Quota quota_;
+  std::map<std::string, std::string> faults_;
+  std::set<std::pair<std::string, bool>> measured_;  // models as queues say them; of memory
+};
+
+}  // namespace divvy::scheduler

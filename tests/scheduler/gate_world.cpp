@@ -1,0 +1,132 @@
+#include "gate_world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kube/registration.h"
+
+namespace divvy::scheduler {
+
+kube::Node cardsOn(const std::string& name, unsigned devices, const std::string& model) {
+  kube::Node made;
+  made.meta.name = name;
+  made.meta.uid = name;
+  std::vector<kube::RegisteredDevice> list;
+  for (unsigned at = 0; at < devices; ++at) {
+    kube::RegisteredDevice device;
+    device.id = "GPU-" + name + '-' + std::to_string(at);
+    device.index = at;
+    device.count = 10;
+    device.mebibytes = 80 << 10;
+    device.cores = 100;
+    device.type = model;
+    device.healthy = true;
+    list.push_back(std::move(device));
+  }
+  made.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(list);
+  return made;
+}
+
+kube::Pod gatedPod(const std::string& name, const Texts& annotations) {
+  kube::Pod made;
+  made.meta.name = made.meta.uid = name;
+  made.meta.space = "lab";
+  made.meta.annotations = annotations;
+  made.scheduler = "divvy-scheduler";
+  made.gates = {kQueueGate};
+  kube::PodContainer container;
+  container.name = "c";
+  container.limits = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "100"}};
+  made.containers.push_back(container);
+  return made;
+}
+
+kube::Pod memberOf(const std::string& gang, unsigned least, const std::string& name) {
+  return gatedPod(name, {{kGangKey, gang}, {kGangLeastKey, std::to_string(least)}});
+}
+
+kube::Queue queueOf(const std::string& name, std::optional<std::int64_t> guarantee,
+                    std::optional<std::int64_t> limit, const std::string& parent) {
+  kube::Queue queue;
+  queue.meta.name = queue.meta.uid = name;
+  queue.parent = parent;
+  if (guarantee) queue.guarantee.push_back({"*", *guarantee, {}});
+  if (limit) queue.limit.push_back({"*", *limit, {}});
+  return queue;
+}
+
+std::size_t Store::bound(const std::string& prefix) const {
+  return static_cast<std::size_t>(std::count_if(pods.begin(), pods.end(), [&](const auto& one) {
+    return one.first.starts_with(prefix) && !one.second.node.empty();
+  }));
+}
+
+std::size_t Store::gated(const std::string& prefix) const {
+  return static_cast<std::size_t>(std::count_if(pods.begin(), pods.end(), [&](const auto& one) {
+    return one.first.starts_with(prefix) && isGated(one.second);
+  }));
+}
+
+Life::Life(Store& from) : store(from), books(allVendors(), {}), house(allVendors(), books, queues) {
+  for (const kube::Queue& queue : store.queues) queues.set(queue);
+  for (const kube::Node& node : store.nodes) EXPECT_TRUE(books.setNode(node));
+  for (const auto& [uid, pod] : store.pods) hear(uid);
+  house.settle(kMuchLater);
+}
+
+void Life::hear(const std::string& uid) {
+  EXPECT_TRUE(books.setPod(store.pods.at(uid)));
+  house.setPod(store.pods.at(uid), "");
+}
+
+void Life::forget(const std::string& uid) {
+  store.pods.erase(uid);
+  books.removePod(uid);
+  house.removePod(uid);
+}
+
+bool Life::openOne() {
+  if (openings_.empty()) openings_ = house.open(100, "term", kMuchLater);
+  if (openings_.empty()) return false;
+  const Opening opening = openings_.front();
+  openings_.erase(openings_.begin());
+  kube::Pod& pod = store.pods.at(opening.uid);
+  pod.gates.clear();
+  if (!opening.plan.empty()) pod.meta.annotations[kPlanKey] = opening.plan;
+  house.opened(opening.uid);
+  hear(opening.uid);
+  return true;
+}
+
+// The first that may go somewhere, as kube-scheduler would try them.
+bool Life::bindOne() {
+  std::vector<std::string_view> names;
+  for (const kube::Node& node : store.nodes) names.push_back(node.meta.name);
+  for (auto& [uid, pod] : store.pods) {
+    if (!pod.gates.empty() || !pod.node.empty()) continue;
+    const Result<Choice> choice = house.choose(pod, names, kMuchLater);
+    if (!choice || !choice->node) continue;
+    const Result<Assigned> assigned = books.beginBind(uid, *choice->node, 1);
+    EXPECT_TRUE(assigned) << assigned.error().message();
+    if (!assigned) continue;
+    pod.node = *choice->node;
+    for (const auto& [key, value] : assigned->annotations) pod.meta.annotations[key] = value;
+    books.endBind(uid, BindEnd::kBound);
+    hear(uid);
+    return true;
+  }
+  return false;
+}
+
+void Life::run() {
+  while (openOne() || bindOne()) continue;
+}
+
+std::string Life::why(const std::string& uid) const {
+  for (const Queued& one : house.waiting())
+    if (one.uid == uid) return one.why;
+  return "";
+}
+
+}  // namespace divvy::scheduler
