@@ -218,7 +218,9 @@ Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
 Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
                               engine::Instant expires) {
   if (inside_->passed.has(uid)) return {};
-  if (placeOf(uid) == node) return {};  // planned there before kube-scheduler asked
+  // Planned there before kube-scheduler asked.
+  const engine::Allocation* planned = inside_->engine.find(engine::RequestId(uid));
+  if (planned != nullptr && planned->expires && planned->placement.node.text == node) return {};
   const auto asked = inside_->asked.find(uid);
   if (asked == inside_->asked.end())
     return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};

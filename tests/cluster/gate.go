@@ -24,6 +24,7 @@ type gate struct {
 
 	mutex sync.Mutex
 	held  chan struct{}                  // what is to be held waits until it is closed; nil: nothing is
+	which func(*http.Request) bool       // is to be held; nil: bindings
 	wait  int                            // how many do
 	late  []int                          // how those were answered that had waited
 	after func(path string, body []byte) // told of every answer before it goes on; may be nil
@@ -78,8 +79,11 @@ func isBinding(r *http.Request) bool {
 // what is on its way arrives.
 func (g *gate) pass(r *http.Request) *http.Request {
 	g.mutex.Lock()
-	held := g.held
-	if held == nil || !isBinding(r) {
+	held, which := g.held, g.which
+	if which == nil {
+		which = isBinding
+	}
+	if held == nil || !which(r) {
 		g.mutex.Unlock()
 		return r
 	}
@@ -116,7 +120,7 @@ func (g *gate) answered(answer *http.Response) error {
 	return nil
 }
 
-// hold keeps bindings from now on.
+// hold keeps bindings from now on, or what `which` says.
 func (g *gate) hold() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -131,6 +135,15 @@ func (g *gate) release() {
 		close(g.held)
 	}
 	g.held = nil
+}
+
+// leave keeps those that wait until the channel is closed, and nobody after them.
+func (g *gate) leave() chan struct{} {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	held := g.held
+	g.held, g.wait = nil, 0
+	return held
 }
 
 // holds: so many wait.

@@ -16,9 +16,6 @@ import (
 const (
 	queueGate  = "divvy.dev/queued"
 	queueKey   = "use.divvy.dev/queue"
-	gangKey    = "use.divvy.dev/gang"
-	gangMinKey = "use.divvy.dev/gang-min"
-	planKey    = "divvy.dev/plan"
 	queuesPath = "/apis/divvy.dev/v1alpha1/queues"
 )
 
@@ -31,13 +28,6 @@ func init() {
 		check{"nobody-takes-a-gate-away-himself",
 			"a tenant with patch rights cannot pass the queue", gateIsGuarded},
 		check{"kueue's-gate-is-honoured", "Kueue's own gate is honoured", othersGate},
-		check{"a-gang-starts-whole-or-not-at-all",
-			"a gang of 4 starts whole or not at all; too few members wait with a reason", gangOfFour},
-		check{"a-gang-is-recognised-in-others'-words",
-			"gangs of scheduler-plugins, Kueue and Jobs that say so", gangWords},
-		check{"kills-between-gates-leave-no-gang-in-part",
-			"controller SIGKILLed between any two gate removals: the gang starts whole or not at all",
-			killedBetweenGates},
 	)
 }
 
@@ -308,165 +298,4 @@ func othersGate(w *world) error {
 	}
 	_, err = w.bound("p")
 	return err
-}
-
-func member(name, gang string, least int) *core.Pod {
-	return annotated(whole(name), gangKey, gang, gangMinKey, fmt.Sprint(least))
-}
-
-// fill leaves so many cards free.
-func (w *world) fill(free int) error {
-	for at := 0; at < checkNodes*checkDevices-free; at++ {
-		if _, err := w.create(whole(fmt.Sprintf("fill-%d", at))); err != nil {
-			return err
-		}
-	}
-	return w.comesTo("fill-", checkNodes*checkDevices-free, 0)
-}
-
-func gangOfFour(w *world) error {
-	if err := w.fill(3); err != nil {
-		return err
-	}
-	name := "gangs-" + w.space
-	away, err := w.queue(name, queueSpec{})
-	if err != nil {
-		return err
-	}
-	defer away()
-	for at := 0; at < 3; at++ {
-		made := annotated(member(fmt.Sprintf("g%d", at), "g", 4), queueKey, name)
-		if _, err := w.create(made); err != nil {
-			return err
-		}
-	}
-	if err := w.waitsFor(name, 3, "3 of 4 members of the gang are there"); err != nil {
-		return err
-	}
-	if _, err := w.create(annotated(member("g3", "g", 4), queueKey, name)); err != nil {
-		return err
-	}
-	if err := w.waitsFor(name, 4, "3 of 4 members fit"); err != nil {
-		return err
-	}
-	if bound, waiting, err := w.counts("g"); err != nil || bound != 0 || waiting != 4 {
-		return fmt.Errorf("%d are bound, %d wait: %v", bound, waiting, err)
-	}
-	if err := w.remove("fill-0"); err != nil {
-		return err
-	}
-	began := time.Now()
-	if err := w.comesTo("g", 4, 0); err != nil {
-		return err
-	}
-	w.note = fmt.Sprintf("all four bound %.0f ms after the room came",
-		float64(time.Since(began).Microseconds())/1000)
-	return w.noneTwice()
-}
-
-// noneTwice: whole cards are nobody else's.
-func (w *world) noneTwice() error {
-	count, _, err := w.bookings()
-	for device, pods := range count {
-		if pods > 1 {
-			err = fmt.Errorf("%d pods are on %s", pods, device)
-		}
-	}
-	return err
-}
-
-func gangWords(w *world) error {
-	words := map[string]func(p *core.Pod){
-		"kueue": func(p *core.Pod) {
-			p.Labels = map[string]string{"kueue.x-k8s.io/pod-group-name": "k"}
-			annotated(p, "kueue.x-k8s.io/pod-group-total-count", "2")
-		},
-		"plugins": func(p *core.Pod) {
-			p.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "s"}
-			annotated(p, gangMinKey, "2")
-		},
-		"job": func(p *core.Pod) {
-			p.Labels = map[string]string{"batch.kubernetes.io/job-name": "j"}
-			annotated(p, gangMinKey, "2")
-		},
-	}
-	for name, say := range words {
-		first, second := whole(name+"-1"), whole(name+"-2")
-		say(first)
-		say(second)
-		made, err := w.create(first)
-		if err == nil && !gated(made) {
-			err = fmt.Errorf("%s: it has no gate", name)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := w.create(second); err != nil {
-			return err
-		}
-		if err := w.comesTo(name, 2, 0); err != nil {
-			return err
-		}
-	}
-	_, err := w.create(annotated(whole("wrong"), gangKey, "g", gangMinKey, "none"))
-	if err == nil || !strings.Contains(err.Error(), gangMinKey) {
-		return fmt.Errorf("a gang of \"none\": %v", err)
-	}
-	return nil
-}
-
-// killedBetweenGates ends the scheduler as soon as the first gates of a gang are gone, again and
-// again, and takes the room away half of the time before the next one begins.
-func killedBetweenGates(w *world) error {
-	const members = 12
-	const rounds = 4
-	inPart := 0
-	for round := 0; round < rounds; round++ {
-		prefix := fmt.Sprintf("r%d-", round)
-		for at := 0; at < members; at++ {
-			made := member(fmt.Sprintf("%s%d", prefix, at), prefix+"gang", members)
-			if _, err := w.create(made); err != nil {
-				return err
-			}
-		}
-		err := w.until("the first gate is gone", func() error {
-			_, waiting, err := w.counts(prefix)
-			if err == nil && waiting == members {
-				err = fmt.Errorf("all wait")
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := w.kill(extender); err != nil {
-			return err
-		}
-		bound, waiting, err := w.counts(prefix)
-		if err != nil {
-			return err
-		}
-		if waiting > 0 {
-			inPart++
-			if bound > 0 {
-				return fmt.Errorf("%d are bound while %d have their gate", bound, waiting)
-			}
-		}
-		if err := w.again(); err != nil {
-			return err
-		}
-		if err := w.comesTo(prefix, members, 0); err != nil {
-			return err
-		}
-		if err := w.noneTwice(); err != nil {
-			return err
-		}
-		for at := 0; at < members; at++ {
-			if err := w.remove(fmt.Sprintf("%s%d", prefix, at)); err != nil {
-				return err
-			}
-		}
-	}
-	w.note = fmt.Sprintf("%d kills, %d of them between the gates of a gang", rounds, inPart)
-	return nil
 }

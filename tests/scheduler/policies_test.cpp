@@ -75,8 +75,8 @@ TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
       ++count;
     return count;
   };
-  // Assignments, bindings, registrations.
-  EXPECT_EQ(times("'system:serviceaccount:kube-system:hami-scheduler'"), 3u);
+  // Assignments, bindings, registrations, gates.
+  EXPECT_EQ(times("'system:serviceaccount:kube-system:hami-scheduler'"), 4u);
   EXPECT_EQ(times("'binder'"), 1u);
   EXPECT_EQ(times("['divvy-scheduler', 'hami-scheduler']"), 1u);
 }

@@ -148,6 +148,16 @@ func asking(name string, more func(*core.Pod)) *core.Pod {
 	})
 }
 
+const ourGate = "divvy.dev/queued"
+
+func gated(names ...string) *core.Pod {
+	return pod(func(p *core.Pod) {
+		for _, name := range names {
+			p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, core.PodSchedulingGate{Name: name})
+		}
+	})
+}
+
 func node(name string, pairs ...string) *core.Node {
 	p := pod(noted(pairs...))
 	return &core.Node{ObjectMeta: meta.ObjectMeta{Name: name, Annotations: p.Annotations}}
@@ -165,7 +175,7 @@ func scheduler(name string) func(*core.Pod) {
 
 func TestPolicies(t *testing.T) {
 	policies := read(t)
-	if len(policies) != 4 {
+	if len(policies) != 5 {
 		t.Fatalf("%d policies", len(policies))
 	}
 	compiled := map[string]validating.Validator{}
@@ -173,8 +183,8 @@ func TestPolicies(t *testing.T) {
 		compiled[name] = compile(t, policy)
 	}
 	yes := true
-	const pods, nodes, bindings, devices = "divvy-pod-annotations", "divvy-node-annotations",
-		"divvy-bindings", "divvy-devices"
+	const pods, nodes, bindings, devices, gates = "divvy-pod-annotations", "divvy-node-annotations",
+		"divvy-bindings", "divvy-devices", "divvy-gates"
 	held := pod(noted(allocated, "a", "mine", "1"))
 	asks := []ask{
 		{"made plain", pods, tenant, "", nil, pod(nil), "pods", false, ""},
@@ -221,6 +231,11 @@ func TestPolicies(t *testing.T) {
 			scheduler("divvy-scheduler")(p)
 			p.Spec.InitContainers = []core.Container{{Name: "i", SecurityContext: &core.SecurityContext{Privileged: &yes}}}
 		}), "pods", true, "privileged"},
+		{"a gate of ours", gates, tenant, "", gated(ourGate, "x"), gated("x"), "pods", true, ourGate},
+		{"the last gate", gates, tenant, "", gated(ourGate), pod(nil), "pods", true, ourGate},
+		{"another's gate", gates, tenant, "", gated(ourGate, "x"), gated(ourGate), "pods", false, ""},
+		{"a gate, by us", gates, ours, "", gated(ourGate), pod(nil), "pods", false, ""},
+		{"no gate", gates, tenant, "", pod(nil), pod(noted("a", "b")), "pods", false, ""},
 		{"before the others", devices, tenant, "", nil, pod(func(p *core.Pod) {
 			p.Spec.InitContainers = asking("nvidia.com/gpumem", nil).Spec.Containers
 		}), "pods", true, "default-scheduler"},
