@@ -198,7 +198,8 @@ Choice Gatehouse::refusedEverywhere(std::span<const std::string_view> nodes,
                                     const std::string& why) const {
   Choice choice;
   choice.ours = true;
-  for (const std::string_view node : nodes) choice.why.emplace(std::string(node), why);
+  const Reason shared(why);
+  for (const std::string_view node : nodes) choice.why.emplace(node, shared);
   return choice;
 }
 
