@@ -3,98 +3,18 @@
 #include <algorithm>
 #include <array>
 
-#include "abi/nvml_enums.h"
-#include "abi/nvml_protos.h"
-#include "driver/library.h"
+#include "nvml_api.h"
 
 namespace divvy::driver {
 namespace {
-
-using abi::Nv;
-template <Nv id>
-using Function = typename abi::NvFn<id>::type*;
 
 constexpr unsigned kTextSize = 96;
 // More processes than one card can serve; bounds the grow-and-retry of the process lists.
 constexpr unsigned kMaxProcesses = 1u << 16;
 
-std::string code(nvmlReturn_t status) {
-  return "NVML error " + std::to_string(status);
-}
+using detail::code;
 
 }  // namespace
-
-struct Nvml::Api {
-  Library library;
-  Function<Nv::nvmlInit_v2> init{};
-  Function<Nv::nvmlShutdown> shutdown{};
-  Function<Nv::nvmlSystemGetDriverVersion> driver_version{};
-  Function<Nv::nvmlDeviceGetCount_v2> count{};
-  Function<Nv::nvmlDeviceGetHandleByIndex_v2> handle{};
-  Function<Nv::nvmlDeviceGetUUID> uuid{};
-  Function<Nv::nvmlDeviceGetName> name{};
-  Function<Nv::nvmlDeviceGetPciInfo_v3> pci{};
-  Function<Nv::nvmlDeviceGetMemoryInfo> memory_v1{};
-  Function<Nv::nvmlDeviceGetMemoryInfo_v2> memory_v2{};
-  Function<Nv::nvmlDeviceGetUtilizationRates> utilization{};
-  Function<Nv::nvmlDeviceGetComputeRunningProcesses_v3> processes{};
-  Function<Nv::nvmlDeviceGetProcessUtilization> process_utilization{};
-
-  explicit Api(Library opened) : library(std::move(opened)) {
-    get(init, "nvmlInit_v2");
-    get(shutdown, "nvmlShutdown");
-    get(driver_version, "nvmlSystemGetDriverVersion");
-    get(count, "nvmlDeviceGetCount_v2");
-    get(handle, "nvmlDeviceGetHandleByIndex_v2");
-    get(uuid, "nvmlDeviceGetUUID");
-    get(name, "nvmlDeviceGetName");
-    get(pci, "nvmlDeviceGetPciInfo_v3");
-    get(memory_v1, "nvmlDeviceGetMemoryInfo");
-    get(memory_v2, "nvmlDeviceGetMemoryInfo_v2");
-    get(utilization, "nvmlDeviceGetUtilizationRates");
-    get(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    // Same structure, same signature; drivers before 510 have only this one.
-    if (processes == nullptr) get(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
-    get(process_utilization, "nvmlDeviceGetProcessUtilization");
-  }
-
-  template <typename Type>
-  void get(Type*& function, const char* symbol) {
-    function = library.find<Type>(symbol);
-  }
-
-  // What no use can do without; everything else degrades.
-  const char* missing() const {
-    if (init == nullptr) return "nvmlInit_v2";
-    if (count == nullptr) return "nvmlDeviceGetCount_v2";
-    if (handle == nullptr) return "nvmlDeviceGetHandleByIndex_v2";
-    if (uuid == nullptr) return "nvmlDeviceGetUUID";
-    if (name == nullptr) return "nvmlDeviceGetName";
-    if (memory_v1 == nullptr) return "nvmlDeviceGetMemoryInfo";
-    return nullptr;
-  }
-
-  Result<nvmlDevice_t> device(unsigned index) const {
-    nvmlDevice_t found = nullptr;
-    const nvmlReturn_t status = handle(index, &found);
-    if (status != NVML_SUCCESS) {
-      return Error{ErrorCode::kUnavailable,
-                   "device " + std::to_string(index) + ": " + code(status)};
-    }
-    return found;
-  }
-
-  // v1's total includes what the driver keeps for itself; v2, where there, tells it apart.
-  Result<nvmlMemory_v2_t> memory(nvmlDevice_t device) const {
-    nvmlMemory_v2_t v2{};
-    v2.version = nvmlMemory_v2;
-    if (memory_v2 != nullptr && memory_v2(device, &v2) == NVML_SUCCESS) return v2;
-    nvmlMemory_t v1{};
-    const nvmlReturn_t status = memory_v1(device, &v1);
-    if (status != NVML_SUCCESS) return Error{ErrorCode::kUnavailable, "memory: " + code(status)};
-    return nvmlMemory_v2_t{nvmlMemory_v2, v1.total, 0, v1.free, v1.used};
-  }
-};
 
 Nvml::Nvml(std::unique_ptr<Api> api) : api_(std::move(api)) {}
 Nvml::Nvml(Nvml&&) noexcept = default;

@@ -1,4 +1,4 @@
-// What monitoring tools ask beside the usual: board, affinity, thresholds, links in detail.
+// What monitoring tools ask beside the usual: board, affinity, thresholds.
 #include <sched.h>
 
 #include <cstdio>
@@ -8,12 +8,6 @@
 
 namespace divvy::simgpu {
 namespace {
-
-constexpr unsigned kCardsPerNode = 4;  // NUMA node
-
-unsigned nodeOf(const NvmlCard& card) {
-  return static_cast<unsigned>(card.index()) / kCardsPerNode;
-}
 
 // All processors this process may use: the simulated cards are equally near to all of them.
 nvmlReturn_t affinity(nvmlDevice_t device, unsigned words, unsigned long* set) {
@@ -37,11 +31,6 @@ nvmlReturn_t noneAnywhere(unsigned* count) {
     *count = 0;
     return NVML_SUCCESS;
   });
-}
-
-// Cards that stand alone in their machine have nobody to be linked to.
-unsigned activeLinks(const NvmlCard& card) {
-  return NvmlMachine::get().cards().size() > 1 ? static_cast<unsigned>(card.profile().nvlinks) : 0;
 }
 
 }  // namespace
@@ -118,7 +107,7 @@ SIMGPU_IMPL(nvmlDeviceGetClock)
 }
 
 SIMGPU_IMPL(nvmlDeviceGetNumaNodeId)(nvmlDevice_t device, unsigned int* node) {
-  return answer(device, node, [](NvmlCard& card) { return nodeOf(card); });
+  return answer(device, node, [](NvmlCard& card) { return numaNodeOf(card.index()); });
 }
 SIMGPU_IMPL(nvmlDeviceGetCpuAffinity)
 (nvmlDevice_t device, unsigned int words, unsigned long* set) {
@@ -133,7 +122,7 @@ SIMGPU_IMPL(nvmlDeviceGetMemoryAffinity)
   return withCard(device, [&](NvmlCard& card) {
     if (set == nullptr || words == 0) return NVML_ERROR_INVALID_ARGUMENT;
     std::memset(set, 0, words * sizeof *set);
-    set[0] = 1UL << nodeOf(card);
+    set[0] = 1UL << numaNodeOf(card.index());
     return NVML_SUCCESS;
   });
 }
@@ -156,30 +145,6 @@ SIMGPU_IMPL(nvmlDeviceClearEccErrorCounts)(nvmlDevice_t device, nvmlEccCounterTy
     for (int i = 0; i < 2; ++i) {
       (counter == NVML_VOLATILE_ECC ? file.ecc_volatile : file.ecc_aggregate)[i] = 0;
     }
-    return NVML_SUCCESS;
-  });
-}
-
-SIMGPU_IMPL(nvmlDeviceGetNvLinkCapability)
-(nvmlDevice_t device, unsigned int link, nvmlNvLinkCapability_t capability, unsigned int* result) {
-  return withCard(device, [&](NvmlCard& card) {
-    if (card.profile().nvlinks == 0) return NVML_ERROR_NOT_SUPPORTED;
-    if (result == nullptr || link >= static_cast<unsigned>(card.profile().nvlinks)) {
-      return NVML_ERROR_INVALID_ARGUMENT;
-    }
-    const bool has = capability == NVML_NVLINK_CAP_P2P_SUPPORTED ||
-                     capability == NVML_NVLINK_CAP_P2P_ATOMICS ||
-                     capability == NVML_NVLINK_CAP_VALID;
-    *result = has && link < activeLinks(card) ? 1 : 0;
-    return NVML_SUCCESS;
-  });
-}
-SIMGPU_IMPL(nvmlDeviceGetNvLinkRemoteDeviceType)
-(nvmlDevice_t device, unsigned int link, nvmlIntNvLinkDeviceType_t* type) {
-  return withCard(device, [&](NvmlCard& card) {
-    if (type == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    if (link >= activeLinks(card)) return NVML_ERROR_NOT_SUPPORTED;
-    *type = NVML_NVLINK_DEVICE_TYPE_SWITCH;
     return NVML_SUCCESS;
   });
 }

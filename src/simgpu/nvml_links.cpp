@@ -1,5 +1,6 @@
 // How cards are connected.
 #include <algorithm>
+#include <cstdio>
 
 #include "nvml_machine.h"
 
@@ -8,8 +9,22 @@ namespace {
 
 constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
 
+// Of a machine's switches; beyond the buses of cards.
+constexpr unsigned kSwitchBus = 0xc4;
+
 bool linked(const NvmlCard& a, const NvmlCard& b) {
-  return a.profile().nvlinks > 0 && b.profile().nvlinks > 0;
+  return NvmlMachine::get().wiring().linked(a.index(), b.index());
+}
+
+LinkEnd endOf(const NvmlCard& card, unsigned link) {
+  return NvmlMachine::get().wiring().endOf(card.index(), static_cast<int>(link));
+}
+
+// What NVML says of links that a card does not have.
+nvmlReturn_t hasLink(const NvmlCard& card, unsigned link) {
+  if (card.profile().nvlinks == 0) return NVML_ERROR_NOT_SUPPORTED;
+  return link < static_cast<unsigned>(card.profile().nvlinks) ? NVML_SUCCESS
+                                                              : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 template <typename Body>
@@ -25,9 +40,10 @@ SIMGPU_IMPL(nvmlDeviceGetTopologyCommonAncestor)
 (nvmlDevice_t first, nvmlDevice_t second, nvmlGpuTopologyLevel_t* level) {
   return withTwo(first, second, [&](NvmlCard& a, NvmlCard& b) {
     if (level == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    // Cards of one host sit four to a CPU socket.
-    const bool same_socket = a.index() / 4 == b.index() / 4;
+    const bool one_switch = NvmlMachine::get().wiring().onOneSwitch(a.index(), b.index());
+    const bool same_socket = numaNodeOf(a.index()) == numaNodeOf(b.index());
     *level = &a == &b      ? NVML_TOPOLOGY_INTERNAL
+             : one_switch  ? NVML_TOPOLOGY_SINGLE
              : same_socket ? NVML_TOPOLOGY_NODE
                            : NVML_TOPOLOGY_SYSTEM;
     return NVML_SUCCESS;
@@ -72,9 +88,55 @@ SIMGPU_IMPL(nvmlDeviceGetNvLinkState)
 (nvmlDevice_t device, unsigned int link, nvmlEnableState_t* active) {
   return withCard(device, [&](NvmlCard& card) {
     if (active == nullptr || link >= kMaxLinks) return NVML_ERROR_INVALID_ARGUMENT;
+    if (const nvmlReturn_t has = hasLink(card, link); has != NVML_SUCCESS) return has;
+    const bool nowhere = endOf(card, link).kind == LinkEnd::Kind::kNowhere;
+    *active = nowhere ? NVML_FEATURE_DISABLED : NVML_FEATURE_ENABLED;
+    return NVML_SUCCESS;
+  });
+}
+
+SIMGPU_IMPL(nvmlDeviceGetNvLinkCapability)
+(nvmlDevice_t device, unsigned int link, nvmlNvLinkCapability_t capability, unsigned int* result) {
+  return withCard(device, [&](NvmlCard& card) {
     if (card.profile().nvlinks == 0) return NVML_ERROR_NOT_SUPPORTED;
-    if (link >= static_cast<unsigned>(card.profile().nvlinks)) return NVML_ERROR_INVALID_ARGUMENT;
-    *active = NvmlMachine::get().cards().size() > 1 ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+    if (result == nullptr || hasLink(card, link) != NVML_SUCCESS)
+      return NVML_ERROR_INVALID_ARGUMENT;
+    const bool has = capability == NVML_NVLINK_CAP_P2P_SUPPORTED ||
+                     capability == NVML_NVLINK_CAP_P2P_ATOMICS ||
+                     capability == NVML_NVLINK_CAP_VALID;
+    *result = has && endOf(card, link).kind != LinkEnd::Kind::kNowhere ? 1 : 0;
+    return NVML_SUCCESS;
+  });
+}
+
+SIMGPU_IMPL(nvmlDeviceGetNvLinkRemoteDeviceType)
+(nvmlDevice_t device, unsigned int link, nvmlIntNvLinkDeviceType_t* type) {
+  return withCard(device, [&](NvmlCard& card) {
+    if (type == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    if (hasLink(card, link) != NVML_SUCCESS) return NVML_ERROR_NOT_SUPPORTED;
+    const LinkEnd end = endOf(card, link);
+    if (end.kind == LinkEnd::Kind::kNowhere) return NVML_ERROR_NOT_SUPPORTED;
+    *type = end.kind == LinkEnd::Kind::kSwitch ? NVML_NVLINK_DEVICE_TYPE_SWITCH
+                                               : NVML_NVLINK_DEVICE_TYPE_GPU;
+    return NVML_SUCCESS;
+  });
+}
+
+SIMGPU_IMPL(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+(nvmlDevice_t device, unsigned int link, nvmlPciInfo_t* pci) {
+  return withCard(device, [&](NvmlCard& card) {
+    if (pci == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    if (const nvmlReturn_t has = hasLink(card, link); has != NVML_SUCCESS) return has;
+    const LinkEnd end = endOf(card, link);
+    if (end.kind == LinkEnd::Kind::kNowhere) return NVML_ERROR_NOT_SUPPORTED;
+    if (end.kind == LinkEnd::Kind::kCard) {
+      const auto& other = NvmlMachine::get().cards()[static_cast<std::size_t>(end.card)];
+      return sim_nvmlDeviceGetPciInfo_v3(other->handle(), pci);
+    }
+    *pci = {};
+    pci->bus = kSwitchBus;
+    std::snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "0000:%02X:00.0", kSwitchBus);
+    std::snprintf(pci->busId, sizeof(pci->busId), "00000000:%02X:00.0", kSwitchBus);
     return NVML_SUCCESS;
   });
 }

@@ -63,6 +63,7 @@ nvmlReturn_t NvmlMachine::load() {
   for (std::size_t i = 0; i < machine->cards.size(); ++i) {
     cards_.push_back(std::make_unique<NvmlCard>(*machine->cards[i], static_cast<int>(i), dir));
   }
+  wiring_ = Wiring(machine->cards);
   lost_here_ = listed(variable("SIMGPU_FAULTS", ""), "lost");
   driver_version_ = std::atoi(variable("SIMGPU_DRIVER_VERSION", "13050"));
   return NVML_SUCCESS;

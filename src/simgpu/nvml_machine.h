@@ -12,6 +12,7 @@
 #include "card.h"
 #include "profile.h"
 #include "simgpu/nvml_impls.h"
+#include "wiring.h"
 
 namespace divvy::simgpu {
 
@@ -56,6 +57,7 @@ class NvmlMachine {
 
   bool ready() const { return references_.load(std::memory_order_acquire) > 0; }
   const std::vector<std::unique_ptr<NvmlCard>>& cards() const { return cards_; }
+  const Wiring& wiring() const { return wiring_; }
   // nullptr when the handle is none of ours.
   NvmlCard* find(nvmlDevice_t device) const;
   // SIMGPU_FAULTS has "lost" for this process.
@@ -71,6 +73,7 @@ class NvmlMachine {
   bool lost_here_ = false;
   int driver_version_ = 0;
   std::vector<std::unique_ptr<NvmlCard>> cards_;
+  Wiring wiring_{{}};
 };
 
 // How every call begins: NVML_ERROR_UNINITIALIZED before init.

@@ -57,8 +57,11 @@ class Nvml {
   // Empty where nothing ran lately or the card cannot tell.
   std::vector<ProcessTime> processTimes(unsigned index) const;
 
- private:
+  // For this folder's own: the driver's entry points.
   struct Api;
+  const Api& api() const { return *api_; }
+
+ private:
   explicit Nvml(std::unique_ptr<Api> api);
   std::unique_ptr<Api> api_;
 };

@@ -1,0 +1,163 @@
+#include "driver/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "nvml_api.h"
+#include "pci_tree.h"
+
+namespace divvy::driver {
+namespace {
+
+constexpr unsigned kMostNvlinks = 18;
+constexpr nvmlAffinityScope_t kOfNodes = 0;  // of memory, not of sockets
+
+// One card, as far as it answers.
+struct Seen {
+  nvmlDevice_t handle = nullptr;
+  nvmlPciInfo_t pci{};
+  std::optional<PciPlace> place;
+  // What its own links lead to: cards, and switches, by which all are reached that have such links.
+  std::vector<unsigned> links;
+  unsigned switch_links = 0;
+};
+
+bool samePlace(const nvmlPciInfo_t& a, const nvmlPciInfo_t& b) {
+  return a.domain == b.domain && a.bus == b.bus && a.device == b.device;
+}
+
+PciWay wayOf(nvmlGpuTopologyLevel_t level) {
+  switch (level) {
+    case NVML_TOPOLOGY_INTERNAL:
+      return PciWay::kSame;
+    case NVML_TOPOLOGY_SINGLE:
+      return PciWay::kSwitch;
+    case NVML_TOPOLOGY_MULTIPLE:
+      return PciWay::kSwitches;
+    case NVML_TOPOLOGY_HOSTBRIDGE:
+      return PciWay::kHostBridge;
+    case NVML_TOPOLOGY_NODE:
+      return PciWay::kNode;
+    default:
+      return PciWay::kSystem;
+  }
+}
+
+class Reader {
+ public:
+  Reader(const Nvml::Api& api, const std::vector<DeviceInfo>& cards, const PciTree& tree)
+      : api_(api) {
+    for (const DeviceInfo& card : cards) {
+      Seen& seen = seen_.emplace_back();
+      const Result<nvmlDevice_t> handle = api_.device(card.index);
+      if (handle) seen.handle = *handle;
+      if (handle && api_.pci != nullptr) api_.pci(*handle, &seen.pci);
+      seen.place = tree.find(card.pci);
+    }
+    for (Seen& seen : seen_) readLinks(seen);
+  }
+
+  std::size_t count() const { return seen_.size(); }
+  const Seen& at(std::size_t i) const { return seen_[i]; }
+
+  // The kernel's word goes before the driver's: it is about the bus, and is there without it.
+  std::optional<unsigned> numaOf(const Seen& card) const {
+    if (card.place && card.place->numa) return card.place->numa;
+    std::array<unsigned long, 16> nodes{};
+    if (api_.memory_affinity == nullptr || card.handle == nullptr ||
+        api_.memory_affinity(card.handle, nodes.size(), nodes.data(), kOfNodes) != NVML_SUCCESS)
+      return std::nullopt;
+    unsigned found = 0;
+    unsigned node = 0;
+    for (std::size_t word = 0; word < nodes.size(); ++word) {
+      found += static_cast<unsigned>(std::popcount(nodes[word]));
+      if (nodes[word] != 0)
+        node =
+            static_cast<unsigned>(word * 64) + static_cast<unsigned>(std::countr_zero(nodes[word]));
+    }
+    return found == 1 ? std::optional(node) : std::nullopt;
+  }
+
+  unsigned nvlinksBetween(std::size_t a, std::size_t b) const {
+    // Each end tells of its own; one that tells nothing is no objection.
+    const unsigned straight = std::max(seen_[a].links[b], seen_[b].links[a]);
+    const unsigned switched = std::min(seen_[a].switch_links, seen_[b].switch_links);
+    // Switches of one machine may be parted so that not every card reaches every other.
+    const bool reached = switched > 0 && can(seen_[a], seen_[b], NVML_P2P_CAPS_INDEX_NVLINK);
+    return straight + (reached ? switched : 0);
+  }
+
+  PciWay wayBetweenCards(const Seen& a, const Seen& b) const {
+    nvmlGpuTopologyLevel_t level = NVML_TOPOLOGY_SYSTEM;
+    const bool told = api_.common_ancestor != nullptr && a.handle != nullptr &&
+                      b.handle != nullptr &&
+                      api_.common_ancestor(a.handle, b.handle, &level) == NVML_SUCCESS;
+    if (told) return wayOf(level);
+    return a.place && b.place ? wayBetween(*a.place, *b.place) : PciWay::kSystem;
+  }
+
+  // What the driver does not know it does not forbid.
+  bool can(const Seen& a, const Seen& b, nvmlGpuP2PCapsIndex_t what) const {
+    nvmlGpuP2PStatus_t status = NVML_P2P_STATUS_OK;
+    if (api_.p2p_status == nullptr || a.handle == nullptr || b.handle == nullptr) return true;
+    return api_.p2p_status(a.handle, b.handle, what, &status) != NVML_SUCCESS ||
+           status == NVML_P2P_STATUS_OK;
+  }
+
+ private:
+  void readLinks(Seen& card) const {
+    card.links.assign(seen_.size(), 0);
+    if (api_.link_state == nullptr || card.handle == nullptr) return;
+    for (unsigned link = 0; link < kMostNvlinks; ++link) {
+      nvmlEnableState_t state = NVML_FEATURE_DISABLED;
+      const nvmlReturn_t answer = api_.link_state(card.handle, link, &state);
+      if (answer == NVML_ERROR_NOT_SUPPORTED) return;  // it has none
+      if (answer == NVML_SUCCESS && state == NVML_FEATURE_ENABLED) followLink(card, link);
+    }
+  }
+
+  void followLink(Seen& card, unsigned link) const {
+    nvmlPciInfo_t remote{};
+    const bool told =
+        api_.link_remote != nullptr && api_.link_remote(card.handle, link, &remote) == NVML_SUCCESS;
+    for (std::size_t i = 0; told && i < seen_.size(); ++i) {
+      if (&seen_[i] == &card || !samePlace(seen_[i].pci, remote)) continue;
+      ++card.links[i];
+      return;
+    }
+    nvmlIntNvLinkDeviceType_t type = NVML_NVLINK_DEVICE_TYPE_UNKNOWN;
+    if (api_.link_remote_type != nullptr) api_.link_remote_type(card.handle, link, &type);
+    if (type == NVML_NVLINK_DEVICE_TYPE_SWITCH) ++card.switch_links;
+  }
+
+  const Nvml::Api& api_;
+  std::vector<Seen> seen_;
+};
+
+}  // namespace
+
+Layout layoutOf(const Nvml& nvml, const std::vector<DeviceInfo>& cards, const std::string& sysfs) {
+  const PciTree tree(sysfs);
+  const Reader reader(nvml.api(), cards, tree);
+  Layout layout;
+  for (std::size_t b = 0; b < reader.count(); ++b) {
+    layout.numa.push_back(reader.numaOf(reader.at(b)));
+    for (std::size_t a = 0; a < b; ++a)
+      layout.pairs.push_back({static_cast<unsigned>(a), static_cast<unsigned>(b),
+                              reader.nvlinksBetween(a, b),
+                              reader.wayBetweenCards(reader.at(a), reader.at(b)),
+                              reader.can(reader.at(a), reader.at(b), NVML_P2P_CAPS_INDEX_READ)});
+  }
+  for (const PciTree::Nic& nic : tree.nics()) {
+    NicPlace& place = layout.nics.emplace_back();
+    place.name = nic.name;
+    for (std::size_t i = 0; i < reader.count(); ++i) {
+      const std::optional<PciPlace>& card = reader.at(i).place;
+      place.to.push_back(card ? wayBetween(*card, nic.place) : PciWay::kSystem);
+    }
+  }
+  return layout;
+}
+
+}  // namespace divvy::driver

@@ -1,0 +1,109 @@
+// The entry points of the management library that daemons use. Private.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "abi/nvml_enums.h"
+#include "abi/nvml_protos.h"
+#include "driver/library.h"
+#include "driver/nvml.h"
+
+namespace divvy::driver {
+namespace detail {
+
+template <abi::Nv id>
+using Function = typename abi::NvFn<id>::type*;
+
+inline std::string code(nvmlReturn_t status) {
+  return "NVML error " + std::to_string(status);
+}
+
+}  // namespace detail
+
+struct Nvml::Api {
+  Library library;
+  detail::Function<abi::Nv::nvmlInit_v2> init{};
+  detail::Function<abi::Nv::nvmlShutdown> shutdown{};
+  detail::Function<abi::Nv::nvmlSystemGetDriverVersion> driver_version{};
+  detail::Function<abi::Nv::nvmlDeviceGetCount_v2> count{};
+  detail::Function<abi::Nv::nvmlDeviceGetHandleByIndex_v2> handle{};
+  detail::Function<abi::Nv::nvmlDeviceGetUUID> uuid{};
+  detail::Function<abi::Nv::nvmlDeviceGetName> name{};
+  detail::Function<abi::Nv::nvmlDeviceGetPciInfo_v3> pci{};
+  detail::Function<abi::Nv::nvmlDeviceGetMemoryInfo> memory_v1{};
+  detail::Function<abi::Nv::nvmlDeviceGetMemoryInfo_v2> memory_v2{};
+  detail::Function<abi::Nv::nvmlDeviceGetUtilizationRates> utilization{};
+  detail::Function<abi::Nv::nvmlDeviceGetComputeRunningProcesses_v3> processes{};
+  detail::Function<abi::Nv::nvmlDeviceGetProcessUtilization> process_utilization{};
+  detail::Function<abi::Nv::nvmlDeviceGetMemoryAffinity> memory_affinity{};
+  detail::Function<abi::Nv::nvmlDeviceGetTopologyCommonAncestor> common_ancestor{};
+  detail::Function<abi::Nv::nvmlDeviceGetP2PStatus> p2p_status{};
+  detail::Function<abi::Nv::nvmlDeviceGetNvLinkState> link_state{};
+  detail::Function<abi::Nv::nvmlDeviceGetNvLinkRemotePciInfo_v2> link_remote{};
+  detail::Function<abi::Nv::nvmlDeviceGetNvLinkRemoteDeviceType> link_remote_type{};
+
+  explicit Api(Library opened) : library(std::move(opened)) {
+    get(init, "nvmlInit_v2");
+    get(shutdown, "nvmlShutdown");
+    get(driver_version, "nvmlSystemGetDriverVersion");
+    get(count, "nvmlDeviceGetCount_v2");
+    get(handle, "nvmlDeviceGetHandleByIndex_v2");
+    get(uuid, "nvmlDeviceGetUUID");
+    get(name, "nvmlDeviceGetName");
+    get(pci, "nvmlDeviceGetPciInfo_v3");
+    get(memory_v1, "nvmlDeviceGetMemoryInfo");
+    get(memory_v2, "nvmlDeviceGetMemoryInfo_v2");
+    get(utilization, "nvmlDeviceGetUtilizationRates");
+    get(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    // Same structure, same signature; drivers before 510 have only this one.
+    if (processes == nullptr) get(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+    get(process_utilization, "nvmlDeviceGetProcessUtilization");
+    get(memory_affinity, "nvmlDeviceGetMemoryAffinity");
+    get(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
+    get(p2p_status, "nvmlDeviceGetP2PStatus");
+    get(link_state, "nvmlDeviceGetNvLinkState");
+    get(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+    get(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");
+  }
+
+  template <typename Type>
+  void get(Type*& function, const char* symbol) {
+    function = library.find<Type>(symbol);
+  }
+
+  // What no use can do without; everything else degrades.
+  const char* missing() const {
+    if (init == nullptr) return "nvmlInit_v2";
+    if (count == nullptr) return "nvmlDeviceGetCount_v2";
+    if (handle == nullptr) return "nvmlDeviceGetHandleByIndex_v2";
+    if (uuid == nullptr) return "nvmlDeviceGetUUID";
+    if (name == nullptr) return "nvmlDeviceGetName";
+    if (memory_v1 == nullptr) return "nvmlDeviceGetMemoryInfo";
+    return nullptr;
+  }
+
+  Result<nvmlDevice_t> device(unsigned index) const {
+    nvmlDevice_t found = nullptr;
+    const nvmlReturn_t status = handle(index, &found);
+    if (status != NVML_SUCCESS) {
+      return Error{ErrorCode::kUnavailable,
+                   "device " + std::to_string(index) + ": " + detail::code(status)};
+    }
+    return found;
+  }
+
+  // v1's total includes what the driver keeps for itself; v2, where there, tells it apart.
+  Result<nvmlMemory_v2_t> memory(nvmlDevice_t device) const {
+    nvmlMemory_v2_t v2{};
+    v2.version = nvmlMemory_v2;
+    if (memory_v2 != nullptr && memory_v2(device, &v2) == NVML_SUCCESS) return v2;
+    nvmlMemory_t v1{};
+    const nvmlReturn_t status = memory_v1(device, &v1);
+    if (status != NVML_SUCCESS)
+      return Error{ErrorCode::kUnavailable, "memory: " + detail::code(status)};
+    return nvmlMemory_v2_t{nvmlMemory_v2, v1.total, 0, v1.free, v1.used};
+  }
+};
+
+}  // namespace divvy::driver
