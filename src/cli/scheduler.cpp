@@ -119,6 +119,8 @@ Result<void> readPlacing(const SchedulerOptions& options, scheduler::ServeTerms*
     if (!devices) return Error(devices.error()).context("--device-policy");
     terms->placing.devices = *devices;
   }
+  // Only of those that say their hours.
+  terms->placing.daily.ties = true;
   if (options.hami_scores) terms->placing.compat = engine::Compat::kHami;
   if (options.pools.empty()) return {};
   Result<std::vector<engine::Pool>> pools = readPools(options.pools);

@@ -6,6 +6,7 @@
 #include "describe.h"
 #include "kube/assignment.h"
 #include "kube/instances.h"
+#include "preferences.h"
 #include "shares.h"
 
 namespace divvy::scheduler {
@@ -173,6 +174,8 @@ Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
   allocation.placement.node = engine::NodeName(pod.node);
   if (const std::string* pool = find(pod.meta.annotations, kAssignedPool))
     allocation.placement.pool = engine::PoolName(*pool);
+  // Whose words are not understood holds what it holds, all day.
+  if (const auto use = expectedUse(pod.meta.annotations)) allocation.placement.daily = *use;
   allocation.placement.charges = chargesOf(held.charges, pod.init);
   allocation.placement.containers = std::move(held.shares);
   return std::optional(std::move(allocation));

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string>
 
+#include "engine/daily_text.h"
 #include "engine/policy.h"
 
 namespace divvy::scheduler {
@@ -115,6 +116,14 @@ Result<void> readDevices(const kube::Labels& annotations, const engine::DevicePo
 
 }  // namespace
 
+Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations) {
+  const Said use = said(annotations, {kExpectedUse});
+  if (use.key.empty()) return std::optional<engine::Daily>();
+  const Result<engine::Daily> daily = engine::parseDaily(use.value);
+  if (!daily) return Error(daily.error()).context("annotation " + std::string(use.key));
+  return std::optional(*daily);
+}
+
 Result<void> readPreferences(const kube::Labels& annotations, const engine::DevicePolicy& base,
                              engine::Shape* shape) {
   const Said node = said(annotations, {kNodePolicy, kHamiNodePolicy});
@@ -126,6 +135,9 @@ Result<void> readPreferences(const kube::Labels& annotations, const engine::Devi
   const Said pool = said(annotations, {kPool});
   if (!pool.key.empty())
     shape->pool = engine::PoolName(pool.value == "none" ? std::string() : std::string(pool.value));
+  const Result<std::optional<engine::Daily>> use = expectedUse(annotations);
+  if (!use) return use.error();
+  shape->daily = *use;
   return readDevices(annotations, base, shape);
 }
 

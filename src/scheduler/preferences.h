@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -16,6 +17,12 @@ inline constexpr std::string_view kNodePolicy = "use.divvy.dev/node-policy";
 inline constexpr std::string_view kDevicePolicy = "use.divvy.dev/device-policy";
 // Whose devices; "none": of those that are in no pool.
 inline constexpr std::string_view kPool = "use.divvy.dev/pool";
+
+// Of what it asks, how much at which hours of UTC: words as engine::parseDaily takes them.
+inline constexpr std::string_view kExpectedUse = "use.divvy.dev/expected-use";
+
+// None: all of it, all day. kUsage as below.
+Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations);
 
 // Sets what the annotations say, in our words or in those of HAMi (facts on the incumbent's control
 // plane, 1.3); where both do, ours count. `base`: which devices where they do not say, or only a

@@ -42,6 +42,10 @@ TEST(Preferences, TheWordsOfBothDialectsMeanTheSame) {
                      {"use.divvy.dev/pool", "training"}}),
             expected);
   EXPECT_EQ(shapeOf({{"use.divvy.dev/pool", "none"}}).pool, engine::PoolName());
+  const auto day = shapeOf({{"use.divvy.dev/expected-use", " 9-18=80%,else=10% "}}).daily;
+  ASSERT_TRUE(day);
+  EXPECT_EQ(day->permille[9], 800);
+  EXPECT_EQ(day->permille[18], 100);
 }
 
 // A part of it leaves the rest as the cluster has it.
@@ -62,6 +66,7 @@ TEST(Preferences, WhatIsNotUnderstoodIsNamed) {
            {"hami.io/gpu-scheduler-policy", "spread,,mutex!"},
            {"use.divvy.dev/device-policy", "binpack,fast"},
            {"nvidia.com/numa-bind", "yes"},
+           {"use.divvy.dev/expected-use", "9-18"},
            {"hami.io/device-scoring-weights", "slot=1"},
            {"hami.io/device-scoring-weights", "slot=1,core=1,memory=1,slot=1"},
            {"hami.io/device-scoring-weights", "slot=0,core=0,memory=0"},
