@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "card_places.h"
 #include "context_costs.h"
 #include "driver/library.h"
 #include "log.h"
@@ -36,8 +37,10 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
   if (!devices) return devices.error();
   if (devices->empty())
     return Error{ErrorCode::kUnavailable, "the NVIDIA driver knows no usable device"};
-  for (driver::DeviceInfo& info : *devices)
-    inventory.devices_.push_back({std::move(info), kAssumedContext});
+  std::vector<CardPlace> places =
+      placesOf(*devices, driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated())));
+  for (std::size_t i = 0; i < devices->size(); ++i)
+    inventory.devices_.push_back({std::move((*devices)[i]), kAssumedContext, std::move(places[i])});
   inventory.driver_ = std::make_unique<DriverDesk>(std::move(*nvml));
   return inventory;
 }

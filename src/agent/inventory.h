@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/card_place.h"
 #include "agent/install.h"
 #include "agent/node.h"
 #include "base/bytes.h"
@@ -18,6 +19,7 @@ namespace divvy::agent {
 struct Device {
   driver::DeviceInfo info;
   Bytes context;  // measured, or kAssumedContext where that failed
+  CardPlace place;
 };
 
 // Charged for a context where measuring it failed: what recent data-centre cards were seen to need.

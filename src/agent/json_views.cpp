@@ -75,6 +75,22 @@ struct Members {
     io.number("checkpointed", view.checkpointed);
     io.flag("thrash_risk", view.thrash_risk);
     io.text("pool", view.pool);
+    known(io, "numa", view.numa);
+    list(io, "links", view.links);
+    list(io, "nics", view.nics);
+  }
+
+  template <typename Io, Of<LinkView> View>
+  static void of(Io& io, View& view) {
+    io.number("device", view.device);
+    io.number("score", view.score);
+    io.flag("direct", view.direct);
+  }
+
+  template <typename Io, Of<NicView> View>
+  static void of(Io& io, View& view) {
+    io.text("name", view.name);
+    io.number("distance", view.distance);
   }
 
   template <typename Io, Of<ShareView> View>
@@ -118,6 +134,7 @@ struct Members {
     io.text("mode", view.mode);
     io.text("backend", view.backend);
     io.text("cores_policy", view.cores_policy);
+    io.text("expected_use", view.expected_use);
     io.number("weight", view.weight);
     io.number("throttled_permille", view.throttled_permille);
     io.number("throttled_ms", view.throttled_ms);

@@ -77,6 +77,7 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
   }
   held.placement.kind = shares.empty() ? 0 : 1;
   held.placement.pool = engine::PoolName(tenant.record.pool);
+  held.placement.daily = tenant.record.expected_use;
   return held;
 }
 
@@ -160,11 +161,15 @@ bool Tenants::shared(const Device& device) const {
 Books Tenants::books(const Tenant* except, Priority asker) const {
   Books books;
   HeldBytes held;
+  std::map<std::string, std::vector<HeldByDay>> by_day;
   for (const auto& [id, tenant] : tenants_) {
     if (tenant.get() == except) continue;
     books.held.push_back(heldBy(*tenant, inventory_, asker));
-    for (const engine::Charge& charge : books.held.back().placement.charges)
+    const engine::Placement& has = books.held.back().placement;
+    for (const engine::Charge& charge : has.charges) {
       add(charge, tenant->record.pool, &held[charge.uuid.text]);
+      if (has.daily) by_day[charge.uuid.text].push_back({charge, *has.daily, has.pool.text});
+    }
   }
   const Resident before = residentOf(tenants_);
   std::vector<Result<driver::DeviceUse>> uses;
@@ -186,6 +191,8 @@ Books Tenants::books(const Tenant* except, Priority asker) const {
     card.model = device.info.model;
     card.physical = device.info.physical;
     card.context = device.context;
+    card.place = device.place;
+    card.by_day = std::move(by_day[device.info.uuid]);
     card.healthy = uses[i].has_value();
     card.reserved = ours.reserved;
     card.guaranteed = ours.guaranteed;

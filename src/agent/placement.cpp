@@ -5,75 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "engine/engine.h"
+#include "cards_engine.h"
 
 namespace divvy::agent {
 namespace {
 
 constexpr unsigned kAllCores = 100;
-constexpr std::int32_t kMilliPerPercent = 10;
-
-const engine::NodeName kHere{"this machine"};
-
-engine::DeviceMemory memoryOf(const MemoryAsk& memory) {
-  if (memory.isPercent()) return engine::Percent{memory.percent};
-  return memory.bytes;
-}
-
-engine::Device deviceOf(const Card& card) {
-  engine::Device device;
-  device.uuid = engine::DeviceUuid(card.uuid);
-  device.model = engine::ModelName(card.model);
-  device.memory = card.physical;
-  device.slots = kMostTenants;
-  device.health = card.healthy ? engine::Health::kHealthy : engine::Health::kUnhealthy;
-  device.terms = card.books().terms;
-  device.compute_rule = engine::ComputeRule::kWeight;
-  return device;
-}
-
-engine::Charge chargeOf(const std::string& uuid, const Held& held) {
-  return {engine::DeviceUuid(uuid),
-          held.reserved,
-          engine::Compute{static_cast<std::int32_t>(held.cores) * kMilliPerPercent},
-          held.alone ? kMostTenants : std::max(held.tenants, 1u),
-          held.outside,
-          held.reserved - held.outside - held.guaranteed,
-          held.largest};
-}
-
-engine::Allocation allocationOf(const std::string& id, const std::string& pool,
-                                std::vector<engine::Charge> charges) {
-  engine::Allocation allocation;
-  allocation.id = engine::RequestId(id);
-  allocation.placement.node = kHere;
-  allocation.placement.pool = engine::PoolName(pool);
-  allocation.placement.charges = std::move(charges);
-  return allocation;
-}
-
-// What all tenants of a card have together.
-Held heldOn(const Card& card) {
-  return {card.reserved,       card.guaranteed, card.outside, card.largest,
-          card.cores_reserved, card.tenants,    card.alone,   card.given_in};
-}
-
-// What nobody among them has: of others, or come in between.
-Held heldByNone(const Card& card, const std::vector<Holder>& holders) {
-  Held rest = heldOn(card);
-  for (const Holder& holder : holders) {
-    const auto held = holder.held.find(card.uuid);
-    if (held == holder.held.end()) continue;
-    rest.reserved = rest.reserved - held->second.reserved;
-    rest.guaranteed = rest.guaranteed - held->second.guaranteed;
-    rest.outside = rest.outside - held->second.outside;
-    rest.cores -= std::min(rest.cores, held->second.cores);
-    rest.tenants -= std::min(rest.tenants, held->second.tenants);
-    rest.alone = rest.alone && !held->second.alone;
-  }
-  rest.largest = std::min(rest.largest, rest.reserved - rest.outside - rest.guaranteed);
-  return rest;
-}
 
 engine::Request requestOf(const Ask& ask) {
   return {engine::RequestId("asked"), shapeOf(ask), engine::UserName(ask.user)};
@@ -131,37 +68,6 @@ void refuseTogether(const Ask& ask, const std::vector<Card>& cards, Bytes host_l
             [](const Refusal& a, const Refusal& b) { return a.index < b.index; });
 }
 
-// With these cards, and who is there; `holders` each on its own, the others together.
-Result<engine::Engine> engineOf(const std::vector<Card>& cards, Bytes host_reserve,
-                                const Placing& placing, const std::vector<Holder>& holders = {}) {
-  engine::Config config;
-  config.devices = placing.devices;
-  engine::Engine engine{config};
-  const Result<void> known = engine.setNode(nodeOf(kHere.text, cards, host_reserve));
-  if (!known) return known.error();
-  const auto pools = engine.setPools(placing.pools);
-  if (!pools) return pools.error();
-  for (const Card& card : cards) {
-    const Held rest = heldByNone(card, holders);
-    if (rest.tenants == 0 && rest.reserved.count == 0 && rest.cores == 0) continue;
-    // As one: with anybody of another pool among them the card is in nobody's.
-    std::string pool = engine.poolOf(kHere, engine::DeviceUuid(card.uuid))->text;
-    for (const std::string& other : rest.given_in)
-      if (other != pool) pool = other;
-    const Result<void> held =
-        engine.adopt(allocationOf("held on " + card.uuid, pool, {chargeOf(card.uuid, rest)}));
-    if (!held) return held.error();
-  }
-  for (const Holder& holder : holders) {
-    std::vector<engine::Charge> charges;
-    for (const auto& [uuid, held] : holder.held) charges.push_back(chargeOf(uuid, held));
-    const Result<void> held =
-        engine.adopt(allocationOf(holder.id, holder.pool, std::move(charges)));
-    if (!held) return held.error();
-  }
-  return engine;
-}
-
 // There is but one here, and nobody has to know.
 std::string inOneContainer(const std::string& text) {
   const std::string which = "container 0 ";
@@ -177,7 +83,7 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
   const engine::Request request = requestOf(ask);
   const Result<engine::Decision> decided = engine->explain(request);
   if (!decided) return decided.error();
-  const auto refused = engine->refusedDevices(request, kHere, 0);
+  const auto refused = engine->refusedDevices(request, thisMachine(), 0);
   if (!refused) return refused.error();
   for (const engine::DeviceRefusal& one : *refused) {
     const Card& card = cardOf(one.uuid, cards);
@@ -266,32 +172,6 @@ std::string optionOf(const engine::Change& change, const engine::Shape& shape) {
 
 }  // namespace
 
-engine::Node nodeOf(const std::string& name, const std::vector<Card>& cards, Bytes host_reserve) {
-  engine::Node node;
-  node.name = engine::NodeName(name);
-  node.host_reserve = host_reserve;
-  for (const Card& card : cards) node.devices.push_back(deviceOf(card));
-  return node;
-}
-
-engine::Shape shapeOf(const Ask& ask) {
-  engine::Shape shape;
-  engine::DeviceAsk& devices = shape.containers.emplace_back().devices;
-  devices.count = ask.gpus;
-  devices.memory = memoryOf(ask.memory);
-  devices.compute = {static_cast<std::int32_t>(ask.coresEach()) * kMilliPerPercent};
-  if (ask.guaranteed) devices.guarantee = memoryOf(*ask.guaranteed);
-  shape.context_outside = !ask.context_inside;
-  shape.unswappable = ask.unswappable;
-  shape.selector.match = engine::ModelMatch::kLoose;
-  shape.selector.uuid_match = engine::UuidMatch::kPrefix;
-  for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
-  for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
-  if (ask.pool) shape.pool = engine::PoolName(*ask.pool);
-  shape.devices = ask.devices;
-  return shape;
-}
-
 engine::MemoryBooks Card::books() const {
   return {physical,   {foreign, budget, overcommit_permille, context, host_map},
           reserved,   outside,
@@ -376,7 +256,7 @@ std::vector<std::string> fixes(const Ask& ask, const std::vector<Card>& cards, B
   const Result<engine::Engine> engine = engineOf(cards, host_reserve, placing);
   if (!engine || ask.gpus == 0) return lines;
   engine::Request request = requestOf(ask);
-  const auto remedies = engine->remedies(request, kHere);
+  const auto remedies = engine->remedies(request, thisMachine());
   // What holds where it does not say, for those that leave a part of it out.
   if (!request.shape.devices) request.shape.devices = devicesFor(*engine, request, placing);
   if (!remedies) return lines;
@@ -412,7 +292,7 @@ std::vector<std::string> poolsOf(const std::vector<Card>& cards, const Placing& 
   if (placing.pools.empty()) return pools;
   const Result<engine::Engine> engine = engineOf(cards, {}, placing);
   for (std::size_t i = 0; engine && i < cards.size(); ++i)
-    pools[i] = engine->poolOf(kHere, engine::DeviceUuid(cards[i].uuid))->text;
+    pools[i] = engine->poolOf(thisMachine(), engine::DeviceUuid(cards[i].uuid))->text;
   return pools;
 }
 

@@ -42,6 +42,7 @@ std::optional<engine::Shape> PlacementRecord::shapeOf(const TenantRecord& record
   ask.context_inside = record.context_inside;
   if (!placing_.pools.empty()) ask.pool = record.pool;
   ask.devices = record.devices;
+  ask.expected_use = record.expected_use;
   // Its pool may be one of an earlier agent.
   engine::Shape shape = agent::shapeOf(ask);
   if (!right({engine::RequestId(record.id), shape, engine::UserName(record.user)}))
@@ -83,6 +84,7 @@ snapshot::Snapshot PlacementRecord::snapshot(const Tenants& tenants, const Queue
   result.written_by = "divvy " DIVVY_VERSION;
   result.written_at = {wallMs()};
   result.config.devices = placing_.devices;
+  result.config.daily = placing_.by_day;
   result.pools = placing_.pools;
   result.nodes.push_back(nodeOf(node_, books.cards, host_reserve));
   for (engine::Allocation& one : here(books)) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/daily_text.h"
 #include "server.h"
 
 namespace divvy::agent {
@@ -190,6 +191,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   view.priority = priorityName(tenant.record.priority);
   view.cores_policy = coresPolicyName(tenant.record.cores_policy);
   view.backend = backendName(tenant.record.backend);
+  if (tenant.record.expected_use) view.expected_use = engine::text(*tenant.record.expected_use);
   view.pid = tenant.record.command_pid != 0 ? tenant.record.command_pid : tenant.record.holder.pid;
   view.processes = static_cast<unsigned>(tenant.processes.size());
   view.created = tenant.record.created;
@@ -224,6 +226,16 @@ void showResidency(const arbiter::StayDeviceFigures& figures, DeviceView& view) 
   view.thrash_risk = figures.thrash_risk;
 }
 
+void showPlace(const CardPlace& place, const Inventory& inventory, DeviceView& view) {
+  if (place.numa) view.numa = static_cast<int>(*place.numa);
+  for (const CardWay& way : place.ways) {
+    for (const Device& other : inventory.devices())
+      if (other.info.uuid == way.uuid)
+        view.links.push_back({other.info.index, way.score, way.direct});
+  }
+  for (const NicWay& nic : place.nics) view.nics.push_back({nic.name, nic.distance});
+}
+
 DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenants& tenants,
                   const Card& card) {
   DeviceView view;
@@ -233,6 +245,7 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
   view.pci = device.info.pci;
   view.physical = device.info.physical.count;
   view.context = device.context.count;
+  showPlace(device.place, inventory, view);
   view.allocated = card.reserved.count;
   view.cores = card.cores_reserved;
   view.overcommit_permille = card.overcommit_permille;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "engine/daily_text.h"
 #include "wire_json.h"
 
 namespace divvy::agent {
@@ -52,6 +53,7 @@ json::bj::object toJson(const TenantRecord& record) {
   object["alone"] = record.alone;
   object["user"] = json::clean(record.user);
   if (record.devices) object["device_policy"] = engine::text(*record.devices);
+  if (record.expected_use) object["expected_use"] = engine::text(*record.expected_use);
   json::writeIdle(object, record.idle);
   object["created_ms"] = record.created_ms;
   object["command"] = json::write(record.command);
@@ -130,6 +132,8 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.text("user", record.user);
   if (reader.find("device_policy") != nullptr)
     reader.word("device_policy", engine::parseDevicePolicy, record.devices.emplace());
+  if (reader.find("expected_use") != nullptr)
+    reader.word("expected_use", engine::parseDaily, record.expected_use.emplace());
   json::readIdle(reader, record.idle);
   reader.texts("command", record.command);
   reader.texts("models", record.models);

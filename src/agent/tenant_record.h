@@ -43,6 +43,7 @@ struct TenantRecord {
   bool alone = false;                           // it keeps others off them
   std::string user;                             // who asked
   std::optional<engine::DevicePolicy> devices;  // as it asked
+  std::optional<engine::Daily> expected_use;    // likewise
   std::vector<std::string> command;
   std::vector<std::string> models, uuids;  // where it may be, as it asked
   std::vector<ShareRecord> shares;

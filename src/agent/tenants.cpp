@@ -105,6 +105,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.alone = decision.alone;
   record.user = request.ask.user;
   record.devices = request.ask.devices;
+  record.expected_use = request.ask.expected_use;
   record.command = request.command;
   record.models = request.ask.models;
   record.uuids = request.ask.uuids;

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/daily_text.h"
 #include "wire_json.h"
 
 namespace divvy::agent {
@@ -115,6 +116,7 @@ bj::object write(const RunRequest& request) {
   object["uuids"] = json::write(request.ask.uuids);
   if (request.ask.pool) object["pool"] = json::clean(poolWord(*request.ask.pool));
   if (request.ask.devices) object["device_policy"] = engine::text(*request.ask.devices);
+  if (request.ask.expected_use) object["expected_use"] = engine::text(*request.ask.expected_use);
   object["command"] = json::write(request.command);
   return object;
 }
@@ -191,6 +193,8 @@ RunRequest readRun(Reader& reader) {
     reader.word("pool", parsePoolName, request.ask.pool.emplace());
   if (reader.find("device_policy") != nullptr)
     reader.word("device_policy", engine::parseDevicePolicy, request.ask.devices.emplace());
+  if (reader.find("expected_use") != nullptr)
+    reader.word("expected_use", engine::parseDaily, request.ask.expected_use.emplace());
   reader.flag("context_inside", request.ask.context_inside);
   reader.name("name", request.name);
   reader.priority("priority", request.priority);

@@ -48,7 +48,8 @@ for --idle-stop is ended (divvy agent --help).
 
 --pool asks for a card of that pool (divvy agent --pools), --device-policy says which cards go
 first, or which will not do: words of tightest, binpack, spread, mutex, numa, numa-strict,
-topology-aware, link-strict, nic=NAME, with commas between them.
+topology-aware, link-strict, nic=NAME, with commas between them. --expected-use says when the cards
+are used: of equally good ones it gets one whose tenants use theirs at other hours.
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},

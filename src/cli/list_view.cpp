@@ -133,23 +133,68 @@ std::string tenantsTable(const std::vector<agent::Snapshot>& nodes, std::int64_t
   return table.text(headers, width);
 }
 
+namespace {
+
+template <typename Test>
+bool anyDevice(const std::vector<agent::Snapshot>& nodes, Test test) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const agent::Snapshot& node) {
+    return std::any_of(node.devices.begin(), node.devices.end(), test);
+  });
+}
+
+// "1-3,6": which others it is linked to directly.
+std::string linksWord(const agent::DeviceView& device) {
+  std::vector<unsigned> to;
+  for (const agent::LinkView& link : device.links)
+    if (link.direct) to.push_back(link.device);
+  std::sort(to.begin(), to.end());
+  std::string text;
+  for (std::size_t first = 0; first < to.size();) {
+    std::size_t last = first;
+    while (last + 1 < to.size() && to[last + 1] == to[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(to[first]);
+    if (last != first) text += (last == first + 1 ? "," : "-") + std::to_string(to[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+// The nearest RDMA NICs, of its NUMA node at least.
+std::string nicsWord(const agent::DeviceView& device) {
+  constexpr unsigned kElsewhere = 5;
+  unsigned nearest = kElsewhere - 1;
+  for (const agent::NicView& nic : device.nics) nearest = std::min(nearest, nic.distance);
+  std::string text;
+  for (const agent::NicView& nic : device.nics)
+    if (nic.distance == nearest) text += (text.empty() ? "" : ",") + nic.name;
+  return text;
+}
+
+}  // namespace
+
 std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers) {
   const bool wider = std::any_of(nodes.begin(), nodes.end(), oversubscribed);
-  const bool pooled = std::any_of(nodes.begin(), nodes.end(), [](const agent::Snapshot& node) {
-    return std::any_of(node.devices.begin(), node.devices.end(),
-                       [](const agent::DeviceView& device) { return !device.pool.empty(); });
-  });
+  using View = const agent::DeviceView&;
+  const bool pooled = anyDevice(nodes, [](View device) { return !device.pool.empty(); });
+  // Where a machine has but one there is nothing to tell.
+  const bool apart = anyDevice(nodes, [](View device) { return device.numa > 0; });
+  const bool linked = anyDevice(nodes, [](View device) { return !linksWord(device).empty(); });
+  const bool wired = anyDevice(nodes, [](View device) { return !device.nics.empty(); });
   const auto cellsOf = [&](std::vector<std::string> cells, const std::string& pool,
-                           std::vector<std::string> more, std::string last) {
+                           const std::vector<std::string>& place, std::vector<std::string> more,
+                           std::string last) {
+    if (apart) cells.push_back(place[0]);
+    if (linked) cells.push_back(place[1]);
+    if (wired) cells.push_back(place[2]);
     if (pooled) cells.push_back(pool);
     if (wider) cells.insert(cells.end(), more.begin(), more.end());
     cells.push_back(std::move(last));
     return cells;
   };
-  Table table(
-      headings(nodes, cellsOf({"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>", "CORES>",
-                               "UTIL>", "TENANTS>"},
-                              "POOL", {"OVERCOMMIT>", "BUDGET>", "PROMISED>", "NOTES"}, "UUID")));
+  Table table(headings(nodes, cellsOf({"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>",
+                                       "CORES>", "UTIL>", "TENANTS>"},
+                                      "POOL", {"NUMA>", "LINKS", "NICS"},
+                                      {"OVERCOMMIT>", "BUDGET>", "PROMISED>", "NOTES"}, "UUID")));
   for (const agent::Snapshot& node : nodes) {
     for (const agent::DeviceView& device : node.devices) {
       add(table, nodes, node,
@@ -158,6 +203,8 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers
                    device.utilisation < 0 ? "" : std::to_string(device.utilisation) + "%",
                    std::to_string(device.tenants)},
                   device.pool,
+                  {device.numa < 0 ? "" : std::to_string(device.numa), linksWord(device),
+                   nicsWord(device)},
                   {ratioWord(device.overcommit_permille), sizeWord(device.budget),
                    sizeWord(device.promised), deviceNote(device)},
                   device.uuid));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "engine/daily_text.h"
 #include "placing_terms.h"
 #include "raw.h"
 
@@ -57,6 +58,11 @@ Result<engine::DevicePolicy> devicePolicy(const std::string& text) {
   return policy ? policy : Error(policy.error()).context("--device-policy");
 }
 
+Result<engine::Daily> expectedUse(const std::string& text) {
+  Result<engine::Daily> daily = engine::parseDaily(text);
+  return daily ? daily : Error(daily.error()).context("--expected-use");
+}
+
 Result<bool> parseOverhead(const std::string& text) {
   if (text == "inside" || text == "outside") return text == "inside";
   return Error{ErrorCode::kUsage,
@@ -99,7 +105,8 @@ Result<void> readPlacing(const Raw& raw, RunOptions& run) {
                                   read(raw.overhead, parseOverhead, run.ask.context_inside),
                                   readGiven(raw.guaranteed, parseGuarantee, run.ask.guaranteed),
                                   readGiven(raw.pool, agent::parsePoolName, run.ask.pool),
-                                  readGiven(raw.device_policy, devicePolicy, run.ask.devices)});
+                                  readGiven(raw.device_policy, devicePolicy, run.ask.devices),
+                                  readGiven(raw.expected_use, expectedUse, run.ask.expected_use)});
   if (good && run.ask.guaranteed) good = checkGuarantee(*run.ask.guaranteed, run.ask.memory);
   return good;
 }

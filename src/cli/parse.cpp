@@ -149,6 +149,10 @@ void Grammar::addPlace(CLI::App* command) {
       ->add_option("--device-policy", raw.device_policy,
                    "which cards: binpack, spread, mutex, numa-strict, .. [the pool's, the agent's]")
       ->type_name("WORD,..");
+  command
+      ->add_option("--expected-use", raw.expected_use,
+                   "of what it asks, by hours of UTC: 9-18=80%,else=10% [all of it, all day]")
+      ->type_name("HOURS=PERCENT,..");
   command->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
       ->type_name("auto|interposer|mps|timeslice");
   command

@@ -42,7 +42,7 @@ struct Raw {
       interval, frames, tenant, timeout;
   std::string node, idle_exit, ready_fd, cuda, nvml, uuid, shell, sim;
   std::string guaranteed, on_pressure, pressure_wait;
-  std::string pool, pools, device_policy;
+  std::string pool, pools, device_policy, expected_use;
   std::string idle_reclaim, idle_stop;  // of one tenant
   OversubscriptionText memory_terms;
   IdleText idle;

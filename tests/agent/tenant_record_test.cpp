@@ -40,6 +40,8 @@ class TenantRecordTest : public ::testing::Test {
     record.alone = true;
     record.user = "ann";
     record.devices = *engine::parseDevicePolicy("mutex");
+    record.expected_use = engine::Daily{};
+    record.expected_use->permille[3] = 500;
     record.shares = {{"GPU-1", gib(4), gib(5), 30, gib(1)}};
     return record;
   }
@@ -74,6 +76,7 @@ TEST_F(TenantRecordTest, ComesBackAsItWas) {
   EXPECT_EQ(back->user, "ann");
   ASSERT_TRUE(back->devices);
   EXPECT_EQ(engine::text(*back->devices), "mutex");
+  EXPECT_EQ(back->expected_use, sample().expected_use);
 }
 
 TEST_F(TenantRecordTest, NotesOfEarlierVersionsAreRead) {

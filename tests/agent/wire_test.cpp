@@ -19,6 +19,8 @@ RunRequest sampleRun() {
   run.ask.uuids = {"GPU-1", "GPU-2"};
   run.ask.pool = "";
   run.ask.devices = *engine::parseDevicePolicy("binpack,numa");
+  run.ask.expected_use = engine::Daily{};
+  run.ask.expected_use->permille[7] = 125;
   run.ask.context_inside = false;
   run.name = "web";
   run.priority = Priority::kLow;
@@ -55,6 +57,12 @@ void fillIdle(TenantView& tenant) {
   tenant.stop_left_s = 9;
 }
 
+void fillPlace(DeviceView& device) {
+  device.numa = 1;
+  device.links = {{0, 150, true}, {2, 50, false}};
+  device.nics = {{"mlx5_0", 1}};
+}
+
 Snapshot sampleSnapshot() {
   Snapshot snapshot;
   snapshot.node = "sim-h100";
@@ -79,6 +87,7 @@ Snapshot sampleSnapshot() {
   device.swap_actual_ms = 1300;
   device.thrash_risk = true;
   device.checkpointed = 2;
+  fillPlace(device);
   snapshot.host_reserve = gib(64).count;
   snapshot.host_promised = gib(20).count;
   snapshot.devices = {device};
@@ -116,6 +125,7 @@ Snapshot sampleSnapshot() {
   tenant.pressure_wait_ms = 700;
   tenant.mode = "latency";
   tenant.cores_policy = "cap";
+  tenant.expected_use = "0-24=50%";
   tenant.weight = 23;
   tenant.throttled_permille = 300;
   tenant.longest_us = 1ull << 40;
@@ -140,6 +150,7 @@ TEST(Wire, RunRequestSurvivesTheTrip) {
   EXPECT_EQ(run.ask.pool, "") << "none is not nothing";
   ASSERT_TRUE(run.ask.devices);
   EXPECT_EQ(engine::text(*run.ask.devices), engine::text(*sampleRun().ask.devices));
+  EXPECT_EQ(run.ask.expected_use, sampleRun().ask.expected_use);
   EXPECT_FALSE(run.ask.context_inside);
   EXPECT_EQ(run.name, "web");
   EXPECT_EQ(run.priority, Priority::kLow);

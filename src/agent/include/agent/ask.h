@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "engine/daily.h"
 #include "engine/device_policy.h"
 
 namespace divvy::agent {
@@ -77,6 +78,8 @@ struct Ask {
   std::optional<std::string> pool;
   std::string user;                             // who asks; set by the agent
   std::optional<engine::DevicePolicy> devices;  // nothing: the pool's, or the agent's
+  // Of what it asks, by hours of UTC; nothing: all of it all day. Tells who is put beside whom.
+  std::optional<engine::Daily> expected_use;
 };
 
 }  // namespace divvy::agent

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/card_place.h"
 #include "agent/oversubscription.h"
 #include "base/bytes.h"
 #include "engine/allocation.h"
@@ -20,6 +21,13 @@ namespace divvy::agent {
 
 // Of one card: as many as fit by memory. Who keeps others off takes all of them.
 inline constexpr std::uint32_t kMostTenants = 1u << 20;
+
+// What a tenant takes of a card that it uses more at some hours than at others.
+struct HeldByDay {
+  engine::Charge charge;
+  engine::Daily daily;
+  std::string pool;  // in which it was given
+};
 
 // One device as placement sees it. `reserved` is what tenants hold (the larger of their limit and
 // their use, and contexts outside that); `foreign` is in use by processes that are no tenants.
@@ -42,6 +50,8 @@ struct Card {
   unsigned tenants = 0;
   bool alone = false;                 // one of them keeps others off
   std::vector<std::string> given_in;  // the pools in which these got it, each once; "": none
+  CardPlace place;
+  std::vector<HeldByDay> by_day;  // of those tenants who say how their day goes
 
   bool overcommitted() const { return overcommit_permille > kNoOvercommit; }
   // What of it may be promised, and is (engine/memory.h).
@@ -83,6 +93,8 @@ struct Placed {
 struct Placing {
   std::vector<engine::Pool> pools;
   engine::DevicePolicy devices;  // of requests that do not say
+  // Whose hours differ share a card before those whose are the same.
+  engine::DailyPolicy by_day{true, 0};
 };
 
 struct Decision {

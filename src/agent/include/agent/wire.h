@@ -101,6 +101,19 @@ using Request =
     std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest, SetRequest,
                  WaitRequest, StopRequest, EventsRequest, ExplainRequest, PlacementRequest>;
 
+// From one device to another, better than through the host.
+struct LinkView {
+  unsigned device = 0;
+  unsigned score = 0;   // more is better
+  bool direct = false;  // NVLink; else by switches of the PCIe bus
+};
+
+struct NicView {
+  std::string name;
+  unsigned distance =
+      0;  // 0 a board, 1 a switch, 2 switches, 3 a host bridge, 4 a NUMA node, 5 more
+};
+
 struct DeviceView {
   unsigned index = 0;
   std::string uuid;
@@ -126,6 +139,9 @@ struct DeviceView {
   unsigned checkpointed = 0;  // tenants that are off it, with all that they have
   bool thrash_risk = false;   // they swap too often for what they do
   std::string pool;           // empty: in none
+  int numa = -1;              // NUMA node; -1 = not known
+  std::vector<LinkView> links;
+  std::vector<NicView> nics;  // RDMA
 };
 
 struct ShareView {
@@ -164,6 +180,7 @@ struct TenantView {
   std::string mode = "solo";           // solo, share, cap, latency, best-effort, ungated
   std::string backend = "interposer";  // who enforces it: interposer, mps, timeslice
   std::string cores_policy = "share";  // as asked: share, cap
+  std::string expected_use;            // by hours of UTC; empty: not said
   unsigned weight = 0;                 // percent it gets while all others want to run too
   unsigned throttled_permille = 0;     // of the last second: wanted to run and was not let
   std::uint64_t throttled_ms = 0;

@@ -1,0 +1,20 @@
+// What the driver and the kernel say of where cards are, as placement counts it. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/card_place.h"
+#include "driver/layout.h"
+
+namespace divvy::agent {
+
+// Of each of `cards`, which is what `layout` is of.
+std::vector<CardPlace> placesOf(const std::vector<driver::DeviceInfo>& cards,
+                                const driver::Layout& layout);
+
+// Where the kernel's files are: DIVVY_SYSFS, else "/sys"; empty with simulated cards, whose
+// addresses on the bus may be those of something else here.
+std::string sysfsRoot(bool simulated);
+
+}  // namespace divvy::agent

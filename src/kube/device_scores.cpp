@@ -1,0 +1,46 @@
+#include "kube/device_scores.h"
+
+#include <algorithm>
+
+#include "counted.h"
+
+namespace divvy::kube {
+namespace {
+
+constexpr std::int64_t kMostScore = 1 << 20;
+
+}  // namespace
+
+Result<DeviceScores> decodeScores(std::string_view text) {
+  boost::system::error_code fault;
+  json::object wrapped;
+  wrapped["devices"] = json::parse(json::string_view(text.data(), text.size()), fault);
+  if (fault) return Error{ErrorCode::kCorrupt, "not JSON: " + fault.message()};
+  const json::value whole = std::move(wrapped);
+  Members members(whole, "");
+  DeviceScores one_way;  // from the first to the second
+  members.each("devices", [&](Members& from) {
+    std::string uuid;
+    from.text("uuid", &uuid);
+    if (uuid.empty()) from.fail("uuid", "there");
+    from.in("score", [&](Members& scores) {
+      const json::value* found = from.find("score");
+      if (found == nullptr || !found->is_object()) return;
+      for (const auto& [name, value] : found->get_object()) {
+        std::uint32_t score = 0;
+        count(scores, std::string_view(name.data(), name.size()), kMostScore, &score);
+        one_way[{uuid, std::string(name)}] = score;
+      }
+    });
+  });
+  if (!members.ok()) return members.error();
+  DeviceScores both;
+  for (const auto& [pair, score] : one_way) {
+    const auto back = one_way.find({pair.second, pair.first});
+    if (pair.first >= pair.second || back == one_way.end()) continue;
+    if (const std::uint32_t lower = std::min(score, back->second); lower > 0) both[pair] = lower;
+  }
+  return both;
+}
+
+}  // namespace divvy::kube

@@ -1,0 +1,46 @@
+#include "card_places.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+namespace divvy::agent {
+namespace {
+
+using driver::PciWay;
+
+std::vector<driver::DeviceInfo> cards(unsigned count) {
+  std::vector<driver::DeviceInfo> all(count);
+  for (unsigned i = 0; i < count; ++i) all[i].uuid = "GPU-" + std::to_string(i);
+  return all;
+}
+
+TEST(CardPlaces, WaysThatAreBetterThanThroughTheHost) {
+  driver::Layout layout;
+  layout.numa = {0u, 0u, 1u, std::nullopt};
+  layout.pairs = {{0, 1, 0, PciWay::kSwitch, true},     {0, 2, 2, PciWay::kSystem, true},
+                  {0, 3, 0, PciWay::kHostBridge, true}, {1, 2, 0, PciWay::kSwitch, false},
+                  {1, 3, 1, PciWay::kSwitches, false},  {2, 3, 0, PciWay::kSwitches, true}};
+  layout.nics = {{"mlx5_0", {PciWay::kSwitch, PciWay::kNode, PciWay::kSystem, PciWay::kSystem}}};
+  const std::vector<CardPlace> places = placesOf(cards(4), layout);
+  ASSERT_EQ(places.size(), 4u);
+  EXPECT_EQ(places[2].numa, 1u);
+  EXPECT_FALSE(places[3].numa);
+  EXPECT_EQ(places[0].ways, (std::vector<CardWay>{{"GPU-1", 50, false}, {"GPU-2", 200, true}}));
+  // They cannot use each other's memory over the bus; by NVLink they can.
+  EXPECT_EQ(places[1].ways, (std::vector<CardWay>{{"GPU-0", 50, false}, {"GPU-3", 140, true}}));
+  EXPECT_EQ(places[3].ways, (std::vector<CardWay>{{"GPU-1", 140, true}, {"GPU-2", 40, false}}));
+  EXPECT_EQ(places[0].nics, (std::vector<NicWay>{{"mlx5_0", 1}}));
+  EXPECT_EQ(places[3].nics, (std::vector<NicWay>{{"mlx5_0", 5}}));
+}
+
+TEST(CardPlaces, SimulatedCardsAreNotLookedForInTheKernelsFiles) {
+  unsetenv("DIVVY_SYSFS");
+  EXPECT_EQ(sysfsRoot(false), "/sys");
+  EXPECT_EQ(sysfsRoot(true), "");
+  setenv("DIVVY_SYSFS", "/tmp/tree", 1);
+  EXPECT_EQ(sysfsRoot(true), "/tmp/tree");
+  unsetenv("DIVVY_SYSFS");
+}
+
+}  // namespace
+}  // namespace divvy::agent
