@@ -71,6 +71,10 @@ Result<std::vector<RegisteredDevice>> decodeRegistrationMetax(std::string_view t
     count(from, "totalCompute", kMostCores, &device.cores);
     count(from, "totalVRam", kMostMebibytes, &device.mebibytes);
     count(from, "numa", kMostCount, &device.numa);
+    // 0 and less: none.
+    std::int64_t zone = 0;
+    from.number("linkZone", &zone);
+    device.zone = static_cast<std::uint32_t>(std::clamp<std::int64_t>(zone, 0, kMostCount));
     from.flag("healthy", &device.healthy);
     devices.push_back(std::move(device));
   });

@@ -45,8 +45,17 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   engine::Request request{engine::RequestId(pod.meta.uid),
                           asks::shapeOf(init, containers, pod.meta.annotations),
                           engine::UserName(pod.meta.space)};
-  const Result<void> preferred = readPreferences(pod.meta.annotations, base, &request.shape);
+  Result<engine::DevicePolicy> linked = base;
+  for (const asks::ContainerAsks& container : containers) {
+    for (const vendors::Ask& ask : container.devices) {
+      if (ask.count < 2) continue;
+      linked = withLinks(pod.meta.annotations, *linked, ask.kind->links);
+      if (!linked) return linked.error();
+    }
+  }
+  const Result<void> preferred = readPreferences(pod.meta.annotations, *linked, &request.shape);
   if (!preferred) return preferred.error();
+  if (*linked != base && !request.shape.devices) request.shape.devices = *linked;
   return std::optional(std::move(request));
 }
 

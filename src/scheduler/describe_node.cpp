@@ -5,6 +5,7 @@
 #include "asks/parting.h"
 #include "base/quantity.h"
 #include "describe.h"
+#include "device_links.h"
 #include "kube/registration.h"
 
 namespace divvy::scheduler {
@@ -256,6 +257,9 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     if (!kind->wire.placed()) continue;
     const Result<Registered> devices = registeredOf(node, *kind);
     if (!devices) return Error(devices.error()).context("node " + node.meta.name);
+    Result<std::vector<engine::Link>> links = linksOf(node, *kind, *devices);
+    if (!links) return std::move(links).error().context("node " + node.meta.name);
+    for (engine::Link& one : *links) described.node.links.push_back(std::move(one));
     const std::set<std::string> cordoned =
         itemsOf(find(node.meta.annotations, kind->wire.node.cordon));
     const bool served = agentServes(node, *kind);

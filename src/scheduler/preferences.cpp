@@ -116,6 +116,19 @@ Result<void> readDevices(const kube::Labels& annotations, const engine::DevicePo
 
 }  // namespace
 
+Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::DevicePolicy base,
+                                       const vendors::LinkRule& rule) {
+  bool wanted = rule.preferred;
+  const Said own = said(annotations, {rule.annotation});
+  if (!own.key.empty()) {
+    const Result<bool> read = truth(own);
+    if (!read) return read.error();
+    wanted = *read;
+  }
+  if (wanted && base.links == engine::Wish::kNone) base.links = engine::Wish::kPreferred;
+  return base;
+}
+
 Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations) {
   const Said use = said(annotations, {kExpectedUse});
   if (use.key.empty()) return std::optional<engine::Daily>();

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "engine/request.h"
 #include "kube/object.h"
+#include "vendors/descriptor.h"
 
 namespace divvy::scheduler {
 
@@ -23,6 +24,10 @@ inline constexpr std::string_view kExpectedUse = "use.divvy.dev/expected-use";
 
 // None: all of it, all day. kUsage as below.
 Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations);
+
+// Which devices, where a pod does not say, of several of a kind with such links. kUsage as below.
+Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::DevicePolicy base,
+                                       const vendors::LinkRule& rule);
 
 // Sets what the annotations say, in our words or in those of HAMi (facts on the incumbent's control
 // plane, 1.3); where both do, ours count. `base`: which devices where they do not say, or only a

@@ -179,6 +179,22 @@ void readMany(YamlReader& read, const YAML::Node& kind, Many* out) {
   *out = text == "no parts" ? Many::kNoParts : Many::kWhole;
 }
 
+void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
+  const auto node = read.child(kind, "links", {"of", "together", "preferred", "annotation"});
+  if (!node) return;
+  read.number(*node, "of", 1u, kMostDevices, &out->of);
+  read.list(*node, "together", [&](const YAML::Node& item) {
+    std::vector<std::uint32_t>& group = out->together.emplace_back();
+    if (!item.IsSequence() || item.size() < 2) return read.fail(item, "wants two indexes or more");
+    for (const YAML::Node& index : item)
+      group.push_back(static_cast<std::uint32_t>(
+          read.numberOf(index, 0, std::max<std::uint32_t>(out->of, 1) - 1)));
+  });
+  read.flag(*node, "preferred", &out->preferred);
+  read.text(*node, "annotation", &out->annotation);
+  if (out->together.empty() != (out->of == 0)) read.fail(*node, "lacks of, or together");
+}
+
 void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPair* out) {
   const auto node = read.child(select, key, {"use", "not"});
   if (!node) return;
@@ -189,9 +205,9 @@ void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPa
 Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendor) {
   Kind kind;
   kind.vendor = vendor;
-  if (!read.map(node,
-                {"name", "count", "slice", "memory", "cores", "priority", "whole_is_exclusive",
-                 "many", "card", "templates", "soft_split", "partitions", "select", "wire"}))
+  if (!read.map(node, {"name", "count", "slice", "memory", "cores", "priority",
+                       "whole_is_exclusive", "many", "card", "templates", "soft_split",
+                       "partitions", "links", "select", "wire"}))
     return kind;
   read.require(node, "name");
   read.text(node, "name", &kind.name);
@@ -210,6 +226,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
     read.text(*soft, "value", &kind.soft_split_value);
   }
   readInstances(read, node, &kind);
+  readLinks(read, node, &kind.links);
   if (const auto select = read.child(node, "select", {"models", "uuids"})) {
     readKeys(read, *select, "models", &kind.models);
     readKeys(read, *select, "uuids", &kind.uuids);

@@ -42,8 +42,8 @@ void readTemplate(YamlReader& read, const YAML::Node& map, const char* key, Name
 
 void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
   const auto node = read.child(wire, "node",
-                               {"form", "annotation", "handshake", "cordon", "resource", "per_card",
-                                "memory", "tenants", "id"});
+                               {"form", "annotation", "handshake", "cordon", "scores", "resource",
+                                "per_card", "memory", "tenants", "id"});
   if (!node) return;
   std::size_t form = 0;
   read.require(*node, "form");
@@ -52,6 +52,7 @@ void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
   read.text(*node, "annotation", &out->annotation);
   read.text(*node, "handshake", &out->handshake);
   read.text(*node, "cordon", &out->cordon);
+  read.text(*node, "scores", &out->scores);
   read.text(*node, "resource", &out->resource);
   read.number(*node, "per_card", 1u, 100'000u, &out->per_card);
   read.text(*node, "memory", &out->memory);

@@ -39,7 +39,8 @@ struct RegisteredDevice {
   std::string mode;    // "hami-core", "mig", "mps"; empty is the first
   std::string vendor;  // the kind's word; empty: whose annotation it is
   bool healthy = false;
-  std::string minor;  // of DRS
+  std::string minor;       // of DRS
+  std::uint32_t zone = 0;  // those of one are linked with each other; 0: in none
   std::vector<RegisteredProfile> profiles;
   friend bool operator==(const RegisteredDevice&, const RegisteredDevice&) = default;
 };
@@ -50,7 +51,8 @@ std::string encode(const std::vector<RegisteredDevice>& devices);
 Result<std::vector<RegisteredDevice>> decodeRegistration(std::string_view text);
 // The older form: "ID,COUNT,MEMORY,CORES,TYPE,NUMA,HEALTH[,INDEX,MODE]:" for each device.
 Result<std::vector<RegisteredDevice>> decodeRegistrationList(std::string_view text);
-// MetaX' own: devices with uuid, model, totalDevCount, totalCompute, totalVRam, numa, healthy.
+// MetaX' own: devices with uuid, model, totalDevCount, totalCompute, totalVRam, numa, healthy,
+// linkZone.
 Result<std::vector<RegisteredDevice>> decodeRegistrationMetax(std::string_view text);
 // Enflame's: devices with index, minor, capacity (tenants), and the profiles of all of them:
 // "3g.20gb" is three slices that have 20 GiB. Such devices have no ids, and are healthy. They have

@@ -57,6 +57,14 @@ struct Card {
   std::uint32_t cpus = 0;
 };
 
+// Which devices of a node are linked directly, by their index.
+struct LinkRule {
+  std::uint32_t of = 0;  // of nodes with so many; 0: of none it is known so
+  std::vector<std::vector<std::uint32_t>> together;  // each of a group with each
+  bool preferred = false;  // several devices are linked ones, if the pod does not say otherwise
+  std::string annotation;  // of pods, true or false, with which it does; empty: none of its own
+};
+
 // An instance (MIG) as the hardware makes them: on so many slices of memory in a row, from one of
 // the starts on.
 struct Instance {
@@ -110,6 +118,7 @@ struct Kind {
   std::string instances_value;
   std::string instances_prefix;
   std::vector<Geometry> geometries;
+  LinkRule links;
   KeyPair models;
   KeyPair uuids;
   Wire wire;

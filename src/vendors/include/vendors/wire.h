@@ -27,6 +27,7 @@ struct NodeWire {
   std::string annotation;
   std::string handshake;  // annotation that tells whether the agent is alive; empty: none
   std::string cordon;     // annotation: a list of devices that get nothing new; empty: none
+  std::string scores;     // annotation: how well its devices are linked; empty: none
   // Of kCapacity: cards are made from it, `per_card` of the resource each.
   std::string resource;
   std::uint32_t per_card = 1;

@@ -1,0 +1,140 @@
+// Which devices of a node are linked, as nodes of every vendor tell of it, and what follows.
+#include <gtest/gtest.h>
+
+#include "describe.h"
+#include "preferences.h"
+#include "scheduler/books.h"
+#include "world.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr engine::Instant kLater{120'000};
+
+std::uint32_t scoreOf(const engine::Node& node, const std::string& a, const std::string& b) {
+  for (const engine::Link& link : node.links)
+    if ((link.a.text == a && link.b.text == b) || (link.a.text == b && link.b.text == a))
+      return link.direct ? link.score : 0;
+  return 0;
+}
+
+DescribedNode described(const kube::Node& node) {
+  Result<DescribedNode> read = describe(node, allVendors());
+  EXPECT_TRUE(read.has_value()) << read.error().message();
+  return read ? *read : DescribedNode{};
+}
+
+kube::Node kunlun(const std::string& cards) {
+  kube::Node node;
+  node.meta.name = "k";
+  node.meta.uid = "1";
+  node.capacity = node.allocatable = {{"kunlunxin.com/xpu", cards}};
+  return node;
+}
+
+TEST(DeviceLinks, KunlunGroupsAreTheDescriptors) {
+  const DescribedNode eight = described(kunlun("8"));
+  const auto linked = [&](int a, int b) {
+    return scoreOf(eight.node, "k-kunlun-" + std::to_string(a), "k-kunlun-" + std::to_string(b)) >
+           0;
+  };
+  EXPECT_EQ(eight.node.links.size(), 16u);
+  for (int a = 0; a < 8; ++a)
+    for (int b = 0; b < 8; ++b)
+      EXPECT_EQ(linked(a, b), a != b && (a / 4 == b / 4 || a % 4 == b % 4)) << a << ' ' << b;
+  EXPECT_TRUE(described(kunlun("4")).node.links.empty()) << "it is known of nodes with eight";
+}
+
+TEST(DeviceLinks, ZonesAreTheRegistrations) {
+  kube::Node node;
+  node.meta.name = "m";
+  const auto device = [](const std::string& uuid, const std::string& zone) {
+    return R"({"uuid":")" + uuid + R"(","totalDevCount":16,"totalVRam":65536,"healthy":true)" +
+           (zone.empty() ? "" : R"(,"linkZone":)" + zone) + "}";
+  };
+  node.meta.annotations["metax-tech.com/node-gpu-devices"] =
+      "[" + device("a", "1") + "," + device("b", "2") + "," + device("c", "1") + "," +
+      device("d", "-1") + "," + device("e", "") + "]";
+  const DescribedNode one = described(node);
+  ASSERT_EQ(one.node.links.size(), 1u);
+  EXPECT_GT(scoreOf(one.node, "a", "c"), 0u);
+}
+
+TEST(DeviceLinks, ScoresAreTheAnnotations) {
+  kube::Node node = nodeWith("nvidia");
+  const DescribedNode plain = described(node);
+  EXPECT_TRUE(plain.node.links.empty());
+  ASSERT_GE(plain.node.devices.size(), 2u);
+  const std::string a = plain.node.devices[0].uuid.text;
+  const std::string b = plain.node.devices[1].uuid.text;
+  const auto say = [&](int there, int back) {
+    node.meta.annotations["hami.io/node-nvidia-score"] =
+        R"([{"uuid":")" + a + R"(","score":{")" + b + R"(":)" + std::to_string(there) +
+        R"(,"gone":100}},{"uuid":")" + b + R"(","score":{")" + a + R"(":)" + std::to_string(back) +
+        "}}]";
+    return described(node).node.links;
+  };
+  ASSERT_EQ(say(220, 220).size(), 1u);
+  EXPECT_EQ(say(220, 220)[0].score, 220u);
+  EXPECT_TRUE(say(220, 220)[0].direct);
+  EXPECT_EQ(say(220, 120)[0].score, 120u) << "the lower one of the two";
+  EXPECT_FALSE(say(50, 50)[0].direct) << "one PCIe switch";
+  EXPECT_TRUE(say(100, 0).empty());
+  node.meta.annotations["hami.io/node-nvidia-score"] = R"([{"uuid":"a","score":{"b":-1}}])";
+  const Result<DescribedNode> wrong = describe(node, allVendors());
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_NE(wrong.error().message().find("hami.io/node-nvidia-score"), std::string::npos)
+      << wrong.error().message();
+}
+
+TEST(DeviceLinks, SeveralGoToLinkedOnesIfThePodDoesNotSayOtherwise) {
+  const vendors::LinkRule rule{0, {}, true, "metax-tech.com/sgpu-topology-aware"};
+  const auto linksWith = [&](const kube::Labels& annotations) {
+    const Result<engine::DevicePolicy> policy = withLinks(annotations, {}, rule);
+    EXPECT_TRUE(policy.has_value());
+    return policy ? policy->links : engine::Wish::kRequired;
+  };
+  EXPECT_EQ(linksWith({}), engine::Wish::kPreferred);
+  EXPECT_EQ(linksWith({{"metax-tech.com/sgpu-topology-aware", "false"}}), engine::Wish::kNone);
+  EXPECT_FALSE(withLinks({{"metax-tech.com/sgpu-topology-aware", "perhaps"}}, {}, rule));
+  EXPECT_EQ(withLinks({}, {}, {})->links, engine::Wish::kNone);
+}
+
+kube::Pod pod(const std::string& uid, const std::string& xpus, const kube::Labels& annotations) {
+  kube::Pod made;
+  made.meta.name = made.meta.uid = uid;
+  made.meta.space = "default";
+  made.meta.annotations = annotations;
+  kube::PodContainer container;
+  container.name = "c";
+  container.limits = {{"kunlunxin.com/xpu", xpus}};
+  made.containers.push_back(container);
+  return made;
+}
+
+// What `/bind` writes of it.
+std::string given(Books& books, const kube::Pod& one) {
+  const std::vector<std::string_view> names{"k"};
+  const Result<Choice> choice = books.choose(one, names, kLater);
+  EXPECT_TRUE(choice.has_value() && choice->node);
+  const Result<Assigned> assigned = books.beginBind(one.meta.uid, "k", 1);
+  EXPECT_TRUE(assigned.has_value());
+  books.endBind(one.meta.uid, BindEnd::kBound);
+  return assigned ? assigned->annotations.at("BAIDU_COM_DEVICE_IDX") : "";
+}
+
+TEST(DeviceLinks, APodGetsThem) {
+  Books books(allVendors(), {});
+  ASSERT_TRUE(books.setNode(kunlun("8")));
+  const auto uuid = [](int index) { return "k-kunlun-" + std::to_string(index); };
+  for (const int index : {0, 1, 5, 6})
+    EXPECT_EQ(given(books, pod("p" + std::to_string(index), "1",
+                               {{"baidu.com/use-gpuuuid", uuid(index)}})),
+              std::to_string(index));
+  // 2, 3, 4 and 7 are left: 2 and 3, 3 and 7, 4 and 7 are linked.
+  const std::string pair = given(books, pod("two", "2", {}));
+  EXPECT_TRUE(pair == "2,3" || pair == "3,7" || pair == "4,7") << pair;
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
