@@ -1,7 +1,11 @@
 // Keys of requests that say how their day goes: of nodes that are equally good the one whose
 // devices would have the lowest peak.
-#include <algorithm>
+#include "by_day.h"
 
+#include <algorithm>
+#include <tuple>
+
+#include "device_order.h"
 #include "policies.h"
 
 namespace divvy::engine {
@@ -24,7 +28,40 @@ bool calm(const ShapeClass& shape, std::uint32_t peak) {
   return most == 0 || peak <= most;
 }
 
+// Of one device with so much more.
+std::uint32_t peakOn(const ColdNode& cold, std::size_t i, const ShapeClass& shape,
+                     std::int64_t compute, std::int64_t memory) {
+  DayLoad load;
+  if (!cold.loads.empty()) load = cold.loads[i];
+  load.add(compute, memory, *shape.shape().daily, 1);
+  const Device& device = cold.node.devices[i];
+  return peakOf(load, {device.compute.milli, static_cast<std::int64_t>(device.memory.count)},
+                {cold.used[i].compute + compute, cold.used[i].memory + memory});
+}
+
 }  // namespace
+
+void calmFirst(const HotState& state, const ShapeClass& shape, Slot slot, const Ask& ask,
+               const DeviceRoom* rooms, DeviceList* list) {
+  struct Place {
+    bool avoided;
+    std::pair<std::int64_t, std::int64_t> tightness;
+    std::uint32_t level;
+  };
+  std::array<Place, kMaxDevicesPerNode> places;
+  for (std::uint8_t k = 0; k < list->count; ++k) {
+    const std::uint8_t i = list->at[k];
+    const std::int64_t memory = takenBy(ask, state, state.node.first[slot] + i).memory;
+    const std::uint32_t peak = peakOn(state.cold[slot], i, shape, ask.compute, memory);
+    places[i] = {!calm(shape, peak), tightness(rooms[i], ask),
+                 shape.daily().ties ? levelOf(peak) : 0};
+  }
+  const auto rank = [&](std::uint8_t i) {
+    return std::tie(places[i].avoided, places[i].tightness, places[i].level);
+  };
+  std::stable_sort(list->at.begin(), list->at.begin() + list->count,
+                   [&](std::uint8_t a, std::uint8_t b) { return rank(a) < rank(b); });
+}
 
 Scorer::Get Scorer::getOne(const ShapeClass& shape, Slot slot, std::uint8_t device) const {
   const Ask& ask = shape.containers().front();
@@ -41,15 +78,7 @@ std::uint32_t Scorer::peakWith(const ShapeClass& shape, Slot slot, const Get& ge
   const ColdNode& cold = state_.cold[slot];
   std::uint32_t highest = 0;
   for (std::size_t k = 0; k < get.count; ++k) {
-    const std::size_t i = get.devices[k];
-    DayLoad load;
-    if (!cold.loads.empty()) load = cold.loads[i];
-    load.add(get.compute[k], get.memory[k], *shape.shape().daily, 1);
-    const Device& device = cold.node.devices[i];
-    const DeviceSize used{cold.used[i].compute + get.compute[k],
-                          cold.used[i].memory + get.memory[k]};
-    const DeviceSize size{device.compute.milli, static_cast<std::int64_t>(device.memory.count)};
-    highest = std::max(highest, peakOf(load, size, used));
+    highest = std::max(highest, peakOn(cold, get.devices[k], shape, get.compute[k], get.memory[k]));
   }
   return highest;
 }

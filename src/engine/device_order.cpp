@@ -46,6 +46,18 @@ void arrangeAsHami(const DevicePolicy& policy, const Node& node, const DeviceRoo
 
 }  // namespace
 
+std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const Ask& ask) {
+  if (room.weight) return {ask.compute > room.compute || room.compute == 0 ? 1 : 0, 0};
+  return {room.compute, room.memory};
+}
+
+void arrangeTightest(const Ask& ask, const DeviceRoom* rooms, DeviceList* list) {
+  std::stable_sort(list->at.begin(), list->at.begin() + list->count,
+                   [&](std::uint8_t a, std::uint8_t b) {
+                     return tightness(rooms[a], ask) < tightness(rooms[b], ask);
+                   });
+}
+
 void arrange(const ShapeClass& shape, const Node& node, const DeviceRoom* rooms, DeviceList* list) {
   const DevicePolicy& policy = shape.devices();
   if (shape.hami()) return arrangeAsHami(policy, node, rooms, list);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arrangement.h"
+#include "by_day.h"
 #include "device_order.h"
 #include "group_rules.h"
 
@@ -33,6 +34,7 @@ class Search {
   Search(const HotState& state, const ShapeClass& shape, Slot slot)
       : state_(state),
         shape_(shape),
+        slot_(slot),
         node_(state.cold[slot].node),
         first_(state.node.first[slot]),
         devices_(state.node.devices[slot]),
@@ -151,24 +153,18 @@ class Search {
     rooms_[i].books = &books_[i];
   }
 
-  // All devices, in the order of the shape's policy as they are now. Tightest first: where compute
-  // is a weight, those that have it left, each as they come.
+  // All devices, in the order of the shape's policy as they are now.
   Candidates sorted(const Ask& ask) const {
     Candidates order;
     order.count = static_cast<std::uint8_t>(devices_);
     for (std::uint8_t i = 0; i < order.count; ++i) order.at[i] = i;
-    std::stable_sort(order.at.begin(), order.at.begin() + order.count,
-                     [&](std::uint8_t a, std::uint8_t b) {
-                       return tightness(rooms_[a], ask) < tightness(rooms_[b], ask);
-                     });
-    if (shape_.devices().order != DeviceOrder::kTightest)
+    if (shape_.devices().order == DeviceOrder::kTightest) {
+      arrangeTightest(ask, rooms_.data(), &order);
+      if (shape_.byDay()) calmFirst(state_, shape_, slot_, ask, rooms_.data(), &order);
+    } else {
       arrange(shape_, node_, rooms_.data(), &order);
+    }
     return order;
-  }
-
-  static std::pair<std::int64_t, std::int64_t> tightness(const DeviceRoom& room, const Ask& ask) {
-    if (room.weight) return {ask.compute > room.compute || room.compute == 0 ? 1 : 0, 0};
-    return {room.compute, room.memory};
   }
 
   bool fits(const Ask& ask, std::size_t i) const {
@@ -448,6 +444,7 @@ class Search {
 
   const HotState& state_;
   const ShapeClass& shape_;
+  const Slot slot_;
   const Node& node_;
   const std::uint32_t first_;
   const std::size_t devices_;
