@@ -18,6 +18,7 @@ int serveAgent(const AgentOptions& options);
 int serveScheduler(const SchedulerOptions& options);
 int probe(const ProbeOptions& options);
 int sim(const SimOptions& options);
+int queues(const QueuesOptions& options);
 int size(const SizeOptions& options);
 int version(const VersionOptions& options);
 int simulateOpenb(const OpenbOptions& options);

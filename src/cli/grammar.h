@@ -59,6 +59,7 @@ struct Grammar {
   void addSize();
   void addService();
   void addScheduler();
+  void addQueues();
   void addOwnCertificate(CLI::App* scheduler);
   void addPlacing(CLI::App* scheduler);
   void addPrinted(CLI::App* scheduler);

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 22> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 23> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -169,6 +169,15 @@ An extender that chooses node and devices of pods that ask for devices, and a we
 them to the scheduler of that name. It places while the kube-scheduler of the same host holds the
 Lease; other replicas serve the webhook and refuse the rest at once. Until SIGTERM. GET /healthz,
 /readyz; port 0 is any that is free.)"},
+    {"queues",
+     R"(Examples:
+  divvy queues
+  kubectl divvy queues               where a link to divvy is called kubectl-divvy
+  divvy queues -o json | jq '.queues[] | select(.pending > 0)'
+
+Each queue below the one that it is of: what it has (with those below it), what is guaranteed to it
+and its limit, pods of its own that run and that wait, and for what with one as an example. Read
+with the rights of the kubeconfig: who may see pods may see queues.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16

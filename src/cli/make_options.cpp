@@ -196,6 +196,12 @@ Result<Options> makeEvents(const Raw& raw) {
   return Options{EventsOptions{raw.tenant, raw.follow, simOf(raw), *output}};
 }
 
+Result<Options> makeQueues(const Raw& raw) {
+  const Result<Output> output = outputOf(raw, true);
+  if (!output) return output.error();
+  return Options{QueuesOptions{raw.scheduler.kubeconfig, raw.scheduler.context, *output}};
+}
+
 Result<Options> makeSnapshot(const Raw& raw) {
   return Options{SnapshotOptions{raw.output, raw.redact, simOf(raw)}};
 }

@@ -160,6 +160,12 @@ struct SchedulerOptions {
   std::vector<std::string> writers, binders, others;  // of policies
 };
 
+// Of a cluster.
+struct QueuesOptions {
+  std::string kubeconfig, context;  // both empty: KUBECONFIG, what a pod has, ~/.kube/config
+  Output output;
+};
+
 struct SizeOptions {
   bool list = false;  // only what models are known
   std::string model;  // a name, or a path
@@ -233,7 +239,7 @@ using Options =
     std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
-                 ReplayOptions, SnapshotOptions, PrintOptions>;
+                 ReplayOptions, SnapshotOptions, QueuesOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -19,6 +19,7 @@ Grammar::Grammar() {
   addSize();
   addService();
   addScheduler();
+  addQueues();
   addSimulate();
 }
 

@@ -67,6 +67,7 @@ Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeScheduler(const Raw& raw);
+Result<Options> makeQueues(const Raw& raw);
 Result<Options> makeSize(const Raw& raw);
 Result<Options> makeOpenb(const Raw& raw);
 Result<Options> makePlan(const Raw& raw);
