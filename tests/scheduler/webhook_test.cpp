@@ -10,6 +10,7 @@
 #include "kube/base64.h"
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
+#include "scheduler/queue_manifest.h"
 #include "webhook.h"
 
 namespace divvy::scheduler {
@@ -127,6 +128,8 @@ TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
       << "make it anew: divvy scheduler --print webhook";
   EXPECT_EQ(fileOf("fencing.yaml"), fencingPolicy(catalog(), "divvy-scheduler"))
       << "make it anew: divvy scheduler --print fencing";
+  EXPECT_EQ(fileOf("queues.yaml"), queuesManifest("divvy-scheduler"))
+      << "make it anew: divvy scheduler --print queues";
 }
 
 }  // namespace
