@@ -100,4 +100,22 @@ engine::Shape shapeOf(std::span<const ContainerAsks> init,
   return shape;
 }
 
+std::set<engine::DeviceKind> kindsOf(const engine::Shape& shape) {
+  std::set<engine::DeviceKind> kinds;
+  for (const auto* list : {&shape.init, &shape.containers}) {
+    for (const engine::Container& one : *list) {
+      if (one.devices.count > 0) kinds.insert(one.devices.kind);
+      for (const engine::DeviceAsk& other : one.others) kinds.insert(other.kind);
+    }
+  }
+  return kinds;
+}
+
+engine::Selector& selectorOf(const engine::DeviceKind& kind, engine::Shape* shape) {
+  for (engine::KindSelector& one : shape->by_kind)
+    if (one.kind == kind) return one.selector;
+  if (kindsOf(*shape).size() <= 1) return shape->selector;
+  return shape->by_kind.emplace_back(engine::KindSelector{kind, shape->selector}).selector;
+}
+
 }  // namespace divvy::asks

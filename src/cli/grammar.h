@@ -6,12 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "help.h"
 #include "raw.h"
+#include "terms/terms.h"
 
 namespace divvy::cli {
 
@@ -38,13 +40,22 @@ struct Grammar {
         command->add_option("--sim", raw.sim, text)->expected(0, 1)->type_name("[PROFILE]");
     sims.push_back(option);
   }
+  // As the list has it (terms/terms.h); a type name with '|' in it is a list of words, which
+  // completion offers.
+  template <typename Target>
+  CLI::Option* addTerm(CLI::App* command, const std::string& option, Target& target,
+                       bool defaults = true) {
+    const terms::Term* term = terms::ofOption(option);
+    if (term == nullptr) throw std::logic_error("no term --" + option);
+    return command->add_option("--" + option, target, terms::helpOf(*term, defaults))
+        ->type_name(std::string(term->type));
+  }
   void addOutput(CLI::App* command, bool wide = false) {
     command->add_option("-o,--output", raw.output, "how to print it [table]")
         ->type_name(wide ? "table|wide|json" : "table|json");
     command->add_flag("--no-headers", raw.no_headers, "leave the heading line out");
   }
   void addCompute(CLI::App* command, bool defaults);
-  void addGuaranteed(CLI::App* command, bool defaults);
   void addPressure(CLI::App* command, bool defaults);
   void addOversubscription(CLI::App* agent);
   void addIdle(CLI::App* command, bool defaults);

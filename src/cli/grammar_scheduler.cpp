@@ -119,6 +119,18 @@ void Grammar::addPlacing(CLI::App* scheduler) {
       ->add_option("--pools", text.pools, "pools of devices; their users are namespaces [none]")
       ->type_name("FILE");
   scheduler
+      ->add_option("--model-resources", text.model_resources,
+                   "further resources that count devices of some models only [those of vendors/]")
+      ->type_name("FILE");
+  scheduler
+      ->add_option("--priority-class", text.priority_class,
+                   "priority on devices of pods by their PriorityClass [none]")
+      ->type_name("NAME=PRIORITY,...");
+  scheduler
+      ->add_option("--priority-value", text.priority_value,
+                   "likewise by its value, from this one on, where the class is not named [none]")
+      ->type_name("VALUE=PRIORITY,...");
+  scheduler
       ->add_option("--compat", text.compat,
                    "hami: nodes and devices are scored as HAMi does, ties included [none]")
       ->type_name("none|hami");
@@ -134,8 +146,9 @@ void Grammar::addPrinted(CLI::App* scheduler) {
       ->add_option("--print", text.print,
                    "print what the cluster has to be told instead: the configuration of the "
                    "kube-scheduler beside it, the webhook's registration, the policy against "
-                   "bindings of a leader that is none any more, who may do what, what queues are")
-      ->type_name("config|webhook|fencing|policies|queues");
+                   "bindings of a leader that is none any more, who may do what, what queues are; "
+                   "or the options of divvy run with their forms in pods")
+      ->type_name("config|webhook|fencing|policies|queues|options");
   scheduler
       ->add_option("--writers", text.writers,
                    "with policies: who writes assignments and registrations beside Divvy")

@@ -13,6 +13,7 @@
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "agent/placement.h"
+#include "base/duration.h"
 #include "base/result.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
@@ -149,13 +150,16 @@ struct SchedulerOptions {
   std::string metrics_host = "0.0.0.0";
   std::uint16_t metrics_port = 9395;
   bool hami_metrics = false;
+  std::string model_resources;  // a file; empty: none
+  scheduler::PriorityRules priorities;
   enum class Print {
     kNothing,
     kConfig,
     kWebhook,
     kFencing,
     kPolicies,
-    kQueues
+    kQueues,
+    kOptions
   } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
 };
@@ -244,8 +248,7 @@ using Options =
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);
 
-// "500ms", "30s", "5m", "1h", or seconds. kUsage names what is accepted.
-Result<std::uint64_t> parseDurationMs(std::string_view text);
+using divvy::parseDurationMs;
 
 // "8Gi", "50%" or "0", and with `memory` at most that where both are bytes, or both percent.
 Result<agent::MemoryAsk> parseGuarantee(std::string_view text);

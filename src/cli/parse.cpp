@@ -23,43 +23,16 @@ Grammar::Grammar() {
   addSimulate();
 }
 
-// A type name with '|' in it is a list of words: completion offers them.
 void Grammar::addCompute(CLI::App* command, bool defaults) {
-  const auto text = [&](const std::string& what, const char* otherwise) {
-    return defaults ? what + " [" + otherwise + "]" : what;
-  };
-  command
-      ->add_option("--cores", raw.cores,
-                   text("percent of compute, all GPUs together", "what others leave"))
-      ->type_name("PERCENT");
-  command
-      ->add_option("--cores-policy", raw.policy,
-                   text("cores are a share of a busy card, or a cap at all times", "share"))
-      ->type_name("share|cap");
-  command
-      ->add_option("--priority", raw.priority,
-                   text("high: others make room; low: in the gaps of others", "normal"))
-      ->type_name("high|normal|low");
-}
-
-void Grammar::addGuaranteed(CLI::App* command, bool defaults) {
-  const std::string otherwise = defaults ? " [all; with overcommit, none]" : "";
-  command->add_option("--guaranteed", raw.guaranteed, "of --memory, never swapped out" + otherwise)
-      ->type_name("SIZE");
+  addTerm(command, "cores", raw.cores, defaults);
+  addTerm(command, "cores-policy", raw.policy, defaults);
+  addTerm(command, "priority", raw.priority, defaults);
 }
 
 // What matters where more memory is promised than there is.
 void Grammar::addPressure(CLI::App* command, bool defaults) {
-  const auto text = [&](const std::string& what, const char* otherwise) {
-    return defaults ? what + " [" + otherwise + "]" : what;
-  };
-  command
-      ->add_option("--on-pressure", raw.on_pressure,
-                   text("what an allocation sees while the card is short", "oom"))
-      ->type_name("oom|wait");
-  command
-      ->add_option("--pressure-wait", raw.pressure_wait, text("how long it waits at most", "30s"))
-      ->type_name("TIME");
+  addTerm(command, "on-pressure", raw.on_pressure, defaults);
+  addTerm(command, "pressure-wait", raw.pressure_wait, defaults);
 }
 
 // Each has a variable in the environment: for agents that are started by themselves.
@@ -98,15 +71,8 @@ void Grammar::addOversubscription(CLI::App* agent) {
 }
 
 void Grammar::addIdle(CLI::App* command, bool defaults) {
-  const std::string end = defaults ? " [as its priority has it]" : "";
-  command
-      ->add_option("--idle-reclaim", raw.idle_reclaim,
-                   "idle for so long its memory is swapped out, or off" + end)
-      ->type_name("TIME");
-  command
-      ->add_option("--idle-stop", raw.idle_stop,
-                   "idle for so long it is ended, after a notice, or off" + end)
-      ->type_name("TIME");
+  addTerm(command, "idle-reclaim", raw.idle_reclaim, defaults);
+  addTerm(command, "idle-stop", raw.idle_stop, defaults);
 }
 
 void Grammar::addIdlePolicy(CLI::App* agent) {
@@ -125,42 +91,21 @@ void Grammar::addIdlePolicy(CLI::App* agent) {
 }
 
 void Grammar::addMemory(CLI::App* command) {
-  command
-      ->add_option("--memory", raw.memory, "memory per device: 4Gi, 512Mi, 50% of the card [100%]")
-      ->type_name("SIZE");
-  addGuaranteed(command, true);
+  addTerm(command, "memory", raw.memory);
+  addTerm(command, "guaranteed", raw.guaranteed);
 }
 
 // Where, and who sees to it.
 void Grammar::addPlace(CLI::App* command) {
-  command->add_option("--gpus", raw.gpus, "number of devices [1]")->type_name("N");
-  command
-      ->add_option("--model", raw.models,
-                   "only on a card whose model name holds this; may be repeated")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--uuid", raw.uuids, "only on this card (or prefix); may be repeated")
-      ->type_name("UUID")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--pool", raw.pool, "on a card of this pool, or of none [your default]")
-      ->type_name("NAME");
-  command
-      ->add_option("--device-policy", raw.device_policy,
-                   "which cards: binpack, spread, mutex, numa-strict, .. [the pool's, the agent's]")
-      ->type_name("WORD,..");
-  command
-      ->add_option("--expected-use", raw.expected_use,
-                   "of what it asks, by hours of UTC: 9-18=80%,else=10% [all of it, all day]")
-      ->type_name("HOURS=PERCENT,..");
-  command->add_option("--enforce", raw.enforce, "who keeps the compute share [auto]")
-      ->type_name("auto|interposer|mps|timeslice");
-  command
-      ->add_option("--context-overhead", raw.overhead,
-                   "CUDA contexts count inside the share, or outside [inside]")
-      ->type_name("inside|outside");
-  addSim(command, "share a simulated card instead [DIVVY_SIM, else h100]");
+  addTerm(command, "gpus", raw.gpus);
+  addTerm(command, "model", raw.models)->expected(1)->take_all();
+  addTerm(command, "uuid", raw.uuids)->expected(1)->take_all();
+  addTerm(command, "pool", raw.pool);
+  addTerm(command, "device-policy", raw.device_policy);
+  addTerm(command, "expected-use", raw.expected_use);
+  addTerm(command, "enforce", raw.enforce);
+  addTerm(command, "context-overhead", raw.overhead);
+  sims.push_back(addTerm(command, "sim", raw.sim)->expected(0, 1));
 }
 
 void Grammar::addRun() {
@@ -171,10 +116,8 @@ void Grammar::addRun() {
   addIdle(run, true);
   addCompute(run, true);
   addPlace(run);
-  run->add_option("--name", raw.name, "a name for ls, set and wait")->type_name("NAME");
-  wait_option = run->add_option("--wait", raw.wait, "queue until there is room, at most this long")
-                    ->expected(0, 1)
-                    ->type_name("[TIME]");
+  addTerm(run, "name", raw.name);
+  wait_option = addTerm(run, "wait", raw.wait)->expected(0, 1);
 }
 
 void Grammar::addExplain() {
@@ -219,7 +162,7 @@ void Grammar::addControl() {
   set->add_option("TENANT", raw.tenant, "id or name")->required();
   set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
-  addGuaranteed(set, false);
+  addTerm(set, "guaranteed", raw.guaranteed, false);
   addPressure(set, false);
   addIdle(set, false);
   addCompute(set, false);

@@ -69,6 +69,14 @@ std::vector<std::string> serviceNames(const std::string& name, const std::string
   return {name, with, with + ".svc", with + ".svc.cluster.local"};
 }
 
+Result<void> readPriorities(const SchedulerText& text, scheduler::PriorityRules* rules) {
+  if (const auto read = scheduler::readPriorityClasses(text.priority_class, rules); !read)
+    return Error(read.error()).context("--priority-class");
+  if (const auto read = scheduler::readPriorityValues(text.priority_value, rules); !read)
+    return Error(read.error()).context("--priority-value");
+  return {};
+}
+
 Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* options) {
   const bool more = !text.registration.empty() || !text.names.empty() || !text.life.empty();
   if (text.secret.empty()) {
@@ -131,6 +139,9 @@ Result<Options> makeScheduler(const Raw& raw) {
   }
   options.vendors = text.vendors;
   options.device_config = text.device_config;
+  options.model_resources = text.model_resources;
+  const Result<void> priorities = readPriorities(text, &options.priorities);
+  if (!priorities) return priorities.error();
   options.identity = text.identity;
   const Result<void> lease = readLease(
       text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);
@@ -153,10 +164,13 @@ Result<Options> makeScheduler(const Raw& raw) {
     options.print = SchedulerOptions::Print::kPolicies;
   } else if (text.print == "queues") {
     options.print = SchedulerOptions::Print::kQueues;
+  } else if (text.print == "options") {
+    options.print = SchedulerOptions::Print::kOptions;
   } else if (!text.print.empty()) {
-    return Error{ErrorCode::kUsage,
-                 "--print \"" + text.print +
-                     "\" is not accepted; config, webhook, fencing, policies and queues are"};
+    return Error{
+        ErrorCode::kUsage,
+        "--print \"" + text.print +
+            "\" is not accepted; config, webhook, fencing, policies, queues and options are"};
   }
   options.writers = split(text.writers);
   options.binders = split(text.binders);

@@ -32,6 +32,7 @@ struct SchedulerText {
   std::string node_policy, device_policy, pools, compat, metrics_listen, device_config, hami_label,
       locks;
   std::vector<std::string> vendors;
+  std::string model_resources, priority_class, priority_value;
   bool compat_metrics = false;
   std::string secret, registration, names, life;  // of a certificate of its own
   std::string writers, binders, others;           // of --print policies

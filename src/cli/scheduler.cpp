@@ -14,8 +14,9 @@
 #include "scheduler/policies.h"
 #include "scheduler/queue_manifest.h"
 #include "scheduler/serve.h"
+#include "scheduler/vocabulary.h"
 #include "simulate_work.h"
-#include "vendors/catalog.h"
+#include "terms/terms.h"
 #include "vendors/device_config.h"
 
 namespace divvy::cli {
@@ -72,9 +73,8 @@ Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
 int print(const SchedulerOptions& options) {
   const Result<std::vector<vendors::Descriptor>> all = devicesFor(options.device_config);
   if (!all) return fail(all.error());
-  Result<std::vector<vendors::Descriptor>> ours = vendors::only(*all, options.vendors);
-  if (!ours) return fail(ours.error());
-  const Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
+  const Result<vendors::Catalog> catalog =
+      scheduler::readCatalog(*all, options.vendors, options.model_resources);
   if (!catalog) return fail(catalog.error());
   std::string text;
   switch (options.print) {
@@ -91,6 +91,9 @@ int print(const SchedulerOptions& options) {
       break;
     case SchedulerOptions::Print::kQueues:
       text = scheduler::queuesManifest(options.name);
+      break;
+    case SchedulerOptions::Print::kOptions:
+      text = terms::table();
       break;
     case SchedulerOptions::Print::kPolicies: {
       scheduler::PolicyTerms terms;
@@ -144,6 +147,8 @@ int serveScheduler(const SchedulerOptions& options) {
   Result<std::vector<vendors::Descriptor>> devices = devicesFor(options.device_config);
   if (!devices) return fail(devices.error());
   terms.devices = std::move(*devices);
+  terms.model_resources = options.model_resources;
+  terms.priorities = options.priorities;
   terms.host = options.host;
   terms.port = options.port;
   terms.webhook_host = options.webhook_host;

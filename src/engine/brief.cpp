@@ -27,6 +27,8 @@ const char* wordsOf(DeviceWhy why) {
       return "devices of UUIDs that were not asked for";
     case DeviceWhy::kNoPart:
       return "devices that never have such a part";
+    case DeviceWhy::kWholeOnly:
+      return "devices that are given as a whole only";
     case DeviceWhy::kSlots:
       return "devices with as many tenants as they may have";
     case DeviceWhy::kSplit:

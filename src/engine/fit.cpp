@@ -16,6 +16,8 @@ constexpr auto why(DeviceWhy reason) {
   return static_cast<std::uint8_t>(reason);
 }
 
+constexpr std::uint32_t kAllMemory = 100;
+
 bool ofKind(const DeviceRoom& room, const Ask& ask) {
   return ask.kind == kAnyKind || ask.kind == room.kind;
 }
@@ -297,6 +299,8 @@ std::uint8_t partVerdictOn(const DeviceRoom& room, const Ask& ask) {
 
 std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) {
   if (!ofKind(room, ask)) return why(DeviceWhy::kKind);
+  const bool whole = ask.compute == kWholeDevice.milli && ask.percent == kAllMemory;
+  if ((room.use & kWholeOnly) != 0 && !whole) return why(DeviceWhy::kWholeOnly);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   if ((room.use & kInParts) != 0) return why(DeviceWhy::kSplit);
   const std::uint8_t memory = verdictOnMemory(room, ask, host_left);

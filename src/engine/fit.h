@@ -30,7 +30,7 @@ struct DeviceRoom {
   KindId kind = kAnyKind;
   bool weight = false;                 // compute is one: it refuses nobody
   const MemoryBooks* books = nullptr;  // of memory with terms
-  std::uint8_t use = 0;                // kInParts, kByTime
+  std::uint8_t use = 0;                // as HotDevices has it
 };
 
 // kOpen or a DeviceWhy: of the device as such, then of what is left of it.

@@ -154,7 +154,8 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   if (used.strangers > 0 || device.closed[hot] == why(DeviceWhy::kStrangers))
     device.closed[hot] = closedBy(described, used.strangers);
   const bool open = device.closed[hot] == kOpen;
-  const std::int64_t slots = described.mode == Mode::kExclusive
+  const bool whole = described.mode == Mode::kWhole;
+  const std::int64_t slots = described.mode == Mode::kExclusive || whole
                                  ? std::min<std::int64_t>(described.slots, 1)
                                  : described.slots;
   // Who has more than there is (a device shrank) leaves nothing, and never less.
@@ -178,8 +179,8 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   }
   device.slots_free[hot] = static_cast<std::int32_t>(left(slots, used.slots));
   device.tenants[hot] = used.slots;
-  device.use[hot] =
-      static_cast<std::uint8_t>((used.parts > 0 ? kInParts : 0) | (used.shares > 0 ? kByTime : 0));
+  device.use[hot] = static_cast<std::uint8_t>(
+      (used.parts > 0 ? kInParts : 0) | (used.shares > 0 ? kByTime : 0) | (whole ? kWholeOnly : 0));
 }
 
 Bytes HotState::hostLeft(Slot slot) const {

@@ -59,7 +59,7 @@ struct HotNodes {
   std::vector<std::array<std::uint16_t, kKinds>> kinds;  // tenants by kind
 };
 
-inline constexpr std::uint8_t kInParts = 1, kByTime = 2;
+inline constexpr std::uint8_t kInParts = 1, kByTime = 2, kWholeOnly = 4;
 
 struct HotDevices {
   std::vector<std::int32_t> compute_free;  // 0 where it is not open
@@ -68,7 +68,7 @@ struct HotDevices {
   std::vector<std::uint32_t> tenants;
   std::vector<ModelId> model;
   std::vector<KindId> kind;
-  std::vector<std::uint8_t> use;     // kInParts, kByTime, both
+  std::vector<std::uint8_t> use;     // kInParts, kByTime, both; kWholeOnly
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
   std::vector<std::uint8_t> weight;  // compute is one
   // Whether its memory has terms: then `books` is right, else not looked at.

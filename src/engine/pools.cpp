@@ -28,7 +28,8 @@ bool isMember(const Members& members, const Node& node, const Device& device) {
 }
 
 void apply(const Pool& pool, Device* device) {
-  const bool fixed = device->mode == Mode::kMig || device->mode == Mode::kExternal;
+  const bool fixed =
+      device->mode == Mode::kMig || device->mode == Mode::kExternal || device->mode == Mode::kWhole;
   if (pool.mode && !fixed) device->mode = *pool.mode;
   if (pool.overcommit_permille && device->parting == nullptr)
     device->terms.overcommit_permille = *pool.overcommit_permille;

@@ -84,6 +84,8 @@ std::string text(const DeviceRefusal& refusal) {
       return "excluded by its UUID";
     case DeviceWhy::kNoPart:
       return "never has such a part";
+    case DeviceWhy::kWholeOnly:
+      return "is given as a whole only, and a share was asked for";
     case DeviceWhy::kSplit:
       return "in use in parts, or shared by time: not both";
     case DeviceWhy::kCpus:

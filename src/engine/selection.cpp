@@ -21,9 +21,27 @@ std::string plain(const std::string& text) {
   return result;
 }
 
+bool isWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// At every place where it is found, whether words begin and end there.
+bool hasWords(const std::string& model, const std::string& words) {
+  for (auto at = model.begin(); at != model.end(); ++at) {
+    at = std::search(at, model.end(), words.begin(), words.end(), sameLetter);
+    if (at == model.end() || words.empty()) return false;
+    const auto end = at + static_cast<std::ptrdiff_t>(words.size());
+    const bool begins = at == model.begin() || !isWord(*(at - 1)) || !isWord(words.front());
+    const bool ends = end == model.end() || !isWord(*end) || !isWord(words.back());
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 bool named(const std::string& one, ModelMatch match, const std::string& model) {
   if (match == ModelMatch::kExact)
     return std::equal(one.begin(), one.end(), model.begin(), model.end(), sameLetter);
+  if (match == ModelMatch::kWords) return hasWords(model, one);
   if (match == ModelMatch::kLoose) return plain(model).find(plain(one)) != std::string::npos;
   return std::search(model.begin(), model.end(), one.begin(), one.end(), sameLetter) != model.end();
 }

@@ -199,7 +199,7 @@ kube::Labels annotationsOf(const engine::Placement& placement, const KnownDevice
   for (std::size_t at = 0; at < placement.containers.size(); ++at) {
     for (const engine::Share& share : placement.containers[at]) {
       const auto device = devices.find(share.uuid.text);
-      if (device == devices.end()) continue;
+      if (device == devices.end() || device->second.own_plugin) continue;
       Gift& gift = gifts[device->second.kind->name];
       gift.resize(placement.containers.size());
       gift[at].push_back({&share, &device->second, assignedOf(share, device->second)});

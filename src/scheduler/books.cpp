@@ -85,6 +85,7 @@ Result<void> Books::setNode(const kube::Node& node) {
                           std::move(described->devices)};
   inside_->alike.clear();
   inside_->takeHome(name);
+  for (const std::string& pod : inside_->own.on(name)) inside_->takeOwn(pod);
   inside_->waiting.open();
   return {};
 }
@@ -102,6 +103,9 @@ void Books::removeNode(const std::string& uid, const std::string& name) {
     if (one.expires) continue;
     const std::string pod = one.id.text;
     inside_->masks.give(pod);
+    // Once the node is there again it is counted anew.
+    if (inside_->own.find(pod) != nullptr) inside_->quotas.give(pod);
+    if (inside_->own.find(pod) != nullptr) continue;
     inside_->homeless.insert_or_assign(pod, Homeless{std::move(one), {}});
   }
 }
@@ -115,10 +119,16 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     // A reservation for a pod that is not bound yet stays. A binding writes node and devices at
     // once: who is bound without devices was bound by somebody else.
     if (!pod.ended() && pod.node.empty()) return {};
-    inside_->release(uid);
     inside_->waiting.leave(uid);
+    // Unless its node's own plugin hands out what it asks for.
+    if (inside_->own.see(pod, inside_->catalog)) {
+      inside_->takeOwn(uid);
+    } else {
+      inside_->release(uid);
+    }
     return {};
   }
+  inside_->own.forget(uid);
   inside_->waiting.leave(uid);
   inside_->guests.erase(uid);
   inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
@@ -136,6 +146,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
 
 void Books::removePod(const std::string& uid) {
   inside_->waiting.leave(uid);
+  inside_->own.forget(uid);
   inside_->gone.add(uid);
   inside_->release(uid);
 }

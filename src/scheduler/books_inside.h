@@ -11,6 +11,7 @@
 #include "describe.h"
 #include "engine/engine.h"
 #include "last.h"
+#include "own_plugin_pods.h"
 #include "quotas.h"
 #include "refusals.h"
 #include "scheduler/books.h"
@@ -188,6 +189,12 @@ struct Books::Inside {
     return {};
   }
 
+  // ---- devices of vendors' own plugins: books_own_plugin.cpp ----
+  // It is bound, and has devices of its node's plugin, if that has any: it has them from now on.
+  void takeOwn(const std::string& uid);
+  // Why nobody new gets the node's devices, where it is because their driver is being changed.
+  std::optional<Reason> upgradeOn(std::string_view node, const engine::NodeBrief& brief) const;
+
   // ---- quotas: books_quota.cpp ----
   struct Affordable {
     std::optional<engine::Placement> placement;
@@ -242,7 +249,9 @@ struct Books::Inside {
         choice->why.try_emplace(name, none);
       } else {
         const bool never = Refusals::never(*found->second);
-        (never ? choice->never : choice->why).try_emplace(name, texts.reasonOf(*found->second));
+        const std::optional<Reason> upgrade = upgradeOn(name, *found->second);
+        (never ? choice->never : choice->why)
+            .try_emplace(name, upgrade ? *upgrade : texts.reasonOf(*found->second));
       }
     }
     return {};
@@ -263,6 +272,7 @@ struct Books::Inside {
   const engine::Config config;
   engine::Engine engine;
   Quotas quotas;
+  OwnPluginPods own;
   std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
   std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
   std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there

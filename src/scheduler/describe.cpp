@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "asks/models.h"
 #include "asks/shape.h"
+#include "own_plugin.h"
 #include "preferences.h"
 #include "vendors/ask.h"
+#include "wishes.h"
 
 namespace divvy::scheduler {
 
@@ -18,6 +21,24 @@ bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog) {
   return std::any_of(pod.init.begin(), pod.init.end(), asks) ||
          std::any_of(pod.containers.begin(), pod.containers.end(), asks);
 }
+
+namespace {
+
+// Kinds of which devices are asked for by other names than their plugin's.
+std::vector<const vendors::Kind*> namedOtherwise(
+    const std::vector<asks::ContainerAsks>& init,
+    const std::vector<asks::ContainerAsks>& containers) {
+  std::vector<const vendors::Kind*> kinds;
+  for (const auto* list : {&init, &containers})
+    for (const asks::ContainerAsks& one : *list)
+      for (const vendors::Ask& ask : one.devices)
+        if (ask.otherwise && ask.kind->wire.node.own_plugin.there &&
+            std::find(kinds.begin(), kinds.end(), ask.kind) == kinds.end())
+          kinds.push_back(ask.kind);
+  return kinds;
+}
+
+}  // namespace
 
 Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
@@ -45,6 +66,13 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   engine::Request request{engine::RequestId(pod.meta.uid),
                           asks::shapeOf(init, containers, pod.meta.annotations),
                           engine::UserName(pod.meta.space)};
+  const Result<Wishes> wishes = Wishes::of(pod);
+  if (!wishes) return wishes.error();
+  const Result<void> wished = wishes->apply(pod, &request.shape);
+  if (!wished) return wished.error();
+  const Result<void> models = asks::selectModels(init, containers, &request.shape);
+  if (!models) return models.error();
+  keepFromOwnPlugins(namedOtherwise(init, containers), &request.shape);
   Result<engine::DevicePolicy> linked = base;
   for (const asks::ContainerAsks& container : containers) {
     for (const vendors::Ask& ask : container.devices) {

@@ -22,6 +22,9 @@ struct DescribedNode {
 // kCorrupt: which annotation or resource, where in it, what was expected.
 Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog);
 
+// Why that kind's devices get nobody new while a node's driver is changed; empty: it is not.
+std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind);
+
 // A container names a resource of ours, whatever the amount.
 bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog);
 

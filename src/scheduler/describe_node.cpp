@@ -7,6 +7,7 @@
 #include "describe.h"
 #include "device_links.h"
 #include "kube/registration.h"
+#include "own_plugin.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -220,6 +221,13 @@ engine::Device deviceOf(const RegisteredDevice& from, const vendors::Kind& kind,
   return device;
 }
 
+// Which of them a pod gets is the plugin's to say, and so is where they are.
+void giveWhole(engine::Device* device) {
+  device->mode = engine::Mode::kWhole;
+  device->parting = nullptr;
+  device->numa.reset();
+}
+
 KnownDevice knownOf(const RegisteredDevice& from, const vendors::Kind& kind,
                     const engine::Device& device) {
   KnownDevice known{&kind, from.index, from.minor, from.type, from.cores, device.parting, {}};
@@ -246,6 +254,15 @@ bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
 
 }  // namespace
 
+std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind) {
+  const vendors::DriverUpgrade& upgrade = kind.wire.node.upgrade;
+  const std::string* state = find(node.meta.labels, upgrade.label);
+  if (state == nullptr || state->empty() ||
+      std::find(upgrade.over.begin(), upgrade.over.end(), *state) != upgrade.over.end())
+    return {};
+  return "its driver is being changed (" + upgrade.label + ": " + *state + ')';
+}
+
 Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog) {
   DescribedNode described;
   described.node.name = engine::NodeName(node.meta.name);
@@ -255,7 +272,9 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
   for (const auto& [key, value] : node.meta.labels) described.node.labels.push_back({key, value});
   for (const vendors::Kind* kind : catalog.kinds()) {
     if (!kind->wire.placed()) continue;
-    const Result<Registered> devices = registeredOf(node, *kind);
+    Result<Registered> devices = registeredOf(node, *kind);
+    const bool registered = !devices || !devices->empty();
+    if (!registered) devices = ownPluginDevices(node, *kind);
     if (!devices) return Error(devices.error()).context("node " + node.meta.name);
     Result<std::vector<engine::Link>> links = linksOf(node, *kind, *devices);
     if (!links) return std::move(links).error().context("node " + node.meta.name);
@@ -265,9 +284,12 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     const bool served = agentServes(node, *kind);
     for (const RegisteredDevice& one : *devices) {
       engine::Device device = deviceOf(one, *kind, node);
-      if (!served) device.health = engine::Health::kUnhealthy;
-      device.cordoned = cordoned.contains(one.id);
-      described.devices.emplace(one.id, knownOf(one, *kind, device));
+      if (registered && !served) device.health = engine::Health::kUnhealthy;
+      device.cordoned = cordoned.contains(one.id) || !upgradeOf(node, *kind).empty();
+      if (!registered) giveWhole(&device);
+      KnownDevice known = knownOf(one, *kind, device);
+      known.own_plugin = !registered;
+      described.devices.emplace(one.id, std::move(known));
       described.node.devices.push_back(std::move(device));
     }
   }

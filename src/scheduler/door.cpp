@@ -48,11 +48,20 @@ class Dressing {
   Dressing(const kube::PodContainer& container, const json::value* object, std::string path)
       : container_(container), object_(object), path_(std::move(path)) {}
 
-  bool named(const std::string& resource) const {
-    return names(container_.limits, resource) || names(container_.requests, resource);
+  // By any of its names.
+  bool named(const vendors::Kind& kind, const std::string& resource) const {
+    const std::vector<std::string> all = vendors::namesOf(kind, resource);
+    return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return said(one); });
   }
-  void amount(const std::string& resource, std::uint64_t value) {
-    if (!resource.empty()) amounts_[resource] = std::to_string(value);
+  // By the name that it has; a new one in the words that the container speaks.
+  void amount(const vendors::Kind& kind, const std::string& resource, std::uint64_t value) {
+    if (resource.empty()) return;
+    std::string name = resource;
+    for (const vendors::OtherName& other : kind.also)
+      if (vendors::meant(kind, other) == resource && speaksOtherwise(kind)) name = other.resource;
+    for (const std::string& one : vendors::namesOf(kind, resource))
+      if (said(one)) name = one;
+    amounts_[name] = std::to_string(value);
   }
   void variable(const std::string& name, const std::string& value) { env_.emplace(name, value); }
   // Whatever the container says itself.
@@ -89,6 +98,14 @@ class Dressing {
   }
 
  private:
+  bool said(const std::string& name) const {
+    return names(container_.limits, name) || names(container_.requests, name);
+  }
+  bool speaksOtherwise(const vendors::Kind& kind) const {
+    const auto other = [&](const auto& one) { return said(one.resource); };
+    return std::any_of(kind.also.begin(), kind.also.end(), other) ||
+           std::any_of(kind.of_models.begin(), kind.of_models.end(), other);
+  }
   void set(const char* list, const kube::Quantities& now, const std::string& name,
            const std::string& value, json::array* patch) const {
     const auto old = now.find(name);
@@ -120,24 +137,26 @@ std::uint64_t unitsOf(Bytes memory, const vendors::Kind& kind) {
 
 void dressParts(const vendors::Ask& ask, Dressing* dressing) {
   const vendors::Kind& kind = *ask.kind;
-  const bool counted = dressing->named(kind.count.resource);
-  if (!counted && kind.count.absent > 0) dressing->amount(kind.count.resource, ask.count);
-  if (counted && kind.count.pairs) dressing->amount(kind.count.resource, ask.count);
+  const bool counted = dressing->named(kind, kind.count.resource);
+  if (!counted && kind.count.absent > 0) dressing->amount(kind, kind.count.resource, ask.count);
+  if (counted && kind.count.pairs) dressing->amount(kind, kind.count.resource, ask.count);
   const bool whole = std::holds_alternative<vendors::WholeMemory>(ask.memory);
-  if (kind.whole_is_exclusive && whole && !dressing->named(kind.cores.resource))
-    dressing->amount(kind.cores.resource, kind.cores.per_card);
-  if (kind.templates.empty() || !dressing->named(kind.memory.resource)) return;
-  if (ask.part != nullptr) dressing->amount(kind.memory.resource, unitsOf(ask.part->memory, kind));
-  if (whole) dressing->amount(kind.memory.resource, unitsOf(kind.card.usable, kind));
+  if (kind.whole_is_exclusive && whole && !dressing->named(kind, kind.cores.resource))
+    dressing->amount(kind, kind.cores.resource, kind.cores.per_card);
+  if (kind.templates.empty() || !dressing->named(kind, kind.memory.resource)) return;
+  if (ask.part != nullptr)
+    dressing->amount(kind, kind.memory.resource, unitsOf(ask.part->memory, kind));
+  if (whole) dressing->amount(kind, kind.memory.resource, unitsOf(kind.card.usable, kind));
 }
 
 void dressSums(const vendors::Ask& ask, Dressing* dressing) {
   const vendors::Kind& kind = *ask.kind;
   const bool both = kind.wire.door.sums == vendors::Door::Sums::kBoth;
   if (kind.wire.door.sums == vendors::Door::Sums::kNone) return;
-  if (ask.count < 2 && !(both && !dressing->named(kind.memory.resource))) return;
-  dressing->amount(kind.cores.resource, std::uint64_t{ask.count} * kind.cores.per_card);
-  if (both) dressing->amount(kind.memory.resource, ask.count * unitsOf(kind.card.memory, kind));
+  if (ask.count < 2 && !(both && !dressing->named(kind, kind.memory.resource))) return;
+  dressing->amount(kind, kind.cores.resource, std::uint64_t{ask.count} * kind.cores.per_card);
+  if (both)
+    dressing->amount(kind, kind.memory.resource, ask.count * unitsOf(kind.card.memory, kind));
 }
 
 // None: no priority is said.
@@ -215,9 +234,9 @@ Result<void> dress(const kube::Pod& pod, const vendors::Catalog& catalog,
 }  // namespace
 
 Result<json::array> doorPatches(const kube::Pod& pod, const json::value& object,
-                                const vendors::Catalog& catalog) {
+                                const vendors::Catalog& catalog, const Notes& more) {
   json::array patch;
-  Notes notes;
+  Notes notes = more;
   std::string runtime_class;
   const json::value* spec = at(&object, "spec");
   for (const auto& [list, name] :

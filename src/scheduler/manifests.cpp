@@ -32,11 +32,8 @@ std::vector<std::string> instanceNames(const vendors::Catalog& catalog) {
 
 std::vector<std::string> resourceNames(const vendors::Catalog& catalog) {
   std::set<std::string> names;
-  for (const vendors::Kind* kind : placedKinds(catalog)) {
-    for (const std::string* one : {&kind->count.resource, &kind->slice, &kind->memory.resource,
-                                   &kind->memory.percent, &kind->cores.resource, &kind->priority})
-      if (!one->empty()) names.insert(*one);
-  }
+  for (const vendors::Kind* kind : placedKinds(catalog))
+    for (std::string& one : vendors::resourcesOf(*kind)) names.insert(std::move(one));
   return {names.begin(), names.end()};
 }
 

@@ -35,6 +35,7 @@
 #include "readiness.h"
 #include "reload.h"
 #include "scheduler/books.h"
+#include "scheduler/vocabulary.h"
 #include "strays.h"
 #include "watches.h"
 #include "webhook.h"
@@ -204,7 +205,7 @@ class Service {
       const Result<void> set = pod ? books_.setPod(*pod) : Result<void>(pod.error());
       if (!set) ++counts_.unreadable_pods;
       if (!set) say(set.error().message());
-      if (pod) strays_.see(*pod);
+      if (pod && !books_.countedForPlugin(pod->meta.uid)) strays_.see(*pod);
       if (pod) labeller_.set(*pod, agents_.set(*pod));
       if (pod) gatekeeper_.setPod(*pod, object);
       kicker_.lookAgain();
@@ -360,9 +361,9 @@ class Service {
 
   Answer admit(const Query& query) {
     const auto beyond = [this](const kube::Pod& pod) { return books_.neverWithinQuota(pod); };
-    const Result<Review> answer =
-        review(query.body, catalog_, rules_, terms_.name, beyond,
-               [this](const kube::Pod& pod) { return gatekeeper_.admit(pod); });
+    const Result<Review> answer = review(
+        query.body, catalog_, rules_, terms_.name, beyond,
+        [this](const kube::Pod& pod) { return gatekeeper_.admit(pod); }, terms_.priorities);
     if (!answer) {
       ++counts_.not_reviews;
       return {400, answer.error().message() + '\n', "text/plain"};
@@ -398,10 +399,8 @@ class Service {
 
 Result<void> serve(const ServeTerms& terms) {
   asio::io_context loop(1);
-  Result<std::vector<vendors::Descriptor>> ours =
-      vendors::only(terms.devices.empty() ? vendors::builtIn() : terms.devices, terms.vendors);
-  if (!ours) return ours.error();
-  Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
+  Result<vendors::Catalog> catalog =
+      readCatalog(terms.devices, terms.vendors, terms.model_resources);
   if (!catalog) return catalog.error();
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop.get_executor(), terms.access, kTerms);

@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/json.hpp>
 
+#include "annotate.h"
 #include "describe.h"
 #include "scheduler/manifests.h"
 
@@ -58,6 +59,8 @@ bool asksForOurs(const kube::Pod& pod, const vendors::Catalog& catalog) {
 bool isStray(const kube::Pod& pod, const vendors::Catalog& catalog) {
   // Cheap first: nearly all pods of a cluster ask for no devices at all.
   if (pod.node.empty() || pod.ended() || !asksForDevices(pod, catalog)) return false;
+  // Given whole devices of its node's own plugin.
+  if (pod.meta.annotations.contains(kAssignedNode)) return false;
   for (const vendors::Kind* kind : catalog.kinds())
     if (pod.meta.annotations.contains(kind->wire.pod.allocated)) return false;
   return asksForOurs(pod, catalog);

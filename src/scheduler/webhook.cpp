@@ -9,6 +9,7 @@
 #include "door.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
+#include "priority_notes.h"
 #include "scheduler/membership.h"
 
 namespace divvy::scheduler {
@@ -71,7 +72,7 @@ Result<void> addGate(const kube::Pod& pod, const json::value& object, const Gate
 
 Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
               const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond,
-              const GateRule& gate) {
+              const GateRule& gate, const PriorityRules& priorities) {
   Verdict verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
@@ -103,7 +104,8 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
     verdict.refused = Error{ErrorCode::kUsage, *why};
     return verdict;
   }
-  Result<json::array> patch = doorPatches(pod, object, catalog);
+  Result<json::array> patch =
+      doorPatches(pod, object, catalog, priorityNotes(pod, object, catalog, priorities));
   if (!patch) {
     verdict.refused = patch.error();
     return verdict;
@@ -134,7 +136,7 @@ json::object answerOf(const json::object& request, const Verdict& verdict) {
 
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
                       const engine::Engine& rules, const std::string& scheduler,
-                      const Beyond& beyond, const GateRule& gate) {
+                      const Beyond& beyond, const GateRule& gate, const PriorityRules& priorities) {
   boost::system::error_code fault;
   const json::value said = json::parse(body, fault);
   if (fault) return Error{ErrorCode::kCorrupt, "the body is not JSON: " + fault.message()};
@@ -152,7 +154,7 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
       const json::value* space = asked.if_contains("namespace");
       if (pod->meta.space.empty() && space != nullptr && space->is_string())
         pod->meta.space = space->get_string();
-      verdict = judge(*pod, *object, catalog, rules, scheduler, beyond, gate);
+      verdict = judge(*pod, *object, catalog, rules, scheduler, beyond, gate, priorities);
     } else {
       verdict.refused = pod.error();
     }

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "kube/pod.h"
+#include "scheduler/priority.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -31,6 +32,7 @@ struct Review {
 using Beyond = std::function<std::optional<std::string>(const kube::Pod&)>;
 Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
                       const engine::Engine& rules, const std::string& scheduler,
-                      const Beyond& beyond = {}, const GateRule& gate = {});
+                      const Beyond& beyond = {}, const GateRule& gate = {},
+                      const PriorityRules& priorities = {});
 
 }  // namespace divvy::scheduler

@@ -20,8 +20,8 @@ struct Words<engine::Health> {
 };
 template <>
 struct Words<engine::Mode> {
-  static constexpr std::array<std::string_view, 5> kAll{"shared", "exclusive", "mig", "mps",
-                                                        "external"};
+  static constexpr std::array<std::string_view, 6> kAll{"shared", "exclusive", "mig",
+                                                        "mps",    "external",  "whole"};
 };
 template <>
 struct Words<engine::ComputeRule> {
@@ -37,7 +37,7 @@ struct Words<engine::Wish> {
 };
 template <>
 struct Words<engine::ModelMatch> {
-  static constexpr std::array<std::string_view, 3> kAll{"contains", "exact", "loose"};
+  static constexpr std::array<std::string_view, 4> kAll{"contains", "exact", "loose", "words"};
 };
 template <>
 struct Words<engine::UuidMatch> {

@@ -43,7 +43,11 @@ class Reading {
   Result<std::vector<Ask>> readInstances() const;
 
  private:
+  // What is asked for under one name, or under any name of a resource and by which; null: nothing.
+  const std::string* under(const std::string& name) const;
+  const std::string* find(const std::string& resource, const std::string** name) const;
   const std::string* textOf(const std::string& resource) const;
+  Result<void> once() const;
   // None: not asked for, or nothing.
   Result<std::optional<Quantity>> quantity(const std::string& resource) const;
   Result<std::optional<std::int64_t>> number(const std::string& resource, std::int64_t most) const;
@@ -57,6 +61,7 @@ class Reading {
   Result<void> fitPart(Ask* ask) const;
   Result<void> joinMany(Ask* ask) const;
   Result<std::optional<Ask>> wholeOnes() const;
+  void nameModel(Ask* ask) const;
 
   const Kind& kind_;
   const Quantities& limits_;
@@ -67,25 +72,65 @@ class Reading {
   bool cores_asked_ = false;
 };
 
-const std::string* Reading::textOf(const std::string& resource) const {
-  if (resource.empty()) return nullptr;
+const std::string* Reading::under(const std::string& name) const {
+  if (name.empty()) return nullptr;
   for (const Quantities* from : {&limits_, &requests_}) {
-    const auto found = from->find(resource);
+    const auto found = from->find(name);
     if (found != from->end()) return &found->second;
   }
   return nullptr;
 }
 
+const std::string* Reading::find(const std::string& resource, const std::string** name) const {
+  const auto look = [&](const std::string& one) {
+    *name = &one;
+    return under(one);
+  };
+  if (const std::string* text = look(resource)) return text;
+  for (const OtherName& other : kind_.also)
+    if (!resource.empty() && meant(kind_, other) == resource)
+      if (const std::string* text = look(other.resource)) return text;
+  if (!resource.empty() && resource == kind_.count.resource)
+    for (const ModelResource& one : kind_.of_models)
+      if (const std::string* text = look(one.resource)) return text;
+  *name = &resource;
+  return nullptr;
+}
+
+const std::string* Reading::textOf(const std::string& resource) const {
+  const std::string* name = nullptr;
+  return find(resource, &name);
+}
+
 Error Reading::wrong(const std::string& resource, const std::string& what) const {
-  const std::string* text = textOf(resource);
-  return {ErrorCode::kUsage, resource + (text == nullptr ? "" : ": " + *text) + ": " + what};
+  const std::string* name = nullptr;
+  const std::string* text = find(resource, &name);
+  return {ErrorCode::kUsage, *name + (text == nullptr ? "" : ": " + *text) + ": " + what};
+}
+
+// Two names of one resource could say different things.
+Result<void> Reading::once() const {
+  const auto check = [&](const std::string& name, const std::string& means) -> Result<void> {
+    if (under(name) == nullptr) return {};
+    const std::string* counts = nullptr;
+    (void)find(means, &counts);
+    if (*counts == name) return {};
+    return Error(ErrorCode::kUsage,
+                 *counts + " and " + name + " say the same; accepted: one of them");
+  };
+  for (const OtherName& other : kind_.also)
+    if (const auto good = check(other.resource, meant(kind_, other)); !good) return good;
+  for (const ModelResource& one : kind_.of_models)
+    if (const auto good = check(one.resource, kind_.count.resource); !good) return good;
+  return {};
 }
 
 Result<std::optional<Quantity>> Reading::quantity(const std::string& resource) const {
-  const std::string* text = textOf(resource);
+  const std::string* name = nullptr;
+  const std::string* text = find(resource, &name);
   if (text == nullptr) return std::optional<Quantity>();
   const auto parsed = Quantity::parse(*text);
-  if (!parsed) return Error(parsed.error()).context(resource);
+  if (!parsed) return Error(parsed.error()).context(*name);
   if (parsed->negative()) return wrong(resource, "negative; accepted: 0 or more");
   if (parsed->milli() == 0) return std::optional<Quantity>();
   return std::optional<Quantity>(*parsed);
@@ -287,10 +332,19 @@ Result<std::optional<Ask>> Reading::wholeOnes() const {
   ask.kind = &kind_;
   ask.count = static_cast<std::uint32_t>(**count);
   ask.compute_milli = kWholeCompute;
+  nameModel(&ask);
   return std::optional<Ask>(ask);
 }
 
+// By whose name they were counted.
+void Reading::nameModel(Ask* ask) const {
+  for (const ModelResource& one : kind_.of_models)
+    if (under(one.resource) != nullptr) ask->of_model = &one;
+  ask->otherwise = under(kind_.count.resource) == nullptr;
+}
+
 Result<std::optional<Ask>> Reading::read() {
+  if (const auto good = once(); !good) return good.error();
   const auto whole = wholeOnes();
   if (!whole || *whole) return whole;
   Ask ask;
@@ -303,6 +357,7 @@ Result<std::optional<Ask>> Reading::read() {
     ask.compute_milli = 0;
   }
   ask.partitioned = partitioned_;
+  nameModel(&ask);
   for (const auto step : {&Reading::fitPart, &Reading::joinMany})
     if (const auto fit = (this->*step)(&ask); !fit) return fit.error();
   return std::optional<Ask>(ask);

@@ -4,17 +4,39 @@
 #include <utility>
 
 namespace divvy::vendors {
-namespace {
+
+const std::string& meant(const Kind& kind, const OtherName& other) {
+  switch (other.means) {
+    case OtherName::Means::kMemory:
+      return kind.memory.resource;
+    case OtherName::Means::kPercent:
+      return kind.memory.percent;
+    case OtherName::Means::kCores:
+      return kind.cores.resource;
+    case OtherName::Means::kCount:
+      break;
+  }
+  return kind.count.resource;
+}
 
 std::vector<std::string> resourcesOf(const Kind& kind) {
   std::vector<std::string> names;
   for (const std::string* name : {&kind.count.resource, &kind.slice, &kind.memory.resource,
                                   &kind.memory.percent, &kind.cores.resource, &kind.priority})
     if (!name->empty()) names.push_back(*name);
+  for (const OtherName& other : kind.also) names.push_back(other.resource);
+  for (const ModelResource& one : kind.of_models) names.push_back(one.resource);
   return names;
 }
 
-}  // namespace
+std::vector<std::string> namesOf(const Kind& kind, const std::string& resource) {
+  std::vector<std::string> names{resource};
+  for (const OtherName& other : kind.also)
+    if (meant(kind, other) == resource) names.push_back(other.resource);
+  if (!resource.empty() && resource == kind.count.resource)
+    for (const ModelResource& one : kind.of_models) names.push_back(one.resource);
+  return names;
+}
 
 Result<std::vector<Descriptor>> only(const std::vector<Descriptor>& all,
                                      const std::vector<std::string>& vendors) {

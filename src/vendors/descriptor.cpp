@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "read_models.h"
 #include "read_wire.h"
 #include "yaml/reader.h"
 
@@ -202,12 +203,23 @@ void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPa
   read.text(*node, "not", &out->not_use);
 }
 
+void readOtherName(YamlReader& read, const YAML::Node& item, Kind* out) {
+  OtherName other;
+  if (!read.map(item, {"resource", "means"})) return;
+  for (const char* key : {"resource", "means"}) read.require(item, key);
+  read.text(item, "resource", &other.resource);
+  std::size_t means = 0;
+  read.word(item, "means", {"count", "memory", "percent", "cores"}, &means);
+  other.means = static_cast<OtherName::Means>(means);
+  out->also.push_back(std::move(other));
+}
+
 Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendor) {
   Kind kind;
   kind.vendor = vendor;
   if (!read.map(node, {"name", "count", "slice", "memory", "cores", "priority",
                        "whole_is_exclusive", "many", "card", "templates", "soft_split",
-                       "partitions", "links", "select", "wire"}))
+                       "partitions", "links", "select", "also", "of_models", "wire"}))
     return kind;
   read.require(node, "name");
   read.text(node, "name", &kind.name);
@@ -231,6 +243,10 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
     readKeys(read, *select, "models", &kind.models);
     readKeys(read, *select, "uuids", &kind.uuids);
   }
+  read.list(node, "also", [&](const YAML::Node& item) { readOtherName(read, item, &kind); });
+  read.list(node, "of_models", [&](const YAML::Node& item) {
+    kind.of_models.push_back(readModelResource(read, item));
+  });
   readWire(read, node, &kind.wire);
   if (kind.count.resource.empty() && kind.slice.empty()) read.fail(node, "lacks count or slice");
   if (kind.cores.follow_memory && kind.card.memory.count == 0)

@@ -40,10 +40,30 @@ void readTemplate(YamlReader& read, const YAML::Node& map, const char* key, Name
   (void)fill(*out, names);
 }
 
+void readOwnPlugin(YamlReader& read, const YAML::Node& node, OwnPlugin* out) {
+  const auto plugin = read.child(node, "own_plugin", {"model", "memory", "sharing", "ours"});
+  if (!plugin) return;
+  out->there = true;
+  read.text(*plugin, "model", &out->model);
+  read.text(*plugin, "memory", &out->memory);
+  read.text(*plugin, "sharing", &out->sharing);
+  read.text(*plugin, "ours", &out->ours);
+}
+
+void readUpgrade(YamlReader& read, const YAML::Node& node, DriverUpgrade* out) {
+  const auto upgrade = read.child(node, "upgrade", {"label", "over"});
+  if (!upgrade) return;
+  for (const char* key : {"label", "over"}) read.require(*upgrade, key);
+  read.text(*upgrade, "label", &out->label);
+  read.list(*upgrade, "over", [&](const YAML::Node& value) {
+    out->over.push_back(value.IsScalar() ? value.Scalar() : std::string());
+  });
+}
+
 void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
   const auto node = read.child(wire, "node",
                                {"form", "annotation", "handshake", "cordon", "scores", "resource",
-                                "per_card", "memory", "tenants", "id"});
+                                "per_card", "memory", "tenants", "id", "own_plugin", "upgrade"});
   if (!node) return;
   std::size_t form = 0;
   read.require(*node, "form");
@@ -58,6 +78,8 @@ void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
   read.text(*node, "memory", &out->memory);
   read.number(*node, "tenants", 1u, 1000u, &out->tenants);
   readTemplate(read, *node, "id", kOfIds, &out->id);
+  readOwnPlugin(read, *node, &out->own_plugin);
+  readUpgrade(read, *node, &out->upgrade);
   const bool counted = out->form == NodeForm::kCapacity;
   for (const char* key : {"resource", "id"})
     if (counted) read.require(*node, key);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "asks/models.h"
 #include "asks/parting.h"
 #include "asks/shape.h"
 #include "engine/engine.h"
@@ -44,7 +45,10 @@ engine::Shape shapeFor(const Quantities& limits, const Annotations& annotations 
   const auto asks = vendors::readAsks(catalog(), limits, {}, annotations);
   EXPECT_TRUE(asks) << asks.error().message();
   const std::vector<ContainerAsks> containers{{{1000}, gib(1), *asks}};
-  return shapeOf({}, containers, annotations);
+  engine::Shape shape = shapeOf({}, containers, annotations);
+  const auto selected = selectModels({}, containers, &shape);
+  EXPECT_TRUE(selected) << selected.error().message();
+  return shape;
 }
 
 class Asks : public testing::Test {
@@ -150,6 +154,40 @@ TEST_F(Asks, SeveralKindsAreChosenEachInItsWay) {
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}, {"huawei.com/Ascend910B4", "1"}},
                    {{"nvidia.com/use-gpuuuid", "NVIDIA-1"}}),
             "Ascend910B4-0 32768Mi 1000, NVIDIA-1 24576Mi 1000");
+}
+
+// A name is of whole words: an H20 is no H200.
+TEST_F(Asks, AModelsResourceIsItsModel) {
+  engine::Node node = nodeOf("NVIDIA", "NVIDIA H200", 1, gib(141));
+  node.devices.push_back(nodeOf("NVIDIA", "NVIDIA-H20", 1, gib(96)).devices[0]);
+  node.devices.back().uuid = engine::DeviceUuid("h20");
+  ASSERT_TRUE(engine_.setNode(node));
+  EXPECT_EQ(placed({{"divvy.dev/gpu-h20", "1"}, {"divvy.dev/gpumem", "1Gi"}}), "h20 1024Mi 0");
+  EXPECT_EQ(placed({{"divvy.dev/gpu-h20", "1"}, {"nvidia.com/gpumem", "1Gi"}}), "h20 1024Mi 0");
+  EXPECT_EQ(placed({{"divvy.dev/gpu-h200", "1"}}), "NVIDIA-0 144384Mi 1000");
+  EXPECT_THAT(placed({{"divvy.dev/gpu-h200", "1"}}), HasSubstr("another model was asked for"));
+  EXPECT_THAT(placed({{"divvy.dev/gpu-h100", "1"}, {"divvy.dev/gpumem", "1Gi"}}),
+              HasSubstr("no: "));
+}
+
+TEST(Models, AreNamedOnce) {
+  const auto asksFor = [](const Quantities& limits) {
+    return ContainerAsks{{}, {}, *vendors::readAsks(catalog(), limits, {})};
+  };
+  const auto error = [&](const std::vector<ContainerAsks>& containers,
+                         const Annotations& annotations) {
+    engine::Shape shape = shapeOf({}, containers, annotations);
+    const auto selected = selectModels({}, containers, &shape);
+    return selected ? std::string() : selected.error().message();
+  };
+  const ContainerAsks a100 = asksFor({{"divvy.dev/gpu-a100", "1"}});
+  EXPECT_EQ(error({a100, a100}, {}), "");
+  EXPECT_THAT(error({a100, asksFor({{"divvy.dev/gpu-l20", "1"}})}, {}),
+              HasSubstr("for divvy.dev/gpu-a100 and for divvy.dev/gpu-l20; accepted"));
+  EXPECT_THAT(error({asksFor({{"nvidia.com/gpu", "1"}}), a100}, {}),
+              HasSubstr("for nvidia.com/gpu and for divvy.dev/gpu-a100; accepted"));
+  EXPECT_THAT(error({a100}, {{"nvidia.com/use-gputype", "A100"}}),
+              HasSubstr("so does an annotation; accepted"));
 }
 
 // Thousandths, rounded down, never let more cores in than the card has.

@@ -34,13 +34,14 @@ const (
 // at an address instead of a service.
 type installation struct {
 	*cluster
-	divvy   string // the program
-	deploy  string // folder of the manifests
-	all     bool   // it tells kube-scheduler all nodes that would do (--all-feasible)
-	config  string // HAMi's device-config.yaml; empty: none
-	counted string // the resource that devices are counted by; empty: as it is called otherwise
-	alone   bool   // there is no kube-scheduler beside it, and it leads (--lease none)
-	kills   int    // as often the extender is killed; 0: as fits into a minute
+	divvy   string   // the program
+	deploy  string   // folder of the manifests
+	all     bool     // it tells kube-scheduler all nodes that would do (--all-feasible)
+	config  string   // HAMi's device-config.yaml; empty: none
+	counted string   // the resource that devices are counted by; empty: as it is called otherwise
+	alone   bool     // there is no kube-scheduler beside it, and it leads (--lease none)
+	more    []string // further options of its extender
+	kills   int      // as often the extender is killed; 0: as fits into a minute
 }
 
 // A replica is one pod of Divvy's: an extender and the kube-scheduler beside it. Its name is that
@@ -130,6 +131,7 @@ func (i *installation) startExtender(r replica) error {
 	if i.config != "" {
 		args = append(args, "--device-config", i.config)
 	}
+	args = append(args, i.more...)
 	if i.alone {
 		args = append(args, "--lease", "none")
 	}

@@ -31,6 +31,7 @@ std::string said(const Ask& ask) {
   if (ask.partitioned) text += " mig";
   if (!ask.instance.empty()) text += " " + ask.instance;
   if (ask.slice != 0) text += " size" + std::to_string(ask.slice);
+  if (ask.of_model != nullptr) text += " " + ask.of_model->models.front();
   return text;
 }
 
@@ -120,6 +121,29 @@ INSTANTIATE_TEST_SUITE_P(
             {{kGpu, "1"}, {kGpuMem, "9000000000000000000"}},
             "!nvidia.com/gpumem: 9000000000000000000: accepted: at most 1 PiB"},
         Row{"TooManyCards", {{kGpu, "5000"}}, "!up to 1024"}),
+    [](const auto& each) { return each.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Otherwise, AskTest,
+    testing::Values(
+        Row{"OurNames",
+            {{"divvy.dev/gpu", "2"}, {"divvy.dev/gpumem", "4Gi"}, {"divvy.dev/gpucores", "30"}},
+            "NVIDIA x2 4096Mi 300"},
+        Row{"OfBothDialects", {{kGpu, "1"}, {"divvy.dev/gpumem", "100"}}, "NVIDIA x1 100Mi 0"},
+        Row{"OurPartsWithoutACount", {{"divvy.dev/gpumem-percentage", "50"}}, "NVIDIA x1 mem50% 0"},
+        Row{"OurCountIsExclusive", {{"divvy.dev/gpu", "1"}}, "NVIDIA x1 all 1000"},
+        Row{"OfAModel", {{"divvy.dev/gpu-a100", "2"}}, "NVIDIA x2 all 1000 A100"},
+        Row{"APartOfAModel",
+            {{"divvy.dev/gpu-l20", "1"}, {kGpuMem, "1024"}},
+            "NVIDIA x1 1024Mi 0 L20"},
+        Row{"NoneOfAModel", {{"divvy.dev/gpu-l20", "0"}, {kGpuMem, "1024"}}, ""},
+        Row{"TwoNamesOfTheCount",
+            {{"divvy.dev/gpu", "1"}, {kGpu, "1"}},
+            "!nvidia.com/gpu and divvy.dev/gpu say the same"},
+        Row{"TwoModels",
+            {{"divvy.dev/gpu-a100", "1"}, {"divvy.dev/gpu-l20", "1"}},
+            "!divvy.dev/gpu-a100 and divvy.dev/gpu-l20 say the same"},
+        Row{"OursIsNamed", {{"divvy.dev/gpu", "-1"}}, "!divvy.dev/gpu: -1: negative"}),
     [](const auto& each) { return each.param.name; });
 
 constexpr const char* k910B3 = "huawei.com/Ascend910B3";

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "built_in_text.h"
+#include "vendors/ask.h"
 #include "vendors/catalog.h"
 
 namespace divvy::vendors {
@@ -89,6 +90,42 @@ TEST(Descriptor, TwoUsesOfOneNameAreRefused) {
   EXPECT_THAT(catalog.error().message(), HasSubstr(twice.front().kinds.front().name));
 }
 
+TEST(ModelResources, AreAddedToAKind) {
+  std::vector<Descriptor> all = *only(builtIn(), {"nvidia"});
+  const std::size_t before = all[0].kinds[0].of_models.size();
+  ASSERT_TRUE(
+      addModelResources("model_resources:\n"
+                        "- {kind: NVIDIA, resource: sf.com/vgpu-number-l20, models: [L20]}\n"
+                        "- {kind: NVIDIA, resource: divvy.dev/gpu-a100, models: [A100, A800]}\n"
+                        "- {kind: AWSNeuron, resource: a.b/inf2, models: [inf2]}\n",
+                        "f.yaml", &all));
+  EXPECT_EQ(all[0].kinds[0].of_models.size(), before + 1);
+  const auto catalog = Catalog::of(all);
+  ASSERT_TRUE(catalog);
+  EXPECT_EQ(catalog->owner("sf.com/vgpu-number-l20")->name, "NVIDIA");
+  EXPECT_EQ(catalog->owner("a.b/inf2"), nullptr);  // of a vendor that is not placed here
+  const auto asks = readAsks(*catalog, {{"divvy.dev/gpu-a100", "1"}}, {});
+  ASSERT_TRUE(asks);
+  EXPECT_EQ(asks->at(0).of_model->models, (std::vector<std::string>{"A100", "A800"}));
+}
+
+TEST(ModelResources, WhatIsWrongIsNamedAndChangesNothing) {
+  const std::string head = "model_resources:\n- ";
+  for (const auto& [yaml, says] : std::vector<std::pair<std::string, std::string>>{
+           {"models: []\n", "unknown key"},
+           {head + "{kind: GPU, resource: a/b, models: [c]}\n", "\"GPU\" is not known"},
+           {head + "{kind: NVIDIA, resource: a/b}\n", "lacks models"},
+           {head + "{resource: a/b, models: [c]}\n", "lacks kind"},
+           {head + "{kind: NVIDIA, resource: b, models: [c]}\n", "with a domain"}}) {
+    std::vector<Descriptor> all = builtIn();
+    const auto read = addModelResources(yaml, "f.yaml", &all);
+    ASSERT_FALSE(read) << yaml;
+    EXPECT_THAT(read.error().message(), HasSubstr("f.yaml:"));
+    EXPECT_THAT(read.error().message(), HasSubstr(says));
+    EXPECT_EQ(all.size(), builtIn().size());
+  }
+}
+
 constexpr const char* kHead = "vendor: v\nkinds:\n  - name: K\n";
 
 TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
@@ -138,6 +175,9 @@ TEST(Descriptor, WhatIsWrongIsNamedWithItsPlace) {
        ":6:17", "more than the card"},
       {count + "    soft_split: {annotation: a}\n", ":5:17", "lacks value"},
       {count + "    select: {uuid: {use: a}}\n", ":5:14", "unknown key \"uuid\""},
+      {count + "    also: [{resource: s, means: t}]\n", "", "accepted"},
+      {count + "    of_models: [{resource: s, models: [m]}]\n", ":5:17", "with a domain"},
+      {count + "    of_models: [{resource: s/t}]\n", ":5:17", "lacks models"},
       {wire + "{}\n", ":5:11", "lacks node"},
       {wire + "{node: {form: json}, pod: {}}\n", ":5:18", "lacks annotation"},
       {wire + "{node: {form: xml, annotation: a}, pod: {}}\n", ":5:25", "accepted: json, list"},

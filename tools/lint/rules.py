@@ -21,7 +21,8 @@ ALLOWED = {
     "kube": {"yaml", "base"},
     "http": {"base"},
     "metrics": {"base"},
-    "scheduler": {"kube", "http", "metrics", "asks", "vendors", "engine", "base"},
+    "terms": {"base"},
+    "scheduler": {"kube", "http", "metrics", "asks", "vendors", "engine", "terms", "base"},
     "simulator": {"snapshot", "engine", "yaml", "base"},
     "vendors": {"yaml", "base"},
     "asks": {"vendors", "engine", "base"},
@@ -33,7 +34,7 @@ ALLOWED = {
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "ledger", "base"},
-    "cli": {"agent", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "yaml", "base"},
+    "cli": {"agent", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "terms", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

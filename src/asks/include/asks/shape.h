@@ -1,6 +1,7 @@
 // What a pod's containers ask for, in the engine's terms.
 #pragma once
 
+#include <set>
 #include <span>
 #include <vector>
 
@@ -22,5 +23,10 @@ struct ContainerAsks {
 engine::Shape shapeOf(std::span<const ContainerAsks> init,
                       std::span<const ContainerAsks> containers,
                       const vendors::Annotations& annotations);
+
+// Kinds of devices that it asks for.
+std::set<engine::DeviceKind> kindsOf(const engine::Shape& shape);
+// What selects devices of one of these kinds, and nothing else; made where there is none.
+engine::Selector& selectorOf(const engine::DeviceKind& kind, engine::Shape* shape);
 
 }  // namespace divvy::asks

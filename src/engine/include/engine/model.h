@@ -35,6 +35,7 @@ enum class Mode : std::uint8_t {
   kMig,        // in partitions: not as a whole and not by time
   kMps,        // as kShared, by the driver's own means
   kExternal,   // held by somebody else: never
+  kWhole,      // by one tenant that asks for all of it, memory in percent: nothing of it is limited
 };
 
 inline constexpr std::uint32_t kNoOvercommit = 1000;

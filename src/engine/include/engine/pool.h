@@ -29,7 +29,8 @@ struct Members {
 struct Pool {
   PoolName name;
   Members members;
-  // kShared or kExclusive. Devices in MIG mode, and those of somebody else, stay what they are.
+  // kShared or kExclusive. Devices in MIG mode, those of somebody else, and those
+  // that are given as a whole only stay what they are.
   std::optional<Mode> mode = {};
   // Where a request does not say.
   std::optional<Policy> policy = {};

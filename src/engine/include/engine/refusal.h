@@ -23,9 +23,10 @@ enum class DeviceWhy : std::uint8_t {
   kModelExcluded,
   kUuidNotAsked,
   kUuidExcluded,
-  kNoPart,  // never has such a part as was asked for
-  kSlots,   // as many tenants as it may have
-  kSplit,   // in use in parts and a share was asked for, or the other way round
+  kNoPart,     // never has such a part as was asked for
+  kWholeOnly,  // is given as a whole only, and a share was asked for
+  kSlots,      // as many tenants as it may have
+  kSplit,      // in use in parts and a share was asked for, or the other way round
   // Of memory; bytes. Those before kMemory are so whoever else is there.
   kTooLarge,             // more than it has
   kBudget,               // more than tenants may have there at once

@@ -52,6 +52,7 @@ enum class ModelMatch : std::uint8_t {
   kContains,
   kExact,
   kLoose,  // contains, by letters and digits only: "rtx4090" is in "RTX 4090"
+  kWords,  // contains, whole words: "H20" is in "NVIDIA-H20-96GB", not in "H200"
 };
 enum class UuidMatch : std::uint8_t {
   kExact,

@@ -79,6 +79,9 @@ class Books {
   std::optional<std::string> neverWithinQuota(const kube::Pod& pod) const;
   std::vector<QuotaUse> quotas() const;
 
+  // It is bound without an assignment, and has devices of its node's own plugin: they are counted.
+  bool countedForPlugin(const std::string& uid) const;
+
   // Chooses among `nodes` and reserves until `expires`, under the pod's UID; what was reserved for
   // it before is given back first. kUsage: what it asks for can never be right; kNotFound: it was
   // removed; kUnavailable: it is bound, or about to be.

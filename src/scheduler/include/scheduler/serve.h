@@ -11,6 +11,7 @@
 #include "engine/config.h"
 #include "engine/pool.h"
 #include "kube/access.h"
+#include "scheduler/priority.h"
 #include "vendors/descriptor.h"
 
 namespace divvy::scheduler {
@@ -32,8 +33,10 @@ struct ServeTerms {
   std::string name = "divvy-scheduler";      // pods that ask for devices are given to
   std::vector<vendors::Descriptor> devices;  // how they are called; empty: as built in
   std::vector<std::string> vendors;          // whose of these are placed; empty: all
-  engine::Config placing;                    // where a pod does not say
-  std::vector<engine::Pool> pools;           // users are namespaces
+  std::string model_resources;               // a file of further ones (scheduler/vocabulary.h)
+  PriorityRules priorities;
+  engine::Config placing;           // where a pod does not say
+  std::vector<engine::Pool> pools;  // users are namespaces
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // of /filter and /bind; 0: any
   std::string webhook_host = "127.0.0.1";

@@ -36,6 +36,8 @@ struct Ask {
   std::uint64_t slice = 0;          // size; 0: none
   bool partitioned = false;         // of instances (MIG), the smallest with the memory and compute
   std::string instance;             // of those that are called so
+  bool otherwise = false;           // counted by another name than that of the kind's own plugin
+  const ModelResource* of_model = nullptr;  // the kind's: how they were counted; null: any model
   friend bool operator==(const Ask&, const Ask&) = default;
 };
 
@@ -44,6 +46,7 @@ using Quantities = std::map<std::string, std::string>;
 using Annotations = std::map<std::string, std::string>;
 
 // In the order of the catalogue; empty: no device. A resource's limit counts, else its request.
+// Where a resource has several names one of them counts; two of them are refused.
 // kUsage: which resource, what is wrong, what is accepted. Names that no kind has are none of ours.
 // Sources: facts on the incumbent's control plane, 1.1 and 1.2; where that ignores what it does not
 // understand, this refuses, and where it takes only numbers of MiB, this takes "16Gi" as well.

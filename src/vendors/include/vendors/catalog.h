@@ -14,6 +14,11 @@ namespace divvy::vendors {
 Result<std::vector<Descriptor>> only(const std::vector<Descriptor>& all,
                                      const std::vector<std::string>& vendors);
 
+// All names of a kind's resources, but for those of single instances.
+std::vector<std::string> resourcesOf(const Kind& kind);
+// All names of one of its resources, that one first.
+std::vector<std::string> namesOf(const Kind& kind, const std::string& resource);
+
 // Constant once made; kinds stay where they are for as long as it lives.
 class Catalog {
  public:

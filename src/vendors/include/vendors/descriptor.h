@@ -90,6 +90,20 @@ enum class Many : std::uint8_t {
   kNoParts,  // whole ones; parts are refused
 };
 
+// Another name of one of a kind's resources, whatever that is called by now.
+struct OtherName {
+  std::string resource;
+  enum class Means : std::uint8_t { kCount, kMemory, kPercent, kCores } means = Means::kCount;
+};
+
+// A count of devices of some models only: words of their names, as engine::ModelMatch::kWords.
+struct ModelResource {
+  std::string resource;
+  std::vector<std::string> models;
+  std::vector<std::string> not_models;
+  friend bool operator==(const ModelResource&, const ModelResource&) = default;
+};
+
 // Keys of a pod's annotations: lists with commas.
 struct KeyPair {
   std::string use;
@@ -121,6 +135,8 @@ struct Kind {
   LinkRule links;
   KeyPair models;
   KeyPair uuids;
+  std::vector<OtherName> also;
+  std::vector<ModelResource> of_models;
   Wire wire;
 
   // Nothing of a device can be asked for, only devices.
@@ -130,6 +146,9 @@ struct Kind {
   }
 };
 
+// What `other` is another name of; empty: nothing any more.
+const std::string& meant(const Kind& kind, const OtherName& other);
+
 struct Descriptor {
   std::string vendor;
   std::vector<Kind> kinds;
@@ -138,6 +157,14 @@ struct Descriptor {
 // `source` is for messages: "vendors/nvidia/vendor.yaml". kUsage: file, line, column, what is
 // wrong, what is accepted. Keys that are not known are errors.
 Result<Descriptor> parseDescriptor(std::string_view yaml, const std::string& source);
+
+// Further resources of models, from YAML; of two of one name the later counts. A kind that is not
+// among `all` (--vendors) is left out. kUsage: as parseDescriptor.
+//
+//   model_resources:
+//     - {kind: NVIDIA, resource: example.com/vgpu-number-l20, models: [L20]}
+Result<void> addModelResources(std::string_view yaml, const std::string& source,
+                               std::vector<Descriptor>* all);
 
 // Those that the program was built with, ascending by vendor.
 const std::vector<Descriptor>& builtIn();

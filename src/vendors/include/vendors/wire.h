@@ -22,6 +22,22 @@ enum class NodeForm : std::uint8_t {
   kCapacity,  // none: how much of a resource the node has
 };
 
+// A node may be served by the vendor's own plugin instead of ours: it hands out whole devices by
+// the count's resource, and nothing is registered. All of these are labels; empty: there is none.
+struct OwnPlugin {
+  bool there = false;
+  std::string model;    // what its devices are
+  std::string memory;   // of each, in MiB
+  std::string sharing;  // says something but "none" where the plugin itself hands devices out twice
+  std::string ours;     // says "on" where our agent, or the incumbent's, serves the node
+};
+
+// A node's driver is being changed: its devices get nobody new.
+struct DriverUpgrade {
+  std::string label;              // empty: nothing says so
+  std::vector<std::string> over;  // its values with which nothing is going on
+};
+
 struct NodeWire {
   NodeForm form = NodeForm::kNone;
   std::string annotation;
@@ -34,6 +50,8 @@ struct NodeWire {
   std::string memory;         // resource: of all cards together; empty: what the kind's card has
   std::uint32_t tenants = 1;  // of each card at most
   std::string id;             // template: {node}, {index}
+  OwnPlugin own_plugin;
+  DriverUpgrade upgrade;
 };
 
 // What the number behind the memory says in an assignment.

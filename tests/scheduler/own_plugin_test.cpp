@@ -1,0 +1,153 @@
+// Nodes that the vendor's own plugin serves, and nodes whose driver is being changed.
+#include <gtest/gtest.h>
+
+#include "kube/registration.h"
+#include "scheduler/books.h"
+#include "strays.h"
+#include "world.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr engine::Instant kLater{120'000};
+
+// As the GPU Operator leaves it: nothing is registered.
+kube::Node served(const std::string& name, const std::string& count,
+                  const kube::Labels& labels = {}) {
+  kube::Node node;
+  node.meta.name = node.meta.uid = name;
+  node.meta.labels = labels;
+  node.capacity = node.allocatable = {{"nvidia.com/gpu", count}};
+  return node;
+}
+
+kube::Pod podOf(const std::string& uid, const Texts& limits, const Texts& annotations = {}) {
+  kube::Pod pod = *kube::podOf(podObject({limits}, annotations));
+  pod.meta.uid = pod.meta.name = uid;
+  return pod;
+}
+
+const Texts kOne{{"nvidia.com/gpu", "1"}};
+
+class OwnPlugin : public ::testing::Test {
+ protected:
+  std::string choose(const kube::Pod& pod, std::vector<std::string_view> nodes = {"own"}) {
+    const Result<Choice> choice = books.choose(pod, nodes, kLater);
+    if (!choice) return choice.error().message();
+    if (choice->node) return *choice->node;
+    for (const auto& [node, why] : choice->why) return why.text();
+    for (const auto& [node, why] : choice->never) return why.text();
+    return "";
+  }
+  kube::Pod bound(kube::Pod pod, const kube::Labels& annotations = {}) {
+    pod.node = "own";
+    pod.meta.annotations = annotations;
+    EXPECT_TRUE(books.setPod(pod));
+    return pod;
+  }
+
+  Books books{allVendors(), {}};
+};
+
+TEST_F(OwnPlugin, WholeCardsAreGivenAndCounted) {
+  ASSERT_TRUE(books.setNode(served("own", "2")));
+  EXPECT_EQ(choose(podOf("a", kOne)), "own");
+  const Result<Assigned> assigned = books.beginBind("a", "own", 1);
+  ASSERT_TRUE(assigned);
+  // Which card it gets is not ours to say.
+  EXPECT_FALSE(assigned->annotations.contains("hami.io/vgpu-devices-allocated"));
+  EXPECT_EQ(assigned->annotations.at("hami.io/vgpu-node"), "own");
+  books.endBind("a", BindEnd::kBound);
+  const kube::Pod a = bound(podOf("a", kOne), assigned->annotations);
+  EXPECT_TRUE(books.countedForPlugin("a"));
+  EXPECT_FALSE(isStray(a, allVendors()));
+  EXPECT_EQ(choose(podOf("b", kOne)), "own");
+  EXPECT_NE(choose(podOf("c", kOne)), "own");
+  books.removePod("a");
+  EXPECT_EQ(choose(podOf("c", kOne)), "own");
+}
+
+// What is there by others' hands, or from before, in whatever order it is told.
+TEST_F(OwnPlugin, WhatIsBoundThereIsCountedWhoeverBoundIt) {
+  kube::Pod both = podOf("a", {{"nvidia.com/gpu", "2"}});
+  both.node = "own";
+  ASSERT_TRUE(books.setPod(both));
+  ASSERT_TRUE(books.setNode(served("own", "3")));
+  EXPECT_TRUE(books.countedForPlugin("a"));
+  EXPECT_NE(choose(podOf("b", {{"nvidia.com/gpu", "2"}})), "own");
+  EXPECT_EQ(choose(podOf("b", kOne)), "own");
+  EXPECT_NE(choose(podOf("c", kOne)), "own");
+  // One that is broken, and one that is added.
+  ASSERT_TRUE(books.setNode(served("own", "2")));
+  EXPECT_NE(choose(podOf("c", kOne)), "own");
+  ASSERT_TRUE(books.setNode(served("own", "4")));
+  EXPECT_EQ(choose(podOf("c", kOne)), "own");
+  // The node goes and comes back.
+  books.removeNode("own", "own");
+  EXPECT_FALSE(books.countedForPlugin("a"));
+  ASSERT_TRUE(books.setNode(served("own", "2")));
+  EXPECT_NE(choose(podOf("d", kOne)), "own");
+  both.phase = kube::PodPhase::kSucceeded;
+  ASSERT_TRUE(books.setPod(both));
+  EXPECT_EQ(choose(podOf("d", {{"nvidia.com/gpu", "2"}})), "own");
+}
+
+TEST_F(OwnPlugin, SharesAreNeverGivenThere) {
+  ASSERT_TRUE(books.setNode(served("own", "8")));
+  for (const Texts& limits :
+       {Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}},
+        Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "30"}},
+        Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}},
+        Texts{{"nvidia.com/mig-1g.10gb", "1"}}, Texts{{"divvy.dev/gpu", "1"}},
+        Texts{{"divvy.dev/gpu-a100", "1"}}})
+    EXPECT_NE(choose(podOf("a", limits)), "own") << limits.begin()->first;
+}
+
+TEST_F(OwnPlugin, ModelsAreKnownByLabels) {
+  ASSERT_TRUE(books.setNode(served(
+      "own", "1",
+      {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}, {"nvidia.com/gpu.memory", "81920"}})));
+  EXPECT_NE(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "H100"}})), "own");
+  EXPECT_EQ(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "A100"}})), "own");
+}
+
+TEST_F(OwnPlugin, IsNoNodeOfOurs) {
+  for (const kube::Labels& labels :
+       {kube::Labels{{"gpu", "on"}}, kube::Labels{{"nvidia.com/gpu.sharing-strategy", "mps"}}}) {
+    ASSERT_TRUE(books.setNode(served("own", "8", labels)));
+    EXPECT_NE(choose(podOf("a", kOne)), "own");
+  }
+  kube::Node ours = nodeWith("hygon");
+  ours.meta.name = ours.meta.uid = "own";
+  ours.meta.annotations["hami.io/node-nvidia-register"] =
+      kube::encode(std::vector<kube::RegisteredDevice>{});
+  ours.allocatable = {{"nvidia.com/gpu", "80"}};
+  ASSERT_TRUE(books.setNode(ours));
+  EXPECT_NE(choose(podOf("a", kOne)), "own");
+}
+
+TEST_F(OwnPlugin, ADriversUpgradeKeepsOthersOff) {
+  const std::string label = "nvidia.com/gpu-driver-upgrade-state";
+  for (const char* state : {"drain-required", "pod-restart-required", "upgrade-failed"}) {
+    ASSERT_TRUE(books.setNode(served("own", "2", {{label, state}})));
+    EXPECT_EQ(choose(podOf("a", kOne)),
+              "its driver is being changed (" + label + ": " + state + ')');
+  }
+  for (const char* state : {"upgrade-done", ""}) {
+    ASSERT_TRUE(books.setNode(served("own", "2", {{label, state}})));
+    EXPECT_EQ(choose(podOf("a", kOne)), "own");
+  }
+  kube::Node node = served("own", "2", {{label, "cordon-required"}});
+  kube::RegisteredDevice device;
+  device.id = "GPU-0";
+  device.count = 10;
+  device.mebibytes = 1000;
+  device.cores = 100;
+  device.healthy = true;
+  node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode({device});
+  ASSERT_TRUE(books.setNode(node));
+  EXPECT_NE(choose(podOf("a", kOne)).find("cordon-required"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
