@@ -140,8 +140,7 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.vendors = text.vendors;
   options.device_config = text.device_config;
   options.model_resources = text.model_resources;
-  const Result<void> priorities = readPriorities(text, &options.priorities);
-  if (!priorities) return priorities.error();
+  if (const auto read = readPriorities(text, &options.priorities); !read) return read.error();
   options.identity = text.identity;
   const Result<void> lease = readLease(
       text.lease.empty() ? scheduler::kSpace + ('/' + options.name) : text.lease, &options);
