@@ -32,6 +32,7 @@
 #include "kube/follow.h"
 #include "labeller.h"
 #include "last_word.h"
+#include "notices.h"
 #include "readiness.h"
 #include "reload.h"
 #include "scheduler/books.h"
@@ -71,6 +72,8 @@ class Service {
         strays_(loop.get_executor(), *client_, catalog_, terms.name, say, &stopped_),
         watches_(loop.get_executor(), *client_, &stopped_),
         kicker_(loop.get_executor(), *client_, books_, counts_, [this] { return whyNot(); }),
+        notices_(
+            loop.get_executor(), *client_, books_, [this] { return whyNot(); }, &stopped_),
         binder_(*client_, books_, *election_, counts_,
                 {terms.all_feasible, terms.reservation, [this] { return whyNot(); },
                  [this] { kicker_.lookAgain(); },
@@ -112,6 +115,7 @@ class Service {
     followQuotas();
     gatekeeper_.start();
     asio::co_spawn(loop_, expire(), rethrow);
+    asio::co_spawn(loop_, notices_.run(), rethrow);
     election_->start([this] { takeOver(); }, say, &stopped_);
     return writePorts();
   }
@@ -208,9 +212,11 @@ class Service {
       if (pod && !books_.countedForPlugin(pod->meta.uid)) strays_.see(*pod);
       if (pod) labeller_.set(*pod, agents_.set(*pod));
       if (pod) gatekeeper_.setPod(*pod, object);
+      if (pod) notices_.see(object, *pod);
       kicker_.lookAgain();
     };
     pods.gone = [this](const std::string& uid, const std::string&) {
+      notices_.forget(uid);
       books_.removePod(uid);
       agents_.remove(uid);
       labeller_.remove(uid);
@@ -383,6 +389,7 @@ class Service {
   Counts counts_;
   Watches watches_;
   Kicker kicker_;
+  Notices notices_;
   Binder binder_;
   HamiAgents agents_;
   Labeller labeller_;

@@ -16,7 +16,7 @@ constexpr std::size_t kMostLooks = 256;
 
 void WaitingRoom::enter(const kube::Pod& pod, engine::Request request) {
   const auto [at, fresh] = refused_.try_emplace(pod.meta.uid);
-  Refused& one = at->second;
+  Entry& one = at->second;
   if (fresh) one.turn = ++turns_;
   one.space = pod.meta.space;
   one.name = pod.meta.name;
@@ -35,15 +35,15 @@ bool WaitingRoom::worthALook(engine::Instant now) const {
 std::vector<Waiting> WaitingRoom::call(std::size_t most, engine::Instant now,
                                        const std::function<bool(const engine::Request&)>& fits) {
   open_ = false;
-  std::vector<Refused*> order;
+  std::vector<Entry*> order;
   for (auto& [uid, one] : refused_)
     if (one.next <= now) order.push_back(&one);
-  std::sort(order.begin(), order.end(), [](const Refused* a, const Refused* b) {
+  std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
     return std::tuple(-a->priority, a->turn) < std::tuple(-b->priority, b->turn);
   });
   std::vector<Waiting> called;
   std::size_t looks = 0;
-  for (Refused* one : order) {
+  for (Entry* one : order) {
     if (called.size() == most || looks == kMostLooks) {
       open_ = true;  // for the others
       break;
@@ -55,6 +55,18 @@ std::vector<Waiting> WaitingRoom::call(std::size_t most, engine::Instant now,
     ++one->calls;
   }
   return called;
+}
+
+std::vector<Refused> WaitingRoom::all() const {
+  std::vector<Refused> all;
+  all.reserve(refused_.size());
+  for (const auto& [uid, one] : refused_) all.push_back({uid, one.space, one.name});
+  return all;
+}
+
+const engine::Request* WaitingRoom::askOf(const std::string& uid) const {
+  const auto found = refused_.find(uid);
+  return found == refused_.end() ? nullptr : &found->second.request;
 }
 
 }  // namespace divvy::scheduler

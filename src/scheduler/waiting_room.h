@@ -22,6 +22,8 @@ class WaitingRoom {
   void enter(const kube::Pod& pod, engine::Request request);
   void leave(const std::string& uid) { refused_.erase(uid); }
   std::size_t size() const { return refused_.size(); }
+  std::vector<scheduler::Refused> all() const;
+  const engine::Request* askOf(const std::string& uid) const;
   // Something may be free that was not.
   void open() { open_ = true; }
 
@@ -31,7 +33,7 @@ class WaitingRoom {
                             const std::function<bool(const engine::Request&)>& fits);
 
  private:
-  struct Refused {
+  struct Entry {
     std::string space, name;
     std::int64_t priority = 0;
     std::uint64_t turn = 0;
@@ -40,7 +42,7 @@ class WaitingRoom {
     engine::Instant next{};  // not to be called before
   };
 
-  std::map<std::string, Refused> refused_;  // by UID
+  std::map<std::string, Entry> refused_;  // by UID
   std::uint64_t turns_ = 0;
   bool open_ = false;
 };

@@ -21,6 +21,9 @@ const (
 	loadOrders = 16
 )
 
+// Far fewer pods fit nowhere than fit, and kube-scheduler asks for each again after a pause.
+const refusedPerSecond = 20
+
 // measureQueries: the answers of a Divvy that knows a full cluster, and what knowing it takes.
 func (b *bench) measureQueries() error {
 	if err := b.remove(); err != nil {
@@ -43,6 +46,9 @@ func (b *bench) measureQueries() error {
 		return err
 	}
 	if err := b.measureFilter(found); err != nil {
+		return err
+	}
+	if err := b.measureRefusals(found); err != nil {
 		return err
 	}
 	if err := b.measureWebhook(found); err != nil {
@@ -175,6 +181,57 @@ func (b *bench) measureFilter(found extenderPorts) error {
 	b.report.atMost("filter_p99_ms", took.at(0.99), mostFilterMs)
 	b.report.add("filter_p999_ms", took.at(0.999))
 	b.report.add("filter_cpu_ms", 1e3*(after-before)/float64(len(took)))
+	return err
+}
+
+// nowhere is what is good about an answer of /filter to a pod that fits nowhere.
+func nowhere(answer []byte) error {
+	var said struct {
+		NodeNames []string
+		Error     string
+	}
+	if err := json.Unmarshal(answer, &said); err != nil {
+		return err
+	}
+	if said.Error != "" || len(said.NodeNames) != 0 {
+		return fmt.Errorf("/filter answers %d nodes, %q", len(said.NodeNames), said.Error)
+	}
+	return nil
+}
+
+// measureRefusals: the same of pods that fit nowhere, for which every node needs a reason.
+func (b *bench) measureRefusals(found extenderPorts) error {
+	say("asking /filter %d times a second for pods that fit nowhere", refusedPerSecond)
+	text, err := json.Marshal(pod("refused", container("c", asks{countName: "1",
+		"nvidia.com/gpumem": "1000000", "nvidia.com/gpucores": "5"})))
+	if err != nil {
+		return err
+	}
+	orders, err := b.nameOrders()
+	if err != nil {
+		return err
+	}
+	next := func(at int) query {
+		named := strings.Replace(string(text), `"metadata":{`,
+			fmt.Sprintf(`"metadata":{"namespace":%q,"uid":"refused-%d",`, benchSpace, at%loadKinds), 1)
+		body := `{"Pod":` + named + `,"Nodes":null,"NodeNames":` + orders[at%loadOrders] + "}\n"
+		return query{local("http", found.Extender) + "/filter", []byte(body), nowhere}
+	}
+	if _, err := openLoop(refusedPerSecond, warmLoad, next); err != nil {
+		return err
+	}
+	before, err := b.processes.processorSeconds(standing.extender())
+	if err != nil {
+		return err
+	}
+	took, err := openLoop(refusedPerSecond, b.plan.load, next)
+	if err != nil {
+		return err
+	}
+	after, err := b.processes.processorSeconds(standing.extender())
+	b.report.add("filter_refused_p50_ms", took.at(0.5))
+	b.report.add("filter_refused_p99_ms", took.at(0.99))
+	b.report.add("filter_refused_cpu_ms", 1e3*(after-before)/float64(len(took)))
 	return err
 }
 

@@ -14,6 +14,7 @@
 #include "engine/config.h"
 #include "engine/decision.h"
 #include "engine/pool.h"
+#include "engine/request.h"
 #include "engine/units.h"
 #include "kube/node.h"
 #include "kube/pod.h"
@@ -22,6 +23,10 @@
 #include "scheduler/reasons.h"
 #include "scheduler/use.h"
 #include "vendors/catalog.h"
+
+namespace divvy::engine {
+class Engine;
+}
 
 namespace divvy::scheduler {
 
@@ -44,6 +49,11 @@ struct Assigned {
 // A pod that was refused, and has room now.
 struct Waiting {
   std::string space, name;
+};
+
+// A pod that was refused.
+struct Refused {
+  std::string uid, space, name;
 };
 
 // What became of a bind.
@@ -137,6 +147,17 @@ class Books {
   std::vector<DeviceUse> devicesOf(const std::string& node) const;
   // Of all pods that hold something; takes the time of looking at each.
   std::vector<HeldShare> shares() const;
+  // Who was refused and has not come again since, in order of UIDs; and for what. Null: it is none.
+  std::vector<Refused> refused() const;
+  const engine::Request* askOf(const std::string& uid) const;
+
+  // For those who only ask (inquiry.h): who decides; what a pod asks of it (errors as of choose:
+  // kUsage; none: it asks for no devices); a node as it is known, or null; and why it is not, or
+  // not any more.
+  const engine::Engine& engine() const;
+  Result<std::optional<engine::Request>> requestFor(const kube::Pod& pod) const;
+  const engine::Node* nodeNamed(const std::string& name) const;
+  std::string faultOf(const std::string& node) const;
 
  private:
   struct Inside;
