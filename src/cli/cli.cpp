@@ -12,6 +12,8 @@ namespace {
 struct Dispatch {
   int operator()(const RunOptions& options) const { return run(options); }
   int operator()(const ExplainOptions& options) const { return explain(options); }
+  int operator()(const ExplainPodOptions& options) const { return explainPod(options); }
+  int operator()(const PlanPodsOptions& options) const { return planPods(options); }
   int operator()(const ListOptions& options) const { return list(options); }
   int operator()(const TopOptions& options) const { return top(options); }
   int operator()(const SetOptions& options) const { return set(options); }

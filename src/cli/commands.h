@@ -7,6 +7,8 @@ namespace divvy::cli {
 
 int run(const RunOptions& options);
 int explain(const ExplainOptions& options);
+int explainPod(const ExplainPodOptions& options);
+int planPods(const PlanPodsOptions& options);
 int list(const ListOptions& options);
 int top(const TopOptions& options);
 int set(const SetOptions& options);
@@ -26,6 +28,9 @@ int simulatePlan(const PlanOptions& options);
 int simulateDefrag(const DefragOptions& options);
 int simulateDay(const DayOptions& options);
 int simulateReplay(const ReplayOptions& options);
+
+// Of a cluster: the text of its snapshot.
+Result<std::string> clusterSnapshot(const ClusterChoice& choice);
 
 // "divvy: <message>" on stderr; the exit status of the error's kind (2 = usage, 1 = failure).
 int fail(const Error& error);

@@ -66,6 +66,9 @@ struct Grammar {
   void addExplain();
   void addViews();
   void addSnapshot();
+  void addCluster(CLI::App* command);
+  void addFiles(CLI::App* command);
+  void addPlan();
   void addControl();
   void addSize();
   void addService();

@@ -58,11 +58,33 @@ executed / was not found.)"},
   divvy explain --memory 60Gi --gpus 2
   divvy explain --memory 8Gi --model 4090 -o json | jq .fixes
   divvy explain --sim a100x8 --memory 50% --gpus 4
+  divvy explain pod default/trainer              why it waits, in the cluster of the kubeconfig
+  divvy explain -f trainer.yaml -o wide          what would become of it; node by node
 
 Takes nothing and changes nothing: the same decision as divvy run's, as things are now. Below it,
 why each device would do or not, the smallest changes of the request with which it would fit, each
 alone, and who of lower --priority would have to end for it: nobody is ended. Exit status: 0 it
-fits, 1 it does not, 2 wrong usage.)"},
+fits, 1 it does not, 2 wrong usage.
+
+Of a pod (pod NAMESPACE/NAME, or -f: pods, and what makes pods) the same in a cluster: nodes, pods
+and quotas are read with your own rights (list, in all namespaces), and decided on here as the
+cluster's scheduler does. -f asks the API server for what it would make of it, as a dry run: create
+on pods is needed. What the scheduler has promised and not yet written is not known here; of what
+kube-scheduler looks at itself, taints, selectors and amounts are, other pods' affinity, spread,
+volumes and ports are not. Who may not list is told what the scheduler wrote into the pod. Where the
+scheduler was told --node-policy, --device-policy, --pools, --vendors or --compat, say the same.
+Called as kubectl-divvy (kubectl divvy explain pod NAME -n NAMESPACE) always of a cluster.)"},
+    {"plan",
+     R"(Examples:
+  divvy plan -f job.yaml -f service.yaml
+  kubectl kustomize . | divvy plan -f - -n team-a
+  divvy plan -f job.yaml -o json | jq '.[] | select(.fits | not)'
+
+Where these pods would go now, one after the other as they stand there, each beside those before it;
+of Deployments, Jobs and the like as many as they make at once. Nothing is made and nobody is ended:
+"once A ended" says who of lower priority would have to (for devices; processors and memory are not
+made room for). What is read and what is not known: divvy explain --help. Exit status: 0 all have a
+place, 1 not all, 2 wrong usage.)"},
     {"ls",
      R"(Examples:
   divvy ls
@@ -97,12 +119,17 @@ With --follow -o json, one object a line.)"},
   divvy snapshot -o before.json
   divvy simulate replay before.json --policy fgd
   divvy snapshot --redact | gzip > to-send.json.gz
+  divvy snapshot --cluster -o cluster.json
 
 Devices, tenants with what they have, the queue, and the last 1000 asks with their answers and what
 was so when they were given (a new agent begins anew). Command lines and environment are not in it;
 names of tenants are, unless --redact puts numbers in their place. A file is written whole or
 left as it was. docs/snapshot.md describes it. With several agents: that of the machine's own cards,
-or --sim's.)"},
+or --sim's.
+
+--cluster (or --kubeconfig, --context; kubectl divvy snapshot): of a cluster, as its API server
+tells it: nodes with devices, pods that hold them, and who waits; no history, and nothing of what
+the scheduler has promised and not yet written.)"},
     {"gpus",
      R"(Examples:
   divvy gpus

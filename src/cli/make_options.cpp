@@ -15,17 +15,6 @@ SimChoice simOf(const Raw& raw) {
   return raw.sim_given ? SimChoice(raw.sim) : SimChoice();
 }
 
-Result<Output> outputOf(const Raw& raw, bool wide = false) {
-  const bool known =
-      raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
-  if (!raw.output.empty() && !known) {
-    return Error{ErrorCode::kUsage, "output \"" + raw.output +
-                                        "\" is not known; accepted: table, " +
-                                        (wide ? "wide, json" : "json")};
-  }
-  return Output{raw.output == "json", raw.output == "wide", !raw.no_headers, !raw.no_color};
-}
-
 // Reads an option where it was given.
 template <typename Parse, typename Target>
 Result<void> read(const std::string& text, Parse parse, Target& target) {
@@ -82,6 +71,17 @@ Result<void> readIdle(const Raw& raw, agent::IdleAsk& target) {
 
 }  // namespace
 
+Result<Output> outputOf(const Raw& raw, bool wide) {
+  const bool known =
+      raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
+  if (!raw.output.empty() && !known) {
+    return Error{ErrorCode::kUsage, "output \"" + raw.output +
+                                        "\" is not known; accepted: table, " +
+                                        (wide ? "wide, json" : "json")};
+  }
+  return Output{raw.output == "json", raw.output == "wide", !raw.no_headers, !raw.no_color};
+}
+
 namespace {
 
 // What decides where it goes.
@@ -134,6 +134,7 @@ Result<Options> makeRun(const Raw& raw) {
 }
 
 Result<Options> makeExplain(const Raw& raw) {
+  if (meansCluster(raw)) return makeExplainPod(raw);
   ExplainOptions explain;
   const Result<void> good = readPlacing(raw, explain.run);
   if (!good) return good.error();
@@ -203,7 +204,14 @@ Result<Options> makeQueues(const Raw& raw) {
 }
 
 Result<Options> makeSnapshot(const Raw& raw) {
-  return Options{SnapshotOptions{raw.output, raw.redact, simOf(raw)}};
+  SnapshotOptions snapshot{raw.output, raw.redact, simOf(raw), {}};
+  if (!meansCluster(raw)) return Options{snapshot};
+  if (snapshot.sim)
+    return Error{ErrorCode::kUsage, "--sim is of an agent; accepted: that, or a cluster"};
+  Result<ClusterChoice> cluster = clusterOf(raw);
+  if (!cluster) return cluster.error();
+  snapshot.cluster = std::move(*cluster);
+  return Options{snapshot};
 }
 
 Result<Options> makeWait(const Raw& raw) {

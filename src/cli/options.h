@@ -53,6 +53,31 @@ struct ExplainOptions {
   Output output;
 };
 
+// A cluster, and how its scheduler was told to place.
+struct ClusterChoice {
+  std::string kubeconfig,
+      context;        // both empty: what a pod has, else KUBECONFIG, else ~/.kube/config
+  std::string space;  // namespace; empty: the context's
+  std::vector<std::string> vendors;        // empty: all
+  std::string node_policy, device_policy;  // empty: the engine's
+  std::string pools;                       // a file; empty: none
+  bool hami_scores = false;
+};
+
+// Of a pod that is there, or of those that manifests would make.
+struct ExplainPodOptions {
+  ClusterChoice cluster;
+  std::string space, name;
+  std::vector<std::string> files;
+  Output output;
+};
+
+struct PlanPodsOptions {
+  ClusterChoice cluster;
+  std::vector<std::string> files;
+  Output output;
+};
+
 struct ListOptions {
   enum class What { kTenants, kDevices } what = What::kTenants;
   SimChoice sim;
@@ -91,6 +116,7 @@ struct SnapshotOptions {
   std::string file;  // empty or "-": stdout
   bool redact = false;
   SimChoice sim;
+  std::optional<ClusterChoice> cluster;  // instead of an agent
 };
 
 struct WaitOptions {
@@ -243,7 +269,8 @@ using Options =
     std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
-                 ReplayOptions, SnapshotOptions, QueuesOptions, PrintOptions>;
+                 ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
+                 PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

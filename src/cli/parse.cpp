@@ -14,6 +14,7 @@ Grammar::Grammar() {
   addRun();
   addExplain();
   addViews();
+  addPlan();
   addSnapshot();
   addControl();
   addSize();
@@ -122,11 +123,17 @@ void Grammar::addRun() {
 
 void Grammar::addExplain() {
   CLI::App* explain =
-      add("explain", "Whether a run would fit now, where, and what would fit instead", makeExplain);
+      add("explain", "Whether a run, or a pod, would fit now, where, and what would fit instead",
+          makeExplain);
+  explain->add_option("WHAT", raw.cluster.words, "pod NAMESPACE/NAME: one of a cluster [a run]")
+      ->type_name("")
+      ->expected(1, 2);
   addMemory(explain);
   addCompute(explain, true);
   addPlace(explain);
-  addOutput(explain);
+  addFiles(explain);
+  addCluster(explain);
+  addOutput(explain, true);
 }
 
 void Grammar::addViews() {
@@ -155,6 +162,10 @@ void Grammar::addSnapshot() {
       ->type_name("FILE");
   snapshot->add_flag("--redact", raw.redact, "numbers in place of the names of tenants and nodes");
   addSim(snapshot, "of this simulated node");
+  snapshot->add_flag("--cluster", raw.cluster.cluster, "of a cluster instead of an agent");
+  addCluster(snapshot);
+  snapshot->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
+      ->type_name("WORDS");
 }
 
 void Grammar::addControl() {
@@ -321,6 +332,8 @@ std::vector<std::string> splitCommand(std::vector<std::string>& words) {
 
 Result<Options> parseOptions(int argc, char** argv) {
   Grammar grammar;
+  const std::string_view program = argc > 0 ? argv[0] : "";
+  grammar.raw.plugin = program.substr(program.rfind('/') + 1) == "kubectl-divvy";
   std::vector<std::string> words(argv + 1, argv + argc);
   grammar.raw.command = splitCommand(words);
   const bool dashed = !grammar.raw.command.empty();

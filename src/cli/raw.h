@@ -38,6 +38,13 @@ struct SchedulerText {
   std::string writers, binders, others;           // of --print policies
 };
 
+// Of all that asks a cluster.
+struct ClusterText {
+  std::string kubeconfig, context, space, node_policy, device_policy, pools, compat;
+  std::vector<std::string> vendors, words, files;
+  bool cluster = false;  // where an agent could be meant, too
+};
+
 struct Raw {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
@@ -48,17 +55,27 @@ struct Raw {
   OversubscriptionText memory_terms;
   IdleText idle;
   SchedulerText scheduler;
+  ClusterText cluster;
   SizeText size;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool redact = false;
+  bool plugin = false;  // called as kubectl-divvy
   bool follow = false, sim_given = false, wait_given = false;
 };
+
+// Whether a cluster is meant, where an agent could be; kubectl's plugin always means one.
+bool meansCluster(const Raw& raw);
+Result<ClusterChoice> clusterOf(const Raw& raw);
+Result<Output> outputOf(const Raw& raw, bool wide = false);
+// `divvy explain` of pods.
+Result<Options> makeExplainPod(const Raw& raw);
 
 // One per subcommand. kUsage errors are one line that says what is accepted.
 Result<Options> makeRun(const Raw& raw);
 Result<Options> makeExplain(const Raw& raw);
+Result<Options> makePlanPods(const Raw& raw);
 Result<Options> makeList(ListOptions::What what, const Raw& raw);
 Result<Options> makeTop(const Raw& raw);
 Result<Options> makeSet(const Raw& raw);

@@ -3,11 +3,10 @@
 
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
 
+#include "api.h"
 #include "commands.h"
 #include "engine/policy.h"
-#include "kube/access.h"
 #include "placing_terms.h"
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
@@ -22,31 +21,10 @@
 namespace divvy::cli {
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // As kube-scheduler calls itself.
 std::string hostName() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, HOST_NAME_MAX) == 0 ? name : "";
-}
-
-// As kubectl and client-go look for it.
-Result<kube::Access> accessFor(const SchedulerOptions& options) {
-  if (!options.kubeconfig.empty())
-    return kube::kubeconfigFileAccess(options.kubeconfig, options.context);
-  Result<kube::Access> pod =
-      kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT"));
-  const bool outside = !pod && pod.error().code() == ErrorCode::kNotFound;
-  if (!outside && options.context.empty()) return pod;
-  const std::string named = variable("KUBECONFIG");
-  if (named.find(':') != std::string::npos)
-    return Error{ErrorCode::kUnsupported,
-                 "KUBECONFIG names several files; say which with --kubeconfig"};
-  if (!named.empty()) return kube::kubeconfigFileAccess(named, options.context);
-  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", options.context);
 }
 
 // As the file says it, which may be empty; what of it is not heeded is said.
@@ -136,7 +114,7 @@ Result<void> readPlacing(const SchedulerOptions& options, scheduler::ServeTerms*
 
 int serveScheduler(const SchedulerOptions& options) {
   if (options.print != SchedulerOptions::Print::kNothing) return print(options);
-  Result<kube::Access> access = accessFor(options);
+  Result<kube::Access> access = accessFor(options.kubeconfig, options.context);
   if (!access) return fail(access.error());
   scheduler::ServeTerms terms;
   const Result<void> placing = readPlacing(options, &terms);

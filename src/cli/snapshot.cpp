@@ -37,10 +37,12 @@ int snapshot(const SnapshotOptions& options) {
   const std::string file = options.file == "-" ? "" : options.file;
   const Result<void> writable = checkWritable({file});
   if (!writable) return fail(writable.error());
-  const Result<std::string> text = ask(options);
+  const Result<std::string> text =
+      options.cluster ? clusterSnapshot(*options.cluster) : ask(options);
   if (!text) return fail(text.error());
   // What nobody could read again is not written.
-  Result<snapshot::Snapshot> read = snapshot::parse(*text, "the agent's answer");
+  Result<snapshot::Snapshot> read =
+      snapshot::parse(*text, options.cluster ? "the cluster" : "the agent's answer");
   if (!read) return fail({ErrorCode::kCorrupt, read.error().message()});
   if (options.redact) snapshot::redact(*read);
   const std::string out = snapshot::write(*read);

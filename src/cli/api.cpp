@@ -1,0 +1,101 @@
+#include "api.h"
+
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "kube/client.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+void rethrow(std::exception_ptr fault) {
+  if (fault) std::rethrow_exception(fault);
+}
+
+}  // namespace
+
+// As kubectl and client-go look for it.
+Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context) {
+  if (!kubeconfig.empty()) return kube::kubeconfigFileAccess(kubeconfig, context);
+  Result<kube::Access> pod =
+      kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT"));
+  const bool outside = !pod && pod.error().code() == ErrorCode::kNotFound;
+  if (!outside && context.empty()) return pod;
+  const std::string named = variable("KUBECONFIG");
+  if (named.find(':') != std::string::npos)
+    return Error{ErrorCode::kUnsupported,
+                 "KUBECONFIG names several files; say which with --kubeconfig"};
+  if (!named.empty()) return kube::kubeconfigFileAccess(named, context);
+  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", context);
+}
+
+struct Api::Inside {
+  asio::io_context loop{1};
+  std::unique_ptr<kube::Client> client;
+};
+
+Api::Api(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+Api::~Api() = default;
+
+Result<std::unique_ptr<Api>> Api::open(kube::Access access) {
+  auto inside = std::make_unique<Inside>();
+  Result<std::unique_ptr<kube::Client>> client =
+      kube::Client::make(inside->loop.get_executor(), std::move(access));
+  if (!client) return client.error();
+  inside->client = std::move(*client);
+  return std::unique_ptr<Api>(new Api(std::move(inside)));
+}
+
+Result<json::value> Api::ask(kube::Call call) {
+  std::optional<Result<json::value>> answer;
+  const auto work = [&]() -> asio::awaitable<void> {
+    answer = co_await inside_->client->ask(std::move(call));
+  };
+  inside_->loop.restart();
+  asio::co_spawn(inside_->loop, work, rethrow);
+  inside_->loop.run();
+  if (!answer) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
+  return std::move(*answer);
+}
+
+Result<void> Api::list(const std::string& path, const std::string& query,
+                       const std::function<void(const json::value& item)>& each) {
+  // A list that began anew would be told twice: it is told at its end.
+  std::vector<json::value> items;
+  std::optional<Result<std::string>> ended;
+  const auto work = [&]() -> asio::awaitable<void> {
+    std::function<void()> begin = [&] { items.clear(); };
+    std::function<void(const json::value&)> keep = [&](const json::value& item) {
+      items.push_back(item);
+    };
+    ended = co_await inside_->client->list(path, query, std::move(begin), std::move(keep));
+  };
+  inside_->loop.restart();
+  asio::co_spawn(inside_->loop, work, rethrow);
+  inside_->loop.run();
+  if (!ended) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
+  if (!*ended) return Error(ended->error()).context("listing " + path);
+  for (const json::value& item : items) each(item);
+  return {};
+}
+
+const std::string& Api::space() const {
+  return inside_->client->access().space;
+}
+
+}  // namespace divvy::cli

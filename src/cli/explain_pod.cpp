@@ -1,0 +1,300 @@
+// `divvy explain pod`: what would become of a pod in a cluster, node by node, and what would fit
+// instead.
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "cluster_decision.h"
+#include "commands.h"
+#include "engine/engine.h"
+#include "manifests.h"
+#include "object.h"
+#include "table.h"
+#include "terminal.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+
+// Of more nodes those of which the same is said are one line.
+constexpr std::size_t kMostNodes = 8;
+
+struct Explained {
+  PodDecision decision;
+  std::string bound;               // where it is already
+  std::vector<std::string> gates;  // that hold it back
+  std::string scheduler;           // somebody else's; empty: ours
+  std::string told;                // what its condition says
+};
+
+std::string conditionOf(const json::value& pod, const char* type) {
+  for (const json::value& one : listOf(pod, {"status", "conditions"}))
+    if (textOf(one, {"type"}) == type && textOf(one, {"status"}) == "False")
+      return textOf(one, {"message"});
+  return "";
+}
+
+std::string toldOf(const json::value& pod) {
+  const std::string ours = conditionOf(pod, scheduler::kDevicesFit);
+  return ours.empty() ? conditionOf(pod, "PodScheduled") : ours;
+}
+
+Result<Explained> explainOne(Cluster& cluster, const DryPod& pod) {
+  Explained explained;
+  explained.gates = pod.pod.gates;
+  explained.told = toldOf(pod.object);
+  if (!pod.pod.node.empty()) {
+    explained.bound = pod.pod.node;
+    PodDecision& decision = explained.decision;
+    decision.name = pod.pod.meta.space + '/' + pod.pod.meta.name;
+    for (const auto* list : {&pod.pod.init, &pod.pod.containers})
+      for (const kube::PodContainer& one : *list) decision.containers.push_back(one.name);
+    const engine::Allocation* held =
+        cluster.books().engine().find(engine::RequestId(pod.pod.meta.uid));
+    decision.ours = held != nullptr;
+    if (held != nullptr) decision.placement = held->placement;
+    return explained;
+  }
+  Result<PodDecision> decision = decideFor(cluster, pod, true);
+  if (!decision) return decision.error();
+  explained.decision = std::move(*decision);
+  if (explained.decision.ours && pod.pod.scheduler == "default-scheduler")
+    explained.scheduler = pod.pod.scheduler;
+  return explained;
+}
+
+// ---- for people -------------------------------------------------------------------------------
+
+std::string modelOf(const Cluster& cluster, const std::string& node, const std::string& uuid) {
+  const engine::Node* known = cluster.books().nodeNamed(node);
+  if (known == nullptr) return "";
+  for (const engine::Device& device : known->devices)
+    if (device.uuid.text == uuid) return device.model.text;
+  return "";
+}
+
+void printDevices(const Cluster& cluster, const scheduler::NodeVerdict& verdict, Table* table) {
+  if (!verdict.refusal) return;
+  for (const engine::DeviceRefusal& one : verdict.refusal->devices)
+    table->add(
+        {"  " + one.uuid.text, modelOf(cluster, verdict.node, one.uuid.text), engine::text(one)});
+}
+
+void printNodes(const Cluster& cluster, const PodDecision& decision, const Output& output) {
+  const bool all = output.wide || decision.nodes.size() <= kMostNodes;
+  std::map<std::string, std::size_t> same;
+  for (const scheduler::NodeVerdict& one : decision.nodes) ++same[one.why];
+  Table table({"NODE", "MODEL", "VERDICT"});
+  for (const scheduler::NodeVerdict& one : decision.nodes) {
+    const std::size_t count = std::exchange(same[one.why], 0);
+    if (!all && count == 0) continue;
+    const std::string others =
+        all || count == 1 ? "" : " (and " + std::to_string(count - 1) + " others)";
+    table.add({one.node + others, "", one.fits ? "would do" : one.why});
+    printDevices(cluster, one, &table);
+  }
+  std::printf("\n%s", table.text(output.headers, 0).c_str());
+}
+
+void printFixes(const PodDecision& decision) {
+  if (decision.fixes.empty()) return;
+  std::printf("\nwould fit now, each alone:\n");
+  for (const scheduler::Fix& one : decision.fixes) {
+    std::printf(
+        "  %s (%s%s)\n", engine::text(one.remedy).c_str(), one.node.c_str(),
+        one.nodes == 1 ? "" : (" and " + std::to_string(one.nodes - 1) + " others").c_str());
+  }
+}
+
+void print(const Cluster& cluster, const Explained& explained, const Output& output) {
+  const PodDecision& decision = explained.decision;
+  const char* name = decision.name.c_str();
+  if (!explained.bound.empty()) {
+    std::printf("%s is on %s%s\n", name, explained.bound.c_str(),
+                decision.ours ? "" : ", without devices");
+  } else if (!decision.ours) {
+    std::printf("%s asks for no devices that Divvy places\n", name);
+  } else if (decision.placement) {
+    std::printf("%s fits now, on %s\n", name, decision.placement->node.text.c_str());
+  } else {
+    std::printf("%s fits nowhere now: %s\n", name, reasonsText(decision).c_str());
+  }
+  for (const std::string& line : sharesText(decision)) std::printf("  %s\n", line.c_str());
+  if (!explained.scheduler.empty())
+    std::printf("its scheduler is %s, which does not ask Divvy\n", explained.scheduler.c_str());
+  for (const std::string& gate : explained.gates)
+    std::printf("held back by the scheduling gate %s\n", gate.c_str());
+  if (!explained.told.empty()) std::printf("told last: %s\n", explained.told.c_str());
+  if (decision.containers.size() > 1 && !decision.nodes.empty()) {
+    std::printf("containers:");
+    for (std::size_t at = 0; at < decision.containers.size(); ++at)
+      std::printf(" %zu %s", at, decision.containers[at].c_str());
+    std::printf("\n");
+  }
+  if (!decision.nodes.empty()) printNodes(cluster, decision, output);
+  printFixes(decision);
+  if (!decision.victims.empty())
+    std::printf("\nwould fit now, on %s, if %s ended\n", decision.victims_node.c_str(),
+                victimsText(cluster, decision.victims).c_str());
+}
+
+// ---- as JSON ----------------------------------------------------------------------------------
+
+json::value jsonOf(const scheduler::NodeVerdict& verdict) {
+  json::object node{{"node", verdict.node}, {"fits", verdict.fits}};
+  if (verdict.fits) return node;
+  node["why"] = verdict.why;
+  json::array devices;
+  if (verdict.refusal)
+    for (const engine::DeviceRefusal& one : verdict.refusal->devices)
+      devices.push_back(json::object{{"uuid", one.uuid.text},
+                                     {"why", engine::text(one)},
+                                     {"needed", one.needed},
+                                     {"available", one.available}});
+  node["devices"] = std::move(devices);
+  json::array fixes;
+  for (const engine::Remedy& one : verdict.remedies) fixes.push_back(engine::text(one).c_str());
+  node["fixes"] = std::move(fixes);
+  return node;
+}
+
+json::array sharesJson(const PodDecision& decision) {
+  json::array all;
+  if (!decision.placement) return all;
+  const auto& containers = decision.placement->containers;
+  for (std::size_t at = 0; at < containers.size(); ++at) {
+    for (const engine::Share& one : containers[at]) {
+      json::object share{
+          {"container", at < decision.containers.size() ? decision.containers[at] : ""},
+          {"uuid", one.uuid.text},
+          {"memory", one.memory.count},
+          {"compute_milli", one.compute.milli}};
+      if (!one.part.empty()) share["part"] = one.part.text;
+      all.push_back(std::move(share));
+    }
+  }
+  return all;
+}
+
+json::object jsonOf(const Cluster& cluster, const Explained& explained) {
+  const PodDecision& decision = explained.decision;
+  json::object pod{{"pod", decision.name},
+                   {"asks_for_devices", decision.ours},
+                   {"bound", !explained.bound.empty()},
+                   {"fits", !explained.bound.empty() || decision.placement.has_value()}};
+  if (!explained.bound.empty()) {
+    pod["node"] = explained.bound;
+  } else if (decision.placement) {
+    pod["node"] = decision.placement->node.text;
+  }
+  pod["devices"] = sharesJson(decision);
+  pod["told"] = explained.told;
+  json::object reasons;
+  for (const auto& [text, count] : decision.reasons) reasons[text] = count;
+  pod["reasons"] = std::move(reasons);
+  json::array nodes;
+  for (const scheduler::NodeVerdict& one : decision.nodes) nodes.push_back(jsonOf(one));
+  for (const auto& [node, why] : decision.filtered)
+    nodes.push_back(
+        json::object{{"node", node}, {"fits", false}, {"why", why}, {"said_by", "kube-scheduler"}});
+  pod["nodes"] = std::move(nodes);
+  json::array fixes;
+  for (const scheduler::Fix& one : decision.fixes) {
+    json::array changes;
+    for (const engine::Change& change : one.remedy)
+      changes.push_back(
+          json::object{{"container", change.container}, {"from", change.from}, {"to", change.to}});
+    fixes.push_back(json::object{{"change", engine::text(one.remedy)},
+                                 {"node", one.node},
+                                 {"nodes", one.nodes},
+                                 {"changes", std::move(changes)}});
+  }
+  pod["fixes"] = std::move(fixes);
+  json::array victims;
+  for (const std::string& uid : decision.victims) victims.push_back(cluster.nameOf(uid).c_str());
+  pod["would_fit_without"] = std::move(victims);
+  return pod;
+}
+
+// ---- which pods -------------------------------------------------------------------------------
+
+std::string spaceOf(const ExplainPodOptions& options, Api& api, const std::string& written) {
+  if (!options.cluster.space.empty()) return options.cluster.space;
+  return written.empty() ? api.space() : written;
+}
+
+Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
+  const std::string space = spaceOf(options, api, options.space);
+  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + space + "/pods/" + options.name};
+  Result<json::value> object = api.ask(std::move(call));
+  if (!object) return object.error();
+  Result<kube::Pod> pod = kube::podOf(*object);
+  if (!pod) return pod.error();
+  return DryPod{std::move(*object), std::move(*pod)};
+}
+
+Result<std::vector<DryPod>> podsToExplain(Api& api, const ExplainPodOptions& options) {
+  std::vector<DryPod> pods;
+  if (options.files.empty()) {
+    Result<DryPod> pod = readPod(api, options);
+    if (!pod) return pod.error();
+    pods.push_back(std::move(*pod));
+    return pods;
+  }
+  Result<Manifests> manifests = readManifests(options.files);
+  if (!manifests) return manifests.error();
+  for (WantedPod& one : manifests->pods) {
+    Result<DryPod> pod = dryRun(api, std::move(one.object), spaceOf(options, api, one.space));
+    if (!pod) return Error(pod.error()).context(one.name);
+    pods.push_back(std::move(*pod));
+  }
+  return pods;
+}
+
+// Who may not list nodes is told at least what the scheduler wrote down.
+int withoutCluster(const ExplainPodOptions& options, const Error& why) {
+  if (!options.files.empty()) return fail(why);
+  Result<kube::Access> access = accessFor(options.cluster.kubeconfig, options.cluster.context);
+  if (!access) return fail(why);
+  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access));
+  if (!api) return fail(why);
+  const Result<DryPod> pod = readPod(**api, options);
+  if (!pod) return fail(pod.error());
+  const std::string told = toldOf(pod->object);
+  if (!told.empty() && !options.output.json) std::printf("told last: %s\n", told.c_str());
+  return fail(why);
+}
+
+}  // namespace
+
+int explainPod(const ExplainPodOptions& options) {
+  Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
+  if (!cluster) return withoutCluster(options, cluster.error());
+  const Result<std::vector<DryPod>> pods = podsToExplain((*cluster)->api(), options);
+  if (!pods) return fail(pods.error());
+  for (const std::string& trouble : (*cluster)->troubles()) say("not counted: " + trouble);
+  bool fits = true;
+  json::array all;
+  for (const DryPod& pod : *pods) {
+    Result<Explained> explained = explainOne(**cluster, pod);
+    if (!explained) return fail(Error(explained.error()).context(pod.pod.meta.name));
+    fits = fits && (!explained->bound.empty() || !explained->decision.ours ||
+                    explained->decision.placement);
+    if (options.output.json) {
+      all.push_back(jsonOf(**cluster, *explained));
+    } else {
+      if (&pod != &pods->front()) std::printf("\n");
+      print(**cluster, *explained, options.output);
+    }
+    // Each by itself: nothing is taken from the next.
+    if (explained->bound.empty()) (*cluster)->end(pod.pod.meta.uid);
+  }
+  if (options.output.json) std::printf("%s\n", json::serialize(all).c_str());
+  return fits ? 0 : 1;
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,31 @@
+// Pods out of manifests: their own, and those that workloads would make.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <boost/json/object.hpp>
+
+#include "base/result.h"
+
+namespace divvy::cli {
+
+struct WantedPod {
+  std::string name;            // "trainer"; of several "trainer-0"
+  std::string space;           // as it is written; empty: it is not
+  boost::json::object object;  // a Pod
+};
+
+// Every document of the text, YAML or JSON: Pods, Lists, and whatever has a template of pods, of
+// which `replicas`, or `parallelism`, are told. Other kinds are counted in `others`. kUsage:
+// "NAME:LINE: what is wrong".
+struct Manifests {
+  std::vector<WantedPod> pods;
+  std::size_t others = 0;
+};
+Result<Manifests> podsOf(const std::string& text, const std::string& name);
+
+// All of these files; "-" is stdin.
+Result<Manifests> readManifests(const std::vector<std::string>& files);
+
+}  // namespace divvy::cli

@@ -1,0 +1,105 @@
+// What is said of a cluster, and of which of its pods, from words.
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "raw.h"
+
+namespace divvy::cli {
+namespace {
+
+Error usage(const std::string& what) {
+  return {ErrorCode::kUsage, what};
+}
+
+// What only an agent understands.
+bool asksAgent(const Raw& raw) {
+  for (const std::string* text : {&raw.memory, &raw.cores, &raw.policy, &raw.gpus, &raw.priority,
+                                  &raw.enforce, &raw.overhead, &raw.guaranteed, &raw.pool})
+    if (!text->empty()) return true;
+  return raw.sim_given || !raw.models.empty() || !raw.uuids.empty();
+}
+
+// "NAMESPACE/NAME", or a NAME.
+void readName(const std::string& text, ExplainPodOptions* options) {
+  const std::size_t slash = text.find('/');
+  if (slash != std::string::npos) options->space = text.substr(0, slash);
+  options->name = slash == std::string::npos ? text : text.substr(slash + 1);
+}
+
+// `pod NAME`, `pod NAMESPACE/NAME`, `pod/NAME`, `pod/NAMESPACE/NAME`.
+Result<void> readWords(const std::vector<std::string>& words, ExplainPodOptions* options) {
+  const std::string& first = words.front();
+  const std::string kind = first.substr(0, first.find('/'));
+  const bool pod = kind == "pod" || kind == "pods" || kind == "po";
+  if (pod && words.size() == 2 && kind.size() == first.size()) {
+    readName(words[1], options);
+  } else if (pod && words.size() == 1 && kind.size() < first.size()) {
+    readName(first.substr(kind.size() + 1), options);
+  }
+  const bool bad = options->name.empty() || options->name.find('/') != std::string::npos;
+  if (!bad) return {};
+  std::string given;
+  for (const std::string& word : words) given += (given.empty() ? "" : " ") + word;
+  return usage("\"" + given + "\" is not accepted; pod NAME, pod NAMESPACE/NAME and -f FILE are");
+}
+
+}  // namespace
+
+bool meansCluster(const Raw& raw) {
+  const ClusterText& text = raw.cluster;
+  return raw.plugin || text.cluster || !text.kubeconfig.empty() || !text.context.empty() ||
+         !text.words.empty() || !text.files.empty();
+}
+
+Result<ClusterChoice> clusterOf(const Raw& raw) {
+  const ClusterText& text = raw.cluster;
+  ClusterChoice choice{text.kubeconfig,  text.context,      text.space, text.vendors,
+                       text.node_policy, raw.device_policy, raw.pools,  text.compat == "hami"};
+  if (!text.compat.empty() && text.compat != "none" && text.compat != "hami")
+    return usage("--compat \"" + text.compat + "\" is not known; accepted: none, hami");
+  return choice;
+}
+
+Result<Options> makeExplainPod(const Raw& raw) {
+  if (asksAgent(raw))
+    return usage(
+        "--memory and the like are of a run on this machine; a pod says itself what it "
+        "asks for: accepted is either");
+  ExplainPodOptions options;
+  const ClusterText& text = raw.cluster;
+  if (text.words.empty() == text.files.empty())
+    return usage("explain: which pod; accepted: pod NAMESPACE/NAME, or -f FILE");
+  if (!text.words.empty()) {
+    const Result<void> read = readWords(text.words, &options);
+    if (!read) return read.error();
+  }
+  options.files = text.files;
+  Result<ClusterChoice> cluster = clusterOf(raw);
+  if (!cluster) return cluster.error();
+  options.cluster = std::move(*cluster);
+  if (!options.space.empty() && !options.cluster.space.empty() &&
+      options.space != options.cluster.space)
+    return usage("the pod is in namespace " + options.space + " and -n says " +
+                 options.cluster.space + "; accepted: one of them");
+  const Result<Output> output = outputOf(raw, true);
+  if (!output) return output.error();
+  options.output = *output;
+  return Options{std::move(options)};
+}
+
+Result<Options> makePlanPods(const Raw& raw) {
+  PlanPodsOptions options;
+  options.files = raw.cluster.files;
+  if (options.files.empty())
+    return usage("plan: nothing to plan for; accepted: -f FILE (several, or - for stdin)");
+  Result<ClusterChoice> cluster = clusterOf(raw);
+  if (!cluster) return cluster.error();
+  options.cluster = std::move(*cluster);
+  const Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  options.output = *output;
+  return Options{std::move(options)};
+}
+
+}  // namespace divvy::cli

@@ -1,0 +1,111 @@
+// What is read of manifests, and what kube-scheduler looks at itself.
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "kube_filters.h"
+#include "manifests.h"
+#include "object.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+
+TEST(Manifests, TellPodsAndWhatMakesPods) {
+  const Result<Manifests> read = podsOf(R"(
+kind: Pod
+metadata: {name: one, namespace: team}
+spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1, cpu: "2"}}}], hostPID: no}
+---
+kind: Service
+spec: {ports: []}
+---
+kind: List
+items:
+- kind: Deployment
+  metadata: {name: many}
+  spec: {replicas: 2, template: {metadata: {labels: {a: "true"}}, spec: {containers: [{name: c}]}}}
+- kind: CronJob
+  metadata: {name: nightly}
+  spec: {jobTemplate: {spec: {parallelism: 3, template: {spec: {containers: [{name: c}]}}}}}
+)",
+                                        "f");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->others, 1u);
+  std::vector<std::string> names;
+  for (const WantedPod& one : read->pods) names.push_back(one.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"one", "many-0", "many-1", "nightly-0", "nightly-1",
+                                             "nightly-2"}));
+  EXPECT_EQ(read->pods[0].space, "team");
+  const json::value one(read->pods[0].object);
+  EXPECT_EQ(one.at("spec").at("hostPID"), json::value(false));
+  const json::value& limits = one.at("spec").at("containers").at(0).at("resources").at("limits");
+  EXPECT_EQ(limits.at("nvidia.com/gpu"), json::value(1));
+  EXPECT_EQ(limits.at("cpu"), json::value("2"));
+  EXPECT_EQ(textOf(json::value(read->pods[1].object), {"metadata", "labels", "a"}), "true");
+}
+
+TEST(Manifests, SayWhereTheyAreWrong) {
+  for (const char* text : {"kind: [", "- a\n- b\n", "just words"}) {
+    const Result<Manifests> read = podsOf(text, "f.yaml");
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code(), ErrorCode::kUsage);
+    EXPECT_EQ(read.error().message().rfind("f.yaml:", 0), 0u) << read.error().message();
+  }
+}
+
+class Filters : public ::testing::Test {
+ protected:
+  Filters() {
+    filters.setNode(json::parse(R"({"metadata":{"name":"a","labels":{"disk":"ssd","zone":"3"}},
+      "status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"2"}}})"));
+  }
+  std::string whyNot(const std::string& spec) {
+    return filters.whyNot(json::parse(R"({"metadata":{"uid":"p"},"spec":)" + spec + "}"), "a");
+  }
+  KubeFilters filters{[](const std::string& name) { return name == "nvidia.com/gpu"; }};
+};
+
+TEST_F(Filters, AmountsAreWhatIsLeft) {
+  const std::string half = R"({"containers":[{"resources":{"requests":{"cpu":"2","memory":"1Gi"},
+    "limits":{"nvidia.com/gpu":"9"}}}]})";
+  EXPECT_EQ(whyNot(half), "");
+  const std::string more = R"({"containers":[{"resources":{"requests":{"cpu":"4001m"}}}]})";
+  EXPECT_EQ(whyNot(more), "too little cpu");
+  filters.setPod(json::parse(R"({"metadata":{"uid":"x"},"spec":)" + half + "}"), "a");
+  EXPECT_EQ(whyNot(half), "");
+  filters.setPod(json::parse(R"({"metadata":{"uid":"y"},"spec":)" + half + "}"), "a");
+  EXPECT_EQ(whyNot(half), "too little cpu");
+  EXPECT_EQ(whyNot("{}"), "too little pods");
+  filters.endPod("y");
+  EXPECT_EQ(whyNot(half), "");
+  // Init containers one after the other, beside the sidecars before them.
+  EXPECT_EQ(whyNot(R"({"initContainers":[
+    {"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
+    {"resources":{"requests":{"cpu":"1500m"}}}]})"),
+            "too little cpu");
+}
+
+TEST_F(Filters, TaintsAndSelectors) {
+  EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"ssd"}})"), "");
+  EXPECT_EQ(whyNot(R"({"nodeSelector":{"disk":"hdd"}})"), "is not one that the pod selects");
+  const auto affine = [](const std::string& expression) {
+    return R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+      {"nodeSelectorTerms":[{"matchExpressions":[)" +
+           expression + "]}]}}}}";
+  };
+  EXPECT_EQ(whyNot(affine(R"({"key":"zone","operator":"Gt","values":["2"]})")), "");
+  EXPECT_NE(whyNot(affine(R"({"key":"zone","operator":"NotIn","values":["3"]})")), "");
+  EXPECT_NE(whyNot(affine(R"({"key":"rack","operator":"Exists"})")), "");
+  filters.setNode(json::parse(R"({"metadata":{"name":"a"},"spec":{"taints":[
+    {"key":"gpu","value":"yes","effect":"NoSchedule"},
+    {"key":"b","effect":"PreferNoSchedule"}]}})"));
+  EXPECT_EQ(whyNot("{}"), "has the taint gpu");
+  EXPECT_EQ(whyNot(R"({"tolerations":[{"key":"gpu","value":"yes"}]})"), "");
+  EXPECT_EQ(whyNot(R"({"tolerations":[{"key":"gpu","value":"no"}]})"), "has the taint gpu");
+  EXPECT_EQ(whyNot(R"({"tolerations":[{"operator":"Exists"}]})"), "");
+}
+
+}  // namespace
+}  // namespace divvy::cli
