@@ -241,7 +241,7 @@ asio::awaitable<Result<Reply>> Client::send(Call call) {
     co_await pause(inside_->rate.take(steady_clock::now()));
     Result<Reply> reply = co_await inside_->once(call);
     if (reply && reply->status == kUnauthorized && inside_->distrust()) continue;
-    if (!reply || !later(*reply) || tries >= inside_->terms.tries) co_return reply;
+    if (!reply || call.once || !later(*reply) || tries >= inside_->terms.tries) co_return reply;
     const seconds asked = reply->retry_after.value_or(seconds(1));
     co_await pause(std::min(asked, kMostPatience));
   }

@@ -28,6 +28,8 @@ struct Call {
   const char* type = kJson;  // of the body
   // Asked right before it is written to the server, every time. False: it is not (kUnavailable).
   std::function<bool()> still = {};
+  // "Later" (429, 503) is an answer like others: it is not waited for.
+  bool once = false;
 };
 
 // Source: apimachinery's meta/v1 Status.

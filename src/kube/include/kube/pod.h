@@ -32,6 +32,13 @@ struct Pod {
   std::vector<PodContainer> containers;
   std::vector<std::string> gates;
   std::int64_t priority = 0;
+  bool preempts = true;        // others of lower priority may have to end for it
+  std::string controller;      // kind of the object that makes it anew; empty: none
+  Quantities requests;         // of the pod as a whole, where it says so
+  Quantities overhead;         // beside its containers
+  std::int64_t grace = 30;     // seconds that it has to end in
+  std::int64_t placed_at = 0;  // seconds since 1970, by the server's clock; 0: not said
+  std::string nominated;       // the node that is being made free for it; empty: none
   PodPhase phase = PodPhase::kPending;
 
   // Does not hold any more what it was given.
