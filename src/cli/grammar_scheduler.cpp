@@ -134,6 +134,12 @@ void Grammar::addPlacing(CLI::App* scheduler) {
       ->add_option("--compat", text.compat,
                    "hami: nodes and devices are scored as HAMi does, ties included [none]")
       ->type_name("none|hami");
+  scheduler
+      ->add_option(
+          "--min-runtime", text.min_runtime,
+          "how long a pod runs before it may have to end for one of higher priority, where "
+          "it does not say (annotation use.divvy.dev/min-runtime) [0s]")
+      ->type_name("TIME");
   scheduler->add_flag("--all-feasible", text.all_feasible,
                       "tell kube-scheduler all nodes that would do and how good each is, and let "
                       "it choose (preferred affinity counts then); give it the configuration that "

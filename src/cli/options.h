@@ -188,6 +188,7 @@ struct SchedulerOptions {
     kOptions
   } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
+  std::uint64_t min_runtime_ms = 0;
 };
 
 // Of a cluster.

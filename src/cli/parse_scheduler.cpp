@@ -130,6 +130,11 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.key_file = text.key;
   const Result<void> own = readOwnCertificate(text, &options);
   if (!own) return own.error();
+  if (!text.min_runtime.empty()) {
+    const Result<std::uint64_t> least = parseDurationMs(text.min_runtime);
+    if (!least) return Error{least.error().code(), "--min-runtime: " + least.error().message()};
+    options.min_runtime_ms = *least;
+  }
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
   for (const Result<void>& read :

@@ -36,6 +36,7 @@ struct SchedulerText {
   bool compat_metrics = false;
   std::string secret, registration, names, life;  // of a certificate of its own
   std::string writers, binders, others;           // of --print policies
+  std::string min_runtime;
 };
 
 // Of all that asks a cluster.

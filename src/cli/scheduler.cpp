@@ -144,6 +144,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.lease_space = options.lease_space;
   terms.lease_name = options.lease_name;
   terms.identity = options.identity.empty() ? hostName() : options.identity;
+  terms.min_runtime = std::chrono::seconds((options.min_runtime_ms + 999) / 1000);
   const Result<void> served = scheduler::serve(terms);
   return served ? 0 : fail(served.error());
 }

@@ -119,6 +119,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     // A reservation for a pod that is not bound yet stays. A binding writes node and devices at
     // once: who is bound without devices was bound by somebody else.
     if (!pod.ended() && pod.node.empty()) return {};
+    inside_->claims.erase(uid);
     inside_->waiting.leave(uid);
     // Unless its node's own plugin hands out what it asks for.
     if (inside_->own.see(pod, inside_->catalog)) {
@@ -129,6 +130,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     return {};
   }
   inside_->own.forget(uid);
+  inside_->claims.erase(uid);
   inside_->waiting.leave(uid);
   inside_->guests.erase(uid);
   inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
@@ -148,6 +150,7 @@ void Books::removePod(const std::string& uid) {
   inside_->waiting.leave(uid);
   inside_->own.forget(uid);
   inside_->gone.add(uid);
+  inside_->claims.erase(uid);
   inside_->release(uid);
 }
 
@@ -171,6 +174,7 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
     // That others make room there does not help: said so, kube-scheduler ends nobody for it.
     for (const std::string_view name : nodes) choice.never.emplace(name, decided->beyond);
     inside_->waiting.enter(pod, std::move(**request));
+    inside_->reclaim(pod.meta.uid);
     return choice;
   }
   const Result<void> explained = inside_->explain(**request, nodes, &choice);
@@ -183,6 +187,7 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
     choice.fitting.clear();
   }
   inside_->waiting.enter(pod, std::move(**request));
+  inside_->reclaim(pod.meta.uid);
   return choice;
 }
 
@@ -197,6 +202,7 @@ Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_
   if (beyond) {
     for (const std::string_view name : nodes) choice.never.emplace(name, refusalText(*beyond));
     inside_->waiting.enter(pod, std::move(**request));
+    inside_->reclaim(pod.meta.uid);
     return choice;
   }
   const Result<void> explained = inside_->explain(**request, nodes, &choice);
@@ -207,6 +213,7 @@ Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_
     inside_->waiting.leave(pod.meta.uid);
     inside_->asked.insert_or_assign(pod.meta.uid, std::move(**request));
   }
+  inside_->reclaim(pod.meta.uid);
   return choice;
 }
 
@@ -235,12 +242,17 @@ Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
   const auto asked = inside_->asked.find(uid);
   if (asked == inside_->asked.end())
     return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};
+  if (inside_->claims.contains(uid)) inside_->giveBack(uid);
   const Result<std::optional<engine::Placement>> decided = inside_->decideOn(asked->second, node);
   if (!decided) return decided.error();
-  if (!*decided)
+  if (!*decided) {
+    inside_->reclaim(uid);
     return Error{ErrorCode::kNoRoom, "node " + node + " was taken meanwhile: ask again"};
-  if (const auto beyond = inside_->beyond(asked->second, **decided))
+  }
+  if (const auto beyond = inside_->beyond(asked->second, **decided)) {
+    inside_->reclaim(uid);
     return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
+  }
   const Result<void> reserved = inside_->reserve(asked->second, **decided, expires);
   if (!reserved) return reserved.error();
   inside_->asked.erase(asked);
@@ -299,6 +311,8 @@ void Books::endBind(const std::string& uid, BindEnd end) {
   // Gone: the pod was removed meanwhile.
   if (inside_->binding.erase(uid) == 0) return;
   if (end == BindEnd::kRefused) inside_->release(uid);
+  if (end == BindEnd::kRefused) inside_->reclaim(uid);
+  if (end == BindEnd::kBound) inside_->claims.erase(uid);
   if (end == BindEnd::kUncertain) inside_->uncertain.insert(uid);
 }
 
@@ -307,6 +321,8 @@ std::size_t Books::expire(engine::Instant now) {
   for (const engine::Allocation& one : ended) inside_->leave(one.placement.node.text, one.id.text);
   for (const engine::Allocation& one : ended) inside_->holders.erase(one.id.text);
   for (const engine::Allocation& one : ended) inside_->quotas.give(one.id.text);
+  std::erase_if(inside_->claims, [&](const auto& one) { return *one.second.expires <= now; });
+  for (const engine::Allocation& one : ended) inside_->reclaim(one.id.text);
   if (!ended.empty()) inside_->waiting.open();
   return ended.size();
 }

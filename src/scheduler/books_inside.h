@@ -257,6 +257,20 @@ struct Books::Inside {
     return {};
   }
 
+  // What victims leave is its again, where it was not given anything.
+  void reclaim(const std::string& uid) {
+    const auto kept = claims.find(uid);
+    if (kept == claims.end() || engine.find(engine::RequestId(uid)) != nullptr) return;
+    const Result<void> adopted = engine.adopt(kept->second);
+    if (adopted) on[kept->second.placement.node.text].insert(uid);
+  }
+
+  // Of what is kept for it, so that it can be given there.
+  void giveBack(const std::string& uid) {
+    leave(claims.at(uid).placement.node.text, uid);
+    engine.release(engine::RequestId(uid));
+  }
+
   std::vector<engine::Allocation> heldOn(const engine::NodeName& node) const {
     std::vector<engine::Allocation> held;
     const auto there = on.find(node.text);
@@ -284,6 +298,8 @@ struct Books::Inside {
   CoreMasks masks;
   // By UID: asks of those who are told all that would do, until one is chosen.
   std::map<std::string, engine::Request> asked;
+  // By UID: what is kept for those for whom others end, until `expires`.
+  std::map<std::string, engine::Allocation> claims;
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
   std::set<std::string> binding, uncertain;
   std::map<std::string, Waiting> holders;  // by UID: of who may hold something

@@ -1,5 +1,8 @@
 #include "extender.h"
 
+#include <initializer_list>
+#include <map>
+
 #include <boost/json.hpp>
 
 #include "outline.h"
@@ -92,13 +95,15 @@ void append(std::string_view text, std::string* out) {
   *out += '"';
 }
 
-void append(const Reasons& reasons, std::string* out) {
+void append(std::initializer_list<const Reasons*> lists, std::string* out) {
   *out += '{';
-  for (const auto& [name, why] : reasons) {
-    if (out->back() != '{') *out += ',';
-    append(name, out);
-    *out += ':';
-    append(why.text(), out);
+  for (const Reasons* reasons : lists) {
+    for (const auto& [name, why] : *reasons) {
+      if (out->back() != '{') *out += ',';
+      append(name, out);
+      *out += ':';
+      append(why.text(), out);
+    }
   }
   *out += '}';
 }
@@ -139,6 +144,28 @@ Result<FilterAsk> parseFilter(std::string_view body) {
   return ask;
 }
 
+Result<FilterAsk> parsePreempt(std::string_view body) {
+  const Result<std::vector<OutlineMember>> members = outlineOf(body);
+  if (!members) return about("the body", members.error());
+  FilterAsk ask;
+  const std::string_view pod = memberOf(*members, "Pod");
+  if (pod.empty()) return Error{ErrorCode::kCorrupt, "there is no Pod"};
+  const Result<void> read = readPod(pod, &ask);
+  if (!read) return read.error();
+  for (const char* form : {"NodeNameToMetaVictims", "NodeNameToVictims"}) {
+    const std::string_view nodes = memberOf(*members, form);
+    if (nodes.empty()) continue;
+    const Result<std::vector<OutlineMember>> named = outlineOf(nodes);
+    if (!named) return about(form, named.error());
+    for (const OutlineMember& one : *named) ask.names.push_back(one.name);
+  }
+  return ask;
+}
+
+std::string preemptAnswer() {
+  return R"({"NodeNameToMetaVictims":{}})";
+}
+
 std::string filterAnswer(const FilterAsk& ask, const Choice& choice) {
   std::string answer = "{\"NodeNames\":";
   if (ask.whole_nodes) {
@@ -156,10 +183,12 @@ std::string filterAnswer(const FilterAsk& ask, const Choice& choice) {
   } else {
     answer += ask.list;
   }
+  // kube-scheduler's preemption knows nothing of devices, and is not to try there: we do.
+  const Reasons none;
   answer += ",\"FailedNodes\":";
-  append(choice.why, &answer);
+  append({ask.whole_nodes ? &choice.why : &none}, &answer);
   answer += ",\"FailedAndUnresolvableNodes\":";
-  append(choice.never, &answer);
+  append({&choice.never, ask.whole_nodes ? &none : &choice.why}, &answer);
   return answer + ",\"Error\":\"\"}";
 }
 

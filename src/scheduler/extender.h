@@ -29,7 +29,8 @@ struct FilterAsk {
 
 // `body` outlives it.
 Result<FilterAsk> parseFilter(std::string_view body);
-// Of whole nodes all that are refused in neither way, as they came.
+// Of whole nodes all that are refused in neither way, as they came. To kube-scheduler all refusals
+// are for good: who has to end for a pod with devices is not its business.
 std::string filterAnswer(const FilterAsk& ask, const Choice& choice);
 // The same for every node, and nothing that ends there helps.
 std::string filterNever(const FilterAsk& ask, const std::string& message);
@@ -37,6 +38,12 @@ std::string filterNever(const FilterAsk& ask, const std::string& message);
 std::string prioritizeAnswer(const FilterAsk& ask, const std::vector<unsigned>& scores);
 // The pod waits, with that in its events.
 std::string filterError(const std::string& message);
+
+// Where pods of lower priority would have to end for the pod, by what kube-scheduler knows: of the
+// names nothing else is read. `body` outlives it.
+Result<FilterAsk> parsePreempt(std::string_view body);
+// kube-scheduler makes none of them end.
+std::string preemptAnswer();
 
 struct BindAsk {
   std::string name, space, uid, node;

@@ -68,9 +68,19 @@ percentageOfNodesToScore: 100
 profiles:
   - schedulerName: )" +
       name + R"(
+    pluginConfig:
+      # Which nodes a pod would fit but for processors and the like: all of them are told to Divvy,
+      # which makes pods end for those with devices itself (preemptVerb: it lets kube-scheduler end
+      # none). For pods without devices kube-scheduler does it, as ever.
+      - name: DefaultPreemption
+        args:
+          apiVersion: kubescheduler.config.k8s.io/v1
+          kind: DefaultPreemptionArgs
+          minCandidateNodesPercentage: 100
 extenders:
   - urlPrefix: http://127.0.0.1:9396
     filterVerb: filter
+    preemptVerb: preempt
 )" + (all_feasible ? "    prioritizeVerb: prioritize\n" : "") +
       R"(    bindVerb: bind
     weight: 1

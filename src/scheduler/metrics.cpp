@@ -250,6 +250,7 @@ std::string exposition(const Counts& counts, const Seen& seen, bool hami) {
   Exposition out;
   state(&out, counts, seen);
   answers(&out, counts);
+  expose(&out, counts.preemption);
   devices(&out, seen.devices);
   shares(&out, seen.shares);
   quotas(&out, seen.quotas);

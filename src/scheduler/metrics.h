@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "metrics/exposition.h"
+#include "preemption_counts.h"
 #include "scheduler/use.h"
 
 namespace divvy::scheduler {
@@ -22,6 +23,7 @@ struct Counts {
   std::uint64_t kicked = 0;                    // waiting pods that have room now
   // Told of, and not understood.
   std::uint64_t unreadable_nodes = 0, unreadable_pods = 0, unreadable_quotas = 0;
+  PreemptionCounts preemption;
 };
 
 struct Seen {

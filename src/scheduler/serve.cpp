@@ -7,7 +7,9 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -33,6 +35,7 @@
 #include "labeller.h"
 #include "last_word.h"
 #include "notices.h"
+#include "preemptor.h"
 #include "readiness.h"
 #include "reload.h"
 #include "scheduler/books.h"
@@ -78,6 +81,8 @@ class Service {
                 {terms.all_feasible, terms.reservation, [this] { return whyNot(); },
                  [this] { kicker_.lookAgain(); },
                  [this](const Assigned& assigned) { return locksFor(assigned); }}),
+        preemptor_(loop.get_executor(), *client_, books_, counts_.preemption,
+                   {terms.name, terms.min_runtime.count(), [this] { return whyNot(); }, &stopped_}),
         labeller_(loop.get_executor(), *client_, agents_, counts_, terms.hami_label,
                   [this] { return whyNot(); }),
         gatekeeper_(loop.get_executor(), *client_, catalog_, books_, *election_,
@@ -114,6 +119,7 @@ class Service {
     followPods();
     followQuotas();
     gatekeeper_.start();
+    preemptor_.start();
     asio::co_spawn(loop_, expire(), rethrow);
     asio::co_spawn(loop_, notices_.run(), rethrow);
     election_->start([this] { takeOver(); }, say, &stopped_);
@@ -150,6 +156,7 @@ class Service {
   // What was bound until now may be another's doing, and what we promised another's by now.
   void takeOver() {
     say("the lease is ours: all is listed anew");
+    preemptor_.forget();
     books_.expire({std::numeric_limits<std::int64_t>::max()});
     gatekeeper_.takeOver();
     watches_.anew();
@@ -213,6 +220,9 @@ class Service {
       if (pod) labeller_.set(*pod, agents_.set(*pod));
       if (pod) gatekeeper_.setPod(*pod, object);
       if (pod) notices_.see(object, *pod);
+      const Result<void> seen = pod ? preemptor_.see(*pod) : Result<void>();
+      if (!seen) ++counts_.unreadable_pods;
+      if (!seen) say(seen.error().message());
       kicker_.lookAgain();
     };
     pods.gone = [this](const std::string& uid, const std::string&) {
@@ -221,6 +231,7 @@ class Service {
       agents_.remove(uid);
       labeller_.remove(uid);
       gatekeeper_.removePod(uid);
+      preemptor_.gone(uid);
       kicker_.lookAgain();
     };
     pods.synced = [this] {
@@ -274,6 +285,8 @@ class Service {
          }},
         {"POST", "/prioritize", kMostFilter,
          [this](Query query) -> asio::awaitable<Answer> { co_return prioritize(query); }},
+        {"POST", "/preempt", kMostFilter,
+         [this](Query query) -> asio::awaitable<Answer> { co_return preempt(query); }},
         {"POST", "/bind", kMostBind,
          [this](Query query) -> asio::awaitable<Answer> {
            return binder_.answer(std::move(query));
@@ -326,6 +339,11 @@ class Service {
                                       : books_.choose(ask->pod, ask->names, expiry());
     kicker_.lookAgain();  // what was reserved for it before may be others' now
     count(choice);
+    if (choice && !choice->why.empty() && !choice->node && choice->fitting.empty()) {
+      std::vector<std::string_view> nodes;  // where it helps that others end
+      for (const auto& [name, why] : choice->why) nodes.push_back(name);
+      preemptor_.refused(ask->pod, nodes);
+    }
     if (choice) return {200, filterAnswer(*ask, *choice)};
     return refused(*ask, choice.error());
   }
@@ -352,6 +370,15 @@ class Service {
     const Result<std::vector<unsigned>> scores = books_.scores(ask->pod, ask->names);
     if (!scores) return {400, scores.error().message() + '\n', "text/plain"};
     return {200, prioritizeAnswer(*ask, *scores)};
+  }
+
+  // Who ends for a pod with devices is for us to say, and to do: kube-scheduler knows nothing of
+  // them. What it tells here is which nodes would do but for processors and the like.
+  Answer preempt(const Query& query) {
+    const Result<FilterAsk> ask = parsePreempt(query.body);
+    if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
+    if (whyNot().empty()) preemptor_.offered(ask->pod, ask->names);
+    return {200, preemptAnswer()};
   }
 
   // What would be, for who asks with nodes of his own: nothing comes of it.
@@ -391,6 +418,7 @@ class Service {
   Kicker kicker_;
   Notices notices_;
   Binder binder_;
+  Preemptor preemptor_;
   HamiAgents agents_;
   Labeller labeller_;
   Gatekeeper gatekeeper_;

@@ -9,6 +9,7 @@
 #include "door.h"
 #include "kube/base64.h"
 #include "kube/pod.h"
+#include "lodgers.h"
 #include "priority_notes.h"
 #include "scheduler/membership.h"
 
@@ -84,6 +85,10 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
     return verdict;
   }
   if (!*request) return verdict;
+  if (const Result<void> said = checkProtection(pod.meta.annotations); !said) {
+    verdict.refused = said.error();
+    return verdict;
+  }
   // What can never be right is so where there are no nodes, too.
   const Result<bool> right = rules.possible(**request);
   if (!right) {

@@ -51,7 +51,7 @@ func newGate(target, authority string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{port: listener.Addr().(*net.TCPAddr).Port}
+	g := &gate{port: listener.Addr().(*net.TCPAddr).Port, which: isBinding}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = transport
 	proxy.FlushInterval = -1 // watches
@@ -73,6 +73,10 @@ type waited struct{}
 
 func isBinding(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/binding")
+}
+
+func isEviction(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/eviction")
 }
 
 // pass returns when the request may go on. Who waited goes on also when its sender has given up:
@@ -108,7 +112,8 @@ func (g *gate) answered(answer *http.Response) error {
 	if answer.Request.Context().Value(waited{}) != nil {
 		g.late = append(g.late, answer.StatusCode)
 	}
-	if g.after == nil {
+	// What is watched does not end.
+	if g.after == nil || answer.Request.URL.Query().Get("watch") != "" {
 		return nil
 	}
 	body, err := io.ReadAll(answer.Body)
@@ -118,6 +123,18 @@ func (g *gate) answered(answer *http.Response) error {
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	g.after(answer.Request.URL.Path, body)
 	return nil
+}
+
+// holdAfterOne lets one such request pass and keeps those after its answer.
+func (g *gate) holdAfterOne(suffix string, which func(*http.Request) bool) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.which = which
+	g.after = func(path string, _ []byte) {
+		if strings.HasSuffix(path, suffix) && g.held == nil {
+			g.held = make(chan struct{})
+		}
+	}
 }
 
 // hold keeps bindings from now on, or what `which` says.

@@ -47,8 +47,8 @@ TEST(Extender, AnswersWithOneNodeOrReasons) {
   choice.why["a"] = "full of \"x\"\n";
   choice.never["b"] = "too few";
   EXPECT_EQ(json::parse(filterAnswer(*ask, choice)),
-            json::parse(R"({"NodeNames":[],"FailedNodes":{"a":"full of \"x\"\n"},)"
-                        R"("FailedAndUnresolvableNodes":{"b":"too few"},"Error":""})"));
+            json::parse(R"({"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":)"
+                        R"({"a":"full of \"x\"\n","b":"too few"},"Error":""})"));
   choice.node = "a";
   EXPECT_EQ(json::parse(filterAnswer(*ask, choice)).at("NodeNames").as_array().size(), 1u);
 }
@@ -75,6 +75,19 @@ TEST(Extender, AnswersWholeNodesAsTheyCame) {
   for (const char* items : {"1", "[1]", "[{]", "[{},]", "[{\"metadata\":7}]"})
     EXPECT_FALSE(parseFilter(R"({"Pod":{},"Nodes":{"items":)" + std::string(items) + "}}"))
         << items;
+}
+
+// As kube-scheduler sends it; what it found itself is not looked at.
+TEST(Extender, ReadsWhereOthersWouldHaveToEnd) {
+  const Result<FilterAsk> ask = parsePreempt(
+      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":)"
+      R"({"a":{"Pods":[{"UID":"x"}],"NumPDBViolations":0},"b":{"Pods":[],"NumPDBViolations":1}}})");
+  ASSERT_TRUE(ask.has_value()) << ask.error().message();
+  EXPECT_EQ(ask->pod.meta.uid, "u");
+  EXPECT_EQ(ask->names, (std::vector<std::string_view>{"a", "b"}));
+  EXPECT_EQ(json::parse(preemptAnswer()).at("NodeNameToMetaVictims").as_object().size(), 0u);
+  for (const char* bad : {"", "[]", "{}", R"({"Pod":{},"NodeNameToMetaVictims":[]})"})
+    EXPECT_FALSE(parsePreempt(bad)) << bad;
 }
 
 TEST(Extender, AnswersWithScores) {

@@ -46,6 +46,13 @@ struct Assigned {
   std::vector<const vendors::Kind*> kinds = {};  // of what it was given, the catalogue's
 };
 
+// A node, as asking who would have to end there needs it.
+struct Premises {
+  engine::Node node;
+  kube::Quantities allocatable;
+  std::vector<engine::Allocation> held;  // of its devices; what is only reserved, too
+};
+
 // A pod that was refused, and has room now.
 struct Waiting {
   std::string space, name;
@@ -132,6 +139,19 @@ class Books {
   std::vector<ModelUse> capacity() const;
   // How many reservations ended.
   std::size_t expire(engine::Instant now);
+
+  // None: it is not known, or what it says cannot be read.
+  std::optional<Premises> premises(const std::string& node) const;
+  // As the engine places it; none: it asks for no devices. kUsage: what is accepted.
+  Result<std::optional<engine::Request>> asksOf(const kube::Pod& pod) const;
+  const engine::Config& config() const;
+  const std::vector<engine::Pool>& pools() const;
+  // Others still have it: what they leave there is kept for that pod until then, or until it is
+  // bound or removed. Instead of what was kept for it. kUnavailable: it has been placed;
+  // kNoRoom: its namespace may not hold so much.
+  Result<void> claim(const kube::Pod& pod, const engine::Placement& placement,
+                     engine::Instant until);
+  void unclaim(const std::string& uid);
 
   // Somebody was refused who may fit now: something was given back or came since it was asked last,
   // or one who was told has waited for long enough to be told again.

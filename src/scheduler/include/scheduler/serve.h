@@ -57,6 +57,8 @@ struct ServeTerms {
   // name: there is none, and this is the only replica.
   std::string lease_space, lease_name;
   std::string identity;
+  // How long a pod that does not say it runs before it may have to end for one of higher priority.
+  std::chrono::seconds min_runtime{0};
   // Longer than kube-scheduler takes to bind at most.
   std::chrono::seconds reservation{120};
 };

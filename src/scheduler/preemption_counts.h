@@ -1,0 +1,40 @@
+// How often others ended for a pod of higher priority, and what became of it. Private.
+#pragma once
+
+#include <cstdint>
+
+#include "metrics/exposition.h"
+
+namespace divvy::scheduler {
+
+// Since it began.
+struct PreemptionCounts {
+  std::uint64_t planned = 0;  // plans that were begun; of these
+  std::uint64_t bound = 0;    // it is on the node
+  std::uint64_t broken = 0;   // not all of them ended
+  std::uint64_t expired = 0;  // it was not bound in time
+  std::uint64_t none = 0;     // no plan was found
+  std::uint64_t evicted = 0, forbidden = 0, refused = 0, unanswered = 0, gone = 0;  // evictions
+  std::uint64_t under_way = 0;                                                      // now
+};
+
+inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {
+  out->family("divvy_scheduler_preemptions_total", "counter",
+              "Plans to make pods end for one of higher priority, by what became of them");
+  out->sample({{"result", "planned"}}, counts.planned);
+  out->sample({{"result", "bound"}}, counts.bound);
+  out->sample({{"result", "broken"}}, counts.broken);
+  out->sample({{"result", "expired"}}, counts.expired);
+  out->sample({{"result", "none"}}, counts.none);
+  out->family("divvy_scheduler_evictions_total", "counter", "Pods that were asked to end");
+  out->sample({{"answer", "evicted"}}, counts.evicted);
+  out->sample({{"answer", "forbidden"}}, counts.forbidden);
+  out->sample({{"answer", "refused"}}, counts.refused);
+  out->sample({{"answer", "unanswered"}}, counts.unanswered);
+  out->sample({{"answer", "gone"}}, counts.gone);
+  out->family("divvy_scheduler_preemptions_under_way", "gauge",
+              "Pods for which others end now, or that are waited for");
+  out->sample({}, counts.under_way);
+}
+
+}  // namespace divvy::scheduler

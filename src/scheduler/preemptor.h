@@ -1,0 +1,95 @@
+// Makes pods of lower priority end for those that were refused: by the Eviction API, and only while
+// we lead. What they leave is kept for whom they ended. Private.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "contenders.h"
+#include "kube/client.h"
+#include "lodgers.h"
+#include "preemption.h"
+#include "preemption_counts.h"
+#include "scheduler/books.h"
+#include "watches.h"
+
+namespace divvy::scheduler {
+
+// For one thread, that of the client. All outlives it.
+class Preemptor {
+ public:
+  struct Terms {
+    std::string scheduler;                 // who it says it is
+    std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
+    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
+    const bool* stopped = nullptr;
+  };
+  Preemptor(boost::asio::any_io_executor executor, kube::Client& client, Books& books,
+            PreemptionCounts& counts, Terms terms);
+
+  // Follows disruption budgets, too, from here on.
+  void start();
+
+  // As Lodgers has it, and what becomes of whom others ended for.
+  Result<void> see(const kube::Pod& pod);
+  void gone(const std::string& uid);
+  // As Contenders has it; nothing comes of it where nobody of lower priority is on a node.
+  void refused(const kube::Pod& pod, std::span<const std::string_view> nodes);
+  void offered(const kube::Pod& pod, std::span<const std::string_view> nodes);
+  // Whatever was planned: another may have led since.
+  void forget();
+
+ private:
+  // Some end, or have, for one pod.
+  struct Course {
+    kube::Pod pod;
+    Claimant claimant;
+    PreemptionPlan plan;
+    engine::Instant until{};      // for so long what they leave is kept
+    bool failed = false;          // not all of them end: another plan may be made
+    engine::Instant next_call{};  // kube-scheduler is told to look again, not before
+    unsigned calls = 0;
+  };
+
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<void> advance();
+  boost::asio::awaitable<void> call(Course course);
+  boost::asio::awaitable<void> attempt(Contender contender);
+  boost::asio::awaitable<std::optional<PreemptionPlan>> choose(const Contender& contender,
+                                                               const Claimant& claimant,
+                                                               Withheld* withheld);
+  boost::asio::awaitable<void> carryOut(std::string uid);
+  boost::asio::awaitable<bool> evict(const Course& course, const Lodger& victim);
+  boost::asio::awaitable<void> tell(kube::Call call);
+  std::optional<PreemptionPlan> planAt(const std::string& node, const Claimant& claimant,
+                                       Withheld* withheld) const;
+  Result<std::optional<Claimant>> claimantOf(const kube::Pod& pod) const;
+  PreemptionTerms terms() const;
+  bool waitsStill(const std::string& uid) const;
+  void wake() { pause_.cancel(); }
+  void end(const std::string& uid);
+
+  boost::asio::any_io_executor executor_;
+  kube::Client& client_;
+  Books& books_;
+  PreemptionCounts& counts_;
+  Terms terms_;
+  Watches watches_;
+  Lodgers lodgers_;
+  Budgets budgets_;
+  Contenders contenders_;
+  std::map<std::string, Course> courses_;  // by the UID of whom they end for
+  boost::asio::steady_timer pause_;
+};
+
+}  // namespace divvy::scheduler

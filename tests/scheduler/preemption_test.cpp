@@ -1,0 +1,348 @@
+// Who has to end so that a pod of higher priority fits: devices, processors and memory together.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "contenders.h"
+#include "kube/registration.h"
+#include "preemption.h"
+#include "scheduler/books.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr engine::Instant kLater{120'000};
+constexpr std::int64_t kNow = 1'000'000;
+
+kube::Node node(const std::string& name, unsigned devices = 1) {
+  kube::Node made;
+  made.meta.name = name;
+  made.meta.uid = name;
+  made.allocatable = {{"cpu", "8"}, {"memory", "64Gi"}, {"pods", "10"}};
+  std::vector<kube::RegisteredDevice> list;
+  for (unsigned at = 0; at < devices; ++at) {
+    kube::RegisteredDevice device;
+    device.id = "GPU-" + name + '-' + std::to_string(at);
+    device.index = at;
+    device.count = 10;
+    device.mebibytes = 80 << 10;
+    device.cores = 100;
+    device.type = "NVIDIA H100";
+    device.healthy = true;
+    list.push_back(std::move(device));
+  }
+  made.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(list);
+  return made;
+}
+
+// No device memory: no devices.
+kube::Pod pod(const std::string& uid, std::int64_t priority, const std::string& mebibytes,
+              const std::string& cpu = "100m", const std::string& memory = "1Gi") {
+  kube::Pod made;
+  made.meta.name = made.meta.uid = uid;
+  made.meta.space = "default";
+  made.priority = priority;
+  made.phase = kube::PodPhase::kRunning;
+  made.placed_at = kNow - 100;
+  kube::PodContainer container;
+  container.name = "c";
+  container.requests = {{"cpu", cpu}, {"memory", memory}};
+  if (!mebibytes.empty())
+    container.limits = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", mebibytes}};
+  made.containers.push_back(container);
+  return made;
+}
+
+class PreemptionTest : public ::testing::Test {
+ protected:
+  void add(kube::Pod one, const std::string& where) {
+    if (!one.containers.front().limits.empty()) {
+      const std::vector<std::string_view> names{where};
+      const Result<Choice> choice = books.choose(one, names, kLater);
+      ASSERT_TRUE(choice && choice->node) << one.meta.name;
+      Result<Assigned> assigned = books.beginBind(one.meta.uid, where, 1);
+      ASSERT_TRUE(assigned);
+      books.endBind(one.meta.uid, BindEnd::kBound);
+      for (const auto& [key, value] : assigned->annotations) one.meta.annotations[key] = value;
+    }
+    one.node = where;
+    told(one);
+  }
+  void told(const kube::Pod& one) {
+    there[one.meta.uid] = one;
+    ASSERT_TRUE(books.setPod(one));
+    ASSERT_TRUE(lodgers.set(one));
+  }
+  void going(const std::string& uid) {
+    there[uid].meta.deleting = true;
+    told(there[uid]);
+  }
+  void gone(const std::string& uid) {
+    books.removePod(uid);
+    lodgers.remove(uid);
+  }
+
+  Claimant claimant(const kube::Pod& one) {
+    return {one.meta.uid, one.priority, *roomOf(one), **books.asksOf(one)};
+  }
+  PreemptionTerms terms() { return {books.config(), books.pools(), min_runtime, kNow}; }
+  std::optional<PreemptionPlan> plan(const kube::Pod& one, const std::string& where = "a") {
+    Result<std::optional<PreemptionPlan>> found =
+        planOn(*books.premises(where), claimant(one), lodgers, budgets, terms(), &withheld);
+    EXPECT_TRUE(found) << found.error().message();
+    return found ? *found : std::nullopt;
+  }
+  std::vector<std::string> victims(const kube::Pod& one) {
+    const std::optional<PreemptionPlan> found = plan(one);
+    return found ? found->victims : std::vector<std::string>{"none"};
+  }
+  std::optional<std::string> choose(const kube::Pod& one) {
+    const std::vector<std::string_view> names{"a"};
+    const Result<Choice> choice = books.choose(one, names, kLater);
+    return choice ? choice->node : std::nullopt;
+  }
+
+  using Uids = std::vector<std::string>;
+  vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
+  Books books{catalog, {}};
+  Lodgers lodgers;
+  Budgets budgets;
+  Withheld withheld;
+  std::int64_t min_runtime = 0;
+  std::map<std::string, kube::Pod> there;
+};
+
+TEST_F(PreemptionTest, OnlyThoseOfLowerPriorityEndAndNoMoreThanNeeded) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("low-1", 1, "30000"), "a");
+  add(pod("low-2", 1, "30000"), "a");
+  add(pod("high", 9, "20000"), "a");
+  EXPECT_EQ(victims(pod("p", 5, "30000")).size(), 1u);
+  EXPECT_EQ(victims(pod("p", 5, "60000")), (Uids{"low-1", "low-2"}));
+  EXPECT_EQ(victims(pod("p", 5, "62000")), Uids{"none"});
+  EXPECT_EQ(victims(pod("p", 1, "30000")), Uids{"none"});
+  // Somebody without devices may end, too, but here that would not help.
+  add(pod("plain", 1, ""), "a");
+  EXPECT_EQ(victims(pod("p", 5, "62000")), Uids{"none"});
+}
+
+TEST_F(PreemptionTest, DevicesProcessorsAndMemoryAreMadeFreeTogether) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("device", 1, "70000", "1"), "a");
+  add(pod("plain", 1, "", "5"), "a");
+  add(pod("small", 1, "", "500m"), "a");
+  // By devices alone one would be enough.
+  EXPECT_EQ(victims(pod("p", 5, "40000", "1")), Uids{"device"});
+  EXPECT_EQ(victims(pod("p", 5, "40000", "4")), (Uids{"device", "plain"}));
+  EXPECT_EQ(victims(pod("p", 5, "5000", "4")), Uids{"plain"});
+  EXPECT_EQ(victims(pod("p", 5, "5000", "100m", "64Gi")), (Uids{"device", "plain", "small"}));
+  EXPECT_EQ(victims(pod("p", 5, "5000", "9")), Uids{"none"});
+}
+
+TEST_F(PreemptionTest, OfEqualsWhoHasRunLeastEnds) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  kube::Pod old = pod("old", 1, "40000");
+  old.placed_at = kNow - 5000;
+  add(old, "a");
+  add(pod("young", 1, "40000"), "a");
+  EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"young"});
+  min_runtime = 200;
+  EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"old"});
+  EXPECT_EQ(withheld.young, 1u);
+  there["young"].meta.annotations[kMinRuntime] = "90s";
+  told(there["young"]);
+  EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"young"});
+}
+
+TEST_F(PreemptionTest, WhoSaysThatItIsNotEvictableStays) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("young", 1, "40000"), "a");
+  there["young"].meta.annotations[kEvictable] = "false";
+  told(there["young"]);
+  EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"none"});
+  EXPECT_EQ(withheld.fixed, 1u);
+  // What is not understood protects, and is named.
+  there["young"].meta.annotations[kEvictable] = "perhaps";
+  const Result<void> set = lodgers.set(there["young"]);
+  ASSERT_FALSE(set);
+  EXPECT_NE(set.error().message().find("true and false are"), std::string::npos);
+  EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"none"});
+  there["young"].meta.annotations[kEvictable] = "true";
+  there["young"].controller = "DaemonSet";
+  told(there["young"]);
+  EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"none"});
+}
+
+kube::DisruptionBudget budget(const std::string& uid, const std::string& app,
+                              std::int64_t allowed) {
+  kube::DisruptionBudget made;
+  made.meta.uid = uid;
+  made.meta.space = "default";
+  made.selects = true;
+  made.labels = {{"app", kube::SelectorWord::kIn, {app}}};
+  made.allowed = allowed;
+  return made;
+}
+
+TEST_F(PreemptionTest, BudgetsAreNeverBroken) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  for (const char* uid : {"x-1", "x-2"}) {
+    kube::Pod one = pod(uid, 1, "30000");
+    one.meta.labels["app"] = "x";
+    add(one, "a");
+  }
+  budgets.set(budget("b", "x", 1));
+  EXPECT_EQ(victims(pod("p", 5, "30000")).size(), 1u);
+  EXPECT_EQ(victims(pod("p", 5, "60000")), Uids{"none"});
+  budgets.set(budget("b", "x", 2));
+  EXPECT_EQ(victims(pod("p", 5, "60000")), (Uids{"x-1", "x-2"}));
+  budgets.set(budget("b", "x", 0));
+  EXPECT_EQ(victims(pod("p", 5, "60000")), Uids{"none"});
+  // The API server evicts nobody who is under two.
+  budgets.set(budget("b", "x", 2));
+  budgets.set(budget("c", "x", 2));
+  EXPECT_EQ(victims(pod("p", 5, "60000")), Uids{"none"});
+  // Who has not begun is not counted by them.
+  there["x-1"].phase = kube::PodPhase::kPending;
+  told(there["x-1"]);
+  EXPECT_EQ(victims(pod("p", 5, "30000")), Uids{"x-1"});
+}
+
+TEST_F(PreemptionTest, AGroupEndsAsAWholeOrNotAtAll) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(books.setNode(node("b")));
+  kube::Pod here = pod("here", 1, "60000");
+  here.meta.labels["scheduling.x-k8s.io/pod-group"] = "g";
+  add(here, "a");
+  kube::Pod far = pod("far", 1, "60000");
+  far.meta.labels["scheduling.x-k8s.io/pod-group"] = "g";
+  add(far, "b");
+  EXPECT_EQ(victims(pod("p", 5, "60000")), (Uids{"far", "here"}));
+  there["far"].priority = 7;
+  told(there["far"]);
+  EXPECT_EQ(victims(pod("p", 5, "60000")), Uids{"none"});
+}
+
+// What a predecessor has begun is not done again.
+TEST_F(PreemptionTest, WhoIsEndingIsGoneAlready) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("x", 1, "40000"), "a");
+  add(pod("y", 1, "40000"), "a");
+  going("x");
+  EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{});
+  const Result<bool> early =
+      fitsNow(*books.premises("a"), claimant(pod("p", 5, "40000")), lodgers, terms());
+  EXPECT_FALSE(*early);
+  EXPECT_EQ(victims(pod("p", 5, "80000")), Uids{"y"});
+  gone("x");
+  const Result<bool> then =
+      fitsNow(*books.premises("a"), claimant(pod("p", 5, "40000")), lodgers, terms());
+  EXPECT_TRUE(*then);
+  // It fits: nobody has to end for it, and there is nobody to wait for.
+  EXPECT_FALSE(plan(pod("p", 5, "40000")));
+}
+
+TEST_F(PreemptionTest, ANodeThatIsFullOfPodsHasOneLess) {
+  kube::Node small = node("a");
+  small.allocatable["pods"] = "2";
+  ASSERT_TRUE(books.setNode(small));
+  add(pod("x", 2, "1000"), "a");
+  add(pod("y", 1, ""), "a");
+  EXPECT_EQ(victims(pod("p", 5, "1000")), Uids{"y"});
+}
+
+TEST_F(PreemptionTest, WhatVictimsLeaveIsKeptForWhomTheyEnd) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("x", 1, "40000"), "a");
+  add(pod("y", 1, "40000"), "a");
+  const kube::Pod high = pod("p", 5, "81000");
+  EXPECT_EQ(choose(high), std::nullopt);
+  const std::optional<PreemptionPlan> found = plan(high);
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(books.claim(high, found->placement, kLater));
+  gone("x");
+  EXPECT_EQ(choose(pod("small", 1, "1000")), std::nullopt);
+  // Asking too early loses nothing.
+  EXPECT_EQ(choose(high), std::nullopt);
+  gone("y");
+  EXPECT_EQ(choose(pod("small", 1, "1000")), std::nullopt);
+  EXPECT_EQ(choose(high), "a");
+  // Bound and gone again: nothing is kept any more.
+  ASSERT_TRUE(books.beginBind("p", "a", 1));
+  books.endBind("p", BindEnd::kBound);
+  books.removePod("p");
+  EXPECT_EQ(choose(pod("small", 1, "1000")), "a");
+}
+
+TEST_F(PreemptionTest, WhatIsKeptIsKeptUntilThenOnly) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("x", 1, "60000"), "a");
+  const kube::Pod high = pod("p", 5, "60000");
+  const std::optional<PreemptionPlan> found = plan(high);
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(books.claim(high, found->placement, {5'000}));
+  gone("x");
+  EXPECT_EQ(choose(pod("small", 1, "60000")), std::nullopt);
+  books.expire({5'000});
+  EXPECT_EQ(choose(pod("small", 1, "60000")), "a");
+}
+
+TEST(Room, IsAddedUpAsKubeSchedulerDoes) {
+  kube::Pod one;
+  const auto container = [](const char* cpu, bool sidecar) {
+    kube::PodContainer made;
+    made.requests = {{"cpu", cpu}};
+    made.sidecar = sidecar;
+    return made;
+  };
+  one.init = {container("1", false), container("500m", true), container("3", false)};
+  one.containers = {container("1", false), container("1", false)};
+  // Beside the sidecar before it an init container has more than all containers.
+  EXPECT_EQ(roomOf(one)->cpu.milli, 3'500);
+  one.overhead = {{"cpu", "100m"}, {"memory", "64Mi"}};
+  EXPECT_EQ(roomOf(one)->cpu.milli, 3'600);
+  EXPECT_EQ(roomOf(one)->memory, mib(64));
+  one.requests = {{"cpu", "8"}};
+  EXPECT_EQ(roomOf(one)->cpu.milli, 8'100);
+  one.requests = {{"cpu", "many"}};
+  EXPECT_FALSE(roomOf(one));
+}
+
+TEST(MinRuntime, IsATime) {
+  EXPECT_EQ(*secondsOf("90"), 90);
+  EXPECT_EQ(*secondsOf("10m"), 600);
+  EXPECT_EQ(*secondsOf("2h"), 7'200);
+  for (const char* bad : {"", "-1s", "m", "10 m", "1w", "99999999999d"})
+    EXPECT_FALSE(secondsOf(bad)) << bad;
+}
+
+TEST(Contenders, TheHighestPriorityIsNextAndPausesGrow) {
+  Contenders all;
+  const std::vector<std::string_view> names{"b", "a"};
+  const std::vector<std::string_view> more{"c", "a"};
+  all.refused(pod("low", 1, "1"), names, {1'000});
+  all.refused(pod("high", 2, "1"), names, {1'000});
+  all.offered(pod("high", 2, "1"), more, {1'010});
+  EXPECT_FALSE(all.next({1'050}));  // more may be told
+  const std::optional<Contender> first = all.next({1'200});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->pod.meta.uid, "high");
+  EXPECT_EQ(first->nodes, (std::vector<std::string>{"a", "b", "c"}));
+  all.failed("high", {1'200});
+  EXPECT_EQ(all.next({1'200})->pod.meta.uid, "low");
+  all.drop("low");
+  EXPECT_FALSE(all.next({2'199}));
+  EXPECT_TRUE(all.next({2'200}));
+  all.failed("high", {2'200});
+  EXPECT_FALSE(all.next({4'199}));
+  EXPECT_TRUE(all.next({4'200}));
+  // What was said then may not be so any more.
+  EXPECT_FALSE(all.next({20'000}));
+  EXPECT_EQ(all.stale({20'000}).size(), 1u);
+  EXPECT_EQ(all.stale({20'001}).size(), 0u);
+  all.refused(pod("high", 2, "1"), names, {30'000});
+  EXPECT_EQ(all.next({30'200})->nodes, (std::vector<std::string>{"a", "b"}));
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
