@@ -339,7 +339,7 @@ class Service {
                                       : books_.choose(ask->pod, ask->names, expiry());
     kicker_.lookAgain();  // what was reserved for it before may be others' now
     count(choice);
-    if (choice && !choice->why.empty() && !choice->node && choice->fitting.empty()) {
+    if (choice && !promised && !choice->why.empty() && !choice->node && choice->fitting.empty()) {
       std::vector<std::string_view> nodes;  // where it helps that others end
       for (const auto& [name, why] : choice->why) nodes.push_back(name);
       preemptor_.refused(ask->pod, nodes);
@@ -377,7 +377,9 @@ class Service {
   Answer preempt(const Query& query) {
     const Result<FilterAsk> ask = parsePreempt(query.body);
     if (!ask) return {400, ask.error().message() + '\n', "text/plain"};
-    if (whyNot().empty()) preemptor_.offered(ask->pod, ask->names);
+    // Of queues and gangs others decide when they start.
+    if (whyNot().empty() && !gatekeeper_.knows(ask->pod.meta.uid))
+      preemptor_.offered(ask->pod, ask->names);
     return {200, preemptAnswer()};
   }
 
