@@ -12,12 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	admission "k8s.io/api/admissionregistration/v1"
 	authentication "k8s.io/api/authentication/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,6 +27,8 @@ const (
 	space         = "divvy-system"
 	account       = "divvy-scheduler"
 	extender      = "divvy-scheduler"       // the process of the one that is installed
+	webhookSecret = "divvy-webhook"         // as rbac.yaml lets it have one
+	administrator = "admin"                 // of the cluster's certificates; plays the nodes' agents
 	configAddress = "http://127.0.0.1:9396" // in the configuration as it is deployed
 	tokenSeconds  = int64(certificateLife / 1e9)
 )
@@ -42,6 +46,7 @@ type installation struct {
 	alone   bool     // there is no kube-scheduler beside it, and it leads (--lease none)
 	more    []string // further options of its extender
 	kills   int      // as often the extender is killed; 0: as fits into a minute
+	own     bool     // it looks after the webhook's certificate itself; else that is one of the cluster's
 }
 
 // A replica is one pod of Divvy's: an extender and the kube-scheduler beside it. Its name is that
@@ -115,16 +120,40 @@ func (i *installation) writeAccount(ctx context.Context, client *kubernetes.Clie
 	return writeTokenKubeconfig(i.kubeconfig(r), server, i.path("pki", "ca.crt"), made.Status.Token)
 }
 
+// webhookPort is where a replica's webhook is, however often it begins anew: the registration says so
+// before it does.
+func (i *installation) webhookPort(r replica) (int, error) {
+	file := i.path(r.name + "-webhook.port")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		return strconv.Atoi(string(text))
+	}
+	var port int
+	if err := chooseInto(&port); err != nil {
+		return 0, err
+	}
+	return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o644)
+}
+
 func (i *installation) startExtender(r replica) error {
+	port, err := i.webhookPort(r)
+	if err != nil {
+		return err
+	}
 	_ = os.Remove(i.portsFile(r))
 	listen := "127.0.0.1:0"
 	if r.listen != "" {
 		listen = r.listen
 	}
 	args := []string{"scheduler", "--kubeconfig", i.kubeconfig(r), "--listen", listen,
-		"--webhook-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
-		"--cert-file", i.path("pki", "webhook.crt"), "--key-file", i.path("pki", "webhook.key"),
+		"--webhook-listen", fmt.Sprintf("127.0.0.1:%d", port), "--metrics-listen", "127.0.0.1:0",
 		"--ports-file", i.portsFile(r)}
+	if i.own {
+		args = append(args, "--cert-secret", space+"/"+webhookSecret, "--cert-names", "127.0.0.1")
+	} else {
+		args = append(args, "--cert-file", i.path("pki", "webhook.crt"),
+			"--key-file", i.path("pki", "webhook.key"))
+	}
 	if i.all {
 		args = append(args, "--all-feasible")
 	}
@@ -234,9 +263,10 @@ func said(url string) (string, error) {
 	return string(text), err
 }
 
-// registerWebhook applies the deployed registration with an address instead of the service.
+// registerWebhook applies the deployed registration with an address instead of the service. Whom it
+// trusts is left as it is where Divvy looks after that itself.
 func (i *installation) registerWebhook(ctx context.Context, client *kubernetes.Clientset,
-	found extenderPorts) error {
+	port int) error {
 	text, err := os.ReadFile(filepath.Join(i.deploy, "webhook.yaml"))
 	if err != nil {
 		return err
@@ -245,28 +275,38 @@ func (i *installation) registerWebhook(ctx context.Context, client *kubernetes.C
 	if err := yaml.UnmarshalStrict(text, &config); err != nil {
 		return fmt.Errorf("webhook.yaml: %w", err)
 	}
-	authority, err := os.ReadFile(i.path("pki", "ca.crt"))
-	if err != nil {
-		return err
+	var authority []byte
+	if !i.own {
+		if authority, err = os.ReadFile(i.path("pki", "ca.crt")); err != nil {
+			return err
+		}
 	}
 	for at := range config.Webhooks {
 		where := &config.Webhooks[at].ClientConfig
 		if where.Service == nil || where.Service.Path == nil {
 			return errors.New("webhook.yaml: no service with a path")
 		}
-		url := local("https", found.Webhook) + *where.Service.Path
+		url := local("https", port) + *where.Service.Path
 		*where = admission.WebhookClientConfig{URL: &url, CABundle: authority}
 	}
 	hooks := client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	old, err := hooks.Get(ctx, config.Name, meta.GetOptions{})
-	switch {
-	case isNotFound(err):
-		_, err = hooks.Create(ctx, &config, meta.CreateOptions{})
-	case err == nil:
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		old, err := hooks.Get(ctx, config.Name, meta.GetOptions{})
+		if isNotFound(err) {
+			_, err = hooks.Create(ctx, &config, meta.CreateOptions{})
+		}
+		if err != nil || old.ResourceVersion == "" {
+			return err
+		}
 		config.ResourceVersion = old.ResourceVersion
+		for at := range config.Webhooks {
+			if i.own && at < len(old.Webhooks) {
+				config.Webhooks[at].ClientConfig.CABundle = old.Webhooks[at].ClientConfig.CABundle
+			}
+		}
 		_, err = hooks.Update(ctx, &config, meta.UpdateOptions{})
-	}
-	return err
+		return err
+	})
 }
 
 // webhookWorks: the API server has heard of the registration, which it does not at once.
@@ -296,12 +336,30 @@ func (i *installation) remove() error {
 	return nil
 }
 
+// applyPolicies: those of policies.yaml, with one writer more. No agent runs on these nodes: whoever
+// makes and changes them here does so in its place.
+func (i *installation) applyPolicies(ctx context.Context) error {
+	text, err := exec.CommandContext(ctx, i.divvy, "scheduler", "--print", "policies",
+		"--writers", administrator).Output()
+	if err != nil {
+		return fmt.Errorf("scheduler --print policies: %w", err)
+	}
+	file := i.path("policies.yaml")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	return i.kubectl(ctx, "apply", "-f", file)
+}
+
 // prepareInstall does what is done once for all replicas.
 func (i *installation) prepareInstall(ctx context.Context, client *kubernetes.Clientset) error {
 	for _, file := range []string{"rbac.yaml", "fencing.yaml", "queues.yaml"} {
 		if err := i.apply(ctx, file); err != nil {
 			return err
 		}
+	}
+	if err := i.applyPolicies(ctx); err != nil {
+		return err
 	}
 	a, err := openAuthority(i.path("pki"))
 	if err != nil {
@@ -326,10 +384,17 @@ func (i *installation) startReplica(ctx context.Context, client *kubernetes.Clie
 			return err
 		}
 	}
+	port, err := i.webhookPort(r)
+	if err != nil {
+		return err
+	}
+	if err := i.registerWebhook(ctx, client, port); err != nil {
+		return err
+	}
 	if err := i.startExtender(r); err != nil {
 		return err
 	}
-	err := i.processes.wait(ctx, r.extender(), func() error { return i.extenderReady(r) })
+	err = i.processes.wait(ctx, r.extender(), func() error { return i.extenderReady(r) })
 	if err != nil {
 		return err
 	}
@@ -358,13 +423,6 @@ func (i *installation) install(ctx context.Context) error {
 	}
 	err = i.processes.wait(ctx, standing.second(), func() error { return i.leads(standing) })
 	if err != nil {
-		return err
-	}
-	found, err := i.ports(standing)
-	if err != nil {
-		return err
-	}
-	if err := i.registerWebhook(ctx, client, found); err != nil {
 		return err
 	}
 	return i.processes.wait(ctx, extender, func() error { return i.webhookWorks(ctx, client) })

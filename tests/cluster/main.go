@@ -71,7 +71,7 @@ func main() {
 		err = c.command(ctx, *nodes, *divvy, *deploy)
 	case "check":
 		if err = c.readPorts(); err == nil {
-			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills}
+			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true}
 			err = i.runChecks(ctx, *only, *file)
 		}
 	case "down":
@@ -123,7 +123,7 @@ func (c *cluster) command(ctx context.Context, nodes, divvy, deploy string) erro
 	if err := c.readPorts(); err != nil {
 		return err
 	}
-	i := installation{cluster: c, divvy: divvy, deploy: deploy}
+	i := installation{cluster: c, divvy: divvy, deploy: deploy, own: true}
 	if err := i.remove(); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func withPair(run func(*pair) error) func(*world) error {
 	}
 }
 
-// start returns when a leads, b is ready to and serves the webhook.
+// start returns when a leads, b is ready to and serves the webhook, as whoever was started last.
 func (p *pair) start() error {
 	for _, r := range []replica{p.a, p.b} {
 		if err := p.startReplica(p.ctx, p.client, r); err != nil {
@@ -62,14 +62,7 @@ func (p *pair) start() error {
 			return err
 		}
 	}
-	found, err := p.ports(p.b)
-	if err != nil {
-		return err
-	}
-	if err := p.registerWebhook(p.ctx, p.client, found); err != nil {
-		return err
-	}
-	err = p.processes.wait(p.ctx, p.b.extender(), func() error { return p.webhookWorks(p.ctx, p.client) })
+	err := p.processes.wait(p.ctx, p.b.extender(), func() error { return p.webhookWorks(p.ctx, p.client) })
 	if err != nil {
 		return err
 	}

@@ -290,10 +290,10 @@ func (c *cluster) down(logs bool) error {
 		return failed // who still runs must stay on record
 	}
 	remove := []string{"pki", "run", "etcd", "kubeconfig", "controller-manager.kubeconfig",
-		"scheduler.kubeconfig", "audit-policy.yaml", "ports.json"}
+		"scheduler.kubeconfig", "audit-policy.yaml", "policies.yaml", "ports.json"}
 	for _, r := range replicas {
 		remove = append(remove, r+".kubeconfig", r+"-direct.kubeconfig", r+"-ports.json",
-			r+"-kube-scheduler.yaml")
+			r+"-kube-scheduler.yaml", r+"-webhook.port")
 	}
 	if !logs {
 		remove = append(remove, "log", "audit.log", marker)

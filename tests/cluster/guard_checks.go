@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	authentication "k8s.io/api/authentication/v1"
+	core "k8s.io/api/core/v1"
+	rbac "k8s.io/api/rbac/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func init() {
+	checks = append(checks, check{"a-tenant-gives-itself-nothing",
+		"a tenant with pod create, patch and binding rights cannot forge or change an assignment",
+		nothingForged})
+}
+
+// A tenant may do what it likes to the pods of its namespace, as far as roles go: binding included.
+func (w *world) tenant() (*kubernetes.Clientset, error) {
+	const name = "tenant"
+	what := &rbac.Role{ObjectMeta: meta.ObjectMeta{Name: name}, Rules: []rbac.PolicyRule{{
+		APIGroups: []string{""}, Verbs: []string{"*"},
+		Resources: []string{"pods", "pods/binding", "pods/status", "bindings"}}}}
+	whose := &rbac.RoleBinding{ObjectMeta: meta.ObjectMeta{Name: name},
+		RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: w.space, Name: name}}}
+	accounts := w.client.CoreV1().ServiceAccounts(w.space)
+	_, made := accounts.Create(w.ctx, &core.ServiceAccount{ObjectMeta: meta.ObjectMeta{Name: name}},
+		meta.CreateOptions{})
+	_, ruled := w.client.RbacV1().Roles(w.space).Create(w.ctx, what, meta.CreateOptions{})
+	_, bound := w.client.RbacV1().RoleBindings(w.space).Create(w.ctx, whose, meta.CreateOptions{})
+	if err := errors.Join(made, ruled, bound); err != nil {
+		return nil, err
+	}
+	token, err := accounts.CreateToken(w.ctx, name, &authentication.TokenRequest{}, meta.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", w.path("kubeconfig"))
+	if err != nil {
+		return nil, err
+	}
+	config = rest.AnonymousClientConfig(config)
+	config.BearerToken = token.Status.Token
+	return kubernetes.NewForConfig(config)
+}
+
+// An attempt is something that a tenant's rights let it do, and that a policy does not. It leaves
+// nothing behind, whether it succeeds or not.
+type attempt struct {
+	what string
+	try  func() error
+}
+
+var onlyTried = []string{meta.DryRunAll}
+
+func annotated(key, value string) []byte {
+	text, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	if err != nil {
+		panic(err) // two strings are always JSON
+	}
+	return text
+}
+
+// attempts: `held` is a pod that was given devices, `waits` one that was not yet.
+func (w *world) attempts(tenant *kubernetes.Clientset, held *core.Pod, waits string) []attempt {
+	pods := tenant.CoreV1().Pods(w.space)
+	forged := held.Annotations[allocated]
+	create := func(key, value string) func() error {
+		return func() error {
+			p := pod("forged", container("c", one("1000", "10")))
+			p.Annotations = map[string]string{key: value}
+			_, err := pods.Create(w.ctx, p, meta.CreateOptions{DryRun: onlyTried})
+			return err
+		}
+	}
+	patch := func(name, key, value string, subresources ...string) func() error {
+		return func() error {
+			_, err := pods.Patch(w.ctx, name, types.MergePatchType, annotated(key, value),
+				meta.PatchOptions{DryRun: onlyTried}, subresources...)
+			return err
+		}
+	}
+	bind := func(notes map[string]string) func() error {
+		return func() error {
+			return pods.Bind(w.ctx, &core.Binding{
+				ObjectMeta: meta.ObjectMeta{Name: waits, Annotations: notes},
+				Target:     core.ObjectReference{Kind: "Node", Name: held.Spec.NodeName},
+			}, meta.CreateOptions{DryRun: onlyTried})
+		}
+	}
+	return []attempt{
+		{"a new pod with devices of its own choice", create(allocated, forged)},
+		{"a new pod that names a term", create(termOf, held.Annotations[termOf])},
+		{"other devices for its pod", patch(held.Name, allocated, ";")},
+		{"other devices for its pod, through its status", patch(held.Name, allocated, ";", "status")},
+		{"another node for its pod", patch(held.Name, assigned, "elsewhere")},
+		{"devices for a pod that waits", patch(waits, allocated, forged)},
+		{"a binding that gives devices", bind(map[string]string{allocated: forged})},
+		{"a binding of a pod with devices", bind(nil)},
+	}
+}
+
+// What a tenant may always do.
+func (w *world) permitted(tenant *kubernetes.Clientset, held string) error {
+	pods := tenant.CoreV1().Pods(w.space)
+	for _, key := range []string{"use.divvy.dev/node-policy", "example.com/note"} {
+		_, err := pods.Patch(w.ctx, held, types.MergePatchType, annotated(key, "binpack"),
+			meta.PatchOptions{})
+		if err != nil {
+			return fmt.Errorf("its own annotation %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func nothingForged(w *world) error {
+	tenant, err := w.tenant()
+	if err != nil {
+		return err
+	}
+	if _, err := w.create(pod("held", container("c", one("3000", "30")))); err != nil {
+		return err
+	}
+	held, err := w.bound("held")
+	if err != nil {
+		return err
+	}
+	if _, err := w.create(pod("waits", container("c", one("9000000", "10")))); err != nil {
+		return err
+	}
+	if err := w.permitted(tenant, held.Name); err != nil {
+		return err
+	}
+	all := w.attempts(tenant, held, "waits")
+	for _, one := range all {
+		if err := w.until(one.what+" is refused", refusedByPolicy(one.try)); err != nil {
+			return err
+		}
+	}
+	// The control: it was the policies that refused, and not the tenant's rights.
+	return errors.Join(w.withoutPolicies(func() error {
+		for _, one := range all {
+			if err := w.until(one.what+" without policies", one.try); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), w.until("policies hold again", refusedByPolicy(all[0].try)))
+}
+
+func refusedByPolicy(try func() error) func() error {
+	return func() error {
+		err := try()
+		if err == nil {
+			return errors.New("it was let through")
+		}
+		if !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'divvy-") {
+			return fmt.Errorf("not by a policy of ours: %w", err)
+		}
+		return nil
+	}
+}
+
+// withoutPolicies lets ours only note what they would refuse, and restores them however it ends.
+func (w *world) withoutPolicies(run func() error) error {
+	bindings := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	list, err := bindings.List(w.ctx, meta.ListOptions{})
+	if err != nil {
+		return err
+	}
+	set := func(ctx context.Context, action string) error {
+		var failed error
+		text := []byte(`{"spec":{"validationActions":["` + action + `"]}}`)
+		for _, one := range list.Items {
+			if !strings.HasPrefix(one.Name, "divvy-") {
+				continue
+			}
+			_, err := bindings.Patch(ctx, one.Name, types.MergePatchType, text, meta.PatchOptions{})
+			failed = errors.Join(failed, err)
+		}
+		return failed
+	}
+	if err = set(w.ctx, "Audit"); err == nil {
+		err = run()
+	}
+	return errors.Join(err, set(context.WithoutCancel(w.ctx), "Deny"))
+}
