@@ -1,5 +1,6 @@
 // What `divvy scheduler` is told, from words.
 #include <charconv>
+#include <map>
 
 #include "raw.h"
 #include "scheduler/fencing.h"
@@ -108,6 +109,22 @@ Result<void> readOwnCertificate(const SchedulerText& text, SchedulerOptions* opt
   return {};
 }
 
+// Empty: it is not to print, but to schedule.
+Result<void> readPrint(const std::string& text, SchedulerOptions::Print* print) {
+  using Print = SchedulerOptions::Print;
+  const std::map<std::string, Print> known{
+      {"config", Print::kConfig},     {"webhook", Print::kWebhook}, {"fencing", Print::kFencing},
+      {"policies", Print::kPolicies}, {"queues", Print::kQueues},   {"options", Print::kOptions}};
+  if (text.empty()) return {};
+  const auto found = known.find(text);
+  if (found == known.end())
+    return Error{ErrorCode::kUsage, "--print \"" + text +
+                                        "\" is not accepted; config, webhook, fencing, policies, "
+                                        "queues and options are"};
+  *print = found->second;
+  return {};
+}
+
 }  // namespace
 
 Result<Options> makeScheduler(const Raw& raw) {
@@ -158,24 +175,7 @@ Result<Options> makeScheduler(const Raw& raw) {
                  "--compat \"" + text.compat + "\" is not accepted; none and hami are"};
   options.hami_metrics = text.compat_metrics;
   options.hami_scores = text.compat == "hami";
-  if (text.print == "config") {
-    options.print = SchedulerOptions::Print::kConfig;
-  } else if (text.print == "webhook") {
-    options.print = SchedulerOptions::Print::kWebhook;
-  } else if (text.print == "fencing") {
-    options.print = SchedulerOptions::Print::kFencing;
-  } else if (text.print == "policies") {
-    options.print = SchedulerOptions::Print::kPolicies;
-  } else if (text.print == "queues") {
-    options.print = SchedulerOptions::Print::kQueues;
-  } else if (text.print == "options") {
-    options.print = SchedulerOptions::Print::kOptions;
-  } else if (!text.print.empty()) {
-    return Error{
-        ErrorCode::kUsage,
-        "--print \"" + text.print +
-            "\" is not accepted; config, webhook, fencing, policies, queues and options are"};
-  }
+  if (const auto read = readPrint(text.print, &options.print); !read) return read.error();
   options.writers = split(text.writers);
   options.binders = split(text.binders);
   options.others = split(text.others);
