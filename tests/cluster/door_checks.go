@@ -100,8 +100,8 @@ func (w *world) open(names []string) error {
 	return nil
 }
 
-// served is the fingerprint of the certificate that the webhook shows.
-func (w *world) served() (string, error) {
+// shownKey is the fingerprint of the certificate that the webhook shows.
+func (w *world) shownKey() (string, error) {
 	found, err := w.ports(standing)
 	if err != nil {
 		return "", err
@@ -119,7 +119,7 @@ func (w *world) served() (string, error) {
 // certificateChanges deletes the Secret, which is how one changes the key, while pods are made all
 // the time, and then what the API server trusts.
 func certificateChanges(w *world) error {
-	before, err := w.served()
+	before, err := w.shownKey()
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func certificateChanges(w *world) error {
 	err = w.client.CoreV1().Secrets(space).Delete(w.ctx, webhookSecret, meta.DeleteOptions{})
 	if err == nil {
 		err = w.until("another certificate is shown", func() error {
-			now, err := w.served()
+			now, err := w.shownKey()
 			if err == nil && now == before {
 				err = errors.New("it is the one from before")
 			}

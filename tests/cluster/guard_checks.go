@@ -62,7 +62,7 @@ type attempt struct {
 
 var onlyTried = []string{meta.DryRunAll}
 
-func annotated(key, value string) []byte {
+func noteOf(key, value string) []byte {
 	text, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *world) attempts(tenant *kubernetes.Clientset, held *core.Pod, waits str
 	}
 	patch := func(name, key, value string, subresources ...string) func() error {
 		return func() error {
-			_, err := pods.Patch(w.ctx, name, types.MergePatchType, annotated(key, value),
+			_, err := pods.Patch(w.ctx, name, types.MergePatchType, noteOf(key, value),
 				meta.PatchOptions{DryRun: onlyTried}, subresources...)
 			return err
 		}
@@ -114,7 +114,7 @@ func (w *world) attempts(tenant *kubernetes.Clientset, held *core.Pod, waits str
 func (w *world) permitted(tenant *kubernetes.Clientset, held string) error {
 	pods := tenant.CoreV1().Pods(w.space)
 	for _, key := range []string{"use.divvy.dev/node-policy", "example.com/note"} {
-		_, err := pods.Patch(w.ctx, held, types.MergePatchType, annotated(key, "binpack"),
+		_, err := pods.Patch(w.ctx, held, types.MergePatchType, noteOf(key, "binpack"),
 			meta.PatchOptions{})
 		if err != nil {
 			return fmt.Errorf("its own annotation %s: %w", key, err)

@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -239,13 +237,9 @@ func queueBorrowing(w *world) error {
 	return w.waitsFor(lender, 2, "which does not borrow")
 }
 
-func gateIsGuarded(w *world) (err error) {
-	// With all of them nobody here could register the checks' nodes again.
-	defer func() {
-		err = errors.Join(err, w.kubectl(w.ctx, "delete", "-f",
-			filepath.Join(w.deploy, "policies.yaml")))
-	}()
-	if err := w.apply(w.ctx, "policies.yaml"); err != nil {
+func gateIsGuarded(w *world) error {
+	tenant, err := w.tenant()
+	if err != nil {
 		return err
 	}
 	name := "closed-" + w.space
@@ -261,8 +255,8 @@ func gateIsGuarded(w *world) (err error) {
 		return err
 	}
 	patch := []byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"` + queueGate + `"}]}}`)
-	return w.until("the policy is in force", func() error {
-		_, err := w.client.CoreV1().Pods(w.space).Patch(w.ctx, "p", types.StrategicMergePatchType,
+	return w.until("the gate stays", func() error {
+		_, err := tenant.CoreV1().Pods(w.space).Patch(w.ctx, "p", types.StrategicMergePatchType,
 			patch, meta.PatchOptions{DryRun: []string{meta.DryRunAll}})
 		if err == nil {
 			return fmt.Errorf("the gate could be taken away")
