@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "scheduler/membership.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -51,16 +52,6 @@ const std::string* said(const kube::Labels& labels, const char* key) {
 Error refused(const char* key, const std::string& value, const std::string& accepted) {
   return {ErrorCode::kUsage,
           std::string("annotation ") + key + ": \"" + value + "\" is not accepted; " + accepted};
-}
-
-// By the labels and annotations that others' gangs have.
-std::string groupOf(const kube::Pod& pod) {
-  for (const char* key :
-       {"scheduling.x-k8s.io/pod-group", "kueue.x-k8s.io/pod-group-name", "volcano.sh/pod-group"})
-    if (const std::string* name = said(pod.meta.labels, key)) return pod.meta.space + '/' + *name;
-  if (const std::string* name = said(pod.meta.annotations, "scheduling.k8s.io/group-name"))
-    return pod.meta.space + '/' + *name;
-  return "";
 }
 
 }  // namespace
@@ -139,7 +130,9 @@ Result<void> Lodgers::set(const kube::Pod& pod) {
   one.fixed = (evictable != nullptr && *evictable != "true") || pod.controller == "DaemonSet" ||
               pod.meta.annotations.contains(kMirror);
   Result<void> fault = checkProtection(pod.meta.annotations);
-  one.group = groupOf(pod);
+  const Result<std::optional<GangWords>> gang = gangOf(pod);
+  if (!gang) fault = gang.error();
+  if (gang && *gang) one.group = pod.meta.space + '/' + (*gang)->name;
   if (const std::string* text = said(pod.meta.annotations, kMinRuntime))
     if (const Result<std::int64_t> read = secondsOf(*text)) one.min_runtime = *read;
   const Result<Room> room = roomOf(pod);
