@@ -37,8 +37,11 @@ function(divvy_library name)
   target_link_libraries(divvy_${name} ${scope} ${ARG_DEPS})
 endfunction()
 
-# divvy_test(NAME SOURCES... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one
-# ctest entry. The environment names the build's products so that no test guesses a path.
+# divvy_test(NAME SOURCES... [DEPS ...] [LABELS ...] [TIMEOUT s] [OPTIMIZED]): one GoogleTest program,
+# one ctest entry. The environment names the build's products so that no test guesses a path.
+#
+# A test's own sources are compiled without optimisation, in half the time: what they test is not.
+# OPTIMIZED is for those that compute much themselves.
 #
 # DIVVY_CUDA_HEADERS and DIVVY_OLD_LIBC name what `./dev test` fetched; tests skip, and say so,
 # where they are absent.
@@ -51,7 +54,7 @@ set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=
   DIVVY_OLD_LIBC=${CMAKE_SOURCE_DIR}/build/old-libc/root)
 add_custom_target(divvy_sanitize)
 function(divvy_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -60,6 +63,9 @@ function(divvy_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_compile_options(${name} PRIVATE ${DIVVY_WARNINGS})
+  if(NOT ARG_OPTIMIZED)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if("sanitize" IN_LIST ARG_LABELS)

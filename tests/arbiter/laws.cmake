@@ -11,14 +11,14 @@ divvy_test(arbiter_law_test SOURCES law_test.cpp meter_test.cpp DEPS divvy_arbit
   LABELS sanitize)
 target_include_directories(arbiter_law_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
 # Minutes of virtual time: too much for the sanitizers, which see the same code in the gangs' test.
-divvy_test(arbiter_share_test SOURCES share_test.cpp
+divvy_test(arbiter_share_test OPTIMIZED SOURCES share_test.cpp
   DEPS divvy_arbiter_world rapidcheck rapidcheck_gtest TIMEOUT 240)
-divvy_test(arbiter_priority_test SOURCES priority_test.cpp DEPS divvy_arbiter_world TIMEOUT 240)
-divvy_test(arbiter_cap_test SOURCES cap_test.cpp tenants_test.cpp DEPS divvy_arbiter_world
+divvy_test(arbiter_priority_test OPTIMIZED SOURCES priority_test.cpp DEPS divvy_arbiter_world TIMEOUT 240)
+divvy_test(arbiter_cap_test OPTIMIZED SOURCES cap_test.cpp tenants_test.cpp DEPS divvy_arbiter_world
   TIMEOUT 240)
-divvy_test(arbiter_gang_test SOURCES gang_test.cpp
+divvy_test(arbiter_gang_test OPTIMIZED SOURCES gang_test.cpp
   DEPS divvy_arbiter_world rapidcheck rapidcheck_gtest LABELS sanitize TIMEOUT 240)
-divvy_test(arbiter_residency_test SOURCES host_map_test.cpp parking_test.cpp residency_order_test.cpp residency_test.cpp
+divvy_test(arbiter_residency_test OPTIMIZED SOURCES host_map_test.cpp parking_test.cpp residency_order_test.cpp residency_test.cpp
     swap_terms_test.cpp
   DEPS divvy_arbiter_world LABELS sanitize TIMEOUT 240)
 target_include_directories(arbiter_residency_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
