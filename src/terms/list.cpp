@@ -72,6 +72,10 @@ constexpr std::array kAll{
          kScheduler, Form::kElsewhere, "see queues.md"},
     Term{"", "N", "how many of a gang start together at least", "", kAnnotation, "gang-min", kPod,
          kScheduler, Form::kElsewhere, "see queues.md"},
+    Term{"", "true|false", "whether it may end for pods of higher priority", "true", kAnnotation,
+         "evictable", kPod, kScheduler, Form::kWord},
+    Term{"", "TIME", "so long it does not end for others, once it is bound", "the scheduler's",
+         kAnnotation, "min-runtime", kPod, kScheduler, Form::kTime},
     Term{"", "UUID", "not on this card (or prefix)", "", kAnnotation, "not-uuid", kPod, kScheduler,
          Form::kNames, "several with commas"},
 };
