@@ -339,8 +339,11 @@ func (i *installation) remove() error {
 // applyPolicies: those of policies.yaml, with one writer more. No agent runs on these nodes: whoever
 // makes and changes them here does so in its place.
 func (i *installation) applyPolicies(ctx context.Context) error {
-	text, err := exec.CommandContext(ctx, i.divvy, "scheduler", "--print", "policies",
-		"--writers", administrator).Output()
+	args := []string{"scheduler", "--print", "policies", "--writers", administrator}
+	if i.config != "" {
+		args = append(args, "--device-config", i.config)
+	}
+	text, err := exec.CommandContext(ctx, i.divvy, args...).Output()
 	if err != nil {
 		return fmt.Errorf("scheduler --print policies: %w", err)
 	}
