@@ -314,6 +314,9 @@ func killedInBetween(p *pair) error {
 		if over, fault := k.over(); over || fault != nil {
 			p.note = fmt.Sprintf("%d kills (the goal is 1,000), %d rounds of 96 pods that fill the "+
 				"cluster: 0 lost, 0 double", k.kills, number+1)
+			if k.kills == 0 && fault == nil {
+				fault = errors.New("nobody was killed")
+			}
 			return fault
 		}
 	}
