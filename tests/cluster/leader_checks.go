@@ -291,6 +291,16 @@ func killedInBetween(p *pair) error {
 	if err := second.end(stopBound); err != nil {
 		return err
 	}
+	// Until it has looked at the Lease again it thinks that it leads.
+	err = p.until(p.a.name+" leads no more", func() error {
+		if p.leads(p.a) == nil {
+			return errors.New("it does")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	p.a.front = front.url()
 	if err := p.startKubeScheduler(p.a); err != nil {
 		return err

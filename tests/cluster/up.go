@@ -290,7 +290,9 @@ func (c *cluster) down(logs bool) error {
 		return failed // who still runs must stay on record
 	}
 	remove := []string{"pki", "run", "etcd", "kubeconfig", "controller-manager.kubeconfig",
-		"scheduler.kubeconfig", "audit-policy.yaml", "policies.yaml", "ports.json"}
+		"scheduler.kubeconfig", "audit-policy.yaml", "policies.yaml", "ports.json",
+		// What checks make.
+		"device-config.yaml", "renamed", "pools.yaml"}
 	for _, r := range replicas {
 		remove = append(remove, r+".kubeconfig", r+"-direct.kubeconfig", r+"-ports.json",
 			r+"-kube-scheduler.yaml", r+"-webhook.port")
