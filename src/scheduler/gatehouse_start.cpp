@@ -154,7 +154,7 @@ std::vector<Gatehouse::Unit> Gatehouse::units() {
     const bool alone = seat.gang.empty() || gangs_.at(seat.gang).started;
     if (!waits || !alone) continue;
     if (isGatedByOthers(seat.pod)) {
-      seat.why = "others' gates are still there: " + seat.pod.gates.back();
+      seat.why = "others' gates are still there: " + othersGate(seat.pod);
     } else {
       add(uid, unitOf({uid}, ""));
     }

@@ -116,8 +116,13 @@ bool isGated(const kube::Pod& pod) {
 }
 
 bool isGatedByOthers(const kube::Pod& pod) {
-  return std::any_of(pod.gates.begin(), pod.gates.end(),
-                     [](const std::string& gate) { return gate != kQueueGate; });
+  return !othersGate(pod).empty();
+}
+
+std::string othersGate(const kube::Pod& pod) {
+  const auto found = std::find_if(pod.gates.begin(), pod.gates.end(),
+                                  [](const std::string& gate) { return gate != kQueueGate; });
+  return found == pod.gates.end() ? "" : *found;
 }
 
 }  // namespace divvy::scheduler

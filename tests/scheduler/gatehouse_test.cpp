@@ -87,6 +87,17 @@ TEST(Gatehouse, WhoIsOfNoQueueOnlyLosesTheGate) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
+// A webhook's gate comes after those that the pod was made with.
+TEST(Gatehouse, OursAfterOthersWasNamedAsOthers) {
+  Store store = twoNodes();
+  kube::Pod pod = gatedPod("p");
+  pod.gates.insert(pod.gates.begin(), "kueue.x-k8s.io/admission");
+  store.add(pod);
+  Life life(store);
+  life.run();
+  EXPECT_EQ(life.why("p"), "others' gates are still there: kueue.x-k8s.io/admission");
+}
+
 TEST(Gatehouse, OthersGatesAreWaitedFor) {
   Store store = twoNodes();
   kube::Pod pod = gatedPod("p");

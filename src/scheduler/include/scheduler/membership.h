@@ -43,7 +43,8 @@ Result<std::optional<GangWords>> gangOf(const kube::Pod& pod);
 // What its annotation or label names; empty: nothing.
 std::string queueNamedBy(const kube::Pod& pod);
 
-bool isGated(const kube::Pod& pod);          // by us
-bool isGatedByOthers(const kube::Pod& pod);  // as Kueue does
+bool isGated(const kube::Pod& pod);            // by us
+bool isGatedByOthers(const kube::Pod& pod);    // as Kueue does
+std::string othersGate(const kube::Pod& pod);  // the first of theirs; empty: none
 
 }  // namespace divvy::scheduler
