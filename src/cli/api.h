@@ -13,7 +13,7 @@
 
 namespace divvy::cli {
 
-// Where a cluster is. Both empty: as a pod has it, else KUBECONFIG, else ~/.kube/config.
+// Where a cluster is. Both empty: KUBECONFIG, else as a pod has it, else ~/.kube/config.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context);
 
 class Api {

@@ -10,7 +10,7 @@ void Grammar::addCluster(CLI::App* command) {
   ClusterText& text = raw.cluster;
   command
       ->add_option("--kubeconfig", text.kubeconfig,
-                   "how to reach the cluster [as a pod does, KUBECONFIG, ~/.kube/config]")
+                   "how to reach the cluster [KUBECONFIG, as a pod does, ~/.kube/config]")
       ->type_name("FILE");
   command->add_option("--context", text.context, "of the kubeconfig [its current one]")
       ->type_name("NAME");

@@ -1,14 +1,13 @@
 // `divvy queues`: who has how much of a cluster's devices, and who waits for what.
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "api.h"
 #include "commands.h"
-#include "kube/access.h"
 #include "kube/client.h"
 #include "kube/queue.h"
 #include "queues_view.h"
@@ -18,26 +17,6 @@ namespace divvy::cli {
 namespace {
 
 namespace asio = boost::asio;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// As kubectl looks for it.
-Result<kube::Access> userAccess(const QueuesOptions& options) {
-  if (!options.kubeconfig.empty())
-    return kube::kubeconfigFileAccess(options.kubeconfig, options.context);
-  const std::string named = variable("KUBECONFIG");
-  if (named.find(':') != std::string::npos)
-    return Error{ErrorCode::kUnsupported,
-                 "KUBECONFIG names several files; say which with --kubeconfig"};
-  if (!named.empty()) return kube::kubeconfigFileAccess(named, options.context);
-  Result<kube::Access> pod =
-      kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT"));
-  if (pod && options.context.empty()) return pod;
-  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", options.context);
-}
 
 asio::awaitable<void> readAll(kube::Client& client, std::vector<kube::Queue>* queues,
                               std::optional<Error>* fault) {
@@ -57,7 +36,7 @@ asio::awaitable<void> readAll(kube::Client& client, std::vector<kube::Queue>* qu
 }
 
 Result<std::vector<kube::Queue>> read(const QueuesOptions& options) {
-  Result<kube::Access> access = userAccess(options);
+  Result<kube::Access> access = accessFor(options.kubeconfig, options.context);
   if (!access) return access.error();
   asio::io_context loop(1);
   Result<std::unique_ptr<kube::Client>> client =

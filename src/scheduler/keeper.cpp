@@ -1,7 +1,6 @@
 #include "keeper.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
@@ -15,6 +14,7 @@
 #include "kube/base64.h"
 #include "kube/follow.h"
 #include "kube/object.h"
+#include "last_word.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -36,10 +36,6 @@ constexpr const char* kRegistrations =
 
 Clock now() {
   return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-}
-
-void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
 }
 
 // Of a member's members; empty where there is none.

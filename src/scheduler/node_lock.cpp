@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "clocks.h"
+#include "timestamp.h"
 
 // GCC 12 with -O2 takes the frame of takeOnce for one that another operator new made; both are
 // Asio's.
@@ -75,12 +76,8 @@ kube::Call patchOf(const std::string& node, const kube::Meta& seen, json::object
 }  // namespace
 
 std::string lockText(const std::string& key, std::int64_t seconds, const LockHolder& holder) {
-  const auto instant = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  gmtime_r(&instant, &parts);
-  char text[sizeof "2026-08-21T10:00:00Z"] = {};
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return key == kShared ? std::string(text) + ',' + holder.space + ',' + holder.pod : text;
+  const std::string text = timestamp(seconds);
+  return key == kShared ? text + ',' + holder.space + ',' + holder.pod : text;
 }
 
 LockSaid parseLock(const std::string& text) {

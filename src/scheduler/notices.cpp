@@ -1,8 +1,6 @@
 #include "notices.h"
 
-#include <array>
 #include <chrono>
-#include <ctime>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "clocks.h"
 #include "last_word.h"
 #include "scheduler/inquiry.h"
+#include "timestamp.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -30,15 +29,6 @@ constexpr std::int64_t kPauseMs = 60'000;
 // In one round: each is a look at all nodes, and a write.
 constexpr std::size_t kMostTold = 8;
 
-std::string timeText(std::int64_t seconds) {
-  const std::time_t when = seconds;
-  std::tm utc{};
-  std::array<char, 32> text{};
-  if (::gmtime_r(&when, &utc) == nullptr) return "";
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
-
 }  // namespace
 
 std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds) {
@@ -48,7 +38,7 @@ std::string noticePatch(bool fits, const std::string& message, std::int64_t seco
                                                  {"status", fits ? "True" : "False"},
                                                  {"reason", fits ? "Placed" : "NoRoom"},
                                                  {"message", message},
-                                                 {"lastTransitionTime", timeText(seconds)}}}}}}});
+                                                 {"lastTransitionTime", timestamp(seconds)}}}}}}});
 }
 
 Notices::Notices(asio::any_io_executor executor, kube::Client& client, const Books& books,

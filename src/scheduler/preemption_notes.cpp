@@ -1,8 +1,8 @@
 #include "preemption_notes.h"
 
-#include <ctime>
-
 #include <boost/json.hpp>
+
+#include "timestamp.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -11,16 +11,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kMostName = 230;
 constexpr std::size_t kMostMessage = 1000;  // an Event may have 1024
-
-// RFC 3339, as the API has it.
-std::string timeOf(std::int64_t seconds) {
-  const std::time_t at = seconds;
-  std::tm parts{};
-  gmtime_r(&at, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string hexOf(std::uint64_t value) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -33,7 +23,7 @@ std::string hexOf(std::uint64_t value) {
 
 kube::Call eventCall(const PodNote& note, const std::string& scheduler, std::int64_t nanoseconds) {
   constexpr std::int64_t kNano = 1'000'000'000;
-  const std::string time = timeOf(nanoseconds / kNano);
+  const std::string time = timestamp(nanoseconds / kNano);
   std::string message = note.message;
   if (message.size() > kMostMessage) message = message.substr(0, kMostMessage - 3) + "...";
   kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + note.space + "/events"};

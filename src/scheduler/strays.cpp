@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -10,7 +9,9 @@
 
 #include "annotate.h"
 #include "describe.h"
+#include "last_word.h"
 #include "scheduler/manifests.h"
+#include "timestamp.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -23,20 +24,6 @@ constexpr std::size_t kMostKnown = 10'000;
 constexpr std::size_t kMostWaiting = 200;
 constexpr std::size_t kShownOfUid = 8;
 constexpr std::size_t kMostName = 240;
-
-void rethrow(std::exception_ptr fault) {
-  if (fault) std::rethrow_exception(fault);
-}
-
-// RFC 3339, as the API has it.
-std::string timeOf(std::int64_t seconds) {
-  const std::time_t at = seconds;
-  std::tm parts{};
-  gmtime_r(&at, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 bool asksForOurs(const kube::Pod& pod, const vendors::Catalog& catalog) {
   const std::vector<std::string> names = resourceNames(catalog);
@@ -73,7 +60,7 @@ std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::
                               {"namespace", pod.meta.space},
                               {"name", pod.meta.name},
                               {"uid", pod.meta.uid}};
-  const std::string time = timeOf(seconds);
+  const std::string time = timestamp(seconds);
   return json::serialize(json::object{
       {"apiVersion", "v1"},
       {"kind", "Event"},
