@@ -84,11 +84,16 @@ CardLock::~CardLock() {
 
 bool Card::alive(int index) const {
   const ProcessRecord& record = file_->processes[index];
-  // A process does not see its own locks.
+  // A process does not see its own locks. Others may have its number: in a container they all do.
   if (&record == self_) return true;
-  if (record.pid == static_cast<std::uint32_t>(getpid())) {
-    return record.start_time == processStartTime(getpid());
+  if (record.pid == static_cast<std::uint32_t>(getpid()) &&
+      record.start_time == processStartTime(getpid())) {
+    return true;
   }
+  return lockedByOther(index);
+}
+
+bool Card::lockedByOther(int index) const {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -168,8 +173,9 @@ bool Card::join() {
   for (int i = 0; i < file_->records; ++i) {
     const ProcessRecord& record = file_->processes[i];
     if (record.claimed == 0) continue;
-    // A record of ours that is not ours: left by the program that this process was before exec.
-    if (record.pid == joiner.pid && record.start_time == joiner.start_time) {
+    // A record of ours that is not ours: left by the program that this process was before exec. One
+    // that is locked is another container's first process, begun at the same tick.
+    if (record.pid == joiner.pid && record.start_time == joiner.start_time && !lockedByOther(i)) {
       clearLocked(i);
     } else if (alone) {
       // The dead behind the first living one are swept before their figures matter.

@@ -66,6 +66,8 @@ class Card {
 
   // True while the process that claimed record `index` lives. Needs no lock.
   bool alive(int index) const;
+  // Likewise, of any process but this one.
+  bool lockedByOther(int index) const;
   // The record of a live process, or nullptr. Under the card's lock.
   ProcessRecord* findLocked(std::uint32_t pid, std::uint64_t start_time);
 

@@ -1,6 +1,8 @@
 #include "card.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,10 +25,13 @@ const Profile& smallCard() {
 // A child process on a card of its own opening; `ready` and `go` are how test and child meet.
 class Child {
  public:
-  Child(const std::string& dir, const std::function<void(Card&, Child&)>& body) {
+  // `contained`: in a namespace of its own, where it has the number 1.
+  Child(const std::string& dir, const std::function<void(Card&, Child&)>& body,
+        bool contained = false) {
     EXPECT_EQ(pipe(to_parent_), 0);
     EXPECT_EQ(pipe(to_child_), 0);
-    pid_ = fork();
+    pid_ = contained ? static_cast<pid_t>(syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0))
+                     : fork();
     if (pid_ != 0) return;
     Card card;
     if (!card.open(dir, smallCard(), 0) || !card.join()) _exit(3);
@@ -34,8 +39,9 @@ class Child {
     _exit(0);
   }
   ~Child() {
-    kill(pid_, SIGKILL);
-    join();
+    // Where none could be made its number is -1, which to kill() means everybody.
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    if (pid_ > 0) join();
     for (const int fd : {to_parent_[0], to_parent_[1], to_child_[0], to_child_[1]}) close(fd);
   }
 
@@ -131,6 +137,29 @@ TEST(Card, AKilledProcessHoldsNothingEvenAsAZombie) {
   EXPECT_EQ(view->processes[1].bytes, 100 * kMiB + 7);
   child.killNow();
   EXPECT_EQ(card.used(), 0U);
+}
+
+// In containers all are process 1, and two may begin at one tick: here /proc is the host's, and
+// says so of both.
+TEST(Card, ProcessesOfOneNumberAreToldApart) {
+  ScratchDir dir;
+  Card card;
+  ASSERT_TRUE(card.open(dir.path(), smallCard(), 0));
+  ASSERT_TRUE(card.join());
+  const auto body = [](Card& own, Child& self) {
+    if (getpid() != 1) _exit(5);
+    own.charge(Charge::kPlain, 100 * kMiB);
+    self.signal();
+    self.pause();
+  };
+  Child first(dir.path(), body, true);
+  if (first.pid() < 0) GTEST_SKIP() << "no right to make namespaces";
+  first.await();
+  Child second(dir.path(), body, true);
+  second.await();
+  EXPECT_EQ(card.used(), 200 * kMiB);
+  first.killNow();
+  EXPECT_EQ(card.used(), 100 * kMiB);
 }
 
 TEST(Card, BytesOfTheDeadAreFoundBeforeAnybodyIsRefused) {
