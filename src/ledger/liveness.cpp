@@ -96,9 +96,12 @@ Result<Owner> readOwner(std::uint32_t pid) {
   return unpackOwner(packOwner({pid, start}));
 }
 
-Result<std::uint32_t> findProcess(const Owner& owner) {
+Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible) {
   if (owner.pid == 0) return std::uint32_t{0};
-  const Answer direct = matches(owner.pid, owner);
+  const auto matching = [&](std::uint32_t pid) {
+    return eligible && !eligible(pid) ? Answer::kNo : matches(pid, owner);
+  };
+  const Answer direct = matching(owner.pid);
   if (direct == Answer::kYes) return owner.pid;
   bool certain = direct == Answer::kNo;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
@@ -108,7 +111,7 @@ Result<std::uint32_t> findProcess(const Owner& owner) {
     std::uint32_t pid = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
-    const Answer answer = matches(pid, owner);
+    const Answer answer = matching(pid);
     if (answer == Answer::kYes) return pid;
     certain = certain && answer == Answer::kNo;
   }

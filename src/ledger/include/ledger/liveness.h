@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "base/result.h"
 #include "ledger/words.h"
@@ -13,8 +14,9 @@ namespace divvy::ledger {
 // the tenant made itself, is understood. A zombie is dead once all its threads are. An owner
 // without a start time matches by number only. Where several match, one of them is told. kIo when
 // it cannot be told (no descriptors left, /proc unreadable): then nothing may be taken from the
-// owner.
-Result<std::uint32_t> findProcess(const Owner& owner);
+// owner. `eligible`, where there is one: only processes (by our numbers) that it says yes to.
+using Eligible = std::function<bool(std::uint32_t pid)>;
+Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible = nullptr);
 
 // False only when the owner is certainly dead.
 bool ownerAlive(const Owner& owner);
