@@ -8,6 +8,7 @@
 #include "exec.h"
 #include "link.h"
 #include "members.h"
+#include "query.h"
 #include "rate.h"
 
 namespace divvy::kube {
@@ -28,16 +29,6 @@ constexpr unsigned kUnauthorized = 401;
 // Credentials are renewed so long before they end, and not asked for anew when younger than that.
 constexpr seconds kRenewBefore{10};
 constexpr seconds kFresh{5};
-// Of JSON: what is deeper is nobody's object.
-constexpr std::size_t kMostDepth = 512;
-
-json::value parsed(std::string_view text, error_code* fault, json::storage_ptr storage = {}) {
-  json::parse_options options;
-  options.max_depth = kMostDepth;
-  return json::parse(json::string_view(text.data(), text.size()), *fault, std::move(storage),
-                     options);
-}
-
 asio::awaitable<void> pause(steady_clock::duration time) {
   if (time <= steady_clock::duration{0}) co_return;
   asio::steady_timer timer(co_await asio::this_coro::executor, time);
@@ -46,33 +37,6 @@ asio::awaitable<void> pause(steady_clock::duration time) {
 
 bool later(const Reply& reply) {
   return reply.status == 429 || (reply.status == 503 && reply.retry_after);
-}
-
-std::string joined(const std::string& path, const std::string& query) {
-  return query.empty() ? path : path + '?' + query;
-}
-
-std::string with(std::string query, const std::string& more) {
-  if (!query.empty()) query += '&';
-  return query + more;
-}
-
-// The server's tokens for going on are base64 without what URLs reserve but for '=' and '/'.
-std::string encoded(const std::string& text) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[(static_cast<unsigned char>(c) >> 4) & 15];
-      out += kDigits[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -257,43 +221,6 @@ asio::awaitable<Result<json::value>> Client::ask(Call call) {
   if (fault)
     co_return Error{ErrorCode::kCorrupt, path + ": the answer is not JSON: " + fault.message()};
   co_return body;
-}
-
-asio::awaitable<Result<std::string>> Client::list(const std::string& path, const std::string& query,
-                                                  std::function<void()> begin,
-                                                  std::function<void(const json::value&)> each) {
-  std::string version, next;
-  unsigned restarts = 0;
-  begin();
-  for (;;) {
-    std::string page = with(query, "limit=500");
-    if (!next.empty()) page += "&continue=" + encoded(next);
-    const Call call{Verb::kGet, joined(path, page)};
-    Result<Reply> reply = co_await send(call);
-    if (!reply) co_return std::move(reply).error().context("listing " + path);
-    if (reply->status == 410 && !next.empty() && ++restarts <= kMostRestarts) {
-      next.clear();
-      begin();
-      continue;
-    }
-    if (!reply->good()) co_return errorOf(*reply).context("listing " + path);
-    error_code fault;
-    // A page is thousands of small pieces that live and end together.
-    json::monotonic_resource arena(reply->body.size());
-    const json::value body = parsed(reply->body, &fault, &arena);
-    if (fault || !body.is_object() || !body.get_object().contains("items"))
-      co_return Error{ErrorCode::kCorrupt, "listing " + path + ": the answer is no list"};
-    Members members(body, "");
-    next.clear();
-    members.in("metadata", [&](Members& meta) {
-      meta.text("resourceVersion", &version);
-      meta.text("continue", &next);
-    });
-    if (!members.ok()) co_return members.error();
-    if (const json::array* items = body.get_object().at("items").if_array())
-      for (const json::value& item : *items) each(item);
-    if (next.empty()) co_return version;
-  }
 }
 
 namespace {

@@ -36,7 +36,7 @@ json::array amountsOf(const std::vector<QueueAmount>& amounts) {
 bool Queue::sameTerms(const Queue& other) const {
   return meta.uid == other.meta.uid && meta.name == other.meta.name && parent == other.parent &&
          spaces == other.spaces && guarantee == other.guarantee && limit == other.limit &&
-         borrows == other.borrows && weight == other.weight;
+         borrows == other.borrows && reclaims == other.reclaims && weight == other.weight;
 }
 
 Result<Queue> queueOf(const json::value& object) {
@@ -49,6 +49,9 @@ Result<Queue> queueOf(const json::value& object) {
     readAmounts(spec, "guarantee", &queue.guarantee);
     readAmounts(spec, "limit", &queue.limit);
     spec.flag("borrowing", &queue.borrows);
+    std::string reclaim;
+    spec.text("reclaim", &reclaim);
+    queue.reclaims = reclaim != "never";
     spec.number("weight", &queue.weight);
   });
   members.in("status", [&](Members& status) {

@@ -140,6 +140,37 @@ TEST(List, BeginsAnewWhenItGrewTooOldBetweenPages) {
   EXPECT_EQ(asked, 4);
 }
 
+// The first page, in two ways to write it.
+void listsAll(const std::string& first, std::vector<std::size_t> calls_when_read) {
+  Served served([&](const http::Query& query) -> http::Answer {
+    const bool second = query.target.find("continue=") != std::string::npos;
+    return {200, second ? R"({"metadata":{"resourceVersion":"8"},"items":[2]})" : first};
+  });
+  std::vector<std::int64_t> items;
+  std::vector<std::size_t> calls;
+  std::string version;
+  served.run([&]() -> asio::awaitable<void> {
+    const Result<std::string> listed = co_await served.client->list(
+        "/list", "", [] {},
+        [&](const json::value& item) {
+          items.push_back(item.as_int64());
+          calls.push_back(served.client->calls());
+        });
+    if (listed) version = *listed;
+  });
+  EXPECT_EQ(items, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(version, "8");
+  EXPECT_EQ(calls, calls_when_read);
+}
+
+TEST(List, ThePageBehindIsAskedForBeforeOneIsRead) {
+  listsAll(R"({"metadata":{"resourceVersion":"8","continue":"a/b="},"items":[1]})", {2, 2});
+}
+
+TEST(List, GoesOnWhereThatIsSaidLast) {
+  listsAll(R"({"items":[1],"metadata":{"resourceVersion":"8","continue":"a/b="}})", {1, 2});
+}
+
 TEST(Client, WaitsWhereTheServerSaysLater) {
   int asked = 0;
   Served served([&](const http::Query&) -> http::Answer {

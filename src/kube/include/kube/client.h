@@ -60,9 +60,9 @@ class Client {
   // Only good replies; their bodies. Others are errorOf().
   boost::asio::awaitable<Result<boost::json::value>> ask(Call call);
 
-  // Every item of a collection, page by page; what it returns is the version to watch from. Where
-  // a list grows too old between pages it begins anew: `begin` is called before the first page,
-  // each time. `query`: "fieldSelector=...", encoded.
+  // Every item of a collection, page by page (a copy that stays needs a storage of its own);
+  // returns the version to watch from. Where a list grows too old between pages it begins anew:
+  // `begin` is called before the first page, each time. `query`: "fieldSelector=...", encoded.
   boost::asio::awaitable<Result<std::string>> list(
       const std::string& path, const std::string& query, std::function<void()> begin,
       std::function<void(const boost::json::value& item)> each);

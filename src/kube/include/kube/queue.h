@@ -48,6 +48,7 @@ struct Queue {
   std::vector<QueueAmount> guarantee;
   std::vector<QueueAmount> limit;
   bool borrows = true;
+  bool reclaims = true;  // within its guarantee it takes back what others borrowed
   std::int64_t weight = 1;
   QueueStatus status;
 

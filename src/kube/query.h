@@ -1,0 +1,50 @@
+// Writing what is asked and reading what is answered, in the forms that all calls share. Private.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/json.hpp>
+
+namespace divvy::kube {
+
+// What is deeper is nobody's object.
+inline constexpr std::size_t kMostDepth = 512;
+
+inline boost::json::value parsed(std::string_view text, boost::system::error_code* fault,
+                                 boost::json::storage_ptr storage = {}) {
+  boost::json::parse_options options;
+  options.max_depth = kMostDepth;
+  return boost::json::parse(boost::json::string_view(text.data(), text.size()), *fault,
+                            std::move(storage), options);
+}
+
+inline std::string joined(const std::string& path, const std::string& query) {
+  return query.empty() ? path : path + '?' + query;
+}
+
+inline std::string with(std::string query, const std::string& more) {
+  if (!query.empty()) query += '&';
+  return query + more;
+}
+
+// The server's tokens for going on are base64 without what URLs reserve but for '=' and '/'.
+inline std::string encoded(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[(static_cast<unsigned char>(c) >> 4) & 15];
+      out += kDigits[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
+}
+
+}  // namespace divvy::kube
