@@ -3,6 +3,9 @@
 
 #include <map>
 #include <set>
+#include <span>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "engine/engine.h"
@@ -10,6 +13,21 @@
 #include "score_cache.h"
 
 namespace divvy::engine {
+
+// Nodes are found by what they are called, wherever that text stands.
+struct NameHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+  std::size_t operator()(const NodeName& name) const { return (*this)(name.text); }
+};
+struct NameEqual {
+  using is_transparent = void;
+  static std::string_view textOf(const NodeName& name) { return name.text; }
+  static std::string_view textOf(std::string_view text) { return text; }
+  bool operator()(const auto& a, const auto& b) const { return textOf(a) == textOf(b); }
+};
 
 class Engine::Core {
  public:
@@ -27,6 +45,7 @@ class Engine::Core {
   Result<Decision> decideAmong(const Request& request, std::span<const NodeName> nodes);
   Result<Decision> explain(const Request& request);
   Result<std::vector<NodeBrief>> briefs(const Request& request);
+  Result<Briefs> briefs(const Request& request, std::span<const std::string_view> nodes);
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);
@@ -95,7 +114,7 @@ class Engine::Core {
   NodeOrder order_;
   ChangeLog log_;
   ScoreCache cache_;
-  std::map<NodeName, Slot> slots_;
+  std::unordered_map<NodeName, Slot, NameHash, NameEqual> slots_;
   std::vector<std::set<RequestId>> on_;  // by slot
   Books books_;
   std::set<std::pair<Instant, RequestId>> expiring_;

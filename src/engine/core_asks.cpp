@@ -156,9 +156,36 @@ Result<std::vector<NodeBrief>> Engine::Core::briefs(const Request& request) {
   for (const Slot slot : order_.slots()) {
     if ((*scores)->tree().at(order_.placeOf(slot)) > 0) continue;
     std::optional<NodeBrief> brief = briefOf(state_, shape, asks, slot);
-    if (brief) all.push_back(std::move(*brief));
+    if (!brief) continue;
+    all.push_back(std::move(*brief));
+    all.back().node = state_.cold[slot].node.name;
   }
   return all;
+}
+
+Result<Briefs> Engine::Core::briefs(const Request& request,
+                                    std::span<const std::string_view> nodes) {
+  const Result<Scores*> scores = upToDate(request);
+  if (!scores) return scores.error();
+  const ShapeClass& shape = (*scores)->shape();
+  const std::vector<const Ask*> asks = asksInOrder(shape);
+  BriefCache& kept = (*scores)->briefs();
+  Briefs found;
+  found.of.reserve(nodes.size());
+  for (const std::string_view name : nodes) {
+    const auto known = slots_.find(name);
+    if (known == slots_.end()) {
+      found.of.push_back(Briefs::kUnknown);
+      continue;
+    }
+    const Slot slot = known->second;
+    found.of.push_back(kept.of(slot, [&]() -> std::optional<NodeBrief> {
+      if ((*scores)->tree().at(order_.placeOf(slot)) > 0) return std::nullopt;
+      return briefOf(state_, shape, asks, slot);
+    }));
+  }
+  found.different = kept.different();
+  return found;
 }
 
 }  // namespace divvy::engine

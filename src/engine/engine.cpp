@@ -43,6 +43,10 @@ Result<Decision> Engine::explain(const Request& request) const {
 Result<std::vector<NodeBrief>> Engine::briefs(const Request& request) const {
   return core_->briefs(request);
 }
+Result<Briefs> Engine::briefs(const Request& request,
+                              std::span<const std::string_view> nodes) const {
+  return core_->briefs(request, nodes);
+}
 Result<std::vector<DeviceRefusal>> Engine::refusedDevices(const Request& request,
                                                           const NodeName& node,
                                                           std::size_t container) const {

@@ -378,21 +378,17 @@ std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
 
 std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
                                  const std::vector<const Ask*>& asks, Slot slot) {
-  const auto named = [&](NodeBrief brief) {
-    brief.node = state.cold[slot].node.name;
-    return brief;
-  };
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     const NodeRefusal refusal = describe(state, shape, slot, *reason);
     const bool few = *reason == NodeWhy::kTooFew;
-    return named({{}, *reason, refusal.container, few ? refusal.needed : 0});
+    return NodeBrief{{}, *reason, refusal.container, few ? refusal.needed : 0};
   }
   for (const Ask* ask : asks)
-    if (auto brief = briefAsk(state, shape, slot, *ask)) return named(std::move(*brief));
+    if (auto brief = briefAsk(state, shape, slot, *ask)) return brief;
   if (oneByOne(state, shape, slot)) return std::nullopt;
   const Planned planned = planOn(state, shape, slot);
   if (planned.plan) return std::nullopt;
-  return named({{}, planned.gave_up ? NodeWhy::kUnresolved : NodeWhy::kTogether});
+  return NodeBrief{{}, planned.gave_up ? NodeWhy::kUnresolved : NodeWhy::kTogether};
 }
 
 std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot) {

@@ -33,6 +33,7 @@ std::size_t Scores::update(const Scorer& scorer, const NodeOrder& order, const C
     const std::uint32_t place = sorted->places[slot];
     if (place == NodeOrder::kNowhere) return;
     ++looked;
+    briefs_.forget(slot);
     tree_.set(place, scorer.key(shape_, slot));
   };
   if (filled_ && log.kept(seen_)) {

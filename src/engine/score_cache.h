@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "brief_cache.h"
 #include "node_order.h"
 #include "policies.h"
 #include "pools.h"
@@ -20,6 +21,7 @@ class Scores {
 
   ShapeClass& shape() { return shape_; }
   const WinnerTree& tree() const { return tree_; }
+  BriefCache& briefs() { return briefs_; }
   // Looks at what changed, at no more than `most` nodes: then it may be not yet up to date. How
   // many it looked at.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
@@ -30,6 +32,7 @@ class Scores {
 
   ShapeClass shape_;
   WinnerTree tree_;
+  BriefCache briefs_;  // of slots that were looked at since they were asked about: none
   std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
   ChangeLog::Count seen_ = 0;
   bool filled_ = false;

@@ -229,6 +229,20 @@ struct Chance {
     return true;
   }
 
+  // Of it or of a queue above it.
+  bool withinSomeGuarantee(const Job& one) const {
+    for (const QueueName& at : wayUp(one.queue)) {
+      bool within = true;
+      for (const auto& [resource, amount] : one.amounts) {
+        const auto own = find(at)->guarantee.find(resource);
+        within = within && usedBy(at, resource) + amount <=
+                               (own == find(at)->guarantee.end() ? 0 : own->second);
+      }
+      if (within) return true;
+    }
+    return false;
+  }
+
   Rng rng;
   Quota quota;
   std::vector<Queue> queues;
@@ -289,6 +303,73 @@ TEST(Quota, GuaranteesAreAlwaysHadAndOnlyWhatWasBorrowedIsTaken) {
   EXPECT_GT(reclaims, 200u);
   EXPECT_GT(guaranteed, 500u);
   EXPECT_GT(refused, 1000u);
+}
+
+// Taken all together they leave every queue what it is guaranteed, one by one in their order.
+TEST(Quota, WhoMayBeAskedToGiveIsNobodysGuarantee) {
+  unsigned asked = 0, groups = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Chance world(seed);
+    for (int i = 0; i < 60; ++i) {
+      Job one = world.any(i);
+      one.since_ms = static_cast<std::int64_t>(world.rng.below(100));
+      one.amounts = {{kGpu, 1 + static_cast<std::int64_t>(world.rng.below(3))}};
+      if (world.rng.below(3) == 0) one.group = one.queue.text + "-gang";
+      if (!world.fits(one)) continue;
+      ASSERT_TRUE(world.quota.add(one));
+    }
+    for (int i = 0; i < 20; ++i) {
+      Job one = world.any(1'000 + i);
+      one.amounts = {{kGpu, 1 + static_cast<std::int64_t>(world.rng.below(2))}, {kMem, 1}};
+      ReclaimTerms terms;
+      for (const auto& [name, job] : world.quota.jobs())
+        if (world.rng.below(8) == 0) terms.spared.insert(name);
+      const auto givers = world.quota.givers(one.queue, one.amounts, terms);
+      ASSERT_TRUE(givers.empty() || world.withinSomeGuarantee(one)) << seed << "/" << i;
+      const auto ours = world.wayUp(one.queue);
+      Quota left = world.quota;
+      for (const std::vector<JobName>& group : givers) {
+        ++asked;
+        groups += group.size() > 1 ? 1 : 0;
+        const Job first = left.jobs().at(group.front());
+        for (const JobName& name : group) {
+          ASSERT_FALSE(terms.spared.contains(name));
+          ASSERT_EQ(left.jobs().at(name).queue, first.queue);
+          left.remove(name);
+        }
+        for (const auto& [name, job] : left.jobs())
+          ASSERT_TRUE(first.group.empty() || job.group != first.group) << "a group ends whole";
+        for (const QueueName& at : world.wayUp(first.queue)) {
+          if (std::find(ours.begin(), ours.end(), at) != ours.end()) break;
+          for (const auto& [resource, amount] : one.amounts) {
+            if (amount == 0 || first.amounts.count(resource) == 0) continue;
+            const auto own = world.find(at)->guarantee.find(resource);
+            const std::int64_t least = own == world.find(at)->guarantee.end() ? 0 : own->second;
+            const auto has = left.used(at).find(resource);
+            ASSERT_GE(has == left.used(at).end() ? 0 : has->second, least) << seed << "/" << i;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(asked, 500u);
+  EXPECT_GT(groups, 5u);
+}
+
+TEST(Quota, TheQueuesOwnOfLowerPriorityAreAskedWhereThatCounts) {
+  Quota quota = company();
+  ASSERT_TRUE(quota.add(job("low", "vision", 4, 1)));
+  ASSERT_TRUE(quota.add(job("high", "vision", 4, 9)));
+  ASSERT_TRUE(quota.add(job("within", "product", 8, 0)));
+  ReclaimTerms terms;
+  EXPECT_TRUE(quota.givers(QueueName("vision"), gpus(1), terms).empty());
+  terms.below = 5;
+  using Groups = std::vector<std::vector<JobName>>;
+  EXPECT_EQ(quota.givers(QueueName("vision"), gpus(1), terms), (Groups{{JobName("low")}}));
+  ASSERT_TRUE(quota.add(job("beyond", "product", 2, 0)));
+  EXPECT_EQ(quota.givers(QueueName("vision"), gpus(1), terms),
+            (Groups{{JobName("beyond")}, {JobName("low")}}));
+  EXPECT_TRUE(quota.givers(QueueName("nowhere"), gpus(1), terms).empty());
 }
 
 TEST(Quota, WhatIsOverIsSharedByWeight) {

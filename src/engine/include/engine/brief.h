@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/refusal.h"
 
@@ -19,6 +20,15 @@ struct NodeBrief {
   // Of kDevices: what most of those of the kind are refused for, of equals what is looked at last;
   // kKind: there is none of it.
   DeviceWhy most = DeviceWhy::kKind;
+  friend bool operator==(const NodeBrief&, const NodeBrief&) = default;
+};
+
+// Why nodes will not do: of thousands of them few are different.
+struct Briefs {
+  static constexpr std::uint32_t kNone = UINT32_MAX;    // it would do
+  static constexpr std::uint32_t kUnknown = kNone - 1;  // there is no such node
+  std::vector<NodeBrief> different;                     // their `node` is empty
+  std::vector<std::uint32_t> of;                        // by the names asked about: places in it
 };
 
 // "too little device memory free (2 devices wanted by container train)". Without a container's name

@@ -61,6 +61,9 @@ class Engine {
   Result<Decision> explain(const Request& request) const;
   // Of every node that will not do, in the nodes' order, in short.
   Result<std::vector<NodeBrief>> briefs(const Request& request) const;
+  // Of these nodes only. What was found is kept with the shape until a node changes: asking again
+  // takes the time of finding names.
+  Result<Briefs> briefs(const Request& request, std::span<const std::string_view> nodes) const;
   // Devices of a node that a container (init containers first) cannot have, were it alone there:
   // each with the reason, whether the request fits or not.
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,

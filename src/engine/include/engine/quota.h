@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ struct Job {
   Amounts amounts;
   std::int64_t priority = 0;  // more is higher
   std::int64_t since_ms = 0;  // on the caller's clock
+  std::string group = {};     // all of a group are given back, or none; empty: on its own
 };
 
 enum class QuotaWhy : std::uint8_t {
@@ -63,6 +65,18 @@ struct Admission {
   std::vector<JobName> reclaim;
 };
 
+// Who may be asked to give back, where it is not only added up but done.
+struct ReclaimTerms {
+  std::set<JobName> spared;  // nobody asks them
+  // Others' that is borrowed, where what is asked for is within a guarantee.
+  bool borrowed = true;
+  // Whatever is guaranteed: jobs of lower priority than that, of the queue itself and, of what
+  // they borrowed, of others.
+  std::optional<std::int64_t> below = {};
+  // All that are named may be asked at once. Else each of them may, alone.
+  bool together = true;
+};
+
 // A tree of queues and what they have. For one thread at a time; equal contents give equal answers.
 // Errors are kUsage (says what is accepted) and kNotFound.
 class Quota {
@@ -78,6 +92,12 @@ class Quota {
 
   // Asking changes nothing.
   Result<Admission> ask(const QueueName& queue, const Amounts& amounts) const;
+  // Jobs that may be asked to end so that jobs of `queue` may have `amounts`, in the order in which
+  // they are asked: the lowest priority first, then the youngest; those of a group as one. Unlike
+  // `ask` it names nobody without whom its queue would have less than its guarantee of what is
+  // asked for, and does not say how many are enough. An unknown queue: none.
+  std::vector<std::vector<JobName>> givers(const QueueName& queue, const Amounts& amounts,
+                                           const ReclaimTerms& terms) const;
   // Of jobs that wait, whose turn it is: going down from the root, whoever stays within its
   // guarantee first, then whoever has least beyond it by weight; of equals the first in the order
   // of names. Of one queue's jobs the highest priority, then the oldest. None: there are none.
