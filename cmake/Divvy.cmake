@@ -46,8 +46,9 @@ endfunction()
 # DIVVY_CUDA_HEADERS and DIVVY_OLD_LIBC name what `./dev test` fetched; tests skip, and say so,
 # where they are absent.
 #
-# LABELS that mean something: sanitize (runs under asan and tsan too, built by divvy_sanitize),
-# e2e (whole product), gpu (needs a real card), long (left out of nothing, only marked).
+# LABELS that mean something: sanitize (runs under asan and tsan too, built by divvy_sanitize), asan
+# (under asan only: what has one thread gains nothing from tsan), e2e (whole product), gpu (needs a
+# real card), long (left out of nothing, only marked).
 find_package(GTest REQUIRED)
 set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}
   DIVVY_CUDA_HEADERS=${CMAKE_SOURCE_DIR}/build/headers
@@ -68,6 +69,9 @@ function(divvy_test name)
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if("asan" IN_LIST ARG_LABELS AND DIVVY_SANITIZE MATCHES address)
+    list(APPEND ARG_LABELS sanitize)
+  endif()
   if("sanitize" IN_LIST ARG_LABELS)
     add_dependencies(divvy_sanitize ${name})
   endif()

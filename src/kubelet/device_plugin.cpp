@@ -1,0 +1,159 @@
+#include "kubelet/device_plugin.h"
+
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "channel.h"
+#include "service.h"
+#include "socket_folder.h"
+
+namespace divvy::kubelet {
+namespace {
+
+constexpr const char* kVersion = "v1beta1";
+// Between two looks at the sockets where no event tells of a change.
+constexpr int kLookMs = 1000;
+// For calls that are being answered when a server ends.
+constexpr std::chrono::seconds kFarewell{2};
+
+std::chrono::system_clock::time_point in(std::chrono::seconds bound) {
+  return std::chrono::system_clock::now() + bound;
+}
+
+}  // namespace
+
+struct DevicePlugin::Inside {
+  PluginTerms terms;
+  Questions questions;
+  SocketFolder folder;
+  std::mutex mutex;  // of the two below
+  std::vector<Device> devices;
+  Service* service = nullptr;  // of the server that is there now
+  std::atomic<bool> stopped = false;
+  std::thread thread;
+  std::string last_said;
+
+  Inside(PluginTerms told, std::vector<Device> first, Questions asked)
+      : terms(std::move(told)),
+        questions(std::move(asked)),
+        folder(terms.folder),
+        devices(std::move(first)) {}
+
+  std::string ownSocket() const { return terms.folder + "/" + terms.socket; }
+  std::string kubeletSocket() const { return terms.folder + "/kubelet.sock"; }
+
+  // The same trouble is said once, however often it is tried.
+  void complain(const std::string& line) {
+    if (line != last_said) terms.say(line);
+    last_said = line;
+  }
+
+  Result<void> enroll() {
+    v1beta1::RegisterRequest request;
+    request.set_version(kVersion);
+    request.set_endpoint(terms.socket);
+    request.set_resource_name(terms.resource);
+    *request.mutable_options() = pluginOptions();
+    grpc::ClientContext context;
+    context.set_deadline(in(kCallBound));
+    v1beta1::Empty nothing;
+    const auto stub = v1beta1::Registration::NewStub(openChannel(kubeletSocket()));
+    const grpc::Status status = stub->Register(&context, request, &nothing);
+    if (!status.ok()) return errorOf(status, kubeletSocket());
+    return {};
+  }
+
+  // Both sockets are those that were there when we registered.
+  void serveWhile(const FileId& own) {
+    FileId kubelet;  // that knows us
+    while (!stopped && fileId(ownSocket()) == own) {
+      const FileId now = fileId(kubeletSocket());
+      if (now.exists() && !(now == kubelet)) {
+        const Result<void> enrolled = enroll();
+        if (enrolled) {
+          kubelet = now;
+          last_said.clear();
+          terms.say("the kubelet knows " + terms.resource);
+        } else {
+          complain("registering " + terms.resource + ": " + enrolled.error().message());
+        }
+      }
+      folder.wait(kLookMs);
+    }
+  }
+
+  // One server's life.
+  void serveOnce() {
+    Service own(
+        [this] {
+          const std::lock_guard<std::mutex> hold(mutex);
+          return devices;
+        }(),
+        questions);
+    unlink(ownSocket().c_str());
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + ownSocket(), grpc::InsecureServerCredentials());
+    builder.RegisterService(&own);
+    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    const FileId socket = fileId(ownSocket());
+    if (server == nullptr || !socket.exists()) {
+      complain("listening on " + ownSocket() + " failed: is the kubelet's folder there?");
+      if (server) server->Shutdown();
+      return folder.wait(kLookMs);
+    }
+    setService(&own);
+    serveWhile(socket);
+    setService(nullptr);
+    own.endStreams();
+    server->Shutdown(in(kFarewell));
+  }
+
+  void setService(Service* now) {
+    const std::lock_guard<std::mutex> hold(mutex);
+    service = now;
+    // What was said while there was nobody to tell.
+    if (service != nullptr) service->setDevices(devices);
+  }
+};
+
+DevicePlugin::DevicePlugin(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+
+DevicePlugin::~DevicePlugin() {
+  stop();
+}
+
+Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginTerms terms,
+                                                          std::vector<Device> devices,
+                                                          Questions questions) {
+  constexpr std::size_t kMostPath = sizeof(sockaddr_un::sun_path) - 1;
+  if (terms.socket.empty() || terms.socket.find('/') != std::string::npos)
+    return Error{ErrorCode::kUsage, "\"" + terms.socket + "\" is no name of a file"};
+  if (terms.folder.size() + 1 + terms.socket.size() > kMostPath)
+    return Error{ErrorCode::kUsage,
+                 terms.folder + "/" + terms.socket + " is too long for a socket"};
+  auto inside =
+      std::make_unique<Inside>(std::move(terms), std::move(devices), std::move(questions));
+  inside->thread = std::thread([inside = inside.get()] {
+    while (!inside->stopped) inside->serveOnce();
+  });
+  return std::unique_ptr<DevicePlugin>(new DevicePlugin(std::move(inside)));
+}
+
+void DevicePlugin::setDevices(std::vector<Device> devices) {
+  const std::lock_guard<std::mutex> hold(inside_->mutex);
+  inside_->devices = std::move(devices);
+  if (inside_->service != nullptr) inside_->service->setDevices(inside_->devices);
+}
+
+void DevicePlugin::stop() {
+  inside_->stopped = true;
+  inside_->folder.wake();
+  if (inside_->thread.joinable()) inside_->thread.join();
+}
+
+}  // namespace divvy::kubelet

@@ -1,0 +1,79 @@
+// A device plugin: what a node's kubelet asks about one extended resource, and what we answer.
+// Source: the kubelet's device plugin API v1beta1.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace divvy::kubelet {
+
+// One unit of the resource. A card that several containers may share is several of them.
+struct Device {
+  std::string id;  // 63 characters at most
+  bool healthy = true;
+  int numa = -1;  // NUMA node; -1: not known
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+struct Mount {
+  std::string container_path;
+  std::string host_path;  // has to be there when the container is made, not before
+  bool read_only = true;
+  friend bool operator==(const Mount&, const Mount&) = default;
+};
+
+// What a container gets with its devices. Mounts below others come after them.
+struct Injection {
+  std::map<std::string, std::string> environment;
+  std::vector<Mount> mounts;
+  friend bool operator==(const Injection&, const Injection&) = default;
+};
+
+template <typename T>
+using Answer = std::function<void(Result<T>)>;
+
+// Both are called on threads of gRPC's, several at once, and must not block. Each answer is given
+// exactly once, from any thread; until then the kubelet waits. What they use outlives stop().
+struct Questions {
+  // A container is to have these units; which pod's is not said. An error: the pod is never run.
+  std::function<void(std::vector<std::string> ids, Answer<Injection>)> allocate;
+  // The container that has these units is about to be made, for the first time or again. An error:
+  // it is not, and the kubelet tries again later.
+  std::function<void(std::vector<std::string> ids, Answer<void>)> start;
+};
+
+struct PluginTerms {
+  std::string folder;    // of kubelet.sock: /var/lib/kubelet/device-plugins
+  std::string socket;    // a name in it, of our own
+  std::string resource;  // "nvidia.com/gpu"
+  // What happened, for the diary; from a thread of the plugin's.
+  std::function<void(const std::string&)> say;
+};
+
+// Serves and registers on threads of its own, again whenever the kubelet begins anew or somebody
+// takes our socket away: the kubelet clears its folder when it starts. Members may be called from
+// any thread.
+class DevicePlugin {
+ public:
+  // Begins; a kubelet that is not there yet is waited for. kUsage: a path that is no socket's.
+  static Result<std::unique_ptr<DevicePlugin>> begin(PluginTerms terms, std::vector<Device> devices,
+                                                     Questions questions);
+  ~DevicePlugin();  // as stop()
+
+  // From now on these. Kubelets that watch are told.
+  void setDevices(std::vector<Device> devices);
+  // Returns when nobody is asked any more. Questions that are being answered have to be answered.
+  void stop();
+
+ private:
+  struct Inside;
+  explicit DevicePlugin(std::unique_ptr<Inside> inside);
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace divvy::kubelet

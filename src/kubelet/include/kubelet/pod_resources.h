@@ -1,0 +1,46 @@
+// Whose devices are which, as the kubelet knows it. Source: the kubelet's PodResources API v1.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace divvy::kubelet {
+
+// A container that has devices. UIDs are not told: a name may have been another pod's before.
+struct HeldDevices {
+  std::string space;  // namespace
+  std::string pod;
+  std::string container;
+  std::string resource;
+  std::vector<std::string> ids;
+};
+
+// Asks one kubelet, on a thread of its own, one question after the other.
+class PodResources {
+ public:
+  // One row per container and resource. kUnavailable: nobody answers there.
+  using Answer = std::function<void(Result<std::vector<HeldDevices>>)>;
+
+  // `socket`: /var/lib/kubelet/pod-resources/kubelet.sock.
+  explicit PodResources(std::string socket);
+  ~PodResources();  // when all that was asked is answered: 5 s for each at most
+  PodResources(const PodResources&) = delete;
+  PodResources& operator=(const PodResources&) = delete;
+
+  // Does not wait; `answer` is called once, on that thread. Any thread.
+  void list(Answer answer);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+// The one that has exactly these, in whatever order; null: nobody has, or more than one.
+const HeldDevices* holderOf(const std::vector<HeldDevices>& held, const std::string& resource,
+                            const std::vector<std::string>& ids);
+
+}  // namespace divvy::kubelet

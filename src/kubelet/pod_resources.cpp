@@ -1,0 +1,109 @@
+#include "kubelet/pod_resources.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "channel.h"
+#include "podresources_v1.grpc.pb.h"
+
+namespace divvy::kubelet {
+namespace {
+
+std::vector<HeldDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
+  std::vector<HeldDevices> rows;
+  for (const v1::PodResources& pod : response.pod_resources()) {
+    for (const v1::ContainerResources& container : pod.containers()) {
+      // One resource comes in several parts where its devices are of several NUMA nodes.
+      const std::size_t first = rows.size();
+      for (const v1::ContainerDevices& devices : container.devices()) {
+        auto row = std::find_if(
+            rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
+            [&](const HeldDevices& known) { return known.resource == devices.resource_name(); });
+        if (row == rows.end())
+          row = rows.insert(
+              rows.end(),
+              HeldDevices{
+                  pod.namespace_(), pod.name(), container.name(), devices.resource_name(), {}});
+        row->ids.insert(row->ids.end(), devices.device_ids().begin(), devices.device_ids().end());
+      }
+    }
+  }
+  return rows;
+}
+
+// A connection must not be given up by the thread that gRPC calls back on: this waits instead.
+Result<std::vector<HeldDevices>> listNow(const std::string& socket) {
+  const auto stub = v1::PodResourcesLister::NewStub(openChannel(socket));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kCallBound);
+  v1::ListPodResourcesResponse response;
+  const grpc::Status status = stub->List(&context, {}, &response);
+  if (!status.ok()) return errorOf(status, socket);
+  return rowsOf(response);
+}
+
+}  // namespace
+
+struct PodResources::Inside {
+  explicit Inside(std::string where) : socket(std::move(where)) {}
+
+  void work() {
+    for (;;) {
+      std::unique_lock<std::mutex> hold(mutex);
+      asked.wait(hold, [this] { return ending || !questions.empty(); });
+      if (questions.empty()) return;
+      const Answer answer = std::move(questions.front());
+      questions.pop_front();
+      hold.unlock();
+      answer(listNow(socket));
+    }
+  }
+
+  const std::string socket;
+  std::mutex mutex;  // of all below but the thread
+  std::condition_variable asked;
+  std::deque<Answer> questions;
+  bool ending = false;
+  std::thread thread;
+};
+
+PodResources::PodResources(std::string socket)
+    : inside_(std::make_unique<Inside>(std::move(socket))) {
+  inside_->thread = std::thread([inside = inside_.get()] { inside->work(); });
+}
+
+PodResources::~PodResources() {
+  {
+    const std::lock_guard<std::mutex> hold(inside_->mutex);
+    inside_->ending = true;
+  }
+  inside_->asked.notify_one();
+  inside_->thread.join();
+}
+
+void PodResources::list(Answer answer) {
+  {
+    const std::lock_guard<std::mutex> hold(inside_->mutex);
+    inside_->questions.push_back(std::move(answer));
+  }
+  inside_->asked.notify_one();
+}
+
+const HeldDevices* holderOf(const std::vector<HeldDevices>& held, const std::string& resource,
+                            const std::vector<std::string>& ids) {
+  const HeldDevices* found = nullptr;
+  for (const HeldDevices& one : held) {
+    if (one.resource != resource || one.ids.size() != ids.size() ||
+        !std::is_permutation(one.ids.begin(), one.ids.end(), ids.begin()))
+      continue;
+    if (found != nullptr) return nullptr;
+    found = &one;
+  }
+  return found;
+}
+
+}  // namespace divvy::kubelet

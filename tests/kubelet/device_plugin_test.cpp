@@ -1,0 +1,205 @@
+#include "kubelet/device_plugin.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "fake_kubelet.h"
+
+namespace divvy::kubelet {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::FakeKubelet;
+
+class DevicePluginTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    if (plugin_) plugin_->stop();
+  }
+
+  void beginPlugin() {
+    Questions questions;
+    questions.allocate = [](std::vector<std::string> ids, const Answer<Injection>& answer) {
+      if (ids.front() == "bad") return answer(Error{ErrorCode::kUnsupported, "no such unit"});
+      Injection given;
+      given.environment["IDS"] = std::to_string(ids.size());
+      given.mounts = {{"/inside", "/outside/" + ids.front(), true}, {"/rw", "/outside", false}};
+      answer(given);
+    };
+    questions.start = [this](const std::vector<std::string>& ids, const Answer<void>& answer) {
+      answer(ids.front() == "late" ? Result<void>(Error{ErrorCode::kUnavailable, "ask again"})
+                                   : Result<void>());
+    };
+    Result<std::unique_ptr<DevicePlugin>> plugin = DevicePlugin::begin(
+        {kubelet_.folder(), "ours.sock", "example.com/gpu", [](const std::string&) {}},
+        {{"a::0", true, 1}, {"a::1", false, -1}}, std::move(questions));
+    ASSERT_TRUE(plugin) << plugin.error().message();
+    plugin_ = std::move(*plugin);
+  }
+
+  static void bound(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    context.set_wait_for_ready(true);
+  }
+
+  // What ListAndWatch says first.
+  v1beta1::ListAndWatchResponse devicesNow() {
+    grpc::ClientContext context;
+    bound(context);
+    v1beta1::ListAndWatchResponse response;
+    const auto stub = kubelet_.plugin();
+    const auto stream = stub->ListAndWatch(&context, {});
+    EXPECT_TRUE(stream->Read(&response));
+    context.TryCancel();
+    return response;
+  }
+
+  FakeKubelet kubelet_;
+  std::unique_ptr<DevicePlugin> plugin_;
+};
+
+TEST_F(DevicePluginTest, RegistersWithAKubeletThatComesLater) {
+  beginPlugin();
+  kubelet_.begin();
+  const v1beta1::RegisterRequest said = kubelet_.registration(1);
+  EXPECT_EQ(said.version(), "v1beta1");
+  EXPECT_EQ(said.endpoint(), "ours.sock");
+  EXPECT_EQ(said.resource_name(), "example.com/gpu");
+  EXPECT_TRUE(said.options().pre_start_required());
+  const v1beta1::ListAndWatchResponse devices = devicesNow();
+  ASSERT_EQ(devices.devices_size(), 2);
+  EXPECT_EQ(devices.devices(0).id(), "a::0");
+  EXPECT_EQ(devices.devices(0).health(), "Healthy");
+  ASSERT_EQ(devices.devices(0).topology().nodes_size(), 1);
+  EXPECT_EQ(devices.devices(0).topology().nodes(0).id(), 1);
+  EXPECT_EQ(devices.devices(1).health(), "Unhealthy");
+  EXPECT_EQ(devices.devices(1).topology().nodes_size(), 0);
+}
+
+TEST_F(DevicePluginTest, TriesAgainWhenItIsRefused) {
+  kubelet_.refuse(true);
+  kubelet_.begin();
+  beginPlugin();
+  EXPECT_TRUE(kubelet_.attempted());
+  kubelet_.refuse(false);
+  EXPECT_EQ(kubelet_.registration(1).endpoint(), "ours.sock");
+}
+
+TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  grpc::ClientContext context;
+  bound(context);
+  const auto stub = kubelet_.plugin();
+  const auto stream = stub->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.devices_size(), 2);
+  plugin_->setDevices({{"b::0", true, -1}});
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_EQ(response.devices_size(), 1);
+  EXPECT_EQ(response.devices(0).id(), "b::0");
+}
+
+TEST_F(DevicePluginTest, AllocateAnswersForEachContainer) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  const auto stub = kubelet_.plugin();
+  grpc::ClientContext context;
+  bound(context);
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("a::0");
+  auto* second = request.add_container_requests();
+  second->add_devices_ids("a::1");
+  second->add_devices_ids("a::2");
+  v1beta1::AllocateResponse response;
+  ASSERT_TRUE(stub->Allocate(&context, request, &response).ok());
+  ASSERT_EQ(response.container_responses_size(), 2);
+  EXPECT_EQ(response.container_responses(1).envs().at("IDS"), "2");
+  ASSERT_EQ(response.container_responses(0).mounts_size(), 2);
+  EXPECT_EQ(response.container_responses(0).mounts(0).host_path(), "/outside/a::0");
+  EXPECT_TRUE(response.container_responses(0).mounts(0).read_only());
+  EXPECT_FALSE(response.container_responses(0).mounts(1).read_only());
+}
+
+TEST_F(DevicePluginTest, OneBadContainerFailsTheCall) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  const auto stub = kubelet_.plugin();
+  grpc::ClientContext context;
+  bound(context);
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("bad");
+  request.add_container_requests()->add_devices_ids("a::0");
+  v1beta1::AllocateResponse response;
+  const grpc::Status status = stub->Allocate(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(status.error_message(), "no such unit");
+}
+
+TEST_F(DevicePluginTest, AContainerThatMayNotStartYetIsSaidSo) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  const auto stub = kubelet_.plugin();
+  v1beta1::PreStartContainerResponse response;
+  for (const auto& [id, code] : {std::pair("late", grpc::StatusCode::UNAVAILABLE),
+                                 std::pair("a::0", grpc::StatusCode::OK)}) {
+    grpc::ClientContext context;
+    bound(context);
+    v1beta1::PreStartContainerRequest request;
+    request.add_devices_ids(id);
+    EXPECT_EQ(stub->PreStartContainer(&context, request, &response).error_code(), code);
+  }
+}
+
+TEST_F(DevicePluginTest, RegistersAgainWhenTheKubeletBeginsAnew) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  kubelet_.begin();
+  EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
+  EXPECT_EQ(devicesNow().devices_size(), 2);
+}
+
+TEST_F(DevicePluginTest, MakesItsSocketAgainWhenSomebodyTookItAway) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  fs::remove(kubelet_.folder() + "/ours.sock");
+  EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
+  EXPECT_EQ(devicesNow().devices_size(), 2);
+}
+
+TEST_F(DevicePluginTest, EndsWhileSomebodyWatches) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  grpc::ClientContext context;
+  bound(context);
+  const auto stub = kubelet_.plugin();
+  const auto stream = stub->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  plugin_->stop();
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_FALSE(fs::exists(kubelet_.folder() + "/ours.sock"));
+}
+
+TEST(DevicePluginTerms, PathsThatAreNoSocketsAreRefused) {
+  for (const auto& [folder, socket] : {std::pair(std::string("/tmp"), std::string("a/b.sock")),
+                                       {std::string(101, 'x'), "a.sock"}}) {
+    const auto plugin = DevicePlugin::begin({folder, socket, "example.com/gpu", {}}, {}, {});
+    ASSERT_FALSE(plugin);
+    EXPECT_EQ(plugin.error().code(), ErrorCode::kUsage);
+  }
+}
+
+}  // namespace
+}  // namespace divvy::kubelet

@@ -1,0 +1,86 @@
+#include "fake_kubelet.h"
+
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+
+namespace divvy::kubelet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::chrono::seconds kBound{20};
+
+}  // namespace
+
+class FakeKubelet::Registry final : public v1beta1::Registration::Service {
+ public:
+  grpc::Status Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
+                        v1beta1::Empty*) override {
+    const std::lock_guard<std::mutex> hold(mutex);
+    ++attempts;
+    changed.notify_all();
+    if (refusing) return {grpc::StatusCode::UNKNOWN, "not now"};
+    registered.push_back(*request);
+    return grpc::Status::OK;
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<v1beta1::RegisterRequest> registered;
+  std::size_t attempts = 0;
+  bool refusing = false;
+};
+
+FakeKubelet::FakeKubelet() : registry_(std::make_unique<Registry>()) {
+  std::string pattern = (fs::temp_directory_path() / "kubelet-XXXXXX").string();
+  folder_ = mkdtemp(pattern.data());
+}
+
+FakeKubelet::~FakeKubelet() {
+  end();
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+void FakeKubelet::begin() {
+  end();
+  for (const auto& entry : fs::directory_iterator(folder_)) fs::remove(entry.path());
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + folder_ + "/kubelet.sock", grpc::InsecureServerCredentials());
+  builder.RegisterService(registry_.get());
+  server_ = builder.BuildAndStart();
+}
+
+void FakeKubelet::end() {
+  if (server_) server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
+}
+
+void FakeKubelet::refuse(bool refusing) {
+  const std::lock_guard<std::mutex> hold(registry_->mutex);
+  registry_->refusing = refusing;
+}
+
+v1beta1::RegisterRequest FakeKubelet::registration(std::size_t number) {
+  std::unique_lock<std::mutex> hold(registry_->mutex);
+  const bool came = registry_->changed.wait_for(
+      hold, kBound, [&] { return registry_->registered.size() >= number; });
+  return came ? registry_->registered[number - 1] : v1beta1::RegisterRequest();
+}
+
+bool FakeKubelet::attempted() {
+  std::unique_lock<std::mutex> hold(registry_->mutex);
+  return registry_->changed.wait_for(hold, kBound, [&] { return registry_->attempts > 0; });
+}
+
+std::unique_ptr<v1beta1::DevicePlugin::Stub> FakeKubelet::plugin() {
+  const std::lock_guard<std::mutex> hold(registry_->mutex);
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const std::string socket = folder_ + "/" + registry_->registered.back().endpoint();
+  return v1beta1::DevicePlugin::NewStub(
+      grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments));
+}
+
+}  // namespace divvy::kubelet::testing
