@@ -11,7 +11,7 @@
 namespace divvy::agent {
 namespace {
 
-// "/sim-<24>/register.sock" must still fit into the 107 bytes of a socket address.
+// "/sim-<24>/reg/register.sock" must still fit into the 107 bytes of a socket address.
 constexpr std::size_t kMaxRootLength = 60;
 constexpr std::size_t kMaxProfileLength = 24;
 

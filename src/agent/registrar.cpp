@@ -2,19 +2,28 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <memory>
+
+#include <boost/asio/steady_timer.hpp>
 
 #include "ledger/registration.h"
 #include "log.h"
+#include "pod_cgroup.h"
 
 namespace divvy::agent {
 namespace {
 
 constexpr int kBacklog = 1024;
+// A packet is one call behind the connection.
+constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::milliseconds kRest{100};
 
 struct Registration {
   ledger::RegisterPacket packet{};
@@ -41,8 +50,8 @@ Fd takeDescriptor(msghdr& message) {
 
 enum class Receipt { kWhole, kNotYet, kRubbish };
 
-// kWhole: a packet of ours, from a process of this user.
-Receipt receive(int connection, Registration& out) {
+// kWhole: a packet of ours, from a process that may send one.
+Receipt receive(int connection, bool from_all, Registration& out) {
   iovec data{&out.packet, sizeof out.packet};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
   msghdr message{};
@@ -56,7 +65,7 @@ Receipt receive(int connection, Registration& out) {
   socklen_t size = sizeof out.peer;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &out.peer, &size) != 0)
     return Receipt::kRubbish;
-  const bool ours = out.peer.uid == geteuid() || out.peer.uid == 0;
+  const bool ours = from_all || out.peer.uid == geteuid() || out.peer.uid == 0;
   const bool whole = got == static_cast<ssize_t>(sizeof out.packet) &&
                      out.packet.magic == ledger::kRegisterMagic &&
                      out.packet.version == ledger::kRegisterVersion;
@@ -76,13 +85,15 @@ void answer(int connection, ledger::RegisterStatus status, int host_pid) {
 
 }  // namespace
 
-Result<void> Registrar::listen(const std::string& path) {
+Result<void> Registrar::listen(const std::string& path, Hears hears) {
+  hears_ = hears;
   Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   unlink(path.c_str());
   if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      (hears == Hears::kAll && chmod(path.c_str(), 0666) != 0) ||
       ::listen(fd.get(), kBacklog) != 0) {
     return Error{ErrorCode::kIo, "listening on " + path + ": " + std::strerror(errno)};
   }
@@ -100,23 +111,38 @@ void Registrar::accept() {
       if (!connection.valid()) break;
       serve(std::move(connection));
     }
+    if (errno == EMFILE || errno == ENFILE) return rest();
     accept();
   });
 }
 
+// Without descriptors whoever waits would be told of again at once, and again.
+void Registrar::rest() {
+  const auto pause = std::make_shared<asio::steady_timer>(socket_.get_executor(), kRest);
+  pause->async_wait([this, pause](const error_code& fault) {
+    if (!fault) accept();
+  });
+}
+
 // Clients send right after connecting, mostly before they are accepted; the few others are waited
-// for.
+// for, for a while.
 void Registrar::serve(Fd connection) {
   Registration registration;
-  const Receipt receipt = receive(connection.get(), registration);
+  const Receipt receipt = receive(connection.get(), hears_ == Hears::kAll, registration);
   if (receipt == Receipt::kRubbish) return;
   if (receipt == Receipt::kNotYet) {
     auto waiting = std::make_shared<asio::posix::stream_descriptor>(socket_.get_executor(),
                                                                     connection.release());
+    const auto patience = std::make_shared<asio::steady_timer>(socket_.get_executor(), kPatience);
     waiting->async_wait(asio::posix::stream_descriptor::wait_read,
-                        [this, waiting](const error_code& fault) {
+                        [this, waiting, patience](const error_code& fault) {
+                          patience->cancel();
                           if (!fault) serve(Fd(waiting->release()));
                         });
+    patience->async_wait([waiting](const error_code& fault) {
+      error_code gone;
+      if (!fault) waiting->close(gone);
+    });
     return;
   }
   const ledger::RegisterPacket& packet = registration.packet;
@@ -124,8 +150,14 @@ void Registrar::serve(Fd connection) {
   const TenantPtr tenant = tenants_.find(tenantOf(packet));
   if (tenant == nullptr || !tenant->pages)
     return answer(connection.get(), ledger::RegisterStatus::kUnknownTenant, pid);
+  // Containers share one socket, and all have a process 1: the kernel says whose this one is.
+  const std::string& pod = tenant->record.lodger.uid;
+  const bool containers = hears_ == Hears::kAll;
+  if (containers ? !processIsOfPod(pid, pod) : !pod.empty())
+    return answer(connection.get(), ledger::RegisterStatus::kUnknownTenant, pid);
   if (packet.slot >= ledger::kMaxSlots) {
-    tenants_.sweep();
+    // What is due every second is not done at anybody's word.
+    if (!containers) tenants_.sweep();
     return answer(connection.get(), ledger::RegisterStatus::kBusy, pid);
   }
   const Result<bool> owns = tenant->pages->claimedBy(packet.slot, packet.generation, packet.pid);
@@ -134,7 +166,8 @@ void Registrar::serve(Fd connection) {
   // serves where the agent cannot open one by number any more.
   const ProcessId id{pid, startTimeOf(pid)};
   Fd pidfd = openProcess(id);
-  if (!pidfd.valid()) pidfd = std::move(registration.pidfd);
+  // Anybody's descriptor may be anything.
+  if (!pidfd.valid() && !containers) pidfd = std::move(registration.pidfd);
   tenants_.watchProcess(tenant, {packet.slot, packet.generation}, id, std::move(pidfd));
   answer(connection.get(), ledger::RegisterStatus::kOk, pid);
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "agent/lock.h"
 #include "asio.h"
@@ -16,6 +17,7 @@
 #include "event_watch.h"
 #include "host_memory.h"
 #include "inventory.h"
+#include "kubelet_desk.h"
 #include "log.h"
 #include "registrar.h"
 #include "server.h"
@@ -105,7 +107,10 @@ class Agent {
         idle_(tenants_, events_, options_.idle),
         server_(loop_, options_.node, options_.placing, tenants_, inventory_, trial_, events_,
                 idle_, [this] { loop_.stop(); }),
-        registrar_(loop_, tenants_) {}
+        registrar_(loop_, tenants_) {
+    if (options_.cluster)
+      desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, inventory_);
+  }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
   Result<void> adopt() {
@@ -118,8 +123,9 @@ class Agent {
   }
 
   Result<void> run() {
-    Result<void> listening = registrar_.listen(paths_.registrar());
+    Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::Hears::kOwn);
     if (listening) listening = server_.listen(paths_.socket());
+    if (listening && desk_) listening = desk_->begin();
     if (!listening) return listening;
     signals_.async_wait([this](const error_code& fault, int) {
       if (!fault) loop_.stop();
@@ -130,6 +136,7 @@ class Agent {
     tell(options_.ready_fd, "ok\n");
     info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
     loop_.run();
+    if (desk_) desk_->end();
     return {};
   }
 
@@ -198,6 +205,7 @@ class Agent {
   IdleWatch idle_;
   Server server_;
   Registrar registrar_;
+  std::optional<KubeletDesk> desk_;
 };
 
 Result<void> start(const ServeOptions& options) {
@@ -208,7 +216,9 @@ Result<void> start(const ServeOptions& options) {
   NodePaths paths(*root, options.node);
   Result<MadeDirs> made = makeNodeDir(paths);
   if (!made) return made.error();
-  Fd lock = lockPath(paths.lock(), false, false);
+  // Of a node there is always one: who comes while its predecessor, perhaps killed, still ends
+  // waits.
+  Fd lock = lockPath(paths.lock(), false, options.cluster.has_value());
   if (!lock.valid() && errno == EWOULDBLOCK) {
     tell(options.ready_fd, "ok\n");
     return {};

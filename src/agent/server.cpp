@@ -365,7 +365,15 @@ Reply Server::happened(const EventsRequest& request) const {
 
 asio::awaitable<Reply> Server::stopAgent(StopRequest request) {
   std::string ids;
-  for (const auto& [id, tenant] : tenants_.all()) ids += (ids.empty() ? "" : ", ") + id;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    // They stay for as long as their pods do, whatever happens to their processes.
+    if (!tenant->record.lodger.uid.empty())
+      co_return failed({ErrorCode::kUnavailable,
+                        "containers of pods have shares here (" + id +
+                            " and maybe others): drain the node, or end the agent with SIGTERM; "
+                            "the next one takes them over"});
+    ids += (ids.empty() ? "" : ", ") + id;
+  }
   if (!ids.empty() && !request.force) {
     co_return failed({ErrorCode::kUnavailable,
                       "tenants are running: " + ids +

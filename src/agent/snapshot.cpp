@@ -186,7 +186,8 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
-  view.state = !tenant.pages ? "broken" : tenant.holder ? "running" : "orphaned";
+  const bool held = tenant.holder || !tenant.record.lodger.uid.empty();
+  view.state = !tenant.pages ? "broken" : held ? "running" : "orphaned";
   view.note = tenant.broken;
   view.priority = priorityName(tenant.record.priority);
   view.cores_policy = coresPolicyName(tenant.record.cores_policy);

@@ -56,6 +56,12 @@ json::bj::object toJson(const TenantRecord& record) {
   if (record.expected_use) object["expected_use"] = engine::text(*record.expected_use);
   json::writeIdle(object, record.idle);
   object["created_ms"] = record.created_ms;
+  if (!record.lodger.uid.empty()) {
+    object["pod_uid"] = json::clean(record.lodger.uid);
+    object["pod_space"] = json::clean(record.lodger.space);
+    object["pod"] = json::clean(record.lodger.pod);
+    object["container"] = json::clean(record.lodger.container);
+  }
   object["command"] = json::write(record.command);
   object["models"] = json::write(record.models);
   object["uuids"] = json::write(record.uuids);
@@ -128,6 +134,10 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.number("pressure_wait_ms", record.pressure_wait_ms);
   reader.word("checkpoint", parsePhase, record.checkpoint);
   reader.text("pool", record.pool);
+  reader.text("pod_uid", record.lodger.uid);
+  reader.text("pod_space", record.lodger.space);
+  reader.text("pod", record.lodger.pod);
+  reader.text("container", record.lodger.container);
   reader.flag("alone", record.alone);
   reader.text("user", record.user);
   if (reader.find("device_policy") != nullptr)

@@ -24,13 +24,23 @@ struct ShareRecord {
   Bytes guarantee;     // of the limit, there at any time; all of it: never swapped
 };
 
+// A container of a pod. Empty: none.
+struct PodContainer {
+  std::string uid;  // the pod's
+  std::string space;
+  std::string pod;
+  std::string container;
+  friend bool operator==(const PodContainer&, const PodContainer&) = default;
+};
+
 struct TenantRecord {
   std::string id;
   std::string name;
   Priority priority = Priority::kNormal;
   CoresPolicy cores_policy = CoresPolicy::kShare;
   Backend backend = Backend::kInterposer;
-  ProcessId holder;  // the `divvy run`
+  ProcessId holder;     // the `divvy run`
+  PodContainer lodger;  // instead of one: it lives as long as the pod
   int command_pid = 0;
   std::int64_t created = 0;     // seconds since 1970
   std::int64_t created_ms = 0;  // the same; 0: by an agent that did not note it

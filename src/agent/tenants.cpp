@@ -12,8 +12,10 @@
 #include <ctime>
 #include <filesystem>
 
+#include "injection.h"
 #include "ledger/grants.h"
 #include "log.h"
+#include "pod_cgroup.h"
 
 namespace divvy::agent {
 namespace {
@@ -85,16 +87,13 @@ std::string Tenants::freshId() const {
   return id;
 }
 
-Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& decision,
-                                  Backend backend, ProcessId holder) {
-  auto tenant = std::make_shared<Tenant>(loop_);
-  TenantRecord& record = tenant->record;
-  record.id = freshId();
+namespace {
+
+TenantRecord recordOf(const RunRequest& request, const Decision& decision) {
+  TenantRecord record;
   record.name = request.name;
   record.priority = request.priority;
   record.cores_policy = request.ask.cores_policy;
-  record.backend = backend;
-  record.holder = holder;
   record.created_ms = wallMs();
   record.created = record.created_ms / 1000;
   record.context_inside = request.ask.context_inside;
@@ -109,14 +108,22 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.command = request.command;
   record.models = request.ask.models;
   record.uuids = request.ask.uuids;
+  return record;
+}
+
+}  // namespace
+
+ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& decision) const {
   ledger::TenantSpec spec;
   spec.id = record.id;
   spec.name = record.name;
   spec.context_overhead_outside = !record.context_inside;
   spec.node_devices = static_cast<unsigned>(inventory_.devices().size());
-  spec.driver_path = inventory_.cudaPath();
-  spec.nvml_path = inventory_.driver().path();
-  spec.agent_socket = paths_.registrar();
+  // A container has its own driver, where its loader finds it.
+  const bool contained = !record.lodger.uid.empty();
+  spec.driver_path = contained ? "" : inventory_.cudaPath();
+  spec.nvml_path = contained ? "" : inventory_.driver().path();
+  spec.agent_socket = contained ? kRegistrarInside : paths_.registrar();
   for (const Placed& placed : decision.shares) {
     const auto device = std::find_if(inventory_.devices().begin(), inventory_.devices().end(),
                                      [&](const Device& d) { return d.info.index == placed.index; });
@@ -130,8 +137,17 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
     share.cores_guarantee = placed.cores;
     share.cores_ceiling = coresCeiling(record.cores_policy, placed.cores);
     spec.devices.push_back(share);
+  }
+  return spec;
+}
+
+Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
+  TenantRecord& record = tenant->record;
+  const ledger::TenantSpec spec = specOf(record, decision);
+  for (std::size_t at = 0; at < spec.devices.size(); ++at) {
+    const Placed& placed = decision.shares[at];
     record.shares.push_back(
-        {share.uuid, placed.limit, placed.reserve, placed.cores, placed.guarantee});
+        {spec.devices[at].uuid, placed.limit, placed.reserve, placed.cores, placed.guarantee});
   }
   tenant->dir = paths_.tenants() + "/" + record.id;
   if (mkdir(paths_.tenants().c_str(), 0700) != 0 && errno != EEXIST) {
@@ -151,10 +167,38 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   tenant->use = LastUse(nowMs());
   arbitrate(*tenant);
   tellDevices(false);
+  return {};
+}
+
+Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& decision,
+                                  Backend backend, ProcessId holder) {
+  auto tenant = std::make_shared<Tenant>(loop_);
+  TenantRecord& record = tenant->record;
+  record = recordOf(request, decision);
+  record.id = freshId();
+  record.backend = backend;
+  record.holder = holder;
+  if (Result<void> made = make(tenant, decision); !made) return made.error();
   watchHolder(tenant);
   info("tenant " + record.id + " of process " + std::to_string(holder.pid) + " got " +
        request.ask.memory.text() + " on " + record.shares.front().uuid +
        (record.shares.size() > 1 ? " and others" : ""));
+  return tenant;
+}
+
+Result<TenantPtr> Tenants::createFor(const PodContainer& lodger, const std::string& id,
+                                     const RunRequest& request, const Decision& decision) {
+  if (tenants_.contains(id))
+    return Error{ErrorCode::kUnavailable, "tenant " + id + " has not gone yet"};
+  auto tenant = std::make_shared<Tenant>(loop_);
+  TenantRecord& record = tenant->record;
+  record = recordOf(request, decision);
+  record.id = id;
+  record.lodger = lodger;
+  if (Result<void> made = make(tenant, decision); !made) return made.error();
+  info("tenant " + id + ": container " + lodger.container + " of pod " + lodger.space + "/" +
+       lodger.pod + " got " + formatBytes(record.shares.front().limit) + " on " +
+       record.shares.front().uuid + (record.shares.size() > 1 ? " and others" : ""));
   return tenant;
 }
 
@@ -220,7 +264,12 @@ void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
 void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
                            const ledger::Owner& owner) {
   if (tenant->processes.contains(key)) return;
-  const Result<std::uint32_t> found = ledger::findProcess(owner);
+  // A container may write what it likes there: of others' processes nothing is its.
+  const std::string& pod = tenant->record.lodger.uid;
+  ledger::Eligible eligible;
+  if (!pod.empty())
+    eligible = [&](std::uint32_t pid) { return processIsOfPod(static_cast<int>(pid), pod); };
+  const Result<std::uint32_t> found = ledger::findProcess(owner, eligible);
   if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
   if (*found == 0) return reap(tenant, key);
   const int pid = static_cast<int>(*found);
@@ -240,6 +289,8 @@ void Tenants::reap(const TenantPtr& tenant, const SlotKey& key) {
 }
 
 bool Tenants::watchSurvivors(const TenantPtr& tenant) {
+  // Their containers' processes have no word of ours in their environment, or one that they chose.
+  if (!tenant->record.lodger.uid.empty()) return false;
   for (const ProcessId& id : processesIn(tenant->dir, geteuid())) {
     if (id.pid == getpid() || tenant->survivors.contains(id.pid)) continue;
     Fd pidfd = openProcess(id);
@@ -256,7 +307,8 @@ bool Tenants::watchSurvivors(const TenantPtr& tenant) {
 
 void Tenants::check(const TenantPtr& tenant) {
   if (!tenants_.contains(tenant->record.id)) return;
-  if (tenant->holder && !tenant->said_ended) return;
+  const bool held = tenant->holder || !tenant->record.lodger.uid.empty();
+  if (held && !tenant->said_ended) return;
   // Processes that ended but whose exit the loop has not seen yet do not count.
   for (auto& [key, watched] : tenant->processes) {
     if (!hasEnded(watched.exit->native_handle())) return;

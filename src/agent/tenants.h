@@ -106,7 +106,12 @@ class Tenants {
   Result<TenantPtr> create(const RunRequest& request, const Decision& decision, Backend backend,
                            ProcessId holder);
 
-  // The holder's tree has ended.
+  // The same for a container, whose tenant lives until end(). `id` is the caller's to choose;
+  // kUnavailable: an earlier tenant of that id has not gone yet.
+  Result<TenantPtr> createFor(const PodContainer& lodger, const std::string& id,
+                              const RunRequest& request, const Decision& decision);
+
+  // The holder's tree, or the pod, has ended.
   void end(const TenantPtr& tenant);
   // Keeps `id` of this slot in view. `pidfd` may be invalid: then one is opened.
   void watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd);
@@ -170,6 +175,9 @@ class Tenants {
   void check(const TenantPtr& tenant);
   void bury(const TenantPtr& tenant);
   std::string freshId() const;
+  ledger::TenantSpec specOf(const TenantRecord& record, const Decision& decision) const;
+  // Makes the directory of `tenant`, whose record says all but the shares.
+  Result<void> make(const TenantPtr& tenant, const Decision& decision);
   // Whose process this is, registered or not; null: nobody's.
   TenantPtr ownerOf(int pid);
   // What the driver sees of all tenants, by tenant's id and device.

@@ -6,6 +6,7 @@
 
 #include "agent/process.h"
 #include "log.h"
+#include "pod_cgroup.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -47,7 +48,10 @@ TenantPtr Tenants::ownerOf(int pid) {
   for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
     const std::string dir = tenantDirOf(pid);
     for (const auto& [id, tenant] : tenants_) {
-      if (dir == tenant->dir || pid == tenant->record.command_pid) return tenant;
+      const std::string& pod = tenant->record.lodger.uid;
+      const bool its = pod.empty() ? dir == tenant->dir || pid == tenant->record.command_pid
+                                   : processIsOfPod(pid, pod);
+      if (its) return tenant;
     }
   }
   return nullptr;

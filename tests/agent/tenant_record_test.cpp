@@ -54,6 +54,15 @@ class TenantRecordTest : public ::testing::Test {
   std::string dir_;
 };
 
+TEST_F(TenantRecordTest, WhoseContainerItIsComesBack) {
+  TenantRecord record = sample();
+  record.lodger = {"0f-1", "team-a", "trainer", "main"};
+  ASSERT_TRUE(saveRecord(dir_, record));
+  const Result<TenantRecord> back = loadRecord(dir_);
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->lodger, record.lodger);
+}
+
 TEST_F(TenantRecordTest, ComesBackAsItWas) {
   ASSERT_TRUE(saveRecord(dir_, sample()));
   const Result<TenantRecord> back = loadRecord(dir_);

@@ -41,6 +41,11 @@ class NodePaths {
   std::string lock() const { return dir_ + "/agent.lock"; }
   std::string socket() const { return dir_ + "/agent.sock"; }
   std::string registrar() const { return dir_ + "/register.sock"; }
+  // The same for containers, alone in a folder that is mounted into them.
+  std::string containersDir() const { return dir_ + "/reg"; }
+  std::string containersRegistrar() const { return containersDir() + "/register.sock"; }
+  // What stands for /etc/ld.so.preload in containers.
+  std::string preloadList() const { return dir_ + "/ld.so.preload"; }
   std::string log() const { return dir_ + "/agent.log"; }
   std::string tenants() const { return dir_ + "/tenants"; }
   std::string contextCosts() const { return dir_ + "/context-costs"; }

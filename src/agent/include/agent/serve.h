@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "agent/cluster_node.h"
 #include "agent/idle.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
@@ -19,12 +21,13 @@ struct ServeOptions {
   Oversubscription memory;
   IdlePolicy idle;
   Placing placing;
+  std::optional<ClusterNode> cluster;  // this machine is a node of that cluster
 };
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a
 // successor; without any, everything the agent made is removed. An agent that already runs for this
-// node is a success with nothing done. One thread runs the loop, another one asks the driver; must
-// not be called twice in a process.
+// node is a success with nothing done; on a node of a cluster its end is waited for. One thread
+// runs the loop, another one asks the driver; must not be called twice in a process.
 Result<void> serve(const ServeOptions& options);
 
 }  // namespace divvy::agent

@@ -1,0 +1,18 @@
+// What an agent is told that serves a node of Kubernetes.
+#pragma once
+
+#include <string>
+
+#include "kube/access.h"
+
+namespace divvy::agent {
+
+struct ClusterNode {
+  std::string name;  // of the Node that this machine is
+  kube::Access access;
+  std::string kubelet_dir = "/var/lib/kubelet";  // its device-plugins/ and pod-resources/
+  std::string resource = "nvidia.com/gpu";       // devices are counted by
+  unsigned per_device = 10;                      // containers that may share one, 1 to 100
+};
+
+}  // namespace divvy::agent

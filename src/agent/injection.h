@@ -1,0 +1,32 @@
+// What a container with devices gets, and where it finds it. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/install.h"
+#include "agent/node.h"
+#include "kubelet/device_plugin.h"
+
+namespace divvy::agent {
+
+// In a container. The interposer looks for the pages there by itself.
+inline constexpr const char* kTenantInside = "/run/divvy/tenant";
+inline constexpr const char* kRegistrarInside = "/run/divvy/reg/register.sock";
+
+// By plain mounts, which every runtime has; the tenant's files need not be there yet. `tenant`: id.
+// All cards are visible to the runtime: which of them the container has is not known when the
+// kubelet asks, and told by the interposer.
+kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
+                                const Install& install);
+
+// What /etc/ld.so.preload says in a container.
+std::string preloadListInside();
+
+// Of a container's device ids, in whatever order, always the same: which pod's it is shows later.
+std::string tenantIdFor(std::vector<std::string> ids);
+
+// "GPU-...::0" to "::N-1": units of one card, as the kubelet counts them.
+std::vector<kubelet::Device> unitsOf(const std::string& uuid, int numa, unsigned count);
+
+}  // namespace divvy::agent

@@ -1,0 +1,117 @@
+#include "pod_share.h"
+
+#include <algorithm>
+
+#include "kube/assignment.h"
+
+namespace divvy::agent {
+namespace {
+
+// Source: facts on the incumbent's control plane, 2.1 and 2.2.
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+constexpr const char* kBrand = "NVIDIA";
+constexpr unsigned kWhole = 100;
+
+std::string wordsFor(const kubelet::HeldDevices& held) {
+  return "container " + held.container + " of pod " + held.space + "/" + held.pod;
+}
+
+// Its place in assignments: init containers come first. -1: there is none of that name.
+int placeOf(const kube::Pod& pod, const std::string& name) {
+  int at = 0;
+  for (const auto* list : {&pod.init, &pod.containers}) {
+    for (const kube::PodContainer& one : *list) {
+      if (one.name == name) return at;
+      ++at;
+    }
+  }
+  return -1;
+}
+
+Result<std::vector<kube::AssignedDevice>> assignedTo(const kube::Pod& pod,
+                                                     const kubelet::HeldDevices& held) {
+  const int at = placeOf(pod, held.container);
+  if (at < 0) return Error{ErrorCode::kUnavailable, "there is no " + wordsFor(held) + " any more"};
+  const auto written = pod.meta.annotations.find(kAllocated);
+  if (written == pod.meta.annotations.end())
+    return Error{ErrorCode::kUnavailable,
+                 "pod " + held.space + "/" + held.pod + " has no " + kAllocated +
+                     ": was it placed by a scheduler that knows nothing of shares?"};
+  Result<kube::Assignment> assignment = kube::decodeAssignment(written->second);
+  if (!assignment) return std::move(assignment).error().context(kAllocated);
+  const auto place = static_cast<std::size_t>(at);
+  const std::size_t given = place < assignment->size() ? (*assignment)[place].size() : 0;
+  if (given != held.ids.size())
+    return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " + std::to_string(given) +
+                                          " devices by the scheduler and " +
+                                          std::to_string(held.ids.size()) + " by the kubelet"};
+  return std::move((*assignment)[place]);
+}
+
+}  // namespace
+
+Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
+                          const std::string& node, const std::vector<Device>& devices) {
+  if (pod.node != node || pod.ended())
+    return Error{ErrorCode::kUnavailable, "pod " + held.space + "/" + held.pod + " is " +
+                                              (pod.ended() ? "over" : "on node " + pod.node)};
+  // Kubelets give the units of an init container to the containers behind it, and do not tell of
+  // it.
+  for (const kube::PodContainer& one : pod.init)
+    if (!one.sidecar && one.limits.contains(held.resource))
+      return Error{ErrorCode::kUnavailable, "init container " + one.name + " of pod " + held.space +
+                                                "/" + held.pod + " asks for " + held.resource +
+                                                ": only containers and sidecars can have devices"};
+  Result<std::vector<kube::AssignedDevice>> assigned = assignedTo(pod, held);
+  if (!assigned) return assigned.error();
+  PodShare share;
+  share.container = {pod.meta.uid, held.space, held.pod, held.container};
+  share.request.ask.gpus = static_cast<unsigned>(assigned->size());
+  share.request.ask.user = held.space;
+  share.request.command = {held.space + "/" + held.pod, held.container};
+  for (const kube::AssignedDevice& one : *assigned) {
+    const auto device = std::find_if(devices.begin(), devices.end(), [&](const Device& known) {
+      return known.info.uuid == one.uuid;
+    });
+    if (device == devices.end())
+      return Error{ErrorCode::kNotFound,
+                   wordsFor(held) + " was given " + one.uuid + ", which is not here"};
+    const Bytes physical = device->info.physical;
+    const std::uint64_t most = physical.count >> 20;
+    if (one.mebibytes == 0 || one.mebibytes > most)
+      return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " +
+                                            std::to_string(one.mebibytes) + " MiB of " + one.uuid +
+                                            "; 1 to " + std::to_string(most) + " are accepted"};
+    for (const auto& other : share.decision.shares)
+      if (other.index == device->info.index)
+        return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " + one.uuid + " twice"};
+    // What it has beyond whole MiB is nobody else's.
+    const Bytes limit = one.mebibytes == most ? physical : mib(one.mebibytes);
+    const unsigned cores = std::min(one.cores, kWhole);
+    share.request.ask.cores += cores;
+    share.request.ask.memory.bytes = limit;
+    share.decision.shares.push_back({device->info.index, limit, limit, cores, limit});
+  }
+  return share;
+}
+
+std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
+                                                   unsigned count) {
+  std::vector<kube::RegisteredDevice> registered;
+  for (const Device& device : devices) {
+    kube::RegisteredDevice& one = registered.emplace_back();
+    one.id = device.info.uuid;
+    one.index = device.info.index;
+    one.count = count;
+    one.mebibytes = device.info.physical.count >> 20;
+    one.cores = kWhole;
+    one.type = device.info.model.starts_with(kBrand) ? device.info.model
+                                                     : kBrand + ("-" + device.info.model);
+    one.numa = device.place.numa.value_or(0);
+    one.mode = "hami-core";
+    one.healthy = true;
+  }
+  return registered;
+}
+
+}  // namespace divvy::agent

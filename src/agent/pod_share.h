@@ -1,0 +1,33 @@
+// A container's share, as the scheduler wrote it on its pod. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/placement.h"
+#include "agent/wire.h"
+#include "inventory.h"
+#include "kube/pod.h"
+#include "kube/registration.h"
+#include "kubelet/pod_resources.h"
+#include "tenant_record.h"
+
+namespace divvy::agent {
+
+// What `divvy run` would have asked, and what placement would have answered.
+struct PodShare {
+  PodContainer container;
+  RunRequest request;
+  Decision decision;
+};
+
+// `node`: ours. kUnavailable: not now (the pod has ended, is another node's, nothing is written);
+// kCorrupt: what is written cannot be; kNotFound: a device that is not here.
+Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
+                          const std::string& node, const std::vector<Device>& devices);
+
+// The node's devices in the scheduler's words; each may be shared by `count`.
+std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
+                                                   unsigned count);
+
+}  // namespace divvy::agent

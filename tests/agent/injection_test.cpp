@@ -1,0 +1,96 @@
+#include "injection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace divvy::agent {
+namespace {
+
+using ::testing::Contains;
+
+const Install kInstall{"/opt/divvy/bin/divvy", "/opt/divvy/lib", "/opt/divvy/simgpu"};
+
+const kubelet::Mount* at(const kubelet::Injection& given, const std::string& path) {
+  const auto found =
+      std::find_if(given.mounts.begin(), given.mounts.end(),
+                   [&](const kubelet::Mount& mount) { return mount.container_path == path; });
+  return found == given.mounts.end() ? nullptr : &*found;
+}
+
+TEST(Injection, WhatBoundsATenantCannotBeWrittenByIt) {
+  const Node node{"gpu"};
+  const kubelet::Injection given =
+      injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
+  ASSERT_NE(at(given, "/run/divvy/tenant/control"), nullptr);
+  EXPECT_EQ(at(given, "/run/divvy/tenant/control")->host_path,
+            "/run/divvy/gpu/tenants/pod-1/control");
+  std::set<std::string> writable;
+  for (const kubelet::Mount& mount : given.mounts)
+    if (!mount.read_only) writable.insert(mount.container_path);
+  EXPECT_EQ(writable,
+            (std::set<std::string>{"/run/divvy/tenant/report", "/run/divvy/tenant/work"}));
+  // The folder itself is not there: with it tenant.json, and a way to put in another control page.
+  for (const kubelet::Mount& mount : given.mounts)
+    EXPECT_NE(mount.host_path, "/run/divvy/gpu/tenants/pod-1");
+}
+
+TEST(Injection, WhatIsPreloadedIsMountedWhereTheListSaysIt) {
+  const Node node{"gpu"};
+  const kubelet::Injection given =
+      injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
+  EXPECT_EQ(preloadListInside(),
+            "/run/divvy/lib/libdivvy-cuda.so\n/run/divvy/lib/libdivvy-nvml.so\n");
+  EXPECT_EQ(at(given, "/run/divvy/lib/libdivvy-cuda.so")->host_path,
+            "/opt/divvy/lib/libdivvy-cuda.so");
+  EXPECT_EQ(at(given, "/run/divvy/lib/libdivvy-nvml.so")->host_path,
+            "/opt/divvy/lib/libdivvy-nvml.so");
+  EXPECT_EQ(at(given, "/etc/ld.so.preload")->host_path, "/run/divvy/gpu/ld.so.preload");
+}
+
+TEST(Injection, TheRegistrarIsWhereItsFolderIsMounted) {
+  const Node node{"gpu"};
+  const NodePaths paths("/run/divvy", node);
+  const kubelet::Injection given = injectionFor("pod-1", node, paths, kInstall);
+  const kubelet::Mount* folder = at(given, "/run/divvy/reg");
+  ASSERT_NE(folder, nullptr);
+  EXPECT_EQ(folder->host_path, paths.containersDir());
+  EXPECT_EQ(std::string(kRegistrarInside).substr(std::string("/run/divvy/reg").size()),
+            paths.containersRegistrar().substr(paths.containersDir().size()));
+}
+
+TEST(Injection, TheLongestPathsAreStillThoseOfSockets) {
+  const Node node{"sim-" + std::string(24, 'x')};
+  EXPECT_LE(NodePaths(std::string(60, 'x'), node).containersRegistrar().size(), 107u);
+}
+
+TEST(Injection, SimulatedCardsComeWithTheirDriver) {
+  const Node node{"sim-h100"};
+  const kubelet::Injection given =
+      injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
+  EXPECT_EQ(at(given, "/run/divvy/simgpu")->host_path, "/opt/divvy/simgpu");
+  EXPECT_EQ(at(given, "/run/divvy/card")->host_path, "/run/divvy/sim-h100/card");
+  EXPECT_THAT(given.environment, Contains(std::pair("SIMGPU_PROFILE", "h100")));
+  EXPECT_THAT(given.environment, Contains(std::pair("LD_LIBRARY_PATH", "/run/divvy/simgpu")));
+}
+
+TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
+  EXPECT_EQ(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"b::1", "a::0"}));
+  EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0"}));
+  EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0b::1"}));
+  EXPECT_LE(tenantIdFor({"a::0"}).size(), 31u);
+}
+
+TEST(Injection, UnitsAreAsManyAsMayShareACard) {
+  const std::string uuid = "GPU-00000000-0000-0000-0000-000000000000";
+  const std::vector<kubelet::Device> units = unitsOf(uuid, 1, 100);
+  ASSERT_EQ(units.size(), 100u);
+  EXPECT_EQ(units.front().id, uuid + "::0");
+  EXPECT_LE(units.back().id.size(), 63u);
+  EXPECT_EQ(units.back().numa, 1);
+}
+
+}  // namespace
+}  // namespace divvy::agent
