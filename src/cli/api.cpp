@@ -80,8 +80,9 @@ Result<void> Api::list(const std::string& path, const std::string& query,
   std::optional<Result<std::string>> ended;
   const auto work = [&]() -> asio::awaitable<void> {
     std::function<void()> begin = [&] { items.clear(); };
+    // Their page ends with the call: a plain copy would stay in its memory.
     std::function<void(const json::value&)> keep = [&](const json::value& item) {
-      items.push_back(item);
+      items.emplace_back(item, json::storage_ptr());
     };
     ended = co_await inside_->client->list(path, query, std::move(begin), std::move(keep));
   };

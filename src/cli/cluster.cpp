@@ -5,11 +5,15 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "device_config_file.h"
 #include "engine/engine.h"
 #include "engine/policy.h"
+#include "kube/budget.h"
+#include "kube/queue.h"
 #include "kube/resource_quota.h"
 #include "object.h"
 #include "placing_terms.h"
+#include "scheduler/vocabulary.h"
 
 namespace divvy::cli {
 namespace {
@@ -49,18 +53,20 @@ Result<engine::Config> configOf(const ClusterChoice& choice) {
 }  // namespace
 
 Cluster::Cluster(std::unique_ptr<Api> api, vendors::Catalog catalog, engine::Config config,
-                 std::vector<engine::Pool> pools)
+                 std::vector<engine::Pool> pools, scheduler::Forecast::Terms terms)
     : api_(std::move(api)),
       catalog_(std::move(catalog)),
       config_(config),
       pools_(std::move(pools)),
       books_(catalog_, config_),
+      forecast_(catalog_, books_, terms),
       filters_([this](const std::string& name) { return catalog_.owner(name) != nullptr; }) {}
 
 Result<std::unique_ptr<Cluster>> Cluster::read(const ClusterChoice& choice) {
-  Result<std::vector<vendors::Descriptor>> ours = vendors::only(vendors::builtIn(), choice.vendors);
-  if (!ours) return ours.error();
-  Result<vendors::Catalog> catalog = vendors::Catalog::of(std::move(*ours));
+  const Result<vendors::DeviceConfig> families = readDeviceConfigFile(choice.device_config);
+  if (!families) return families.error();
+  Result<vendors::Catalog> catalog =
+      scheduler::readCatalog(families->families, choice.vendors, choice.model_resources);
   if (!catalog) return catalog.error();
   const Result<engine::Config> config = configOf(choice);
   if (!config) return config.error();
@@ -74,8 +80,10 @@ Result<std::unique_ptr<Cluster>> Cluster::read(const ClusterChoice& choice) {
   if (!access) return access.error();
   Result<std::unique_ptr<Api>> api = Api::open(std::move(*access));
   if (!api) return api.error();
+  const scheduler::Forecast::Terms terms{
+      static_cast<std::int64_t>((choice.min_runtime_ms + 999) / 1000), std::time(nullptr)};
   std::unique_ptr<Cluster> cluster(
-      new Cluster(std::move(*api), std::move(*catalog), *config, std::move(pools)));
+      new Cluster(std::move(*api), std::move(*catalog), *config, std::move(pools), terms));
   const Result<void> set = cluster->books_.setPools(cluster->pools_);
   if (!set) return set.error();
   const Result<void> listed = cluster->listAll();
@@ -99,6 +107,51 @@ Result<void> Cluster::listAll() {
   return {};
 }
 
+void Cluster::readMore() {
+  const Result<void> budgets =
+      api_->list("/apis/policy/v1/poddisruptionbudgets", "", [this](const json::value& object) {
+        Result<kube::DisruptionBudget> budget = kube::budgetOf(object);
+        if (budget) forecast_.setBudget(std::move(*budget));
+        if (!budget) note(budget.error());
+      });
+  if (!budgets) note(Error(budgets.error()).context("disruption budgets"));
+  readQueues();
+}
+
+void Cluster::readQueues() {
+  bool any = false;
+  const Result<void> queues = api_->list(kube::kQueuesPath, "", [&](const json::value& object) {
+    Result<kube::Queue> queue = kube::queueOf(object);
+    any = true;
+    if (queue) forecast_.setQueue(std::move(*queue));
+    if (!queue) note(queue.error());
+  });
+  // Who has no such kind of objects has no queues.
+  const bool absent = !queues && queues.error().code() == ErrorCode::kNotFound;
+  if (!queues && !absent) {
+    note(Error(queues.error()).context("queues"));
+    forecast_.withoutQueues();
+  }
+  if (!any) return;
+  const Result<void> spaces =
+      api_->list("/api/v1/namespaces", "", [this](const json::value& object) {
+        const Result<kube::Meta> meta = kube::metaOf(object);
+        if (meta) forecast_.setSpace(*meta);
+        if (!meta) note(meta.error());
+      });
+  if (spaces) return;
+  note(Error(spaces.error()).context("which queues namespaces have"));
+  forecast_.withoutSpaces();
+}
+
+Result<std::uint32_t> Cluster::leastIn(const scheduler::LeastIn& in) {
+  const auto written = groups_.find(in.path);
+  if (written != groups_.end()) return scheduler::leastSaidBy(written->second, in);
+  const Result<json::value> object = api_->ask(kube::Call{kube::Verb::kGet, in.path});
+  if (!object) return object.error();
+  return scheduler::leastSaidBy(*object, in);
+}
+
 void Cluster::addNode(const json::value& object) {
   filters_.setNode(object);
   Result<kube::Node> node = kube::nodeOf(object);
@@ -112,18 +165,15 @@ void Cluster::addPod(const json::value& object) {
   if (!pod->node.empty() && !pod->ended()) filters_.setPod(object, pod->node);
   const Result<void> set = books_.setPod(*pod);
   if (!set) note(set.error());
+  const Result<void> lodged =
+      forecast_.setPod(*pod, textOf(object, {"metadata", "creationTimestamp"}));
+  if (!lodged) note(lodged.error());
   const auto request = books_.requestFor(*pod);
   const bool holds = books_.engine().find(engine::RequestId(pod->meta.uid)) != nullptr;
   if (!holds && (pod->ended() || (request && !*request))) return;
   const std::string uid = pod->meta.uid;
   pods_[uid] = {std::move(*pod), msOf(textOf(object, {"metadata", "creationTimestamp"})),
                 unscheduledOf(object)};
-}
-
-std::string Cluster::nameOf(const std::string& uid) const {
-  const auto known = pods_.find(uid);
-  return known == pods_.end() ? uid
-                              : known->second.pod.meta.space + '/' + known->second.pod.meta.name;
 }
 
 std::vector<std::string> Cluster::nodesFor(const json::value& pod,
@@ -140,23 +190,36 @@ std::vector<std::string> Cluster::nodesFor(const json::value& pod,
   return fitting;
 }
 
-engine::Stakes Cluster::stakes() const {
-  engine::Stakes stakes;
-  for (const auto& [uid, one] : pods_)
-    if (books_.engine().find(engine::RequestId(uid)) != nullptr)
-      stakes.of[engine::RequestId(uid)].priority = one.pod.priority;
-  return stakes;
+std::vector<std::string> Cluster::nodesToClear(const json::value& pod) const {
+  std::vector<std::string> all = filters_.nodes();
+  std::erase_if(all, [&](const std::string& node) {
+    return !filters_.whyNot(pod, node, KubeFilters::Full::kClearable).empty();
+  });
+  return all;
 }
 
 void Cluster::place(const json::value& object, const kube::Pod& pod, const std::string& node) {
   filters_.setPod(object, node);
+  forecast_.place(pod, node);
   pods_[pod.meta.uid] = {pod, 0, ""};
+}
+
+void Cluster::unplace(const std::string& uid) {
+  filters_.endPod(uid);
+  books_.unplan(uid);
+  forecast_.removePod(uid);
 }
 
 void Cluster::end(const std::string& uid) {
   filters_.endPod(uid);
+  forecast_.removePod(uid);
   books_.removePod(uid);
   pods_.erase(uid);
+}
+
+void Cluster::evict(const std::string& uid) {
+  forecast_.evicted(uid);
+  end(uid);
 }
 
 Result<DryPod> dryRun(Api& api, json::object pod, const std::string& space) {

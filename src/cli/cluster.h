@@ -15,11 +15,11 @@
 #include "base/result.h"
 #include "engine/config.h"
 #include "engine/pool.h"
-#include "engine/preemption.h"
 #include "kube/pod.h"
 #include "kube_filters.h"
 #include "options.h"
 #include "scheduler/books.h"
+#include "scheduler/forecast.h"
 #include "vendors/catalog.h"
 
 namespace divvy::cli {
@@ -35,33 +35,43 @@ class Cluster {
  public:
   // Reads nodes, pods and quotas with the user's rights.
   static Result<std::unique_ptr<Cluster>> read(const ClusterChoice& choice);
+  // And queues, and budgets of disruptions, for those who ask what would become of pods. What may
+  // not be read is none; it is among the troubles.
+  void readMore();
 
   Api& api() { return *api_; }
   scheduler::Books& books() { return books_; }
   const scheduler::Books& books() const { return books_; }
+  scheduler::Forecast& forecast() { return forecast_; }
   const std::map<std::string, ClusterPod>& pods() const { return pods_; }  // by UID
   const engine::Config& config() const { return config_; }
   const std::vector<engine::Pool>& pools() const { return pools_; }
   // What could not be understood, or not be read; may be empty.
   const std::vector<std::string>& troubles() const { return troubles_; }
 
-  // "NAMESPACE/NAME", of who is not known the UID.
-  std::string nameOf(const std::string& uid) const;
   // The nodes that kube-scheduler would ask about, and of the others why not.
   std::vector<std::string> nodesFor(const boost::json::value& pod,
                                     std::map<std::string, std::string>* why) const;
-  // Of all pods that hold devices, but for budgets of disruptions.
-  engine::Stakes stakes() const;
-  // As if it were on that node (with `pod` as it was there chosen), or had ended.
+  // The nodes where it might be if others had ended.
+  std::vector<std::string> nodesToClear(const boost::json::value& pod) const;
+  // How many members a gang has at least: as a manifest says it, or else the API server. Errors: as
+  // of the call, kCorrupt.
+  Result<std::uint32_t> leastIn(const scheduler::LeastIn& in);
+  void addGroups(std::map<std::string, boost::json::value> groups) { groups_.merge(groups); }
+  // As if it were on that node (with `pod` as it was there chosen), and then were not; as if it had
+  // ended, or been evicted.
   void place(const boost::json::value& object, const kube::Pod& pod, const std::string& node);
+  void unplace(const std::string& uid);
   void end(const std::string& uid);
+  void evict(const std::string& uid);
 
  private:
   Cluster(std::unique_ptr<Api> api, vendors::Catalog catalog, engine::Config config,
-          std::vector<engine::Pool> pools);
+          std::vector<engine::Pool> pools, scheduler::Forecast::Terms terms);
   Result<void> listAll();
   void addNode(const boost::json::value& object);
   void addPod(const boost::json::value& object);
+  void readQueues();
   void note(const Error& fault) { troubles_.push_back(fault.message()); }
 
   std::unique_ptr<Api> api_;
@@ -69,8 +79,10 @@ class Cluster {
   engine::Config config_;
   std::vector<engine::Pool> pools_;
   scheduler::Books books_;
+  scheduler::Forecast forecast_;
   KubeFilters filters_;
   std::map<std::string, ClusterPod> pods_;
+  std::map<std::string, boost::json::value> groups_;  // by path, of manifests
   std::vector<std::string> troubles_;
 };
 

@@ -1,17 +1,17 @@
 #include "cluster_decision.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "commands.h"
 #include "engine/engine.h"
+#include "manifests.h"
+#include "object.h"
+#include "scheduler/membership.h"
 
 namespace divvy::cli {
 namespace {
-
-// Nothing expires while a command looks.
-constexpr engine::Instant kNever{std::numeric_limits<std::int64_t>::max()};
 
 std::vector<std::string> containersOf(const kube::Pod& pod) {
   std::vector<std::string> names;
@@ -20,17 +20,29 @@ std::vector<std::string> containersOf(const kube::Pod& pod) {
   return names;
 }
 
-Result<void> findVictims(const Cluster& cluster, const engine::Request& request,
-                         const kube::Pod& pod, const std::vector<std::string>& nodes,
-                         PodDecision* decision) {
-  const Result<std::optional<engine::Preemption>> found =
-      cluster.books().engine().preempt(request, pod.priority, cluster.stakes());
-  // kUsage: somewhere it fits as it is, where kube-scheduler would not have it.
-  if (!found && found.error().code() == ErrorCode::kUsage) return {};
-  if (!found) return found.error();
-  if (!*found || !std::binary_search(nodes.begin(), nodes.end(), (*found)->node.text)) return {};
-  decision->victims_node = (*found)->node.text;
-  for (const engine::RequestId& id : (*found)->victims) decision->victims.push_back(id.text);
+std::string gangOf(const kube::Pod& pod) {
+  const auto words = scheduler::gangOf(pod);
+  return words && *words ? pod.meta.space + '/' + (*words)->name : "";
+}
+
+// Of one gang all come together.
+void arrive(Cluster& cluster, const kube::Pod& pod, const std::vector<DryPod>& all) {
+  std::vector<kube::Pod> coming{pod};
+  const std::string gang = gangOf(pod);
+  for (const DryPod& other : all)
+    if (!gang.empty() && other.pod.meta.uid != pod.meta.uid && gangOf(other.pod) == gang)
+      coming.push_back(other.pod);
+  cluster.forecast().arrive(coming,
+                            [&](const scheduler::LeastIn& in) { return cluster.leastIn(in); });
+}
+
+Result<void> askNodes(const Cluster& cluster, const engine::Request& request,
+                      const std::vector<std::string>& asked, PodDecision* decision) {
+  Result<std::vector<scheduler::NodeVerdict>> said =
+      scheduler::inquire(cluster.books(), request, asked);
+  if (!said) return said.error();
+  decision->nodes = std::move(*said);
+  decision->fixes = scheduler::nearestFixes(decision->nodes);
   return {};
 }
 
@@ -41,7 +53,8 @@ std::string percentText(engine::Compute compute) {
 
 }  // namespace
 
-Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, bool nodes) {
+Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
+                              bool nodes) {
   PodDecision decision;
   decision.name = pod.pod.meta.space + '/' + pod.pod.meta.name;
   decision.containers = containersOf(pod.pod);
@@ -49,9 +62,18 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, bool nodes) {
   const std::vector<std::string_view> names(asked.begin(), asked.end());
   const Result<std::optional<engine::Request>> request = cluster.books().requestFor(pod.pod);
   if (!request) return request.error();
-  const Result<scheduler::Choice> choice = cluster.books().choose(pod.pod, names, kNever);
+  decision.ours = request->has_value();
+  arrive(cluster, pod.pod, all);
+  decision.gated = cluster.forecast().gated(pod.pod.meta.uid);
+  if (!decision.gated.empty()) {
+    cluster.forecast().leave(pod.pod.meta.uid);
+    const Result<void> said =
+        *request && nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
+    if (!said) return said.error();
+    return decision;
+  }
+  const Result<scheduler::Choice> choice = cluster.forecast().choose(pod.pod, names);
   if (!choice) return choice.error();
-  decision.ours = choice->ours;
   if (!choice->ours || !*request) return decision;
   if (choice->node) {
     const engine::Allocation* held =
@@ -64,16 +86,26 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, bool nodes) {
   for (const scheduler::Reasons* reasons : {&choice->why, &choice->never})
     for (const auto& [node, why] : *reasons) ++decision.reasons[why.text()];
   for (const auto& [node, why] : decision.filtered) ++decision.reasons[why];
-  if (nodes) {
-    Result<std::vector<scheduler::NodeVerdict>> said =
-        scheduler::inquire(cluster.books(), **request, asked);
-    if (!said) return said.error();
-    decision.nodes = std::move(*said);
-    decision.fixes = scheduler::nearestFixes(decision.nodes);
-  }
-  const Result<void> victims = findVictims(cluster, **request, pod.pod, asked, &decision);
-  if (!victims) return victims.error();
+  const Result<void> said = nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
+  if (!said) return said.error();
+  Result<scheduler::Endings> ends =
+      cluster.forecast().whoEnds(pod.pod, cluster.nodesToClear(pod.object));
+  if (!ends) return ends.error();
+  decision.ends = std::move(*ends);
   return decision;
+}
+
+void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
+               const std::string& space) {
+  std::map<std::string, boost::json::value> by_path;
+  for (const boost::json::value& group : groups) {
+    const std::string written = textOf(group, {"metadata", "namespace"});
+    const std::string where = !space.empty()     ? space
+                              : !written.empty() ? written
+                                                 : cluster.api().space();
+    by_path[groupPathOf(group, where)] = group;
+  }
+  cluster.addGroups(std::move(by_path));
 }
 
 std::vector<std::string> sharesText(const PodDecision& decision) {
@@ -106,16 +138,34 @@ std::string reasonsText(const PodDecision& decision) {
   return all.empty() ? "there are no nodes" : all;
 }
 
-std::string victimsText(const Cluster& cluster, const std::vector<std::string>& victims) {
+std::string victimsText(const std::vector<scheduler::Ending>& victims) {
   std::string text;
   for (std::size_t i = 0; i < victims.size(); ++i) {
+    const scheduler::Ending& one = victims[i];
     if (i > 0) text += i + 1 == victims.size() ? " and " : ", ";
-    text += cluster.nameOf(victims[i]);
-    const auto known = cluster.pods().find(victims[i]);
-    if (known != cluster.pods().end())
-      text += " (priority " + std::to_string(known->second.pod.priority) + ')';
+    text += one.space + '/' + one.name + " (priority " + std::to_string(one.priority) + ')';
   }
   return text;
+}
+
+std::string protectedText(const scheduler::Endings& ends) {
+  std::string text;
+  const auto add = [&](std::size_t count, const char* one, const char* several) {
+    if (count == 0) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + (count == 1 ? one : several);
+  };
+  add(ends.budgeted, " is under a disruption budget that lets none go",
+      " are under disruption budgets that let none go");
+  add(ends.young, " has not run for long enough", " have not run for long enough");
+  add(ends.fixed, " never ends for others", " never end for others");
+  return text;
+}
+
+void tellTroubles(const Cluster& cluster) {
+  const std::vector<std::string>& all = cluster.troubles();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    say("not counted (" + std::to_string(i + 1) + " of " + std::to_string(all.size()) +
+        "): " + all[i]);
 }
 
 }  // namespace divvy::cli

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "manifests.h"
 #include "object.h"
+#include "scheduler/membership.h"
 #include "table.h"
 #include "terminal.h"
 
@@ -33,7 +34,8 @@ struct Explained {
 
 std::string conditionOf(const json::value& pod, const char* type) {
   for (const json::value& one : listOf(pod, {"status", "conditions"}))
-    if (textOf(one, {"type"}) == type && textOf(one, {"status"}) == "False")
+    if (textOf(one, {"type"}) == type && textOf(one, {"status"}) == "False" &&
+        textOf(one, {"reason"}) != "SchedulingGated")
       return textOf(one, {"message"});
   return "";
 }
@@ -43,7 +45,7 @@ std::string toldOf(const json::value& pod) {
   return ours.empty() ? conditionOf(pod, "PodScheduled") : ours;
 }
 
-Result<Explained> explainOne(Cluster& cluster, const DryPod& pod) {
+Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all) {
   Explained explained;
   explained.gates = pod.pod.gates;
   explained.told = toldOf(pod.object);
@@ -59,7 +61,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod) {
     if (held != nullptr) decision.placement = held->placement;
     return explained;
   }
-  Result<PodDecision> decision = decideFor(cluster, pod, true);
+  Result<PodDecision> decision = decideFor(cluster, pod, all, true);
   if (!decision) return decision.error();
   explained.decision = std::move(*decision);
   if (explained.decision.ours && pod.pod.scheduler == "default-scheduler")
@@ -110,12 +112,26 @@ void printFixes(const PodDecision& decision) {
   }
 }
 
+void printEndings(const scheduler::Endings& ends) {
+  const std::string stay = protectedText(ends);
+  if (!ends.node.empty() && ends.who.empty()) {
+    std::printf("\nfits on %s once those have ended that are ending there\n", ends.node.c_str());
+  } else if (!ends.node.empty()) {
+    std::printf("\nwould fit now, on %s, if %s ended\n", ends.node.c_str(),
+                victimsText(ends.who).c_str());
+  } else if (!stay.empty()) {
+    std::printf("\nof pods of lower priority %s\n", stay.c_str());
+  }
+}
+
 void print(const Cluster& cluster, const Explained& explained, const Output& output) {
   const PodDecision& decision = explained.decision;
   const char* name = decision.name.c_str();
   if (!explained.bound.empty()) {
     std::printf("%s is on %s%s\n", name, explained.bound.c_str(),
                 decision.ours ? "" : ", without devices");
+  } else if (!decision.gated.empty()) {
+    std::printf("%s waits at its gate: %s\n", name, decision.gated.c_str());
   } else if (!decision.ours) {
     std::printf("%s asks for no devices that Divvy places\n", name);
   } else if (decision.placement) {
@@ -126,8 +142,10 @@ void print(const Cluster& cluster, const Explained& explained, const Output& out
   for (const std::string& line : sharesText(decision)) std::printf("  %s\n", line.c_str());
   if (!explained.scheduler.empty())
     std::printf("its scheduler is %s, which does not ask Divvy\n", explained.scheduler.c_str());
+  // What is to be said of ours is said.
   for (const std::string& gate : explained.gates)
-    std::printf("held back by the scheduling gate %s\n", gate.c_str());
+    if (gate != scheduler::kQueueGate)
+      std::printf("held back by the scheduling gate %s\n", gate.c_str());
   if (!explained.told.empty()) std::printf("told last: %s\n", explained.told.c_str());
   if (decision.containers.size() > 1 && !decision.nodes.empty()) {
     std::printf("containers:");
@@ -137,9 +155,7 @@ void print(const Cluster& cluster, const Explained& explained, const Output& out
   }
   if (!decision.nodes.empty()) printNodes(cluster, decision, output);
   printFixes(decision);
-  if (!decision.victims.empty())
-    std::printf("\nwould fit now, on %s, if %s ended\n", decision.victims_node.c_str(),
-                victimsText(cluster, decision.victims).c_str());
+  printEndings(decision.ends);
 }
 
 // ---- as JSON ----------------------------------------------------------------------------------
@@ -180,7 +196,7 @@ json::array sharesJson(const PodDecision& decision) {
   return all;
 }
 
-json::object jsonOf(const Cluster& cluster, const Explained& explained) {
+json::object jsonOf(const Explained& explained) {
   const PodDecision& decision = explained.decision;
   json::object pod{{"pod", decision.name},
                    {"asks_for_devices", decision.ours},
@@ -215,8 +231,10 @@ json::object jsonOf(const Cluster& cluster, const Explained& explained) {
   }
   pod["fixes"] = std::move(fixes);
   json::array victims;
-  for (const std::string& uid : decision.victims) victims.push_back(cluster.nameOf(uid).c_str());
+  for (const scheduler::Ending& one : decision.ends.who)
+    victims.push_back((one.space + '/' + one.name).c_str());
   pod["would_fit_without"] = std::move(victims);
+  if (!decision.gated.empty()) pod["gated"] = decision.gated;
   return pod;
 }
 
@@ -237,7 +255,8 @@ Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
   return DryPod{std::move(*object), std::move(*pod)};
 }
 
-Result<std::vector<DryPod>> podsToExplain(Api& api, const ExplainPodOptions& options) {
+Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options) {
+  Api& api = cluster.api();
   std::vector<DryPod> pods;
   if (options.files.empty()) {
     Result<DryPod> pod = readPod(api, options);
@@ -247,6 +266,7 @@ Result<std::vector<DryPod>> podsToExplain(Api& api, const ExplainPodOptions& opt
   }
   Result<Manifests> manifests = readManifests(options.files);
   if (!manifests) return manifests.error();
+  addGroups(cluster, manifests->groups, options.cluster.space);
   for (WantedPod& one : manifests->pods) {
     Result<DryPod> pod = dryRun(api, std::move(one.object), spaceOf(options, api, one.space));
     if (!pod) return Error(pod.error()).context(one.name);
@@ -274,24 +294,26 @@ int withoutCluster(const ExplainPodOptions& options, const Error& why) {
 int explainPod(const ExplainPodOptions& options) {
   Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return withoutCluster(options, cluster.error());
-  const Result<std::vector<DryPod>> pods = podsToExplain((*cluster)->api(), options);
+  (*cluster)->readMore();
+  const Result<std::vector<DryPod>> pods = podsToExplain(**cluster, options);
   if (!pods) return fail(pods.error());
-  for (const std::string& trouble : (*cluster)->troubles()) say("not counted: " + trouble);
+  tellTroubles(**cluster);
   bool fits = true;
   json::array all;
   for (const DryPod& pod : *pods) {
-    Result<Explained> explained = explainOne(**cluster, pod);
+    Result<Explained> explained = explainOne(**cluster, pod, *pods);
     if (!explained) return fail(Error(explained.error()).context(pod.pod.meta.name));
-    fits = fits && (!explained->bound.empty() || !explained->decision.ours ||
-                    explained->decision.placement);
+    const PodDecision& decision = explained->decision;
+    fits = fits && (!explained->bound.empty() || decision.placement ||
+                    (!decision.ours && decision.gated.empty()));
     if (options.output.json) {
-      all.push_back(jsonOf(**cluster, *explained));
+      all.push_back(jsonOf(*explained));
     } else {
       if (&pod != &pods->front()) std::printf("\n");
       print(**cluster, *explained, options.output);
     }
     // Each by itself: nothing is taken from the next.
-    if (explained->bound.empty()) (*cluster)->end(pod.pod.meta.uid);
+    if (explained->bound.empty()) (*cluster)->unplace(pod.pod.meta.uid);
   }
   if (options.output.json) std::printf("%s\n", json::serialize(all).c_str());
   return fits ? 0 : 1;

@@ -67,14 +67,17 @@ struct Grammar {
   void addViews();
   void addSnapshot();
   void addCluster(CLI::App* command);
+  void addMinRuntime(CLI::App* command);
   void addFiles(CLI::App* command);
   void addPlan();
   void addControl();
   void addSize();
   void addService();
+  void addClusterNode(CLI::App* agent);
   void addScheduler();
   void addQueues();
   void addOwnCertificate(CLI::App* scheduler);
+  void addAgentWords(CLI::App* scheduler);
   void addPlacing(CLI::App* scheduler);
   void addPrinted(CLI::App* scheduler);
   void addSimulation(CLI::App* command, const std::string& seeds);

@@ -17,9 +17,49 @@ void Grammar::addCluster(CLI::App* command) {
   command->add_option("--vendors", text.vendors, "as the cluster's scheduler was told [all]")
       ->delimiter(',')
       ->type_name("NAME,...");
+  command
+      ->add_option("--device-config", text.device_config,
+                   "likewise, HAMi's device-config.yaml, or the ConfigMap with it [none]")
+      ->type_name("FILE");
+  command
+      ->add_option("--model-resources", text.model_resources,
+                   "likewise, resources that count devices of some models only [none]")
+      ->type_name("FILE");
   command->add_option("--node-policy", text.node_policy, "likewise [divvy]")->type_name("NAME");
   command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")->type_name("FILE");
   command->add_option("--compat", text.compat, "likewise [none]")->type_name("none|hami");
+}
+
+// Of those that say who would have to end.
+void Grammar::addMinRuntime(CLI::App* command) {
+  command
+      ->add_option("--min-runtime", raw.cluster.min_runtime,
+                   "likewise, how long pods run before they may have to end for others [0s]")
+      ->type_name("TIME");
+}
+
+void Grammar::addClusterNode(CLI::App* agent) {
+  ClusterNodeText& text = raw.cluster_node;
+  agent
+      ->add_option("--node-name", text.name,
+                   "serve that node of Kubernetes: be its kubelet's device plugin")
+      ->type_name("NAME");
+  agent
+      ->add_option("--kubeconfig", text.kubeconfig,
+                   "of its cluster [KUBECONFIG, as a pod does, ~/.kube/config]")
+      ->type_name("FILE");
+  agent->add_option("--context", text.context, "of the kubeconfig [its current one]")
+      ->type_name("NAME");
+  agent
+      ->add_option("--kubelet-dir", text.kubelet_dir,
+                   "device-plugins/ and pod-resources/ are there [/var/lib/kubelet]")
+      ->type_name("DIR");
+  agent
+      ->add_option("--resource", text.resource,
+                   "the extended resource that devices are counted by [nvidia.com/gpu]")
+      ->type_name("NAME");
+  agent->add_option("--per-device", text.per_device, "containers that may share one [10]")
+      ->type_name("N");
 }
 
 void Grammar::addFiles(CLI::App* command) {
@@ -38,6 +78,7 @@ void Grammar::addPlan() {
       add("plan", "Where pods of manifests would go, one after the other", makePlanPods);
   addFiles(plan);
   addCluster(plan);
+  addMinRuntime(plan);
   plan->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
       ->type_name("WORDS");
   addOutput(plan);

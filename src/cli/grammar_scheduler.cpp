@@ -49,16 +49,7 @@ void Grammar::addScheduler() {
       ->type_name("HOST:PORT");
   scheduler->add_flag("--compat-metrics", text.compat_metrics,
                       "metrics under HAMi's names, too, and pod by pod");
-  scheduler
-      ->add_option("--hami-label", text.hami_label,
-                   "the label that HAMi's monitor selects pods by: auto: on nodes where that runs "
-                   "[auto]")
-      ->type_name("auto|always|never");
-  scheduler
-      ->add_option("--locks", text.locks,
-                   "node locks that vendors' agents find their pod by: auto: where such an agent "
-                   "may be [auto]")
-      ->type_name("auto|never");
+  addAgentWords(scheduler);
   scheduler
       ->add_option("--lease", text.lease,
                    "of the kube-scheduler beside it: pods are placed while that holds it; none: "
@@ -71,6 +62,26 @@ void Grammar::addScheduler() {
       ->type_name("NAME");
   scheduler->add_option("--ports-file", text.ports, "where its ports are written, as JSON")
       ->type_name("FILE");
+}
+
+// What only HAMi's agents, and vendors', need.
+void Grammar::addAgentWords(CLI::App* scheduler) {
+  SchedulerText& text = raw.scheduler;
+  scheduler
+      ->add_option("--hami-label", text.hami_label,
+                   "the label that HAMi's monitor selects pods by: auto: on nodes where that runs "
+                   "[auto]")
+      ->type_name("auto|always|never");
+  scheduler
+      ->add_option("--locks", text.locks,
+                   "node locks that vendors' agents find their pod by: auto: where such an agent "
+                   "may be [auto]")
+      ->type_name("auto|never");
+  scheduler
+      ->add_option("--handshakes", text.handshakes,
+                   "with vendors' agents: auto: who reports is asked again; never: nothing is "
+                   "written [auto]")
+      ->type_name("auto|never");
 }
 
 void Grammar::addQueues() {

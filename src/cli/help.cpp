@@ -68,12 +68,14 @@ fits, 1 it does not, 2 wrong usage.
 
 Of a pod (pod NAMESPACE/NAME, or -f: pods, and what makes pods) the same in a cluster: nodes, pods
 and quotas are read with your own rights (list, in all namespaces), and decided on here as the
-cluster's scheduler does. -f asks the API server for what it would make of it, as a dry run: create
-on pods is needed. What the scheduler has promised and not yet written is not known here; of what
-kube-scheduler looks at itself, taints, selectors and amounts are, other pods' affinity, spread,
-volumes and ports are not. Who may not list is told what the scheduler wrote into the pod. Where the
-scheduler was told --node-policy, --device-policy, --pools, --vendors or --compat, say the same.
-Called as kubectl-divvy (kubectl divvy explain pod NAME -n NAMESPACE) always of a cluster.)"},
+cluster's scheduler does. Disruption budgets, queues and namespaces are heeded, too; those that you
+may not list are named on stderr, and do not count. -f asks the API server for what it would make of
+it, as a dry run: create on pods is needed. What the scheduler has promised and not yet written is
+not known here; of what kube-scheduler looks at itself, taints, selectors and amounts are, other
+pods' affinity, spread, volumes and ports are not. Who may not list is told what the scheduler wrote
+into the pod. Where the scheduler was told --node-policy, --device-policy, --pools, --vendors,
+--compat, --device-config, --model-resources or --min-runtime, say the same. Called as kubectl-divvy
+(kubectl divvy explain pod NAME -n NAMESPACE) always of a cluster.)"},
     {"plan",
      R"(Examples:
   divvy plan -f job.yaml -f service.yaml
@@ -82,9 +84,9 @@ Called as kubectl-divvy (kubectl divvy explain pod NAME -n NAMESPACE) always of 
 
 Where these pods would go now, one after the other as they stand there, each beside those before it;
 of Deployments, Jobs and the like as many as they make at once. Nothing is made and nobody is ended:
-"once A ended" says who of lower priority would have to (for devices; processors and memory are not
-made room for). What is read and what is not known: divvy explain --help. Exit status: 0 all have a
-place, 1 not all, 2 wrong usage.)"},
+"once A ended" says who of lower priority would have to. Members of a gang come together; who is of
+a queue that has no room waits at its gate. What is read and what is not known: divvy explain
+--help. Exit status: 0 all have a place, 1 not all, 2 wrong usage.)"},
     {"ls",
      R"(Examples:
   divvy ls
@@ -234,6 +236,7 @@ usage.)"},
   divvy agent --overcommit 1.3           promises 1.3 times what each device has
   divvy agent --overcommit 0=1.5 --overcommit GPU-5c2e=2 --host-reserve 64Gi
   divvy agent --overcommit 1.3 --device-budget 20Gi
+  divvy agent --node-name worker-1       as the device plugin of that node of Kubernetes (as root)
 
 With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the
 host's, up to --host-reserve (0: nothing is). --swap-quantum auto chooses turns from what a swap

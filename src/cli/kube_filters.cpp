@@ -172,7 +172,7 @@ std::vector<std::string> KubeFilters::nodes() const {
   return names;
 }
 
-std::string KubeFilters::whyNot(const json::value& pod, const std::string& node) const {
+std::string KubeFilters::whyNot(const json::value& pod, const std::string& node, Full full) const {
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return "no such node";
   const json::value* closed = memberOf(known->second.spec, {"unschedulable"});
@@ -184,6 +184,8 @@ std::string KubeFilters::whyNot(const json::value& pod, const std::string& node)
     return taint == "node.kubernetes.io/unschedulable" ? "cordoned" : "has the taint " + taint;
   if (!wanted(pod, known->second.labels, node)) return "is not one that the pod selects";
   for (const auto& [name, amount] : askedBy(pod)) {
+    const bool clearable = name == "cpu" || name == "memory" || name == "pods";
+    if (clearable && full == Full::kClearable) continue;
     const auto left = known->second.left.find(name);
     const std::int64_t has = left == known->second.left.end() ? 0 : left->second;
     if (amount > has) return "too little " + name;

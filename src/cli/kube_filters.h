@@ -27,8 +27,12 @@ class KubeFilters {
   void endPod(const std::string& uid);
   // In order of names.
   std::vector<std::string> nodes() const;
+  // Whether it counts who is there already. kClearable: not of processors, memory and the number of
+  // pods, which others would leave if they ended.
+  enum class Full : std::uint8_t { kCounts, kClearable };
   // Why the pod cannot be there; empty: nothing that is looked at here is in the way.
-  std::string whyNot(const boost::json::value& pod, const std::string& node) const;
+  std::string whyNot(const boost::json::value& pod, const std::string& node,
+                     Full full = Full::kCounts) const;
 
  private:
   // By resource; thousandths.

@@ -226,6 +226,49 @@ Result<Options> makeWait(const Raw& raw) {
   return Options{wait};
 }
 
+namespace {
+
+// A card is shared by at most so many: device ids are bounded, and so is what a kubelet is told.
+constexpr unsigned kMostPerDevice = 100;
+
+bool isResourceName(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  return slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
+         text.find('/', slash + 1) == std::string::npos;
+}
+
+Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
+  if (text.name.empty()) {
+    if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
+        text.resource.empty() && text.per_device.empty())
+      return {};
+    return Error{ErrorCode::kUsage,
+                 "--kubeconfig, --context, --kubelet-dir, --resource and --per-device are of a "
+                 "node of Kubernetes: --node-name says which"};
+  }
+  agent::ClusterNode cluster;
+  cluster.name = text.name;
+  if (!text.kubelet_dir.empty()) cluster.kubelet_dir = text.kubelet_dir;
+  if (!cluster.kubelet_dir.starts_with('/'))
+    return Error{ErrorCode::kUsage, "--kubelet-dir \"" + cluster.kubelet_dir +
+                                        "\" is relative; an absolute path is accepted"};
+  if (!text.resource.empty()) cluster.resource = text.resource;
+  if (!isResourceName(cluster.resource))
+    return Error{ErrorCode::kUsage, "--resource \"" + cluster.resource +
+                                        "\" is no extended resource; DOMAIN/NAME is accepted"};
+  if (!text.per_device.empty()) {
+    const Result<unsigned> count = parseCount(text.per_device, "--per-device", 1, kMostPerDevice);
+    if (!count) return count.error();
+    cluster.per_device = *count;
+  }
+  options.cluster = std::move(cluster);
+  options.kubeconfig = text.kubeconfig;
+  options.context = text.context;
+  return {};
+}
+
+}  // namespace
+
 Result<Options> makeAgent(const Raw& raw) {
   AgentOptions options;
   options.to_log_file = raw.log_file;
@@ -245,6 +288,12 @@ Result<Options> makeAgent(const Raw& raw) {
   Result<agent::Placing> placing = readPlacingTerms(raw.pools, raw.device_policy);
   if (!placing) return placing.error();
   options.placing = std::move(*placing);
+  if (const Result<void> node = readClusterNode(raw.cluster_node, options); !node)
+    return node.error();
+  if (options.cluster && !raw.idle_exit.empty())
+    return Error{
+        ErrorCode::kUsage,
+        "--idle-exit is not for --node-name: pods that come to an empty node need its agent"};
   return Options{options};
 }
 

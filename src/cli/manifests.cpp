@@ -84,6 +84,8 @@ class Collector {
     if (!items.empty()) return;
     if (textOf(object, {"kind"}) == "Pod")
       return keep(object, object, textOf(object, {"metadata", "name"}));
+    const std::string kind = textOf(object, {"kind"});
+    if (kind == "Job" || kind == "PodGroup") found.groups.push_back(object);
     const json::value* spec = memberOf(object, {"spec"});
     if (const json::value* job = memberOf(object, {"spec", "jobTemplate", "spec"})) spec = job;
     const json::value* made = spec == nullptr ? nullptr : memberOf(*spec, {"template"});
@@ -108,6 +110,12 @@ class Collector {
     meta.erase("generateName");
     const std::string space = textOf(owner, {"metadata", "namespace"});
     if (!space.empty()) meta["namespace"] = space;
+    // As the controller does.
+    if (textOf(owner, {"kind"}) == "Job") {
+      json::object labels = objectOf(from, {"metadata", "labels"});
+      labels["batch.kubernetes.io/job-name"] = textOf(owner, {"metadata", "name"});
+      meta["labels"] = std::move(labels);
+    }
     const std::string called(meta["name"].get_string());
     pod["metadata"] = std::move(meta);
     pod["spec"] = objectOf(from, {"spec"});
@@ -116,6 +124,12 @@ class Collector {
 };
 
 }  // namespace
+
+std::string groupPathOf(const json::value& group, const std::string& space) {
+  const bool job = textOf(group, {"kind"}) == "Job";
+  return "/apis/" + textOf(group, {"apiVersion"}) + "/namespaces/" + space +
+         (job ? "/jobs/" : "/podgroups/") + textOf(group, {"metadata", "name"});
+}
 
 Result<Manifests> podsOf(const std::string& text, const std::string& name) {
   Collector collector;
@@ -151,6 +165,7 @@ Result<Manifests> readManifests(const std::vector<std::string>& files) {
     if (!read) return read.error();
     for (WantedPod& pod : read->pods) all.pods.push_back(std::move(pod));
     all.others += read->others;
+    for (json::value& group : read->groups) all.groups.push_back(std::move(group));
   }
   if (all.pods.empty())
     return Error{ErrorCode::kUsage, "there is no pod, and nothing that makes pods, in " +

@@ -1,10 +1,12 @@
 // Pods out of manifests: their own, and those that workloads would make.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
 #include "base/result.h"
 
@@ -22,7 +24,12 @@ struct WantedPod {
 struct Manifests {
   std::vector<WantedPod> pods;
   std::size_t others = 0;
+  std::vector<boost::json::value> groups;  // Jobs, and PodGroups: how many start together
 };
+
+// Where an API server would have that group in that namespace.
+std::string groupPathOf(const boost::json::value& group, const std::string& space);
+
 Result<Manifests> podsOf(const std::string& text, const std::string& name);
 
 // All of these files; "-" is stdin.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/cluster_node.h"
 #include "agent/enforcement.h"
 #include "agent/idle.h"
 #include "agent/node.h"
@@ -62,6 +63,8 @@ struct ClusterChoice {
   std::string node_policy, device_policy;  // empty: the engine's
   std::string pools;                       // a file; empty: none
   bool hami_scores = false;
+  std::string device_config, model_resources;  // files; empty: none
+  std::uint64_t min_runtime_ms = 0;            // of pods that do not say it themselves
 };
 
 // Of a pod that is there, or of those that manifests would make.
@@ -138,6 +141,9 @@ struct AgentOptions {
   agent::Oversubscription memory;
   agent::IdlePolicy idle;
   agent::Placing placing;
+  // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
+  std::optional<agent::ClusterNode> cluster;
+  std::string kubeconfig, context;
 };
 
 // What a context costs, whether time slices hold, calls that take processes off their cards.
@@ -168,6 +174,7 @@ struct SchedulerOptions {
   bool all_feasible = false;
   scheduler::WhereAgents hami_label = scheduler::WhereAgents::kAuto;
   scheduler::WhereAgents locks = scheduler::WhereAgents::kAuto;
+  scheduler::WhereAgents handshakes = scheduler::WhereAgents::kAuto;
   std::string lease_space, lease_name;     // no name: there is none
   std::string identity;                    // empty: the host's name
   std::string node_policy, device_policy;  // empty: the engine's

@@ -133,6 +133,7 @@ void Grammar::addExplain() {
   addPlace(explain);
   addFiles(explain);
   addCluster(explain);
+  addMinRuntime(explain);
   addOutput(explain, true);
 }
 
@@ -242,6 +243,7 @@ void Grammar::addService() {
   agent->add_flag("--log-file", raw.log_file,
                   "write agent.log in the runtime directory instead of stderr");
   agent->add_option("--ready-fd", raw.ready_fd)->group("");
+  addClusterNode(agent);
   CLI::App* completion = add("completion", "Print a completion script",
                              [this](const Raw& r) { return completionScript(app, r.shell); });
   completion->add_option("SHELL", raw.shell, "whose script")

@@ -54,8 +54,22 @@ bool meansCluster(const Raw& raw) {
 
 Result<ClusterChoice> clusterOf(const Raw& raw) {
   const ClusterText& text = raw.cluster;
-  ClusterChoice choice{text.kubeconfig,  text.context,      text.space, text.vendors,
-                       text.node_policy, raw.device_policy, raw.pools,  text.compat == "hami"};
+  ClusterChoice choice;
+  choice.kubeconfig = text.kubeconfig;
+  choice.context = text.context;
+  choice.space = text.space;
+  choice.vendors = text.vendors;
+  choice.node_policy = text.node_policy;
+  choice.device_policy = raw.device_policy;
+  choice.pools = raw.pools;
+  choice.hami_scores = text.compat == "hami";
+  choice.device_config = text.device_config;
+  choice.model_resources = text.model_resources;
+  if (!text.min_runtime.empty()) {
+    const Result<std::uint64_t> least = parseDurationMs(text.min_runtime);
+    if (!least) return Error{least.error().code(), "--min-runtime: " + least.error().message()};
+    choice.min_runtime_ms = *least;
+  }
   if (!text.compat.empty() && text.compat != "none" && text.compat != "hami")
     return usage("--compat \"" + text.compat + "\" is not known; accepted: none, hami");
   return choice;

@@ -156,7 +156,8 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.all_feasible = text.all_feasible;
   for (const Result<void>& read :
        {readWhere(text.hami_label, "--hami-label", true, &options.hami_label),
-        readWhere(text.locks, "--locks", false, &options.locks)}) {
+        readWhere(text.locks, "--locks", false, &options.locks),
+        readWhere(text.handshakes, "--handshakes", false, &options.handshakes)}) {
     if (!read) return read.error();
   }
   options.vendors = text.vendors;

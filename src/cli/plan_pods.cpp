@@ -22,52 +22,85 @@ struct Planned {
   std::string refused;  // it would not even be made
 };
 
+// A pod of a manifest, as the API server would make it.
+struct Asked {
+  std::string name, space;
+  std::size_t at = 0;   // among those that would be made
+  std::string refused;  // it would not
+};
+
 // What ended for it stays ended for those who come after.
-Result<void> preempt(Cluster& cluster, const DryPod& pod, Planned* planned) {
-  if (planned->decision.placement || planned->decision.victims.empty()) return {};
-  const std::vector<std::string> victims = planned->decision.victims;
-  planned->ended_text = victimsText(cluster, victims);
-  for (const std::string& uid : victims) planned->ended.push_back(cluster.nameOf(uid));
-  for (const std::string& uid : victims) cluster.end(uid);
-  Result<PodDecision> again = decideFor(cluster, pod, false);
+Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
+                     Planned* planned) {
+  const scheduler::Endings ends = planned->decision.ends;
+  if (planned->decision.placement || ends.node.empty()) return {};
+  planned->ended_text =
+      ends.who.empty() ? "those that are ending on " + ends.node : victimsText(ends.who);
+  for (const scheduler::Ending& one : ends.who)
+    planned->ended.push_back(one.space + '/' + one.name);
+  for (const scheduler::Ending& one : ends.going) cluster.end(one.uid);
+  for (const scheduler::Ending& one : ends.who) cluster.evict(one.uid);
+  Result<PodDecision> again = decideFor(cluster, pod, all, false);
   if (!again) return again.error();
   planned->decision = std::move(*again);
   return {};
 }
 
-Result<Planned> planOne(Cluster& cluster, WantedPod wanted, const std::string& space) {
-  Planned planned;
-  planned.decision.name = space + '/' + wanted.name;
-  Result<DryPod> pod = dryRun(cluster.api(), std::move(wanted.object), space);
-  if (!pod && pod.error().code() == ErrorCode::kUnavailable) return pod.error();
-  if (!pod) {
-    planned.refused = pod.error().message();
-    return planned;
+// All before the first is placed: of a gang all come together.
+Result<std::vector<Asked>> makeAll(Cluster& cluster, std::vector<WantedPod> wanted,
+                                   const std::string& space, std::vector<DryPod>* made) {
+  std::vector<Asked> all;
+  for (WantedPod& one : wanted) {
+    Asked asked;
+    asked.name = one.name;
+    asked.space = !space.empty() ? space : !one.space.empty() ? one.space : cluster.api().space();
+    Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), asked.space);
+    if (!pod && pod.error().code() == ErrorCode::kUnavailable)
+      return Error(pod.error()).context(asked.name);
+    asked.at = made->size();
+    if (pod) made->push_back(std::move(*pod));
+    if (!pod) asked.refused = pod.error().message();
+    all.push_back(std::move(asked));
   }
-  Result<PodDecision> decision = decideFor(cluster, *pod, false);
+  return all;
+}
+
+Result<Planned> planOne(Cluster& cluster, const Asked& asked, const std::vector<DryPod>& made) {
+  Planned planned;
+  planned.decision.name = asked.space + '/' + asked.name;
+  planned.refused = asked.refused;
+  if (!planned.refused.empty()) return planned;
+  const DryPod& pod = made[asked.at];
+  Result<PodDecision> decision = decideFor(cluster, pod, made, false);
   if (!decision && decision.error().code() == ErrorCode::kUsage) {
     planned.refused = decision.error().message();
     return planned;
   }
   if (!decision) return decision.error();
   planned.decision = std::move(*decision);
-  const Result<void> room = preempt(cluster, *pod, &planned);
+  const Result<void> room = preempt(cluster, pod, made, &planned);
   if (!room) return room.error();
   return planned;
 }
 
 bool works(const Planned& planned) {
-  return planned.refused.empty() && (!planned.decision.ours || planned.decision.placement);
+  return planned.refused.empty() && planned.decision.gated.empty() &&
+         (!planned.decision.ours || planned.decision.placement);
 }
 
 std::string noteOf(const Planned& planned) {
   if (!planned.refused.empty()) return planned.refused;
+  if (!planned.decision.gated.empty()) return "waits at its gate: " + planned.decision.gated;
   if (!planned.decision.ours) return "asks for no devices that Divvy places";
-  if (!planned.decision.placement) return reasonsText(planned.decision);
+  if (!planned.decision.placement) {
+    const std::string stay = protectedText(planned.decision.ends);
+    return reasonsText(planned.decision) +
+           (stay.empty() ? "" : "; of pods of lower priority " + stay);
+  }
   std::string note;
   for (const std::string& line : sharesText(planned.decision))
     note += (note.empty() ? "" : "; ") + line;
-  if (!planned.ended.empty()) note += "; once " + planned.ended_text + " ended";
+  if (!planned.ended_text.empty()) note += "; once " + planned.ended_text + " ended";
   return note;
 }
 
@@ -95,17 +128,19 @@ int planPods(const PlanPodsOptions& options) {
   if (!manifests) return fail(manifests.error());
   Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return fail(cluster.error());
-  for (const std::string& trouble : (*cluster)->troubles()) say("not counted: " + trouble);
+  (*cluster)->readMore();
+  tellTroubles(**cluster);
+  addGroups(**cluster, manifests->groups, options.cluster.space);
+  std::vector<DryPod> made;
+  const Result<std::vector<Asked>> asked =
+      makeAll(**cluster, std::move(manifests->pods), options.cluster.space, &made);
+  if (!asked) return fail(asked.error());
   bool all = true;
   json::array told;
   Table table({"POD", "NODE", "DEVICES"});
-  for (WantedPod& wanted : manifests->pods) {
-    const std::string space = !options.cluster.space.empty() ? options.cluster.space
-                              : !wanted.space.empty()        ? wanted.space
-                                                             : (*cluster)->api().space();
-    const std::string name = wanted.name;
-    const Result<Planned> planned = planOne(**cluster, std::move(wanted), space);
-    if (!planned) return fail(Error(planned.error()).context(name));
+  for (const Asked& one : *asked) {
+    const Result<Planned> planned = planOne(**cluster, one, made);
+    if (!planned) return fail(Error(planned.error()).context(one.name));
     all = all && works(*planned);
     told.push_back(jsonOf(*planned));
     const auto& placement = planned->decision.placement;

@@ -30,7 +30,7 @@ struct SchedulerText {
   bool all_feasible = false;
   std::string lease, identity;
   std::string node_policy, device_policy, pools, compat, metrics_listen, device_config, hami_label,
-      locks;
+      locks, handshakes;
   std::vector<std::string> vendors;
   std::string model_resources, priority_class, priority_value;
   bool compat_metrics = false;
@@ -41,9 +41,15 @@ struct SchedulerText {
 
 // Of all that asks a cluster.
 struct ClusterText {
-  std::string kubeconfig, context, space, node_policy, device_policy, pools, compat;
+  std::string kubeconfig, context, space, node_policy, device_policy, pools, compat, device_config,
+      model_resources, min_runtime;
   std::vector<std::string> vendors, words, files;
   bool cluster = false;  // where an agent could be meant, too
+};
+
+// Of an agent that serves a node of Kubernetes.
+struct ClusterNodeText {
+  std::string name, kubeconfig, context, kubelet_dir, resource, per_device;
 };
 
 struct Raw {
@@ -57,6 +63,7 @@ struct Raw {
   IdleText idle;
   SchedulerText scheduler;
   ClusterText cluster;
+  ClusterNodeText cluster_node;
   SizeText size;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;

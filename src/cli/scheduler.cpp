@@ -6,6 +6,7 @@
 
 #include "api.h"
 #include "commands.h"
+#include "device_config_file.h"
 #include "engine/policy.h"
 #include "placing_terms.h"
 #include "scheduler/fencing.h"
@@ -14,9 +15,7 @@
 #include "scheduler/queue_manifest.h"
 #include "scheduler/serve.h"
 #include "scheduler/vocabulary.h"
-#include "simulate_work.h"
 #include "terms/terms.h"
-#include "vendors/device_config.h"
 
 namespace divvy::cli {
 namespace {
@@ -29,11 +28,9 @@ std::string hostName() {
 
 // As the file says it, which may be empty; what of it is not heeded is said.
 Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {
-  if (file.empty()) return vendors::builtIn();
-  const Result<std::string> text = readFile(file, "a device configuration");
-  if (!text) return Error(text.error()).context("--device-config");
-  Result<vendors::DeviceConfig> config = vendors::readDeviceConfig(*text, file, vendors::builtIn());
-  if (!config) return Error(config.error()).context("--device-config");
+  Result<vendors::DeviceConfig> config = readDeviceConfigFile(file);
+  if (!config) return config.error();
+  if (file.empty()) return std::move(config->families);
   const auto tell = [](const std::vector<std::string>& keys, const char* what) {
     for (const std::string& key : keys)
       std::fprintf(stderr, "divvy scheduler: --device-config: %s %s\n", key.c_str(), what);
@@ -139,6 +136,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.own_certificate = options.own_certificate;
   terms.hami_label = options.hami_label;
   terms.locks = options.locks;
+  terms.handshakes = options.handshakes != scheduler::WhereAgents::kNever;
   terms.ports_file = options.ports_file;
   terms.all_feasible = options.all_feasible;
   terms.lease_space = options.lease_space;

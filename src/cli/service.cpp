@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "agent/serve.h"
+#include "api.h"
 #include "commands.h"
 #include "driver/checkpoint_calls.h"
 #include "driver/context_probe.h"
@@ -85,9 +86,15 @@ Profiles (--sim, SIMGPU_PROFILE, DIVVY_SIM for the default):)");
 }  // namespace
 
 int serveAgent(const AgentOptions& options) {
+  std::optional<agent::ClusterNode> cluster = options.cluster;
+  if (cluster) {
+    Result<kube::Access> access = accessFor(options.kubeconfig, options.context);
+    if (!access) return fail(access.error());
+    cluster->access = std::move(*access);
+  }
   const Result<void> served =
       agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd,
-                    options.memory, options.idle, options.placing});
+                    options.memory, options.idle, options.placing, std::move(cluster)});
   return served ? 0 : fail(served.error());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "annotate.h"
@@ -182,8 +183,9 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
   // One by one each of them would do, but no way was found in bounded time.
   if (!choice.fitting.empty()) {
     const Reason none = "no way was found";
+    const std::unordered_set<std::string_view> tried(choice.fitting.begin(), choice.fitting.end());
     for (const std::string_view name : nodes)
-      if (!choice.never.contains(name)) choice.why.try_emplace(name, none);
+      if (tried.contains(name)) choice.why.emplace(name, none);
     choice.fitting.clear();
   }
   inside_->waiting.enter(pod, std::move(**request));

@@ -225,33 +225,36 @@ struct Books::Inside {
     }
     return std::nullopt;
   }
+  bool beyondQuota(const engine::Gang& gang, const std::vector<engine::Allocation>& given,
+                   const std::vector<std::string>& ending) const;  // books_clearing.cpp
   const std::vector<std::vector<std::string>>& alikeNodes();
 
   // Which of these would do, and why the others do not.
   Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
                        Choice* choice) const {
-    const Result<std::vector<engine::NodeBrief>> briefs = engine.briefs(request);
+    const Result<engine::Briefs> briefs = engine.briefs(request, names);
     if (!briefs) return briefs.error();
-    std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
-    refused.reserve(briefs->size());
-    for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
     const auto guest = guests.find(request.id.text);
     Refusals texts(guest == guests.end() ? std::vector<std::string>() : guest->second.containers);
+    const std::vector<Reason> reasons = texts.reasonsOf(briefs->different);
     const Reason none = kNothingRegistered;
     choice->why.reserve(names.size());
-    for (const std::string_view name : names) {
-      const auto found = refused.find(name);
-      if (found == refused.end() && nodes.contains(name)) {
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      const std::string_view name = names[at];
+      const std::uint32_t place = briefs->of[at];
+      const bool refused = place < briefs->different.size();
+      if (place == engine::Briefs::kNone) {
         choice->fitting.emplace_back(name);
-      } else if (const auto fault = unreadable.find(name); fault != unreadable.end()) {
-        choice->why.try_emplace(name, fault->second);
-      } else if (found == refused.end()) {
-        choice->why.try_emplace(name, none);
+      } else if (const auto fault = unreadable.find(name);
+                 !unreadable.empty() && fault != unreadable.end()) {
+        choice->why.emplace(name, fault->second);
+      } else if (!refused) {
+        choice->why.emplace(name, none);
       } else {
-        const bool never = Refusals::never(*found->second);
-        const std::optional<Reason> upgrade = upgradeOn(name, *found->second);
-        (never ? choice->never : choice->why)
-            .try_emplace(name, upgrade ? *upgrade : texts.reasonOf(*found->second));
+        const engine::NodeBrief& brief = briefs->different[place];
+        const std::optional<Reason> upgrade = upgradeOn(name, brief);
+        (Refusals::never(brief) ? choice->never : choice->why)
+            .emplace(name, upgrade ? *upgrade : reasons[place]);
       }
     }
     return {};
@@ -264,6 +267,19 @@ struct Books::Inside {
     const Result<void> adopted = engine.adopt(kept->second);
     if (adopted) on[kept->second.placement.node.text].insert(uid);
   }
+
+  // Nothing but what is kept for it.
+  bool claimOnly(const std::string& uid) const {
+    const auto kept = claims.find(uid);
+    const engine::Allocation* held = engine.find(engine::RequestId(uid));
+    return kept != claims.end() && held != nullptr && *held == kept->second;
+  }
+  // Places for all of these or none: books_plans.cpp.
+  Result<std::vector<Planned>> plan(std::span<const kube::Pod> pods,
+                                    const std::vector<std::string>& without,
+                                    const std::vector<std::string>& not_on,
+                                    engine::Instant expires);
+  std::vector<ModelUse> useOf(const engine::Placement& placement) const;
 
   // Of what is kept for it, so that it can be given there.
   void giveBack(const std::string& uid) {

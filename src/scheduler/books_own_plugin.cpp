@@ -40,10 +40,10 @@ void Books::Inside::takeOwn(const std::string& uid) {
 
 std::optional<Reason> Books::Inside::upgradeOn(std::string_view node,
                                                const engine::NodeBrief& brief) const {
-  const auto known = nodes.find(node);
-  if (brief.why != engine::NodeWhy::kDevices || brief.most != engine::DeviceWhy::kCordoned ||
-      known == nodes.end())
+  if (brief.why != engine::NodeWhy::kDevices || brief.most != engine::DeviceWhy::kCordoned)
     return std::nullopt;
+  const auto known = nodes.find(node);
+  if (known == nodes.end()) return std::nullopt;
   const vendors::Kind* kind = catalog.kind(brief.kind.text);
   std::string why = kind == nullptr ? std::string() : upgradeOf(known->second.said, *kind);
   if (why.empty()) return std::nullopt;

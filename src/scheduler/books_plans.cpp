@@ -13,6 +13,13 @@ void leaveOut(const std::vector<std::string>& models, engine::Shape* shape) {
   }
 }
 
+void leaveOut(const engine::Node& node, engine::Shape* shape) {
+  for (const engine::Device& device : node.devices) {
+    shape->selector.not_uuids.push_back(device.uuid);
+    for (engine::KindSelector& one : shape->by_kind) one.selector.not_uuids.push_back(device.uuid);
+  }
+}
+
 std::vector<ModelUse> listOf(const std::map<std::string, ModelUse>& by_model) {
   std::vector<ModelUse> list;
   list.reserve(by_model.size());
@@ -29,46 +36,60 @@ void add(const std::string& model, std::int64_t milli, Bytes memory,
 
 }  // namespace
 
-Result<std::vector<Planned>> Books::plan(std::span<const kube::Pod> pods,
-                                         const std::vector<std::string>& without,
-                                         engine::Instant expires) {
+Result<std::vector<Planned>> Books::Inside::plan(std::span<const kube::Pod> pods,
+                                                 const std::vector<std::string>& without,
+                                                 const std::vector<std::string>& not_on,
+                                                 engine::Instant expires) {
   engine::Gang gang;
   for (const kube::Pod& pod : pods) {
-    Result<std::optional<engine::Request>> request = inside_->begin(pod);
+    Result<std::optional<engine::Request>> request = begin(pod);
     if (request && !*request) request = Error{ErrorCode::kUsage, "it asks for no devices"};
     if (!request) return Error(request.error()).context("pod " + pod.meta.name);
     leaveOut(without, &(*request)->shape);
+    for (const std::string& node : not_on)
+      if (const auto known = nodes.find(node); known != nodes.end())
+        leaveOut(known->second.node, &(*request)->shape);
     gang.members.push_back(std::move(**request));
   }
   std::vector<engine::Allocation> given;
   if (gang.members.size() == 1) {
     const engine::Request& only = gang.members[0];
-    const Result<Inside::Affordable> decided = inside_->afford(only, nullptr);
+    const Result<Affordable> decided = afford(only, nullptr);
     if (!decided) return decided.error();
     if (!decided->placement)
       return Error{ErrorCode::kNoRoom, decided->beyond.empty()
                                            ? "there is no room for it on any node now"
                                            : decided->beyond};
-    const Result<void> reserved = inside_->reserve(only, *decided->placement, expires);
+    const Result<void> reserved = reserve(only, *decided->placement, expires);
     if (!reserved) return reserved.error();
-    given.push_back(*inside_->engine.find(only.id));
+    given.push_back(*engine.find(only.id));
   } else {
-    Result<engine::GangPlacement> placed = inside_->engine.placeGang(gang, expires);
+    Result<engine::GangPlacement> placed = engine.placeGang(gang, expires);
     if (!placed) return placed.error();
     given = std::move(placed->members);
-    const auto beyond = inside_->countAll(gang, given);
-    for (std::size_t i = 0; beyond && i < pods.size(); ++i) inside_->release(pods[i].meta.uid);
+    const auto beyond = countAll(gang, given);
+    for (std::size_t i = 0; beyond && i < pods.size(); ++i) release(pods[i].meta.uid);
     if (beyond) return Error{ErrorCode::kNoRoom, *beyond};
   }
   std::vector<Planned> all;
   for (const engine::Allocation& one : given) {
     const std::string& node = one.placement.node.text;
-    inside_->on[node].insert(one.id.text);
-    inside_->waiting.leave(one.id.text);
-    all.push_back({node, annotationsOf(one.placement, inside_->nodes.at(node).devices,
-                                       inside_->guests.at(one.id.text).containers, 0)});
+    on[node].insert(one.id.text);
+    waiting.leave(one.id.text);
+    all.push_back({node, annotationsOf(one.placement, nodes.at(node).devices,
+                                       guests.at(one.id.text).containers, 0)});
   }
   return all;
+}
+
+Result<std::vector<Planned>> Books::plan(std::span<const kube::Pod> pods,
+                                         const std::vector<std::string>& without,
+                                         const std::vector<std::string>& not_on,
+                                         engine::Instant expires) {
+  Result<std::vector<Planned>> planned = inside_->plan(pods, without, not_on, expires);
+  for (const kube::Pod& pod : pods)
+    if (!planned) inside_->reclaim(pod.meta.uid);
+  return planned;
 }
 
 Result<void> Books::planAgain(const kube::Pod& pod, const Planned& was, engine::Instant expires) {
@@ -89,23 +110,28 @@ Result<void> Books::planAgain(const kube::Pod& pod, const Planned& was, engine::
 
 void Books::unplan(const std::string& uid) {
   const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
-  if (held != nullptr && held->expires) inside_->release(uid);
+  if (held == nullptr || !held->expires || inside_->claimOnly(uid)) return;
+  inside_->release(uid);
+  inside_->reclaim(uid);
 }
 
 std::optional<std::string> Books::placeOf(const std::string& uid) const {
   const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
-  if (held == nullptr) return std::nullopt;
+  if (held == nullptr || inside_->claimOnly(uid)) return std::nullopt;
   return held->placement.node.text;
 }
 
 std::vector<ModelUse> Books::useOf(const std::string& uid) const {
   const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
-  if (held == nullptr) return {};
+  return held == nullptr ? std::vector<ModelUse>() : inside_->useOf(held->placement);
+}
+
+std::vector<ModelUse> Books::Inside::useOf(const engine::Placement& placement) const {
   std::map<std::string, ModelUse> by_model;
-  const auto node = inside_->nodes.find(held->placement.node.text);
-  for (const engine::Charge& charge : held->placement.charges) {
+  const auto node = nodes.find(placement.node.text);
+  for (const engine::Charge& charge : placement.charges) {
     std::string model;
-    if (node != inside_->nodes.end())
+    if (node != nodes.end())
       for (const engine::Device& device : node->second.node.devices)
         if (device.uuid == charge.uuid) model = device.model.text;
     add(model, charge.compute.milli, charge.memory, &by_model);

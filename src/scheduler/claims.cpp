@@ -10,6 +10,11 @@ std::optional<Premises> Books::premises(const std::string& node) const {
                   inside_->heldOn(engine::NodeName(node))};
 }
 
+kube::Quantities Books::allocatable(const std::string& node) const {
+  const auto known = inside_->nodes.find(node);
+  return known == inside_->nodes.end() ? kube::Quantities() : known->second.said.allocatable;
+}
+
 Result<std::optional<engine::Request>> Books::asksOf(const kube::Pod& pod) const {
   return requestOf(pod, inside_->catalog, inside_->config.devices);
 }

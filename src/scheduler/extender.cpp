@@ -95,14 +95,22 @@ void append(std::string_view text, std::string* out) {
   *out += '"';
 }
 
+// Mostly the next has the same reason: its text is made once.
 void append(std::initializer_list<const Reasons*> lists, std::string* out) {
   *out += '{';
+  const Reason* last = nullptr;
+  std::string text;
   for (const Reasons* reasons : lists) {
     for (const auto& [name, why] : *reasons) {
       if (out->back() != '{') *out += ',';
       append(name, out);
       *out += ':';
-      append(why.text(), out);
+      if (last == nullptr || !last->sameText(why)) {
+        text.clear();
+        append(why.text(), &text);
+        last = &why;
+      }
+      *out += text;
     }
   }
   *out += '}';
@@ -110,9 +118,10 @@ void append(std::initializer_list<const Reasons*> lists, std::string* out) {
 
 void appendFitting(const FilterAsk& ask, const Choice& choice, std::string* out) {
   *out += '[';
+  const auto refused = choice.why.nodes(), never = choice.never.nodes();
   for (std::size_t at = 0; at < ask.nodes.size(); ++at) {
     const std::string& name = ask.nodes[at].meta.name;
-    if (choice.why.contains(name) || choice.never.contains(name)) continue;
+    if (refused.contains(name) || never.contains(name)) continue;
     if (out->back() != '[') *out += ',';
     *out += ask.items[at];
   }

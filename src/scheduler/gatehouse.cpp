@@ -51,9 +51,9 @@ void Gatehouse::setPod(const kube::Pod& pod, const std::string& created) {
   const bool grouped = words && *words;
   if (!isGated(pod) && !promised && !grouped && words) {
     if (!devices || pod.node.empty() || pod.ended()) return removePod(uid);
-    others_.insert_or_assign(uid, std::pair(pod.meta.space, queueNamedBy(pod)));
-    const auto queue = queues_.queueFor(pod.meta.space, queueNamedBy(pod));
-    return chargeFor(uid, queue ? *queue : "");
+    others_.insert_or_assign(
+        uid, Other{pod.meta.space, queueNamedBy(pod), {pod.priority, pod.placed_at, ""}});
+    return chargeOther(uid);
   }
   stirred_ = true;
   Seat& seat = seats_[uid];
@@ -75,7 +75,9 @@ void Gatehouse::setPod(const kube::Pod& pod, const std::string& created) {
     gang.members.insert(uid);
     gang.started = gang.started || seat.bound();
   }
+  if (pod.meta.deleting && clearances_ != nullptr) clearances_->drop(uid);
   if (!seat.bound() && !pod.ended()) return;
+  if (clearances_ != nullptr) clearances_->drop(uid);
   if (pod.ended()) {
     queues_.discharge(uid);
   } else {
@@ -89,6 +91,7 @@ void Gatehouse::removePod(const std::string& uid) {
   stirred_ = true;
   others_.erase(uid);
   queues_.discharge(uid);
+  if (clearances_ != nullptr) clearances_->drop(uid);
   const auto seat = seats_.find(uid);
   if (seat == seats_.end()) return;
   const auto gang = gangs_.find(seat->second.gang);
@@ -137,7 +140,17 @@ Result<std::string> Gatehouse::queueOf(const Seat& seat) const {
 }
 
 void Gatehouse::chargeFor(const std::string& uid, const std::string& queue) {
-  queues_.charge(uid, queue, books_.useOf(uid));
+  const auto seat = seats_.find(uid);
+  Queues::Standing standing;
+  if (seat != seats_.end())
+    standing = {seat->second.pod.priority, seat->second.pod.placed_at, seat->second.gang};
+  queues_.charge(uid, {queue, books_.useOf(uid), std::move(standing)});
+}
+
+void Gatehouse::chargeOther(const std::string& uid) {
+  const Other& other = others_.at(uid);
+  const auto queue = queues_.queueFor(other.space, other.named);
+  queues_.charge(uid, {queue ? *queue : "", books_.useOf(uid), other.standing});
 }
 
 void Gatehouse::giveBack(const Uids& uids) {
@@ -150,10 +163,7 @@ void Gatehouse::giveBack(const Uids& uids) {
 void Gatehouse::recount() {
   stirred_ = true;
   queues_.setCapacity(books_.capacity());
-  for (const auto& [uid, who] : others_) {
-    const auto queue = queues_.queueFor(who.first, who.second);
-    chargeFor(uid, queue ? *queue : "");
-  }
+  for (const auto& [uid, who] : others_) chargeOther(uid);
   for (const auto& [uid, seat] : seats_) {
     if (!seat.bound() || seat.pod.ended()) continue;
     const auto queue = queueOf(seat);

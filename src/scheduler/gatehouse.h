@@ -18,10 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "clearances.h"
 #include "engine/units.h"
 #include "kube/pod.h"
 #include "plan_note.h"
 #include "queues.h"
+#include "rooms.h"
 #include "scheduler/books.h"
 #include "scheduler/membership.h"
 #include "vendors/catalog.h"
@@ -45,6 +47,11 @@ struct Queued {
 class Gatehouse {
  public:
   Gatehouse(const vendors::Catalog& catalog, Books& books, Queues& queues);
+
+  // Whom to ask for room where there is none, and for what nodes have beside devices: both outlive
+  // this.
+  void clearBy(Clearances* clearances) { clearances_ = clearances; }
+  void countBy(const Rooms* rooms) { rooms_ = rooms; }
 
   // `created`: as its object says it; sorts.
   void setPod(const kube::Pod& pod, const std::string& created);
@@ -113,6 +120,7 @@ class Gatehouse {
     std::string queue, alike;
     std::int64_t priority = 0;
     std::int64_t since = 0;
+    const std::string& key() const { return gang.empty() ? pods.front() : gang; }
   };
 
   Result<std::string> queueOf(const Seat& seat) const;
@@ -120,12 +128,21 @@ class Gatehouse {
   bool reserved(const std::string& uid) const { return books_.placeOf(uid).has_value(); }
   std::string holdsBack(const Gang& gang) const;
   void chargeFor(const std::string& uid, const std::string& queue);
+  void chargeOther(const std::string& uid);
   void giveBack(const Uids& uids);
   void missThoseWhoDidNotCome();
   void explain(const Unit& unit, const std::string& why);
 
   Result<void> plan(const Uids& uids, engine::Instant expires);
+  Result<std::vector<Planned>> places(const std::vector<kube::Pod>& pods,
+                                      const std::vector<std::string>& without,
+                                      engine::Instant expires);
+  std::vector<std::size_t> withoutRoom(const std::vector<kube::Pod>& pods,
+                                       const std::vector<Planned>& places) const;
   Result<void> planGang(const Gang& gang, engine::Instant expires);
+  void sortMembers(Uids* uids) const;
+  void needNobody(const Unit& unit);
+  std::optional<std::string> makeRoom(const Unit& unit);
   std::vector<Unit> units();
   Unit unitOf(const Uids& pods, const std::string& gang);
   Result<void> tryUnit(const Unit& unit, engine::Instant expires, std::vector<Opening>* out);
@@ -136,12 +153,18 @@ class Gatehouse {
   Books& books_;
   Queues& queues_;
   std::map<std::string, Seat> seats_;  // by UID: at our gate, or of a gang, or promised
-  // By UID: namespace of other pods that hold devices, and the queue that they name.
-  std::map<std::string, std::pair<std::string, std::string>> others_;
+  // By UID: other pods that hold devices.
+  struct Other {
+    std::string space, named;  // the queue that it names
+    Queues::Standing standing;
+  };
+  std::map<std::string, Other> others_;
   std::map<std::string, Gang> gangs_;
   std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that says it
   std::string term_;
   std::uint64_t plans_ = 0;
+  Clearances* clearances_ = nullptr;
+  const Rooms* rooms_ = nullptr;
   bool settled_ = false;
   bool stirred_ = true;
 };

@@ -5,6 +5,12 @@
 #include "gatehouse.h"
 
 namespace divvy::scheduler {
+namespace {
+
+// So often those who find no processors or memory look on other nodes.
+constexpr unsigned kMostRounds = 16;
+
+}  // namespace
 
 // What was promised to them others may have by now; they go behind those who wait as they do.
 void Gatehouse::missThoseWhoDidNotCome() {
@@ -12,6 +18,56 @@ void Gatehouse::missThoseWhoDidNotCome() {
     if (!seat.free() || !queues_.charged(uid) || reserved(uid)) continue;
     queues_.discharge(uid);
     ++seat.late;
+  }
+}
+
+// Who has been promised a place and is not bound yet takes of the same.
+std::vector<std::size_t> Gatehouse::withoutRoom(const std::vector<kube::Pod>& pods,
+                                                const std::vector<Planned>& places) const {
+  std::set<std::string> own;
+  for (const kube::Pod& pod : pods) own.insert(pod.meta.uid);
+  std::vector<Rooms::Guest> guests;
+  for (const auto& [uid, seat] : seats_)
+    if (seat.free() && !own.contains(uid))
+      if (const auto place = books_.placeOf(uid)) guests.push_back({&seat.pod, *place});
+  const std::size_t others = guests.size();
+  for (std::size_t i = 0; i < pods.size(); ++i) guests.push_back({&pods[i], places[i].node});
+  std::vector<std::size_t> over;
+  for (const std::size_t at : rooms_->over(guests, {}))
+    if (at >= others) over.push_back(at - others);
+  return over;
+}
+
+// Of a gang, or those of it that have none: devices, and on the same nodes processors and memory.
+// Those for whom there are not enough on a node look on others.
+Result<std::vector<Planned>> Gatehouse::places(const std::vector<kube::Pod>& pods,
+                                               const std::vector<std::string>& without,
+                                               engine::Instant expires) {
+  std::vector<std::string> full;
+  Result<std::vector<Planned>> all = books_.plan(pods, without, full, expires);
+  const auto gang = gangs_.find(seats_.at(pods.front().meta.uid).gang);
+  const bool starts = gang != gangs_.end() && !gang->second.started;
+  if (!all || rooms_ == nullptr || !starts) return all;
+  for (unsigned round = 1;; ++round) {
+    const std::vector<std::size_t> over = withoutRoom(pods, *all);
+    if (over.empty()) return all;
+    std::vector<kube::Pod> rest;
+    for (const std::size_t at : over) {
+      rest.push_back(pods[at]);
+      books_.unplan(pods[at].meta.uid);
+      const std::string& node = (*all)[at].node;
+      if (std::find(full.begin(), full.end(), node) == full.end()) full.push_back(node);
+    }
+    Result<std::vector<Planned>> again = round > kMostRounds
+                                             ? Error{ErrorCode::kNoRoom, "no way was found"}
+                                             : books_.plan(rest, without, full, expires);
+    for (std::size_t i = 0; again && i < over.size(); ++i) (*all)[over[i]] = (*again)[i];
+    if (again) continue;
+    for (const kube::Pod& pod : pods) books_.unplan(pod.meta.uid);
+    return Error{again.error().code(),
+                 std::to_string(over.size()) + " of " + std::to_string(pods.size()) +
+                     " members find no processors or memory where there are devices, as on node " +
+                     full.back()};
   }
 }
 
@@ -33,7 +89,7 @@ Result<void> Gatehouse::plan(const Uids& uids, engine::Instant expires) {
   std::vector<std::string> without;
   std::string refusal;
   for (;;) {
-    const Result<std::vector<Planned>> planned = books_.plan(pods, without, expires);
+    const Result<std::vector<Planned>> planned = places(pods, without, expires);
     if (!planned) {
       std::string why = planned.error().message();
       if (!refusal.empty()) why = refusal + "; of other models " + why;
@@ -64,6 +120,47 @@ Result<void> Gatehouse::plan(const Uids& uids, engine::Instant expires) {
   }
 }
 
+// Whose gate has gone already first, then as they came.
+void Gatehouse::sortMembers(Uids* uids) const {
+  std::sort(uids->begin(), uids->end(), [&](const std::string& a, const std::string& b) {
+    const Seat &x = seats_.at(a), &y = seats_.at(b);
+    return std::tuple(x.gated(), x.created, x.pod.meta.name) <
+           std::tuple(y.gated(), y.created, y.pod.meta.name);
+  });
+}
+
+// Whoever was asked to end for them was the last.
+void Gatehouse::needNobody(const Unit& unit) {
+  if (clearances_ == nullptr) return;
+  for (const std::string& uid : unit.pods) clearances_->drop(uid);
+}
+
+// For those of whom nobody has a place; of a gang for no more than have to start together.
+std::optional<std::string> Gatehouse::makeRoom(const Unit& unit) {
+  if (clearances_ == nullptr) return std::nullopt;
+  Uids uids = unit.pods;
+  if (!unit.gang.empty()) {
+    const Result<std::uint32_t> least = leastOf(gangs_.at(unit.gang));
+    std::erase_if(uids, [&](const std::string& uid) {
+      const kube::Pod& pod = seats_.at(uid).pod;
+      return isGatedByOthers(pod) || pod.meta.deleting;
+    });
+    if (!least || uids.size() < *least) {
+      needNobody(unit);
+      return std::nullopt;
+    }
+    sortMembers(&uids);
+    uids.resize(*least);
+  }
+  Need need{unit.key(), {}, unit.queue};
+  for (const std::string& uid : uids) {
+    const Seat& seat = seats_.at(uid);
+    if (reserved(uid) || !seat.fault.empty() || seat.pod.meta.deleting) return std::nullopt;
+    need.pods.push_back(seat.pod);
+  }
+  return clearances_->want(need);
+}
+
 // Who has a place keeps it if that leads to a whole gang, else all are planned anew.
 Result<void> Gatehouse::planGang(const Gang& gang, engine::Instant expires) {
   const Result<std::uint32_t> least = leastOf(gang);
@@ -74,12 +171,7 @@ Result<void> Gatehouse::planGang(const Gang& gang, engine::Instant expires) {
     (reserved(uid) ? with : without).push_back(uid);
   }
   const std::size_t all = with.size() + without.size();
-  // Whose gate has gone already first, then as they came.
-  std::sort(without.begin(), without.end(), [&](const std::string& a, const std::string& b) {
-    const Seat &x = seats_.at(a), &y = seats_.at(b);
-    return std::tuple(x.gated(), x.created, x.pod.meta.name) <
-           std::tuple(y.gated(), y.created, y.pod.meta.name);
-  });
+  sortMembers(&without);
   Result<void> done;
   if (!least) {
     done = least.error();
@@ -207,11 +299,22 @@ std::vector<Opening> Gatehouse::open(std::size_t most, const std::string& term,
     }
     const auto turn = std::next(classes.begin(), static_cast<long>(queues_.next(turns)));
     const Result<void> tried = tryUnit(*turn->second.back(), expires, &out);
-    if (tried) {
+    const Unit& unit = *turn->second.back();
+    const bool full = !tried && tried.error().code() == ErrorCode::kNoRoom;
+    const std::optional<std::string> clearing = full ? makeRoom(unit) : std::nullopt;
+    if (tried && clearances_ != nullptr) clearances_->started(unit.key());
+    if (!tried && !full) needNobody(unit);
+    if (tried || clearing) {
+      // Others as it may have room made for them, too.
+      if (clearing) explain(unit, *clearing);
       turn->second.pop_back();
     } else {
-      for (const Unit* unit : turn->second) explain(*unit, tried.error().message());
-      turn->second.clear();
+      for (const Unit* each : turn->second) explain(*each, tried.error().message());
+      // But what is kept for one of them the others do not have.
+      turn->second.pop_back();
+      std::erase_if(turn->second, [&](const Unit* each) {
+        return clearances_ == nullptr || !clearances_->stands(each->key());
+      });
     }
     if (turn->second.empty()) classes.erase(turn);
   }

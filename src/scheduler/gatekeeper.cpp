@@ -27,18 +27,28 @@ constexpr std::chrono::seconds kTick{1};
 // At a time: each is a write.
 constexpr std::size_t kMostOpened = 64;
 constexpr std::size_t kMostReasons = 10;
+constexpr std::int64_t kNano = 1'000'000'000;
 
 }  // namespace
 
 Gatekeeper::Gatekeeper(asio::any_io_executor executor, kube::Client& client,
                        const vendors::Catalog& catalog, Books& books, const Election& election,
-                       Terms terms, const bool* stopped)
+                       Terms terms, Preemptor& preemptor, PreemptionCounts& counts,
+                       const bool* stopped)
     : executor_(std::move(executor)),
       client_(client),
       election_(election),
       terms_(std::move(terms)),
       stopped_(stopped),
-      house_(catalog, books, queues_) {}
+      clearances_(books, queues_, preemptor.lodgers(), preemptor.budgets(), counts,
+                  {terms_.min_runtime, [&preemptor] { return preemptor.ready(); }, now,
+                   [] { return wallNanoseconds() / kNano; }}),
+      rooms_(books, preemptor.lodgers()),
+      house_(catalog, books, queues_) {
+  house_.countBy(&rooms_);
+  house_.clearBy(&clearances_);
+  preemptor.endFor(&clearances_);
+}
 
 void Gatekeeper::start() {
   followQueues();
@@ -99,12 +109,7 @@ void Gatekeeper::followSpaces() {
   spaces.set = [this](const json::value& object) {
     const Result<kube::Meta> meta = kube::metaOf(object);
     if (!meta) return say(meta.error().message());
-    std::string queue;
-    for (const kube::Labels* words : {&meta->labels, &meta->annotations}) {
-      const auto said = words->find(kSpaceQueueKey);
-      if (said != words->end() && queue.empty()) queue = said->second;
-    }
-    if (queues_.setSpace(meta->name, queue) && spaces_known_) house_.recount();
+    if (queues_.setSpace(meta->name, queueSaidBy(*meta)) && spaces_known_) house_.recount();
     lookAgain();
   };
   spaces.gone = [this](const std::string&, const std::string& name) { queues_.removeSpace(name); };
@@ -244,18 +249,7 @@ asio::awaitable<void> Gatekeeper::readLeast(LeastIn in) {
                     Error(said.error()).context("how many start together is said by " + in.path));
     co_return;
   }
-  const json::value* spec = said->is_object() ? said->get_object().if_contains("spec") : nullptr;
-  const json::value* least =
-      spec != nullptr && spec->is_object() ? spec->get_object().if_contains(in.member) : nullptr;
-  boost::system::error_code fault;
-  const auto count = least == nullptr ? 0 : least->to_number<std::int64_t>(fault);
-  if (fault || count < 1 || count > kMostOfGang) {
-    house_.setLeast(
-        in, Error{ErrorCode::kCorrupt,
-                  in.path + ": spec." + in.member + " is not 1 to " + std::to_string(kMostOfGang)});
-  } else {
-    house_.setLeast(in, static_cast<std::uint32_t>(count));
-  }
+  house_.setLeast(in, leastSaidBy(*said, in));
   lookAgain();
 }
 

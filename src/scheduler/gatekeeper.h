@@ -12,10 +12,12 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
 
+#include "clearances.h"
 #include "election.h"
 #include "gatehouse.h"
 #include "kube/client.h"
 #include "kube/follow.h"
+#include "preemptor.h"
 #include "queues.h"
 #include "webhook.h"
 
@@ -27,10 +29,11 @@ class Gatekeeper {
   struct Terms {
     std::chrono::seconds reservation{};
     std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
+    std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
   };
   Gatekeeper(boost::asio::any_io_executor executor, kube::Client& client,
              const vendors::Catalog& catalog, Books& books, const Election& election, Terms terms,
-             const bool* stopped);
+             Preemptor& preemptor, PreemptionCounts& counts, const bool* stopped);
 
   void start();
   // After the books were told; `object` is the pod's.
@@ -38,7 +41,10 @@ class Gatekeeper {
   void removePod(const std::string& uid);
   void nodesChanged() { nodes_changed_ = true; }
   // What was promised until now was another's.
-  void takeOver() { house_.reset(); }
+  void takeOver() {
+    clearances_.forget();
+    house_.reset();
+  }
 
   // For the webhook. Empty queue and no gate: nothing is to be done.
   Result<Admitted> admit(const kube::Pod& pod) const;
@@ -69,6 +75,8 @@ class Gatekeeper {
   Terms terms_;
   const bool* stopped_;
   Queues queues_;
+  Clearances clearances_;
+  Rooms rooms_;
   Gatehouse house_;
   kube::Rein queues_rein_, spaces_rein_;
   std::map<std::string, std::string> queue_names_;  // by UID

@@ -197,6 +197,14 @@ std::vector<const Lodger*> Lodgers::inGroup(const std::string& group) const {
   return members;
 }
 
+std::vector<std::string> Lodgers::going() const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, one] : all_)
+    if (one.going) uids.push_back(uid);
+  std::sort(uids.begin(), uids.end());
+  return uids;
+}
+
 bool Lodgers::anyBelow(std::int64_t priority) const {
   return !priorities_.empty() && priorities_.begin()->first < priority;
 }
@@ -204,6 +212,12 @@ bool Lodgers::anyBelow(std::int64_t priority) const {
 void Budgets::set(kube::DisruptionBudget budget) {
   const std::string uid = budget.meta.uid;
   all_.insert_or_assign(uid, std::move(budget));
+}
+
+void Budgets::spend(const Lodger& lodger) {
+  if (!lodger.started) return;
+  for (auto& [uid, one] : all_)
+    if (one.covers(lodger.space, lodger.labels)) --one.allowed;
 }
 
 std::vector<const kube::DisruptionBudget*> Budgets::of(const Lodger& lodger) const {

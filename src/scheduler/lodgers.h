@@ -66,6 +66,7 @@ class Lodgers {
   const Lodger* find(const std::string& uid) const;
   std::vector<const Lodger*> on(const std::string& node) const;  // in order of their UIDs
   std::vector<const Lodger*> inGroup(const std::string& group) const;
+  std::vector<std::string> going() const;  // UIDs of who has been told to end; ascending
   // Somebody is there who has less.
   bool anyBelow(std::int64_t priority) const;
 
@@ -83,6 +84,8 @@ class Budgets {
  public:
   void set(kube::DisruptionBudget budget);
   void remove(const std::string& uid) { all_.erase(uid); }
+  // It is evicted: what it is under lets one less go.
+  void spend(const Lodger& lodger);
   // Those that a pod is under.
   std::vector<const kube::DisruptionBudget*> of(const Lodger& lodger) const;
 

@@ -107,6 +107,26 @@ Result<std::optional<GangWords>> gangOf(const kube::Pod& pod) {
   return std::optional<GangWords>();
 }
 
+Result<std::uint32_t> leastSaidBy(const boost::json::value& object, const LeastIn& in) {
+  const boost::json::value* spec =
+      object.is_object() ? object.get_object().if_contains("spec") : nullptr;
+  const boost::json::value* least =
+      spec != nullptr && spec->is_object() ? spec->get_object().if_contains(in.member) : nullptr;
+  boost::system::error_code fault;
+  const auto count = least == nullptr ? 0 : least->to_number<std::int64_t>(fault);
+  if (!fault && count >= 1 && count <= kMostOfGang) return static_cast<std::uint32_t>(count);
+  return Error{ErrorCode::kCorrupt,
+               in.path + ": spec." + in.member + " is not 1 to " + std::to_string(kMostOfGang)};
+}
+
+std::string queueSaidBy(const kube::Meta& space) {
+  for (const kube::Labels* words : {&space.labels, &space.annotations}) {
+    const auto said = words->find(kSpaceQueueKey);
+    if (said != words->end() && !said->second.empty()) return said->second;
+  }
+  return "";
+}
+
 std::string queueNamedBy(const kube::Pod& pod) {
   return either(pod, kQueueKey);
 }

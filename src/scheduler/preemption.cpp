@@ -39,6 +39,10 @@ engine::Request requestOf(const Claimant& claimant) {
   return request;
 }
 
+std::int64_t ran(const Lodger& one, const PreemptionTerms& terms) {
+  return one.placed_at == 0 ? 0 : std::max<std::int64_t>(terms.now - one.placed_at, 0);
+}
+
 // The node with everybody on it but the claimant, and without those who are ending where
 // `without_going`.
 class Site {
@@ -141,38 +145,12 @@ class Chooser {
     }
   }
 
-  std::int64_t ran(const Lodger& one) const {
-    return one.placed_at == 0 ? 0 : std::max<std::int64_t>(terms_.now - one.placed_at, 0);
-  }
-
   bool may(const Lodger& one) {
     if (one.priority >= claimant_.priority || one.uid == claimant_.uid) return false;
-    if (one.fixed) {
-      ++withheld_->fixed;
-      return false;
-    }
-    if (ran(one) < one.min_runtime.value_or(terms_.min_runtime)) {
-      ++withheld_->young;
-      return false;
-    }
-    // The API server evicts nobody who is under two.
-    const std::vector<const kube::DisruptionBudget*> under = budgets_.of(one);
-    if (under.size() > 1 || (under.size() == 1 && under.front()->allowed <= 0)) {
-      ++withheld_->budgeted;
-      return false;
-    }
-    return true;
+    return mayEnd(one, budgets_, terms_, withheld_);
   }
 
-  void stake(const Lodger& one) {
-    engine::Stake stake{one.priority, ran(one), one.group, ""};
-    const std::vector<const kube::DisruptionBudget*> under = budgets_.of(one);
-    if (!under.empty()) {
-      stake.budget = under.front()->meta.uid;
-      stakes_.budgets[stake.budget] = under.front()->allowed;
-    }
-    stakes_.of[engine::RequestId(one.uid)] = std::move(stake);
-  }
+  void stake(const Lodger& one) { scheduler::stake(one, budgets_, terms_, &stakes_); }
 
   const Claimant& claimant_;
   const Budgets& budgets_;
@@ -196,6 +174,36 @@ std::optional<engine::Preemption> oneLess(const Site& site, const engine::Stakes
 }
 
 }  // namespace
+
+bool mayEnd(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
+            Withheld* withheld) {
+  if (lodger.fixed) {
+    ++withheld->fixed;
+    return false;
+  }
+  if (ran(lodger, terms) < lodger.min_runtime.value_or(terms.min_runtime)) {
+    ++withheld->young;
+    return false;
+  }
+  // The API server evicts nobody who is under two.
+  const std::vector<const kube::DisruptionBudget*> under = budgets.of(lodger);
+  if (under.size() > 1 || (under.size() == 1 && under.front()->allowed <= 0)) {
+    ++withheld->budgeted;
+    return false;
+  }
+  return true;
+}
+
+void stake(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
+           engine::Stakes* stakes) {
+  engine::Stake stake{lodger.priority, ran(lodger, terms), lodger.group, ""};
+  const std::vector<const kube::DisruptionBudget*> under = budgets.of(lodger);
+  if (!under.empty()) {
+    stake.budget = under.front()->meta.uid;
+    stakes->budgets[stake.budget] = under.front()->allowed;
+  }
+  stakes->of[engine::RequestId(lodger.uid)] = std::move(stake);
+}
 
 Result<std::optional<PreemptionPlan>> planOn(const Premises& premises, const Claimant& claimant,
                                              const Lodgers& lodgers, const Budgets& budgets,

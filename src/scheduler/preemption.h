@@ -35,6 +35,13 @@ struct Withheld {
   std::size_t budgeted = 0;  // a disruption budget allows none of them, or several are about one
 };
 
+// Whether it may be asked to end for anybody, whatever their priorities.
+bool mayEnd(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
+            Withheld* withheld);
+// What its end would cost.
+void stake(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
+           engine::Stakes* stakes);
+
 // A pod that was refused, as it is placed: `request` says what it asks for of devices.
 struct Claimant {
   std::string uid;

@@ -7,6 +7,15 @@
 
 namespace divvy::scheduler {
 
+// Plans for pods at the gate, since it began.
+struct ClearanceCounts {
+  std::uint64_t planned = 0;  // that were begun; of these
+  std::uint64_t started = 0;  // all that they were for have their places
+  std::uint64_t broken = 0;   // somebody did not end, or they were not wanted any more
+  std::uint64_t expired = 0;  // they did not come in time
+  std::uint64_t none = 0;     // no plan was found
+};
+
 // Since it began.
 struct PreemptionCounts {
   std::uint64_t planned = 0;  // plans that were begun; of these
@@ -16,16 +25,25 @@ struct PreemptionCounts {
   std::uint64_t none = 0;     // no plan was found
   std::uint64_t evicted = 0, forbidden = 0, refused = 0, unanswered = 0, gone = 0;  // evictions
   std::uint64_t under_way = 0;                                                      // now
+  ClearanceCounts reclaims;  // of what was borrowed of a queue
+  ClearanceCounts gated;     // by priority, for pods at the gate
 };
 
 inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {
   out->family("divvy_scheduler_preemptions_total", "counter",
               "Plans to make pods end for one of higher priority, by what became of them");
-  out->sample({{"result", "planned"}}, counts.planned);
-  out->sample({{"result", "bound"}}, counts.bound);
-  out->sample({{"result", "broken"}}, counts.broken);
-  out->sample({{"result", "expired"}}, counts.expired);
-  out->sample({{"result", "none"}}, counts.none);
+  out->sample({{"result", "planned"}}, counts.planned + counts.gated.planned);
+  out->sample({{"result", "bound"}}, counts.bound + counts.gated.started);
+  out->sample({{"result", "broken"}}, counts.broken + counts.gated.broken);
+  out->sample({{"result", "expired"}}, counts.expired + counts.gated.expired);
+  out->sample({{"result", "none"}}, counts.none + counts.gated.none);
+  out->family("divvy_scheduler_reclaims_total", "counter",
+              "Plans to take back what was borrowed of a queue, by what became of them");
+  out->sample({{"result", "planned"}}, counts.reclaims.planned);
+  out->sample({{"result", "started"}}, counts.reclaims.started);
+  out->sample({{"result", "broken"}}, counts.reclaims.broken);
+  out->sample({{"result", "expired"}}, counts.reclaims.expired);
+  out->sample({{"result", "none"}}, counts.reclaims.none);
   out->family("divvy_scheduler_evictions_total", "counter", "Pods that were asked to end");
   out->sample({{"answer", "evicted"}}, counts.evicted);
   out->sample({{"answer", "forbidden"}}, counts.forbidden);

@@ -30,6 +30,8 @@ constexpr std::size_t kNodesAtOnce = 8;
 constexpr std::int64_t kBindMs = 120'000;
 constexpr std::int64_t kFirstCallMs = 1'000;
 constexpr unsigned kMostDoublings = 5;
+// Pods that end for those at the gate, before it is looked again at whom others need.
+constexpr unsigned kStepsAtOnce = 8;
 constexpr std::size_t kNamed = 5;  // victims in an Event
 
 std::string nameOf(const std::string& space, const std::string& name) {
@@ -96,6 +98,7 @@ void Preemptor::forget() {
   contenders_.clear();
   for (const auto& [uid, course] : courses_) books_.unclaim(uid);
   courses_.clear();
+  if (clearances_ != nullptr) clearances_->forget();
 }
 
 void Preemptor::end(const std::string& uid) {
@@ -125,7 +128,7 @@ asio::awaitable<void> Preemptor::run() {
   while (!*terms_.stopped) {
     pause_.expires_after(kLook);
     co_await pause_.async_wait(asio::as_tuple(asio::use_awaitable));
-    counts_.under_way = courses_.size();
+    counts_.under_way = courses_.size() + (clearances_ == nullptr ? 0 : clearances_->underWay());
     if (!terms_.why_not().empty()) {
       forget();
       continue;
@@ -138,6 +141,7 @@ asio::awaitable<void> Preemptor::run() {
     }
     if (std::optional<Contender> contender = contenders_.next(now()))
       co_await attempt(std::move(*contender));
+    if (clearances_ != nullptr) co_await clear();
   }
 }
 
@@ -284,7 +288,14 @@ asio::awaitable<void> Preemptor::carryOut(std::string uid) {
     if (there == nullptr || there->going) continue;
     const Lodger one = *there;
     if (!courses_.contains(uid)) co_return;
-    const bool goes = co_await evict(begun, one);
+    // Who is bound, or gone, needs nobody's end any more.
+    std::function<bool()> still = [this, uid] {
+      return terms_.why_not().empty() && courses_.contains(uid);
+    };
+    std::string why = "ends on " + one.node + " for pod " + nameOf(meta.space, meta.name) +
+                      " (uid " + uid + "): its priority is " + std::to_string(begun.pod.priority) +
+                      ", this one's " + std::to_string(one.priority);
+    const bool goes = co_await evict(one, std::move(still), "Preempted", std::move(why));
     if (goes) continue;
     const auto course = courses_.find(uid);
     if (course == courses_.end()) co_return;
@@ -297,11 +308,10 @@ asio::awaitable<void> Preemptor::carryOut(std::string uid) {
   co_await tell(eventCall(note, terms_.scheduler, wallNanoseconds()));
 }
 
-asio::awaitable<bool> Preemptor::evict(const Course& course, const Lodger& victim) {
-  const kube::Meta& meta = course.pod.meta;
+asio::awaitable<bool> Preemptor::evict(Lodger victim, std::function<bool()> still,
+                                       const char* reason, std::string why) {
   kube::EvictionAsk ask{victim.space, victim.name, victim.uid};
-  // Who is bound, or gone, needs nobody's end any more.
-  ask.still = [this, uid = meta.uid] { return terms_.why_not().empty() && courses_.contains(uid); };
+  ask.still = std::move(still);
   const Result<kube::Eviction> answer = co_await kube::evict(client_, std::move(ask));
   const std::string named = nameOf(victim.space, victim.name);
   if (!answer) {
@@ -327,12 +337,23 @@ asio::awaitable<bool> Preemptor::evict(const Course& course, const Lodger& victi
   }
   ++counts_.evicted;
   lodgers_.leaves(victim.uid);
-  PodNote note{victim.space, victim.name, victim.uid, "Preempted",
-               "ends on " + victim.node + " for pod " + nameOf(meta.space, meta.name) + " (uid " +
-                   meta.uid + "): its priority is " + std::to_string(course.pod.priority) +
-                   ", this one's " + std::to_string(victim.priority)};
+  PodNote note{victim.space, victim.name, victim.uid, reason, std::move(why)};
   co_await tell(eventCall(note, terms_.scheduler, wallNanoseconds()));
   co_return true;
+}
+
+// For those that wait at the gate. Of each that is refused the plan ends; what was evicted stays
+// so.
+asio::awaitable<void> Preemptor::clear() {
+  clearances_->advance();
+  for (unsigned steps = 0; steps < kStepsAtOnce; ++steps) {
+    const std::optional<Clearances::Step> step = clearances_->next();
+    if (!step) co_return;
+    say(nameOf(step->victim.space, step->victim.name) + ' ' + step->why);
+    std::function<bool()> still = [this, step] { return ready() && clearances_->stands(*step); };
+    const bool goes = co_await evict(step->victim, std::move(still), step->reason, step->why);
+    clearances_->answered(*step, goes);
+  }
 }
 
 }  // namespace divvy::scheduler

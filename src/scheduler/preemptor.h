@@ -15,6 +15,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "clearances.h"
 #include "contenders.h"
 #include "kube/client.h"
 #include "lodgers.h"
@@ -36,6 +37,13 @@ class Preemptor {
   };
   Preemptor(boost::asio::any_io_executor executor, kube::Client& client, Books& books,
             PreemptionCounts& counts, Terms terms);
+
+  // Whom to ask for those that wait at the gate, too: before start, and it outlives this.
+  void endFor(Clearances* clearances) { clearances_ = clearances; }
+  const Lodgers& lodgers() const { return lodgers_; }
+  const Budgets& budgets() const { return budgets_; }
+  // Somebody may be asked to end now: it is known what protects whom.
+  bool ready() const { return watches_.known() && terms_.why_not().empty(); }
 
   // Follows disruption budgets, too, from here on.
   void start();
@@ -69,7 +77,10 @@ class Preemptor {
                                                                const Claimant& claimant,
                                                                Withheld* withheld);
   boost::asio::awaitable<void> carryOut(std::string uid);
-  boost::asio::awaitable<bool> evict(const Course& course, const Lodger& victim);
+  boost::asio::awaitable<void> clear();
+  // `still`: whether it is to be. What the victim is told, and by which reason.
+  boost::asio::awaitable<bool> evict(Lodger victim, std::function<bool()> still, const char* reason,
+                                     std::string why);
   boost::asio::awaitable<void> tell(kube::Call call);
   std::optional<PreemptionPlan> planAt(const std::string& node, const Claimant& claimant,
                                        Withheld* withheld) const;
@@ -88,6 +99,7 @@ class Preemptor {
   Lodgers lodgers_;
   Budgets budgets_;
   Contenders contenders_;
+  Clearances* clearances_ = nullptr;
   std::map<std::string, Course> courses_;  // by the UID of whom they end for
   boost::asio::steady_timer pause_;
 };

@@ -77,6 +77,13 @@ properties:
     description: May have more than its guarantee, of what others do not use.
     type: boolean
     default: true
+  reclaim:
+    description: >-
+      Pods of it that are within its guarantee have others end that borrowed it (borrowed), or wait
+      until they do (never).
+    type: string
+    enum: [borrowed, never]
+    default: borrowed
   guarantee:
 )" + indented(amounts("What it and the queues below it can always have. Lent while unused."), 4) +
          "  limit:\n" +

@@ -91,12 +91,12 @@ void Queues::setCapacity(const std::vector<ModelUse>& capacity) {
   stale_ = true;
 }
 
-void Queues::charge(const std::string& uid, const std::string& queue, std::vector<ModelUse> use) {
+void Queues::charge(const std::string& uid, Held held) {
   const auto known = held_.find(uid);
-  if (known != held_.end() && known->second.queue == queue && known->second.use == use) return;
+  if (known != held_.end() && known->second == held) return;
   discharge(uid);
-  const Held& held = held_.emplace(uid, Held{queue, std::move(use)}).first->second;
-  if (!stale_) book(uid, held);
+  const Held& has = held_.emplace(uid, std::move(held)).first->second;
+  if (!stale_) book(uid, has);
 }
 
 void Queues::discharge(const std::string& uid) {
@@ -104,7 +104,13 @@ void Queues::discharge(const std::string& uid) {
 }
 
 void Queues::book(const std::string& uid, const Held& held) {
-  const engine::Job job{engine::JobName(uid), forced(held.queue), amountsOf(held.use), 0, 0};
+  constexpr std::int64_t kMsPerSecond = 1000;
+  const engine::Job job{engine::JobName(uid),
+                        forced(held.queue),
+                        amountsOf(held.use),
+                        held.standing.priority,
+                        held.standing.since * kMsPerSecond,
+                        held.standing.group};
   // Its name is new and its queue is known.
   const Result<void> booked = quota_.add(job);
   (void)booked;
@@ -224,6 +230,27 @@ std::optional<Queues::No> Queues::refuse(const std::string& queue,
   return No{"is within what queue " + queue + " is guaranteed, but others borrowed it: " +
                 std::to_string(asked->reclaim.size()) + " of their pods would have to end",
             ""};
+}
+
+Queues::Groups Queues::givers(const std::string& queue,
+                              const std::optional<std::vector<ModelUse>>& use,
+                              const engine::ReclaimTerms& terms) {
+  rebuild();
+  engine::Amounts asked;
+  if (use) asked = amountsOf(*use);
+  for (const Measure& measure : measured_)
+    if (!use) asked[resourceOf(measure)] = 1;
+  Groups all;
+  for (const auto& group : quota_.givers(forced(queue), asked, terms)) {
+    std::vector<std::string>& uids = all.emplace_back();
+    for (const engine::JobName& name : group) uids.push_back(name.text);
+  }
+  return all;
+}
+
+bool Queues::reclaims(const std::string& queue) const {
+  const auto known = queues_.find(queue);
+  return known != queues_.end() && known->second.reclaims;
 }
 
 std::size_t Queues::next(const std::vector<Turn>& waiting) {

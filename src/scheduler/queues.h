@@ -34,9 +34,23 @@ class Queues {
 
   void setCapacity(const std::vector<ModelUse>& capacity);
   // What a pod has, of that queue or of none (empty), instead of what it had before.
-  void charge(const std::string& uid, const std::string& queue, std::vector<ModelUse> use);
+  // What decides who gives back first.
+  struct Standing {
+    std::int64_t priority = 0;
+    std::int64_t since = 0;  // seconds since 1970
+    std::string group;       // they end together; empty: on its own
+    friend bool operator==(const Standing&, const Standing&) = default;
+  };
+  struct Held {
+    std::string queue;
+    std::vector<ModelUse> use;
+    Standing standing;
+    friend bool operator==(const Held&, const Held&) = default;
+  };
+  void charge(const std::string& uid, Held held);
   void discharge(const std::string& uid);
   bool charged(const std::string& uid) const { return held_.contains(uid); }
+  const std::map<std::string, Held>& held() const { return held_; }  // by UID
 
   // Whether pods of that queue may have so much more, together. None: they may.
   struct No {
@@ -44,6 +58,14 @@ class Queues {
     std::string model;  // as a queue says it; empty: no other model would help
   };
   std::optional<No> refuse(const std::string& queue, const std::vector<ModelUse>& use);
+
+  // Pods that may be asked to end so that pods of that queue may have so much more (none:
+  // anything), in the order in which they are asked, groups as one; as engine::Quota::givers.
+  using Groups = std::vector<std::vector<std::string>>;
+  Groups givers(const std::string& queue, const std::optional<std::vector<ModelUse>>& use,
+                const engine::ReclaimTerms& terms);
+  // Within its guarantee it may take back what others borrowed.
+  bool reclaims(const std::string& queue) const;
 
   // Whose turn it is. kNotFound does not happen: a queue that is not in force counts as nobody's.
   struct Turn {
@@ -66,10 +88,6 @@ class Queues {
   static bool matches(const std::string& pattern, const std::string& model);
 
  private:
-  struct Held {
-    std::string queue;
-    std::vector<ModelUse> use;
-  };
   void rebuild();
   void enter(const std::string& name);
   engine::Queue inEngine(const kube::Queue& queue) const;

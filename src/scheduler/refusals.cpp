@@ -17,4 +17,10 @@ const Reason& Refusals::reasonOf(const engine::NodeBrief& brief) {
   return at->second;
 }
 
+std::vector<Reason> Refusals::reasonsOf(const std::vector<engine::NodeBrief>& different) {
+  std::vector<Reason> reasons;
+  for (const engine::NodeBrief& one : different) reasons.push_back(reasonOf(one));
+  return reasons;
+}
+
 }  // namespace divvy::scheduler

@@ -23,6 +23,8 @@ class Refusals {
   }
   // `brief` outlives it.
   const Reason& reasonOf(const engine::NodeBrief& brief);
+  // One for each.
+  std::vector<Reason> reasonsOf(const std::vector<engine::NodeBrief>& different);
 
  private:
   using Key = std::tuple<engine::NodeWhy, std::size_t, std::uint64_t, engine::DeviceWhy,

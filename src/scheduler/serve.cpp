@@ -27,6 +27,7 @@
 #include "extender.h"
 #include "gatekeeper.h"
 #include "hami_agents.h"
+#include "handshakes.h"
 #include "http/server.h"
 #include "keeper.h"
 #include "kicker.h"
@@ -85,8 +86,12 @@ class Service {
                    {terms.name, terms.min_runtime.count(), [this] { return whyNot(); }, &stopped_}),
         labeller_(loop.get_executor(), *client_, agents_, counts_, terms.hami_label,
                   [this] { return whyNot(); }),
+        handshaker_(loop.get_executor(), *client_, catalog_,
+                    {terms.handshakes, [this] { return whyNot(); },
+                     [this](const kube::Node& node) { believe(node); }, &stopped_}),
         gatekeeper_(loop.get_executor(), *client_, catalog_, books_, *election_,
-                    {terms.reservation, [this] { return whyNot(); }}, &stopped_) {}
+                    {terms.reservation, [this] { return whyNot(); }, terms.min_runtime.count()},
+                    preemptor_, counts_.preemption, &stopped_) {}
 
   Result<void> start() {
     if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
@@ -122,6 +127,7 @@ class Service {
     preemptor_.start();
     asio::co_spawn(loop_, expire(), rethrow);
     asio::co_spawn(loop_, notices_.run(), rethrow);
+    handshaker_.start();
     election_->start([this] { takeOver(); }, say, &stopped_);
     return writePorts();
   }
@@ -188,18 +194,25 @@ class Service {
     return {};
   }
 
+  void believe(const kube::Node& node) {
+    const Result<void> set = books_.setNode(node);
+    if (!set) ++counts_.unreadable_nodes;
+    if (!set) say(set.error().message());
+    gatekeeper_.nodesChanged();
+    kicker_.lookAgain();
+  }
+
   void followNodes() {
     kube::Follower nodes;
     nodes.path = "/api/v1/nodes";
     nodes.set = [this](const json::value& object) {
       Result<kube::Node> node = kube::nodeOf(object);
-      const Result<void> set = node ? books_.setNode(*node) : Result<void>(node.error());
-      if (!set) ++counts_.unreadable_nodes;
-      if (!set) say(set.error().message());
-      gatekeeper_.nodesChanged();
-      kicker_.lookAgain();
+      if (node) return believe(handshaker_.heard(std::move(*node)));
+      ++counts_.unreadable_nodes;
+      say(node.error().message());
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
+      handshaker_.remove(uid);
       books_.removeNode(uid, name);
       gatekeeper_.nodesChanged();
     };
@@ -423,6 +436,7 @@ class Service {
   Preemptor preemptor_;
   HamiAgents agents_;
   Labeller labeller_;
+  Handshaker handshaker_;
   Gatekeeper gatekeeper_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;

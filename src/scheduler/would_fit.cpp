@@ -24,7 +24,7 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
     const Result<void> set =
         described ? there.setNode(described->node) : Result<void>(described.error());
     if (!set) {
-      choice.why[node.meta.name] = set.error().message();
+      choice.why.emplace(node.meta.name, set.error().message());
       continue;
     }
     for (const engine::Allocation& held : supposed.heldOn(engine::NodeName(node.meta.name))) {
@@ -45,7 +45,7 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
     const auto found = refused.find(node.meta.name);
     if (found == refused.end()) continue;
     const bool never = Refusals::never(*found->second);
-    (never ? choice.never : choice.why)[node.meta.name] = texts.reasonOf(*found->second);
+    (never ? choice.never : choice.why).emplace(node.meta.name, texts.reasonOf(*found->second));
   }
   return choice;
 }

@@ -103,6 +103,11 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
 TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
   Sandbox sandbox;
   const std::vector<Case> cases{
+      {{"agent", "--kubelet-dir", "/tmp"}, "--node-name says which"},
+      {{"agent", "--node-name", "n", "--kubelet-dir", "tmp"}, "an absolute path is accepted"},
+      {{"agent", "--node-name", "n", "--resource", "gpu"}, "DOMAIN/NAME is accepted"},
+      {{"agent", "--node-name", "n", "--per-device", "0"}, "--per-device"},
+      {{"agent", "--node-name", "n", "--per-device", "101"}, "1 to 100"},
       {{"agent", "--overcommit", "5"}, "--overcommit: overcommit \"5\" is not understood"},
       {{"agent", "--overcommit", "0.5"}, "accepted: 1.0 to 4.0"},
       {{"agent", "--overcommit", "1.3", "--overcommit", "1.4"}, "for all devices already"},

@@ -46,6 +46,31 @@ items:
   EXPECT_EQ(textOf(json::value(read->pods[1].object), {"metadata", "labels", "a"}), "true");
 }
 
+// A gang's size stands in the Job, or in the PodGroup, that comes with it.
+TEST(Manifests, KeepWhatSaysHowManyStartTogether) {
+  const Result<Manifests> read = podsOf(R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {name: ring}
+spec: {parallelism: 2, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c}]}}}
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: group, namespace: own}
+spec: {minMember: 4}
+)",
+                                        "f");
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_EQ(read->pods.size(), 2u);
+  const json::value pod(read->pods[1].object);
+  EXPECT_EQ(textOf(pod, {"metadata", "labels", "batch.kubernetes.io/job-name"}), "ring");
+  EXPECT_EQ(textOf(pod, {"metadata", "labels", "a"}), "b");
+  ASSERT_EQ(read->groups.size(), 2u);
+  EXPECT_EQ(groupPathOf(read->groups[0], "lab"), "/apis/batch/v1/namespaces/lab/jobs/ring");
+  EXPECT_EQ(groupPathOf(read->groups[1], "lab"),
+            "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/lab/podgroups/group");
+}
+
 TEST(Manifests, SayWhereTheyAreWrong) {
   for (const char* text : {"kind: [", "- a\n- b\n", "just words"}) {
     const Result<Manifests> read = podsOf(text, "f.yaml");
@@ -78,6 +103,12 @@ TEST_F(Filters, AmountsAreWhatIsLeft) {
   filters.setPod(json::parse(R"({"metadata":{"uid":"y"},"spec":)" + half + "}"), "a");
   EXPECT_EQ(whyNot(half), "too little cpu");
   EXPECT_EQ(whyNot("{}"), "too little pods");
+  // Who ended would leave these, and nothing else.
+  const json::value pod = json::parse(R"({"spec":)" + half + "}");
+  EXPECT_EQ(filters.whyNot(pod, "a", KubeFilters::Full::kClearable), "");
+  const json::value other =
+      json::parse(R"({"spec":{"containers":[{"resources":{"requests":{"example.com/x":"1"}}}]}})");
+  EXPECT_EQ(filters.whyNot(other, "a", KubeFilters::Full::kClearable), "too little example.com/x");
   filters.endPod("y");
   EXPECT_EQ(whyNot(half), "");
   // Init containers one after the other, beside the sidecars before them.

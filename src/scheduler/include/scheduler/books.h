@@ -14,6 +14,7 @@
 #include "engine/config.h"
 #include "engine/decision.h"
 #include "engine/pool.h"
+#include "engine/preemption.h"
 #include "engine/request.h"
 #include "engine/units.h"
 #include "kube/node.h"
@@ -51,6 +52,13 @@ struct Premises {
   engine::Node node;
   kube::Quantities allocatable;
   std::vector<engine::Allocation> held;  // of its devices; what is only reserved, too
+};
+
+// Who has to end so that pods fit, and where they do then.
+struct Clearing {
+  std::vector<std::string> victims;       // UIDs, ascending; whole groups
+  std::vector<engine::Placement> places;  // of the pods, in their order
+  std::vector<ModelUse> use;              // of all of them, by model
 };
 
 // A pod that was refused, and has room now.
@@ -124,15 +132,17 @@ class Books {
   void endBind(const std::string& uid, BindEnd end);
   // Places for pods that kube-scheduler does not know yet (books_plans.cpp): all of these or none,
   // each reserved under its UID until `expires`; in their order. Devices of models in `without` are
-  // not taken. kNoRoom: not now; kUsage: which of them can never be right, or asks for no devices.
+  // not taken, nor any on nodes in `not_on`. kNoRoom: not now; kUsage: which of them can never be
+  // right, or asks for no devices.
   Result<std::vector<Planned>> plan(std::span<const kube::Pod> pods,
                                     const std::vector<std::string>& without,
+                                    const std::vector<std::string>& not_on,
                                     engine::Instant expires);
   // As it was planned by a predecessor. kNoRoom: it does not fit there any more.
   Result<void> planAgain(const kube::Pod& pod, const Planned& was, engine::Instant expires);
-  // What was planned, or chosen, and is not being bound is given back.
+  // What was planned, or chosen, and is not being bound is given back; what is claimed stays.
   void unplan(const std::string& uid);
-  // Where something is reserved for it, or held. None: nowhere.
+  // Where something is reserved for it, or held; not what is only claimed. None: nowhere.
   std::optional<std::string> placeOf(const std::string& uid) const;
   // Of what it has reserved, or holds; and of all that there is. By model, ascending.
   std::vector<ModelUse> useOf(const std::string& uid) const;
@@ -142,6 +152,8 @@ class Books {
 
   // None: it is not known, or what it says cannot be read.
   std::optional<Premises> premises(const std::string& node) const;
+  // Of a node, as it says it; nothing of one that is not known.
+  kube::Quantities allocatable(const std::string& node) const;
   // As the engine places it; none: it asks for no devices. kUsage: what is accepted.
   Result<std::optional<engine::Request>> asksOf(const kube::Pod& pod) const;
   const engine::Config& config() const;
@@ -152,6 +164,12 @@ class Books {
   Result<void> claim(const kube::Pod& pod, const engine::Placement& placement,
                      engine::Instant until);
   void unclaim(const std::string& uid);
+  // The cheapest that have to end so that all of these fit, if those of `gone` (UIDs) were gone; no
+  // more than budgets allow. What is claimed for these pods is counted as free. Nothing comes of
+  // it. None: it helps nobody. kUsage: as of plan; kUnavailable: one of them has a place.
+  Result<std::optional<Clearing>> clearing(std::span<const kube::Pod> pods,
+                                           const std::vector<std::string>& gone,
+                                           const engine::Stakes& stakes);
 
   // Somebody was refused who may fit now: something was given back or came since it was asked last,
   // or one who was told has waited for long enough to be told again.

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <boost/json/value.hpp>
+
 #include "base/result.h"
 #include "kube/pod.h"
 
@@ -40,8 +42,13 @@ struct GangWords {
 // gang-min ("parallelism": as the Job says). None: it is of no gang. kUsage: what is accepted.
 Result<std::optional<GangWords>> gangOf(const kube::Pod& pod);
 
+// What the object says that `in` names. kCorrupt: nothing, or no number that is accepted.
+Result<std::uint32_t> leastSaidBy(const boost::json::value& object, const LeastIn& in);
+
 // What its annotation or label names; empty: nothing.
 std::string queueNamedBy(const kube::Pod& pod);
+// What a namespace says of its own; empty: nothing.
+std::string queueSaidBy(const kube::Meta& space);
 
 bool isGated(const kube::Pod& pod);            // by us
 bool isGatedByOthers(const kube::Pod& pod);    // as Kueue does

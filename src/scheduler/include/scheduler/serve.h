@@ -49,6 +49,7 @@ struct ServeTerms {
   bool hami_metrics = false;                    // also under HAMi's names
   WhereAgents hami_label = WhereAgents::kAuto;  // the label that HAMi's monitor selects pods by
   WhereAgents locks = WhereAgents::kAuto;       // node locks that agents find their pod by
+  bool handshakes = true;                       // agents that report are asked again
   std::string ports_file;  // where it writes which ports it has; empty: nowhere
   // /filter tells all nodes that would do, and reserves nothing; /prioritize says how good each is,
   // and kube-scheduler chooses, by its other plugins too. /bind decides the devices there.
