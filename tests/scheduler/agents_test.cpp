@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "hami_agents.h"
+#include "handshakes.h"
 #include "labeller.h"
 #include "node_lock.h"
 #include "scheduler/books.h"
@@ -123,6 +124,62 @@ TEST(Handshake, WhereTheAgentIsGoneNothingIsGiven) {
   EXPECT_TRUE(placed(node));
   node.allocatable["hygon.com/dcunum"] = "0";
   EXPECT_FALSE(placed(node));
+}
+
+constexpr const char* kDcuHandshake = "hami.io/node-handshake-dcu";
+
+kube::Node shaking(const std::string& text, const char* allocatable = nullptr) {
+  kube::Node node = nodeWith("hygon");
+  node.meta.uid = "uid-of-" + node.meta.name;
+  node.meta.annotations[kDcuHandshake] = text;
+  if (allocatable != nullptr) node.allocatable["hygon.com/dcunum"] = allocatable;
+  return node;
+}
+
+TEST(Handshake, WhoReportsIsAskedAgain) {
+  Handshakes handshakes(allVendors());
+  handshakes.heard(nodeWith("hygon"), {0});
+  EXPECT_TRUE(handshakes.due().empty());  // an agent that shakes no hands
+  handshakes.heard(shaking("Reported 2026-08-21 10:00:00"), {0});
+  const std::vector<Handshakes::Due> due = handshakes.due();
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].node, "n");
+  EXPECT_EQ(due[0].uid, "uid-of-n");
+  EXPECT_EQ(due[0].keys, std::vector<std::string>{kDcuHandshake});
+  handshakes.heard(shaking(requestText(1'787'306'400)), {1});
+  EXPECT_TRUE(handshakes.due().empty());
+  handshakes.heard(shaking("Deleted_2026-08-21 10:00:00"), {2});
+  EXPECT_TRUE(handshakes.due().empty());
+  handshakes.remove("uid-of-n");
+  EXPECT_TRUE(handshakes.fallenSilent({Handshakes::kPatienceMs * 9}).empty());
+}
+
+TEST(Handshake, WhoDoesNotAnswerIsBelievedAfterAMinuteByWhatIsAllocatable) {
+  const std::string asked = requestText(1'787'306'400);
+  EXPECT_EQ(asked.rfind("Requesting_2026-08-2", 0), 0u) << asked;
+  EXPECT_EQ(asked.size(), std::string("Requesting_2026-08-21 10:00:00").size());
+  for (const char* usable : {"8", "0", static_cast<const char*>(nullptr)}) {
+    Handshakes handshakes(allVendors());
+    const engine::Instant just{1000 + Handshakes::kPatienceMs - 1}, over{just.ms + 1};
+    EXPECT_TRUE(placed(handshakes.heard(shaking(asked, usable), {1000})));
+    // Heard again, with something else changed: it is as old as before.
+    kube::Node other = shaking(asked, usable);
+    other.meta.labels["x"] = "y";
+    EXPECT_TRUE(placed(handshakes.heard(other, {30'000})));
+    EXPECT_TRUE(handshakes.fallenSilent(just).empty());
+    const std::vector<kube::Node> silent = handshakes.fallenSilent(over);
+    const bool alive = usable != nullptr && usable[0] == '8';
+    ASSERT_EQ(silent.size(), alive ? 0u : 1u);
+    EXPECT_TRUE(handshakes.fallenSilent(over).empty());  // once
+    EXPECT_EQ(placed(handshakes.heard(other, over)), alive);
+    if (!alive) {
+      EXPECT_FALSE(placed(silent[0]));
+    }
+    // It answers: it is back at once, and asked again.
+    EXPECT_TRUE(placed(handshakes.heard(shaking("Reported 2026-08-21 10:02:00"), over)));
+    EXPECT_EQ(handshakes.due().size(), 1u);
+    EXPECT_TRUE(placed(handshakes.heard(shaking(requestText(1'787'306'520)), over)));
+  }
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ TEST_F(BooksTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) {
   const Result<Choice> choice = books.choose(pod("q"), names, kLater);
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(choice->node);
-  const std::string& why = choice->why.at("a").text();
+  const std::string& why = choice->why.find("a")->text();
   EXPECT_NE(why.find("not JSON"), std::string::npos) << why;
   ASSERT_TRUE(books.setNode(node("a", 2)));
   EXPECT_EQ(choose(pod("q"), {"a"}), "a");

@@ -44,8 +44,8 @@ TEST(Extender, AnswersWithOneNodeOrReasons) {
   Choice choice;
   EXPECT_EQ(json::parse(filterAnswer(*ask, choice)).at("NodeNames").as_array().size(), 2u);
   choice.ours = true;
-  choice.why["a"] = "full of \"x\"\n";
-  choice.never["b"] = "too few";
+  choice.why.emplace("a", "full of \"x\"\n");
+  choice.never.emplace("b", "too few");
   EXPECT_EQ(json::parse(filterAnswer(*ask, choice)),
             json::parse(R"({"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":)"
                         R"({"a":"full of \"x\"\n","b":"too few"},"Error":""})"));
@@ -64,7 +64,7 @@ TEST(Extender, AnswersWholeNodesAsTheyCame) {
   ASSERT_EQ(ask->nodes.size(), 2u);
   Choice choice;
   choice.ours = true;
-  choice.why["b"] = "full";
+  choice.why.emplace("b", "full");
   const std::string said = filterAnswer(*ask, choice);
   EXPECT_NE(said.find("\"items\":[" + a + "]"), std::string::npos) << said;
   EXPECT_TRUE(json::parse(said).at("NodeNames").is_null());

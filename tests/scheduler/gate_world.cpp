@@ -42,6 +42,15 @@ kube::Pod gatedPod(const std::string& name, const Texts& annotations) {
   return made;
 }
 
+kube::Pod partOf(const std::string& name, unsigned percent, const Texts& annotations) {
+  kube::Pod made = gatedPod(name, annotations);
+  constexpr unsigned kCardMiB = 80 << 10;
+  made.containers[0].limits = {{"nvidia.com/gpu", "1"},
+                               {"nvidia.com/gpucores", std::to_string(percent)},
+                               {"nvidia.com/gpumem", std::to_string(kCardMiB * percent / 100)}};
+  return made;
+}
+
 kube::Pod memberOf(const std::string& gang, unsigned least, const std::string& name) {
   return gatedPod(name, {{kGangKey, gang}, {kGangLeastKey, std::to_string(least)}});
 }
@@ -68,7 +77,16 @@ std::size_t Store::gated(const std::string& prefix) const {
   }));
 }
 
-Life::Life(Store& from) : store(from), books(allVendors(), {}), house(allVendors(), books, queues) {
+Life::Life(Store& from, std::int64_t least_runtime)
+    : store(from),
+      books(allVendors(), {}),
+      clearances(books, queues, lodgers, budgets, counts,
+                 {least_runtime, [] { return true; }, [this] { return now; },
+                  [this] { return store.clock; }}),
+      rooms(books, lodgers),
+      house(allVendors(), books, queues) {
+  house.countBy(&rooms);
+  house.clearBy(&clearances);
   for (const kube::Queue& queue : store.queues) queues.set(queue);
   for (const kube::Node& node : store.nodes) EXPECT_TRUE(books.setNode(node));
   for (const auto& [uid, pod] : store.pods) hear(uid);
@@ -78,15 +96,18 @@ Life::Life(Store& from) : store(from), books(allVendors(), {}), house(allVendors
 void Life::hear(const std::string& uid) {
   EXPECT_TRUE(books.setPod(store.pods.at(uid)));
   house.setPod(store.pods.at(uid), "");
+  EXPECT_TRUE(lodgers.set(store.pods.at(uid)));
 }
 
 void Life::forget(const std::string& uid) {
   store.pods.erase(uid);
   books.removePod(uid);
   house.removePod(uid);
+  lodgers.remove(uid);
 }
 
 bool Life::openOne() {
+  std::erase_if(openings_, [&](const Opening& one) { return !store.pods.contains(one.uid); });
   if (openings_.empty()) openings_ = house.open(100, "term", kMuchLater);
   if (openings_.empty()) return false;
   const Opening opening = openings_.front();
@@ -111,6 +132,8 @@ bool Life::bindOne() {
     EXPECT_TRUE(assigned) << assigned.error().message();
     if (!assigned) continue;
     pod.node = *choice->node;
+    pod.placed_at = ++store.clock;
+    pod.phase = kube::PodPhase::kRunning;
     for (const auto& [key, value] : assigned->annotations) pod.meta.annotations[key] = value;
     books.endBind(uid, BindEnd::kBound);
     hear(uid);
@@ -119,14 +142,77 @@ bool Life::bindOne() {
   return false;
 }
 
+bool Life::evictOne() {
+  const std::optional<Clearances::Step> step = clearances.next();
+  if (!step) return false;
+  const std::string& uid = step->victim.uid;
+  ended_for = step->key;
+  store.pods.at(uid).meta.deleting = true;
+  store.evicted.push_back(uid);
+  lodgers.leaves(uid);
+  hear(uid);
+  clearances.answered(*step, true);
+  return true;
+}
+
+bool Life::endOne() {
+  for (const auto& [uid, pod] : store.pods) {
+    if (!pod.meta.deleting) continue;
+    const std::string gone = uid;
+    forget(gone);
+    return true;
+  }
+  return false;
+}
+
 void Life::run() {
-  while (openOne() || bindOne()) continue;
+  while (openOne() || bindOne() || evictOne() || endOne()) continue;
 }
 
 std::string Life::why(const std::string& uid) const {
   for (const Queued& one : house.waiting())
     if (one.uid == uid) return one.why;
   return "";
+}
+
+Store borrowed(unsigned cards) {
+  Store store;
+  store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
+  store.queues = {queueOf("ours", 2000, {}), queueOf("theirs", 2000, {})};
+  for (unsigned i = 1; i <= cards; ++i)
+    store.add(gatedPod("t" + std::to_string(i), {{kQueueKey, "theirs"}}));
+  Life life(store);
+  life.run();
+  EXPECT_EQ(store.bound("t"), cards);
+  return store;
+}
+
+void ask(Store* store, unsigned pods) {
+  for (unsigned i = 1; i <= pods; ++i)
+    store->add(gatedPod("p" + std::to_string(i), {{kQueueKey, "ours"}}));
+}
+
+Store taken() {
+  Store store;
+  store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
+  for (unsigned i = 1; i <= 4; ++i) {
+    store.add(gatedPod("t" + std::to_string(i)));
+    store.pods.at("t" + std::to_string(i)).priority = i;
+  }
+  Life life(store);
+  life.run();
+  EXPECT_EQ(store.bound("t"), 4u);
+  return store;
+}
+
+void addHigherGang(Store* store, unsigned members, std::int64_t priority,
+                   const std::string& queue) {
+  for (unsigned i = 0; i < members; ++i) {
+    kube::Pod pod = memberOf("g", members, "g" + std::to_string(i));
+    if (!queue.empty()) pod.meta.annotations[kQueueKey] = queue;
+    pod.priority = priority;
+    store->add(pod);
+  }
 }
 
 }  // namespace divvy::scheduler

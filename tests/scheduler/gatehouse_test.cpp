@@ -209,6 +209,53 @@ TEST(Gatehouse, AMemberThatComesLaterJoinsAStartedGang) {
   EXPECT_EQ(store.bound("g"), 3u);
 }
 
+// Devices for four and processors for two on each: two on each.
+TEST(Gatehouse, AGangIsSpreadWhereProcessorsAreShort) {
+  for (const char* cpu : {"8", "7"}) {
+    Store store;
+    store.nodes = {cardsOn("a", 4), cardsOn("b", 4)};
+    for (kube::Node& node : store.nodes)
+      node.allocatable = {{"cpu", "9"}, {"memory", "64Gi"}, {"pods", "110"}};
+    store.nodes[0].allocatable["cpu"] = cpu;
+    addGang(&store, 4);
+    for (auto& [uid, pod] : store.pods)
+      pod.containers[0].requests = {{"cpu", "4"}, {"memory", "1Gi"}};
+    Life life(store);
+    life.run();
+    const bool enough = std::string(cpu) == "8";
+    EXPECT_EQ(store.bound("g"), enough ? 4u : 0u);
+    EXPECT_EQ(store.gated("g"), enough ? 0u : 4u) << "no gate is taken away for a part";
+    std::map<std::string, int> on;
+    for (const auto& [uid, pod] : store.pods) ++on[pod.node];
+    if (enough) {
+      EXPECT_EQ(on["a"], 2);
+      EXPECT_EQ(on["b"], 2);
+    } else {
+      EXPECT_NE(life.why("g0").find("find no processors or memory"), std::string::npos)
+          << life.why("g0");
+    }
+  }
+}
+
+TEST(Gatehouse, WhoWasPromisedProcessorsHasThem) {
+  Store store;
+  store.nodes = {cardsOn("a", 4)};
+  store.nodes[0].allocatable = {{"cpu", "8"}};
+  addGang(&store, 2, 2);
+  for (const char* name : {"h0", "h1"}) store.add(memberOf("h", 2, name));
+  for (auto& [uid, pod] : store.pods) pod.containers[0].requests = {{"cpu", "3"}};
+  Life life(store);
+  ASSERT_TRUE(life.openOne() && life.openOne());
+  EXPECT_FALSE(life.openOne());
+  life.run();
+  EXPECT_EQ(store.bound("g"), 2u);
+  EXPECT_EQ(store.gated("h"), 2u);
+  life.forget("g0");
+  life.forget("g1");
+  life.run();
+  EXPECT_EQ(store.bound("h"), 2u);
+}
+
 // ---- killed between any two writes --------------------------------------------------------------
 
 enum class Meanwhile { kNothing, kTaken, kNodeLost, kMemberGone };
