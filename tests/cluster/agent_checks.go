@@ -22,7 +22,10 @@ func init() {
 			lockedNode},
 		check{"resources-are-called-as-hami-was-told",
 			"device-config.yaml read as it is: renamed resources reach webhook and kube-scheduler",
-			renamed})
+			renamed},
+		check{"an-agent-that-reports-is-asked-again",
+			"handshakes of foreign plugins: who reports is answered by Requesting, who left has no " +
+				"devices until it reports again", handshake})
 }
 
 const nodeLock = "hami.io/mutex.lock"
@@ -164,6 +167,46 @@ func (w *world) oneAtATime(node string, ask asks) error {
 	return err
 }
 
+const handshakeKey = "hami.io/node-handshake"
+
+// shakes is what a plugin of the old contract does.
+func (w *world) shakes(node, text string) error {
+	_, err := w.client.CoreV1().Nodes().Patch(w.ctx, node, types.MergePatchType, noteOf(handshakeKey, text),
+		meta.PatchOptions{})
+	return err
+}
+
+func handshake(w *world) (err error) {
+	node := w.space + "-shakes"
+	if err = w.cards(node, "NVIDIA H20"); err != nil {
+		return err
+	}
+	defer w.without(node, &err)
+	ask := asks{"divvy.dev/gpu-h20": "1", "nvidia.com/gpumem": "1000"}
+	if err = w.shakes(node, "Deleted_2026-08-21 10:00:00"); err != nil {
+		return err
+	}
+	if _, err = w.create(pod("early", container("c", ask))); err != nil {
+		return err
+	}
+	if _, err = w.refused("early"); err != nil {
+		return err
+	}
+	if err = w.shakes(node, "Reported 2026-08-21 10:00:30"); err != nil {
+		return err
+	}
+	if _, err = w.bound("early"); err != nil {
+		return err
+	}
+	return w.until("the plugin is asked again", func() error {
+		found, err := w.client.CoreV1().Nodes().Get(w.ctx, node, meta.GetOptions{})
+		if err == nil && !strings.HasPrefix(found.Annotations[handshakeKey], "Requesting_20") {
+			err = fmt.Errorf("its handshake is %q", found.Annotations[handshakeKey])
+		}
+		return err
+	})
+}
+
 const renamedConfig = `nvidia:
   resourceCountName: example.com/vgpu
   resourceMemoryName: example.com/vgpu-memory
@@ -174,17 +217,24 @@ const renamedConfig = `nvidia:
   deviceSplitCount: 10
 `
 
-func renamed(w *world) (err error) {
+func renamed(w *world) error {
 	file := w.path("device-config.yaml")
 	if err := os.WriteFile(file, []byte(renamedConfig), 0o644); err != nil {
 		return err
 	}
+	return w.called("example.com/vgpu", []string{"--device-config", file}, w.asRenamed)
+}
+
+// called runs a check while resources are called so: Divvy is told it, and what is printed by it is
+// what the API server and kube-scheduler are told.
+func (w *world) called(counted string, words []string, run func() error) (err error) {
 	folder := w.path("renamed")
 	if err := copyFolder(w.deploy, folder); err != nil {
 		return err
 	}
 	for print, name := range map[string]string{"config": "scheduler-config.yaml", "webhook": "webhook.yaml"} {
-		text, err := exec.Command(w.divvy, "scheduler", "--print", print, "--device-config", file).Output()
+		args := append([]string{"scheduler", "--print", print}, words...)
+		text, err := exec.Command(w.divvy, args...).Output()
 		if err != nil {
 			return err
 		}
@@ -193,9 +243,9 @@ func renamed(w *world) (err error) {
 		}
 	}
 	old := w.deploy
-	w.deploy, w.config, w.counted = folder, file, "example.com/vgpu"
+	w.deploy, w.words, w.counted = folder, words, counted
 	defer func() {
-		w.deploy, w.config, w.counted = old, "", ""
+		w.deploy, w.words, w.counted = old, nil, ""
 		if again := w.again(); err == nil {
 			err = again
 		}
@@ -203,7 +253,11 @@ func renamed(w *world) (err error) {
 	if err = w.again(); err != nil {
 		return err
 	}
-	if _, err = w.create(pod("p", container("c", asks{"example.com/vgpu": "1"}))); err != nil {
+	return run()
+}
+
+func (w *world) asRenamed() error {
+	if _, err := w.create(pod("p", container("c", asks{"example.com/vgpu": "1"}))); err != nil {
 		return err
 	}
 	p, err := w.bound("p")
@@ -217,11 +271,16 @@ func renamed(w *world) (err error) {
 	if shares[0][0].memory != "2000" {
 		return fmt.Errorf("%v: the default memory is 2000", shares[0][0])
 	}
-	plain, err := w.create(pod("theirs", container("c", asks{"nvidia.com/gpu": "1"})))
-	if err == nil && plain.Spec.SchedulerName != "default-scheduler" {
-		err = fmt.Errorf("what is called otherwise is for %s", plain.Spec.SchedulerName)
-	}
-	return err
+	// API servers hear of policies and registrations later than they are written.
+	return w.until("what is called otherwise is for others", func() error {
+		plain, err := w.client.CoreV1().Pods(w.space).Create(w.ctx,
+			pod("theirs", container("c", asks{"nvidia.com/gpu": "1"})),
+			meta.CreateOptions{DryRun: []string{meta.DryRunAll}})
+		if err == nil && plain.Spec.SchedulerName != "default-scheduler" {
+			err = fmt.Errorf("it is for %s", plain.Spec.SchedulerName)
+		}
+		return err
+	})
 }
 
 func copyFolder(from, to string) error {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func init() {
@@ -17,7 +20,10 @@ func init() {
 			"the webhook validates what only agents read, from the one list", wrongWords},
 		check{"a-models-resource-is-that-model",
 			"model-level resources: the same as selecting the model; one card is one entry in the books",
-			modelResources})
+			modelResources},
+		check{"a-file's-model-resources-are-shown-and-are-one-card",
+			"--model-resources: model-level names in a node's capacity and requestable beside the " +
+				"others; one card under several names is one entry in the books", modelResourcesOfFile})
 }
 
 func noted(p *core.Pod, notes map[string]string) *core.Pod {
@@ -170,4 +176,79 @@ func modelResources(w *world) (err error) {
 		err = fmt.Errorf("h200 is on %s", got)
 	}
 	return err
+}
+
+const modelsFile = "model_resources:\n- {kind: NVIDIA, resource: example.com/vgpu-number-h20, models: [H20]}\n"
+
+func modelResourcesOfFile(w *world) error {
+	file := w.path("models.yaml")
+	if err := os.WriteFile(file, []byte(modelsFile), 0o644); err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	return w.called("example.com/vgpu-number-h20", []string{"--model-resources", file}, w.oneCardOfManyNames)
+}
+
+// What its node's plugin shows of it is 1, under either name: who may have it is for the books to
+// say, and there are more than one.
+func (w *world) oneCardOfManyNames() (err error) {
+	node := w.space + "-names"
+	if err = w.cards(node, "NVIDIA H20"); err != nil {
+		return err
+	}
+	defer w.without(node, &err)
+	names := []string{"example.com/vgpu-number-h20", "divvy.dev/gpu-h20", "divvy.dev/gpu"}
+	shown := map[string]string{}
+	for _, name := range names {
+		shown[name] = "1"
+	}
+	text, err := json.Marshal(map[string]any{
+		"status": map[string]any{"capacity": shown, "allocatable": shown}})
+	if err != nil {
+		return err
+	}
+	seen, err := w.client.CoreV1().Nodes().Patch(w.ctx, node, types.MergePatchType, text, meta.PatchOptions{},
+		"status")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if amount := seen.Status.Capacity[core.ResourceName(name)]; amount.Value() != 1 {
+			return fmt.Errorf("%s is %v in the node's capacity", name, amount)
+		}
+	}
+	const pods = 4
+	card, memory := "GPU-"+node+"-0", fmt.Sprint(checkMemoryMi/pods)
+	for at := range pods {
+		limits := asks{names[at%len(names)]: "1", "divvy.dev/gpumem": memory}
+		p := pod(fmt.Sprintf("p-%d", at), container("c", limits))
+		p.Spec.NodeSelector = map[string]string{core.LabelHostname: node}
+		if _, err = w.create(p); err != nil {
+			return err
+		}
+		got, err := w.onCard(p.Name)
+		if err != nil {
+			return err
+		}
+		if got != card {
+			return fmt.Errorf("%s is on %s, not on %s", p.Name, got, card)
+		}
+	}
+	count, booked, err := w.bookings()
+	if err != nil {
+		return err
+	}
+	if len(count) != 1 || count[card] != pods || booked[card] != pods*(checkMemoryMi/pods) {
+		return fmt.Errorf("booked are %v, %v", count, booked)
+	}
+	for at, name := range names[:2] {
+		full := fmt.Sprintf("full-%d", at)
+		if _, err = w.create(pod(full, container("c", asks{name: "1", "divvy.dev/gpumem": "1Gi"}))); err != nil {
+			return err
+		}
+		if _, err = w.refused(full); err != nil {
+			return err
+		}
+	}
+	return nil
 }

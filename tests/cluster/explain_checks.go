@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	core "k8s.io/api/core/v1"
+	rbac "k8s.io/api/rbac/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,6 +20,9 @@ func init() {
 			"explain: the typed reason and the nearest fix; reasons kept for pending pods", explained},
 		check{"a-plan-is-what-then-happens",
 			"divvy plan -f FILE: where would these go, one after the other", planned},
+		check{"a-plan-heeds-budgets-and-queues",
+			"divvy plan: who would be preempted, as disruption budgets and queues have it, with the " +
+				"user's own rights", onArena("16", plannedWithin)},
 		check{"a-snapshot-of-the-cluster-is-decided-the-same-again",
 			"divvy snapshot of the live cluster for the simulator", snapshotted})
 }
@@ -50,6 +54,7 @@ type explanation struct {
 	Fits    bool
 	Bound   bool
 	Node    string
+	Gated   string
 	Reasons map[string]int
 	Nodes   []struct {
 		Node    string
@@ -191,6 +196,133 @@ func planned(w *world) error {
 		if p.Spec.NodeName != plan[at].Node || strings.Join(got, " ") != strings.Join(plan[at].Devices, " ") {
 			return fmt.Errorf("%s has %v on %s; the plan says %+v", name, got, p.Spec.NodeName, plan[at])
 		}
+	}
+	return nil
+}
+
+type plannedPod struct {
+	Pod, Node, Why string
+	Fits           bool
+	Ended          []string
+}
+
+// planOf says what would become of these pods, and what is said beside it.
+func (w *world) planOf(kubeconfig string, pods ...*core.Pod) ([]plannedPod, string, error) {
+	file := filepath.Join(w.path(), w.space+"-plan.json")
+	defer os.Remove(file)
+	list := core.PodList{TypeMeta: meta.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, one := range pods {
+		one.TypeMeta = meta.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+		list.Items = append(list.Items, *one)
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return nil, "", err
+	}
+	var aside strings.Builder
+	command := exec.CommandContext(w.ctx, w.divvy, "plan", "-f", file, "-n", w.space, "-o", "json",
+		"--kubeconfig", kubeconfig)
+	command.Stderr = &aside
+	said, err := command.Output()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		return nil, "", fmt.Errorf("divvy plan: %w: %s", err, aside.String())
+	}
+	var plan []plannedPod
+	if err := json.Unmarshal(said, &plan); err != nil || len(plan) != len(pods) {
+		return nil, "", fmt.Errorf("divvy plan: %w: %s %s", err, said, aside.String())
+	}
+	return plan, aside.String(), nil
+}
+
+// Two of low priority fill the card, and a budget lets one of them go: for one of two it ends.
+func plannedWithin(a *arena) error {
+	for _, name := range []string{"low-0", "low-1"} {
+		p := a.asked(name, a.low, fmt.Sprint(checkMemoryMi/2), "1")
+		p.Labels["guard"] = "guard"
+		if err := a.runs(p); err != nil {
+			return err
+		}
+	}
+	if err := a.budget("guard", 1); err != nil {
+		return err
+	}
+	if err := a.budgetAllows("guard", 1); err != nil {
+		return err
+	}
+	half := fmt.Sprint(checkMemoryMi / 2)
+	all := a.path("kubeconfig")
+	plan, _, err := a.planOf(all, a.asked("high-0", a.high, half, "1"), a.asked("high-1", a.high, half, "1"))
+	if err != nil {
+		return err
+	}
+	if len(plan[0].Ended) != 1 || !plan[0].Fits || plan[1].Fits ||
+		!strings.Contains(plan[1].Why, "disruption budget") {
+		return fmt.Errorf("the plan is %+v", plan)
+	}
+	name := "plan-" + a.space
+	away, err := a.queue(name, queueSpec{Limit: cards(1)})
+	if err != nil {
+		return err
+	}
+	defer away()
+	free := func(name string) *core.Pod {
+		return annotated(whole(name), queueKey, "plan-"+a.space)
+	}
+	plan, aside, err := a.planOf(all, free("first"), free("second"))
+	if err != nil {
+		return err
+	}
+	if !plan[0].Fits || plan[1].Fits || !strings.Contains(plan[1].Why, "limit of queue "+name) {
+		return fmt.Errorf("the plan is %+v %s", plan, aside)
+	}
+	// Who is pending for real waits for the same.
+	for _, one := range []*core.Pod{free("first"), free("second")} {
+		if _, err := a.create(one); err != nil {
+			return err
+		}
+	}
+	if _, err := a.bound("first"); err != nil {
+		return err
+	}
+	if err := a.waitsFor(name, 1, "limit of queue "+name); err != nil {
+		return err
+	}
+	said, err := a.inSpace("second")
+	if err != nil {
+		return err
+	}
+	if said.Fits || !strings.Contains(said.Gated, "limit of queue "+name) {
+		return fmt.Errorf("second: %+v", said)
+	}
+	return a.plannedByWhoMayNotRead(free("third"))
+}
+
+// Neither budgets nor queues may be listed: both are named, and counted, and there is a plan.
+func (a *arena) plannedByWhoMayNotRead(p *core.Pod) error {
+	file, away, err := a.account("planner", []rbac.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"nodes", "pods", "resourcequotas"},
+			Verbs: []string{"list"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}}})
+	defer away()
+	if err != nil {
+		return err
+	}
+	plan, aside, err := a.planOf(file, p)
+	if err != nil {
+		return err
+	}
+	for _, words := range []string{"not counted (1 of 2): disruption budgets: ",
+		"not counted (2 of 2): queues: "} {
+		if !strings.Contains(aside, words) {
+			return fmt.Errorf("it does not say %q: %s", words, aside)
+		}
+	}
+	if !plan[0].Fits {
+		return fmt.Errorf("the plan is %+v", plan)
 	}
 	return nil
 }

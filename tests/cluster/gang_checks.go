@@ -23,6 +23,9 @@ func init() {
 			"a gang of 4 starts whole or not at all; too few members wait with a reason", gangOfFour},
 		check{"a-gang-is-recognised-in-others'-words",
 			"gangs of scheduler-plugins, Kueue and Jobs that say so", gangWords},
+		check{"a-gang-short-of-processors-waits-whole",
+			"a gang without processors for all of it: no gate is taken away; it is spread where that helps",
+			gangProcessors},
 		check{"kills-between-gates-leave-no-gang-in-part",
 			"controller SIGKILLed between any two gate removals: the gang starts whole or not at all",
 			withPair(killedBetweenGates)},
@@ -80,6 +83,43 @@ func gangOfFour(w *world) error {
 	}
 	w.note = fmt.Sprintf("all four bound %.0f ms after the room came",
 		float64(time.Since(began).Microseconds())/1000)
+	return w.noneTwice()
+}
+
+// Of so many processors one fits a node.
+func gangProcessors(w *world) error {
+	name := "wide-" + w.space
+	away, err := w.queue(name, queueSpec{})
+	if err != nil {
+		return err
+	}
+	defer away()
+	for _, gang := range []string{"g", "h"} {
+		members := checkNodes
+		if gang == "g" {
+			members++
+		}
+		for at := 0; at < members; at++ {
+			made := annotated(pod(fmt.Sprintf("%s%d", gang, at),
+				container("c", asks{"nvidia.com/gpu": "1", "cpu": "100"})), gangKey, gang, gangMinKey,
+				fmt.Sprint(members), queueKey, name)
+			if _, err := w.create(made); err != nil {
+				return err
+			}
+		}
+		if gang == "h" {
+			if err := w.comesTo("h", members, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.waitsFor(name, members, "find no processors or memory"); err != nil {
+			return err
+		}
+		if err := w.comesTo("g", 0, members); err != nil {
+			return err
+		}
+	}
 	return w.noneTwice()
 }
 

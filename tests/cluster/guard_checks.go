@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	authentication "k8s.io/api/authentication/v1"
@@ -51,6 +52,36 @@ func (w *world) tenant() (*kubernetes.Clientset, error) {
 	config = rest.AnonymousClientConfig(config)
 	config.BearerToken = token.Status.Token
 	return kubernetes.NewForConfig(config)
+}
+
+// account is a kubeconfig of somebody who may do so much, and nothing else, in all namespaces.
+func (w *world) account(name string, rules []rbac.PolicyRule) (string, func(), error) {
+	called := w.space + "-" + name
+	roles, bindings := w.client.RbacV1().ClusterRoles(), w.client.RbacV1().ClusterRoleBindings()
+	file := w.path(called + ".kubeconfig")
+	away := func() {
+		_ = bindings.Delete(w.ctx, called, meta.DeleteOptions{})
+		_ = roles.Delete(w.ctx, called, meta.DeleteOptions{})
+		_ = os.Remove(file)
+	}
+	accounts := w.client.CoreV1().ServiceAccounts(w.space)
+	_, made := accounts.Create(w.ctx, &core.ServiceAccount{ObjectMeta: meta.ObjectMeta{Name: name}},
+		meta.CreateOptions{})
+	_, ruled := roles.Create(w.ctx, &rbac.ClusterRole{ObjectMeta: meta.ObjectMeta{Name: called},
+		Rules: rules}, meta.CreateOptions{})
+	_, bound := bindings.Create(w.ctx, &rbac.ClusterRoleBinding{ObjectMeta: meta.ObjectMeta{Name: called},
+		RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "ClusterRole", Name: called},
+		Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: w.space, Name: name}}},
+		meta.CreateOptions{})
+	if err := errors.Join(made, ruled, bound); err != nil {
+		return "", away, err
+	}
+	token, err := accounts.CreateToken(w.ctx, name, &authentication.TokenRequest{}, meta.CreateOptions{})
+	if err != nil {
+		return "", away, err
+	}
+	server := local("https", w.cluster.ports.Apiserver)
+	return file, away, writeTokenKubeconfig(file, server, w.path("pki", "ca.crt"), token.Status.Token)
 }
 
 // An attempt is something that a tenant's rights let it do, and that a policy does not. It leaves

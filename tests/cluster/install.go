@@ -41,7 +41,7 @@ type installation struct {
 	divvy   string   // the program
 	deploy  string   // folder of the manifests
 	all     bool     // it tells kube-scheduler all nodes that would do (--all-feasible)
-	config  string   // HAMi's device-config.yaml; empty: none
+	words   []string // how resources are called: options of the extender, and of what is printed
 	counted string   // the resource that devices are counted by; empty: as it is called otherwise
 	alone   bool     // there is no kube-scheduler beside it, and it leads (--lease none)
 	more    []string // further options of its extender
@@ -157,10 +157,7 @@ func (i *installation) startExtender(r replica) error {
 	if i.all {
 		args = append(args, "--all-feasible")
 	}
-	if i.config != "" {
-		args = append(args, "--device-config", i.config)
-	}
-	args = append(args, i.more...)
+	args = append(append(args, i.words...), i.more...)
 	if i.alone {
 		args = append(args, "--lease", "none")
 	}
@@ -340,10 +337,7 @@ func (i *installation) remove() error {
 // makes and changes them here does so in its place.
 func (i *installation) applyPolicies(ctx context.Context) error {
 	args := []string{"scheduler", "--print", "policies", "--writers", administrator}
-	if i.config != "" {
-		args = append(args, "--device-config", i.config)
-	}
-	text, err := exec.CommandContext(ctx, i.divvy, args...).Output()
+	text, err := exec.CommandContext(ctx, i.divvy, append(args, i.words...)...).Output()
 	if err != nil {
 		return fmt.Errorf("scheduler --print policies: %w", err)
 	}

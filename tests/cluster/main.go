@@ -22,6 +22,8 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --nodes-from FILE    then make these nodes (a List as JSON; - for standard input)
           --install DIVVY      then run that program as deploy/ has it
           --deploy DIR         where the manifests are [deploy/kubernetes]
+          --kubelet BUILD      then make this machine a node, with containerd, a kubelet and the
+                               agent that CMake built there, on simulated cards (as root)
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
           --only TEXT          those whose names hold it
@@ -53,6 +55,7 @@ func main() {
 	nodes := flags.String("nodes-from", "", "")
 	divvy := flags.String("install", "", "")
 	deploy := flags.String("deploy", "deploy/kubernetes", "")
+	kubelet := flags.String("kubelet", "", "")
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
 	kills := flags.Int("kills", 0, "")
@@ -68,7 +71,7 @@ func main() {
 	defer stop()
 	switch command {
 	case "up":
-		err = c.command(ctx, *nodes, *divvy, *deploy)
+		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet)
 	case "check":
 		if err = c.readPorts(); err == nil {
 			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true}
@@ -100,7 +103,7 @@ func open(dir string) (*cluster, error) {
 }
 
 // command is `up`: of a cluster that is up only the nodes are made.
-func (c *cluster) command(ctx context.Context, nodes, divvy, deploy string) error {
+func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet string) error {
 	began := time.Now()
 	if c.running() != nil {
 		// What an earlier one left that was ended from outside.
@@ -117,9 +120,23 @@ func (c *cluster) command(ctx context.Context, nodes, divvy, deploy string) erro
 			return err
 		}
 	}
-	if divvy == "" {
-		return nil
+	if divvy != "" {
+		if err := c.installNow(ctx, divvy, deploy); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "cluster: Divvy places pods after %.1f s\n", time.Since(began).Seconds())
 	}
+	if kubelet != "" {
+		if err := c.addNode(ctx, kubelet, deploy); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "cluster: node %s is ready after %.1f s\n", kubeletNode,
+			time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (c *cluster) installNow(ctx context.Context, divvy, deploy string) error {
 	if err := c.readPorts(); err != nil {
 		return err
 	}
@@ -127,11 +144,7 @@ func (c *cluster) command(ctx context.Context, nodes, divvy, deploy string) erro
 	if err := i.remove(); err != nil {
 		return err
 	}
-	if err := i.install(ctx); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "cluster: Divvy places pods after %.1f s\n", time.Since(began).Seconds())
-	return nil
+	return i.install(ctx)
 }
 
 // parts are what always runs; Divvy's are there where it was installed.
@@ -151,7 +164,11 @@ func (c *cluster) running() error {
 }
 
 func (c *cluster) status() error {
-	for _, name := range append(append([]string{}, parts...), divvyParts()...) {
+	names := append(append([]string{}, parts...), divvyParts()...)
+	if _, err := c.readNodeRecord(); err == nil {
+		names = append(names, nodeParts...)
+	}
+	for _, name := range names {
 		one, known := c.processes.find(name)
 		switch {
 		case known && one.alive():

@@ -39,6 +39,7 @@ type queueSpec struct {
 	Parent     string   `json:"parent,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	Borrowing  *bool    `json:"borrowing,omitempty"`
+	Reclaim    string   `json:"reclaim,omitempty"`
 	Guarantee  []amount `json:"guarantee,omitempty"`
 	Limit      []amount `json:"limit,omitempty"`
 }

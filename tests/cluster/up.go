@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -43,10 +44,22 @@ func choosePorts() (ports, error) {
 	return chosen, err
 }
 
+// The kernel hands out ports from here on to whoever connects: one that was free would be somebody's
+// by the time that a part which was ended listens again.
+const firstEphemeral = 32768
+
 // chooseInto holds all of them at once, so that they differ.
 func chooseInto(numbers ...*int) error {
+	const lowest, tries = 20000, 1000
 	for _, into := range numbers {
-		held, err := net.Listen("tcp", "127.0.0.1:0")
+		var held net.Listener
+		var err error
+		for range tries {
+			port := lowest + rand.IntN(firstEphemeral-lowest)
+			if held, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+				break
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -279,7 +292,7 @@ func (c *cluster) down(logs bool) error {
 	if err := c.ours(); err != nil {
 		return err
 	}
-	var failed error
+	failed := c.removeNode()
 	order := append(divvyParts(), "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
 	for _, name := range order {
 		if one, known := c.processes.find(name); known {

@@ -19,6 +19,7 @@ ALLOWED = {
     "yaml": {"base"},
     "snapshot": {"engine", "base"},
     "kube": {"yaml", "base"},
+    "kubelet": {"base"},
     "http": {"base"},
     "metrics": {"base"},
     "terms": {"base"},
@@ -33,7 +34,7 @@ ALLOWED = {
     "simgpu": {"ptx", "abi", "base"},
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
-    "agent": {"snapshot", "arbiter", "driver", "engine", "ledger", "base"},
+    "agent": {"snapshot", "arbiter", "driver", "engine", "kube", "kubelet", "ledger", "base"},
     "cli": {"agent", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "terms", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }

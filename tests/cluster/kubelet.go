@@ -1,0 +1,449 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	kubeletNode  = "kubelet-1"
+	kubeletDir   = "/var/lib/kubelet" // a kubelet has its plugins there, whatever it is told
+	pauseImage   = "cluster.test/pause:1"
+	probeImage   = "cluster.test/share-probe:1"
+	agentProcess = "divvy-agent"
+	agentAccount = "divvy-agent"
+	simulated    = "sim-h100"
+)
+
+// nodeParts are the processes of the node with a kubelet, in the order in which they are ended.
+var nodeParts = []string{agentProcess, "kubelet", "containerd"}
+
+// What containerd and a kubelet make outside of our folder. Who is on record made what was not
+// there before.
+var outsiders = []string{kubeletDir, "/run/containerd", "/var/log/containers", "/var/log/pods",
+	"/var/lib/cni", "/etc/cni", "/opt/cni", "/usr/libexec/kubernetes"}
+
+// A nodeRecord is there while there is a node with a kubelet, or something is left of it.
+type nodeRecord struct {
+	Build string   `json:"build"` // where CMake put programs
+	Made  []string `json:"made"`  // outside of our folder, by that node
+}
+
+func (c *cluster) nodeFile() string { return c.path("node.json") }
+
+func (c *cluster) readNodeRecord() (nodeRecord, error) {
+	var record nodeRecord
+	text, err := os.ReadFile(c.nodeFile())
+	if err == nil {
+		err = json.Unmarshal(text, &record)
+	}
+	return record, err
+}
+
+func (c *cluster) containerdSocket() string { return c.path("ctd", "ctd.sock") }
+
+// claimNode notes what is not there yet, before anything is made.
+func (c *cluster) claimNode(build string) error {
+	for _, group := range cgroupsOf("kubepods") {
+		return fmt.Errorf("%s is there: is this a node of another cluster?", group)
+	}
+	record := nodeRecord{Build: build}
+	for _, path := range outsiders {
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			record.Made = append(record.Made, path)
+		} else if path == kubeletDir {
+			return fmt.Errorf("%s is there: is this a node of another cluster?", path)
+		}
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.nodeFile(), text, 0o644)
+}
+
+func cgroupsOf(name string) []string {
+	found, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", "*", name))
+	if _, err := os.Stat(filepath.Join("/sys/fs/cgroup", name)); err == nil {
+		found = append(found, filepath.Join("/sys/fs/cgroup", name))
+	}
+	return found
+}
+
+// A machine that is a virtual one may have no right to protect its processes from running out of
+// memory, and no AppArmor; pods that want a network of their own get none.
+const containerdConfig = `version = 2
+root = %[1]q
+state = %[2]q
+[grpc]
+  address = %[3]q
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "` + pauseImage + `"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = %[4]q
+    conf_dir = %[4]q
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+`
+
+// Pods here are on the host's network; a kubelet is ready only where there is some network.
+const cniConfig = `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}
+`
+
+const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+address: 127.0.0.1
+port: %[1]d
+healthzBindAddress: 127.0.0.1
+healthzPort: %[2]d
+readOnlyPort: 0
+authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
+authorization: {mode: AlwaysAllow}
+containerRuntimeEndpoint: unix://%[3]s
+podLogsDir: %[4]s
+volumePluginDir: %[5]s
+cgroupDriver: cgroupfs
+failCgroupV1: false
+failSwapOn: false
+enforceNodeAllocatable: []
+oomScoreAdj: 0
+imageGCHighThresholdPercent: 100
+imageMinimumGCAge: 24h
+evictionHard: {memory.available: 0%%, nodefs.available: 0%%, nodefs.inodesFree: 0%%, imagefs.available: 0%%}
+`
+
+func (c *cluster) startContainerd(ctx context.Context) error {
+	for _, dir := range []string{"ctd/root", "ctd/state", "ctd/cni", "kubelet", "pods-log"} {
+		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	config := fmt.Sprintf(containerdConfig, c.path("ctd", "root"), c.path("ctd", "state"),
+		c.containerdSocket(), c.path("ctd", "cni"))
+	if err := os.WriteFile(c.path("ctd", "config.toml"), []byte(config), 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.path("ctd", "cni", "10-none.conflist"), []byte(cniConfig), 0o644); err != nil {
+		return err
+	}
+	if err := c.processes.start("containerd", "containerd", "-c", c.path("ctd", "config.toml")); err != nil {
+		return err
+	}
+	return c.processes.wait(ctx, "containerd", func() error { return c.ctr("version") })
+}
+
+func (c *cluster) ctr(args ...string) error {
+	out, err := exec.Command("ctr", append([]string{"-a", c.containerdSocket(), "-n", "k8s.io"}, args...)...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return err
+}
+
+// importImages makes those that pods of the checks consist of. `build`: where CMake put programs.
+func (c *cluster) importImages(build string) error {
+	tests := filepath.Join(build, "tests")
+	probe := filepath.Join(tests, "share_probe")
+	files := map[string]string{"/share_probe": probe}
+	for _, needs := range []string{probe, filepath.Join(build, "simgpu", "libcuda.so.1"),
+		filepath.Join(build, "simgpu", "libnvidia-ml.so.1"), filepath.Join(build, "lib", "libdivvy-cuda.so"),
+		filepath.Join(build, "lib", "libdivvy-nvml.so")} {
+		if err := libraries(needs, files); err != nil {
+			return err
+		}
+	}
+	for _, one := range []image{
+		{pauseImage, []string{"/pause"}, map[string]string{"/pause": filepath.Join(tests, "pause")}},
+		{probeImage, []string{"/share_probe"}, files},
+	} {
+		file := c.path("ctd", "image.tar")
+		if err := one.write(file); err != nil {
+			return fmt.Errorf("image %s: %w", one.name, err)
+		}
+		if err := c.ctr("images", "import", file); err != nil {
+			return err
+		}
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) startKubelet(ctx context.Context) error {
+	if err := os.Mkdir(kubeletDir, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mount(c.path("kubelet"), kubeletDir, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting %s: %w", kubeletDir, err)
+	}
+	a, err := openAuthority(c.path("pki"))
+	if err != nil {
+		return err
+	}
+	if err := a.client("kubelet", "system:node:"+kubeletNode, "system:nodes"); err != nil {
+		return err
+	}
+	kubeconfig := c.path("kubelet.kubeconfig")
+	if err := writeKubeconfig(kubeconfig, local("https", c.ports.Apiserver), "kubelet", a); err != nil {
+		return err
+	}
+	var port, health int
+	if err := chooseInto(&port, &health); err != nil {
+		return err
+	}
+	config := fmt.Sprintf(kubeletConfig, port, health, c.containerdSocket(), c.path("pods-log"),
+		c.path("kubelet", "volume-plugins"))
+	if err := os.WriteFile(c.path("kubelet.yaml"), []byte(config), 0o644); err != nil {
+		return err
+	}
+	if err := c.runKubelet(); err != nil {
+		return err
+	}
+	return c.processes.wait(ctx, "kubelet", func() error {
+		_, err := c.kubeletNode(ctx, core.NodeReady)
+		return err
+	})
+}
+
+// runKubelet is for kubelets that begin anew, too.
+func (c *cluster) runKubelet() error {
+	return c.processes.start("kubelet", c.self, "kubelet", "--config="+c.path("kubelet.yaml"),
+		"--kubeconfig="+c.path("kubelet.kubeconfig"), "--hostname-override="+kubeletNode,
+		"--cert-dir="+c.path("kubelet", "pki"), "--v=2")
+}
+
+// kubeletNode is the node, if its condition is true.
+func (c *cluster) kubeletNode(ctx context.Context, wanted core.NodeConditionType) (*core.Node, error) {
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, kubeletNode, meta.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range node.Status.Conditions {
+		if one.Type == wanted && one.Status == core.ConditionTrue {
+			return node, nil
+		}
+	}
+	return nil, fmt.Errorf("node %s is not %s: %v", kubeletNode, wanted, node.Status.Conditions)
+}
+
+// runAgent runs Divvy's agent on simulated cards; its runtime folder is ours.
+func (c *cluster) runAgent(build string) error {
+	return c.processes.start(agentProcess, "/usr/bin/env", "DIVVY_RUNTIME_DIR="+c.path("divvy"),
+		filepath.Join(build, "bin", "divvy"), "agent", "--node", simulated,
+		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"))
+}
+
+// writeAgentAccount makes a kubeconfig of the service account's on this node, as a pod there has it.
+func (c *cluster) writeAgentAccount(ctx context.Context, deploy string) error {
+	i := installation{cluster: c, deploy: deploy}
+	if err := i.apply(ctx, "agent-rbac.yaml"); err != nil {
+		return err
+	}
+	node, err := c.kubeletNode(ctx, core.NodeReady)
+	if err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	seconds := tokenSeconds
+	request := &authentication.TokenRequest{Spec: authentication.TokenRequestSpec{
+		ExpirationSeconds: &seconds, BoundObjectRef: &authentication.BoundObjectReference{
+			Kind: "Node", APIVersion: "v1", Name: node.Name, UID: node.UID}}}
+	made, err := client.CoreV1().ServiceAccounts(space).CreateToken(ctx, agentAccount, request,
+		meta.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return writeTokenKubeconfig(c.path("divvy-agent.kubeconfig"), local("https", c.ports.Apiserver),
+		c.path("pki", "ca.crt"), made.Status.Token)
+}
+
+func (c *cluster) startAgent(ctx context.Context, build, deploy string) error {
+	if err := c.writeAgentAccount(ctx, deploy); err != nil {
+		return err
+	}
+	if err := c.runAgent(build); err != nil {
+		return err
+	}
+	return c.processes.wait(ctx, agentProcess, func() error {
+		node, err := c.kubeletNode(ctx, core.NodeReady)
+		if err != nil {
+			return err
+		}
+		count := node.Status.Allocatable["nvidia.com/gpu"]
+		if count.IsZero() || node.Annotations["hami.io/node-nvidia-register"] == "" {
+			return fmt.Errorf("node %s has %s nvidia.com/gpu, registered: %q", kubeletNode,
+				count.String(), node.Annotations["hami.io/node-nvidia-register"])
+		}
+		return nil
+	})
+}
+
+// addNode makes this machine a node of the cluster, with a kubelet, containerd and Divvy's agent.
+func (c *cluster) addNode(ctx context.Context, build, deploy string) (err error) {
+	if c.readPorts() != nil {
+		return errors.New("there is no cluster that a node could join")
+	}
+	if _, known := c.processes.find("kubelet"); known {
+		return nil
+	}
+	if build, err = filepath.Abs(build); err != nil {
+		return err
+	}
+	if err = c.claimNode(build); err != nil {
+		return err
+	}
+	if err = c.startContainerd(ctx); err == nil {
+		err = c.importImages(build)
+	}
+	if err == nil {
+		err = c.startKubelet(ctx)
+	}
+	if err == nil {
+		err = c.startAgent(ctx, build, deploy)
+	}
+	return err
+}
+
+// removeNode ends the node and what it made outside of our folder. Without a record there is none.
+func (c *cluster) removeNode() error {
+	record, err := c.readNodeRecord()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range nodeParts {
+		if name == "containerd" {
+			c.endContainers()
+		}
+		if one, known := c.processes.find(name); known {
+			if err := one.end(stopBound); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.endCgroups(); err != nil {
+		return err
+	}
+	if err := c.unmountAll(); err != nil {
+		return err
+	}
+	for _, path := range record.Made {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	for _, name := range []string{"ctd", "kubelet", "pods-log", "divvy", "kubelet.yaml",
+		"kubelet.kubeconfig", "divvy-agent.kubeconfig"} {
+		err = errors.Join(err, os.RemoveAll(c.path(name)))
+	}
+	if err == nil {
+		err = os.Remove(c.nodeFile())
+	}
+	return err
+}
+
+// endContainers has containerd end them all: with the last one of a pod its shim ends.
+func (c *cluster) endContainers() {
+	out, err := exec.Command("ctr", "-a", c.containerdSocket(), "-n", "k8s.io", "tasks", "ls", "-q").Output()
+	if err != nil {
+		return // it does not run: cgroups say who is left
+	}
+	for _, id := range strings.Fields(string(out)) {
+		_ = c.ctr("tasks", "rm", "-f", id)
+	}
+}
+
+// endCgroups kills who is left in pods, and takes their groups away.
+func (c *cluster) endCgroups() error {
+	var failed error
+	for _, group := range cgroupsOf("kubepods") {
+		var folders []string
+		_ = filepath.WalkDir(group, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				folders = append(folders, path)
+			}
+			return nil
+		})
+		sort.Sort(sort.Reverse(sort.StringSlice(folders)))
+		for _, folder := range folders {
+			failed = errors.Join(failed, emptied(folder))
+		}
+	}
+	return failed
+}
+
+// emptied: nobody is in the group, and it is gone.
+func emptied(group string) error {
+	var err error
+	for end := time.Now().Add(stopBound); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var text []byte
+		if text, err = os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil {
+			break
+		}
+		for _, pid := range strings.Fields(string(text)) {
+			var number int
+			if _, err := fmt.Sscan(pid, &number); err == nil && number > 1 {
+				_ = syscall.Kill(number, syscall.SIGKILL)
+			}
+		}
+		if err = syscall.Rmdir(group); err == nil {
+			return nil
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", group, err)
+}
+
+// unmountAll takes away what is mounted below our folder and the kubelet's.
+func (c *cluster) unmountAll() error {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	var points []string
+	for _, line := range strings.Split(string(text), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		for _, root := range []string{c.dir, kubeletDir} {
+			if fields[4] == root || strings.HasPrefix(fields[4], root+"/") {
+				points = append(points, fields[4])
+			}
+		}
+	}
+	var failed error
+	for at := len(points) - 1; at >= 0; at-- {
+		if err := syscall.Unmount(points[at], syscall.MNT_DETACH); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("unmounting %s: %w", points[at], err))
+		}
+	}
+	return failed
+}

@@ -1,0 +1,348 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-a-share-is-seen-and-enforced",
+			"one pod, one card: limit seen and enforced through a real kubelet with plain mounts",
+			enforcedByKubelet},
+		check{"kubelet-a-container-that-begins-anew-keeps-its-share",
+			"a container that is started again has the limit it had",
+			enforcedAgain},
+		check{"kubelet-pods-that-start-at-once-get-what-is-theirs",
+			"several pods at the same instant on one card: nobody gets another's limit",
+			enforcedAtOnce},
+		check{"kubelet-nothing-starts-that-was-given-nothing",
+			"fails closed: a pod with devices and without an assignment does not run, and its events say why",
+			nothingStarts},
+		check{"kubelet-neither-it-nor-the-agent-is-missed",
+			"agent and kubelet are killed and begin anew: who runs keeps its share, who comes gets one",
+			enforcedAnew})
+}
+
+// seen is what share_probe said.
+type seen map[string]uint64
+
+func seenIn(message string) (seen, error) {
+	found := seen{}
+	for _, word := range strings.Fields(message) {
+		name, value, both := strings.Cut(word, "=")
+		var number uint64
+		if _, err := fmt.Sscan(value, &number); err != nil || !both {
+			return nil, fmt.Errorf("the container said %q", message)
+		}
+		found[name] = number
+	}
+	if len(found) == 0 {
+		return nil, errors.New("the container said nothing")
+	}
+	return found, nil
+}
+
+// Of the driver API.
+const outOfMemory = 2
+
+// limited: it sees so much, whomever it asks, and gets it.
+func (s seen) limited(total uint64) error {
+	if s["devices"] != 1 || s["total"] != total || s["nvml"] != total {
+		return fmt.Errorf("it sees %d devices of %d bytes, %d by NVML, and not one of %d", s["devices"],
+			s["total"], s["nvml"], total)
+	}
+	return s.exact(total)
+}
+
+// exact: it gets what it is told is free, to the granule, and not more.
+func (s seen) exact(total uint64) error {
+	if s["free"] == 0 || s["free"] >= total {
+		return fmt.Errorf("%d of %d bytes are free beside a context", s["free"], total)
+	}
+	if s["above"] != outOfMemory || s["exact"] != 0 || s["full"] != outOfMemory {
+		return fmt.Errorf("one granule too much: %d, what is free: %d, one more: %d", s["above"], s["exact"],
+			s["full"])
+	}
+	return nil
+}
+
+// onKubelet is a skip where there is no kubelet.
+func (w *world) onKubelet() error {
+	if _, err := w.kubeletNode(w.ctx, core.NodeReady); err != nil {
+		return skip{fmt.Errorf("no kubelet here: %w", err)}
+	}
+	return nil
+}
+
+func probe(name string, limits asks) *core.Pod {
+	c := container("probe", limits)
+	c.Image, c.ImagePullPolicy = probeImage, core.PullNever
+	p := pod(name, c)
+	p.Spec.HostNetwork = true
+	p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": kubeletNode}
+	p.Spec.RestartPolicy = core.RestartPolicyNever
+	return p
+}
+
+// ended is what the pod's container said, when it has ended well, for the so-many-th time.
+func (w *world) ended(name string, restarts int32) (seen, error) {
+	var message string
+	err := w.until(name+" has run", func() error {
+		p, err := w.get(name)
+		if err != nil {
+			return err
+		}
+		for _, one := range p.Status.ContainerStatuses {
+			over := one.State.Terminated
+			if over == nil || one.RestartCount < restarts {
+				over = one.LastTerminationState.Terminated
+			}
+			if over == nil || one.RestartCount < restarts {
+				return fmt.Errorf("it is %s: %+v", p.Status.Phase, one.State)
+			}
+			if over.ExitCode != 0 {
+				return fmt.Errorf("it ended with %d: %s", over.ExitCode, over.Message)
+			}
+			message = over.Message
+			return nil
+		}
+		return fmt.Errorf("it is %s on %q: %s %s %s", p.Status.Phase, p.Spec.NodeName, unscheduled(p),
+			p.Status.Reason, p.Status.Message)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return seenIn(message)
+}
+
+// bare is the same program on the same card, without Divvy: what its driver needs is mounted by hand.
+func (w *world) bare(name, build string) *core.Pod {
+	p := probe(name, nil)
+	p.Spec.NodeName = kubeletNode
+	kind := core.HostPathDirectory
+	for volume, path := range map[string]string{"simgpu": filepath.Join(build, "simgpu"),
+		"card": w.path("divvy", simulated, "card")} {
+		p.Spec.Volumes = append(p.Spec.Volumes, core.Volume{Name: volume,
+			VolumeSource: core.VolumeSource{HostPath: &core.HostPathVolumeSource{Path: path, Type: &kind}}})
+		p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts,
+			core.VolumeMount{Name: volume, MountPath: "/run/bare/" + volume})
+	}
+	p.Spec.Containers[0].Env = []core.EnvVar{{Name: "LD_LIBRARY_PATH", Value: "/run/bare/simgpu"},
+		{Name: "SIMGPU_PROFILE", Value: strings.TrimPrefix(simulated, "sim-")},
+		{Name: "SIMGPU_DIR", Value: "/run/bare/card"}}
+	return p
+}
+
+func enforcedByKubelet(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	const mebibytes = 4096
+	if _, err := w.create(probe("limited", one(fmt.Sprint(mebibytes), "30"))); err != nil {
+		return err
+	}
+	limited, err := w.ended("limited", 0)
+	if err != nil {
+		return err
+	}
+	if err := limited.limited(mebibytes << 20); err != nil {
+		return fmt.Errorf("limited: %w", err)
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	if _, err := w.create(w.bare("bare", record.Build)); err != nil {
+		return err
+	}
+	whole, err := w.ended("bare", 0)
+	if err != nil {
+		return err
+	}
+	if whole["total"] < 16*(mebibytes<<20) {
+		return fmt.Errorf("without Divvy it sees %d bytes: that is no whole card", whole["total"])
+	}
+	if err := whole.exact(whole["total"]); err != nil {
+		return fmt.Errorf("bare: %w", err)
+	}
+	w.note = fmt.Sprintf("with Divvy %d bytes, without %d", limited["total"], whole["total"])
+	return nil
+}
+
+func enforcedAgain(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	const mebibytes = 2048
+	p := probe("again", one(fmt.Sprint(mebibytes), "30"))
+	p.Spec.RestartPolicy = core.RestartPolicyAlways
+	if _, err := w.create(p); err != nil {
+		return err
+	}
+	second, err := w.ended("again", 1)
+	if err == nil {
+		err = second.limited(mebibytes << 20)
+	}
+	if err != nil {
+		return err
+	}
+	// What it had is free for others when it is gone.
+	if err := w.remove("again"); err != nil {
+		return err
+	}
+	return w.until("its tenant is gone", func() error {
+		left, err := filepath.Glob(w.path("divvy", simulated, "tenants", "pod-*"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("there is %s", strings.Join(left, ", "))
+		}
+		return err
+	})
+}
+
+// Each other's limits differ, so that a mix-up shows.
+func enforcedAtOnce(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	const pods = 6
+	mebibytes := func(at int) uint64 { return 1000 + 500*uint64(at) }
+	name := func(at int) string { return fmt.Sprintf("at-once-%d", at) }
+	err := atOnce(pods, func(at int) error {
+		_, err := w.create(probe(name(at), one(fmt.Sprint(mebibytes(at)), "10")))
+		return err
+	})
+	for at := 0; at < pods && err == nil; at++ {
+		var said seen
+		if said, err = w.ended(name(at), 0); err == nil {
+			err = said.limited(mebibytes(at) << 20)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name(at), err)
+		}
+	}
+	return err
+}
+
+// runs is the pod's container when it has said its word and stays.
+func (w *world) runs(name string) error {
+	return w.until(name+" runs", func() error {
+		p, err := w.get(name)
+		if err == nil && p.Status.Phase != core.PodRunning {
+			err = fmt.Errorf("it is %s: %s", p.Status.Phase, unscheduled(p))
+		}
+		return err
+	})
+}
+
+// registrations is how often agents said that the kubelet knows them.
+func (w *world) registrations() int {
+	text, err := os.ReadFile(w.processes.log(agentProcess))
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(text), "the kubelet knows ")
+}
+
+func enforcedAnew(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	staying := probe("staying", one("3000", "10"))
+	staying.Spec.Containers[0].Args = []string{"stay"}
+	if _, err := w.create(staying); err != nil {
+		return err
+	}
+	if err := w.runs("staying"); err != nil {
+		return err
+	}
+	for at, begin := range map[string]func() error{
+		"kubelet": w.runKubelet, agentProcess: func() error { return w.runAgent(record.Build) }} {
+		before := w.registrations()
+		if one, known := w.processes.find(at); known {
+			if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
+				return err
+			}
+			if err := one.end(stopBound); err != nil {
+				return err
+			}
+		}
+		if err := begin(); err != nil {
+			return err
+		}
+		// A kubelet that has no healthy device of a kind turns away for ever who asks for one.
+		err := w.until("the kubelet knows the agent again", func() error {
+			if w.registrations() == before {
+				return errors.New(w.processes.tail(agentProcess))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := w.create(probe("after-"+at, one("2000", "10"))); err != nil {
+			return err
+		}
+		said, err := w.ended("after-"+at, 0)
+		if err == nil {
+			err = said.limited(2000 << 20)
+		}
+		if err != nil {
+			return fmt.Errorf("after %s: %w", at, err)
+		}
+	}
+	p, err := w.get("staying")
+	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
+		err = fmt.Errorf("who was there is %s, and was started %d times more", p.Status.Phase,
+			p.Status.ContainerStatuses[0].RestartCount)
+	}
+	if err != nil {
+		return err
+	}
+	left, err := filepath.Glob(w.path("divvy", simulated, "tenants", "pod-*", "control"))
+	if err == nil && len(left) == 0 {
+		err = errors.New("the share of who was there is gone")
+	}
+	return err
+}
+
+// In a namespace that the webhook leaves alone pods can be put onto nodes by anyone.
+func nothingStarts(w *world) (err error) {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	pods := w.client.CoreV1().Pods("kube-system")
+	p := probe(w.space, asks{"nvidia.com/gpu": "1"})
+	p.Spec.NodeName = kubeletNode
+	if _, err := pods.Create(w.ctx, p, meta.CreateOptions{}); err != nil {
+		return err
+	}
+	defer func() {
+		none := int64(0)
+		err = errors.Join(err, pods.Delete(w.ctx, p.Name, meta.DeleteOptions{GracePeriodSeconds: &none}))
+	}()
+	return w.until("the kubelet is told why not", func() error {
+		found, err := pods.Get(w.ctx, p.Name, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, one := range found.Status.ContainerStatuses {
+			if waits := one.State.Waiting; waits != nil && strings.Contains(waits.Message, "has no "+allocated) {
+				return nil
+			}
+			return fmt.Errorf("%+v", one.State)
+		}
+		return fmt.Errorf("it is %s: %s", found.Status.Phase, found.Status.Message)
+	})
+}

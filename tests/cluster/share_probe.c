@@ -1,0 +1,94 @@
+// Says what a program in a container sees of its first device, in one line, on stdout and where the
+// kubelet looks for a last word: NAME=VALUE, bytes and results of the driver API.
+//
+//   total   cuDeviceTotalMem         nvml   the same by NVML
+//   free    cuMemGetInfo, with a context
+//   above   of asking for one granule more than that; nothing is allocated then
+//   exact   of asking for that       full   of asking for one granule more when it is used up
+//   devices cuDeviceGetCount
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kGranule = 512, kMostHeld = 1 << 20 };
+
+typedef int (*Call)();
+
+static void* cuda;
+
+// Ends the program where the driver has no such entry point.
+static Call entry(void* library, const char* name) {
+  union {
+    void* object;
+    Call call;
+  } found = {dlsym(library, name)};
+  if (found.object == NULL) {
+    fprintf(stderr, "share_probe: no %s: %s\n", name, dlerror());
+    exit(1);
+  }
+  return found.call;
+}
+
+static void must(const char* doing, int result) {
+  if (result == 0) return;
+  fprintf(stderr, "share_probe: %s: %d\n", doing, result);
+  exit(1);
+}
+
+static unsigned long long nvmlTotal(void) {
+  struct {
+    unsigned long long total, free, used;
+  } memory = {0, 0, 0};
+  void* device = NULL;
+  void* nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  if (nvml == NULL) {
+    fprintf(stderr, "share_probe: %s\n", dlerror());
+    exit(1);
+  }
+  must("nvmlInit", entry(nvml, "nvmlInit_v2")());
+  must("nvmlDeviceGetHandleByIndex", entry(nvml, "nvmlDeviceGetHandleByIndex_v2")(0u, &device));
+  must("nvmlDeviceGetMemoryInfo", entry(nvml, "nvmlDeviceGetMemoryInfo")(device, &memory));
+  return memory.total;
+}
+
+static void say(const char* line) {
+  puts(line);
+  fflush(stdout);
+  FILE* last = fopen("/dev/termination-log", "w");
+  if (last == NULL) return;
+  fputs(line, last);
+  fclose(last);
+}
+
+int main(int argc, char** argv) {
+  cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  if (cuda == NULL) {
+    fprintf(stderr, "share_probe: %s\n", dlerror());
+    return 1;
+  }
+  int devices = 0, device = 0;
+  size_t total = 0, free_bytes = 0, all = 0;
+  void* context = NULL;
+  unsigned long long address = 0, more = 0;
+  must("cuInit", entry(cuda, "cuInit")(0u));
+  must("cuDeviceGetCount", entry(cuda, "cuDeviceGetCount")(&devices));
+  must("cuDeviceGet", entry(cuda, "cuDeviceGet")(&device, 0));
+  must("cuDeviceTotalMem", entry(cuda, "cuDeviceTotalMem_v2")(&total, device));
+  const unsigned long long nvml = nvmlTotal();
+  must("cuCtxCreate", entry(cuda, "cuCtxCreate_v2")(&context, 0u, device));
+  must("cuMemGetInfo", entry(cuda, "cuMemGetInfo_v2")(&free_bytes, &all));
+  const size_t whole = free_bytes / kGranule * kGranule;
+  Call allocate = entry(cuda, "cuMemAlloc_v2");
+  const int above = allocate(&more, whole + kGranule);
+  const int exact = allocate(&address, whole);
+  const int full = allocate(&more, (size_t)kGranule);
+  char line[512];
+  snprintf(line, sizeof line, "devices=%d total=%zu nvml=%llu free=%zu above=%d exact=%d full=%d\n",
+           devices, total, nvml, free_bytes, above, exact, full);
+  say(line);
+  // For those who look at it while it runs.
+  if (argc > 1 && strcmp(argv[1], "stay") == 0) pause();
+  return 0;
+}

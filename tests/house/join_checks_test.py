@@ -1,0 +1,48 @@
+"""tools/join-checks: of two parts of one list of checks, what each of them made."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(__file__).parents[2] / "tools" / "join-checks"
+
+
+def record(name, result):
+    return {"name": name, "requirement": "r", "seconds": 1, "result": result}
+
+
+def joined(*parts):
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for at, part in enumerate(parts):
+            files.append(os.path.join(folder, f"{at}.json"))
+            if part is not None:
+                pathlib.Path(files[-1]).write_text(part if isinstance(part, str) else json.dumps(part), "utf-8")
+        return subprocess.run([sys.executable, str(TOOL), *files], capture_output=True, text=True, check=False)
+
+
+class JoinChecks(unittest.TestCase):
+    def test_what_one_part_skipped_and_another_made_is_made(self):
+        plane = [record("a", "pass"), record("node", "skip"), record("b", "fail")]
+        node = [record("a", "skip"), record("node", "pass"), record("b", "skip")]
+        ran = joined(plane, node)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        found = {one["name"]: one["result"] for one in json.loads(ran.stdout)}
+        self.assertEqual(found, {"a": "pass", "node": "pass", "b": "fail"})
+        self.assertIn("2 passed, 1 failed, 0 skipped", ran.stderr)
+
+    def test_a_part_that_was_never_written_is_named(self):
+        ran = joined([record("a", "pass")], None)
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("1.json", ran.stderr)
+
+    def test_a_part_that_is_cut_off_is_named(self):
+        ran = joined('[{"name": "a"')
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("0.json", ran.stderr)
+
+
+unittest.main()
