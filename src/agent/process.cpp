@@ -49,13 +49,19 @@ void forEachProcessOf(uid_t uid, Visit visit) {
   closedir(proc);
 }
 
-// Number `field` of /proc/<pid>/stat, from 4; 0 when there is no such process.
-std::uint64_t statField(int pid, int field) {
+// /proc/<pid>/stat from its third field, the state, on; empty when there is no such process.
+std::string statOf(int pid) {
   const std::string stat = readProc("/proc/" + std::to_string(pid) + "/stat");
   // The command name may hold anything, parentheses included: fields count from its last ')'.
   const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return 0;
-  std::size_t at = name_end + 2;
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return {};
+  return stat.substr(name_end + 2);
+}
+
+// Number `field` of /proc/<pid>/stat, from 4; 0 when there is no such process.
+std::uint64_t statField(int pid, int field) {
+  const std::string stat = statOf(pid);
+  std::size_t at = 0;
   constexpr int kState = 3;
   for (int i = kState; i < field; ++i) {
     at = stat.find(' ', at);
@@ -82,6 +88,11 @@ std::optional<std::string> tenantDirIn(const std::string& environment) {
 
 std::uint64_t startTimeOf(int pid) {
   return statField(pid, 22);
+}
+
+bool isStopped(int pid) {
+  const std::string stat = statOf(pid);
+  return !stat.empty() && (stat[0] == 'T' || stat[0] == 't');
 }
 
 int parentOf(int pid) {

@@ -160,6 +160,7 @@ class Agent {
   void tick() {
     tenants_.sweep();
     tenants_.followDevices();
+    tenants_.noteStopped();
     tenants_.crossCheck();
     for (EventView& event : event_watch_.look(lookAtMemory(tenants_, inventory_), nowMs()))
       events_.add(std::move(event));

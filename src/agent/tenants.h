@@ -120,6 +120,8 @@ class Tenants {
   // Lets tenants take turns on devices that are promised more than once, with what others leave of
   // them. First when those that live on and their processes are known; then once a second.
   void followDevices();
+  // Has nobody wait for processes that are stopped while it is their turn. Once a second.
+  void noteStopped();
   // Holds against tenants what the driver says of their use. Once a second; does not wait.
   void crossCheck();
 

@@ -117,6 +117,17 @@ bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
   return true;
 }
 
+// Work that outlasts its turns is all that others wait for.
+void Tenants::noteStopped() {
+  for (const auto& [id, tenant] : tenants_) {
+    const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
+    if (!figures || !figures->unpreemptible) continue;
+    for (const auto& [key, process] : tenant->processes) {
+      if (isStopped(process.id.pid)) arbiters_.halted(id, key.slot, key.generation);
+    }
+  }
+}
+
 void Tenants::crossCheck() {
   // Samples of cards with a time of their own are of other seconds than ours.
   if (compute_.card_permille != 1000 || tenants_.empty()) return;

@@ -153,6 +153,10 @@ void Arbiters::left(const std::string& id, unsigned slot, std::uint64_t generati
   ask(id, [slot, generation](Member& member) { member.leave(slot, generation); });
 }
 
+void Arbiters::halted(const std::string& id, unsigned slot, std::uint64_t generation) {
+  ask(id, [slot, generation](Member& member) { member.halt(slot, generation); });
+}
+
 void Arbiters::distrust(const std::string& id, bool distrusted) {
   ask(id, [distrusted](Member& member) { member.distrusted = distrusted; });
 }

@@ -68,6 +68,16 @@ void Member::leave(unsigned slot, std::uint64_t generation) {
   if (lodging != nullptr) lodging->leave(slot, generation);
 }
 
+void Member::halt(unsigned slot, std::uint64_t generation) {
+  const auto found = processes_.find({slot, generation});
+  if (found != processes_.end() && found->second.known) found->second.halted = true;
+}
+
+Nanos Member::untilOf(const ledger::WorkSample& sample, Nanos now) {
+  const auto farthest = static_cast<std::uint64_t>(now + kFarthest);
+  return static_cast<Nanos>(std::min(sample.inflight_until, farthest));
+}
+
 void Member::lodge(ledger::ResidencyPages pages) {
   lodging = std::make_unique<Lodging>(std::move(pages), static_cast<unsigned>(devices_.size()));
   for (const auto& [name, process] : processes_) lodging->arrive(name.first, name.second);
@@ -75,7 +85,10 @@ void Member::lodge(ledger::ResidencyPages pages) {
 }
 
 void Member::absorb(Process& process, const ledger::WorkSample& sample, Nanos now) {
-  if (!process.known || stirred(process.last, sample)) process.told_run = toldRun(now);
+  if (!process.known || stirred(process.last, sample)) {
+    process.told_run = toldRun(now);
+    process.halted = false;
+  }
   if (!process.known) {
     // What it did before counts for whoever arbitrated then.
     process.known = true;
@@ -126,7 +139,7 @@ Report Member::look(Nanos now) {
     ledger::WorkSample sample;
     if (!pages_.read(slot.first, slot.second, &sample)) continue;
     absorb(process, sample, now);
-    const bool in_flight = (sample.state & ledger::kWorkInFlight) != 0;
+    const bool in_flight = worksOn(process, now);
     const bool waiting = waits(process, now);
     report.waiting = report.waiting || waiting;
     if (lodging != nullptr)
@@ -135,9 +148,7 @@ Report Member::look(Nanos now) {
     // Who only waits has launched nothing that could still run, whether it proved that or not.
     if (!in_flight) continue;
     report.drained = std::min(report.drained, sample.drained_seq);
-    const std::uint64_t farthest = static_cast<std::uint64_t>(now + kFarthest);
-    report.inflight_until = std::max(report.inflight_until,
-                                     static_cast<Nanos>(std::min(sample.inflight_until, farthest)));
+    report.inflight_until = std::max(report.inflight_until, untilOf(sample, now));
   }
   for (std::size_t device = 0; device < places.size(); ++device)
     report.busy[places[device]] = sums_.busy[device] - past_busy_[device];

@@ -31,6 +31,9 @@ class Member {
 
   void arrive(unsigned slot, std::uint64_t generation);
   void leave(unsigned slot, std::uint64_t generation);
+  // The process cannot run (SIGSTOP, a debugger): until it does something again it launches nothing,
+  // and what it launched has ended when it said that it would.
+  void halt(unsigned slot, std::uint64_t generation);
   unsigned processes() const { return static_cast<unsigned>(processes_.size()); }
 
   // From now on its memory is swapped, by these pages.
@@ -92,6 +95,7 @@ class Member {
     Nanos since = 0;     // when first read
     ledger::WorkSample last;
     Nanos told_run = 0;  // of toldRun(), when it last did anything
+    bool halted = false;
     std::array<Nanos, ledger::kMaxDevices> credited{};
   };
   // Sums over all processes that ever were.
@@ -127,9 +131,16 @@ class Member {
   // Whether it still waits for its turn. Who was given it for so long and did not stir is stopped,
   // or kept from the processor, and is back as soon as it does anything.
   bool waits(const Process& process, Nanos now) const {
-    return (process.last.state & ledger::kWorkWaiting) != 0 &&
+    return (process.last.state & ledger::kWorkWaiting) != 0 && !process.halted &&
            toldRun(now) - process.told_run < takeUp();
   }
+  // Whose word is not believed may have more on its way than it says.
+  bool worksOn(const Process& process, Nanos now) const {
+    if ((process.last.state & ledger::kWorkInFlight) == 0) return false;
+    return distrusted || !process.halted || untilOf(process.last, now) > now;
+  }
+  // When it says that its work ends; no further ahead than that is believed.
+  static Nanos untilOf(const ledger::WorkSample& sample, Nanos now);
   Nanos takeUp() const { return std::max(settings_.constants.quantum, 10 * kMillisecond); }
 
   const Settings settings_;

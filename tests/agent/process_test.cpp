@@ -81,6 +81,19 @@ TEST_F(ProcessTest, PidfdTellsTheEndOfAProcessThatNobodyReaps) {
   EXPECT_TRUE(hasEnded(pidfd.get()));
 }
 
+TEST_F(ProcessTest, StoppedProcessesAreKnown) {
+  const Sleeper sleeper;
+  EXPECT_FALSE(isStopped(sleeper.pid()));
+  kill(sleeper.pid(), SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(sleeper.pid(), &status, WUNTRACED), sleeper.pid());
+  EXPECT_TRUE(isStopped(sleeper.pid()));
+  kill(sleeper.pid(), SIGCONT);
+  ASSERT_EQ(waitpid(sleeper.pid(), &status, WCONTINUED), sleeper.pid());
+  EXPECT_FALSE(isStopped(sleeper.pid()));
+  EXPECT_FALSE(isStopped(0));
+}
+
 TEST_F(ProcessTest, FindsProcessesByTheirTenantDirectoryExactly) {
   const Sleeper ours("/run/x/tenants/abc");
   const Sleeper other("/run/x/tenants/abcd");

@@ -136,6 +136,27 @@ TEST_F(MemberTest, WhoIsGivenItsTurnAndDoesNotStirWaitsNoMore) {
   EXPECT_TRUE(member_->look(7 * kSecond).waiting) << "it goes on";
 }
 
+// A process that was stopped with work in flight kept a third of the card, and its neighbour was
+// charged for half of what it had and then distrusted for it.
+TEST_F(MemberTest, WorkOfAStoppedProcessEndsWhenItSaidThatItWould) {
+  tenant_.setState(ledger::kWorkWaiting | ledger::kWorkInFlight);
+  tenant_.line().inflight_until = 3 * kSecond;
+  EXPECT_TRUE(member_->look(2 * kSecond).in_flight);
+  member_->halt(0, 0);
+  const Report before = member_->look(2 * kSecond);
+  EXPECT_TRUE(before.in_flight);
+  EXPECT_FALSE(before.waiting);
+  EXPECT_FALSE(member_->look(3 * kSecond).in_flight);
+  member_->distrusted = true;
+  EXPECT_TRUE(member_->look(4 * kSecond).in_flight) << "the driver sees more than it says";
+  member_->distrusted = false;
+  EXPECT_FALSE(member_->look(4 * kSecond).in_flight);
+  tenant_.launched();
+  const Report after = member_->look(5 * kSecond);
+  EXPECT_TRUE(after.in_flight) << "it goes on";
+  EXPECT_TRUE(after.waiting);
+}
+
 TEST_F(MemberTest, WithoutProcessesItTakesNoPart) {
   member_->leave(0, 0);
   Figures law;

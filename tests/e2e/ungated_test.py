@@ -95,7 +95,7 @@ class Holder(ComputeTest):
         for _ in range(3):
             victim.hands[0].kill(signal.SIGSTOP)
             self.assert_goes_on(other, "beside a stopped holder", 0.3, bound=1.5 + SLACK)
-            self.assert_part(other, 0.7, what="beside a stopped holder")
+            self.assert_part(other, 0.9, what="beside a stopped holder")
             victim.hands[0].kill(signal.SIGCONT)
             self.assert_goes_on(victim, "after it was continued", 0.1, bound=SLACK)
         self.assert_shares({other: 0.5, victim: 0.5})

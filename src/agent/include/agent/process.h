@@ -21,6 +21,9 @@ struct ProcessId {
 // Start time of the process with this number, zombies included; 0 when there is none.
 std::uint64_t startTimeOf(int pid);
 
+// True while the process is stopped (SIGSTOP and its like) or held by a debugger.
+bool isStopped(int pid);
+
 // PID of the parent; 0 when there is no such process.
 int parentOf(int pid);
 

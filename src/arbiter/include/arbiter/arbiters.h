@@ -44,6 +44,10 @@ class Arbiters {
   void arrived(const std::string& id, unsigned slot, std::uint64_t generation);
   void left(const std::string& id, unsigned slot, std::uint64_t generation);
 
+  // The process was seen unable to run (stopped, or held by a debugger). Until it does anything
+  // again nobody waits for it.
+  void halted(const std::string& id, unsigned slot, std::uint64_t generation);
+
   // The tenant says less of its use than the driver sees: from now on it is charged for what it is
   // granted, or is believed again.
   void distrust(const std::string& id, bool distrusted);
