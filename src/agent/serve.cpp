@@ -15,6 +15,7 @@
 #include "asio.h"
 #include "checkpoints.h"
 #include "event_watch.h"
+#include "exporter.h"
 #include "host_memory.h"
 #include "inventory.h"
 #include "kubelet_desk.h"
@@ -110,6 +111,7 @@ class Agent {
         registrar_(loop_, tenants_) {
     if (options_.cluster)
       desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, inventory_);
+    if (options_.metrics) exporter_.emplace(tenants_, [this] { return server_.snapshot(); });
   }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
@@ -125,6 +127,7 @@ class Agent {
   Result<void> run() {
     Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::Hears::kOwn);
     if (listening) listening = server_.listen(paths_.socket());
+    if (listening && exporter_) listening = exporter_->listen(loop_, *options_.metrics);
     if (listening && desk_) listening = desk_->begin();
     if (!listening) return listening;
     signals_.async_wait([this](const error_code& fault, int) {
@@ -162,8 +165,9 @@ class Agent {
     tenants_.followDevices();
     tenants_.noteStopped();
     tenants_.crossCheck();
-    for (EventView& event : event_watch_.look(lookAtMemory(tenants_, inventory_), nowMs()))
-      events_.add(std::move(event));
+    const Snapshot looked = lookAtMemory(tenants_, inventory_);
+    for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
+    if (exporter_) exporter_->tick(looked, nowMs());
     idle_.look();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
@@ -206,6 +210,7 @@ class Agent {
   IdleWatch idle_;
   Server server_;
   Registrar registrar_;
+  std::optional<Exporter> exporter_;
   std::optional<KubeletDesk> desk_;
 };
 

@@ -150,11 +150,15 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
     co_return started(*start_note, session->peer);
   if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
   if (std::get_if<ListRequest>(&request) != nullptr) {
-    co_return SnapshotReply{takeSnapshot(node_, placing_, tenants_, inventory_, queue_, idle_)};
+    co_return SnapshotReply{snapshot()};
   }
   if (std::get_if<PlacementRequest>(&request) != nullptr)
     co_return PlacementReply{snapshot::write(record_.snapshot(tenants_, queue_))};
   co_return DoneReply{};
+}
+
+Snapshot Server::snapshot() const {
+  return takeSnapshot(node_, placing_, tenants_, inventory_, queue_, idle_);
 }
 
 asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& timer) {

@@ -30,6 +30,8 @@ class Server {
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
 
+  // Everything as it is now.
+  Snapshot snapshot() const;
   // Queued requests may fit now.
   void wakeQueue();
   // Nobody is connected and nobody waits.

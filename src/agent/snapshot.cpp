@@ -327,6 +327,7 @@ Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory) {
     }
     showSwap(*tenant, tenants.memory().host_map, view);
     const std::optional<arbiter::TenantFigures> figures = tenants.compute(*tenant);
+    if (figures) showCompute(*figures, view);
     if (figures) showMemory(figures->memory, view);
   }
   return snapshot;

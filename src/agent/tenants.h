@@ -66,6 +66,7 @@ struct Seen {
   unsigned registered = 0;
   unsigned strange = 0;  // by processes without our libraries
 };
+// By tenant's id; empty: of processes that are nobody's.
 using SeenUse = std::map<std::string, std::map<unsigned, Seen>>;
 
 struct Stranger {
@@ -124,6 +125,10 @@ class Tenants {
   void noteStopped();
   // Holds against tenants what the driver says of their use. Once a second; does not wait.
   void crossCheck();
+  // What it saw when it last looked. Empty where the cards have a time of their own.
+  const SeenUse& seen() const { return seen_; }
+  // From now on the driver is asked also while nobody could lie: somebody wants to know.
+  void keepLooking() { keep_looking_ = true; }
 
   // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
   // should know, a line each.
@@ -209,7 +214,9 @@ class Tenants {
   const Inventory& inventory_;
   std::function<void()> changed_;
   std::map<std::string, TenantPtr> tenants_;
-  std::map<int, Stranger> strangers_;  // by PID: that used a device lately without registering
+  std::map<int, Stranger> strangers_;
+  SeenUse seen_;
+  bool keep_looking_ = false;  // by PID: that used a device lately without registering
   std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
   std::map<unsigned, arbiter::StayDevice> told_;
   MemoryPolicy memory_;

@@ -77,7 +77,7 @@ SeenUse Tenants::seenUse(const DriverTimes& times) {
         const TenantPtr owner = ownerOf(pid);
         stranger = {start_time, owner == nullptr ? std::string() : owner->record.id};
       }
-      if (!stranger.tenant.empty()) seen[stranger.tenant][device].strange += percent;
+      seen[stranger.tenant][device].strange += percent;
       strangers[pid] = std::move(stranger);
     }
   }
@@ -130,20 +130,20 @@ void Tenants::noteStopped() {
 
 void Tenants::crossCheck() {
   // Samples of cards with a time of their own are of other seconds than ours.
-  if (compute_.card_permille != 1000 || tenants_.empty()) return;
-  const SeenUse seen = seenUse(inventory_.driver().latestTimes());
+  if (compute_.card_permille != 1000 || (tenants_.empty() && !keep_looking_)) return;
+  seen_ = seenUse(inventory_.driver().latestTimes());
   bool any_gated = false;
   for (const auto& [id, tenant] : tenants_) {
     const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
     if (!figures || !figures->ungated.empty()) continue;
     any_gated = any_gated || figures->gate != arbiter::Gate::kOpen;
-    const auto of_tenant = seen.find(id);
+    const auto of_tenant = seen_.find(id);
     if (compareUse(*tenant, *figures,
-                   of_tenant == seen.end() ? std::map<unsigned, Seen>() : of_tenant->second))
+                   of_tenant == seen_.end() ? std::map<unsigned, Seen>() : of_tenant->second))
       arbiters_.distrust(id, tenant->trust.distrusted());
   }
   // Alone and behind an open gate there is nobody to lie to.
-  if (!any_gated && tenants_.size() < 2) return;
+  if (!any_gated && tenants_.size() < 2 && !keep_looking_) return;
   std::vector<unsigned> indexes;
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
   inventory_.driver().refreshTimes(indexes);

@@ -31,8 +31,8 @@ class Member {
 
   void arrive(unsigned slot, std::uint64_t generation);
   void leave(unsigned slot, std::uint64_t generation);
-  // The process cannot run (SIGSTOP, a debugger): until it does something again it launches nothing,
-  // and what it launched has ended when it said that it would.
+  // The process cannot run (SIGSTOP, a debugger): until it does something again it launches
+  // nothing, and what it launched has ended when it said that it would.
   void halt(unsigned slot, std::uint64_t generation);
   unsigned processes() const { return static_cast<unsigned>(processes_.size()); }
 

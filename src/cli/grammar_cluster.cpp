@@ -60,6 +60,10 @@ void Grammar::addClusterNode(CLI::App* agent) {
       ->type_name("NAME");
   agent->add_option("--per-device", text.per_device, "containers that may share one [10]")
       ->type_name("N");
+  agent
+      ->add_option("--metrics-listen", text.metrics_listen,
+                   "for Prometheus: /metrics; none: not [with --node-name 0.0.0.0:9394, else none]")
+      ->type_name("HOST:PORT");
 }
 
 void Grammar::addFiles(CLI::App* command) {

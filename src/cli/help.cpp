@@ -237,6 +237,7 @@ usage.)"},
   divvy agent --overcommit 0=1.5 --overcommit GPU-5c2e=2 --host-reserve 64Gi
   divvy agent --overcommit 1.3 --device-budget 20Gi
   divvy agent --node-name worker-1       as the device plugin of that node of Kubernetes (as root)
+  divvy agent --metrics-listen 127.0.0.1:9394      curl http://127.0.0.1:9394/metrics
 
 With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the
 host's, up to --host-reserve (0: nothing is). --swap-quantum auto chooses turns from what a swap

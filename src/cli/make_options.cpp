@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "engine/daily_text.h"
+#include "listen.h"
 #include "placing_terms.h"
 #include "raw.h"
 
@@ -267,6 +268,16 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   return {};
 }
 
+// Whoever runs a node has somebody who looks at it; one machine's agent tells nobody unasked.
+Result<void> readMetrics(const std::string& text, AgentOptions& options) {
+  if (text == "none" || (text.empty() && !options.cluster)) return {};
+  agent::MetricsListen where;
+  if (text.empty()) where.host = "0.0.0.0";
+  const Result<void> read = readListen(text, "--metrics-listen", &where.host, &where.port);
+  if (read) options.metrics = where;
+  return read;
+}
+
 }  // namespace
 
 Result<Options> makeAgent(const Raw& raw) {
@@ -290,6 +301,8 @@ Result<Options> makeAgent(const Raw& raw) {
   options.placing = std::move(*placing);
   if (const Result<void> node = readClusterNode(raw.cluster_node, options); !node)
     return node.error();
+  if (const Result<void> read = readMetrics(raw.cluster_node.metrics_listen, options); !read)
+    return read.error();
   if (options.cluster && !raw.idle_exit.empty())
     return Error{
         ErrorCode::kUsage,

@@ -9,6 +9,7 @@
 
 #include "agent/ask.h"
 #include "agent/cluster_node.h"
+#include "agent/metrics_listen.h"
 #include "agent/enforcement.h"
 #include "agent/idle.h"
 #include "agent/node.h"
@@ -144,6 +145,7 @@ struct AgentOptions {
   // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
   std::optional<agent::ClusterNode> cluster;
   std::string kubeconfig, context;
+  std::optional<agent::MetricsListen> metrics;
 };
 
 // What a context costs, whether time slices hold, calls that take processes off their cards.

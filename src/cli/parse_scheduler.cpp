@@ -1,7 +1,7 @@
 // What `divvy scheduler` is told, from words.
-#include <charconv>
 #include <map>
 
+#include "listen.h"
 #include "raw.h"
 #include "scheduler/fencing.h"
 
@@ -9,22 +9,6 @@ namespace divvy::cli {
 namespace {
 
 constexpr std::uint64_t kLeastLifeMs = 10'000;
-
-// "HOST:PORT", where an IPv6 address is in brackets.
-Result<void> readListen(const std::string& text, const char* option, std::string* host,
-                        std::uint16_t* port) {
-  if (text.empty()) return {};
-  const Error bad(ErrorCode::kUsage, std::string(option) + " \"" + text +
-                                         "\" is not accepted; HOST:PORT is, like 127.0.0.1:9396");
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return bad;
-  *host = text.substr(0, colon);
-  if (host->front() == '[' && host->back() == ']') *host = host->substr(1, host->size() - 2);
-  const char* end = text.data() + text.size();
-  const auto [at, fault] = std::from_chars(text.data() + colon + 1, end, *port);
-  if (fault != std::errc{} || at != end) return bad;
-  return {};
-}
 
 // "NAMESPACE/NAME" or "none".
 Result<void> readLease(const std::string& text, SchedulerOptions* options) {

@@ -6,6 +6,7 @@
 
 #include "agent/cluster_node.h"
 #include "agent/idle.h"
+#include "agent/metrics_listen.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "agent/placement.h"
@@ -21,7 +22,8 @@ struct ServeOptions {
   Oversubscription memory;
   IdlePolicy idle;
   Placing placing;
-  std::optional<ClusterNode> cluster;  // this machine is a node of that cluster
+  std::optional<ClusterNode> cluster;    // this machine is a node of that cluster
+  std::optional<MetricsListen> metrics;  // nothing: it tells Prometheus nothing
 };
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a

@@ -1,0 +1,59 @@
+#include "exporter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log.h"
+#include "metrics.h"
+#include "metrics/exposition.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr double kPercent = 100;
+
+double partOf(const Seen& seen) {
+  return std::min(seen.registered + seen.strange, 100u) / kPercent;
+}
+
+}  // namespace
+
+Exporter::Exporter(Tenants& tenants, std::function<Snapshot()> look)
+    : tenants_(tenants), look_(std::move(look)) {
+  tenants_.keepLooking();
+}
+
+Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where) {
+  http::Listen listen;
+  listen.host = where.host;
+  listen.port = where.port;
+  std::vector<http::Route> routes;
+  routes.push_back({"GET", "/metrics", 0, [this](http::Query) { return answer(); }});
+  Result<std::unique_ptr<http::Server>> server =
+      http::Server::start(loop.get_executor(), listen, std::move(routes));
+  if (!server) return Error{server.error().code(), "--metrics-listen: " + server.error().message()};
+  server_ = std::move(*server);
+  info("metrics at http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics");
+  return {};
+}
+
+void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
+  Accounts::SeenPart parts;
+  for (const auto& [tenant, devices] : tenants_.seen())
+    for (const auto& [device, seen] : devices) parts[tenant][device] = partOf(seen);
+  accounts_.add(looked.tenants, parts, now_ms);
+}
+
+asio::awaitable<http::Answer> Exporter::answer() const {
+  Metered all;
+  all.snapshot = look_();
+  all.bills = accounts_.bills();
+  for (const auto& [id, tenant] : tenants_.all())
+    if (!tenant->record.lodger.uid.empty()) all.pods[id] = tenant->record.lodger;
+  const SeenUse& seen = tenants_.seen();
+  if (const auto nobody = seen.find(""); nobody != seen.end())
+    for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
+  co_return http::Answer{200, exposition(all), metrics::kTextType};
+}
+
+}  // namespace divvy::agent

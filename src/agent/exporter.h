@@ -1,0 +1,36 @@
+// Answers Prometheus. Private.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "accounts.h"
+#include "agent/serve.h"
+#include "asio.h"
+#include "http/server.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+
+// For the loop's thread.
+class Exporter {
+ public:
+  // All outlives it. `look`: everything as it is now, as `divvy ls` has it.
+  Exporter(Tenants& tenants, std::function<Snapshot()> look);
+
+  // kIo: the address cannot be had.
+  Result<void> listen(asio::io_context& loop, const MetricsListen& where);
+  // Once a second, with what a look at the tenants showed then.
+  void tick(const Snapshot& looked, std::uint64_t now_ms);
+
+ private:
+  asio::awaitable<http::Answer> answer() const;
+
+  Tenants& tenants_;
+  std::function<Snapshot()> look_;
+  Accounts accounts_;
+  std::unique_ptr<http::Server> server_;
+};
+
+}  // namespace divvy::agent

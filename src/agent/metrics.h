@@ -1,0 +1,28 @@
+// What Prometheus is told of cards and tenants. Pure. Private.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "accounts.h"
+#include "agent/wire.h"
+#include "tenant_record.h"
+
+namespace divvy::agent {
+
+// As everything is at one instant.
+struct Metered {
+  Snapshot snapshot;
+  std::map<std::string, PodContainer> pods;  // by tenant's id; of those that are a pod's
+  Accounts::Bills bills;
+  // By number of the device: part of its time that processes had who are nobody's.
+  std::map<unsigned, double> foreign;
+};
+
+// In Prometheus' text format. What is not known has no sample.
+std::string exposition(const Metered& all);
+
+// Every family as a row of a table in Markdown, for docs/monitoring.md.
+std::string familiesTable();
+
+}  // namespace divvy::agent

@@ -1,0 +1,143 @@
+// What Prometheus is told of cards and tenants, and what tenants are charged for over time.
+#include "metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+namespace divvy::agent {
+namespace {
+
+constexpr std::uint64_t kGib = 1ull << 30;
+
+// A card that two share: a pod's container and a run of the machine's own.
+Metered all() {
+  Metered all;
+  all.snapshot.node = "sim-h100";
+  all.snapshot.driver = "570.1";
+  DeviceView card;
+  card.uuid = "GPU-a";
+  card.model = "H100";
+  card.physical = 80 * kGib;
+  card.utilisation = 40;
+  all.snapshot.devices.push_back(card);
+  TenantView tenant;
+  tenant.id = "0123";
+  tenant.name = "train";
+  tenant.throttled_ms = 1500;
+  tenant.refused = 3;
+  ShareView share;
+  share.uuid = "GPU-a";
+  share.limit = 2 * kGib;
+  share.used = kGib;
+  share.got_permille = 250;
+  tenant.shares.push_back(share);
+  all.snapshot.tenants.push_back(tenant);
+  tenant.id = "4567";
+  tenant.name = "a \"run\"";
+  tenant.shares[0].got_permille = -1;
+  tenant.memory = "out";
+  tenant.idle_s = 60;
+  all.snapshot.tenants.push_back(tenant);
+  all.pods["0123"] = {"u-1", "lab", "p-0", "main"};
+  all.bills["0123"][0] = {12.5, 1000};
+  return all;
+}
+
+std::set<std::string> linesOf(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
+
+TEST(AgentMetrics, TellOfCardsAndTenants) {
+  const std::string text = exposition(all());
+  const std::set<std::string> lines = linesOf(text);
+  const std::string of_pod = R"({tenant="0123",namespace="lab",pod="p-0",container="main"})";
+  const std::string on_card =
+      R"({tenant="0123",device="GPU-a",namespace="lab",pod="p-0",container="main"})";
+  for (const std::string& line :
+       {std::string(R"(divvy_card_memory_bytes{device="GPU-a"} 85899345920)"),
+        std::string(R"(divvy_card_utilisation_ratio{device="GPU-a"} 0.4)"),
+        "divvy_tenant_throttled_seconds_total" + of_pod + " 1.5",
+        "divvy_tenant_allocations_refused_total" + of_pod + " 3",
+        "divvy_tenant_memory_limit_bytes" + on_card + " 2147483648",
+        "divvy_tenant_compute_got_ratio" + on_card + " 0.25",
+        "divvy_tenant_device_seconds_total" + on_card + " 12.5",
+        std::string(R"(divvy_tenant_idle_seconds{tenant="4567",namespace="",pod="",container=""} )"
+                    "60")}) {
+    EXPECT_TRUE(lines.contains(line)) << line << '\n' << text;
+  }
+  EXPECT_NE(text.find(R"(name="a \"run\"")"), std::string::npos);
+}
+
+TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {
+  Metered known = all();
+  EXPECT_EQ(exposition(known).find("divvy_card_foreign_utilisation_ratio{"), std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_card_pressure_ratio{"), std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_tenant_compute_got_ratio{tenant=\"4567\""),
+            std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_tenant_idle_seconds{tenant=\"0123\""), std::string::npos);
+  known.foreign[0] = 0.5;
+  known.snapshot.devices[0].utilisation = -1;
+  EXPECT_NE(exposition(known).find("divvy_card_foreign_utilisation_ratio{device=\"GPU-a\"} 0.5"),
+            std::string::npos);
+  EXPECT_EQ(exposition(known).find("divvy_card_utilisation_ratio{"), std::string::npos);
+}
+
+TEST(AgentMetrics, EveryFamilyIsOnThePage) {
+  std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/monitoring.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(page.find(familiesTable()), std::string::npos) << familiesTable();
+}
+
+TEST(AgentMetrics, NamesAreInBaseUnitsAndSaidOnce) {
+  std::set<std::string> names;
+  for (const std::string& line : linesOf(exposition(all()))) {
+    std::istringstream in(line);
+    std::string hash, what, name, type;
+    in >> hash >> what >> name >> type;
+    if (what != "TYPE") continue;
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(type == "counter", name.ends_with("_total")) << name;
+    for (const char* wrong : {"_ms_", "_mib_", "_percent_", "_permille_", "_us_"})
+      EXPECT_EQ((name + '_').find(wrong), std::string::npos) << name;
+  }
+  EXPECT_GT(names.size(), 40u);
+}
+
+TEST(Accounts, ChargeWhatWasGotOverTime) {
+  Accounts accounts;
+  std::vector<TenantView> tenants = all().snapshot.tenants;
+  const Accounts::SeenPart seen{{"4567", {{0, 0.5}}}};
+  accounts.add(tenants, seen, 1000);
+  EXPECT_EQ(accounts.bills().at("0123").at(0).device_seconds, 0) << "nothing is known of before";
+  accounts.add(tenants, seen, 3000);
+  EXPECT_DOUBLE_EQ(accounts.bills().at("0123").at(0).device_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(accounts.bills().at("0123").at(0).byte_seconds, 2.0 * kGib);
+  EXPECT_DOUBLE_EQ(accounts.bills().at("4567").at(0).device_seconds, 1)
+      << "behind an open gate the driver's word counts";
+  tenants.pop_back();
+  accounts.add(tenants, {}, 4000);
+  EXPECT_FALSE(accounts.bills().contains("4567"));
+  EXPECT_DOUBLE_EQ(accounts.bills().at("0123").at(0).device_seconds, 0.75);
+}
+
+// An agent that was stopped for a minute charged all of it to who was there when it went on.
+TEST(Accounts, TimeThatNobodyWatchedIsNobodys) {
+  Accounts accounts;
+  const std::vector<TenantView> tenants = all().snapshot.tenants;
+  accounts.add(tenants, {}, 1000);
+  accounts.add(tenants, {}, 61'000);
+  EXPECT_EQ(accounts.bills().at("0123").at(0).byte_seconds, 0);
+  accounts.add(tenants, {}, 60'000);
+  EXPECT_EQ(accounts.bills().at("0123").at(0).byte_seconds, 0) << "a clock that went back";
+}
+
+}  // namespace
+}  // namespace divvy::agent

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""What Prometheus reads of an agent, as its tenants are."""
+import contextlib
+import json
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from product import GIB, OUT_OF_MEMORY, PROFILE, SUCCESS, ProductTest, main, wait_until
+
+ROOT = pathlib.Path(__file__).parents[2]
+SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def parse(text):
+    """name -> [(labels, value)]."""
+    families = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        name, labels, value = SAMPLE.match(line).groups()
+        families.setdefault(name, []).append((dict(LABEL.findall(labels or "")), float(value)))
+    return families
+
+
+class Served(ProductTest):
+    """An agent that tells."""
+
+    def setUp(self):
+        super().setUp()
+        self.agent = self.product.start("agent", "--node", f"sim-{PROFILE}", "--metrics-listen",
+                                        "127.0.0.1:0", "--log-file")
+        log = self.product.runtime / f"sim-{PROFILE}" / "agent.log"
+
+        def address():
+            found = log.exists() and re.search(r"metrics at (http://\S+)", log.read_text())
+            return found and found.group(1)
+
+        self.url = wait_until(address, "the agent says where its metrics are")
+
+    def scrape(self):
+        with urllib.request.urlopen(self.url, timeout=10) as reply:
+            self.assertEqual(reply.headers.get_content_type(), "text/plain")
+            return reply.read().decode()
+
+    def value(self, family, **labels):
+        """Of the one sample of that family with these labels; None: there is none."""
+        found = [value for has, value in parse(self.scrape()).get(family, ())
+                 if labels.items() <= has.items()]
+        self.assertLessEqual(len(found), 1, f"{family} {labels}")
+        return found[0] if found else None
+
+
+class Metrics(Served):
+    def test_cards_are_told_of_without_tenants(self):
+        self.assertGreater(self.value("divvy_card_memory_bytes"), 70 * GIB)
+        self.assertEqual(self.value("divvy_card_tenants"), 0)
+        self.assertIsNone(self.value("divvy_tenant_info"))
+
+    def test_limit_use_and_refusals_of_a_tenant(self):
+        tenant = self.tenant("train", "4Gi")
+        info = {"tenant": self.product.tenant_row("train")["id"]}
+        self.assertEqual(self.value("divvy_tenant_info", name="train", **info), 1)
+        self.assertEqual(self.value("divvy_tenant_memory_limit_bytes", **info), 4 * GIB)
+        self.assertEqual(tenant.hands[0].ask("open"), [SUCCESS])
+        before = self.value("divvy_tenant_memory_used_bytes", **info)
+        self.assertEqual(tenant.hands[0].ask("alloc", GIB)[0], SUCCESS)
+        self.assertGreaterEqual(self.value("divvy_tenant_memory_used_bytes", **info), before + GIB)
+        self.assertEqual(tenant.hands[0].ask("alloc", 8 * GIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(self.value("divvy_tenant_allocations_refused_total", **info), 1)
+        wait_until(lambda: self.value("divvy_tenant_memory_byte_seconds_total", **info) > GIB,
+                   "what it has is charged by the second")
+        self.assertEqual(tenant.end(), 0)
+        wait_until(lambda: self.value("divvy_tenant_info", **info) is None, "it is gone")
+
+    def test_other_paths_are_not_found(self):
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(self.url.replace("/metrics", "/other"), timeout=10)
+        self.assertEqual(refused.exception.code, 404)
+
+    def test_an_address_that_is_taken_is_said(self):
+        port = self.url.rsplit(":", 1)[1].split("/")[0]
+        status, _, err = self.product.divvy("agent", "--node", "sim-a100", "--metrics-listen",
+                                            f"127.0.0.1:{port}")
+        self.assertNotEqual(status, 0)
+        self.assertIn("--metrics-listen", err)
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool (Debian: prometheus) is not installed")
+    def test_promtool_finds_nothing_to_say(self):
+        self.tenant("train", "4Gi")
+        done = subprocess.run(["promtool", "check", "metrics"], input=self.scrape(), text=True,
+                              capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+
+# Nothing is overcommitted, swapped or queued here, and who computes is a tenant.
+QUIET = {"divvy_card_pressure_ratio", "divvy_card_foreign_utilisation_ratio",
+         "divvy_host_swap_promised_bytes / (divvy_host_swap_bytes > 0)"}
+
+
+@unittest.skipUnless(shutil.which("prometheus"), "prometheus (Debian: prometheus) is not installed")
+class Scraped(Served):
+    """A real Prometheus that scrapes a real agent."""
+
+    def setUp(self):
+        super().setUp()
+        with contextlib.closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        config = self.product.root / "prometheus.yaml"
+        alerts = ROOT / "deploy" / "prometheus" / "alerts.yaml"
+        config.write_text(json.dumps({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(alerts)],
+            "scrape_configs": [{"job_name": "divvy", "static_configs": [
+                {"targets": [self.url.split("/")[2]]}]}]}))
+        prometheus = subprocess.Popen(
+            ["prometheus", f"--config.file={config}", f"--web.listen-address=127.0.0.1:{port}",
+             f"--storage.tsdb.path={self.product.root / 'tsdb'}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(prometheus.wait)
+        self.addCleanup(prometheus.kill)
+        self.api = f"http://127.0.0.1:{port}/api/v1/"
+
+    def ask(self, path, **query):
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            url = self.api + path + "?" + urllib.parse.urlencode(query)
+            with urllib.request.urlopen(url, timeout=10) as reply:
+                return json.load(reply)["data"]
+        return None
+
+    def result(self, query):
+        return (self.ask("query", query=query) or {}).get("result")
+
+    def test_dashboards_show_something(self):
+        tenant = self.tenant("train", "4Gi", arguments=("--cores", "50"))
+        other = self.tenant("serve", "4Gi", arguments=("--cores", "50"))
+        self.assertEqual(tenant.hands[0].ask("open"), [SUCCESS])
+        self.assertEqual(tenant.hands[0].ask("alloc", GIB)[0], SUCCESS)
+        wait_until(lambda: self.result("divvy_tenant_info"), "prometheus has scraped the tenants")
+        wait_until(lambda: self.result("rate(divvy_tenant_throttled_seconds_total[1m])"),
+                   "and twice")
+        for name in ("cards", "tenants"):
+            board = json.loads((ROOT / "deploy" / "grafana" / f"{name}.json").read_text("utf-8"))
+            for panel in board["panels"]:
+                for target in panel["targets"]:
+                    query = re.sub(r'\{\w+=~"\$\w+"\}', "", target["expr"])
+                    query = query.replace("$__range", "1h")
+                    result = self.result(query)
+                    self.assertIsNotNone(result, f"{panel['title']}: {query}")
+                    if query not in QUIET:
+                        self.assertTrue(result, f"{panel['title']}: {query}")
+        for one in (tenant, other):
+            self.assertEqual(one.end(), 0)
+
+    def test_alerts_are_loaded_and_healthy(self):
+        def evaluated():
+            groups = (self.ask("rules") or {}).get("groups", [])
+            rules = [rule for group in groups for rule in group["rules"]]
+            return rules if rules and all(r["health"] != "unknown" for r in rules) else None
+
+        for rule in wait_until(evaluated, "prometheus evaluates the alerts"):
+            self.assertEqual(rule["health"], "ok", rule)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Alerts, their runbooks and the dashboards speak of what there is; what fires is in alerts_test.yaml."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
+ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yaml"
+METRIC = re.compile(r"\bdivvy_\w+")
+
+
+def known():
+    """Every family that one of our programs tells of."""
+    names = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "monitoring.md").read_text("utf-8"), re.M))
+    for source in (ROOT / "src" / "scheduler").glob("*.cpp"):
+        names |= set(re.findall(r'"(divvy_\w+)"', source.read_text("utf-8")))
+    return names | {f"{name}_{part}" for name in names if name.endswith("_seconds")
+                    for part in ("bucket", "count", "sum")}
+
+
+class Alerts(unittest.TestCase):
+    def test_each_has_a_section_in_the_runbooks(self):
+        text = ALERTS.read_text("utf-8")
+        names = re.findall(r"- alert: (\w+)", text)
+        sections = re.findall(r"^## (\w+)", (ROOT / "docs" / "runbooks.md").read_text("utf-8"), re.M)
+        self.assertGreater(len(names), 10)
+        self.assertEqual(sorted(names), sorted(sections))
+        links = re.findall(r"runbook: docs/runbooks.md#(\w+)", text)
+        self.assertEqual([name.lower() for name in names], links)
+
+    def test_only_families_that_there_are(self):
+        families = known()
+        for file in [ALERTS, *(ROOT / "deploy" / "grafana").glob("*.json")]:
+            unknown = set(METRIC.findall(file.read_text("utf-8"))) - families
+            self.assertEqual(unknown, set(), file.name)
+
+    def test_dashboards_name_their_data_source_and_overlap_nowhere(self):
+        boards = sorted((ROOT / "deploy" / "grafana").glob("*.json"))
+        self.assertEqual(len(boards), 3)
+        for file in boards:
+            board = json.loads(file.read_text("utf-8"))
+            places = set()
+            for panel in board["panels"]:
+                self.assertEqual(panel["datasource"]["uid"], "${source}")
+                at = panel["gridPos"]
+                cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
+                         for y in range(at["y"], at["y"] + at["h"])}
+                self.assertFalse(cells & places, f"{file.name}: {panel['title']}")
+                places |= cells
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool (Debian: prometheus) is not installed")
+    def test_what_fires_and_what_does_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for file in (ALERTS, HERE / "alerts_test.yaml"):
+                shutil.copy(file, folder)
+            for words in (("check", "rules", "alerts.yaml"), ("test", "rules", "alerts_test.yaml")):
+                done = subprocess.run(["promtool", *words], cwd=folder, capture_output=True, text=True,
+                                      check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
