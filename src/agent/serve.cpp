@@ -22,6 +22,7 @@
 #include "log.h"
 #include "registrar.h"
 #include "server.h"
+#include "stage.h"
 #include "tenants.h"
 #include "timeslice_trial.h"
 
@@ -32,6 +33,8 @@ using Clock = asio::steady_timer::clock_type;
 
 // How often lost registrations are looked for, and idleness is judged.
 constexpr std::chrono::seconds kSweep{1};
+// How often a node without a driver is looked at: GPU operators bring theirs when they get to it.
+constexpr std::chrono::seconds kDriverAgain{10};
 
 // Answers whoever started us, once.
 void tell(int fd, const std::string& line) {
@@ -214,6 +217,35 @@ class Agent {
   std::optional<KubeletDesk> desk_;
 };
 
+// True: told to end before so much time was over.
+bool toldToEndWithin(std::chrono::seconds time) {
+  sigset_t ends, before;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  sigprocmask(SIG_BLOCK, &ends, &before);
+  const timespec limit{time.count(), 0};
+  const bool told = sigtimedwait(&ends, nullptr, &limit) > 0;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return told;
+}
+
+// On a node of a cluster agents are everywhere: where there is no driver yet, or no card at all,
+// they wait. Nothing: told to end while it did.
+std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
+                                               const Install& install) {
+  std::string said;
+  for (;;) {
+    Result<Inventory> inventory = Inventory::open(options.node, paths, install);
+    if (inventory || !options.cluster || options.node.simulated()) return inventory;
+    if (inventory.error().message() != said) {
+      said = inventory.error().message();
+      warn("waits for cards: " + said);
+    }
+    if (toldToEndWithin(kDriverAgain)) return std::nullopt;
+  }
+}
+
 Result<void> start(const ServeOptions& options) {
   Result<std::string> root = runtimeRoot();
   if (!root) return root.error();
@@ -232,7 +264,13 @@ Result<void> start(const ServeOptions& options) {
   if (!lock.valid())
     return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
   openLog(options.to_log_file ? paths.log() : "");
-  Result<Inventory> inventory = Inventory::open(options.node, paths, *install);
+  if (options.cluster && !options.cluster->install_dir.empty()) {
+    install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
+    if (!install) return install.error();
+  }
+  std::optional<Result<Inventory>> opened = openInventory(options, paths, *install);
+  if (!opened) return {};
+  Result<Inventory> inventory = std::move(*opened);
   Result<void> result;
   Result<MemoryPolicy> memory =
       inventory ? policyFor(options.memory, *inventory) : Result<MemoryPolicy>(inventory.error());

@@ -55,6 +55,11 @@ void Grammar::addClusterNode(CLI::App* agent) {
                    "device-plugins/ and pod-resources/ are there [/var/lib/kubelet]")
       ->type_name("DIR");
   agent
+      ->add_option("--install-dir", text.install_dir,
+                   "what containers get is copied there first: for an agent that is in a "
+                   "container itself, where the node has the folder under the same path [not]")
+      ->type_name("DIR");
+  agent
       ->add_option("--resource", text.resource,
                    "the extended resource that devices are counted by [nvidia.com/gpu]")
       ->type_name("NAME");

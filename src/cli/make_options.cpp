@@ -241,17 +241,21 @@ bool isResourceName(const std::string& text) {
 Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
-        text.resource.empty() && text.per_device.empty())
+        text.resource.empty() && text.per_device.empty() && text.install_dir.empty())
       return {};
     return Error{ErrorCode::kUsage,
-                 "--kubeconfig, --context, --kubelet-dir, --resource and --per-device are of a "
-                 "node of Kubernetes: --node-name says which"};
+                 "--kubeconfig, --context, --kubelet-dir, --install-dir, --resource and "
+                 "--per-device are of a node of Kubernetes: --node-name says which"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
   if (!text.kubelet_dir.empty()) cluster.kubelet_dir = text.kubelet_dir;
   if (!cluster.kubelet_dir.starts_with('/'))
     return Error{ErrorCode::kUsage, "--kubelet-dir \"" + cluster.kubelet_dir +
+                                        "\" is relative; an absolute path is accepted"};
+  cluster.install_dir = text.install_dir;
+  if (!cluster.install_dir.empty() && cluster.install_dir[0] != '/')
+    return Error{ErrorCode::kUsage, "--install-dir \"" + cluster.install_dir +
                                         "\" is relative; an absolute path is accepted"};
   if (!text.resource.empty()) cluster.resource = text.resource;
   if (!isResourceName(cluster.resource))

@@ -49,7 +49,8 @@ struct ClusterText {
 
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
-  std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen;
+  std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
+      install_dir;
 };
 
 struct Raw {

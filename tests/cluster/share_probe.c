@@ -6,6 +6,8 @@
 //   above   of asking for one granule more than that; nothing is allocated then
 //   exact   of asking for that       full   of asking for one granule more when it is used up
 //   devices cuDeviceGetCount
+//
+// "expect BYTES": fails where that is not what it sees. "stay": does not end.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +90,12 @@ int main(int argc, char** argv) {
   snprintf(line, sizeof line, "devices=%d total=%zu nvml=%llu free=%zu above=%d exact=%d full=%d\n",
            devices, total, nvml, free_bytes, above, exact, full);
   say(line);
+  if (argc > 2 && strcmp(argv[1], "expect") == 0) {
+    const unsigned long long expected = strtoull(argv[2], NULL, 10);
+    const int good = devices == 1 && total == expected && nvml == expected && exact == 0;
+    if (!good) fprintf(stderr, "share_probe: one device of %llu bytes was expected\n", expected);
+    return good ? 0 : 1;
+  }
   // For those who look at it while it runs.
   if (argc > 1 && strcmp(argv[1], "stay") == 0) pause();
   return 0;

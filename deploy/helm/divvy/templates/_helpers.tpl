@@ -1,0 +1,87 @@
+{{- define "divvy.labels" -}}
+app.kubernetes.io/name: divvy
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: divvy
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* Pods of one part: never more than this, it cannot be changed. */}}
+{{- define "divvy.selector" -}}
+app.kubernetes.io/name: divvy
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .part }}
+{{- end }}
+
+{{/* A plain manifest of deploy/kubernetes, with this release's labels and namespace. It says the
+     namespace once, in one word, and has no labels at the first indentation but where it says so.
+     `keep`: a document whose kind that is stays when the release goes. The Namespace itself is
+     whoever's installs. */}}
+{{- define "divvy.manifest" -}}
+{{- $root := .root -}}
+{{- $keep := .keep | default "" -}}
+{{- $labels := printf "metadata:\n  labels:\n%s" (include "divvy.labels" $root | indent 4) -}}
+{{- range splitList "\n---\n" (printf "\n%s" .text) }}
+{{- $text := . }}
+{{- if and (contains "\nkind: " $text) (not (contains "\nkind: Namespace\n" $text)) }}
+{{- $head := $labels }}
+{{- if and $keep (contains (printf "\nkind: %s\n" $keep) $text) }}
+{{- $head = replace "metadata:\n" "metadata:\n  annotations: {helm.sh/resource-policy: keep}\n" $head }}
+{{- end }}
+{{- if contains "\nmetadata:\n  name: divvy-queues-view\n  labels:\n" $text }}
+{{- $text = replace "\n  labels:\n" (printf "\n  labels:\n%s\n" (include "divvy.labels" $root | indent 4)) $text }}
+{{- else }}
+{{- $text = replace "\nmetadata:\n" (printf "\n%s\n" $head) $text }}
+{{- end }}
+---
+{{ $text | replace "divvy-system" $root.Release.Namespace | trim }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* registry/repository:tag or @digest. image, registry (another's), tag (where it says none). */}}
+{{- define "divvy.image" -}}
+{{- $registry := .image.registry | default .registry -}}
+{{- $name := ternary (printf "%s/%s" (trimSuffix "/" $registry) .image.repository) .image.repository (ne $registry "") -}}
+{{- if .image.digest -}}{{ $name }}@{{ .image.digest }}{{- else -}}{{ $name }}:{{ .image.tag | default .tag }}{{- end -}}
+{{- end }}
+
+{{- define "divvy.own-image" -}}
+{{ include "divvy.image" (dict "image" .Values.image "registry" "" "tag" .Chart.AppVersion) }}
+{{- end }}
+
+{{/* Providers' versions have suffixes (v1.34.1-eks-1): images of kube-scheduler have none. */}}
+{{- define "divvy.kube-scheduler-image" -}}
+{{- $version := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+" .Capabilities.KubeVersion.Version -}}
+{{ include "divvy.image" (dict "image" .Values.kubeScheduler.image "registry" .Values.image.registry "tag" $version) }}
+{{- end }}
+
+{{/* Variables that say where the API server is. */}}
+{{- define "divvy.api-server" -}}
+{{- with .Values.apiServer.host }}
+- {name: KUBERNETES_SERVICE_HOST, value: {{ . | quote }}}
+{{- end }}
+{{- with .Values.apiServer.port }}
+- {name: KUBERNETES_SERVICE_PORT, value: {{ . | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* What no container of ours needs. */}}
+{{- define "divvy.confined" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "divvy.monitored" -}}
+{{- if and .Values.monitoring.enabled (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}yes{{ end }}
+{{- end }}
+
+{{- define "divvy.scheduler-config" -}}
+{{- .Values.generated.config | default (.Files.Get "files/scheduler-config.yaml")
+  | replace "divvy-system" .Release.Namespace
+  | replace "http://127.0.0.1:9396" (printf "http://127.0.0.1:%d" (int .Values.scheduler.ports.extender)) }}
+{{- end }}
