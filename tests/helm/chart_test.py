@@ -1,0 +1,230 @@
+"""What can be said of the chart without a cluster: that it says what deploy/kubernetes says, what it
+asks of nodes, and which values it refuses. Usage: chart_test.py HELM CHART MANIFESTS"""
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import yaml
+
+HELM, CHART, MANIFESTS = "", "", ""
+OPERATOR = ["--api-versions", "monitoring.coreos.com/v1"]
+
+
+def helm(*words):
+    return subprocess.run([HELM, *words], capture_output=True, text=True)
+
+
+def render(*words, namespace="divvy-system"):
+    done = helm("template", "divvy", CHART, "-n", namespace, "--kube-version", "v1.34.4", *words)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def refusal(*words):
+    done = helm("template", "divvy", CHART, "--kube-version", "v1.34.4", *words)
+    return done.stderr if done.returncode != 0 else ""
+
+
+def key(one):
+    return one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]
+
+
+def one_of(documents, kind, name):
+    return next(d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name)
+
+
+def without_ours(one):
+    """What is said of it beside the release's labels."""
+    one = dict(one, metadata=dict(one["metadata"]))
+    labels = {k: v for k, v in one["metadata"].pop("labels", {}).items()
+              if not k.startswith(("app.kubernetes.io/", "helm.sh/"))}
+    if labels:
+        one["metadata"]["labels"] = labels
+    return one
+
+
+def plain():
+    found = []
+    for name in ("rbac", "agent-rbac", "policies", "fencing", "queues", "webhook"):
+        text = pathlib.Path(MANIFESTS, name + ".yaml").read_text()
+        found += [d for d in yaml.safe_load_all(text) if d and d["kind"] != "Namespace"]
+    return found
+
+
+class SaysWhatTheManifestsSay(unittest.TestCase):
+    def test_every_document_is_there_and_the_same(self):
+        ours = {key(d): without_ours(d) for d in render()}
+        self.assertGreater(len(plain()), 20)
+        for wanted in plain():
+            self.assertEqual(ours.get(key(wanted)), without_ours(wanted), key(wanted))
+
+    def test_kube_scheduler_is_told_the_same(self):
+        config = one_of(render(), "ConfigMap", "divvy-scheduler")["data"]["scheduler-config.yaml"]
+        text = pathlib.Path(MANIFESTS, "scheduler-config.yaml").read_text()
+        self.assertEqual(yaml.safe_load(config), yaml.safe_load(text))
+
+    def test_another_namespace_is_said_everywhere(self):
+        done = helm("template", "divvy", CHART, "-n", "gpus", "--kube-version", "v1.34.4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in done.stdout.splitlines() if "divvy-system" in line]
+        self.assertEqual(said, [])
+        self.assertIn("system:serviceaccount:gpus:divvy-agent", done.stdout)
+        self.assertIn("--lease=gpus/divvy-scheduler", done.stdout)
+
+    def test_no_document_is_there_twice(self):
+        keys = [key(d) for d in render(*OPERATOR)]
+        self.assertEqual(sorted(keys), sorted(set(keys)))
+
+    def test_what_is_generated_elsewhere_takes_its_place(self):
+        documents = render("--set-string", "generated.config=kind: Another")
+        config = one_of(documents, "ConfigMap", "divvy-scheduler")["data"]["scheduler-config.yaml"]
+        self.assertEqual(yaml.safe_load(config), {"kind": "Another"})
+
+
+class AsksOfNodes(unittest.TestCase):
+    def setUp(self):
+        self.documents = render()
+        self.agent = one_of(self.documents, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]
+        self.scheduler = one_of(self.documents, "Deployment", "divvy-scheduler")["spec"]
+        self.pods = [self.agent, self.scheduler["template"]["spec"],
+                     one_of(self.documents, "Pod", "divvy-test-share")["spec"]]
+
+    def test_the_agent_has_these_folders_and_no_others(self):
+        folders = sorted(v["hostPath"]["path"] for v in self.agent["volumes"])
+        self.assertEqual(folders, ["/run/divvy", "/var/lib/divvy", "/var/lib/kubelet/device-plugins",
+                                   "/var/lib/kubelet/pod-resources"])
+
+    def test_nobody_else_has_any(self):
+        for pod in self.pods[1:]:
+            self.assertEqual([v for v in pod.get("volumes", []) if "hostPath" in v], [])
+            self.assertFalse(pod.get("hostPID", False))
+            self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+
+    def test_every_container_is_confined(self):
+        for pod in self.pods:
+            for container in pod["containers"]:
+                context = container["securityContext"]
+                self.assertFalse(context["privileged"])
+                self.assertFalse(context["allowPrivilegeEscalation"])
+                self.assertTrue(context["readOnlyRootFilesystem"])
+                self.assertEqual(context["capabilities"], {"drop": ["ALL"]})
+                self.assertEqual(context["seccompProfile"], {"type": "RuntimeDefault"})
+
+    def test_new_nodes_are_joined_without_a_label(self):
+        self.assertNotIn("nodeSelector", self.agent)
+        self.assertNotIn("affinity", self.agent)
+        self.assertEqual(self.agent["tolerations"], [{"operator": "Exists"}])
+        self.assertEqual(self.agent["priorityClassName"], "system-node-critical")
+
+    def test_two_replicas_on_two_nodes_and_a_budget(self):
+        self.assertEqual(self.scheduler["replicas"], 2)
+        one_of(self.documents, "PodDisruptionBudget", "divvy-scheduler")
+        self.assertIn("podAntiAffinity", self.pods[1]["affinity"])
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            self.assertIn(probe, self.pods[1]["containers"][0])
+
+    def test_secrets_are_allowed_by_name(self):
+        for role in (d for d in self.documents if d["kind"] in ("Role", "ClusterRole")):
+            for rule in role["rules"]:
+                if "secrets" in rule.get("resources", []) and rule["verbs"] != ["create"]:
+                    self.assertEqual(rule["resourceNames"], ["divvy-webhook"])
+
+    def test_a_change_of_what_is_read_at_the_start_begins_pods_anew(self):
+        def stamp(*words):
+            spec = one_of(render(*words), "Deployment", "divvy-scheduler")["spec"]
+            return spec["template"]["metadata"]["annotations"]["divvy.dev/config"]
+        self.assertNotEqual(stamp(), stamp("--set-string", "scheduler.pools=pools: []"))
+
+
+class Images(unittest.TestCase):
+    def images(self, *words):
+        found = set()
+        for one in render(*words):
+            spec = one.get("spec", {})
+            spec = spec.get("template", {}).get("spec", spec)
+            found |= {c["image"] for c in spec.get("containers", [])}
+        return found
+
+    def test_one_value_moves_all(self):
+        found = self.images("--set", "image.registry=here.example:5000/mirror")
+        self.assertEqual(found, {"here.example:5000/mirror/divvy:0.1.0",
+                                 "here.example:5000/mirror/kube-scheduler:v1.34.4"})
+
+    def test_providers_suffixes_are_no_part_of_the_tag(self):
+        self.assertIn("kube-scheduler:v1.33.1", self.images("--kube-version", "v1.33.1-eks-ab12"))
+
+    def test_a_digest_goes_before_a_tag(self):
+        digest = "sha256:" + "0" * 64
+        self.assertIn("divvy@" + digest, self.images("--set", "image.digest=" + digest))
+
+    def test_pull_secrets_reach_all_pods(self):
+        words = ["--set", "imagePullSecrets[0].name=mine"]
+        for kind, name in (("DaemonSet", "divvy-agent"), ("Deployment", "divvy-scheduler")):
+            spec = one_of(render(*words), kind, name)["spec"]["template"]["spec"]
+            self.assertEqual(spec["imagePullSecrets"], [{"name": "mine"}])
+
+
+class ByCapability(unittest.TestCase):
+    def kinds(self, *words):
+        return {d["kind"] for d in render(*words)}
+
+    def test_monitors_are_made_where_they_are_known(self):
+        self.assertNotIn("ServiceMonitor", self.kinds())
+        self.assertIn("ServiceMonitor", self.kinds(*OPERATOR))
+        self.assertNotIn("ServiceMonitor", self.kinds(*OPERATOR, "--set", "monitoring.enabled=false"))
+
+    def test_agents_are_scraped_where_they_are_said_to_answer(self):
+        self.assertNotIn("PodMonitor", self.kinds(*OPERATOR))
+        self.assertIn("PodMonitor", self.kinds(*OPERATOR, "--set", "agent.metrics.enabled=true"))
+
+    def test_a_crd_stays_only_if_asked(self):
+        def policy(*words):
+            crd = one_of(render(*words), "CustomResourceDefinition", "queues.divvy.dev")
+            return crd["metadata"].get("annotations", {}).get("helm.sh/resource-policy")
+        self.assertIsNone(policy())
+        self.assertEqual(policy("--set", "queues.keep=true"), "keep")
+
+    def test_parts_can_be_left_out(self):
+        self.assertNotIn("DaemonSet", self.kinds("--set", "agent.enabled=false"))
+        self.assertNotIn("Deployment", self.kinds("--set", "scheduler.enabled=false"))
+
+    def test_a_certificate_of_ones_own_leaves_divvys_secret_out(self):
+        documents = render("--set", "webhook.secretName=mine")
+        self.assertNotIn("Secret", {d["kind"] for d in documents})
+        args = one_of(documents, "Deployment", "divvy-scheduler")["spec"]["template"]["spec"]
+        self.assertIn("--cert-file=/etc/divvy-webhook/tls.crt", args["containers"][0]["args"])
+
+
+class Refuses(unittest.TestCase):
+    def test_what_it_does_not_know(self):
+        for words, named in ((["--set", "schedulerName=x"], "schedulerName"),
+                             (["--set", "agent.devicePlugin=x"], "devicePlugin"),
+                             (["--set", "image.registry=https://x"], "registry"),
+                             (["--set", "agent.perDevice=0"], "perDevice"),
+                             (["--set", "agent.node=sim"], "node"),
+                             (["--set", "scheduler.compat=volcano"], "compat"),
+                             (["--set", "agent.kubeletDir=var/lib"], "kubeletDir"),
+                             (["--set", "webhook.url=http://x/webhook"], "url"),
+                             (["--set-string", "scheduler.replicas=2"], "replicas")):
+            said = refusal(*words)
+            self.assertIn(named, said, words)
+            self.assertIn("schema", said, words)
+
+    def test_kubernetes_without_admission_policies(self):
+        done = helm("template", "divvy", CHART, "--kube-version", "v1.29.9")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("incompatible with Kubernetes", done.stderr)
+
+    def test_a_webhook_without_whom_to_call(self):
+        self.assertIn("generated.webhook", refusal("--set-string", "generated.webhook=kind: X"))
+
+    def test_nothing_that_it_says_itself(self):
+        done = helm("lint", "--strict", CHART)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    HELM, CHART, MANIFESTS = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
