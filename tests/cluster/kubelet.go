@@ -303,8 +303,9 @@ func (c *cluster) startAgent(ctx context.Context, build, deploy string) error {
 	})
 }
 
-// addNode makes this machine a node of the cluster, with a kubelet, containerd and Divvy's agent.
-func (c *cluster) addNode(ctx context.Context, build, deploy string) (err error) {
+// addNode makes this machine a node of the cluster, with a kubelet, containerd and, unless it is to
+// be `bare`, Divvy's agent.
+func (c *cluster) addNode(ctx context.Context, build, deploy string, bare bool) (err error) {
 	if c.readPorts() != nil {
 		return errors.New("there is no cluster that a node could join")
 	}
@@ -323,7 +324,7 @@ func (c *cluster) addNode(ctx context.Context, build, deploy string) (err error)
 	if err == nil {
 		err = c.startKubelet(ctx)
 	}
-	if err == nil {
+	if err == nil && !bare {
 		err = c.startAgent(ctx, build, deploy)
 	}
 	return err
