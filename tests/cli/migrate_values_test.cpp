@@ -1,0 +1,87 @@
+#include "migrate_values.h"
+
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+namespace divvy::cli {
+namespace {
+
+std::string migrated(const std::string& text) {
+  const Result<std::string> values = valuesFromHami(text, "values.yaml");
+  EXPECT_TRUE(values) << values.error().message();
+  return values ? *values : "";
+}
+
+TEST(MigrateValues, WhatBothKnowIsSaidInOurWords) {
+  const std::string text = migrated(R"(
+devicePlugin:
+  deviceSplitCount: 20
+  deviceMemoryScaling: 1.3
+  runtimeClassName: nvidia
+  nvidiaNodeSelector: {gpu: "on", zone: a}
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}
+  podAnnotations: {prometheus.io/scrape: "true"}
+scheduler:
+  replicas: 3
+  defaultSchedulerPolicy: {nodeSchedulerPolicy: spread, gpuSchedulerPolicy: binpack}
+  kubeScheduler: {image: {registry: here.example, tag: v1.33.1}}
+  tolerations: [{key: a, operator: Exists}]
+imagePullSecrets: [{name: mine}]
+)");
+  const YAML::Node values = YAML::Load(text);
+  EXPECT_EQ(values["agent"]["perDevice"].as<int>(), 20);
+  EXPECT_EQ(values["agent"]["overcommit"].as<std::string>(), "1.3");
+  EXPECT_EQ(values["agent"]["runtimeClassName"].as<std::string>(), "nvidia");
+  EXPECT_EQ(values["agent"]["nodeSelector"]["zone"].as<std::string>(), "a");
+  EXPECT_FALSE(values["agent"]["nodeSelector"]["gpu"]);
+  EXPECT_EQ(values["agent"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"].as<int>(), 1);
+  EXPECT_EQ(values["agent"]["podAnnotations"]["prometheus.io/scrape"].as<std::string>(), "true");
+  EXPECT_EQ(values["scheduler"]["replicas"].as<int>(), 3);
+  EXPECT_EQ(values["scheduler"]["nodePolicy"].as<std::string>(), "spread");
+  EXPECT_EQ(values["scheduler"]["devicePolicy"].as<std::string>(), "binpack");
+  EXPECT_EQ(values["kubeScheduler"]["image"]["tag"].as<std::string>(), "v1.33.1");
+  EXPECT_EQ(values["scheduler"]["tolerations"].size(), 1u);
+  EXPECT_EQ(values["imagePullSecrets"][0]["name"].as<std::string>(), "mine");
+  EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
+}
+
+TEST(MigrateValues, WhatIsNotKnownIsNamedAndCounted) {
+  const std::string text = migrated("madeUp: {a: 1, b: [2]}\nempty: {}\nscheduler: {newKnob: x}\n");
+  EXPECT_NE(text.find("# Not known: 3\n#   madeUp.a\n#   madeUp.b\n#   scheduler.newKnob\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(MigrateValues, WhatHamisChartSaysItselfIsNoWish) {
+  const std::string text = migrated(
+      "resourceName: nvidia.com/gpu\nresourceMem: nvidia.com/gpumem\n"
+      "schedulerName: hami-scheduler\nscheduler: {replicas: 1}\n"
+      "devicePlugin: {deviceMemoryScaling: 1}\n");
+  EXPECT_EQ(YAML::Load(text).size(), 0u) << text;
+  EXPECT_EQ(text.find("has to decide"), std::string::npos) << text;
+}
+
+TEST(MigrateValues, WhatSomebodyHasToDecideIsSaidWithWhy) {
+  const std::string text = migrated(
+      "resourceName: example.com/gpu\nresourceCores: example.com/cores\n"
+      "global: {gpuHookPath: /usr/local}\n");
+  EXPECT_NE(text.find("# What somebody has to decide: 2\n#   resourceName: "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("#   global.gpuHookPath: "), std::string::npos) << text;
+  EXPECT_EQ(YAML::Load(text)["agent"]["resource"].as<std::string>(), "example.com/gpu");
+}
+
+TEST(MigrateValues, NothingIsAValuesFileToo) {
+  EXPECT_TRUE(YAML::Load(migrated("")).IsMap());
+}
+
+TEST(MigrateValues, WhatIsNoValuesFileIsRefusedWithItsPlace) {
+  const Result<std::string> broken = valuesFromHami("a: 1\nb: [", "v.yaml");
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().code(), ErrorCode::kUsage);
+  EXPECT_EQ(broken.error().message().rfind("v.yaml:", 0), 0u) << broken.error().message();
+  EXPECT_FALSE(valuesFromHami("- a\n", "v.yaml"));
+}
+
+}  // namespace
+}  // namespace divvy::cli
