@@ -1,9 +1,24 @@
-// The grammar of what asks a cluster: explain, plan, snapshot.
+// The grammar of what asks a cluster: explain, plan, snapshot; and of what moves there.
 #include <CLI/CLI.hpp>
 
 #include "grammar.h"
+#include "migrate_values.h"
+#include "simulate_work.h"
 
 namespace divvy::cli {
+namespace {
+
+Result<Options> makeMigrateValues(const Raw& raw) {
+  const std::string file = raw.cluster.files.front();
+  const Result<std::string> text =
+      readFile(file == "-" ? "/dev/stdin" : file, "values of HAMi's chart");
+  if (!text) return text.error();
+  Result<std::string> values = valuesFromHami(*text, file);
+  if (!values) return values.error();
+  return Options{PrintOptions{std::move(*values)}};
+}
+
+}  // namespace
 
 // As kubectl has them.
 void Grammar::addCluster(CLI::App* command) {
@@ -80,6 +95,16 @@ void Grammar::addFiles(CLI::App* command) {
       ->take_all();
   command->add_option("-n,--namespace", raw.cluster.space, "of the pods [the context's]")
       ->type_name("NAME");
+}
+
+void Grammar::addMigrate() {
+  CLI::App* migrate = add("migrate", "What another system was told, in Divvy's words", nullptr);
+  migrate->require_subcommand(1);
+  CLI::App* values = add("values", "HAMi's Helm values as Divvy's", makeMigrateValues, migrate);
+  values->add_option("-f,--filename", raw.cluster.files, "of HAMi's chart; - is stdin")
+      ->type_name("FILE")
+      ->expected(1)
+      ->required();
 }
 
 void Grammar::addPlan() {

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 24> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 26> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -207,6 +207,16 @@ Lease; other replicas serve the webhook and refuse the rest at once. Until SIGTE
 Each queue below the one that it is of: what it has (with those below it), what is guaranteed to it
 and its limit, pods of its own that run and that wait, and for what with one as an example. Read
 with the rights of the kubeconfig: who may see pods may see queues.)"},
+    {"migrate",
+     R"(Examples:
+  helm get values hami -n kube-system | divvy migrate values -f - > values.yaml)"},
+    {"migrate values",
+     R"(Examples:
+  helm get values hami -n kube-system | divvy migrate values -f - > values.yaml
+  helm install divvy divvy-0.1.0.tgz -n divvy-system --create-namespace -f values.yaml
+
+Comments at the top of what is printed say, key by key, what is not in it: what somebody has to
+decide, what needs no saying here and why, and keys that are not known, which are counted.)"},
     {"size",
      R"(Examples:
   divvy size --model llama-3-8b --context 8k --concurrency 16
@@ -237,6 +247,7 @@ usage.)"},
   divvy agent --overcommit 0=1.5 --overcommit GPU-5c2e=2 --host-reserve 64Gi
   divvy agent --overcommit 1.3 --device-budget 20Gi
   divvy agent --node-name worker-1       as the device plugin of that node of Kubernetes (as root)
+  divvy agent --node-name worker-1 --install-dir /var/lib/divvy      the same, in a container
   divvy agent --metrics-listen 127.0.0.1:9394      curl http://127.0.0.1:9394/metrics
 
 With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the

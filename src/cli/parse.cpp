@@ -21,6 +21,7 @@ Grammar::Grammar() {
   addService();
   addScheduler();
   addQueues();
+  addMigrate();
   addSimulate();
 }
 
