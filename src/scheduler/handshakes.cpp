@@ -1,5 +1,6 @@
 #include "handshakes.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -22,6 +23,9 @@ namespace json = boost::json;
 
 // The contract's: agents report twice as rarely.
 constexpr std::chrono::seconds kLook{15};
+// Writes of one look are spread over so long, with no longer pauses than that.
+constexpr std::chrono::milliseconds kSpread{7'500};
+constexpr std::chrono::milliseconds kMostPause{50};
 constexpr const char* kRequesting = "Requesting";
 constexpr const char* kReported = "Reported";
 constexpr const char* kDeleted = "Deleted";
@@ -48,6 +52,22 @@ std::string requestText(std::int64_t seconds) {
   if (::localtime_r(&at, &parts) != nullptr)
     std::strftime(text, sizeof text, "_%Y-%m-%d %H:%M:%S", &parts);
   return std::string(kRequesting) + text;
+}
+
+std::string requestPatch(const std::string& uid, const std::map<std::string, std::string>& said,
+                         const std::string& text) {
+  const auto step = [](const char* what, const std::string& path, const std::string& value) {
+    return json::object{{"op", what}, {"path", path}, {"value", value}};
+  };
+  json::array steps{step("test", "/metadata/uid", uid)};
+  for (const auto& [key, old] : said) {
+    // RFC 6901: what separates members, and what escapes it.
+    std::string path = "/metadata/annotations/";
+    for (const char c : key) path += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+    steps.push_back(step("test", path, old));
+    steps.push_back(step("replace", path, text));
+  }
+  return json::serialize(steps);
 }
 
 kube::Node Handshakes::heard(kube::Node node, engine::Instant now) {
@@ -104,10 +124,19 @@ std::vector<Handshakes::Due> Handshakes::due() const {
   for (const auto& [uid, known] : nodes_) {
     Due due{known.node.meta.name, known.node.meta.uid, {}};
     for (const auto& [key, said] : known.said)
-      if (said.text.starts_with(kReported)) due.keys.push_back(key);
-    if (!due.keys.empty()) all.push_back(std::move(due));
+      if (said.text.starts_with(kReported)) due.said.emplace(key, said.text);
+    if (!due.said.empty()) all.push_back(std::move(due));
   }
   return all;
+}
+
+bool Handshakes::stands(const Due& due) const {
+  const auto known = nodes_.find(due.uid);
+  if (known == nodes_.end()) return false;
+  return std::all_of(due.said.begin(), due.said.end(), [&](const auto& one) {
+    const auto now = known->second.said.find(one.first);
+    return now != known->second.said.end() && now->second.text == one.second;
+  });
 }
 
 Handshaker::Handshaker(asio::any_io_executor executor, kube::Client& client,
@@ -134,25 +163,29 @@ asio::awaitable<void> Handshaker::run() {
       terms_.believe(node);
     }
     if (!terms_.writes || !terms_.why_not().empty()) continue;
-    for (Handshakes::Due& due : handshakes_.due()) {
+    std::vector<Handshakes::Due> all = handshakes_.due();
+    for (Handshakes::Due& due : all) {
       if (*terms_.stopped || !terms_.why_not().empty()) break;
+      // Its turn may come seconds after the look.
+      if (!handshakes_.stands(due)) continue;
       co_await ask(std::move(due));
+      pause.expires_after(std::min(kMostPause, kSpread / static_cast<int>(all.size())));
+      co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     }
   }
 }
 
 asio::awaitable<void> Handshaker::ask(Handshakes::Due due) {
   constexpr std::int64_t kNano = 1'000'000'000;
-  json::object annotations;
-  for (const std::string& key : due.keys) annotations[key] = requestText(wallNanoseconds() / kNano);
   kube::Call call{kube::Verb::kPatch, "/api/v1/nodes/" + due.node};
-  call.type = kube::kMergePatch;
-  call.body = json::serialize(json::object{
-      {"metadata", json::object{{"uid", due.uid}, {"annotations", std::move(annotations)}}}});
+  call.type = kube::kJsonPatch;
+  call.body = requestPatch(due.uid, due.said, requestText(wallNanoseconds() / kNano));
   call.still = [this] { return terms_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
-  // Gone, or another of that name.
-  if (!done && done.error().code() != ErrorCode::kNotFound) say(done.error().message());
+  if (done) co_return;
+  // Gone, or another of that name, or it says something else by now (422): the next look tells.
+  const ErrorCode code = done.error().code();
+  if (code != ErrorCode::kNotFound && code != ErrorCode::kUsage) say(done.error().message());
 }
 
 }  // namespace divvy::scheduler

@@ -23,6 +23,10 @@ namespace divvy::scheduler {
 // "Requesting_2026-08-21 10:00:00", of local time, as agents have always been told it.
 std::string requestText(std::int64_t seconds);
 
+// Asks them, as a JSON patch that changes nothing where an agent has said something else since.
+std::string requestPatch(const std::string& uid, const std::map<std::string, std::string>& said,
+                         const std::string& text);
+
 // What nodes say, and since when. Pure.
 class Handshakes {
  public:
@@ -41,9 +45,11 @@ class Handshakes {
   // Agents that reported and are to be asked again.
   struct Due {
     std::string node, uid;
-    std::vector<std::string> keys;
+    std::map<std::string, std::string> said;  // by key: what they report
   };
   std::vector<Due> due() const;
+  // Whether they report that still, as far as we were told.
+  bool stands(const Due& due) const;
 
  private:
   struct Said {

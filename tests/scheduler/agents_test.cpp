@@ -145,13 +145,25 @@ TEST(Handshake, WhoReportsIsAskedAgain) {
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].node, "n");
   EXPECT_EQ(due[0].uid, "uid-of-n");
-  EXPECT_EQ(due[0].keys, std::vector<std::string>{kDcuHandshake});
+  EXPECT_EQ(due[0].said,
+            (std::map<std::string, std::string>{{kDcuHandshake, "Reported 2026-08-21 10:00:00"}}));
+  EXPECT_TRUE(handshakes.stands(due[0]));
   handshakes.heard(shaking(requestText(1'787'306'400)), {1});
   EXPECT_TRUE(handshakes.due().empty());
+  EXPECT_FALSE(handshakes.stands(due[0]));
   handshakes.heard(shaking("Deleted_2026-08-21 10:00:00"), {2});
   EXPECT_TRUE(handshakes.due().empty());
+  EXPECT_FALSE(handshakes.stands(due[0]));
   handshakes.remove("uid-of-n");
   EXPECT_TRUE(handshakes.fallenSilent({Handshakes::kPatienceMs * 9}).empty());
+}
+
+// Regression: agents were asked from a list that had grown old, over the "Deleted" of who had left.
+TEST(Handshake, IsWrittenOnlyOverWhatWasReported) {
+  EXPECT_EQ(requestPatch("u", {{"a/b~c", "Reported x"}}, "Requesting_y"),
+            R"([{"op":"test","path":"/metadata/uid","value":"u"},)"
+            R"({"op":"test","path":"/metadata/annotations/a~1b~0c","value":"Reported x"},)"
+            R"({"op":"replace","path":"/metadata/annotations/a~1b~0c","value":"Requesting_y"}])");
 }
 
 TEST(Handshake, WhoDoesNotAnswerIsBelievedAfterAMinuteByWhatIsAllocatable) {
