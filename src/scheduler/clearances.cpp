@@ -207,7 +207,9 @@ bool Clearances::stillOwed(const Course& course) {
   supposeOthers(course.need, &supposed);
   engine::ReclaimTerms terms = course.plan.terms;
   if (!terms.below && !queues_.reclaims(course.need.queue)) return false;
-  terms.spared = spared("");
+  // Of all others fair() has it that they are spared: whether they might end is nothing to it, and
+  // to look at each of 50,000 pods for each that is evicted would keep the loop from its work.
+  terms.spared = sparedOf(left.victims);
   if (!fair(course.need, std::move(terms), left)) return false;
   for (const std::string& uid : left.victims) supposed.without(uid);
   const bool may = admitted(course.need, left.use);
@@ -288,15 +290,24 @@ void Clearances::supposeOthers(const Need& need, Supposed* supposed) const {
 }
 
 // Who may not end now, and who is to end for others than that one: these may come to nothing, so
-// that nothing is built on them. (Empty: for nobody.)
+// that nothing is built on them.
 std::set<engine::JobName> Clearances::spared(const std::string& but) const {
-  std::set<engine::JobName> all;
+  std::vector<std::string> uids;
+  uids.reserve(queues_.held().size());
+  for (const auto& [uid, held] : queues_.held()) uids.push_back(uid);
+  std::set<engine::JobName> all = sparedOf(uids);
   for (const auto& [key, course] : courses_)
-    if (!but.empty() && key != but)
+    if (key != but)
       for (const std::string& uid : course.plan.victims) all.emplace(uid);
+  return all;
+}
+
+// Of these those who may not end now.
+std::set<engine::JobName> Clearances::sparedOf(const std::vector<std::string>& uids) const {
+  std::set<engine::JobName> all;
   const PreemptionTerms terms = this->terms();
   Withheld withheld;
-  for (const auto& [uid, held] : queues_.held()) {
+  for (const std::string& uid : uids) {
     const Lodger* one = lodgers_.find(uid);
     if (one == nullptr || !mayEnd(*one, budgets_, terms, &withheld)) all.emplace(uid);
   }

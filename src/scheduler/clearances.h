@@ -116,6 +116,7 @@ class Clearances {
   std::set<std::string> goneBySoon(const std::string& but) const;
   engine::Stakes stakesOf(const Queues::Groups& groups, const PreemptionTerms& terms) const;
   std::set<engine::JobName> spared(const std::string& but) const;
+  std::set<engine::JobName> sparedOf(const std::vector<std::string>& uids) const;
   PreemptionTerms terms() const;
   bool begin(const Need& need, Plan plan);
   bool spent(const Course& course) const;
