@@ -107,7 +107,7 @@ void Books::removeNode(const std::string& uid, const std::string& name) {
     // Once the node is there again it is counted anew.
     if (inside_->own.find(pod) != nullptr) inside_->quotas.give(pod);
     if (inside_->own.find(pod) != nullptr) continue;
-    inside_->homeless.insert_or_assign(pod, Homeless{std::move(one), {}});
+    inside_->homeless.set(pod, Homeless{std::move(one), {}});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "core_masks.h"
 #include "describe.h"
 #include "engine/engine.h"
+#include "homeless.h"
 #include "last.h"
 #include "own_plugin_pods.h"
 #include "quotas.h"
@@ -38,13 +39,6 @@ struct KnownNode {
   kube::Node said;  // as it was told last
   engine::Node node;
   KnownDevices devices;
-};
-
-// Held on a node that is not known (any more). What was said of a device there may need the node
-// to be understood.
-struct Homeless {
-  engine::Allocation held;
-  std::optional<kube::Pod> said;
 };
 
 // Init containers first.
@@ -104,24 +98,23 @@ struct Books::Inside {
       masks.take(pod.meta.uid, held.placement);
     }
     if (adopted || adopted.error().code() != ErrorCode::kNotFound) return adopted;
-    homeless.insert_or_assign(pod.meta.uid, Homeless{held, pod});
+    homeless.set(pod.meta.uid, Homeless{held, pod});
     return {};
   }
 
   void takeHome(const std::string& node) {
-    for (auto at = homeless.begin(); at != homeless.end();) {
-      bool here = at->second.held.placement.node.text == node;
-      if (here && at->second.said) {
-        const auto again = heldBy(*at->second.said, catalog, devicesOf(node));
-        if (again && *again) at->second.held = **again;
-        count(*at->second.said, at->second.held.placement);
+    for (const std::string& uid : homeless.on(node)) {
+      const Homeless& one = homeless.at(uid);
+      engine::Allocation held = one.held;
+      if (one.said) {
+        const auto again = heldBy(*one.said, catalog, devicesOf(node));
+        if (again && *again) held = **again;
+        count(*one.said, held.placement);
       }
-      here = here && engine.adopt(at->second.held);
-      if (here) {
-        on[node].insert(at->first);
-        masks.take(at->first, at->second.held.placement);
-      }
-      at = here ? homeless.erase(at) : std::next(at);
+      if (!engine.adopt(held)) continue;
+      on[node].insert(uid);
+      masks.take(uid, held.placement);
+      homeless.erase(uid);
     }
   }
 
@@ -293,8 +286,7 @@ struct Books::Inside {
     if (there != on.end())
       for (const std::string& uid : there->second)
         held.push_back(*engine.find(engine::RequestId(uid)));
-    for (const auto& [uid, one] : homeless)
-      if (one.held.placement.node == node) held.push_back(one.held);
+    for (const std::string& uid : homeless.on(node.text)) held.push_back(homeless.at(uid).held);
     return held;
   }
 
@@ -308,8 +300,7 @@ struct Books::Inside {
   std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
   // By node: what is wrong with what it says.
   std::map<std::string, std::string, std::less<>> unreadable;
-  // By UID: held on nodes that are not known.
-  std::map<std::string, Homeless> homeless;
+  HomelessPods homeless;
   std::map<std::string, Guest> guests;  // by UID: of those who are chosen for
   CoreMasks masks;
   // By UID: asks of those who are told all that would do, until one is chosen.

@@ -1,0 +1,56 @@
+// Those who hold on nodes that are not known (yet, or any more). Private.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "kube/pod.h"
+
+namespace divvy::scheduler {
+
+// What was said of a device there may need the node to be understood.
+struct Homeless {
+  engine::Allocation held;
+  std::optional<kube::Pod> said;
+};
+
+// By UID, and by node: while a large cluster is read most are homeless when a node comes.
+class HomelessPods {
+ public:
+  void set(const std::string& uid, Homeless one) {
+    erase(uid);
+    on_[one.held.placement.node.text].insert(uid);
+    all_.emplace(uid, std::move(one));
+  }
+
+  void erase(const std::string& uid) {
+    const auto found = all_.find(uid);
+    if (found == all_.end()) return;
+    const auto there = on_.find(found->second.held.placement.node.text);
+    there->second.erase(uid);
+    if (there->second.empty()) on_.erase(there);
+    all_.erase(found);
+  }
+
+  bool contains(const std::string& uid) const { return all_.contains(uid); }
+  const Homeless& at(const std::string& uid) const { return all_.at(uid); }
+
+  // UIDs of those on that node, in their order.
+  std::vector<std::string> on(const std::string& node) const {
+    const auto there = on_.find(node);
+    if (there == on_.end()) return {};
+    return {there->second.begin(), there->second.end()};
+  }
+
+ private:
+  std::unordered_map<std::string, Homeless> all_;
+  std::unordered_map<std::string, std::set<std::string>> on_;
+};
+
+}  // namespace divvy::scheduler
