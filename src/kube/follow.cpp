@@ -1,10 +1,10 @@
 #include "kube/follow.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
-#include "asio.h"
 #include "kube/object.h"
+#include "list.h"
 #include "members.h"
 
 namespace divvy::kube {
@@ -43,10 +43,9 @@ class Course {
   // A list where there is no version to go on from, or it is wanted; then a watch.
   asio::awaitable<bool> round() {
     if (version_.empty() || !rein_.fresh()) {
-      const std::uint64_t asked = rein_.asked_;
-      Result<std::string> version = co_await client_.list(
-          follower_.path, follower_.query, [this] { listed_.clear(); },
-          [this](const json::value& item) { take(item, &listed_); });
+      std::uint64_t asked = 0;
+      const Listing all = listing(&asked);
+      Result<std::string> version = co_await listed(client_, all);
       if (!version) co_return fail(version.error());
       forgetOthers();
       version_ = std::move(*version);
@@ -78,6 +77,25 @@ class Course {
     co_return std::chrono::steady_clock::now() - began > kShortWatch;
   }
 
+  // `asked`: what was wanted anew when that began of which it returns the version. Who wants it
+  // anew while it is under way does not wait for all of it twice.
+  Listing listing(std::uint64_t* asked) {
+    Listing made{follower_.path, follower_.query, {}, {}};
+    made.begin = [this, asked] {
+      ++round_;
+      *asked = rein_.asked_;
+    };
+    made.each = [this](const json::value& item) { take(item); };
+    made.anew = [this, asked] { return *asked != rein_.asked_; };
+    if (!follower_.pod) return made;
+    made.pod = [this](const Pod& pod) {
+      know(pod.meta);
+      follower_.pod(pod);
+    };
+    made.trouble = follower_.trouble;
+    return made;
+  }
+
   void heard() {
     rein_.failing_.reset();
     rein_.fault_.clear();
@@ -85,7 +103,7 @@ class Course {
 
   bool hear(const WatchEvent& event) {
     if (event.type == "ADDED" || event.type == "MODIFIED") {
-      take(event.object, nullptr);
+      take(event.object);
     } else if (event.type == "DELETED") {
       const Result<Meta> meta = metaOf(event.object);
       if (meta && known_.erase(meta->uid) > 0) follower_.gone(meta->uid, meta->name);
@@ -93,21 +111,28 @@ class Course {
     return !*stopped_;
   }
 
-  void take(const json::value& object, std::map<std::string, std::string>* into) {
+  void take(const json::value& object) {
     const Result<Meta> meta = metaOf(object);
     if (!meta) return follower_.trouble(meta.error());
-    // Also while a list is under way: it may break off, and what was told has to be forgotten.
-    known_[meta->uid] = meta->name;
-    if (into != nullptr) (*into)[meta->uid] = meta->name;
+    know(*meta);
     follower_.set(object);
+  }
+
+  // Also while a list is under way: it may break off, and what was told has to be forgotten.
+  void know(const Meta& meta) {
+    Known& known = known_[meta.uid];
+    known.name = meta.name;
+    known.round = round_;
   }
 
   // Who went while nobody watched.
   void forgetOthers() {
-    for (const auto& [uid, name] : known_)
-      if (!listed_.contains(uid)) follower_.gone(uid, name);
-    known_ = std::move(listed_);
-    listed_.clear();
+    for (auto at = known_.begin(); at != known_.end();) {
+      const auto one = at++;
+      if (one->second.round == round_) continue;
+      const auto gone = known_.extract(one);
+      follower_.gone(gone.key(), gone.mapped().name);
+    }
   }
 
   bool fail(const Error& error) {
@@ -122,8 +147,13 @@ class Course {
   Rein& rein_;
   const bool* stopped_;
   std::string version_;
-  std::map<std::string, std::string> known_;   // name by UID
-  std::map<std::string, std::string> listed_;  // likewise, while a list is under way
+  struct Known {
+    std::string name;
+    std::uint64_t round = 0;  // of the list that told of it last, or that a watch went on from
+  };
+
+  std::unordered_map<std::string, Known> known_;  // by UID
+  std::uint64_t round_ = 0;                       // lists begun
   milliseconds pause_ = kFirstPause;
   unsigned stuck_ = 0;  // watches in a row that failed before they told anything
 };

@@ -30,7 +30,7 @@ http::request<http::string_body> requestOf(const Access& access, const Call& cal
   http::request<http::string_body> request(verbOf(call.verb), access.base + call.path, 11);
   request.set(http::field::host, access.host);
   request.set(http::field::user_agent, "divvy");
-  request.set(http::field::accept, kJson);
+  request.set(http::field::accept, call.accept);
   if (!token.empty()) request.set(http::field::authorization, "Bearer " + token);
   if (!call.body.empty()) {
     request.set(http::field::content_type, call.type);

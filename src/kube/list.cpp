@@ -1,5 +1,7 @@
-// Client::list: a collection, page by page. The server makes a page while the one before is read:
-// of 50,000 pods each takes about half the time.
+// Client::list, Client::listPods: a collection, page by page. The server makes a page while the one
+// before is read.
+#include "list.h"
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -7,9 +9,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
-#include "asio.h"
-#include "kube/client.h"
 #include "members.h"
+#include "pod_page.h"
 #include "query.h"
 
 namespace divvy::kube {
@@ -36,12 +37,6 @@ std::shared_ptr<Ahead> askAhead(Client& client, const asio::any_io_executor& exe
   auto ahead = std::make_shared<Ahead>(executor);
   asio::co_spawn(executor, await(client, std::move(call), ahead), asio::detached);
   return ahead;
-}
-
-Call pageOf(const std::string& path, const std::string& query, std::string_view token) {
-  std::string page = with(query, "limit=500");
-  if (!token.empty()) page += "&continue=" + encoded(token);
-  return {Verb::kGet, joined(path, page)};
 }
 
 // Where a list goes on, by its first bytes: it has its metadata before its items. Empty: nowhere,
@@ -83,43 +78,101 @@ Result<Position> readPage(const std::string& text,
   return at;
 }
 
+// What is done with pages, whatever they are written in.
+class Pages {
+ public:
+  explicit Pages(const Listing& listing)
+      : listing_(listing), protobuf_(static_cast<bool>(listing.pod)) {}
+
+  Call call(std::string_view token) const {
+    std::string page = with(listing_.query, "limit=500");
+    if (!token.empty()) page += "&continue=" + encoded(token);
+    Call call{Verb::kGet, joined(listing_.path, page)};
+    if (protobuf_) call.accept = kProtobuf;
+    return call;
+  }
+
+  static std::string goesOn(std::string_view body) {
+    return isProtobuf(body) ? podsGoOnAt(body) : std::string(goesOnAt(body));
+  }
+
+  Result<Position> read(const std::string& body) const {
+    if (!protobuf_ || !isProtobuf(body)) return readPage(body, listing_.each);
+    Result<PodPage> page = podPageOf(body);
+    if (!page) return page.error();
+    for (const Pod& pod : page->pods) listing_.pod(pod);
+    return Position{std::move(page->version), std::move(page->next)};
+  }
+
+  // Of a page that could not be read: nothing of it was told, and it comes again as JSON.
+  bool again(const Error& why, std::string_view body) {
+    if (!protobuf_ || !isProtobuf(body)) return false;
+    if (listing_.trouble) listing_.trouble(why);
+    protobuf_ = false;
+    return true;
+  }
+
+ private:
+  const Listing& listing_;
+  bool protobuf_;
+};
+
 }  // namespace
 
-asio::awaitable<Result<std::string>> Client::list(const std::string& path, const std::string& query,
-                                                  std::function<void()> begin,
-                                                  std::function<void(const json::value&)> each) {
+asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listing) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const std::string what = "listing " + path;
+  const std::string what = "listing " + listing.path;
+  Pages pages(listing);
   std::string next;
   std::optional<Result<Reply>> early;
   unsigned restarts = 0;
-  begin();
+  listing.begin();
   for (;;) {
     Result<Reply> reply = Error{ErrorCode::kUnavailable, "not asked yet"};
     if (early) {
       reply = std::move(*early);
       early.reset();
     } else {
-      reply = co_await send(pageOf(path, query, next));
+      reply = co_await client.send(pages.call(next));
     }
     if (!reply) co_return std::move(reply).error().context(what);
-    if (reply->status == 410 && !next.empty() && ++restarts <= kMostRestarts) {
+    const bool old = reply->status == 410 && !next.empty() && ++restarts <= kMostRestarts;
+    if (old || (listing.anew && listing.anew())) {
       next.clear();
-      begin();
+      listing.begin();
       continue;
     }
     if (!reply->good()) co_return errorOf(*reply).context(what);
-    const std::string guessed(goesOnAt(reply->body));
+    const std::string guessed = Pages::goesOn(reply->body);
     std::shared_ptr<Ahead> ahead;
-    if (!guessed.empty()) ahead = askAhead(*this, executor, pageOf(path, query, guessed));
-    Result<Position> read = readPage(reply->body, each);
+    if (!guessed.empty()) ahead = askAhead(client, executor, pages.call(guessed));
+    Result<Position> read = pages.read(reply->body);
     // Also where it is of no use: it is this client's.
     if (ahead && !ahead->reply) co_await ahead->done.async_wait(kNoThrow);
+    if (!read && pages.again(Error(read.error()).context(what), reply->body)) continue;
     if (!read) co_return std::move(read).error().context(what);
     if (read->next.empty()) co_return read->version;
     if (ahead && read->next == guessed) early = std::move(ahead->reply);
     next = std::move(read->next);
   }
+}
+
+asio::awaitable<Result<std::string>> Client::list(const std::string& path, const std::string& query,
+                                                  std::function<void()> begin,
+                                                  std::function<void(const json::value&)> each) {
+  const Listing listing{path, query, std::move(begin), std::move(each)};
+  co_return co_await listed(*this, listing);
+}
+
+asio::awaitable<Result<std::string>> Client::listPods(const std::string& path,
+                                                      const std::string& query,
+                                                      std::function<void()> begin,
+                                                      std::function<void(const json::value&)> each,
+                                                      std::function<void(const Pod&)> pod,
+                                                      std::function<void(const Error&)> trouble) {
+  const Listing listing{
+      path, query, std::move(begin), std::move(each), std::move(pod), std::move(trouble)};
+  co_return co_await listed(*this, listing);
 }
 
 }  // namespace divvy::kube

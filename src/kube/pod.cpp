@@ -3,26 +3,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <utility>
 
+#include "pod_words.h"
 #include "read_meta.h"
 
 namespace divvy::kube {
 namespace {
-
-PodPhase phaseOf(const std::string& text) {
-  if (text == "Running") return PodPhase::kRunning;
-  if (text == "Succeeded") return PodPhase::kSucceeded;
-  if (text == "Failed") return PodPhase::kFailed;
-  if (text == "Unknown") return PodPhase::kUnknown;
-  return PodPhase::kPending;
-}
 
 PodContainer containerOf(Members& from) {
   PodContainer container;
   std::string restart;
   from.text("name", &container.name);
   from.text("restartPolicy", &restart);
-  container.sidecar = restart == "Always";
+  container.sidecar = restart == kAlways;
   from.in("resources", [&](Members& resources) {
     resources.quantities("limits", &container.limits);
     resources.quantities("requests", &container.requests);
@@ -50,21 +44,48 @@ void readStatus(Members& status, Pod* pod) {
   pod->phase = phaseOf(phase);
   status.text("nominatedNodeName", &pod->nominated);
   status.each("conditions", [&](Members& one) {
-    std::string type, so, since;
-    one.text("type", &type);
-    one.text("status", &so);
+    PodCondition said;
+    std::string since;
+    one.text("type", &said.type);
+    one.text("status", &said.status);
+    one.text("message", &said.message);
     one.text("lastTransitionTime", &since);
-    if (type == "PodScheduled" && so == "True") pod->placed_at = secondsOf(since);
+    take(std::move(said), secondsOf(since), pod);
   });
 }
 
 }  // namespace
+
+PodPhase phaseOf(std::string_view text) {
+  if (text == "Running") return PodPhase::kRunning;
+  if (text == "Succeeded") return PodPhase::kSucceeded;
+  if (text == "Failed") return PodPhase::kFailed;
+  if (text == "Unknown") return PodPhase::kUnknown;
+  return PodPhase::kPending;
+}
+
+void take(PodCondition condition, std::int64_t since, Pod* pod) {
+  if (condition.type == "PodScheduled" && condition.status == "True")
+    pod->placed_at = std::max<std::int64_t>(since, 0);
+  // Types of Kubernetes' own have no domain.
+  if (condition.type.find('/') != std::string::npos)
+    pod->conditions.push_back(std::move(condition));
+}
+
+std::string instantText(std::int64_t seconds) {
+  const auto when = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[64];
+  if (gmtime_r(&when, &parts) == nullptr) return {};
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
 
 Result<Pod> podOf(const json::value& object) {
   Members members(object, "");
   Pod pod;
   readMeta(members, &pod.meta);
   members.in("metadata", [&](Members& meta) {
+    meta.text("creationTimestamp", &pod.created);
     meta.each("ownerReferences", [&](Members& one) {
       bool controls = false;
       one.flag("controller", &controls);
@@ -77,7 +98,7 @@ Result<Pod> podOf(const json::value& object) {
     spec.number("priority", &pod.priority);
     std::string preemption;
     spec.text("preemptionPolicy", &preemption);
-    pod.preempts = preemption != "Never";
+    pod.preempts = preemption != kNever;
     spec.number("terminationGracePeriodSeconds", &pod.grace);
     spec.quantities("overhead", &pod.overhead);
     spec.in("resources", [&](Members& whole) { whole.quantities("requests", &pod.requests); });

@@ -123,15 +123,8 @@ void Gatekeeper::followSpaces() {
                  rethrow);
 }
 
-void Gatekeeper::setPod(const kube::Pod& pod, const json::value& object) {
-  std::string created;
-  const json::value* meta =
-      object.is_object() ? object.get_object().if_contains("metadata") : nullptr;
-  if (meta != nullptr && meta->is_object())
-    if (const json::value* at = meta->get_object().if_contains("creationTimestamp");
-        at != nullptr && at->is_string())
-      created = at->get_string();
-  house_.setPod(pod, created);
+void Gatekeeper::setPod(const kube::Pod& pod) {
+  house_.setPod(pod, pod.created);
   if (house_.stirred()) lookAgain();
 }
 

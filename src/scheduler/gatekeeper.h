@@ -10,7 +10,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/json/value.hpp>
 
 #include "clearances.h"
 #include "election.h"
@@ -36,8 +35,8 @@ class Gatekeeper {
              Preemptor& preemptor, PreemptionCounts& counts, const bool* stopped);
 
   void start();
-  // After the books were told; `object` is the pod's.
-  void setPod(const kube::Pod& pod, const boost::json::value& object);
+  // After the books were told.
+  void setPod(const kube::Pod& pod);
   void removePod(const std::string& uid);
   void nodesChanged() { nodes_changed_ = true; }
   // What was promised until now was another's.

@@ -49,24 +49,13 @@ Notices::Notices(asio::any_io_executor executor, kube::Client& client, const Boo
       why_not_(std::move(why_not)),
       stopped_(stopped) {}
 
-void Notices::see(const json::value& object, const kube::Pod& pod) {
-  const json::value* status = object.as_object().if_contains("status");
-  const json::value* list = status == nullptr || !status->is_object()
-                                ? nullptr
-                                : status->get_object().if_contains("conditions");
-  if (list == nullptr || !list->is_array()) return;
-  for (const json::value& one : list->get_array()) {
-    const json::object* condition = one.if_object();
-    const auto text = [&](const char* name) {
-      const json::value* found = condition == nullptr ? nullptr : condition->if_contains(name);
-      return found == nullptr || !found->is_string() ? std::string()
-                                                     : std::string(found->get_string());
-    };
-    if (text("type") != kDevicesFit) continue;
-    if (text("status") != "False") {
+void Notices::see(const kube::Pod& pod) {
+  for (const kube::PodCondition& one : pod.conditions) {
+    if (one.type != kDevicesFit) continue;
+    if (one.status != "False") {
       forget(pod.meta.uid);
     } else if (pod.node.empty()) {
-      told_[pod.meta.uid] = text("message");
+      told_[pod.meta.uid] = one.message;
     } else if (!pod.ended()) {
       settled_[pod.meta.uid] = {pod.meta.uid, pod.meta.space, pod.meta.name};
     }

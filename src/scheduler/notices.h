@@ -8,7 +8,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/json/value.hpp>
 
 #include "engine/units.h"
 #include "kube/client.h"
@@ -26,7 +25,7 @@ class Notices {
 
   // A pod as the API server tells it: what it was told before, by whomever of us. One that has a
   // node does not wait any more, and is told that.
-  void see(const boost::json::value& object, const kube::Pod& pod);
+  void see(const kube::Pod& pod);
   void forget(const std::string& uid);
   // Until *stopped is true.
   boost::asio::awaitable<void> run();

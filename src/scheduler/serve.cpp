@@ -221,23 +221,31 @@ class Service {
     watches_.follow("nodes", std::move(nodes));
   }
 
+  void take(const kube::Pod& pod) {
+    const Result<void> set = books_.setPod(pod);
+    if (!set) ++counts_.unreadable_pods;
+    if (!set) say(set.error().message());
+    if (!books_.countedForPlugin(pod.meta.uid)) strays_.see(pod);
+    labeller_.set(pod, agents_.set(pod));
+    gatekeeper_.setPod(pod);
+    notices_.see(pod);
+    const Result<void> seen = preemptor_.see(pod);
+    if (!seen) ++counts_.unreadable_pods;
+    if (!seen) say(seen.error().message());
+    kicker_.lookAgain();
+  }
+
   void followPods() {
     kube::Follower pods;
     pods.path = "/api/v1/pods";
     pods.set = [this](const json::value& object) {
-      Result<kube::Pod> pod = kube::podOf(object);
-      const Result<void> set = pod ? books_.setPod(*pod) : Result<void>(pod.error());
-      if (!set) ++counts_.unreadable_pods;
-      if (!set) say(set.error().message());
-      if (pod && !books_.countedForPlugin(pod->meta.uid)) strays_.see(*pod);
-      if (pod) labeller_.set(*pod, agents_.set(*pod));
-      if (pod) gatekeeper_.setPod(*pod, object);
-      if (pod) notices_.see(object, *pod);
-      const Result<void> seen = pod ? preemptor_.see(*pod) : Result<void>();
-      if (!seen) ++counts_.unreadable_pods;
-      if (!seen) say(seen.error().message());
+      const Result<kube::Pod> pod = kube::podOf(object);
+      if (pod) return take(*pod);
+      ++counts_.unreadable_pods;
+      say(pod.error().message());
       kicker_.lookAgain();
     };
+    pods.pod = [this](const kube::Pod& pod) { take(pod); };
     pods.gone = [this](const std::string& uid, const std::string&) {
       notices_.forget(uid);
       books_.removePod(uid);

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "kube/access.h"
 #include "kube/call.h"
+#include "kube/pod.h"
 
 namespace divvy::kube {
 
@@ -66,6 +67,13 @@ class Client {
   boost::asio::awaitable<Result<std::string>> list(
       const std::string& path, const std::string& query, std::function<void()> begin,
       std::function<void(const boost::json::value& item)> each);
+  // The same of pods, asked for in protobuf. `pod` is called for each that came so, `each` for each
+  // that came as JSON: where the server has no protobuf, and from a page on that cannot be read,
+  // which `trouble` is told of and which is asked for again as JSON.
+  boost::asio::awaitable<Result<std::string>> listPods(
+      const std::string& path, const std::string& query, std::function<void()> begin,
+      std::function<void(const boost::json::value& item)> each,
+      std::function<void(const Pod& pod)> pod, std::function<void(const Error&)> trouble);
   // Tells of every change after `version`, which goes on with them. `each` returns false: enough.
   // `hold` may be null, and outlives it.
   boost::asio::awaitable<Result<WatchEnd>> watch(const std::string& path, const std::string& query,

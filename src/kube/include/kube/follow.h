@@ -11,6 +11,7 @@
 #include <boost/json/value.hpp>
 
 #include "kube/client.h"
+#include "kube/pod.h"
 
 namespace divvy::kube {
 
@@ -19,6 +20,9 @@ struct Follower {
   std::string query;  // "fieldSelector=...", encoded; may be empty
   // New, or changed since it was told last (or perhaps not: after a break all are told again).
   std::function<void(const boost::json::value& object)> set;
+  // Of pods, and may be empty: they are listed in protobuf, and who came so is told here instead.
+  // Their changes, and what the server tells as JSON all the same, are told by `set`.
+  std::function<void(const Pod& pod)> pod;
   // Told of with that UID before, and gone.
   std::function<void(const std::string& uid, const std::string& name)> gone;
   // All that there was when it began has been told. Called again after a break.

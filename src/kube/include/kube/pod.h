@@ -22,6 +22,12 @@ struct PodContainer {
   friend bool operator==(const PodContainer&, const PodContainer&) = default;
 };
 
+// What somebody says of a pod, in its status.
+struct PodCondition {
+  std::string type, status, message;
+  friend bool operator==(const PodCondition&, const PodCondition&) = default;
+};
+
 enum class PodPhase : std::uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 struct Pod {
@@ -40,6 +46,9 @@ struct Pod {
   std::int64_t placed_at = 0;  // seconds since 1970, by the server's clock; 0: not said
   std::string nominated;       // the node that is being made free for it; empty: none
   PodPhase phase = PodPhase::kPending;
+  std::string created;  // when it was made, as RFC 3339 in UTC: sorts; empty: not said
+  // Those of others than Kubernetes itself: their types name a domain ("divvy.dev/...").
+  std::vector<PodCondition> conditions;
 
   // Does not hold any more what it was given.
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }

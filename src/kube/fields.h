@@ -1,0 +1,95 @@
+// A message of protobuf, field by field, where it stands. Private. Source: protobuf.dev, Encoding.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <boost/locale/utf.hpp>
+
+namespace divvy::kube {
+
+struct Field {
+  enum class Form : std::uint8_t { kNumber, kBytes, kOther };
+
+  std::uint32_t number = 0;
+  Form form = Form::kOther;
+  std::uint64_t value = 0;  // of kNumber
+  std::string_view bytes;   // of kBytes: texts and messages
+
+  // Each of them: false where it is of another form; `out` is then as it was.
+  bool text(std::string* out) const {
+    if (form != Form::kBytes || !isText(bytes)) return false;
+    out->assign(bytes);
+    return true;
+  }
+  bool flag(bool* out) const {
+    if (form == Form::kNumber) *out = value != 0;
+    return form == Form::kNumber;
+  }
+  bool whole(std::int64_t* out) const {
+    if (form == Form::kNumber) *out = static_cast<std::int64_t>(value);
+    return form == Form::kNumber;
+  }
+
+  // UTF-8.
+  static bool isText(std::string_view text) {
+    using Traits = boost::locale::utf::utf_traits<char>;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+      if (static_cast<unsigned char>(*at) < 0x80) {
+        ++at;
+      } else if (!boost::locale::utf::is_valid_codepoint(Traits::decode(at, end))) {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+// Calls `read` for each field, in their order, until it returns false. False: it did, or this is no
+// message. What it is given stands in `message`.
+template <typename F>
+bool eachField(std::string_view message, F read) {
+  if (message.size() > std::numeric_limits<int>::max()) return false;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  constexpr std::uint32_t kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
+  while (const std::uint32_t tag = in.ReadTag()) {
+    Field field;
+    field.number = tag >> 3;
+    bool whole = field.number != 0;
+    switch (tag & 7) {
+      case kVarint:
+        field.form = Field::Form::kNumber;
+        whole = whole && in.ReadVarint64(&field.value);
+        break;
+      case kLength: {
+        field.form = Field::Form::kBytes;
+        int length = 0;
+        whole = whole && in.ReadVarintSizeAsInt(&length);
+        const auto at = static_cast<std::size_t>(in.CurrentPosition());
+        whole = whole && static_cast<std::size_t>(length) <= message.size() - at &&
+                (length == 0 || in.Skip(length));
+        if (whole) field.bytes = message.substr(at, static_cast<std::size_t>(length));
+        break;
+      }
+      case kFixed64:
+        whole = whole && in.Skip(8);
+        break;
+      case kFixed32:
+        whole = whole && in.Skip(4);
+        break;
+      default:  // groups, which Kubernetes does not have
+        return false;
+    }
+    if (!whole || !read(std::as_const(field))) return false;
+  }
+  return in.ConsumedEntireMessage();
+}
+
+}  // namespace divvy::kube
