@@ -1,0 +1,28 @@
+// Any bytes as a page of pods in protobuf: refused with a reason, or pods that the books can take.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "../../src/kube/pod_page.h"
+#include "lodgers.h"
+#include "scheduler/books.h"
+
+using namespace divvy;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string next = kube::podsGoOnAt(bytes);
+  const Result<kube::PodPage> page = kube::podPageOf(bytes);
+  if (!page) {
+    if (page.error().message().empty()) std::abort();
+    return 0;
+  }
+  scheduler::Books books(catalog, {});
+  scheduler::Lodgers lodgers;
+  for (const kube::Pod& pod : page->pods) {
+    (void)books.setPod(pod);
+    (void)lodgers.set(pod);
+  }
+  return 0;
+}
