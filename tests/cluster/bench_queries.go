@@ -44,7 +44,7 @@ func (b *bench) measureQueries() error {
 	if err != nil {
 		return err
 	}
-	if err := b.measureRebuild(); err != nil {
+	if err := b.measureRebuild(); err != nil || b.only == "rebuild" {
 		return err
 	}
 	found, err := b.installation.ports(standing)
