@@ -1,5 +1,6 @@
 """What can be said of the chart without a cluster: that it says what deploy/kubernetes says, what it
 asks of nodes, and which values it refuses. Usage: chart_test.py HELM CHART MANIFESTS"""
+import json
 import pathlib
 import subprocess
 import sys
@@ -176,8 +177,30 @@ class ByCapability(unittest.TestCase):
         self.assertNotIn("ServiceMonitor", self.kinds(*OPERATOR, "--set", "monitoring.enabled=false"))
 
     def test_agents_are_scraped_where_they_are_said_to_answer(self):
-        self.assertNotIn("PodMonitor", self.kinds(*OPERATOR))
-        self.assertIn("PodMonitor", self.kinds(*OPERATOR, "--set", "agent.metrics.enabled=true"))
+        self.assertNotIn("PodMonitor", self.kinds())
+        self.assertIn("PodMonitor", self.kinds(*OPERATOR))
+        self.assertNotIn("PodMonitor", self.kinds(*OPERATOR, "--set", "agent.metrics.enabled=false"))
+
+    def test_agents_answer_where_they_are_scraped(self):
+        def arguments(*words):
+            agent = one_of(render(*words), "DaemonSet", "divvy-agent")
+            return agent["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn("--metrics-listen=0.0.0.0:9394", arguments())
+        self.assertIn("--metrics-listen=0.0.0.0:9", arguments("--set", "agent.metrics.port=9"))
+        self.assertIn("--metrics-listen=none", arguments("--set", "agent.metrics.enabled=false"))
+
+    def test_rules_and_dashboards_are_those_that_are_tested(self):
+        rules = one_of(render(*OPERATOR), "PrometheusRule", "divvy-alerts")
+        alerts = yaml.safe_load((pathlib.Path(CHART).parents[1] / "prometheus" / "alerts.yaml").read_text("utf-8"))
+        self.assertEqual(rules["spec"], alerts)
+        self.assertNotIn("PrometheusRule", self.kinds(*OPERATOR, "--set", "monitoring.rules=false"))
+        boards = [d for d in render("--set", "monitoring.dashboards=true") if d["kind"] == "ConfigMap"
+                  and d["metadata"]["name"].startswith("divvy-dashboard-")]
+        self.assertEqual(len(boards), 3)
+        for board in boards:
+            for name, text in board["data"].items():
+                file = pathlib.Path(CHART).parents[1] / "grafana" / name
+                self.assertEqual(json.loads(text), json.loads(file.read_text("utf-8")))
 
     def test_a_crd_stays_only_if_asked(self):
         def policy(*words):
