@@ -52,7 +52,8 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       install_(install),
       tenants_(tenants),
       inventory_(inventory),
-      registration_(kube::encode(registrationOf(inventory.devices(), cluster_.per_device))),
+      registration_(kube::encode(
+          registrationOf(inventory.devices(), tenants.memory().devices, cluster_.per_device))),
       registrar_(loop, tenants),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
 
@@ -283,7 +284,8 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kubelet::HeldDe
   const Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return pod.error();
   if (const Result<void> open = ourMountsStay(object, held.container); !open) return open.error();
-  const Result<PodShare> share = podShare(*pod, held, cluster_.name, inventory_.devices());
+  const Result<PodShare> share =
+      podShare(*pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids);
   if (const TenantPtr there = tenants_.find(id); there != nullptr) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/memory.h"
 #include "kube/assignment.h"
+#include "pod_words.h"
 
 namespace divvy::agent {
 namespace {
@@ -50,8 +52,37 @@ Result<std::vector<kube::AssignedDevice>> assignedTo(const kube::Pod& pod,
 
 }  // namespace
 
+namespace {
+
+// What one device gives it. `card`: the device, and what is promised of it.
+Result<void> add(const kube::AssignedDevice& one, const std::string& whose, const Device& device,
+                 const Card& card, PodShare* share) {
+  const Bytes offered = offeredBy(device, card.overcommit_permille);
+  const std::uint64_t most = offered.count >> 20;
+  if (one.mebibytes == 0 || one.mebibytes > most)
+    return Error{ErrorCode::kCorrupt, whose + " was given " + std::to_string(one.mebibytes) +
+                                          " MiB of " + one.uuid + "; 1 to " + std::to_string(most) +
+                                          " are accepted"};
+  for (const auto& other : share->decision.shares)
+    if (other.index == device.info.index)
+      return Error{ErrorCode::kCorrupt, whose + " was given " + one.uuid + " twice"};
+  Ask& ask = share->request.ask;
+  // What it has beyond whole MiB is nobody else's.
+  const Bytes limit = one.mebibytes == most ? offered : mib(one.mebibytes);
+  const unsigned cores = std::min(one.cores, kWhole);
+  ask.cores += cores;
+  ask.memory.bytes = limit;
+  const Bytes guarantee = guaranteeOn(ask, card);
+  const engine::Part part = engine::partOn(card.books(), limit, guarantee, !ask.context_inside);
+  share->decision.shares.push_back({device.info.index, limit, part.reserve(), cores, guarantee});
+  return {};
+}
+
+}  // namespace
+
 Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
-                          const std::string& node, const std::vector<Device>& devices) {
+                          const std::string& node, const std::vector<Device>& devices,
+                          const std::vector<Card>& cards) {
   if (pod.node != node || pod.ended())
     return Error{ErrorCode::kUnavailable, "pod " + held.space + "/" + held.pod + " is " +
                                               (pod.ended() ? "over" : "on node " + pod.node)};
@@ -69,6 +100,8 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
   share.request.ask.gpus = static_cast<unsigned>(assigned->size());
   share.request.ask.user = held.space;
   share.request.command = {held.space + "/" + held.pod, held.container};
+  const Result<void> heard = hearWords(pod, held.container, &share.request);
+  if (!heard) return heard.error();
   for (const kube::AssignedDevice& one : *assigned) {
     const auto device = std::find_if(devices.begin(), devices.end(), [&](const Device& known) {
       return known.info.uuid == one.uuid;
@@ -76,34 +109,30 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
     if (device == devices.end())
       return Error{ErrorCode::kNotFound,
                    wordsFor(held) + " was given " + one.uuid + ", which is not here"};
-    const Bytes physical = device->info.physical;
-    const std::uint64_t most = physical.count >> 20;
-    if (one.mebibytes == 0 || one.mebibytes > most)
-      return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " +
-                                            std::to_string(one.mebibytes) + " MiB of " + one.uuid +
-                                            "; 1 to " + std::to_string(most) + " are accepted"};
-    for (const auto& other : share.decision.shares)
-      if (other.index == device->info.index)
-        return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " + one.uuid + " twice"};
-    // What it has beyond whole MiB is nobody else's.
-    const Bytes limit = one.mebibytes == most ? physical : mib(one.mebibytes);
-    const unsigned cores = std::min(one.cores, kWhole);
-    share.request.ask.cores += cores;
-    share.request.ask.memory.bytes = limit;
-    share.decision.shares.push_back({device->info.index, limit, limit, cores, limit});
+    const auto place = static_cast<std::size_t>(device - devices.begin());
+    const Result<void> added = add(one, wordsFor(held), *device, cards.at(place), &share);
+    if (!added) return added.error();
   }
   return share;
 }
 
+Bytes offeredBy(const Device& device, unsigned permille) {
+  const std::uint64_t physical = device.info.physical.count;
+  return {physical / kNoOvercommit * permille +
+          physical % kNoOvercommit * permille / kNoOvercommit};
+}
+
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
+                                                   const std::vector<DeviceTerms>& terms,
                                                    unsigned count) {
   std::vector<kube::RegisteredDevice> registered;
-  for (const Device& device : devices) {
+  for (std::size_t at = 0; at < devices.size(); ++at) {
+    const Device& device = devices[at];
     kube::RegisteredDevice& one = registered.emplace_back();
     one.id = device.info.uuid;
     one.index = device.info.index;
     one.count = count;
-    one.mebibytes = device.info.physical.count >> 20;
+    one.mebibytes = offeredBy(device, terms.at(at).overcommit_permille).count >> 20;
     one.cores = kWhole;
     one.type = device.info.model.starts_with(kBrand) ? device.info.model
                                                      : kBrand + ("-" + device.info.model);

@@ -23,11 +23,17 @@ struct PodShare {
 
 // `node`: ours. kUnavailable: not now (the pod has ended, is another node's, nothing is written);
 // kCorrupt: what is written cannot be; kNotFound: a device that is not here.
+// kUsage: what the pod itself says. `cards`: the same devices, with what is promised of them.
 Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
-                          const std::string& node, const std::vector<Device>& devices);
+                          const std::string& node, const std::vector<Device>& devices,
+                          const std::vector<Card>& cards);
 
-// The node's devices in the scheduler's words; each may be shared by `count`.
+// Memory that tenants may be promised of a device, where all of it may be so often (permille).
+Bytes offeredBy(const Device& device, unsigned permille);
+
+// The node's devices in the scheduler's words, on these terms; each may be shared by `count`.
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
+                                                   const std::vector<DeviceTerms>& terms,
                                                    unsigned count);
 
 }  // namespace divvy::agent

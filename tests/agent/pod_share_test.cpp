@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "pod_words.h"
+#include "terms/terms.h"
+
 namespace divvy::agent {
 namespace {
 
@@ -28,14 +31,20 @@ class PodShareTest : public ::testing::Test {
       device.info.model = index == 0 ? "NVIDIA H100" : "Tesla T4";
       device.info.physical = gib(16) + Bytes{100};
       devices_.push_back(device);
+      Card card;
+      card.index = index;
+      card.uuid = device.info.uuid;
+      card.physical = device.info.physical;
+      cards_.push_back(card);
     }
   }
 
-  Result<PodShare> share() const { return podShare(pod_, held_, "worker-1", devices_); }
+  Result<PodShare> share() const { return podShare(pod_, held_, "worker-1", devices_, cards_); }
 
   kube::Pod pod_;
   kubelet::HeldDevices held_{"team-a", "trainer", "main", "nvidia.com/gpu", {"GPU-a::4"}};
   std::vector<Device> devices_;
+  std::vector<Card> cards_;
 };
 
 // Which card it is the scheduler says, and not the units that the kubelet has picked.
@@ -116,8 +125,76 @@ TEST_F(PodShareTest, RubbishIsNoShare) {
   EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt);
 }
 
+TEST_F(PodShareTest, WordsOfThePodAreHeardAndThoseOfTheContainerGoBeforeThem) {
+  pod_.meta.annotations["use.divvy.dev/priority"] = "low";
+  pod_.meta.annotations["main.use.divvy.dev/priority"] = "high";
+  pod_.meta.annotations["log.use.divvy.dev/cores-policy"] = "cap";
+  pod_.meta.annotations["use.divvy.dev/on-pressure"] = "wait";
+  pod_.meta.annotations["use.divvy.dev/pressure-wait"] = "5s";
+  pod_.meta.annotations["use.divvy.dev/idle-reclaim"] = "off";
+  pod_.meta.annotations["use.divvy.dev/idle-stop"] = "2h";
+  const Result<PodShare> found = share();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->request.priority, Priority::kHigh);
+  EXPECT_EQ(found->request.ask.cores_policy, CoresPolicy::kShare) << "another container's";
+  EXPECT_EQ(found->request.on_pressure, OnPressure::kWait);
+  EXPECT_EQ(found->request.pressure_wait_ms, 5000u);
+  EXPECT_EQ(found->request.idle.reclaim_ms, 0u);
+  EXPECT_EQ(found->request.idle.stop_ms, 2u * 3600 * 1000);
+}
+
+// Whoever adds a word that agents read finds out here that agents do not.
+TEST_F(PodShareTest, EveryWordThatAgentsReadIsReadAndRefusedByNameIfItCannotBe) {
+  std::size_t read = 0;
+  for (const terms::Term& term : terms::all()) {
+    if (term.place != terms::Place::kAnnotation || term.reader == terms::Reader::kScheduler)
+      continue;
+    const std::string key = "use.divvy.dev/" + std::string(term.word);
+    pod_.meta.annotations[key] = "neither fish nor fowl";
+    const Result<PodShare> found = share();
+    ASSERT_FALSE(found) << key;
+    EXPECT_EQ(found.error().code(), ErrorCode::kUsage) << key;
+    EXPECT_NE(found.error().message().find(key), std::string::npos) << found.error().message();
+    pod_.meta.annotations.erase(key);
+    ++read;
+  }
+  EXPECT_GE(read, 9u);
+}
+
+TEST_F(PodShareTest, WhatANodeCannotDoIsNotPromised) {
+  pod_.meta.annotations["use.divvy.dev/enforce"] = "mps";
+  EXPECT_EQ(share().error().code(), ErrorCode::kUnsupported);
+  pod_.meta.annotations["use.divvy.dev/enforce"] = "interposer";
+  EXPECT_TRUE(share());
+}
+
+TEST_F(PodShareTest, WhereMemoryIsPromisedMoreThanOnceAGuaranteeIsWhatWasAskedFor) {
+  pod_.meta.annotations["use.divvy.dev/guaranteed"] = "1Gi";
+  EXPECT_EQ(share()->decision.shares[0].guarantee, mib(3000)) << "a card that is promised once";
+  cards_[1].overcommit_permille = 1500;
+  EXPECT_EQ(share()->decision.shares[0].guarantee, gib(1));
+  EXPECT_EQ(share()->decision.shares[0].limit, mib(3000));
+  pod_.meta.annotations["use.divvy.dev/guaranteed"] = "0";
+  EXPECT_EQ(share()->decision.shares[0].guarantee, Bytes{});
+  pod_.meta.annotations.erase("use.divvy.dev/guaranteed");
+  EXPECT_EQ(share()->decision.shares[0].guarantee, Bytes{});
+  pod_.meta.annotations[kAllocated] = ";GPU-b,NVIDIA,24577,100:;;";
+  EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt) << "more than is promised";
+  pod_.meta.annotations[kAllocated] = ";GPU-b,NVIDIA,24576,100:;;";
+  EXPECT_TRUE(share());
+}
+
+TEST_F(PodShareTest, CardsAreRegisteredWithWhatIsPromisedOfThem) {
+  std::vector<DeviceTerms> terms(2);
+  terms[1].overcommit_permille = 1300;
+  const std::vector<kube::RegisteredDevice> registered = registrationOf(devices_, terms, 7);
+  EXPECT_EQ(registered[0].mebibytes, 16384u);
+  EXPECT_EQ(registered[1].mebibytes, 21299u);
+}
+
 TEST_F(PodShareTest, CardsAreRegisteredInTheSchedulersWords) {
-  const std::vector<kube::RegisteredDevice> registered = registrationOf(devices_, 7);
+  const std::vector<kube::RegisteredDevice> registered =
+      registrationOf(devices_, std::vector<DeviceTerms>(2), 7);
   ASSERT_EQ(registered.size(), 2u);
   EXPECT_EQ(registered[0].type, "NVIDIA H100");
   EXPECT_EQ(registered[1].type, "NVIDIA-Tesla T4");

@@ -34,7 +34,7 @@ ALLOWED = {
     "simgpu": {"ptx", "abi", "base"},
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
-    "agent": {"snapshot", "arbiter", "driver", "engine", "http", "kube", "kubelet", "ledger", "metrics", "base"},
+    "agent": {"snapshot", "arbiter", "driver", "engine", "http", "kube", "kubelet", "ledger", "metrics", "terms", "base"},
     "cli": {"agent", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "terms", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }

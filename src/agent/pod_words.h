@@ -1,0 +1,17 @@
+// What a pod says of its shares beside what the scheduler gave it: the words of docs/pods.md that
+// agents read. Pure. Private.
+#pragma once
+
+#include <string>
+
+#include "agent/wire.h"
+#include "kube/pod.h"
+
+namespace divvy::agent {
+
+// Into `request`, for that container; what is said of it goes before what is said of all. Words
+// that are not said change nothing. The webhook refuses what cannot be understood: here, of a pod
+// that came past it, it is kUsage and names the annotation. kUnsupported: not on such a node.
+Result<void> hearWords(const kube::Pod& pod, const std::string& container, RunRequest* request);
+
+}  // namespace divvy::agent
