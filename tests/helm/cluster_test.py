@@ -118,6 +118,10 @@ def uninstalled(world):
 def accepted(world):
     """chart: API servers accept what is rendered, and know all of its fields"""
     world.kubectl("create", "namespace", SPACE, good=False)
+    # Pods that name one are refused where it is not.
+    world.kubectl("apply", "-f", "-", text=json.dumps({
+        "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"},
+        "handler": "nvidia"}))
     for words in ([], ["--set", "webhook.secretName=mine,queues.keep=true"],
                   ["--set", "agent.runtimeClassName=nvidia,scheduler.compat=hami"],
                   ["--set", "scheduler.hostNetwork=true,agent.hostNetwork=true,apiServer.host=1.2.3.4,apiServer.port=6443"],
