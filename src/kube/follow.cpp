@@ -16,6 +16,7 @@ constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kLongestPause{30'000};
 constexpr milliseconds kShortWatch{1'000};
 constexpr unsigned kMostStuck = 3;
+constexpr milliseconds kLookWhetherTold{2};
 
 }  // namespace
 
@@ -43,6 +44,7 @@ class Course {
   // A list where there is no version to go on from, or it is wanted; then a watch.
   asio::awaitable<bool> round() {
     if (version_.empty() || !rein_.fresh()) {
+      co_await waitForOthers();
       std::uint64_t asked = 0;
       const Listing all = listing(&asked);
       Result<std::string> version = co_await listed(client_, all);
@@ -75,6 +77,16 @@ class Course {
     if (stuck_ == kMostStuck) version_.clear();
     if (!end) co_return fail(end.error());
     co_return std::chrono::steady_clock::now() - began > kShortWatch;
+  }
+
+  asio::awaitable<void> waitForOthers() {
+    const auto until = std::chrono::steady_clock::now() + kBehind;
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    while (follower_.behind != nullptr && !follower_.behind->fresh() && !*stopped_ &&
+           std::chrono::steady_clock::now() < until) {
+      timer.expires_after(kLookWhetherTold);
+      co_await timer.async_wait(kNoThrow);
+    }
   }
 
   // `asked`: what was wanted anew when that began of which it returns the version. Who wants it

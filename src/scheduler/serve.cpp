@@ -218,7 +218,7 @@ class Service {
     };
     nodes.synced = [this] { kicker_.lookAgain(); };
     nodes.trouble = [](const Error& error) { say(error.message()); };
-    watches_.follow("nodes", std::move(nodes));
+    nodes_ = &watches_.follow("nodes", std::move(nodes));
   }
 
   void take(const kube::Pod& pod) {
@@ -260,6 +260,8 @@ class Service {
       labeller_.look();
     };
     pods.trouble = [](const Error& error) { say(error.message()); };
+    // A pod whose node is not known yet is looked at twice.
+    pods.behind = nodes_;
     watches_.follow("pods", std::move(pods));
   }
 
@@ -438,6 +440,7 @@ class Service {
   Strays strays_;
   Counts counts_;
   Watches watches_;
+  const kube::Rein* nodes_ = nullptr;
   Kicker kicker_;
   Notices notices_;
   Binder binder_;

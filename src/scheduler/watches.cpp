@@ -11,10 +11,11 @@
 
 namespace divvy::scheduler {
 
-void Watches::follow(std::string name, kube::Follower follower) {
+const kube::Rein& Watches::follow(std::string name, kube::Follower follower) {
   Followed& followed = all_.emplace_back(Followed{std::move(name), {}});
   boost::asio::co_spawn(
       executor_, kube::follow(client_, std::move(follower), followed.rein, stopped_), rethrow);
+  return followed.rein;
 }
 
 bool Watches::known() const {

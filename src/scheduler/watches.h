@@ -20,8 +20,8 @@ class Watches {
   Watches(boost::asio::any_io_executor executor, kube::Client& client, const bool* stopped)
       : executor_(std::move(executor)), client_(client), stopped_(stopped) {}
 
-  // Until *stopped is true. `name` is what /readyz calls it.
-  void follow(std::string name, kube::Follower follower);
+  // Until *stopped is true. `name` is what /readyz calls it. What it returns lives as long as this.
+  const kube::Rein& follow(std::string name, kube::Follower follower);
   // All of everything has been told that there was at the beginning, or when anew() was called.
   bool known() const;
   // Everything is listed anew, by reads that begin after this.

@@ -126,6 +126,40 @@ TEST(Follow, ListsAnewAtOnceWhenThatIsWantedThoughItsWatchIsWell) {
   EXPECT_FALSE(rein.failingSince().has_value());
 }
 
+TEST(Follow, ListsBehindOthersAlsoWhenAllIsWantedAnew) {
+  Silent server;
+  Told first, second;
+  Rein ahead, behind;
+  bool stopped = false;
+  Follower follower = second.follower();
+  follower.behind = &ahead;
+  asio::co_spawn(server.loop, follow(*server.client, std::move(follower), behind, &stopped),
+                 asio::detached);
+  asio::co_spawn(server.loop, follow(*server.client, first.follower(), ahead, &stopped),
+                 asio::detached);
+  server.until([&] { return behind.fresh() && ahead.fresh(); });
+  EXPECT_EQ(first.here, "1");
+  EXPECT_EQ(second.here, "2");
+  ahead.anew();
+  behind.anew();
+  server.until([&] { return behind.fresh() && ahead.fresh(); });
+  EXPECT_EQ(first.here, "13");
+  EXPECT_EQ(second.here, "24");
+}
+
+TEST(Follow, WhoIsNeverToldOfHoldsNobodyUpForGood) {
+  Silent server;
+  Told told;
+  Rein never, rein;
+  bool stopped = false;
+  Follower follower = told.follower();
+  follower.behind = &never;
+  asio::co_spawn(server.loop, follow(*server.client, std::move(follower), rein, &stopped),
+                 asio::detached);
+  server.until([&] { return rein.fresh(); });
+  EXPECT_EQ(told.here, "1");
+}
+
 TEST(Follow, SaysSinceWhenNothingWasHeardAndWhy) {
   Silent server;
   Told told;

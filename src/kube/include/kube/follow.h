@@ -15,6 +15,8 @@
 
 namespace divvy::kube {
 
+class Rein;
+
 struct Follower {
   std::string path;   // "/api/v1/nodes"
   std::string query;  // "fieldSelector=...", encoded; may be empty
@@ -29,7 +31,11 @@ struct Follower {
   std::function<void()> synced;
   // Something went wrong; it goes on, after a pause that grows up to half a minute.
   std::function<void(const Error&)> trouble;
+  // What refers to others is cheaper to take in behind them: it is listed once these have been
+  // told, but waits for them no longer than kBehind. Null: it waits for nobody. Outlives it.
+  const Rein* behind = nullptr;
 };
+inline constexpr std::chrono::milliseconds kBehind{5'000};
 
 // How it stands with what is followed, and a hold on it. For the client's thread.
 class Rein {
