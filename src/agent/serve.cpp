@@ -130,7 +130,7 @@ class Agent {
   Result<void> run() {
     Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::Hears::kOwn);
     if (listening) listening = server_.listen(paths_.socket());
-    if (listening && exporter_) listening = exporter_->listen(loop_, *options_.metrics);
+    if (listening && exporter_) listening = expose();
     if (listening && desk_) listening = desk_->begin();
     if (!listening) return listening;
     signals_.async_wait([this](const error_code& fault, int) {
@@ -163,6 +163,14 @@ class Agent {
   }
 
  private:
+  // A node's cards are not taken off it because somebody else has that port.
+  Result<void> expose() {
+    Result<void> listening = exporter_->listen(loop_, *options_.metrics);
+    if (listening || !options_.cluster) return listening;
+    warn("nobody is told of metrics: " + listening.error().message());
+    return {};
+  }
+
   void tick() {
     tenants_.sweep();
     tenants_.followDevices();

@@ -25,6 +25,7 @@ const (
 	probeImage   = "cluster.test/share-probe:1"
 	agentProcess = "divvy-agent"
 	agentAccount = "divvy-agent"
+	agentMetrics = "127.0.0.1:19394"
 	simulated    = "sim-h100"
 )
 
@@ -252,7 +253,8 @@ func (c *cluster) kubeletNode(ctx context.Context, wanted core.NodeConditionType
 func (c *cluster) runAgent(build string) error {
 	return c.processes.start(agentProcess, "/usr/bin/env", "DIVVY_RUNTIME_DIR="+c.path("divvy"),
 		filepath.Join(build, "bin", "divvy"), "agent", "--node", simulated,
-		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"))
+		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
+		"--metrics-listen", agentMetrics)
 }
 
 // writeAgentAccount makes a kubeconfig of the service account's on this node, as a pod there has it.
