@@ -9,9 +9,9 @@
 
 #include "agent/ask.h"
 #include "agent/cluster_node.h"
-#include "agent/metrics_listen.h"
 #include "agent/enforcement.h"
 #include "agent/idle.h"
+#include "agent/metrics_listen.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "agent/placement.h"
