@@ -70,7 +70,9 @@ void Member::leave(unsigned slot, std::uint64_t generation) {
 
 void Member::halt(unsigned slot, std::uint64_t generation) {
   const auto found = processes_.find({slot, generation});
-  if (found != processes_.end() && found->second.known) found->second.halted = true;
+  if (found == processes_.end() || !found->second.known || found->second.halted) return;
+  found->second.halted = true;
+  found->second.halted_at = looked_at_;
 }
 
 Nanos Member::untilOf(const ledger::WorkSample& sample, Nanos now) {

@@ -96,6 +96,7 @@ class Member {
     ledger::WorkSample last;
     Nanos told_run = 0;  // of toldRun(), when it last did anything
     bool halted = false;
+    Nanos halted_at = 0;
     std::array<Nanos, ledger::kMaxDevices> credited{};
   };
   // Sums over all processes that ever were.
@@ -131,13 +132,18 @@ class Member {
   // Whether it still waits for its turn. Who was given it for so long and did not stir is stopped,
   // or kept from the processor, and is back as soon as it does anything.
   bool waits(const Process& process, Nanos now) const {
-    return (process.last.state & ledger::kWorkWaiting) != 0 && !process.halted &&
+    // Who was stopped at the gate may be back and stirs only once it has had a turn.
+    const bool at_work = (process.last.state & ledger::kWorkInFlight) != 0;
+    return (process.last.state & ledger::kWorkWaiting) != 0 && !(process.halted && at_work) &&
            toldRun(now) - process.told_run < takeUp();
   }
   // Whose word is not believed may have more on its way than it says.
   bool worksOn(const Process& process, Nanos now) const {
     if ((process.last.state & ledger::kWorkInFlight) == 0) return false;
-    return distrusted || !process.halted || untilOf(process.last, now) > now;
+    if (distrusted || !process.halted) return true;
+    const bool unknown = process.last.inflight_until == 0;
+    return (unknown ? process.halted_at + settings_.constants.drain_bound
+                    : untilOf(process.last, now)) > now;
   }
   // When it says that its work ends; no further ahead than that is believed.
   static Nanos untilOf(const ledger::WorkSample& sample, Nanos now);

@@ -157,6 +157,22 @@ TEST_F(MemberTest, WorkOfAStoppedProcessEndsWhenItSaidThatItWould) {
   EXPECT_TRUE(after.waiting);
 }
 
+// Found in review: it waited for ever, as who waits at the gate stirs only when it is its turn.
+TEST_F(MemberTest, WhoWasStoppedAtTheGateIsGivenItsTurnAgain) {
+  tenant_.setState(ledger::kWorkWaiting);
+  EXPECT_TRUE(member_->look(2 * kSecond).waiting);
+  member_->halt(0, 0);
+  EXPECT_TRUE(member_->look(3 * kSecond).waiting);
+}
+
+TEST_F(MemberTest, OfAStoppedProcessWhoseWorkEndsNobodyKnowsWhenTheDrainBoundIsWaitedFor) {
+  tenant_.setState(ledger::kWorkInFlight);
+  EXPECT_TRUE(member_->look(2 * kSecond).in_flight);
+  member_->halt(0, 0);
+  EXPECT_TRUE(member_->look(2 * kSecond + kMillisecond).in_flight);
+  EXPECT_FALSE(member_->look(3 * kSecond).in_flight);
+}
+
 TEST_F(MemberTest, WithoutProcessesItTakesNoPart) {
   member_->leave(0, 0);
   Figures law;
