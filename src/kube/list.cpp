@@ -112,6 +112,11 @@ class Pages {
     return true;
   }
 
+  // API servers refuse in protobuf, too: why is said once more, in words.
+  bool refusedUnread(std::string_view body) {
+    return isProtobuf(body) && std::exchange(protobuf_, false);
+  }
+
  private:
   const Listing& listing_;
   bool protobuf_;
@@ -142,6 +147,7 @@ asio::awaitable<Result<std::string>> listed(Client& client, const Listing& listi
       listing.begin();
       continue;
     }
+    if (!reply->good() && pages.refusedUnread(reply->body)) continue;
     if (!reply->good()) co_return errorOf(*reply).context(what);
     const std::string guessed = Pages::goesOn(reply->body);
     std::shared_ptr<Ahead> ahead;

@@ -27,7 +27,7 @@ using asio::ip::tcp;
 
 constexpr std::chrono::seconds kBound{30};
 
-enum class Speaks { kProtobuf, kOnlyJson, kWrongly };
+enum class Speaks { kProtobuf, kOnlyJson, kWrongly, kNo };
 
 // Two pods, "1" and "2", on two pages; its watches are silent, and stay.
 class PodServer {
@@ -83,6 +83,7 @@ class PodServer {
     const bool second = head.find("continue=next") != std::string::npos;
     const bool protobuf = head.find("vnd.kubernetes.protobuf") != std::string::npos;
     asked.push_back(std::string(second ? "2" : "1") + (protobuf ? "p" : "j"));
+    if (speaks_ == Speaks::kNo) return refusal(protobuf);
     json::object meta{{"resourceVersion", "7"}};
     if (!second) meta["continue"] = "next";
     json::array items;
@@ -94,6 +95,14 @@ class PodServer {
     // One byte less: what is behind it says nothing.
     if (protobuf && second && speaks_ == Speaks::kWrongly) body = body.substr(0, body.size() - 5);
     return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+
+  static std::string refusal(bool protobuf) {
+    const std::string body =
+        protobuf ? std::string("k8s\0\n\x0b\n\x02v1", 11)
+                 : R"({"kind":"Status","reason":"Forbidden","message":"pods is forbidden"})";
+    return "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: " +
            std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
@@ -155,6 +164,20 @@ TEST(PodList, APageThatCannotBeReadComesAgainAsJson) {
   EXPECT_NE(one.told.trouble.find("protobuf"), std::string::npos) << one.told.trouble;
   EXPECT_EQ(one.told.synced, 1);
   EXPECT_EQ(one.server.asked, (std::vector<std::string>{"1p", "2p", "2j"}));
+}
+
+// Found in review: an account without the right was told so in bytes that nobody can read.
+TEST(PodList, ARefusalIsReadInWords) {
+  Told told;
+  Rein rein;
+  bool stopped = false;
+  PodServer server(Speaks::kNo);
+  asio::co_spawn(server.loop, follow(*server.client, told.follower(), rein, &stopped),
+                 asio::detached);
+  server.until([&] { return rein.failingSince().has_value(); });
+  EXPECT_NE(rein.fault().find("403 Forbidden: pods is forbidden"), std::string::npos)
+      << rein.fault();
+  EXPECT_EQ(server.asked, (std::vector<std::string>{"1p", "1j"}));
 }
 
 TEST(PodList, WhoIsNotInTheNextOneIsGone) {
