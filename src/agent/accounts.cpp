@@ -20,11 +20,28 @@ double partOf(const TenantView& tenant, const ShareView& share, const Accounts::
 
 }  // namespace
 
+void Accounts::count(const std::vector<TenantView>& tenants) {
+  std::map<std::string, Tally> tallies, seen;
+  for (const TenantView& tenant : tenants) {
+    const Tally now{tenant.refused_short, tenant.pressure_waits};
+    const Tally before = seen_[tenant.id];
+    Tally& all = tallies[tenant.id];
+    all = tallies_[tenant.id];
+    const auto grown = [](std::uint64_t was, std::uint64_t is) { return is > was ? is - was : 0; };
+    all.allocations_short += grown(before.allocations_short, now.allocations_short);
+    all.allocation_waits += grown(before.allocation_waits, now.allocation_waits);
+    seen[tenant.id] = now;
+  }
+  tallies_ = std::move(tallies);
+  seen_ = std::move(seen);
+}
+
 void Accounts::add(const std::vector<TenantView>& tenants, const SeenPart& seen,
                    std::uint64_t now_ms) {
   const std::uint64_t passed = last_ms_ == 0 || now_ms < last_ms_ ? 0 : now_ms - last_ms_;
   const double seconds = passed > kLongestMs ? 0 : static_cast<double>(passed) / kMsPerSecond;
   last_ms_ = now_ms;
+  count(tenants);
   Bills next;
   for (const TenantView& tenant : tenants) {
     std::map<unsigned, Bill>& bills = next[tenant.id];

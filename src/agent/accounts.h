@@ -15,6 +15,12 @@ struct Bill {
   double byte_seconds = 0;    // bytes in use, times seconds
 };
 
+// Of counts that are sums over living processes, and fall when one ends: all that there were.
+struct Tally {
+  std::uint64_t allocations_short = 0;
+  std::uint64_t allocation_waits = 0;
+};
+
 class Accounts {
  public:
   // By tenant's id and number of the device.
@@ -26,9 +32,13 @@ class Accounts {
   // As everything is at `now_ms`, which only grows. Whoever is not there any more is forgotten.
   void add(const std::vector<TenantView>& tenants, const SeenPart& seen, std::uint64_t now_ms);
   const Bills& bills() const { return bills_; }
+  const std::map<std::string, Tally>& tallies() const { return tallies_; }
 
  private:
+  void count(const std::vector<TenantView>& tenants);
+
   Bills bills_;
+  std::map<std::string, Tally> tallies_, seen_;
   std::uint64_t last_ms_ = 0;
 };
 

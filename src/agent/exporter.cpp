@@ -48,6 +48,7 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   Metered all;
   all.snapshot = look_();
   all.bills = accounts_.bills();
+  all.tallies = accounts_.tallies();
   for (const auto& [id, tenant] : tenants_.all())
     if (!tenant->record.lodger.uid.empty()) all.pods[id] = tenant->record.lodger;
   const SeenUse& seen = tenants_.seen();

@@ -38,7 +38,11 @@ constexpr Family<Card> kCards[] = {
     {"divvy_card_memory_bytes", "gauge", "Device memory that the card has",
      [](const Card& card) -> Value { return number(card.view.physical); }},
     {"divvy_card_memory_used_bytes", "gauge", "Of it, what is in use by whomever, says the driver",
-     [](const Card& card) -> Value { return number(card.view.used); }},
+     [](const Card& card) -> Value {
+       // A driver that says neither did not answer.
+       if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
+       return number(card.view.used);
+     }},
     {"divvy_card_memory_promised_bytes", "gauge", "Limits of the tenants there, added up",
      [](const Card& card) -> Value { return number(card.view.promised); }},
     {"divvy_card_memory_guaranteed_bytes", "gauge", "Of these, what is never swapped",
@@ -73,43 +77,48 @@ constexpr Family<Card> kCards[] = {
      [](const Card& card) -> Value { return card.view.checkpointed; }},
 };
 
-constexpr Family<TenantView> kTenants[] = {
+struct Whole {
+  const TenantView& view;
+  Tally tally;
+};
+
+constexpr Family<Whole> kTenants[] = {
     {"divvy_tenant_created_seconds", "gauge", "When it was made, since 1970",
-     [](const TenantView& tenant) -> Value { return static_cast<double>(tenant.created); }},
+     [](const Whole& whole) -> Value { return static_cast<double>(whole.view.created); }},
     {"divvy_tenant_processes", "gauge", "Its processes that use the device",
-     [](const TenantView& tenant) -> Value { return tenant.processes; }},
+     [](const Whole& whole) -> Value { return whole.view.processes; }},
     {"divvy_tenant_allocations_refused_total", "counter", "Allocations beyond its limit",
-     [](const TenantView& tenant) -> Value { return number(tenant.refused); }},
+     [](const Whole& whole) -> Value { return number(whole.view.refused); }},
     {"divvy_tenant_allocations_short_total", "counter",
      "Allocations within its limit that were refused: the device was short of memory",
-     [](const TenantView& tenant) -> Value { return number(tenant.refused_short); }},
+     [](const Whole& whole) -> Value { return number(whole.tally.allocations_short); }},
     {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for the device",
-     [](const TenantView& tenant) -> Value { return number(tenant.pressure_waits); }},
+     [](const Whole& whole) -> Value { return number(whole.tally.allocation_waits); }},
     {"divvy_tenant_weight_ratio", "gauge", "What it gets while all others want to run, too",
-     [](const TenantView& tenant) -> Value { return tenant.weight / kPercent; }},
+     [](const Whole& whole) -> Value { return whole.view.weight / kPercent; }},
     {"divvy_tenant_throttled_seconds_total", "counter", "It wanted to run and was not let",
-     [](const TenantView& tenant) -> Value { return number(tenant.throttled_ms) * kMillisecond; }},
+     [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
-     [](const TenantView& tenant) -> Value { return number(tenant.waits); }},
+     [](const Whole& whole) -> Value { return number(whole.view.waits); }},
     {"divvy_tenant_launch_escapes_total", "counter",
      "Waits given up, for work in flight may depend on who waited",
-     [](const TenantView& tenant) -> Value { return number(tenant.escapes); }},
+     [](const Whole& whole) -> Value { return number(whole.view.escapes); }},
     {"divvy_tenant_longest_work_seconds", "gauge", "Its longest single kernel or graph",
-     [](const TenantView& tenant) -> Value { return number(tenant.longest_us) * kMicrosecond; }},
+     [](const Whole& whole) -> Value { return number(whole.view.longest_us) * kMicrosecond; }},
     {"divvy_tenant_unpreemptible", "gauge", "1: its work did not end in time when it had to",
-     [](const TenantView& tenant) -> Value { return tenant.unpreemptible ? 1 : 0; }},
+     [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
     {"divvy_tenant_distrusted", "gauge", "1: it says less of its use than the driver sees",
-     [](const TenantView& tenant) -> Value { return tenant.distrusted ? 1 : 0; }},
+     [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
     {"divvy_tenant_swaps_total", "counter", "How often it came back to the device",
-     [](const TenantView& tenant) -> Value { return number(tenant.swaps); }},
+     [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
     {"divvy_tenant_idle_seconds", "gauge",
      "Since it last used its devices; of those whose memory can be swapped",
-     [](const TenantView& tenant) -> Value {
-       if (tenant.memory == "kept") return std::nullopt;
-       return number(tenant.idle_s);
+     [](const Whole& whole) -> Value {
+       if (whole.view.memory == "kept") return std::nullopt;
+       return number(whole.view.idle_s);
      }},
     {"divvy_tenant_own_cpu_ratio", "gauge", "Of a processor's time, what Divvy used inside it",
-     [](const TenantView& tenant) -> Value { return tenant.cpu_permille / kPermille; }},
+     [](const Whole& whole) -> Value { return whole.view.cpu_permille / kPermille; }},
 };
 
 struct Share {
@@ -235,11 +244,13 @@ void tenants(Exposition* out, const Metered& all) {
                  {"memory", one.memory}},
                 std::uint64_t{1});
   }
-  for (const Family<TenantView>& family : kTenants) {
+  for (const Family<Whole>& family : kTenants) {
     out->family(family.name, family.type, family.help);
     for (const TenantView& one : all.snapshot.tenants) {
       const PodContainer pod = podOf(all, one);
-      if (const Value value = family.value(one)) {
+      const auto tally = all.tallies.find(one.id);
+      const Whole whole{one, tally == all.tallies.end() ? Tally{} : tally->second};
+      if (const Value value = family.value(whole)) {
         out->sample({{"tenant", one.id},
                      {"namespace", pod.space},
                      {"pod", pod.pod},

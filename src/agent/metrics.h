@@ -15,6 +15,7 @@ struct Metered {
   Snapshot snapshot;
   std::map<std::string, PodContainer> pods;  // by tenant's id; of those that are a pod's
   Accounts::Bills bills;
+  std::map<std::string, Tally> tallies;  // by tenant's id
   // By number of the device: part of its time that processes had who are nobody's.
   std::map<unsigned, double> foreign;
 };

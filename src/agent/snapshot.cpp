@@ -23,8 +23,19 @@ Times timesOf(const Inventory& inventory, unsigned index) {
   return times;
 }
 
+// By number of the device: of each the driver is asked once, however many share it.
+using AllTimes = std::map<unsigned, Times>;
+
+AllTimes timesOf(const Inventory& inventory) {
+  AllTimes all;
+  for (const Device& device : inventory.devices())
+    all[device.info.index] = timesOf(inventory, device.info.index);
+  return all;
+}
+
 ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
-                 const std::map<std::string, TenantUse>& uses, const Inventory& inventory) {
+                 const std::map<std::string, TenantUse>& uses, const Inventory& inventory,
+                 const AllTimes& all) {
   ShareView view;
   view.uuid = share.uuid;
   view.limit = share.limit.count;
@@ -36,7 +47,7 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
     if (device.info.uuid != share.uuid) continue;
     view.device = device.info.index;
     unsigned percent = 0;
-    const Times times = timesOf(inventory, device.info.index);
+    const Times& times = all.at(device.info.index);
     for (const auto& [key, process] : tenant.processes) {
       const auto time = times.find(process.id.pid);
       if (time != times.end()) percent += time->second;
@@ -182,7 +193,7 @@ void showCompute(const arbiter::TenantFigures& figures, TenantView& view) {
 }
 
 TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory& inventory,
-                  const IdleWatch& idle) {
+                  const AllTimes& times, const IdleWatch& idle) {
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
@@ -205,7 +216,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   }
   const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const ShareRecord& share : tenant.record.shares)
-    view.shares.push_back(viewOf(share, tenant, uses, inventory));
+    view.shares.push_back(viewOf(share, tenant, uses, inventory, times));
   showSwap(tenant, tenants.memory().host_map, view);
   view.on_pressure = onPressureName(tenant.record.on_pressure);
   view.pressure_wait_ms = tenant.record.pressure_wait_ms;
@@ -287,8 +298,9 @@ Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& t
     snapshot.devices.push_back(viewOf(inventory.devices()[i], inventory, tenants, cards[i]));
     snapshot.devices.back().pool = pools[i];
   }
+  const AllTimes times = tenants.all().empty() ? AllTimes() : timesOf(inventory);
   for (const auto& [id, tenant] : tenants.all())
-    snapshot.tenants.push_back(viewOf(*tenant, tenants, inventory, idle));
+    snapshot.tenants.push_back(viewOf(*tenant, tenants, inventory, times, idle));
   std::stable_sort(snapshot.tenants.begin(), snapshot.tenants.end(),
                    [](const TenantView& a, const TenantView& b) {
                      return std::pair(a.created, a.pid) < std::pair(b.created, b.pid);

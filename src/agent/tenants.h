@@ -214,9 +214,9 @@ class Tenants {
   const Inventory& inventory_;
   std::function<void()> changed_;
   std::map<std::string, TenantPtr> tenants_;
-  std::map<int, Stranger> strangers_;
   SeenUse seen_;
-  bool keep_looking_ = false;  // by PID: that used a device lately without registering
+  bool keep_looking_ = false;
+  std::map<int, Stranger> strangers_;  // by PID: that used a device lately without registering
   std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
   std::map<unsigned, arbiter::StayDevice> told_;
   MemoryPolicy memory_;

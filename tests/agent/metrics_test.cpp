@@ -128,6 +128,22 @@ TEST(Accounts, ChargeWhatWasGotOverTime) {
   EXPECT_DOUBLE_EQ(accounts.bills().at("0123").at(0).device_seconds, 0.75);
 }
 
+// Counts of a process that ended were taken for a counter that began anew, and an alert was sent.
+TEST(Accounts, CountsThatFallWhenAProcessEndsOnlyGrow) {
+  Accounts accounts;
+  std::vector<TenantView> tenants(1);
+  tenants[0].id = "a";
+  std::uint64_t last = 0;
+  for (const std::uint64_t sum : {8u, 5u, 5u, 7u, 0u, 1u}) {
+    tenants[0].refused_short = sum;
+    accounts.add(tenants, {}, 1000);
+    const std::uint64_t now = accounts.tallies().at("a").allocations_short;
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  EXPECT_EQ(last, 8u + 2u + 1u);
+}
+
 // An agent that was stopped for a minute charged all of it to who was there when it went on.
 TEST(Accounts, TimeThatNobodyWatchedIsNobodys) {
   Accounts accounts;
