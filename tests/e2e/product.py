@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -37,6 +38,20 @@ def wait_until(condition, what, bound=BOUND):
         if time.monotonic() > end:
             raise AssertionError(f"not within {bound:g} s: {what}")
         time.sleep(0.005)
+
+
+def line_of(process, what, bound=BOUND):
+    """The next line that it prints, read past Python's own buffer, so that none hides there from the
+    wait: nothing else may read its output. An error where no line comes."""
+    end, line = time.monotonic() + bound, b""
+    while not line.endswith(b"\n"):
+        if not select.select([process.stdout], [], [], max(0, end - time.monotonic()))[0]:
+            raise AssertionError(f"not within {bound:g} s: {what}; so far {line!r}")
+        byte = os.read(process.stdout.fileno(), 1)
+        if not byte:
+            raise AssertionError(f"it ended before: {what}; so far {line!r}")
+        line += byte
+    return line.decode()
 
 
 def private_directory():
