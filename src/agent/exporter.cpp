@@ -18,12 +18,13 @@ double partOf(const Seen& seen) {
 
 }  // namespace
 
-Exporter::Exporter(Tenants& tenants, std::function<Snapshot()> look)
-    : tenants_(tenants), look_(std::move(look)) {
+Exporter::Exporter(Tenants& tenants, std::string node, std::function<Snapshot()> look)
+    : tenants_(tenants), node_(std::move(node)), look_(std::move(look)) {
   tenants_.keepLooking();
 }
 
 Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where) {
+  hami_ = where.hami;
   http::Listen listen;
   listen.host = where.host;
   listen.port = where.port;
@@ -47,6 +48,7 @@ void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
 asio::awaitable<http::Answer> Exporter::answer() const {
   Metered all;
   all.snapshot = look_();
+  all.node = node_;
   all.bills = accounts_.bills();
   all.tallies = accounts_.tallies();
   for (const auto& [id, tenant] : tenants_.all())
@@ -54,7 +56,7 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   const SeenUse& seen = tenants_.seen();
   if (const auto nobody = seen.find(""); nobody != seen.end())
     for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
-  co_return http::Answer{200, exposition(all), metrics::kTextType};
+  co_return http::Answer{200, exposition(all, hami_), metrics::kTextType};
 }
 
 }  // namespace divvy::agent

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "accounts.h"
 #include "agent/serve.h"
@@ -16,8 +17,9 @@ namespace divvy::agent {
 // For the loop's thread.
 class Exporter {
  public:
-  // All outlives it. `look`: everything as it is now, as `divvy ls` has it.
-  Exporter(Tenants& tenants, std::function<Snapshot()> look);
+  // All outlives it. `node`: whose samples these are; `look`: everything as it is now, as
+  // `divvy ls` has it.
+  Exporter(Tenants& tenants, std::string node, std::function<Snapshot()> look);
 
   // kIo: the address cannot be had.
   Result<void> listen(asio::io_context& loop, const MetricsListen& where);
@@ -28,6 +30,8 @@ class Exporter {
   asio::awaitable<http::Answer> answer() const;
 
   Tenants& tenants_;
+  std::string node_;
+  bool hami_ = false;
   std::function<Snapshot()> look_;
   Accounts accounts_;
   std::unique_ptr<http::Server> server_;

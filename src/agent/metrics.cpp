@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "hami_metrics.h"
 #include "metrics/exposition.h"
 
 namespace divvy::agent {
@@ -293,12 +294,13 @@ void row(std::string* text, const char* name, const char* type, const char* help
 
 }  // namespace
 
-std::string exposition(const Metered& all) {
+std::string exposition(const Metered& all, bool hami) {
   Exposition out;
   node(&out, all.snapshot);
   cards(&out, all);
   tenants(&out, all);
   shares(&out, all);
+  if (hami) addHamiFamilies(&out, all);
   return out.text();
 }
 

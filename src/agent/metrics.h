@@ -13,6 +13,7 @@ namespace divvy::agent {
 // As everything is at one instant.
 struct Metered {
   Snapshot snapshot;
+  std::string node;                          // of the cluster, or else of the machine's agents
   std::map<std::string, PodContainer> pods;  // by tenant's id; of those that are a pod's
   Accounts::Bills bills;
   std::map<std::string, Tally> tallies;  // by tenant's id
@@ -20,8 +21,9 @@ struct Metered {
   std::map<unsigned, double> foreign;
 };
 
-// In Prometheus' text format. What is not known has no sample.
-std::string exposition(const Metered& all);
+// In Prometheus' text format. What is not known has no sample. `hami`: under the names of HAMi's
+// monitor, too.
+std::string exposition(const Metered& all, bool hami = false);
 
 // Every family as a row of a table in Markdown, for docs/monitoring.md.
 std::string familiesTable();

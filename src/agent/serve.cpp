@@ -114,7 +114,8 @@ class Agent {
         registrar_(loop_, tenants_) {
     if (options_.cluster)
       desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, inventory_);
-    if (options_.metrics) exporter_.emplace(tenants_, [this] { return server_.snapshot(); });
+    const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
+    if (options_.metrics) exporter_.emplace(tenants_, name, [this] { return server_.snapshot(); });
   }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.

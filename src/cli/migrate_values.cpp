@@ -21,7 +21,7 @@ enum class Fate {
 struct Rule {
   std::string_view theirs;
   Fate fate;
-  std::string_view ours;  // a path, or words
+  std::string_view ours;  // a path, or several with a blank between them; or words
   std::string_view usual = "";
 };
 
@@ -95,7 +95,7 @@ constexpr Rule kRules[] = {
     {"global.gpuHookPath", Fate::kMoot, "agent.installDir is Divvy's own"},
     {"global.managedNodeSelector", Fate::kByHand, "agent.nodeSelector"},
     {"global.managedNodeSelectorEnable", Fate::kByHand, "agent.nodeSelector", "false"},
-    {"legacyMetrics", Fate::kSame, "scheduler.compatMetrics"},
+    {"legacyMetrics", Fate::kSame, "scheduler.compatMetrics agent.metrics.compat"},
     {"prometheus.enabled", Fate::kSame, "monitoring.enabled"},
     {"device-config.content", Fate::kSame, "scheduler.deviceConfig"},
     {"devices.", Fate::kMoot,
@@ -162,25 +162,27 @@ class Migration {
     if (usual && rule.fate != Fate::kSame) return;
     if (rule.fate == Fate::kByHand) return by_hand_.emplace_back(path, words), void();
     if (node.IsNull()) return;
-    std::vector<std::string> keys = split(words);
-    // Dots in users' own keys (annotations) part nothing.
-    if (rule.theirs.back() == '.') keys.push_back(path.substr(rule.theirs.size()));
-    YAML::Node at = values_;
-    for (std::size_t i = 0; i + 1 < keys.size(); ++i) at.reset(at[keys[i]]);
-    at[keys.back()] = node;
+    for (const std::string& ours : split(words, ' ')) {
+      std::vector<std::string> keys = split(ours, '.');
+      // Dots in users' own keys (annotations) part nothing.
+      if (rule.theirs.back() == '.') keys.push_back(path.substr(rule.theirs.size()));
+      YAML::Node at = values_;
+      for (std::size_t i = 0; i + 1 < keys.size(); ++i) at.reset(at[keys[i]]);
+      at[keys.back()] = YAML::Clone(node);
+    }
     if (path == "resourceName" || path == "device-config.content")
       by_hand_.emplace_back(path, std::string(kRenamed));
   }
 
-  static std::vector<std::string> split(const std::string& path) {
-    std::vector<std::string> keys;
+  static std::vector<std::string> split(const std::string& text, char by) {
+    std::vector<std::string> parts;
     std::size_t begin = 0;
-    for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
-      keys.push_back(path.substr(begin, dot - begin));
-      begin = dot + 1;
+    for (std::size_t end = text.find(by); end != std::string::npos; end = text.find(by, begin)) {
+      parts.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
     }
-    keys.push_back(path.substr(begin));
-    return keys;
+    parts.push_back(text.substr(begin));
+    return parts;
   }
 
   YAML::Node values_{YAML::NodeType::Map};

@@ -90,6 +90,42 @@ TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {
   EXPECT_EQ(exposition(known).find("divvy_card_utilisation_ratio{"), std::string::npos);
 }
 
+// What dashboards that were made for HAMi's monitor look for, of pods' containers only.
+TEST(AgentMetrics, TellUnderHamisNamesWhereTheyAreAskedFor) {
+  Metered known = all();
+  known.node = "worker-1";
+  known.snapshot.devices[0].used = 3 * kGib;
+  known.snapshot.tenants[0].shares[0].utilisation = 25;
+  EXPECT_EQ(exposition(known).find("hami_"), std::string::npos);
+  const std::string text = exposition(known, true);
+  const std::set<std::string> lines = linesOf(text);
+  const std::string card =
+      R"({node="worker-1",device_index="0",device_uuid="GPU-a",device_type="NVIDIA-H100",)"
+      R"(zone="vGPU"})";
+  const std::string old_card =
+      R"({nodeid="worker-1",deviceidx="0",deviceuuid="GPU-a",devicetype="NVIDIA-H100",)"
+      R"(zone="vGPU"})";
+  const std::string container =
+      R"({namespace="lab",pod="p-0",container="main",vdevice_index="0",device_uuid="GPU-a",)"
+      R"(zone="vGPU"})";
+  const std::string old_container =
+      R"({podnamespace="lab",podname="p-0",ctrname="main",vdeviceid="0",deviceuuid="GPU-a",)"
+      R"(zone="vGPU"})";
+  for (const std::string& line :
+       {"hami_host_gpu_memory_used_bytes" + card + " 3221225472",
+        "HostGPUMemoryUsage" + old_card + " 3221225472",
+        "hami_host_gpu_utilization_ratio" + card + " 40", "HostCoreUtilization" + old_card + " 40",
+        "hami_vgpu_memory_limit_bytes" + container + " 2147483648",
+        "vGPU_device_memory_limit_in_bytes" + old_container + " 2147483648",
+        "vGPU_device_memory_usage_in_bytes" + old_container + " 1073741824",
+        "hami_container_device_utilization_ratio" + container + " 25",
+        "Device_utilization_desc_of_container" + old_container + " 25"})
+    EXPECT_TRUE(lines.contains(line)) << line << '\n' << text;
+  EXPECT_EQ(text.find("vGPU_device_memory_limit_in_bytes{podnamespace=\"\""), std::string::npos)
+      << "a run that is no pod's";
+  EXPECT_EQ(text.find("Device_last_kernel_of_container{"), std::string::npos) << "not known";
+}
+
 TEST(AgentMetrics, EveryFamilyIsOnThePage) {
   std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/monitoring.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};

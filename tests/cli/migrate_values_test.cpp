@@ -27,6 +27,7 @@ scheduler:
   kubeScheduler: {image: {registry: here.example, tag: v1.33.1}}
   tolerations: [{key: a, operator: Exists}]
 imagePullSecrets: [{name: mine}]
+legacyMetrics: true
 )");
   const YAML::Node values = YAML::Load(text);
   EXPECT_EQ(values["agent"]["perDevice"].as<int>(), 20);
@@ -42,6 +43,8 @@ imagePullSecrets: [{name: mine}]
   EXPECT_EQ(values["kubeScheduler"]["image"]["tag"].as<std::string>(), "v1.33.1");
   EXPECT_EQ(values["scheduler"]["tolerations"].size(), 1u);
   EXPECT_EQ(values["imagePullSecrets"][0]["name"].as<std::string>(), "mine");
+  EXPECT_TRUE(values["scheduler"]["compatMetrics"].as<bool>());
+  EXPECT_TRUE(values["agent"]["metrics"]["compat"].as<bool>()) << "HAMi has one switch for both";
   EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
 }
 
