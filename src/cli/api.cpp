@@ -73,6 +73,18 @@ Result<json::value> Api::ask(kube::Call call) {
   return std::move(*answer);
 }
 
+Result<kube::Eviction> Api::evict(kube::EvictionAsk ask) {
+  std::optional<Result<kube::Eviction>> answer;
+  const auto work = [&]() -> asio::awaitable<void> {
+    answer = co_await kube::evict(*inside_->client, std::move(ask));
+  };
+  inside_->loop.restart();
+  asio::co_spawn(inside_->loop, work, rethrow);
+  inside_->loop.run();
+  if (!answer) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
+  return std::move(*answer);
+}
+
 Result<void> Api::list(const std::string& path, const std::string& query,
                        const std::function<void(const json::value& item)>& each) {
   // A list that began anew would be told twice: it is told at its end.

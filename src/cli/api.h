@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "kube/access.h"
 #include "kube/call.h"
+#include "kube/eviction.h"
 
 namespace divvy::cli {
 
@@ -25,6 +26,7 @@ class Api {
   Result<boost::json::value> ask(kube::Call call);
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
+  Result<kube::Eviction> evict(kube::EvictionAsk ask);
   const std::string& space() const;  // that the kubeconfig's context has
 
  private:

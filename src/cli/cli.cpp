@@ -15,6 +15,7 @@ struct Dispatch {
   int operator()(const ExplainPodOptions& options) const { return explainPod(options); }
   int operator()(const PlanPodsOptions& options) const { return planPods(options); }
   int operator()(const ListOptions& options) const { return list(options); }
+  int operator()(const CordonOptions& options) const { return cordon(options); }
   int operator()(const TopOptions& options) const { return top(options); }
   int operator()(const SetOptions& options) const { return set(options); }
   int operator()(const EventsOptions& options) const { return events(options); }

@@ -44,6 +44,7 @@ class Cluster {
   const scheduler::Books& books() const { return books_; }
   scheduler::Forecast& forecast() { return forecast_; }
   const std::map<std::string, ClusterPod>& pods() const { return pods_; }  // by UID
+  const vendors::Catalog& catalog() const { return catalog_; }
   const engine::Config& config() const { return config_; }
   const std::vector<engine::Pool>& pools() const { return pools_; }
   // What could not be understood, or not be read; may be empty.

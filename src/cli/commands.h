@@ -10,6 +10,8 @@ int explain(const ExplainOptions& options);
 int explainPod(const ExplainPodOptions& options);
 int planPods(const PlanPodsOptions& options);
 int list(const ListOptions& options);
+int listCluster(const ListOptions& options);
+int cordon(const CordonOptions& options);
 int top(const TopOptions& options);
 int set(const SetOptions& options);
 int events(const EventsOptions& options);

@@ -70,6 +70,7 @@ struct Grammar {
   void addMinRuntime(CLI::App* command);
   void addFiles(CLI::App* command);
   void addPlan();
+  void addCordon();
   void addMigrate();
   void addControl();
   void addSize();

@@ -84,6 +84,8 @@ void Grammar::addClusterNode(CLI::App* agent) {
       ->add_option("--metrics-listen", text.metrics_listen,
                    "for Prometheus: /metrics; none: not [with --node-name 0.0.0.0:9394, else none]")
       ->type_name("HOST:PORT");
+  agent->add_flag("--compat-metrics", text.compat_metrics,
+                  "under the names of HAMi's node monitor, too");
 }
 
 void Grammar::addFiles(CLI::App* command) {
@@ -95,6 +97,24 @@ void Grammar::addFiles(CLI::App* command) {
       ->take_all();
   command->add_option("-n,--namespace", raw.cluster.space, "of the pods [the context's]")
       ->type_name("NAME");
+}
+
+void Grammar::addCordon() {
+  using What = CordonOptions::What;
+  const auto one = [this](const char* name, const char* text, What what) {
+    CLI::App* command = add(name, text, [what](const Raw& r) { return makeCordon(what, r); });
+    command->add_option("WHERE", raw.cluster.node, "NODE, NODE/INDEX or NODE/UUID")
+        ->type_name("")
+        ->required();
+    addCluster(command);
+    return command;
+  };
+  one("cordon", "Give nothing new of a cluster's devices", What::kCordon);
+  one("uncordon", "Give of them again", What::kUncordon);
+  CLI::App* drain = one("drain", "Cordon them, and have their pods leave", What::kDrain);
+  drain->add_flag("--dry-run", raw.cluster.dry_run, "say who would, and change nothing");
+  drain->add_flag("--force", raw.force, "also pods that nobody makes anew, or that say not to");
+  drain->add_option("--timeout", raw.timeout, "give up after this long [5m]")->type_name("TIME");
 }
 
 void Grammar::addMigrate() {

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 26> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 29> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -92,7 +92,10 @@ a queue that has no room waits at its gate. What is read and what is not known: 
   divvy ls
   divvy ls -o json | jq '.[].id'
   divvy ls --no-headers | awk '{print $1}'
+  divvy ls --cluster -n team-a --node gpu-7
 
+--cluster (or --kubeconfig, --context; kubectl divvy ls): pods of a cluster, what each of their
+containers has of which device, and those that wait, with the reason. What follows is of agents.
 CORES: what was asked for of that card. BACKEND: who sees to it (interposer, mps, timeslice).
 POLICY: whether CORES is a share or a cap. WEIGHT: what the tenant gets while all others want to run
 too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES), latency (others
@@ -137,7 +140,12 @@ the scheduler has promised and not yet written.)"},
   divvy gpus
   divvy gpus --sim a100x8
   divvy gpus -o json
+  divvy gpus --cluster --node gpu-7
+  kubectl divvy gpus -o json | jq '.[] | select(.tenants == 0) | .uuid'
 
+--cluster (or --kubeconfig, --context; kubectl divvy gpus): every device of a cluster, what of its
+memory and cores its pods were given, containers that share it of as many as may, and the sum of
+all; CLOSED where nothing new goes. With -o json each has its shares with it.
 OVERCOMMIT: how much memory may be promised, of BUDGET; PROMISED: what is; only where a device is
 promised more than once. Thrash risk: its tenants swap too often for what they do between; fewer of
 them, or longer turns, help.
@@ -198,6 +206,28 @@ An extender that chooses node and devices of pods that ask for devices, and a we
 them to the scheduler of that name. It places while the kube-scheduler of the same host holds the
 Lease; other replicas serve the webhook and refuse the rest at once. Until SIGTERM. GET /healthz,
 /readyz; port 0 is any that is free.)"},
+    {"cordon",
+     R"(Examples:
+  divvy cordon gpu-7/3
+  divvy cordon gpu-7/GPU-6a3b0f1e-8d0c-4c1f-9a53-0b8c7d1e2f40
+  kubectl divvy cordon gpu-7          all devices of the node; its other pods come and go as before
+
+Nothing new is given of them; who has something there keeps it. It is an annotation of the node
+(hami.io/device-cordon), which HAMi's scheduler heeds, too; whoever may patch nodes may do it. By
+`kubectl cordon` nothing new comes to a node, with devices or without.)"},
+    {"uncordon",
+     R"(Examples:
+  divvy uncordon gpu-7/3
+  divvy uncordon gpu-7)"},
+    {"drain",
+     R"(Examples:
+  divvy drain gpu-7/3 --dry-run
+  divvy drain gpu-7/3 --timeout 10m
+
+Cordons the devices and evicts the pods that have something of them, through the Eviction API: who
+is protected by a disruption budget is asked again until --timeout. Then the devices stay cordoned,
+and who is left is named (exit status 1). Pods that have nothing of these devices are not
+touched.)"},
     {"queues",
      R"(Examples:
   divvy queues

@@ -9,6 +9,7 @@
 
 namespace divvy::cli {
 int list(const ListOptions& options) {
+  if (options.cluster) return listCluster(options);
   const bool tenants = options.what == ListOptions::What::kTenants;
   // Tenants exist only where an agent runs; devices are worth starting one.
   if (options.sim) {

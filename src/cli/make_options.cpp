@@ -148,7 +148,18 @@ Result<Options> makeExplain(const Raw& raw) {
 Result<Options> makeList(ListOptions::What what, const Raw& raw) {
   Result<Output> output = outputOf(raw, what == ListOptions::What::kTenants);
   if (!output) return output.error();
-  return Options{ListOptions{what, simOf(raw), *output}};
+  ListOptions list{what, simOf(raw), *output, {}, raw.cluster.node};
+  if (!meansCluster(raw)) {
+    if (list.node.empty() && raw.cluster.space.empty()) return Options{list};
+    return Error{ErrorCode::kUsage,
+                 "--node and --namespace are of a cluster; accepted: with --cluster"};
+  }
+  if (list.sim)
+    return Error{ErrorCode::kUsage, "--sim is of an agent; accepted: that, or a cluster"};
+  Result<ClusterChoice> cluster = clusterOf(raw);
+  if (!cluster) return cluster.error();
+  list.cluster = std::move(*cluster);
+  return Options{list};
 }
 
 Result<Options> makeTop(const Raw& raw) {
@@ -273,9 +284,15 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
 }
 
 // Whoever runs a node has somebody who looks at it; one machine's agent tells nobody unasked.
-Result<void> readMetrics(const std::string& text, AgentOptions& options) {
-  if (text == "none" || (text.empty() && !options.cluster)) return {};
+Result<void> readMetrics(const ClusterNodeText& told, AgentOptions& options) {
+  const std::string& text = told.metrics_listen;
+  if (text == "none" || (text.empty() && !options.cluster)) {
+    if (!told.compat_metrics) return {};
+    return Error{ErrorCode::kUsage,
+                 "--compat-metrics: nobody is told of metrics; accepted: with --metrics-listen"};
+  }
   agent::MetricsListen where;
+  where.hami = told.compat_metrics;
   if (text.empty()) where.host = "0.0.0.0";
   const Result<void> read = readListen(text, "--metrics-listen", &where.host, &where.port);
   if (read) options.metrics = where;
@@ -305,8 +322,7 @@ Result<Options> makeAgent(const Raw& raw) {
   options.placing = std::move(*placing);
   if (const Result<void> node = readClusterNode(raw.cluster_node, options); !node)
     return node.error();
-  if (const Result<void> read = readMetrics(raw.cluster_node.metrics_listen, options); !read)
-    return read.error();
+  if (const Result<void> read = readMetrics(raw.cluster_node, options); !read) return read.error();
   if (options.cluster && !raw.idle_exit.empty())
     return Error{
         ErrorCode::kUsage,

@@ -86,6 +86,17 @@ struct ListOptions {
   enum class What { kTenants, kDevices } what = What::kTenants;
   SimChoice sim;
   Output output;
+  std::optional<ClusterChoice> cluster;  // instead of agents
+  std::string node;                      // of the cluster; empty: all
+};
+
+// Devices of a cluster that get nothing new; kDrain: and whose pods are to leave.
+struct CordonOptions {
+  enum class What { kCordon, kUncordon, kDrain } what = What::kCordon;
+  ClusterChoice cluster;
+  std::string node, device;  // an index or a UUID; empty: all of the node
+  bool dry_run = false, force = false;
+  std::uint64_t timeout_ms = 0;
 };
 
 struct TopOptions {
@@ -280,7 +291,7 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
                  ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
-                 PrintOptions>;
+                 CordonOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -15,6 +15,7 @@ Grammar::Grammar() {
   addExplain();
   addViews();
   addPlan();
+  addCordon();
   addSnapshot();
   addControl();
   addSize();
@@ -151,6 +152,14 @@ void Grammar::addViews() {
     addOutput(command, command == ls);
     addSim(command, "only this simulated node");
   }
+  for (CLI::App* command : {ls, gpus}) {
+    command->add_flag("--cluster", raw.cluster.cluster, "of a cluster instead of this machine");
+    command->add_option("--node", raw.cluster.node, "of the cluster, this one only [all]")
+        ->type_name("NAME");
+    addCluster(command);
+  }
+  ls->add_option("-n,--namespace", raw.cluster.space, "of the cluster, this one only [all]")
+      ->type_name("NAME");
   top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
   top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
       ->type_name("TIME");

@@ -102,6 +102,28 @@ Result<Options> makeExplainPod(const Raw& raw) {
   return Options{std::move(options)};
 }
 
+Result<Options> makeCordon(CordonOptions::What what, const Raw& raw) {
+  CordonOptions options;
+  options.what = what;
+  // NODE, NODE/INDEX, NODE/UUID: names of nodes have no slash.
+  const std::string& text = raw.cluster.node;
+  const std::size_t slash = text.find('/');
+  options.node = text.substr(0, slash);
+  if (slash != std::string::npos) options.device = text.substr(slash + 1);
+  if (options.node.empty() || (slash != std::string::npos && options.device.empty()))
+    return usage("\"" + text + "\" is not accepted; NODE, NODE/INDEX and NODE/UUID are");
+  options.dry_run = raw.cluster.dry_run;
+  options.force = raw.force;
+  const Result<std::uint64_t> timeout =
+      parseDurationMs(raw.timeout.empty() ? std::string("5m") : raw.timeout);
+  if (!timeout) return Error{timeout.error().code(), "--timeout: " + timeout.error().message()};
+  options.timeout_ms = *timeout;
+  Result<ClusterChoice> cluster = clusterOf(raw);
+  if (!cluster) return cluster.error();
+  options.cluster = std::move(*cluster);
+  return Options{std::move(options)};
+}
+
 Result<Options> makePlanPods(const Raw& raw) {
   PlanPodsOptions options;
   options.files = raw.cluster.files;

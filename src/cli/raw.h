@@ -43,14 +43,17 @@ struct SchedulerText {
 struct ClusterText {
   std::string kubeconfig, context, space, node_policy, device_policy, pools, compat, device_config,
       model_resources, min_runtime;
+  std::string node;  // that a list is confined to
   std::vector<std::string> vendors, words, files;
   bool cluster = false;  // where an agent could be meant, too
+  bool dry_run = false;
 };
 
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
       install_dir;
+  bool compat_metrics = false;
 };
 
 struct Raw {
@@ -85,6 +88,7 @@ Result<Options> makeExplainPod(const Raw& raw);
 Result<Options> makeRun(const Raw& raw);
 Result<Options> makeExplain(const Raw& raw);
 Result<Options> makePlanPods(const Raw& raw);
+Result<Options> makeCordon(CordonOptions::What what, const Raw& raw);
 Result<Options> makeList(ListOptions::What what, const Raw& raw);
 Result<Options> makeTop(const Raw& raw);
 Result<Options> makeSet(const Raw& raw);

@@ -364,7 +364,7 @@ std::vector<DeviceUse> Books::devicesOf(const std::string& node) const {
     const bool healthy = device.health == engine::Health::kHealthy;
     all.push_back({node, device.uuid.text, device.model.text, device.kind.text, taken.pool.text, i,
                    healthy, device.memory, device.compute, device.slots, taken.memory,
-                   taken.compute, taken.tenants});
+                   taken.compute, taken.tenants, device.cordoned || known->second.node.cordoned});
   }
   return all;
 }

@@ -109,6 +109,7 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--node-name", "n", "--per-device", "0"}, "--per-device"},
       {{"agent", "--node-name", "n", "--per-device", "101"}, "1 to 100"},
       {{"agent", "--metrics-listen", "9394"}, "HOST:PORT is"},
+      {{"agent", "--compat-metrics"}, "accepted: with --metrics-listen"},
       {{"agent", "--metrics-listen", "127.0.0.1:99999"}, "HOST:PORT is"},
       {{"agent", "--overcommit", "5"}, "--overcommit: overcommit \"5\" is not understood"},
       {{"agent", "--overcommit", "0.5"}, "accepted: 1.0 to 4.0"},

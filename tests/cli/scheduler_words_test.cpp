@@ -41,6 +41,12 @@ TEST(SchedulerWords, BadOnesAreOneLineAndLeaveNothing) {
       {scheduler({"--cert-secret", "webhook"}), "NAMESPACE/NAME is"},
       {scheduler({"--cert-secret", "a/b", "--cert-file", "c", "--key-file", "k"}),
        "exclude each other"},
+      {{"cordon", "/3"}, "NODE, NODE/INDEX and NODE/UUID are"},
+      {{"drain", "n/"}, "NODE, NODE/INDEX and NODE/UUID are"},
+      {{"drain", "n", "--timeout", "soon"}, "--timeout: "},
+      {{"gpus", "--node", "n"}, "--node and --namespace are of a cluster"},
+      {{"ls", "-n", "team"}, "--node and --namespace are of a cluster"},
+      {{"ls", "--cluster", "--sim", "h100"}, "--sim is of an agent"},
       {scheduler({"--cert-life", "1h"}), "go with --cert-secret"},
       {scheduler({"--cert-names", "a,b"}), "go with --cert-secret"},
       {scheduler({"--webhook-config", "w"}), "go with --cert-secret"},
@@ -162,6 +168,10 @@ TEST(SchedulerWords, AreAllInTheHelp) {
         "--min-runtime TIME"}},
       {{"explain"}, {"--device-config FILE", "--model-resources FILE", "--min-runtime TIME"}},
       {{"queues"}, {"--kubeconfig FILE", "--context NAME"}},
+      {{"cordon"}, {"NODE/UUID", "--kubeconfig FILE", "--context NAME"}},
+      {{"drain"}, {"NODE/UUID", "--dry-run", "--force", "--timeout TIME", "--context NAME"}},
+      {{"gpus"}, {"--cluster", "--node NAME", "--kubeconfig FILE", "--context NAME"}},
+      {{"ls"}, {"--cluster", "--node NAME", "-n,--namespace NAME", "--kubeconfig FILE"}},
   };
   for (const auto& [command, names] : options) {
     Words words = command;

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	core "k8s.io/api/core/v1"
@@ -24,7 +25,9 @@ func init() {
 			"divvy plan: who would be preempted, as disruption budgets and queues have it, with the " +
 				"user's own rights", onArena("16", plannedWithin)},
 		check{"a-snapshot-of-the-cluster-is-decided-the-same-again",
-			"divvy snapshot of the live cluster for the simulator", snapshotted})
+			"divvy snapshot of the live cluster for the simulator", snapshotted},
+		check{"one-table-of-cards-and-who-has-them",
+			"kubectl divvy: allocated and total per card of the cluster, drill down to pods", listed})
 }
 
 // tool runs the program as a user does; its answer is JSON. Whether it said no (exit status 1).
@@ -323,6 +326,92 @@ func (a *arena) plannedByWhoMayNotRead(p *core.Pod) error {
 	}
 	if !plan[0].Fits {
 		return fmt.Errorf("the plan is %+v", plan)
+	}
+	return nil
+}
+
+type listedShare struct {
+	Namespace, Pod, Container, Node, Uuid, State, Reason string
+	Memory                                               uint64
+	Cores                                                int `json:"cores_permille"`
+}
+
+type listedDevice struct {
+	Node, Uuid        string
+	Memory, Allocated uint64
+	Tenants           int
+	Shares            []listedShare
+}
+
+// What is listed is what the API server has in the pods' own annotations.
+func listed(w *world) error {
+	for at := range 3 {
+		name := fmt.Sprintf("has-%d", at)
+		if _, err := w.create(pod(name, container("c", one(fmt.Sprint(1024*(at+1)), "10")))); err != nil {
+			return err
+		}
+		if _, err := w.bound(name); err != nil {
+			return err
+		}
+	}
+	if _, err := w.create(pod("waits", container("c", one("90000", "30")))); err != nil {
+		return err
+	}
+	if _, err := w.refused("waits"); err != nil {
+		return err
+	}
+	var shares []listedShare
+	if _, err := w.tool(&shares, "ls", "--cluster", "-n", w.space, "-o", "json"); err != nil {
+		return err
+	}
+	if len(shares) != 4 {
+		return fmt.Errorf("4 pods are listed as %+v", shares)
+	}
+	var devices []listedDevice
+	if _, err := w.tool(&devices, "gpus", "--cluster", "-o", "json"); err != nil {
+		return err
+	}
+	if len(devices) != checkNodes*checkDevices {
+		return fmt.Errorf("%d devices are listed", len(devices))
+	}
+	return w.listedAlike(shares, devices)
+}
+
+func (w *world) listedAlike(shares []listedShare, devices []listedDevice) error {
+	for at, share := range shares[:3] {
+		if share.Memory != uint64(at+1)<<30 || share.Cores != 100 || share.Container != "c" {
+			return fmt.Errorf("a share is listed as %+v", share)
+		}
+		found, err := w.client.CoreV1().Pods(w.space).Get(w.ctx, share.Pod, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		written := found.Annotations[allocated]
+		if found.Spec.NodeName != share.Node || !strings.Contains(written, share.Uuid) {
+			return fmt.Errorf("%s is listed on %s, %s; it says %s, %q", share.Pod, share.Node, share.Uuid,
+				found.Spec.NodeName, written)
+		}
+		of := slices.IndexFunc(devices, func(one listedDevice) bool { return one.Uuid == share.Uuid })
+		if of < 0 || devices[of].Node != share.Node || !slices.Contains(devices[of].Shares, share) {
+			return fmt.Errorf("%+v is not with its device", share)
+		}
+	}
+	for _, one := range devices {
+		sum := uint64(0)
+		for _, share := range one.Shares {
+			sum += share.Memory
+		}
+		if sum != one.Allocated || len(one.Shares) != one.Tenants || one.Allocated > one.Memory {
+			return fmt.Errorf("a device is listed as %+v", one)
+		}
+	}
+	waits := shares[3]
+	if waits.Pod != "waits" || waits.State != "waits" || waits.Reason == "" || waits.Uuid != "" {
+		return fmt.Errorf("who waits is listed as %+v", waits)
+	}
+	no, err := w.tool(nil, "gpus", "--cluster", "--node", "no-such-node", "-o", "json")
+	if !no || err == nil || !strings.Contains(err.Error(), "no-such-node") {
+		return fmt.Errorf("of a node that is not there is said: %v", err)
 	}
 	return nil
 }

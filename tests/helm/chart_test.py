@@ -188,6 +188,10 @@ class ByCapability(unittest.TestCase):
         self.assertIn("--metrics-listen=0.0.0.0:9394", arguments())
         self.assertIn("--metrics-listen=0.0.0.0:9", arguments("--set", "agent.metrics.port=9"))
         self.assertIn("--metrics-listen=none", arguments("--set", "agent.metrics.enabled=false"))
+        self.assertNotIn("--compat-metrics", arguments())
+        self.assertIn("--compat-metrics", arguments("--set", "agent.metrics.compat=true"))
+        self.assertNotIn("--compat-metrics", arguments("--set", "agent.metrics.compat=true",
+                                                       "--set", "agent.metrics.enabled=false"))
 
     def test_rules_and_dashboards_are_those_that_are_tested(self):
         rules = one_of(render(*OPERATOR), "PrometheusRule", "divvy-alerts")

@@ -22,6 +22,7 @@ struct DeviceUse {
   Bytes promised;
   engine::Compute promised_compute;
   std::uint32_t tenants = 0;
+  bool cordoned = false;  // it gets nothing new; or its node does not
 };
 
 // Of one device, by one container of a pod.

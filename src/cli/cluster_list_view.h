@@ -1,0 +1,35 @@
+// A cluster's cards and who has what of them, as text and JSON. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "engine/units.h"
+#include "scheduler/use.h"
+
+namespace divvy::cli {
+
+// A device that a container of a pod has a part of; or a pod that waits for devices.
+struct ClusterShare {
+  std::string space, pod, container;  // no container: it waits
+  std::string node, uuid, model;      // empty: it waits
+  std::size_t index = 0;              // of the device, on its node
+  Bytes memory;
+  engine::Compute compute;
+  std::string state;   // "running", "pending" (placed, its containers are not there yet), "waits"
+  std::string reason;  // why it waits; may be empty
+};
+
+// With headers the last line is the sum of all, where there is more than one.
+std::string clusterDevicesText(const std::vector<scheduler::DeviceUse>& devices, bool headers,
+                               std::size_t width);
+// Each device with those who have a part of it.
+std::string clusterDevicesJson(const std::vector<scheduler::DeviceUse>& devices,
+                               const std::vector<ClusterShare>& shares);
+std::string clusterSharesText(const std::vector<ClusterShare>& shares, bool headers,
+                              std::size_t width);
+std::string clusterSharesJson(const std::vector<ClusterShare>& shares);
+
+}  // namespace divvy::cli
