@@ -56,7 +56,7 @@ class Waiting {
 void MemoryGate::activate() {
   if (active()) return;
   const ErrnoKeeper keeper;
-  fences_ = !barrier(kBarrierRegister);
+  fences_.store(!barrier(kBarrierRegister), std::memory_order_relaxed);
   active_.store(true, std::memory_order_seq_cst);
   runtime().gate.meterAlways();
 }
@@ -187,7 +187,7 @@ bool MemoryGate::awaitOutside(std::uint64_t until) const {
 SwapRefusal MemoryGate::drain() {
   // Whoever begins a capture counts it first and looks at the gate then.
   if (runtime().captures.open()) return SwapRefusal::kCapturing;
-  if (fences_) {
+  if (fences_.load(std::memory_order_relaxed)) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
   } else if (!barrier(kBarrierPrivate)) {
     return SwapRefusal::kNotDrained;

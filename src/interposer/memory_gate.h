@@ -84,7 +84,7 @@ class MemoryGate {
       line->touching.fetch_add(1, std::memory_order_seq_cst);
     } else {
       line->touching.store(1, std::memory_order_relaxed);
-      if (fences_) {
+      if (fences_.load(std::memory_order_relaxed)) {
         std::atomic_thread_fence(std::memory_order_seq_cst);
       } else {
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -108,7 +108,8 @@ class MemoryGate {
   std::atomic<std::uint32_t> word_{0};
   std::atomic<bool> active_{false};
   std::atomic<bool> exiting_{false};
-  bool fences_ = false;                  // no membarrier here: threads fence for themselves
+  // No membarrier here: threads fence for themselves. The first two allocations may both say so.
+  std::atomic<bool> fences_{false};
   std::atomic<bool> drain_busy_{false};  // a mover is in close()
   std::atomic<std::uint64_t> drain_since_{0};
 };
