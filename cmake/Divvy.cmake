@@ -21,7 +21,7 @@ if(DIVVY_SANITIZE)
 endif()
 
 # Of what -fsanitize=undefined looks for, a quarter of the time to compile goes into pointers. Bytes
-# are taken for something else only in these folders; in others they are looked for by asan alone.
+# are taken for something else in these folders; in others nobody looks for misaligned ones.
 set(DIVVY_BYTES abi arbiter base driver interposer ledger ptx simgpu)
 function(divvy_sanitize_options name)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)

@@ -161,10 +161,14 @@ void Cluster::addNode(const json::value& object) {
 
 void Cluster::addPod(const json::value& object) {
   Result<kube::Pod> pod = kube::podOf(object);
-  if (!pod) return note(pod.error());
+  if (!pod) {
+    unread_pods_.push_back(pod.error().message());
+    return note(pod.error());
+  }
   if (!pod->node.empty() && !pod->ended()) filters_.setPod(object, pod->node);
   const Result<void> set = books_.setPod(*pod);
   if (!set) note(set.error());
+  if (!set && !pod->ended()) unread_pods_.push_back(set.error().message());
   const Result<void> lodged =
       forecast_.setPod(*pod, textOf(object, {"metadata", "creationTimestamp"}));
   if (!lodged) note(lodged.error());

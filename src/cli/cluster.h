@@ -47,6 +47,8 @@ class Cluster {
   const vendors::Catalog& catalog() const { return catalog_; }
   const engine::Config& config() const { return config_; }
   const std::vector<engine::Pool>& pools() const { return pools_; }
+  // Of pods that hold who knows what.
+  const std::vector<std::string>& unreadPods() const { return unread_pods_; }
   // What could not be understood, or not be read; may be empty.
   const std::vector<std::string>& troubles() const { return troubles_; }
 
@@ -84,7 +86,7 @@ class Cluster {
   KubeFilters filters_;
   std::map<std::string, ClusterPod> pods_;
   std::map<std::string, boost::json::value> groups_;  // by path, of manifests
-  std::vector<std::string> troubles_;
+  std::vector<std::string> troubles_, unread_pods_;
 };
 
 // A pod as the API server would make it now: completed, and judged by its webhooks, policies and

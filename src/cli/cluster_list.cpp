@@ -52,6 +52,18 @@ ClusterShare waitingOf(const ClusterPod& one) {
 // Where devices are: the index and model of each.
 using Places = std::map<std::pair<std::string, std::string>, const DeviceUse*>;
 
+const char* stateOf(const kube::Pod& pod) {
+  if (pod.meta.deleting) return "ending";
+  if (pod.phase == kube::PodPhase::kUnknown) return "unknown";
+  return pod.phase == kube::PodPhase::kRunning ? "running" : "pending";
+}
+
+// An init container of a pod that runs has ended; a sidecar has not.
+bool isOver(const scheduler::HeldShare& held, const kube::Pod& pod) {
+  return pod.phase == kube::PodPhase::kRunning && held.container < pod.init.size() &&
+         !pod.init[held.container].sidecar;
+}
+
 ClusterShare shareOf(const scheduler::HeldShare& held, const ClusterPod& one,
                      const Places& places) {
   ClusterShare share;
@@ -62,11 +74,13 @@ ClusterShare shareOf(const scheduler::HeldShare& held, const ClusterPod& one,
   share.uuid = held.uuid;
   share.memory = held.memory;
   share.compute = held.compute;
-  share.state = one.pod.phase == kube::PodPhase::kRunning ? "running" : "pending";
+  share.state = stateOf(one.pod);
   const auto place = places.find({held.node, held.uuid});
   if (place == places.end()) return share;
   share.index = place->second->index;
   share.model = place->second->model;
+  // Which of the pod's containers has which device only the plugin knows.
+  if (place->second->by_plugin) share.container = "*";
   return share;
 }
 
@@ -79,7 +93,8 @@ std::vector<ClusterShare> sharesOf(const Cluster& cluster, const std::vector<Dev
   std::vector<ClusterShare> all;
   for (const scheduler::HeldShare& held : cluster.books().shares()) {
     const auto pod = pods.find({held.space, held.pod});
-    if (pod != pods.end()) all.push_back(shareOf(held, *pod->second, places));
+    if (pod == pods.end() || isOver(held, pod->second->pod)) continue;
+    all.push_back(shareOf(held, *pod->second, places));
   }
   for (const auto& [uid, one] : cluster.pods())
     if (one.pod.node.empty() && !one.pod.ended()) all.push_back(waitingOf(one));

@@ -13,12 +13,13 @@ namespace divvy::cli {
 
 // A device that a container of a pod has a part of; or a pod that waits for devices.
 struct ClusterShare {
-  std::string space, pod, container;  // no container: it waits
+  std::string space, pod, container;  // "*": of several; no container: it waits
   std::string node, uuid, model;      // empty: it waits
   std::size_t index = 0;              // of the device, on its node
   Bytes memory;
   engine::Compute compute;
-  std::string state;   // "running", "pending" (placed, its containers are not there yet), "waits"
+  // Its pod's: "running", "pending" (not all of it runs), "ending", "unknown", "waits".
+  std::string state;
   std::string reason;  // why it waits; may be empty
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <boost/json/serialize.hpp>
@@ -22,6 +23,8 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookAgainMs = 500;
+// Who was promised a device before the scheduler saw that it is closed is bound by then.
+constexpr auto kSettled = std::chrono::seconds(3);
 constexpr int kMostTries = 10;  // of a change, while others change the node
 constexpr const char* kConflict = "409 Conflict";
 
@@ -29,14 +32,18 @@ std::string pathOf(const std::string& node) {
   return "/api/v1/nodes/" + node;
 }
 
+enum class Change { kClose, kOpen, kOpenAll };  // kOpenAll: also what is not there now
+
 // One try. False: the node was changed meanwhile.
-Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, bool close) {
+Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, Change what) {
   const Result<json::value> now = api.ask({kube::Verb::kGet, pathOf(node)});
   if (!now) return now.error();
   json::object annotations;
   for (const auto& [key, items] : cordons) {
     const std::string was = textOf(*now, {"metadata", "annotations", key.c_str()});
-    const std::string list = close ? listWith(was, items) : listWithout(was, items);
+    std::string list;
+    if (what == Change::kClose) list = listWith(was, items);
+    if (what == Change::kOpen) list = listWithout(was, items);
     if (list == was) continue;
     if (list.empty()) {
       annotations[key] = nullptr;
@@ -56,9 +63,9 @@ Result<bool> change(Api& api, const std::string& node, const Cordons& cordons, b
   return written.error();
 }
 
-Result<void> write(Api& api, const std::string& node, const Cordons& cordons, bool close) {
+Result<void> write(Api& api, const std::string& node, const Cordons& cordons, Change what) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    const Result<bool> done = change(api, node, cordons, close);
+    const Result<bool> done = change(api, node, cordons, what);
     if (!done) return done.error();
     if (*done) return {};
   }
@@ -92,15 +99,17 @@ std::vector<Leaving> leavingOf(const Cluster& cluster, const std::string& node,
   return leaving;
 }
 
-// Those that are not to be asked, unless that is said.
-Result<void> checkAll(const std::vector<Leaving>& leaving) {
+// Those that are not to be asked, unless that is said; and those that cannot be.
+Result<void> checkAll(const std::vector<Leaving>& leaving, bool force) {
   std::string text;
   for (const Leaving& one : leaving)
-    if (const std::string why = whyNotToEvict(one.pod); !why.empty())
+    if (const std::string why = whyNotToEvict(one.pod);
+        !why.empty() && (!force || isStatic(one.pod)))
       text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + why;
   if (text.empty()) return {};
   return Error{ErrorCode::kUnsupported,
-               "not all may be evicted: " + text + "; accepted: --force, which evicts these, too"};
+               "not all may be evicted: " + text +
+                   (force ? "" : "; accepted: --force, which evicts what can be evicted")};
 }
 
 class Drain {
@@ -111,6 +120,7 @@ class Drain {
   Result<void> run() {
     for (;;) {
       for (Leaving& one : leaving_) look(&one);
+      if (refusal_) return *refusal_;
       std::erase_if(leaving_, [](const Leaving& one) { return one.pod.meta.uid.empty(); });
       if (leaving_.empty()) return {};
       if (Clock::now() >= end_) return late();
@@ -129,7 +139,14 @@ class Drain {
         api_.evict({one->pod.meta.space, one->pod.meta.name, one->pod.meta.uid, {}});
     if (!ended) return told(one, ended.error().message());
     if (ended->end == kube::EvictionEnd::kGone) return leave(one);
-    if (ended->end != kube::EvictionEnd::kEvicted) return told(one, ended->why);
+    // Somebody changed the pod meanwhile.
+    const bool later = ended->end == kube::EvictionEnd::kForbidden ||
+                       ended->why.find(kConflict) != std::string::npos;
+    if (later) return told(one, ended->why);
+    if (ended->end == kube::EvictionEnd::kRefused) {
+      refusal_ = Error{ErrorCode::kIo, nameOf(one->pod) + " cannot be evicted: " + ended->why};
+      return;
+    }
     one->asked = true;
     told(one, "evicted");
   }
@@ -164,27 +181,55 @@ class Drain {
   Api& api_;
   std::vector<Leaving> leaving_;
   Clock::time_point end_;
+  std::optional<Error> refusal_;  // final
 };
+
+// Of a pod that cannot be read nobody knows what it has.
+Result<void> checkRead(const Cluster& cluster, bool force) {
+  if (force || cluster.unreadPods().empty()) return {};
+  return Error{ErrorCode::kCorrupt,
+               "of some pods it cannot be read what they have: " + cluster.unreadPods().front() +
+                   "; accepted: --force, which takes that for nothing"};
+}
+
+// The next round: who came while the last one left.
+Result<std::vector<Leaving>> lookAgain(const CordonOptions& options, const Cordons& cordons) {
+  const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
+  if (!cluster) return cluster.error();
+  if (const Result<void> read = checkRead(**cluster, options.force); !read) return read.error();
+  return leavingOf(**cluster, options.node, cordons);
+}
+
+void dryRun(const std::vector<Leaving>& leaving) {
+  for (const Leaving& one : leaving) {
+    const std::string why = whyNotToEvict(one.pod);
+    const std::string note = isStatic(one.pod) ? " (not: " : " (with --force only: ";
+    std::printf("%s%s\n", nameOf(one.pod).c_str(), why.empty() ? "" : (note + why + ')').c_str());
+  }
+}
 
 Result<void> drain(Cluster& cluster, const CordonOptions& options, const Cordons& cordons) {
   std::vector<Leaving> leaving = leavingOf(cluster, options.node, cordons);
-  const Result<void> may = options.force ? Result<void>() : checkAll(leaving);
-  if (options.dry_run) {
-    for (const Leaving& one : leaving) {
-      const std::string why = whyNotToEvict(one.pod);
-      std::printf("%s%s\n", nameOf(one.pod).c_str(),
-                  why.empty() ? "" : (" (with --force only: " + why + ')').c_str());
-    }
-    return {};
-  }
-  if (!may) return may;
-  if (const Result<void> closed = write(cluster.api(), options.node, cordons, true); !closed)
-    return closed;
-  const std::size_t count = leaving.size();
+  if (options.dry_run) return dryRun(leaving), Result<void>();
+  if (const Result<void> read = checkRead(cluster, options.force); !read) return read;
+  if (const Result<void> may = checkAll(leaving, options.force); !may) return may;
+  const Result<void> closed = write(cluster.api(), options.node, cordons, Change::kClose);
+  if (!closed) return closed;
   const auto end = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
-  const Result<void> left = Drain(cluster.api(), std::move(leaving), end).run();
-  if (left) std::printf("%s left %s\n", countOf(count, "pod").c_str(), options.node.c_str());
-  return left;
+  const auto settled = Clock::now() + kSettled;
+  std::size_t count = 0;
+  do {
+    count += leaving.size();
+    const Result<void> left = Drain(cluster.api(), std::move(leaving), end).run();
+    if (!left) return left;
+    while (Clock::now() < settled) poll(nullptr, 0, kLookAgainMs);
+    Result<std::vector<Leaving>> others = lookAgain(options, cordons);
+    if (!others) return others.error();
+    leaving = std::move(*others);
+    if (const Result<void> may = checkAll(leaving, options.force); !may) return may;
+  } while (!leaving.empty());
+  std::printf("%s left %s\n", countOf(count, "pod").c_str(), options.node.c_str());
+  return {};
 }
 
 }  // namespace
@@ -196,17 +241,19 @@ int cordon(const CordonOptions& options) {
   const Result<Cordons> cordons = cordonsOf((*cluster)->books().devicesOf(options.node),
                                             options.node, options.device, (*cluster)->catalog());
   if (!cordons) return fail(cordons.error());
-  std::size_t count = 0;
-  for (const auto& [key, items] : *cordons) count += items.size();
   if (options.what == CordonOptions::What::kDrain) {
     const Result<void> drained = drain(**cluster, options, *cordons);
     return drained ? 0 : fail(drained.error());
   }
   const bool close = options.what == CordonOptions::What::kCordon;
-  const Result<void> written = write((*cluster)->api(), options.node, *cordons, close);
+  const Change open = options.device.empty() ? Change::kOpenAll : Change::kOpen;
+  const Result<void> written =
+      write((*cluster)->api(), options.node, *cordons, close ? Change::kClose : open);
   if (!written) return fail(written.error());
-  std::printf("%s of %s: %s\n", countOf(count, "device").c_str(), options.node.c_str(),
-              close ? "nothing new goes there" : "open again");
+  for (const auto& [key, items] : *cordons)
+    for (const std::string& uuid : items)
+      std::printf("%s/%s %s\n", options.node.c_str(), uuid.c_str(),
+                  close ? "cordoned" : "uncordoned");
   return 0;
 }
 

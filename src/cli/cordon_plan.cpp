@@ -7,6 +7,7 @@ namespace {
 
 // As scheduler/lodgers.h reads it.
 constexpr const char* kEvictable = "use.divvy.dev/evictable";
+constexpr const char* kMirror = "kubernetes.io/config.mirror";
 
 std::vector<std::string> itemsOf(const std::string& list) {
   std::vector<std::string> items;
@@ -40,11 +41,19 @@ Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUse>& devices, cons
                           const std::string& device, const vendors::Catalog& catalog) {
   Cordons cordons;
   std::string known;
+  std::size_t of_index = 0;
   for (const scheduler::DeviceUse& one : devices) {
     if (one.node != node) continue;
     const std::string index = std::to_string(one.index);
     known += (known.empty() ? "" : ", ") + index + " (" + one.uuid + ')';
     if (!device.empty() && device != index && device != one.uuid) continue;
+    if (!device.empty() && device == index && ++of_index > 1)
+      return Error{ErrorCode::kUsage, node + " has several devices " + device +
+                                          "; accepted: a UUID, as `divvy gpus --cluster` tells it"};
+    if (!device.empty() && one.by_plugin)
+      return Error{ErrorCode::kUnsupported,
+                   "which devices of " + node +
+                       " are given is for their vendor's own plugin to say; accepted: " + node};
     const vendors::Kind* kind = kindOf(catalog, one.kind);
     if (kind == nullptr || kind->wire.node.cordon.empty())
       return Error{ErrorCode::kUnsupported, one.uuid + " is of " + one.kind +
@@ -75,10 +84,18 @@ std::string listWithout(const std::string& list, const std::set<std::string>& it
   return joined(all);
 }
 
+bool isStatic(const kube::Pod& pod) {
+  return pod.meta.annotations.contains(kMirror);
+}
+
 std::string whyNotToEvict(const kube::Pod& pod) {
+  if (pod.meta.deleting) return "";
+  if (isStatic(pod)) return "it is the kubelet's own: it ends with its manifest on the node";
   const auto evictable = pod.meta.annotations.find(kEvictable);
-  if (evictable != pod.meta.annotations.end() && evictable->second != "true")
+  const bool said = evictable != pod.meta.annotations.end() && !evictable->second.empty();
+  if (said && evictable->second != "true")
     return std::string("it says ") + kEvictable + ": " + evictable->second;
+  if (pod.controller == "DaemonSet") return "its node would be without it until uncordon";
   if (pod.controller.empty()) return "nobody would make it anew";
   return "";
 }

@@ -17,7 +17,8 @@ namespace divvy::cli {
 using Cordons = std::map<std::string, std::set<std::string>>;
 
 // `device`: an index, a UUID, or empty for all that the node has. kNotFound: what there is;
-// kUnsupported: a device whose family has no such annotation, and what helps there.
+// kUnsupported: one of a node whose vendor's own plugin gives whichever it likes, or a device whose
+// family has no such annotation, and what helps there; kUsage: an index of several.
 Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUse>& devices, const std::string& node,
                           const std::string& device, const vendors::Catalog& catalog);
 
@@ -25,7 +26,9 @@ Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUse>& devices, cons
 std::string listWith(const std::string& list, const std::set<std::string>& items);
 std::string listWithout(const std::string& list, const std::set<std::string>& items);
 
-// Why its end is not to be asked for unless that is said; empty: it may be.
+// The API server only mirrors it: it would not end.
+bool isStatic(const kube::Pod& pod);
+// Why its end is not to be asked for unless that is said; empty: it may be, or it ends already.
 std::string whyNotToEvict(const kube::Pod& pod);
 
 }  // namespace divvy::cli

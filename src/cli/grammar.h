@@ -66,6 +66,7 @@ struct Grammar {
   void addExplain();
   void addViews();
   void addSnapshot();
+  void addReach(CLI::App* command);
   void addCluster(CLI::App* command);
   void addMinRuntime(CLI::App* command);
   void addFiles(CLI::App* command);

@@ -20,8 +20,8 @@ Result<Options> makeMigrateValues(const Raw& raw) {
 
 }  // namespace
 
-// As kubectl has them.
-void Grammar::addCluster(CLI::App* command) {
+// As kubectl has them; and by which names devices are known there.
+void Grammar::addReach(CLI::App* command) {
   ClusterText& text = raw.cluster;
   command
       ->add_option("--kubeconfig", text.kubeconfig,
@@ -40,6 +40,12 @@ void Grammar::addCluster(CLI::App* command) {
       ->add_option("--model-resources", text.model_resources,
                    "likewise, resources that count devices of some models only [none]")
       ->type_name("FILE");
+}
+
+// Of those that say where something would go, too.
+void Grammar::addCluster(CLI::App* command) {
+  addReach(command);
+  ClusterText& text = raw.cluster;
   command->add_option("--node-policy", text.node_policy, "likewise [divvy]")->type_name("NAME");
   command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")->type_name("FILE");
   command->add_option("--compat", text.compat, "likewise [none]")->type_name("none|hami");
@@ -106,7 +112,7 @@ void Grammar::addCordon() {
     command->add_option("WHERE", raw.cluster.node, "NODE, NODE/INDEX or NODE/UUID")
         ->type_name("")
         ->required();
-    addCluster(command);
+    addReach(command);
     return command;
   };
   one("cordon", "Give nothing new of a cluster's devices", What::kCordon);

@@ -224,10 +224,11 @@ Nothing new is given of them; who has something there keeps it. It is an annotat
   divvy drain gpu-7/3 --dry-run
   divvy drain gpu-7/3 --timeout 10m
 
-Cordons the devices and evicts the pods that have something of them, through the Eviction API: who
-is protected by a disruption budget is asked again until --timeout. Then the devices stay cordoned,
-and who is left is named (exit status 1). Pods that have nothing of these devices are not
-touched.)"},
+Cordons the devices and evicts the pods that have something of them, through the Eviction API, and
+those that came meanwhile: who is protected by a disruption budget is asked again until --timeout.
+Then the devices stay cordoned, and who is left is named (exit status 1). Pods that have nothing of
+these devices are not touched. Where the scheduler was told --device-config or --model-resources,
+say the same: else pods that ask by those names are not known.)"},
     {"queues",
      R"(Examples:
   divvy queues

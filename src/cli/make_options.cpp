@@ -150,9 +150,13 @@ Result<Options> makeList(ListOptions::What what, const Raw& raw) {
   if (!output) return output.error();
   ListOptions list{what, simOf(raw), *output, {}, raw.cluster.node};
   if (!meansCluster(raw)) {
-    if (list.node.empty() && raw.cluster.space.empty()) return Options{list};
+    const ClusterText& text = raw.cluster;
+    const bool more = !text.vendors.empty() || !text.device_config.empty() ||
+                      !text.model_resources.empty() || !raw.pools.empty();
+    if (list.node.empty() && text.space.empty() && !more) return Options{list};
     return Error{ErrorCode::kUsage,
-                 "--node and --namespace are of a cluster; accepted: with --cluster"};
+                 "--node, --namespace, --vendors, --device-config, --model-resources and --pools "
+                 "are of a cluster; accepted: with --cluster"};
   }
   if (list.sim)
     return Error{ErrorCode::kUsage, "--sim is of an agent; accepted: that, or a cluster"};

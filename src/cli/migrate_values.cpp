@@ -95,7 +95,7 @@ constexpr Rule kRules[] = {
     {"global.gpuHookPath", Fate::kMoot, "agent.installDir is Divvy's own"},
     {"global.managedNodeSelector", Fate::kByHand, "agent.nodeSelector"},
     {"global.managedNodeSelectorEnable", Fate::kByHand, "agent.nodeSelector", "false"},
-    {"legacyMetrics", Fate::kSame, "scheduler.compatMetrics agent.metrics.compat"},
+    {"legacyMetrics", Fate::kUnless, "scheduler.compatMetrics agent.metrics.compat", "false"},
     {"prometheus.enabled", Fate::kSame, "monitoring.enabled"},
     {"device-config.content", Fate::kSame, "scheduler.deviceConfig"},
     {"devices.", Fate::kMoot,
@@ -134,6 +134,11 @@ class Migration {
 
   std::string text() const {
     std::string head = "# Made by `divvy migrate values` from HAMi's.\n";
+    // Its new names HAMi always tells, whatever legacyMetrics says.
+    if (!compat_)
+      head +=
+          "# For dashboards of HAMi's names (hami_*): scheduler.compatMetrics and "
+          "agent.metrics.compat: true\n";
     head += list("What somebody has to decide", by_hand_);
     head += list("What needs no saying here", moot_);
     head += "# Not known: " + std::to_string(unknown_.size()) + "\n";
@@ -162,6 +167,7 @@ class Migration {
     if (usual && rule.fate != Fate::kSame) return;
     if (rule.fate == Fate::kByHand) return by_hand_.emplace_back(path, words), void();
     if (node.IsNull()) return;
+    compat_ = compat_ || path == "legacyMetrics";
     for (const std::string& ours : split(words, ' ')) {
       std::vector<std::string> keys = split(ours, '.');
       // Dots in users' own keys (annotations) part nothing.
@@ -187,6 +193,7 @@ class Migration {
 
   YAML::Node values_{YAML::NodeType::Map};
   Said moot_, by_hand_;
+  bool compat_ = false;  // metrics go on under HAMi's names
   std::vector<std::string> unknown_;
 };
 

@@ -156,7 +156,9 @@ void Grammar::addViews() {
     command->add_flag("--cluster", raw.cluster.cluster, "of a cluster instead of this machine");
     command->add_option("--node", raw.cluster.node, "of the cluster, this one only [all]")
         ->type_name("NAME");
-    addCluster(command);
+    addReach(command);
+    command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")
+        ->type_name("FILE");
   }
   ls->add_option("-n,--namespace", raw.cluster.space, "of the cluster, this one only [all]")
       ->type_name("NAME");

@@ -1,6 +1,7 @@
 #include "scheduler/books.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -352,19 +353,38 @@ std::vector<std::string> Books::nodes() const {
   return names;
 }
 
+namespace {
+
+// As their agent numbers them, where it does; else in their order.
+std::vector<std::size_t> indexesOf(const KnownNode& node) {
+  std::vector<std::size_t> indexes;
+  std::set<std::size_t> different;
+  for (const engine::Device& device : node.node.devices) {
+    const auto known = node.devices.find(device.uuid.text);
+    indexes.push_back(known == node.devices.end() ? indexes.size() : known->second.index);
+    different.insert(indexes.back());
+  }
+  if (different.size() != indexes.size()) std::iota(indexes.begin(), indexes.end(), 0);
+  return indexes;
+}
+
+}  // namespace
+
 std::vector<DeviceUse> Books::devicesOf(const std::string& node) const {
   std::vector<DeviceUse> all;
   const auto known = inside_->nodes.find(node);
   const Result<std::vector<engine::DeviceUsed>> used = inside_->engine.used(engine::NodeName(node));
   if (known == inside_->nodes.end() || !used) return all;
   const std::vector<engine::Device>& devices = known->second.node.devices;
+  const std::vector<std::size_t> indexes = indexesOf(known->second);
   for (std::size_t i = 0; i < devices.size() && i < used->size(); ++i) {
     const engine::Device& device = devices[i];
     const engine::DeviceUsed& taken = (*used)[i];
     const bool healthy = device.health == engine::Health::kHealthy;
-    all.push_back({node, device.uuid.text, device.model.text, device.kind.text, taken.pool.text, i,
-                   healthy, device.memory, device.compute, device.slots, taken.memory,
-                   taken.compute, taken.tenants, device.cordoned || known->second.node.cordoned});
+    all.push_back({node, device.uuid.text, device.model.text, device.kind.text, taken.pool.text,
+                   indexes[i], healthy, device.memory, device.compute, device.slots, taken.memory,
+                   taken.compute, taken.tenants, device.cordoned || known->second.node.cordoned,
+                   device.mode == engine::Mode::kWhole});
   }
   return all;
 }

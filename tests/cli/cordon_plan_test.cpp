@@ -37,6 +37,16 @@ TEST(Cordon, ADeviceIsMeantByItsIndexOrItsUuidAndAllByNone) {
   EXPECT_EQ(closed(cordonsOf(two, "n", "", catalog())), (std::set<std::string>{"GPU-0", "GPU-1"}));
 }
 
+// Agents that do not number their devices say 0 of each.
+TEST(Cordon, AnIndexOfSeveralIsRefused) {
+  std::vector<scheduler::DeviceUse> two{device(0), device(1)};
+  two[1].index = 0;
+  const Result<Cordons> either = cordonsOf(two, "n", "0", catalog());
+  ASSERT_FALSE(either);
+  EXPECT_EQ(either.error().code(), ErrorCode::kUsage);
+  EXPECT_EQ(closed(cordonsOf(two, "n", "GPU-1", catalog())), (std::set<std::string>{"GPU-1"}));
+}
+
 TEST(Cordon, WhatIsNotThereIsSaidWithWhatIs) {
   const Result<Cordons> wrong = cordonsOf({device(0)}, "n", "7", catalog());
   ASSERT_FALSE(wrong);
@@ -55,6 +65,16 @@ TEST(Cordon, FamiliesWithoutTheAnnotationAreRefused) {
   EXPECT_NE(other.error().message().find("kubectl cordon n"), std::string::npos);
 }
 
+// The scheduler would count one less there, and the plugin might give that very one.
+TEST(Cordon, OneOfThoseThatAPluginGivesIsRefusedAndAllAreNot) {
+  std::vector<scheduler::DeviceUse> two{device(0), device(1)};
+  for (scheduler::DeviceUse& one : two) one.by_plugin = true;
+  const Result<Cordons> one = cordonsOf(two, "n", "1", catalog());
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(closed(cordonsOf(two, "n", "", catalog())).size(), 2u);
+}
+
 TEST(Cordon, OthersStayInTheListAndNoneIsThereTwice) {
   EXPECT_EQ(listWith("", {"b", "a"}), "a,b");
   EXPECT_EQ(listWith("z, a,,", {"a", "b"}), "z,a,b");
@@ -65,11 +85,22 @@ TEST(Cordon, OthersStayInTheListAndNoneIsThereTwice) {
 TEST(Cordon, WhoIsNotMadeAnewOrSaysNotToIsNotAskedToLeave) {
   kube::Pod pod;
   EXPECT_EQ(whyNotToEvict(pod), "nobody would make it anew");
+  pod.meta.deleting = true;
+  EXPECT_EQ(whyNotToEvict(pod), "") << "it leaves already";
+  pod.meta.deleting = false;
+  pod.controller = "DaemonSet";
+  EXPECT_NE(whyNotToEvict(pod), "");
   pod.controller = "ReplicaSet";
   EXPECT_EQ(whyNotToEvict(pod), "");
+  pod.meta.annotations["use.divvy.dev/evictable"] = "";
+  EXPECT_EQ(whyNotToEvict(pod), "") << "nothing is said";
   pod.meta.annotations["use.divvy.dev/evictable"] = "true";
   EXPECT_EQ(whyNotToEvict(pod), "");
   pod.meta.annotations["use.divvy.dev/evictable"] = "false";
+  EXPECT_NE(whyNotToEvict(pod), "");
+  EXPECT_FALSE(isStatic(pod));
+  pod.meta.annotations = {{"kubernetes.io/config.mirror", "x"}};
+  EXPECT_TRUE(isStatic(pod));
   EXPECT_NE(whyNotToEvict(pod), "");
 }
 

@@ -48,6 +48,16 @@ legacyMetrics: true
   EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
 }
 
+// Its chart's own false would have switched off the names that it always tells.
+TEST(MigrateValues, DashboardsOfHamisNamesAreNotLostUnsaid) {
+  for (const char* said : {"legacyMetrics: false\n", "imagePullSecrets: []\n"}) {
+    const std::string text = migrated(said);
+    EXPECT_FALSE(YAML::Load(text)["agent"]) << text;
+    EXPECT_NE(text.find("hami_*"), std::string::npos) << text;
+  }
+  EXPECT_EQ(migrated("legacyMetrics: true\n").find("hami_*"), std::string::npos);
+}
+
 TEST(MigrateValues, WhatIsNotKnownIsNamedAndCounted) {
   const std::string text = migrated("madeUp: {a: 1, b: [2]}\nempty: {}\nscheduler: {newKnob: x}\n");
   EXPECT_NE(text.find("# Not known: 3\n#   madeUp.a\n#   madeUp.b\n#   scheduler.newKnob\n"),

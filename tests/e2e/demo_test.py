@@ -72,6 +72,15 @@ class Demo(unittest.TestCase):
                              out, re.M)
             self.assertIsNotNone(line, out)
             self.assertAlmostEqual(float(line[1]), percent, delta=10, msg=out)
+        seen = {what: float(number) for what, number in
+                re.findall(r"^(p99 .*?|of the time, the card worked|furthest off in any second) {2,}"
+                           r"\S.*? ([\d.]+) (?:ms|%|points) +(?:pass|FAIL)$", out, re.M)}
+        alone, divvy, plain = (seen[name] for name in (
+            "p99 alone", "p99 beside a training, with Divvy", "p99 beside a training, without"))
+        self.assertLess(divvy, plain, out)
+        self.assertLess(divvy, 3 * alone, out)
+        self.assertGreater(seen["of the time, the card worked"], 50, out)
+        self.assertLess(seen["furthest off in any second"], 30, out)
         got = re.search(r"^of the gaps, the training got .*? (\d+) % +(?:pass|FAIL)$", out, re.M)
         self.assertIsNotNone(got, out)
         self.assertGreater(int(got[1]), 40, out)

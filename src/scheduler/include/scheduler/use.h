@@ -22,7 +22,8 @@ struct DeviceUse {
   Bytes promised;
   engine::Compute promised_compute;
   std::uint32_t tenants = 0;
-  bool cordoned = false;  // it gets nothing new; or its node does not
+  bool cordoned = false;   // it gets nothing new; or its node does not
+  bool by_plugin = false;  // which of its node's is given is for the vendor's own plugin to say
 };
 
 // Of one device, by one container of a pod.
