@@ -175,7 +175,7 @@ class Drain {
     for (const Leaving& one : leaving_)
       text += (text.empty() ? "" : "; ") + nameOf(one.pod) + ": " + one.said;
     return {ErrorCode::kUnavailable,
-            "not all have left within --timeout; no device was given back to others: " + text};
+            "not all have left within --timeout; the devices stay cordoned: " + text};
   }
 
   Api& api_;

@@ -330,6 +330,24 @@ func (a *arena) plannedByWhoMayNotRead(p *core.Pod) error {
 	return nil
 }
 
+// someHoldAndOneWaits makes p-0, p-1 ... with 1, 2 ... GiB, and one that fits nowhere.
+func (w *world) someHoldAndOneWaits(count int) error {
+	for at := range count {
+		name := fmt.Sprintf("p-%d", at)
+		if _, err := w.create(pod(name, container("c", one(fmt.Sprint(1024*(at+1)), "10")))); err != nil {
+			return err
+		}
+		if _, err := w.bound(name); err != nil {
+			return err
+		}
+	}
+	if _, err := w.create(pod("waits", container("c", one("90000", "30")))); err != nil {
+		return err
+	}
+	_, err := w.refused("waits")
+	return err
+}
+
 type listedShare struct {
 	Namespace, Pod, Container, Node, Uuid, State, Reason string
 	Memory                                               uint64
@@ -345,19 +363,7 @@ type listedDevice struct {
 
 // What is listed is what the API server has in the pods' own annotations.
 func listed(w *world) error {
-	for at := range 3 {
-		name := fmt.Sprintf("has-%d", at)
-		if _, err := w.create(pod(name, container("c", one(fmt.Sprint(1024*(at+1)), "10")))); err != nil {
-			return err
-		}
-		if _, err := w.bound(name); err != nil {
-			return err
-		}
-	}
-	if _, err := w.create(pod("waits", container("c", one("90000", "30")))); err != nil {
-		return err
-	}
-	if _, err := w.refused("waits"); err != nil {
+	if err := w.someHoldAndOneWaits(3); err != nil {
 		return err
 	}
 	var shares []listedShare
@@ -417,19 +423,7 @@ func (w *world) listedAlike(shares []listedShare, devices []listedDevice) error 
 }
 
 func snapshotted(w *world) error {
-	for at := range 4 {
-		name := fmt.Sprintf("p-%d", at)
-		if _, err := w.create(pod(name, container("c", one(fmt.Sprint(10000+at), "30")))); err != nil {
-			return err
-		}
-		if _, err := w.bound(name); err != nil {
-			return err
-		}
-	}
-	if _, err := w.create(pod("waits", container("c", one("90000", "30")))); err != nil {
-		return err
-	}
-	if _, err := w.refused("waits"); err != nil {
+	if err := w.someHoldAndOneWaits(4); err != nil {
 		return err
 	}
 	file := filepath.Join(w.path(), w.space+".json")

@@ -66,6 +66,38 @@ class BooksTest : public ::testing::Test {
   Books books{catalog, {}};
 };
 
+// HAMi's agents write their devices in another order each time: by a place in the list somebody
+// would have cordoned another card than the one that was meant.
+TEST_F(BooksTest, DevicesAreNumberedAsTheirAgentDoesInWhateverOrder) {
+  kube::Node turned = node("a", 3);
+  std::string& text = turned.meta.annotations["hami.io/node-nvidia-register"];
+  Result<std::vector<kube::RegisteredDevice>> list = kube::decodeRegistration(text);
+  ASSERT_TRUE(list);
+  std::swap(list->front(), list->back());
+  text = kube::encode(*list);
+  ASSERT_TRUE(books.setNode(turned));
+  const std::vector<DeviceUse> devices = books.devicesOf("a");
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_EQ(devices.front().uuid, "GPU-a-2");
+  for (const DeviceUse& one : devices) EXPECT_EQ(one.uuid, "GPU-a-" + std::to_string(one.index));
+}
+
+// Where it numbers none, their places do.
+TEST_F(BooksTest, DevicesThatAreNotNumberedHaveTheirPlaces) {
+  kube::Node plain = node("a", 2);
+  std::string& text = plain.meta.annotations["hami.io/node-nvidia-register"];
+  Result<std::vector<kube::RegisteredDevice>> list = kube::decodeRegistration(text);
+  ASSERT_TRUE(list);
+  for (kube::RegisteredDevice& one : *list) one.index = 0;
+  text = kube::encode(*list);
+  const Result<void> set = books.setNode(plain);
+  ASSERT_TRUE(set) << set.error().message();
+  const std::vector<DeviceUse> devices = books.devicesOf("a");
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0].index, 0u);
+  EXPECT_EQ(devices[1].index, 1u);
+}
+
 TEST_F(BooksTest, AReservationKeepsOthersOffUntilItExpires) {
   ASSERT_TRUE(books.setNode(node("a")));
   EXPECT_EQ(choose(pod("p"), {"a"}), "a");
