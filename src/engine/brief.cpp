@@ -33,6 +33,8 @@ const char* wordsOf(DeviceWhy why) {
       return "devices with as many tenants as they may have";
     case DeviceWhy::kSplit:
       return "devices in use in parts, or shared by time: not both";
+    case DeviceWhy::kCompany:
+      return "devices used by pods of another class, or quality of service";
     case DeviceWhy::kTooLarge:
     case DeviceWhy::kBudget:
     case DeviceWhy::kPromise:

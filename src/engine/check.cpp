@@ -44,6 +44,35 @@ Result<void> checkDeviceMemory(const std::string& who, const DeviceMemory& memor
   return checkAmounts(who, Cpu{}, std::get<Bytes>(memory));
 }
 
+Result<void> checkCompany(const Company& company) {
+  if (company.sort > 0 && company.sort < kSorts && (company.beside & 1u) == 0) return {};
+  return usage("company of sort " + std::to_string(company.sort) + "; accepted: 1 to " +
+               std::to_string(kSorts - 1) + ", beside such");
+}
+
+bool asksForAnyKind(const std::vector<Container>& containers) {
+  return std::any_of(containers.begin(), containers.end(), [](const Container& one) {
+    return one.devices.count > 0 && one.devices.kind.empty();
+  });
+}
+
+Result<void> checkCompanies(const Shape& shape) {
+  std::set<DeviceKind> kinds;
+  const bool any = asksForAnyKind(shape.init) || asksForAnyKind(shape.containers);
+  for (const Company& one : shape.company) {
+    const bool for_all = one.kind.empty();
+    if (!kinds.insert(one.kind).second || (for_all && shape.company.size() > 1))
+      return usage("several companies of devices of kind \"" + one.kind.text +
+                   "\"; accepted: one of each kind, or one of all");
+    if (any && !for_all)
+      return usage("a company of devices of kind \"" + one.kind.text +
+                   "\", and devices of any kind are asked for; accepted: kinds by their names");
+    const Result<void> right = checkCompany(one);
+    if (!right) return right;
+  }
+  return {};
+}
+
 Result<void> checkAsk(const std::string& who, const DeviceAsk& ask) {
   if (ask.count > kMaxDevicesPerNode) {
     return usage(who + ": " + std::to_string(ask.count) + " devices; accepted: at most " +
@@ -205,6 +234,8 @@ Result<void> checkShape(const Shape& shape) {
     const Result<void> right = checkSelector(one.selector);
     if (!right) return right;
   }
+  const Result<void> company = checkCompanies(shape);
+  if (!company) return company;
   const Result<void> sidecars = checkSidecars(shape.containers);
   if (!sidecars) return sidecars;
   const Result<void> containers = checkContainers(shape.containers, "container");

@@ -162,6 +162,7 @@ Result<void> Engine::Core::checkRules(Slot slot, const Request& request,
       const auto i = static_cast<std::size_t>(at - devices.begin());
       Ask ask = askFor(share, c, request.shape.context_outside);
       ask.mutex = known.devices().mutex;
+      if (at != devices.end()) ask.not_beside = notBeside(known.companyOf(at->kind));
       const bool good =
           at != devices.end() && known.asks(c, at->kind, ask.part) &&
           (ask.part ? partWillDo(state_, known, slot, i, share)

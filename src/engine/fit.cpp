@@ -244,7 +244,7 @@ DeviceRoom roomOf(const HotState& state, std::uint32_t device) {
           hot.memory_free[device],  hot.memory_total[device],
           hot.tenants[device] == 0, hot.kind[device],
           hot.weight[device] != 0,  hot.terms[device] == 0 ? nullptr : &hot.books[device],
-          hot.use[device]};
+          hot.use[device],          hot.sorts[device]};
 }
 
 std::uint8_t verdictOn(const HotState& state, const ShapeClass& shape, Slot slot,
@@ -303,6 +303,7 @@ std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) 
   if ((room.use & kWholeOnly) != 0 && !whole) return why(DeviceWhy::kWholeOnly);
   if (room.slots < 1) return why(DeviceWhy::kSlots);
   if ((room.use & kInParts) != 0) return why(DeviceWhy::kSplit);
+  if ((room.sorts & ask.not_beside) != 0) return why(DeviceWhy::kCompany);
   const std::uint8_t memory = verdictOnMemory(room, ask, host_left);
   if (memory != kOpen) return memory;
   if (!room.weight && ask.compute > room.compute) return why(DeviceWhy::kCompute);

@@ -31,6 +31,7 @@ struct DeviceRoom {
   bool weight = false;                 // compute is one: it refuses nobody
   const MemoryBooks* books = nullptr;  // of memory with terms
   std::uint8_t use = 0;                // as HotDevices has it
+  std::uint16_t sorts = 0;             // likewise
 };
 
 // kOpen or a DeviceWhy: of the device as such, then of what is left of it.

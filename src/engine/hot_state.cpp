@@ -43,6 +43,8 @@ void book(const Charge& charge, int sign, UsedDevice& used) {
   add(used.parts, charge.parts);
   add(used.shares, charge.shared_too || charge.slots > charge.parts ? 1 : 0);
   add(used.cpus, charge.cpus);
+  auto& alike = used.sorts[charge.sort % kSorts];
+  alike = static_cast<std::uint16_t>(alike + sign);
   for (std::size_t bit = 0; bit < used.slices.size(); ++bit) {
     const int taken = charge.slices >> bit & 1;
     used.slices[bit] = static_cast<std::uint8_t>(used.slices[bit] + sign * taken);
@@ -96,7 +98,7 @@ void HotState::describe(Slot slot, const Node& described, const Pools& pools) {
     room_[slot] = static_cast<std::uint16_t>(count);
     grow(device.closed.size() + count, device.compute_free, device.slots_free, device.memory_free,
          device.memory_total, device.tenants, device.model, device.kind, device.use, device.closed,
-         device.weight, device.terms, device.books);
+         device.weight, device.sorts, device.terms, device.books);
   }
   node.devices[slot] = static_cast<std::uint16_t>(count);
   const std::uint32_t first = node.first[slot];
@@ -179,6 +181,10 @@ void HotState::refreshDevice(const ColdNode& at, std::size_t index, std::uint32_
   }
   device.slots_free[hot] = static_cast<std::int32_t>(left(slots, used.slots));
   device.tenants[hot] = used.slots;
+  std::uint16_t sorts = 0;
+  for (std::size_t sort = 1; sort < used.sorts.size(); ++sort)
+    if (used.sorts[sort] > 0) sorts |= static_cast<std::uint16_t>(1u << sort);
+  device.sorts[hot] = sorts;
   device.use[hot] = static_cast<std::uint8_t>(
       (used.parts > 0 ? kInParts : 0) | (used.shares > 0 ? kByTime : 0) | (whole ? kWholeOnly : 0));
 }

@@ -14,6 +14,7 @@
 #include "engine/allocation.h"
 #include "engine/memory.h"
 #include "engine/refusal.h"
+#include "engine/request.h"
 #include "pools.h"
 #include "topology.h"
 
@@ -71,6 +72,7 @@ struct HotDevices {
   std::vector<std::uint8_t> use;     // kInParts, kByTime, both; kWholeOnly
   std::vector<std::uint8_t> closed;  // a DeviceWhy, or kOpen
   std::vector<std::uint8_t> weight;  // compute is one
+  std::vector<std::uint16_t> sorts;  // of tenants that are there; a bit each, none of sort 0
   // Whether its memory has terms: then `books` is right, else not looked at.
   std::vector<std::uint8_t> terms;
   std::vector<MemoryBooks> books;
@@ -86,6 +88,7 @@ struct UsedDevice {
   std::uint32_t parts = 0, shares = 0;      // who has parts of it, and who does not
   std::uint32_t cpus = 0;
   std::array<std::uint8_t, kMostSlices> slices{};  // how many have each
+  std::array<std::uint16_t, kSorts> sorts{};       // tenants of each
 };
 struct ColdNode {
   Node node;

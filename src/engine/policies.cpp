@@ -328,10 +328,12 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Taken& taken = plan.taken[i];
     if (taken.slots == 0) continue;
+    const Company* company = shape.companyOf(node.devices[i].kind);
     result.charges.push_back({node.devices[i].uuid, bytes(taken.memory), Compute{taken.compute},
                               taken.slots, bytes(taken.outside), bytes(taken.memory - taken.stays),
                               bytes(taken.largest), taken.parts, taken.cpus, taken.slices,
-                              taken.parts > 0 && taken.by_time});
+                              taken.parts > 0 && taken.by_time,
+                              company == nullptr ? std::uint8_t{0} : company->sort});
   }
   return result;
 }

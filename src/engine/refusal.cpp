@@ -88,6 +88,8 @@ std::string text(const DeviceRefusal& refusal) {
       return "is given as a whole only, and a share was asked for";
     case DeviceWhy::kSplit:
       return "in use in parts, or shared by time: not both";
+    case DeviceWhy::kCompany:
+      return "used by pods of another class, or quality of service";
     case DeviceWhy::kCpus:
       return needs(std::to_string(refusal.needed), std::to_string(refusal.available)) +
              " of its processors";

@@ -8,9 +8,18 @@
 namespace divvy::engine {
 namespace {
 
+using Companies = std::vector<Company>;
+
+const Company* companyIn(const Companies& all, const DeviceKind& kind) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Company& one) {
+    return one.kind.empty() || one.kind == kind;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
 // `like` has what all asks of the shape have.
 void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, const Ask& like,
-         std::vector<Ask>* asks) {
+         const Companies& company, std::vector<Ask>* asks) {
   if (wanted.count == 0) return;
   Ask ask = like;
   ask.count = wanted.count;
@@ -23,6 +32,7 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, cons
     ask.percent = std::get<Percent>(wanted.memory).value;
   }
   if (!wanted.kind.empty()) ask.kind = kNoKind;
+  ask.not_beside = notBeside(companyIn(company, wanted.kind));
   ask.guarantee = wanted.guarantee;
   ask.part = wanted.part.has_value();
   ask.mutex = like.mutex && !ask.part;
@@ -35,13 +45,13 @@ void add(const DeviceAsk& wanted, std::size_t container, std::size_t other, cons
 }
 
 std::vector<Ask> asksOf(const std::vector<Container>& containers, bool sidecars, std::size_t first,
-                        const Ask& like) {
+                        const Ask& like, const Companies& company) {
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     if (containers[i].sidecar != sidecars) continue;
-    add(containers[i].devices, first + i, kMainAsk, like, &asks);
+    add(containers[i].devices, first + i, kMainAsk, like, company, &asks);
     for (std::size_t k = 0; k < containers[i].others.size(); ++k) {
-      add(containers[i].others[k], first + i, k, like, &asks);
+      add(containers[i].others[k], first + i, k, like, company, &asks);
     }
   }
   return asks;
@@ -86,10 +96,11 @@ ShapeClass::ShapeClass(Shape shape, const Config& config)
   like.unswappable = shape_.unswappable;
   like.mutex = devices_.mutex;
   for (const bool sidecars : {true, false}) {
-    const std::vector<Ask> asks = asksOf(shape_.init, sidecars, 0, like);
+    const std::vector<Ask> asks = asksOf(shape_.init, sidecars, 0, like, shape_.company);
     (sidecars ? containers_ : init_) = asks;
   }
-  const std::vector<Ask> others = asksOf(shape_.containers, false, shape_.init.size(), like);
+  const std::vector<Ask> others =
+      asksOf(shape_.containers, false, shape_.init.size(), like, shape_.company);
   containers_.insert(containers_.end(), others.begin(), others.end());
   for (std::vector<Ask>* asks : {&init_, &containers_})
     for (Ask& ask : *asks) ask.keeps_off = ask.mutex && !hami_;
@@ -157,6 +168,10 @@ const Container& ShapeClass::containerOf(const Ask& ask) const {
   const std::size_t init = shape_.init.size();
   return ask.container < init ? shape_.init[ask.container]
                               : shape_.containers[ask.container - init];
+}
+
+const Company* ShapeClass::companyOf(const DeviceKind& kind) const {
+  return companyIn(shape_.company, kind);
 }
 
 const DeviceAsk& ShapeClass::wanted(const Ask& ask) const {

@@ -26,10 +26,11 @@ struct Ask {
   std::optional<DeviceMemory> guarantee = {};
   bool context_outside = false;
   bool unswappable = false;
-  bool mutex = false;      // DevicePolicy::mutex
-  bool keeps_off = false;  // nobody else comes
-  bool part = false;       // then of one
-  bool again = false;      // as the one before it
+  bool mutex = false;            // DevicePolicy::mutex
+  bool keeps_off = false;        // nobody else comes
+  bool part = false;             // then of one
+  bool again = false;            // as the one before it
+  std::uint16_t not_beside = 0;  // sorts of tenants; a bit each
 };
 
 class ShapeClass {
@@ -81,6 +82,8 @@ class ShapeClass {
   const DeviceAsk& wanted(const Ask& ask) const;
   // Whether that container's devices may be of different kinds, all for one ask.
   bool mixes(std::size_t container) const;
+  // Of its request for devices of that kind; null: it goes with all.
+  const Company* companyOf(const DeviceKind& kind) const;
   // Whether that container (init containers first) asks for devices of that kind, or parts of them.
   bool asks(std::size_t container, const DeviceKind& kind, bool parts) const;
 
@@ -118,6 +121,11 @@ Result<void> checkShape(const Shape& shape);
 Result<void> checkNode(const Node& node);
 Result<void> checkTerms(const std::string& who, const MemoryTerms& terms);
 Result<void> checkTarget(const Target& target);
+
+// Sorts of tenants, a bit each. Null: none.
+inline std::uint16_t notBeside(const Company* company) {
+  return company == nullptr ? 0 : static_cast<std::uint16_t>(~company->beside);
+}
 
 inline std::int64_t percentOf(std::int64_t total, std::uint32_t percent) {
   return total / 100 * percent + total % 100 * percent / 100;

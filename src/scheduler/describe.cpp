@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "asks/company.h"
 #include "asks/models.h"
 #include "asks/shape.h"
 #include "own_plugin.h"
@@ -72,6 +73,9 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   if (!wished) return wished.error();
   const Result<void> models = asks::selectModels(init, containers, &request.shape);
   if (!models) return models.error();
+  const Result<void> company =
+      asks::keepCompany(init, containers, pod.meta.annotations, &request.shape);
+  if (!company) return company.error();
   keepFromOwnPlugins(namedOtherwise(init, containers), &request.shape);
   Result<engine::DevicePolicy> linked = base;
   for (const asks::ContainerAsks& container : containers) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "annotate.h"
+#include "asks/company.h"
 #include "asks/parting.h"
 #include "describe.h"
 #include "kube/assignment.h"
@@ -132,6 +133,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const KnownDe
     instances = std::move(*read);
   }
   const bool soft = softOf(pod, kind);
+  const std::uint8_t sort = asks::sortOf(kind, pod.meta.annotations);
   const std::size_t count = std::max(held->shares.size(), assigned->size());
   held->shares.resize(count);
   held->charges.resize(count);
@@ -146,6 +148,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const KnownDe
       // A node rounds it; the part says it exactly.
       if (part != nullptr) share.compute = part->compute;
       held->charges[at].push_back(chargeOf(share, part));
+      held->charges[at].back().sort = sort;
       held->shares[at].push_back(std::move(share));
     }
   }

@@ -233,7 +233,7 @@ struct Members {
   template <typename Io, Of<engine::Shape> V>
   static void of(Io& io, V& v) {
     auto& [init, containers, selector, by_kind, policy, context_outside, unswappable, devices,
-           weights, daily, pool] = v;
+           weights, daily, pool, company] = v;
     io.member("init", init);
     io.must("containers", containers);
     io.member("selector", selector);
@@ -245,6 +245,15 @@ struct Members {
     io.member("weights", weights);
     io.member("daily", daily);
     io.member("pool", pool);
+    io.member("company", company);
+  }
+
+  template <typename Io, Of<engine::Company> V>
+  static void of(Io& io, V& v) {
+    auto& [kind, sort, beside] = v;
+    io.must("kind", kind);
+    io.must("sort", sort);
+    io.must("beside", beside);
   }
 
   template <typename Io, Of<engine::Share> V>
@@ -262,7 +271,7 @@ struct Members {
   template <typename Io, Of<engine::Charge> V>
   static void of(Io& io, V& v) {
     auto& [uuid, memory, compute, slots, outside, swappable, largest, parts, cpus, slices,
-           shared_too] = v;
+           shared_too, sort] = v;
     io.must("uuid", uuid);
     io.member("memory_bytes", memory);
     io.member("compute_milli", compute);
@@ -274,6 +283,7 @@ struct Members {
     io.member("cpus", cpus);
     io.member("slices", slices);
     io.member("shared_too", shared_too);
+    io.member("sort", sort);
   }
 
   template <typename Io, Of<engine::Placement> V>

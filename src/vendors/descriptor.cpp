@@ -196,6 +196,47 @@ void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
   if (out->together.empty() != (out->of == 0)) read.fail(*node, "lacks of, or together");
 }
 
+// Of every word of one rule with every word of the others.
+constexpr std::size_t kMostSorts = 15;
+
+CompanyWord readCompanyWord(YamlReader& read, const YAML::Node& item) {
+  CompanyWord word;
+  if (!read.map(item, {"is", "beside", "no_cores", "one_device"})) return word;
+  read.require(item, "is");
+  read.text(item, "is", &word.is);
+  read.list(item, "beside",
+            [&](const YAML::Node& other) { word.beside.push_back(other.Scalar()); });
+  if (word.beside.empty()) word.beside.push_back(word.is);
+  read.flag(item, "no_cores", &word.no_cores);
+  read.flag(item, "one_device", &word.one_device);
+  return word;
+}
+
+void readCompany(YamlReader& read, const YAML::Node& kind, std::vector<CompanyRule>* out) {
+  std::size_t sorts = 1;
+  read.list(kind, "company", [&](const YAML::Node& item) {
+    CompanyRule rule;
+    if (!read.map(item, {"annotation", "absent", "words"})) return;
+    for (const char* key : {"annotation", "words"}) read.require(item, key);
+    read.text(item, "annotation", &rule.annotation);
+    read.text(item, "absent", &rule.absent);
+    read.list(item, "words",
+              [&](const YAML::Node& word) { rule.words.push_back(readCompanyWord(read, word)); });
+    const auto known = [&](const std::string& said) {
+      return std::any_of(rule.words.begin(), rule.words.end(),
+                         [&](const CompanyWord& one) { return one.is == said; });
+    };
+    if (rule.absent.empty()) rule.words.push_back({"", {""}});
+    if (!known(rule.absent)) read.fail(item, "\"" + rule.absent + "\" is none of its words");
+    for (const CompanyWord& word : rule.words)
+      for (const std::string& other : word.beside)
+        if (!known(other)) read.fail(item, "\"" + other + "\" is none of its words");
+    sorts *= rule.words.size();
+    if (sorts > kMostSorts) read.fail(item, "more than 15 sorts of pods");
+    out->push_back(std::move(rule));
+  });
+}
+
 void readKeys(YamlReader& read, const YAML::Node& select, const char* key, KeyPair* out) {
   const auto node = read.child(select, key, {"use", "not"});
   if (!node) return;
@@ -219,7 +260,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
   kind.vendor = vendor;
   if (!read.map(node, {"name", "count", "slice", "memory", "cores", "priority",
                        "whole_is_exclusive", "many", "card", "templates", "soft_split",
-                       "partitions", "links", "select", "also", "of_models", "wire"}))
+                       "partitions", "links", "company", "select", "also", "of_models", "wire"}))
     return kind;
   read.require(node, "name");
   read.text(node, "name", &kind.name);
@@ -239,6 +280,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
   }
   readInstances(read, node, &kind);
   readLinks(read, node, &kind.links);
+  readCompany(read, node, &kind.company);
   if (const auto select = read.child(node, "select", {"models", "uuids"})) {
     readKeys(read, *select, "models", &kind.models);
     readKeys(read, *select, "uuids", &kind.uuids);

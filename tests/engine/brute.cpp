@@ -27,6 +27,21 @@ bool listed(const std::vector<DeviceUuid>& list, const DeviceUuid& uuid) {
   return std::count(list.begin(), list.end(), uuid) > 0;
 }
 
+const Company* companyOn(const Card& card, const Shape& shape) {
+  for (const Company& one : shape.company)
+    if (one.kind.empty() || one.kind == card.is.kind) return &one;
+  return nullptr;
+}
+
+// Somebody is there whom it may not be beside.
+bool badCompany(const Card& card, const Shape& shape) {
+  const Company* company = companyOn(card, shape);
+  if (company == nullptr) return false;
+  for (const Charge& one : card.charges)
+    if (one.sort != 0 && (company->beside & (1 << one.sort)) == 0) return true;
+  return false;
+}
+
 std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, const Shape& shape,
                                     std::int64_t host_left) {
   const Selector* chosen = &shape.selector;
@@ -57,6 +72,7 @@ std::optional<DeviceRefusal> refuse(const Card& card, const DeviceAsk& ask, cons
   const std::int64_t slots =
       card.is.mode == Mode::kExclusive && card.is.slots > 1 ? 1 : card.is.slots;
   if (card.tenants >= slots) return no(DeviceWhy::kSlots, 1, 0);
+  if (badCompany(card, shape)) return no(DeviceWhy::kCompany);
   if (auto memory = refuseMemory(card, ask, shape.context_outside, host_left)) return memory;
   const bool weight = card.is.compute_rule == ComputeRule::kWeight;
   const bool mutex = shape.devices && shape.devices->mutex;
@@ -388,6 +404,9 @@ std::string World::faultOf(const Placement& placement, const Shape& shape) const
   for (const Charge& charge : placement.charges) {
     Charge& expected = most[charge.uuid];
     expected.uuid = charge.uuid;
+    for (const Card& card : at->second.cards)
+      if (const Company* company = companyOn(card, shape); company && card.is.uuid == charge.uuid)
+        expected.sort = company->sort;
     if (expected != charge) return "wrong charge of " + charge.uuid.text;
   }
   return "";

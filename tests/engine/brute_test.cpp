@@ -82,7 +82,7 @@ void expectAgreement(bool topology) {
   unsigned refused = 0;
   std::set<DeviceWhy> reasons;
   for (unsigned cluster = 0; cluster < kClusters; ++cluster) {
-    some::Wild wild{rng, true, topology};
+    some::Wild wild{rng, true, topology, true};
     Pair pair{Engine({kPolicies[cluster % kPolicies.size()], cluster}), {}, {}};
     ASSERT_TRUE(pair.engine.setTarget(some::target()));
     for (int i = 0; i < 4; ++i) pair.add(wild.node("n" + std::to_string(i)));

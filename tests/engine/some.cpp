@@ -158,6 +158,12 @@ Request Wild::request(const std::string& id) {
   const std::string uuid = "n" + std::to_string(rng.below(4)) + "/" + std::to_string(rng.below(3));
   if (rng.below(16) == 0) selector.uuids.emplace_back(uuid);
   if (rng.below(16) == 0) selector.not_uuids.emplace_back(uuid);
+  if (company && rng.below(3) == 0) {
+    Company one{DeviceKind(), static_cast<std::uint8_t>(1 + rng.below(3)), 0};
+    for (unsigned sort = 1; sort <= 3; ++sort)
+      if (rng.below(3) != 0) one.beside |= static_cast<std::uint16_t>(1u << sort);
+    shape.company.push_back(one);
+  }
   if (topology) {
     shape.devices = devicePolicy(rng);
     for (Container& one : shape.containers)

@@ -18,6 +18,7 @@ struct Wild {
   Rng& rng;
   bool multi = true;  // several containers, nodes of several models, terms of memory and compute
   bool topology = false;  // NUMA nodes, links and NICs, and policies of devices that go by them
+  bool company = false;   // sorts of tenants that may not be beside each other
 
   Node node(const std::string& name);
   Request request(const std::string& id);

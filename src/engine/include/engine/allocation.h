@@ -40,6 +40,7 @@ struct Charge {
   std::uint32_t cpus = 0;
   std::uint32_t slices = 0;
   bool shared_too = false;
+  std::uint8_t sort = 0;  // of tenant: Company::sort
   friend bool operator==(const Charge&, const Charge&) = default;
 };
 

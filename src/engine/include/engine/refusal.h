@@ -27,6 +27,7 @@ enum class DeviceWhy : std::uint8_t {
   kWholeOnly,  // is given as a whole only, and a share was asked for
   kSlots,      // as many tenants as it may have
   kSplit,      // in use in parts and a share was asked for, or the other way round
+  kCompany,    // used by a sort of tenant that it may not be beside
   // Of memory; bytes. Those before kMemory are so whoever else is there.
   kTooLarge,             // more than it has
   kBudget,               // more than tenants may have there at once

@@ -77,6 +77,17 @@ struct KindSelector {
   friend auto operator<=>(const KindSelector&, const KindSelector&) = default;
 };
 
+// What sort of tenant it is of devices of that kind, where these do not take everybody together:
+// whoever describes the kind numbers the sorts, from 1 on. It may come to where all are of sorts
+// that it may be beside.
+inline constexpr std::uint8_t kSorts = 16;  // 0: of no sort, who is in nobody's way
+struct Company {
+  DeviceKind kind;  // empty: of all
+  std::uint8_t sort = 0;
+  std::uint16_t beside = 0;  // a bit each, by number
+  friend auto operator<=>(const Company&, const Company&) = default;
+};
+
 // Everything that decides where a request may go and is the same for its replicas.
 struct Shape {
   std::vector<Container> init;        // one after the other, before the others; sidecars go on
@@ -91,6 +102,9 @@ struct Shape {
   std::optional<Daily> daily = {};           // none: all of what it asks, all day
   // None: the user's default, else what is in no pool; so too, without a default, an empty name.
   std::optional<PoolName> pool = {};
+  // Each kind once, or one for all; of other kinds: with all. Where there are some of kinds each
+  // ask names its own.
+  std::vector<Company> company = {};
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 

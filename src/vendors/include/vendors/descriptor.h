@@ -110,6 +110,19 @@ struct KeyPair {
   std::string not_use;
 };
 
+// What pods say of themselves that decides beside whom they may come onto a device.
+struct CompanyWord {
+  std::string is;                   // empty: who says nothing
+  std::vector<std::string> beside;  // as `is` has them: who may be there already
+  bool no_cores = false;            // whatever it asks for, it is charged none
+  bool one_device = false;          // of several it is refused
+};
+struct CompanyRule {
+  std::string annotation;
+  std::string absent;  // the word of who says nothing; empty: one more, beside such only
+  std::vector<CompanyWord> words;
+};
+
 // Devices that are asked for in the same words.
 struct Kind {
   std::string name;  // what devices and shares of it are called on the wire
@@ -133,6 +146,7 @@ struct Kind {
   std::string instances_prefix;
   std::vector<Geometry> geometries;
   LinkRule links;
+  std::vector<CompanyRule> company;  // all of them hold; empty: everybody with everybody
   KeyPair models;
   KeyPair uuids;
   std::vector<OtherName> also;

@@ -1,0 +1,22 @@
+// Beside whom a pod may come onto a device, by what it says of itself.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "asks/shape.h"
+#include "base/result.h"
+
+namespace divvy::asks {
+
+// Which sort of tenant of the kind's devices a pod with these annotations is: as engine::Company
+// numbers them. 0: the kind has no rules, or what is said is none of its words.
+std::uint8_t sortOf(const vendors::Kind& kind, const vendors::Annotations& annotations);
+
+// Into `shape`, which was made from the same containers. kUsage: which annotation, what is wrong,
+// what is accepted.
+Result<void> keepCompany(std::span<const ContainerAsks> init,
+                         std::span<const ContainerAsks> containers,
+                         const vendors::Annotations& annotations, engine::Shape* shape);
+
+}  // namespace divvy::asks
