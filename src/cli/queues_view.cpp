@@ -108,6 +108,7 @@ std::string queuesJson(const std::vector<kube::Queue>& queues) {
     one["parent"] = queue.parent;
     one["namespaces"] = json::array(queue.spaces.begin(), queue.spaces.end());
     one["weight"] = queue.weight;
+    if (!queue.pool.empty()) one["pool"] = queue.pool;
     one["borrowing"] = queue.borrows;
     one["guarantee"] = jsonOf(queue.guarantee);
     one["limit"] = jsonOf(queue.limit);

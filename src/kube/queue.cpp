@@ -36,7 +36,8 @@ json::array amountsOf(const std::vector<QueueAmount>& amounts) {
 bool Queue::sameTerms(const Queue& other) const {
   return meta.uid == other.meta.uid && meta.name == other.meta.name && parent == other.parent &&
          spaces == other.spaces && guarantee == other.guarantee && limit == other.limit &&
-         borrows == other.borrows && reclaims == other.reclaims && weight == other.weight;
+         borrows == other.borrows && reclaims == other.reclaims && weight == other.weight &&
+         pool == other.pool;
 }
 
 Result<Queue> queueOf(const json::value& object) {
@@ -53,6 +54,7 @@ Result<Queue> queueOf(const json::value& object) {
     spec.text("reclaim", &reclaim);
     queue.reclaims = reclaim != "never";
     spec.number("weight", &queue.weight);
+    spec.text("pool", &queue.pool);
   });
   members.in("status", [&](Members& status) {
     readAmounts(status, "used", &queue.status.used);

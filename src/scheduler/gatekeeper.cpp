@@ -139,12 +139,12 @@ Result<Admitted> Gatekeeper::admit(const kube::Pod& pod) const {
   const Result<std::optional<GangWords>> gang = gangOf(pod);
   if (!gang) return gang.error();
   // Until it is known who has which queue everybody waits: not for long.
-  if (!known()) return Admitted{true, ""};
+  if (!known()) return Admitted{true, "", ""};
   const Result<std::string> queue = queues_.queueFor(pod.meta.space, queueNamedBy(pod));
   if (!queue && queue.error().code() == ErrorCode::kUsage) return queue.error();
   // A queue that is not there may come.
-  if (!queue) return Admitted{true, ""};
-  return Admitted{*gang || !queue->empty() || isGated(pod), *queue};
+  if (!queue) return Admitted{true, "", ""};
+  return Admitted{*gang || !queue->empty() || isGated(pod), *queue, queues_.poolOf(*queue)};
 }
 
 bool Gatekeeper::knows(const std::string& uid) {

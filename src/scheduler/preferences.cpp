@@ -137,6 +137,10 @@ Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations
   return std::optional(*daily);
 }
 
+engine::PoolName poolNamed(std::string_view value) {
+  return engine::PoolName(value == "none" ? std::string() : std::string(value));
+}
+
 Result<void> readPreferences(const kube::Labels& annotations, const engine::DevicePolicy& base,
                              engine::Shape* shape) {
   const Said node = said(annotations, {kNodePolicy, kHamiNodePolicy});
@@ -146,8 +150,7 @@ Result<void> readPreferences(const kube::Labels& annotations, const engine::Devi
     shape->policy = *policy;
   }
   const Said pool = said(annotations, {kPool});
-  if (!pool.key.empty())
-    shape->pool = engine::PoolName(pool.value == "none" ? std::string() : std::string(pool.value));
+  if (!pool.key.empty()) shape->pool = poolNamed(pool.value);
   const Result<std::optional<engine::Daily>> use = expectedUse(annotations);
   if (!use) return use.error();
   shape->daily = *use;

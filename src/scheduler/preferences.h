@@ -29,6 +29,9 @@ Result<std::optional<engine::Daily>> expectedUse(const kube::Labels& annotations
 Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::DevicePolicy base,
                                        const vendors::LinkRule& rule);
 
+// As kPool's value says it.
+engine::PoolName poolNamed(std::string_view value);
+
 // Sets what the annotations say, in our words or in those of HAMi (facts on the incumbent's control
 // plane, 1.3); where both do, ours count. `base`: which devices where they do not say, or only a
 // part of it. kUsage: which annotation, what is wrong, what is accepted.

@@ -73,6 +73,11 @@ properties:
     minimum: 1
     maximum: 1000000
     default: 1
+  pool:
+    description: >-
+      Of pods that name none, and of queues below it that do not; "none" - devices in no pool.
+    type: string
+    maxLength: 253
   borrowing:
     description: May have more than its guarantee, of what others do not use.
     type: boolean

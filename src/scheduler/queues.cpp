@@ -85,6 +85,16 @@ Result<std::string> Queues::queueFor(const std::string& space, const std::string
   return Error{ErrorCode::kUsage, "queue " + name + " is not for namespace " + space};
 }
 
+std::string Queues::poolOf(const std::string& queue) const {
+  auto at = queues_.find(queue);
+  // As far up as there are queues, lest one is below itself.
+  for (std::size_t steps = 0; at != queues_.end() && steps < queues_.size(); ++steps) {
+    if (!at->second.pool.empty()) return at->second.pool;
+    at = queues_.find(at->second.parent);
+  }
+  return {};
+}
+
 void Queues::setCapacity(const std::vector<ModelUse>& capacity) {
   if (capacity == capacity_) return;
   capacity_ = capacity;

@@ -32,6 +32,9 @@ class Queues {
   // kNotFound: there is no such queue; kUsage: it is not for that namespace.
   Result<std::string> queueFor(const std::string& space, const std::string& named) const;
 
+  // As the queue, or the nearest one above it that does, says; empty: none does.
+  std::string poolOf(const std::string& queue) const;
+
   void setCapacity(const std::vector<ModelUse>& capacity);
   // What a pod has, of that queue or of none (empty), instead of what it had before.
   // What decides who gives back first.

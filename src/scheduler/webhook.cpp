@@ -10,6 +10,7 @@
 #include "kube/base64.h"
 #include "kube/pod.h"
 #include "lodgers.h"
+#include "preferences.h"
 #include "priority_notes.h"
 #include "scheduler/membership.h"
 
@@ -40,35 +41,40 @@ json::object addition(const std::string& path, json::value value) {
   return {{"op", "add"}, {"path", path}, {"value", std::move(value)}};
 }
 
+bool adds(const json::array& patch, const std::string& path) {
+  return std::any_of(patch.begin(), patch.end(),
+                     [&](const json::value& one) { return one.at("path").as_string() == path; });
+}
+
 // What only may be added where it is neither there nor added already.
 void ensure(const json::value& object, const char* part, const char* member, json::value empty,
             json::array* patch) {
   const std::string path = std::string("/") + part + '/' + member;
-  const bool added = std::any_of(patch->begin(), patch->end(), [&](const json::value& one) {
-    return one.at("path").as_string() == path;
-  });
   const json::value* whole = object.as_object().if_contains(part);
   const json::value* there =
       whole == nullptr || !whole->is_object() ? nullptr : whole->get_object().if_contains(member);
-  if (!added && (there == nullptr || there->is_null()))
+  if (!adds(*patch, path) && (there == nullptr || there->is_null()))
     patch->push_back(addition(path, std::move(empty)));
 }
 
-Result<void> addGate(const kube::Pod& pod, const json::value& object, const GateRule& rule,
-                     json::array* patch) {
-  const Result<Admitted> admitted = rule ? rule(pod) : Admitted{};
-  if (!admitted) return admitted.error();
-  if (!admitted->gate) return {};
+void note(const json::value& object, const char* key, const std::string& value,
+          json::array* patch) {
+  if (object.as_object().if_contains("metadata") == nullptr && !adds(*patch, "/metadata"))
+    patch->push_back(addition("/metadata", json::object()));
+  ensure(object, "metadata", "annotations", json::object(), patch);
+  patch->push_back(addition(std::string("/metadata/annotations/use.divvy.dev~1") + key,
+                            json::value(value.c_str())));
+}
+
+void addGate(const kube::Pod& pod, const json::value& object, const Admitted& admitted,
+             json::array* patch) {
+  if (!admitted.gate) return;
   if (!isGated(pod)) {
     ensure(object, "spec", "schedulingGates", json::array(), patch);
     patch->push_back(addition("/spec/schedulingGates/-", json::object{{"name", kQueueGate}}));
   }
-  if (admitted->queue.empty() || queueNamedBy(pod) == admitted->queue) return {};
-  if (object.as_object().if_contains("metadata") == nullptr)
-    patch->push_back(addition("/metadata", json::object()));
-  ensure(object, "metadata", "annotations", json::object(), patch);
-  patch->push_back(addition("/metadata/annotations/use.divvy.dev~1queue", admitted->queue.c_str()));
-  return {};
+  if (!admitted.queue.empty() && queueNamedBy(pod) != admitted.queue)
+    note(object, "queue", admitted.queue, patch);
 }
 
 Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
@@ -79,7 +85,7 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
   const bool others =
       !pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler;
   if (others) return verdict;
-  const Result<std::optional<engine::Request>> request = requestOf(pod, catalog, {});
+  Result<std::optional<engine::Request>> request = requestOf(pod, catalog, {});
   if (!request) {
     verdict.refused = request.error();
     return verdict;
@@ -89,6 +95,13 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
     verdict.refused = said.error();
     return verdict;
   }
+  const Result<Admitted> admitted = gate ? gate(pod) : Admitted{};
+  if (!admitted) {
+    verdict.refused = admitted.error();
+    return verdict;
+  }
+  const bool by_queue = !admitted->pool.empty() && !(*request)->shape.pool;
+  if (by_queue) (*request)->shape.pool = poolNamed(admitted->pool);
   // What can never be right is so where there are no nodes, too.
   const Result<bool> right = rules.possible(**request);
   if (!right) {
@@ -119,8 +132,8 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
   if (pod.scheduler != scheduler)
     verdict.patch.push_back(
         json::object{{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", scheduler}});
-  if (const Result<void> gated = addGate(pod, object, gate, &verdict.patch); !gated)
-    verdict.refused = gated.error();
+  addGate(pod, object, *admitted, &verdict.patch);
+  if (by_queue) note(object, "pool", admitted->pool, &verdict.patch);
   return verdict;
 }
 

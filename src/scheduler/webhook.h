@@ -17,6 +17,7 @@ namespace divvy::scheduler {
 struct Admitted {
   bool gate = false;
   std::string queue;
+  std::string pool;  // that the queue says, for pods that do not; empty: none
 };
 using GateRule = std::function<Result<Admitted>(const kube::Pod&)>;
 

@@ -33,11 +33,11 @@ engine::Engine rules() {
 }
 
 json::object answerTo(const std::string& spec, const std::string& annotations = "{}",
-                      const std::string& space = "default") {
+                      const std::string& space = "default", const GateRule& gate = {}) {
   const std::string body = R"({"request":{"uid":"u-1","namespace":")" + space +
                            R"(","object":{"metadata":{"name":"p","annotations":)" + annotations +
                            R"(},"spec":)" + spec + "}}}";
-  const Result<Review> said = review(body, catalog(), rules(), "divvy-scheduler");
+  const Result<Review> said = review(body, catalog(), rules(), "divvy-scheduler", {}, gate);
   EXPECT_TRUE(said.has_value());
   json::object response = json::parse(said->body).at("response").as_object();
   EXPECT_EQ(response.at("uid"), "u-1");
@@ -46,6 +46,28 @@ json::object answerTo(const std::string& spec, const std::string& annotations = 
 
 std::string limits(const std::string& inside) {
   return R"({"containers":[{"name":"c","resources":{"limits":{)" + inside + "}}}]}";
+}
+
+std::string patchOf(const json::object& answer) {
+  const json::value* patch = answer.if_contains("patch");
+  return patch == nullptr ? "" : *kube::fromBase64(patch->as_string());
+}
+
+TEST(Webhook, TheQueuesPoolIsWrittenWhereThePodNamesNone) {
+  const GateRule gate = [](const kube::Pod&) { return Admitted{true, "lab", "training"}; };
+  const std::string card = limits(R"("nvidia.com/gpu":1)");
+  EXPECT_NE(patchOf(answerTo(card, "{}", "lab", gate))
+                .find(R"(/use.divvy.dev~1pool","value":"training")"),
+            std::string::npos);
+  EXPECT_EQ(patchOf(answerTo(card, R"({"use.divvy.dev/pool":"none"})", "lab", gate)).find("~1pool"),
+            std::string::npos)
+      << "what a pod says goes first";
+  const json::object other = answerTo(card, "{}", "default", gate);
+  EXPECT_FALSE(other.at("allowed").as_bool()) << "the pool is not for that namespace";
+  const GateRule unknown = [](const kube::Pod&) { return Admitted{true, "lab", "traning"}; };
+  const json::object answer = answerTo(card, "{}", "lab", unknown);
+  EXPECT_FALSE(answer.at("allowed").as_bool());
+  EXPECT_NE(json::serialize(answer).find("traning"), std::string::npos);
 }
 
 TEST(Webhook, APodWithDevicesGetsTheScheduler) {

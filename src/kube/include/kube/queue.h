@@ -50,6 +50,8 @@ struct Queue {
   bool borrows = true;
   bool reclaims = true;  // within its guarantee it takes back what others borrowed
   std::int64_t weight = 1;
+  std::string
+      pool;  // of its pods that name none, and of queues below that do not; empty: as always
   QueueStatus status;
 
   // But for what it is told of itself.
