@@ -14,17 +14,23 @@
 
 namespace divvy::engine {
 
-// Nodes are found by what they are called, wherever that text stands.
+// Found by what they are called, wherever that text stands.
 struct NameHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
     return std::hash<std::string_view>{}(text);
   }
-  std::size_t operator()(const NodeName& name) const { return (*this)(name.text); }
+  template <typename Kind>
+  std::size_t operator()(const Name<Kind>& name) const {
+    return (*this)(name.text);
+  }
 };
 struct NameEqual {
   using is_transparent = void;
-  static std::string_view textOf(const NodeName& name) { return name.text; }
+  template <typename Kind>
+  static std::string_view textOf(const Name<Kind>& name) {
+    return name.text;
+  }
   static std::string_view textOf(std::string_view text) { return text; }
   bool operator()(const auto& a, const auto& b) const { return textOf(a) == textOf(b); }
 };
@@ -77,7 +83,7 @@ class Engine::Core {
     Shape shape;  // what was asked; empty where it was adopted
     bool asked = false;
   };
-  using Books = std::map<RequestId, Booked>;
+  using Books = std::unordered_map<RequestId, Booked, NameHash, NameEqual>;
 
   class Muster;
   class Siege;
@@ -95,7 +101,7 @@ class Engine::Core {
   std::uint64_t drawFor(const Request& request, std::uint64_t salt) const;
   Slot randomSlot(const Request& request, const Scores& scores) const;
 
-  Allocation book(Booked booked);
+  const Allocation& book(Booked booked);
   void unbook(Books::iterator at);
   Result<void> checkRoom(Slot slot, const Placement& placement) const;
   Result<void> checkRules(Slot slot, const Request& request, const Placement& placement);

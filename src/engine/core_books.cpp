@@ -72,15 +72,15 @@ const Engine::Core::Booked* Engine::Core::held(const Request& request) const {
   return known == books_.end() ? nullptr : &known->second;
 }
 
-Allocation Engine::Core::book(Booked booked) {
+const Allocation& Engine::Core::book(Booked booked) {
   const Slot slot = booked.slot;
-  const Allocation allocation = booked.allocation;
+  const RequestId id = booked.allocation.id;
+  const Allocation& allocation = books_.emplace(id, std::move(booked)).first->second.allocation;
   if (allocation.expires) expiring_.emplace(*allocation.expires, allocation.id);
   on_[slot].insert(allocation.id);
   count(slot, -1);
   state_.charge(slot, allocation.placement, 1);
   changed(slot);
-  books_.emplace(allocation.id, std::move(booked));
   tidy(slot);
   return allocation;
 }
@@ -263,6 +263,8 @@ std::vector<Allocation> Engine::Core::allocations() const {
   std::vector<Allocation> all;
   all.reserve(books_.size());
   for (const auto& [id, booked] : books_) all.push_back(booked.allocation);
+  std::sort(all.begin(), all.end(),
+            [](const Allocation& a, const Allocation& b) { return a.id < b.id; });
   return all;
 }
 

@@ -49,6 +49,8 @@ std::vector<Stranger> Engine::Core::strangers() const {
       }
     }
   }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Stranger& a, const Stranger& b) { return a.id < b.id; });
   return found;
 }
 

@@ -109,6 +109,7 @@ std::vector<RequestId> Engine::Core::bookedIds() const {
   std::vector<RequestId> ids;
   ids.reserve(books_.size());
   for (const auto& [id, booked] : books_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
   return ids;
 }
 

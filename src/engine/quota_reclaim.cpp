@@ -74,7 +74,7 @@ void Quota::Reclaim::gather() {
   std::set<std::string> kept;
   for (const auto& [name, job] : quota_.jobs_) {
     const std::optional<std::size_t> joins = joinOf(job);
-    if (!joins) kept.insert(job.group);
+    if (!joins && !job.group.empty()) kept.insert(job.group);
     if (!joins) continue;
     if (job.group.empty()) {
       candidates_.push_back({{name}, job.queue, job.amounts, job.priority, job.since_ms, *joins});
@@ -96,6 +96,7 @@ void Quota::Reclaim::gather() {
 // None: it may not be asked.
 std::optional<std::size_t> Quota::Reclaim::joinOf(const Job& job) const {
   if (terms_ != nullptr && terms_->spared.contains(job.name)) return std::nullopt;
+  if (terms_ != nullptr && terms_->only && !terms_->only->contains(job.name)) return std::nullopt;
   if (job.queue == chain_[0]->queue.name)
     return mayGive(job, 0, *chain_[0]) ? std::optional<std::size_t>(0) : std::nullopt;
   for (QueueName at = job.queue; !at.empty(); at = quota_.nodes_.at(at).queue.parent) {

@@ -46,6 +46,7 @@ class ScoreCache {
   void clear();
   // kUsage: it can never be right. Not yet up to date.
   Result<Scores*> find(const Shape& shape, const Config& config, const Pools& pools);
+  bool empty() const { return classes_.empty(); }
   // Brings those up to date that are not, in turn, by looking at no more than `most` nodes. `place`
   // is the one that changed last.
   template <typename Update>

@@ -131,11 +131,13 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     }
     return {};
   }
-  inside_->own.forget(uid);
+  const bool own = inside_->own.find(uid) != nullptr;
+  if (own) inside_->own.forget(uid);
   inside_->claims.erase(uid);
   inside_->waiting.leave(uid);
   inside_->guests.erase(uid);
-  inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
+  const Waiting who{pod.meta.space, pod.meta.name};
+  const bool known = !inside_->holders.insert_or_assign(uid, who).second;
   const engine::RequestId id(uid);
   const engine::Allocation* old = inside_->engine.find(id);
   if (old != nullptr && sameShares(old->placement, (*held)->placement)) {
@@ -143,8 +145,11 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     inside_->masks.take(uid, (*held)->placement);
     return inside_->engine.confirm(id);
   }
-  inside_->release(uid);
-  inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
+  // Of whom nothing was ever heard nothing is kept: most of all when all are heard of at once.
+  if (known || own) {
+    inside_->release(uid);
+    inside_->holders.insert_or_assign(uid, who);
+  }
   return inside_->hold(pod, **held);
 }
 

@@ -297,7 +297,8 @@ struct Books::Inside {
   OwnPluginPods own;
   std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
   std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
-  std::map<std::string, std::set<std::string>> on;  // by node: UIDs of those who hold there
+  std::unordered_map<std::string, std::set<std::string>>
+      on;  // by node: UIDs of those who hold there
   // By node: what is wrong with what it says.
   std::map<std::string, std::string, std::less<>> unreadable;
   HomelessPods homeless;
@@ -309,7 +310,7 @@ struct Books::Inside {
   std::map<std::string, engine::Allocation> claims;
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
   std::set<std::string> binding, uncertain;
-  std::map<std::string, Waiting> holders;  // by UID: of who may hold something
+  std::unordered_map<std::string, Waiting> holders;  // by UID: of who may hold something
   WaitingRoom waiting;
   // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
   // would never come back with it. And of pods that have no devices, but name one of our resources.

@@ -207,8 +207,7 @@ bool Clearances::stillOwed(const Course& course) {
   supposeOthers(course.need, &supposed);
   engine::ReclaimTerms terms = course.plan.terms;
   if (!terms.below && !queues_.reclaims(course.need.queue)) return false;
-  // Of all others fair() has it that they are spared: whether they might end is nothing to it, and
-  // to look at each of 50,000 pods for each that is evicted would keep the loop from its work.
+  // fair() asks nobody else: whether others might end is nothing to it.
   terms.spared = sparedOf(left.victims);
   if (!fair(course.need, std::move(terms), left)) return false;
   for (const std::string& uid : left.victims) supposed.without(uid);
@@ -295,6 +294,7 @@ std::set<engine::JobName> Clearances::spared(const std::string& but) const {
   std::vector<std::string> uids;
   uids.reserve(queues_.held().size());
   for (const auto& [uid, held] : queues_.held()) uids.push_back(uid);
+  std::sort(uids.begin(), uids.end());
   std::set<engine::JobName> all = sparedOf(uids);
   for (const auto& [key, course] : courses_)
     if (key != but)
@@ -447,8 +447,8 @@ bool Clearances::admitted(const Need& need, const std::vector<ModelUse>& use) {
 
 bool Clearances::fair(const Need& need, engine::ReclaimTerms terms, const Plan& plan) {
   const std::set<std::string> chosen(plan.victims.begin(), plan.victims.end());
-  for (const auto& [uid, held] : queues_.held())
-    if (!chosen.contains(uid)) terms.spared.emplace(uid);
+  terms.only.emplace();
+  for (const std::string& uid : chosen) terms.only->emplace(uid);
   terms.together = true;
   std::size_t may = 0;
   for (const auto& group : queues_.givers(need.queue, plan.use, terms)) may += group.size();

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -158,7 +159,7 @@ class Gatehouse {
     std::string space, named;  // the queue that it names
     Queues::Standing standing;
   };
-  std::map<std::string, Other> others_;
+  std::unordered_map<std::string, Other> others_;
   std::map<std::string, Gang> gangs_;
   std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that says it
   std::string term_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -35,9 +36,10 @@ class Unlabelled {
 
  private:
   const WhereAgents where_;
-  std::map<std::string, Pod> wanted_;                         // by UID
-  std::map<std::string, std::map<std::string, Pod>> others_;  // by node, where nobody reads it
-  std::map<std::string, std::string> on_;                     // by UID of those: the node
+  std::map<std::string, Pod> wanted_;  // by UID
+  std::unordered_map<std::string, std::map<std::string, Pod>>
+      others_;                                       // by node, where nobody reads it
+  std::unordered_map<std::string, std::string> on_;  // by UID of those: the node
 };
 
 // For one thread, that of the client. All outlives it.

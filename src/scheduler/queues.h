@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,7 @@ class Queues {
   void charge(const std::string& uid, Held held);
   void discharge(const std::string& uid);
   bool charged(const std::string& uid) const { return held_.contains(uid); }
-  const std::map<std::string, Held>& held() const { return held_; }  // by UID
+  const std::unordered_map<std::string, Held>& held() const { return held_; }  // by UID
 
   // Whether pods of that queue may have so much more, together. None: they may.
   struct No {
@@ -102,7 +103,7 @@ class Queues {
   std::map<std::string, kube::Queue> queues_;
   std::map<std::string, std::string> spaces_;
   std::vector<ModelUse> capacity_;
-  std::map<std::string, Held> held_;  // by UID of the pod
+  std::unordered_map<std::string, Held> held_;  // by UID of the pod
   // Made of the above when it is asked for.
   bool stale_ = true;
   engine::Quota quota_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "amounts.h"
@@ -66,7 +67,7 @@ class Quotas {
   std::map<std::string, Resource> resources_;                   // by name
   std::map<std::string, kube::ResourceQuota> quotas_;           // by UID
   std::map<std::string, std::map<std::string, Limit>> limits_;  // by namespace and resource
-  std::map<std::string, Held> held_;                            // by UID of the pod
+  std::unordered_map<std::string, Held> held_;                  // by UID of the pod
   std::map<std::string, Amounts> sums_;                         // by namespace
 };
 

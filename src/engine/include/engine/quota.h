@@ -67,7 +67,8 @@ struct Admission {
 
 // Who may be asked to give back, where it is not only added up but done.
 struct ReclaimTerms {
-  std::set<JobName> spared;  // nobody asks them
+  std::set<JobName> spared;                    // nobody asks them
+  std::optional<std::set<JobName>> only = {};  // nobody asks others than these; none: all may be
   // Others' that is borrowed, where what is asked for is within a guarantee.
   bool borrowed = true;
   // Whatever is guaranteed: jobs of lower priority than that, of the queue itself and, of what
