@@ -16,9 +16,14 @@
 
 #include "injection.h"
 #include "kube/node.h"
+#include "kubelet/checkpoint.h"
 #include "log.h"
 #include "mount_guard.h"
 #include "pod_share.h"
+
+// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
+// Asio's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace divvy::agent {
 namespace {
@@ -31,6 +36,12 @@ constexpr const char* kRegister = "hami.io/node-nvidia-register";
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
 constexpr std::chrono::seconds kAgain{5};
 constexpr int kNoNuma = -1;
+// As long as it takes until a pod that the kubelet knows is told to us.
+constexpr std::chrono::seconds kTold{5};
+// As long as it takes at most until what a kubelet knows of a container is in the pod's status.
+constexpr std::chrono::seconds kSettled{15};
+constexpr std::chrono::milliseconds kLook{25};
+constexpr std::chrono::milliseconds kLongestLook{400};
 
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
@@ -38,6 +49,12 @@ void rethrow(std::exception_ptr fault) {
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
+}
+
+bool hasInit(const kube::Pod& pod, const std::string& resource) {
+  return std::any_of(pod.init.begin(), pod.init.end(), [&](const kube::PodContainer& one) {
+    return !one.sidecar && one.limits.contains(resource);
+  });
 }
 
 }  // namespace
@@ -195,7 +212,7 @@ void KubeletDesk::followPods() {
       living_.erase(pod->meta.uid);
       endPod(pod->meta.uid);
     } else {
-      living_.insert(pod->meta.uid);
+      living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name});
     }
   };
   pods.gone = [this](const std::string& uid, const std::string&) {
@@ -217,7 +234,12 @@ void KubeletDesk::endPod(const std::string& uid) {
   std::vector<TenantPtr> over;
   for (const auto& [id, tenant] : tenants_.all())
     if (tenant->record.lodger.uid == uid) over.push_back(tenant);
-  for (const TenantPtr& tenant : over) tenants_.end(tenant);
+  for (const TenantPtr& tenant : over) endTenant(tenant);
+}
+
+void KubeletDesk::endTenant(const TenantPtr& tenant) {
+  turns_.erase(tenant->record.id);
+  tenants_.end(tenant);
 }
 
 asio::awaitable<Result<json::value>> KubeletDesk::pod(std::string space, std::string name) {
@@ -257,42 +279,110 @@ void KubeletDesk::start(std::vector<std::string> ids, kubelet::Answer<void> answ
     answer(std::move(result));
     --asked_;
   };
-  resources_.list(
-      [this, ids = std::move(ids), told](Result<std::vector<kubelet::HeldDevices>> held) {
-        asio::post(loop_, [this, ids, told, held = std::move(held)] { settle(held, ids, told); });
-      });
+  resources_.list([this, ids = std::move(ids), told](Held held) {
+    asio::post(loop_, [this, ids, told, held = std::move(held)]() mutable {
+      asio::co_spawn(loop_, prepare(std::move(held), ids, told), rethrow);
+    });
+  });
 }
 
-void KubeletDesk::settle(const Result<std::vector<kubelet::HeldDevices>>& held,
-                         const std::vector<std::string>& ids, kubelet::Answer<void> answer) {
-  if (!held) return answer(held.error());
-  const kubelet::HeldDevices* holder = kubelet::holderOf(*held, cluster_.resource, ids);
-  if (holder == nullptr)
-    return answer(Error{ErrorCode::kUnavailable,
-                        "the kubelet does not say whose devices these are: " + ids.front() +
-                            " and others; init containers that end cannot have any"});
-  asio::co_spawn(loop_, prepare(*holder, std::move(answer)), rethrow);
-}
-
-asio::awaitable<void> KubeletDesk::prepare(kubelet::HeldDevices held,
+asio::awaitable<void> KubeletDesk::prepare(Held held, std::vector<std::string> ids,
                                            kubelet::Answer<void> answer) {
-  const Result<json::value> object = co_await pod(held.space, held.pod);
-  answer(object ? lodge(*object, held) : Result<void>(object.error()));
+  answer(co_await startOne(std::move(held), std::move(ids)));
 }
 
-Result<void> KubeletDesk::lodge(const json::value& object, const kubelet::HeldDevices& held) {
-  const Result<kube::Pod> pod = kube::podOf(object);
-  if (!pod) return pod.error();
+asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held,
+                                                                 std::vector<std::string> ids) {
+  if (!held) co_return held.error();
+  Owner owner;
+  if (const auto* holder = kubelet::holderOf(*held, cluster_.resource, ids))
+    owner = {holder->space, holder->pod, {holder->container}, {}};
+  const auto noted =
+      kubelet::readCheckpoint(cluster_.kubelet_dir + "/device-plugins/" + kubelet::kCheckpointName);
+  if (!noted && owner.pod.empty())
+    co_return Error(noted.error()).context("the kubelet does not say whose devices these are");
+  if (!noted) {
+    owner.unread = noted.error();
+    co_return owner;
+  }
+  const auto with = kubelet::notedWith(*noted, cluster_.resource, ids);
+  // Pods that are over are noted until another one comes; a new one is told of a little later.
+  const auto until = std::chrono::steady_clock::now() + kTold;
+  asio::steady_timer pause(loop_);
+  do {
+    for (const kubelet::NotedDevices& one : with) {
+      const auto pod = living_.find(one.uid);
+      if (pod == living_.end()) continue;
+      if (owner.pod.empty()) owner = {pod->second.space, pod->second.pod, {}, {}};
+      const bool same = owner.space == pod->second.space && owner.pod == pod->second.pod;
+      auto& names = owner.containers;
+      if (same && std::find(names.begin(), names.end(), one.container) == names.end())
+        names.push_back(one.container);
+    }
+    if (!owner.pod.empty()) co_return owner;
+    pause.expires_after(kLook);
+    co_await pause.async_wait(kNoThrow);
+  } while (!with.empty() && std::chrono::steady_clock::now() < until);
+  co_return Error{ErrorCode::kUnavailable, "the kubelet does not say whose devices these are: " +
+                                               ids.front() + " and others"};
+}
+
+std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
+                                              const std::string& uid) const {
+  const TenantPtr there = tenants_.find(tenant);
+  if (there == nullptr || there->record.lodger.uid != uid) return std::nullopt;
+  LastTurn last{there->record.lodger.container, std::nullopt};
+  if (const auto known = turns_.find(tenant); known != turns_.end()) last.states = known->second;
+  return last;
+}
+
+asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::string> ids) {
+  const Result<Owner> owner = co_await ownerOf(std::move(held), ids);
+  if (!owner) co_return owner.error();
+  const std::string tenant = tenantIdFor(ids);
+  const auto until = std::chrono::steady_clock::now() + kSettled;
+  asio::steady_timer pause(loop_);
+  std::chrono::milliseconds wait = kLook;
+  for (bool settled = false;; settled = std::chrono::steady_clock::now() >= until) {
+    const Result<json::value> object = co_await pod(owner->space, owner->pod);
+    if (!object) co_return object.error();
+    const Result<kube::Pod> now = kube::podOf(*object);
+    if (!now) co_return now.error();
+    // One of them has the same devices, or not: nobody is taken for another one.
+    if (owner->unread && hasInit(*now, cluster_.resource))
+      co_return Error(*owner->unread).context("an init container asks for devices");
+    const auto states = containerStates(*object);
+    const auto turn =
+        whoseTurn(*now, states, owner->containers, lastTurn(tenant, now->meta.uid), settled);
+    if (turn) {
+      Result<void> lodged =
+          lodge(*object, *now, {owner->space, owner->pod, *turn, cluster_.resource, ids});
+      if (lodged) turns_[tenant] = states;
+      co_return lodged;
+    }
+    if (settled)
+      co_return Error{ErrorCode::kUnavailable,
+                      "which of the containers of pod " + owner->space + "/" + owner->pod +
+                          " is about to be made cannot be seen from its status"};
+    pause.expires_after(wait);
+    co_await pause.async_wait(kNoThrow);
+    wait = std::min(wait * 2, kLongestLook);
+  }
+}
+
+Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
+                                const kubelet::HeldDevices& held) {
   if (const Result<void> open = ourMountsStay(object, held.container); !open) return open.error();
   const Result<PodShare> share =
-      podShare(*pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
+      podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids);
+  endThoseBefore(pod, held.container, id);
   if (const TenantPtr there = tenants_.find(id); there != nullptr) {
     // The same container once more: it finds its pages where they were.
     if (there->pages && there->record.lodger == share->container) return {};
     const PodContainer& lodger = there->record.lodger;
-    if (lodger.uid != pod->meta.uid && living_.contains(lodger.uid))
+    if (lodger.uid != pod.meta.uid && living_.contains(lodger.uid))
       return Error{ErrorCode::kUnavailable, "the kubelet gave devices of pod " + lodger.space +
                                                 "/" + lodger.pod + ", which is not over, to pod " +
                                                 held.space + "/" + held.pod};
@@ -303,8 +393,22 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kubelet::HeldDe
       tenants_.createFor(share->container, id, share->request, share->decision);
   if (!made) return made.error();
   // It may have ended while we asked.
-  if (!living_.contains(pod->meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
+  if (!living_.contains(pod.meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
   return {};
+}
+
+// Their room is that of who comes now.
+void KubeletDesk::endThoseBefore(const kube::Pod& pod, const std::string& container,
+                                 const std::string& but) {
+  const std::vector<std::string> names = overBefore(pod, container);
+  std::vector<TenantPtr> over;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    const PodContainer& lodger = tenant->record.lodger;
+    if (id != but && lodger.uid == pod.meta.uid &&
+        std::find(names.begin(), names.end(), lodger.container) != names.end())
+      over.push_back(tenant);
+  }
+  for (const TenantPtr& tenant : over) endTenant(tenant);
 }
 
 }  // namespace divvy::agent

@@ -4,8 +4,9 @@
 
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/cluster_node.h"
 #include "agent/install.h"
@@ -17,6 +18,7 @@
 #include "kubelet/pod_resources.h"
 #include "registrar.h"
 #include "tenants.h"
+#include "turn.h"
 
 namespace divvy::agent {
 
@@ -41,12 +43,25 @@ class KubeletDesk {
   asio::awaitable<void> enroll();
   // A container with these devices is about to be made: whose is it, and what was it given?
   void start(std::vector<std::string> ids, kubelet::Answer<void> answer);
-  void settle(const Result<std::vector<kubelet::HeldDevices>>& held,
-              const std::vector<std::string>& ids, kubelet::Answer<void> answer);
-  asio::awaitable<void> prepare(kubelet::HeldDevices held, kubelet::Answer<void> answer);
+  using Held = Result<std::vector<kubelet::HeldDevices>>;
+  asio::awaitable<void> prepare(Held held, std::vector<std::string> ids,
+                                kubelet::Answer<void> answer);
+  // Of which pod they are, and of which of its containers: by what the kubelet says of all that
+  // go on, and by its checkpoint of those that end.
+  struct Owner {
+    std::string space, pod;
+    std::vector<std::string> containers;
+    std::optional<Error> unread;  // why init containers are not among them
+  };
+  asio::awaitable<Result<Owner>> ownerOf(Held held, std::vector<std::string> ids);
+  asio::awaitable<Result<void>> startOne(Held held, std::vector<std::string> ids);
+  std::optional<LastTurn> lastTurn(const std::string& tenant, const std::string& uid) const;
   // Makes its tenant, or finds it as it is.
-  Result<void> lodge(const boost::json::value& pod, const kubelet::HeldDevices& held);
+  Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
+                     const kubelet::HeldDevices& held);
+  void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void endPod(const std::string& uid);
+  void endTenant(const TenantPtr& tenant);
   // Ends a tenant whose pod is over; of such pods no watch tells that began later.
   asio::awaitable<void> verify(std::string tenant);
   asio::awaitable<Result<boost::json::value>> pod(std::string space, std::string name);
@@ -62,7 +77,12 @@ class KubeletDesk {
   Registrar registrar_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
-  std::set<std::string> living_;  // UIDs of this node's pods that are not over
+  struct Names {
+    std::string space, pod;
+  };
+  std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
+  // By tenant: what its pod's status said when its container was about to be made.
+  std::map<std::string, ContainerStates> turns_;
   bool enrolling_ = false;
   bool stopped_ = false;
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread

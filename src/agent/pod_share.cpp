@@ -86,13 +86,6 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
   if (pod.node != node || pod.ended())
     return Error{ErrorCode::kUnavailable, "pod " + held.space + "/" + held.pod + " is " +
                                               (pod.ended() ? "over" : "on node " + pod.node)};
-  // Kubelets give the units of an init container to the containers behind it, and do not tell of
-  // it.
-  for (const kube::PodContainer& one : pod.init)
-    if (!one.sidecar && one.limits.contains(held.resource))
-      return Error{ErrorCode::kUnavailable, "init container " + one.name + " of pod " + held.space +
-                                                "/" + held.pod + " asks for " + held.resource +
-                                                ": only containers and sidecars can have devices"};
   Result<std::vector<kube::AssignedDevice>> assigned = assignedTo(pod, held);
   if (!assigned) return assigned.error();
   PodShare share;

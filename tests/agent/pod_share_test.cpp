@@ -81,12 +81,15 @@ TEST_F(PodShareTest, NoCardIsGivenTwice) {
   EXPECT_TRUE(share());
 }
 
-// Regression: an init container ran with the share of the container behind it, whose units it has.
-TEST_F(PodShareTest, NobodyIsTakenForAnInitContainer) {
+TEST_F(PodShareTest, AnInitContainersIsItsOwn) {
   pod_.init[0].limits["nvidia.com/gpu"] = "1";
-  EXPECT_EQ(share().error().code(), ErrorCode::kUnavailable);
-  pod_.init[0].sidecar = true;
-  EXPECT_TRUE(share());
+  pod_.meta.annotations[kAllocated] = "GPU-a,NVIDIA,1000,10:;GPU-b,NVIDIA,3000,30:;;";
+  held_.container = "prepare";
+  const Result<PodShare> found = share();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->container.container, "prepare");
+  EXPECT_EQ(found->decision.shares[0].index, 0u);
+  EXPECT_EQ(found->decision.shares[0].limit, mib(1000));
 }
 
 TEST_F(PodShareTest, ThereIsNoneWithoutTheSchedulersWord) {

@@ -57,6 +57,7 @@ type replica struct {
 	server string // where its extender finds the API server; empty: where it is
 	listen string // where its extender listens; empty: on any port
 	front  string // where its kube-scheduler finds the extender; empty: where it is
+	hasty  bool   // its kube-scheduler renews its Lease, and tries pods again, as soon as it can
 }
 
 // replicas are all there may be: the one that is installed, and a pair of which one can be lost.
@@ -221,7 +222,12 @@ func (i *installation) schedulerConfig(r replica, front string) (string, error) 
 	if !strings.Contains(string(text), configAddress) {
 		return "", fmt.Errorf("scheduler-config.yaml has no %s", configAddress)
 	}
-	return strings.ReplaceAll(string(text), configAddress, front) +
+	said := strings.ReplaceAll(string(text), configAddress, front)
+	if r.hasty {
+		said = strings.ReplaceAll(said, "retryPeriod: 1s", "retryPeriod: 100ms") +
+			"podInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 1\n"
+	}
+	return said +
 		fmt.Sprintf("clientConnection: {qps: 5000, burst: 5000, kubeconfig: %q}\n", i.direct(r)), nil
 }
 

@@ -26,7 +26,7 @@ const (
 	agentProcess = "divvy-agent"
 	agentAccount = "divvy-agent"
 	agentMetrics = "127.0.0.1:19394"
-	simulated    = "sim-h100"
+	simulated    = "sim-h100x4"
 )
 
 // nodeParts are the processes of the node with a kubelet, in the order in which they are ended.

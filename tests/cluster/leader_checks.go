@@ -302,6 +302,8 @@ func killedInBetween(p *pair) error {
 		return err
 	}
 	p.a.front = front.url()
+	// Most of the time would go by between a kill and the next one's first pod.
+	p.a.hasty = true
 	if err := p.startKubeScheduler(p.a); err != nil {
 		return err
 	}

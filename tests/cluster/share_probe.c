@@ -5,9 +5,10 @@
 //   free    cuMemGetInfo, with a context
 //   above   of asking for one granule more than that; nothing is allocated then
 //   exact   of asking for that       full   of asking for one granule more when it is used up
-//   devices cuDeviceGetCount
+//   devices cuDeviceGetCount         uuid   FNV-1a of what NVML calls the first one
 //
-// "expect BYTES": fails where that is not what it sees. "stay": does not end.
+// "expect BYTES": fails where that is not what it sees. "stay": does not end. "work": neither, and
+// allocates, looks and frees all the time: the first error ends it.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,15 @@ static void must(const char* doing, int result) {
   exit(1);
 }
 
-static unsigned long long nvmlTotal(void) {
+struct OfNvml {
+  unsigned long long total, uuid;
+};
+
+static struct OfNvml askNvml(void) {
   struct {
     unsigned long long total, free, used;
   } memory = {0, 0, 0};
+  char uuid[96] = "";
   void* device = NULL;
   void* nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
   if (nvml == NULL) {
@@ -52,7 +58,24 @@ static unsigned long long nvmlTotal(void) {
   must("nvmlInit", entry(nvml, "nvmlInit_v2")());
   must("nvmlDeviceGetHandleByIndex", entry(nvml, "nvmlDeviceGetHandleByIndex_v2")(0u, &device));
   must("nvmlDeviceGetMemoryInfo", entry(nvml, "nvmlDeviceGetMemoryInfo")(device, &memory));
-  return memory.total;
+  must("nvmlDeviceGetUUID", entry(nvml, "nvmlDeviceGetUUID")(device, uuid, (unsigned)sizeof uuid));
+  struct OfNvml said = {memory.total, 14695981039346656037ull};
+  for (const char* at = uuid; *at != 0; ++at)
+    said.uuid = (said.uuid ^ (unsigned char)*at) * 1099511628211ull;
+  return said;
+}
+
+static void work(unsigned long long address) {
+  Call allocate = entry(cuda, "cuMemAlloc_v2");
+  Call release = entry(cuda, "cuMemFree_v2");
+  Call look = entry(cuda, "cuMemGetInfo_v2");
+  size_t left = 0, all = 0;
+  must("cuMemFree", release(address));
+  for (;;) {
+    must("cuMemAlloc", allocate(&address, (size_t)1 << 20));
+    must("cuMemGetInfo", look(&left, &all));
+    must("cuMemFree", release(address));
+  }
 }
 
 static void say(const char* line) {
@@ -78,7 +101,7 @@ int main(int argc, char** argv) {
   must("cuDeviceGetCount", entry(cuda, "cuDeviceGetCount")(&devices));
   must("cuDeviceGet", entry(cuda, "cuDeviceGet")(&device, 0));
   must("cuDeviceTotalMem", entry(cuda, "cuDeviceTotalMem_v2")(&total, device));
-  const unsigned long long nvml = nvmlTotal();
+  const struct OfNvml nvml = askNvml();
   must("cuCtxCreate", entry(cuda, "cuCtxCreate_v2")(&context, 0u, device));
   must("cuMemGetInfo", entry(cuda, "cuMemGetInfo_v2")(&free_bytes, &all));
   const size_t whole = free_bytes / kGranule * kGranule;
@@ -87,16 +110,18 @@ int main(int argc, char** argv) {
   const int exact = allocate(&address, whole);
   const int full = allocate(&more, (size_t)kGranule);
   char line[512];
-  snprintf(line, sizeof line, "devices=%d total=%zu nvml=%llu free=%zu above=%d exact=%d full=%d\n",
-           devices, total, nvml, free_bytes, above, exact, full);
+  snprintf(line, sizeof line,
+           "devices=%d total=%zu nvml=%llu free=%zu above=%d exact=%d full=%d uuid=%llu\n", devices,
+           total, nvml.total, free_bytes, above, exact, full, nvml.uuid);
   say(line);
   if (argc > 2 && strcmp(argv[1], "expect") == 0) {
     const unsigned long long expected = strtoull(argv[2], NULL, 10);
-    const int good = devices == 1 && total == expected && nvml == expected && exact == 0;
+    const int good = devices == 1 && total == expected && nvml.total == expected && exact == 0;
     if (!good) fprintf(stderr, "share_probe: one device of %llu bytes was expected\n", expected);
     return good ? 0 : 1;
   }
   // For those who look at it while it runs.
   if (argc > 1 && strcmp(argv[1], "stay") == 0) pause();
+  if (argc > 1 && strcmp(argv[1], "work") == 0) work(address);
   return 0;
 }

@@ -1,0 +1,109 @@
+#include "kubelet/checkpoint.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include <boost/json.hpp>
+
+namespace divvy::kubelet {
+namespace {
+
+namespace json = boost::json;
+
+// 110 pods with all devices of a large node are a few megabytes.
+constexpr std::streamsize kMostBytes = 64 << 20;
+
+Error corrupt(const std::string& what) {
+  return {ErrorCode::kCorrupt, what};
+}
+
+const json::value* memberOf(const json::value& object, const char* name) {
+  const json::object* all = object.if_object();
+  return all == nullptr ? nullptr : all->if_contains(name);
+}
+
+bool read(const json::value& from, const char* name, std::string* to) {
+  const json::value* said = memberOf(from, name);
+  if (said == nullptr || !said->is_string()) return false;
+  *to = std::string(said->get_string());
+  return !to->empty();
+}
+
+bool addIds(const json::value& list, std::vector<std::string>* ids) {
+  if (list.is_null()) return true;
+  if (!list.is_array()) return false;
+  for (const json::value& one : list.get_array()) {
+    if (!one.is_string()) return false;
+    ids->emplace_back(one.get_string());
+  }
+  return true;
+}
+
+// By NUMA node, or (before 1.20) all in one list.
+bool readIds(const json::value& entry, std::vector<std::string>* ids) {
+  const json::value* said = memberOf(entry, "DeviceIDs");
+  if (said == nullptr) return false;
+  if (!said->is_object()) return addIds(*said, ids);
+  for (const auto& [numa, list] : said->get_object())
+    if (!addIds(list, ids)) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
+  boost::system::error_code fault;
+  const json::value whole = json::parse(json::string_view(text.data(), text.size()), fault);
+  if (fault) return corrupt("not JSON: " + fault.message());
+  const json::value* data = memberOf(whole, "Data");
+  const json::value* entries = data == nullptr ? nullptr : memberOf(*data, "PodDeviceEntries");
+  if (entries == nullptr) return corrupt("has no Data.PodDeviceEntries");
+  std::vector<NotedDevices> noted;
+  if (entries->is_null()) return noted;
+  if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is no list");
+  for (const json::value& entry : entries->get_array()) {
+    NotedDevices one;
+    if (!read(entry, "PodUID", &one.uid) || !read(entry, "ContainerName", &one.container) ||
+        !read(entry, "ResourceName", &one.resource) || !readIds(entry, &one.ids))
+      return corrupt("entry " + std::to_string(noted.size()) +
+                     " of Data.PodDeviceEntries lacks PodUID, ContainerName, ResourceName or "
+                     "DeviceIDs");
+    std::sort(one.ids.begin(), one.ids.end());
+    noted.push_back(std::move(one));
+  }
+  return noted;
+}
+
+Result<std::vector<NotedDevices>> readCheckpoint(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                 "the kubelet's checkpoint " + path + ": " + std::strerror(errno)};
+  std::string text;
+  char part[65536];
+  while (file.read(part, sizeof part) || file.gcount() > 0) {
+    text.append(part, static_cast<std::size_t>(file.gcount()));
+    if (static_cast<std::streamsize>(text.size()) > kMostBytes)
+      return corrupt("the kubelet's checkpoint " + path + " has more than 64 MiB");
+  }
+  Result<std::vector<NotedDevices>> noted = checkpointOf(text);
+  if (!noted) return std::move(noted).error().context("the kubelet's checkpoint " + path);
+  return noted;
+}
+
+std::vector<NotedDevices> notedWith(const std::vector<NotedDevices>& noted,
+                                    const std::string& resource,
+                                    const std::vector<std::string>& ids) {
+  std::vector<std::string> wanted = ids;
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<NotedDevices> found;
+  std::copy_if(noted.begin(), noted.end(), std::back_inserter(found),
+               [&](const auto& one) { return one.resource == resource && one.ids == wanted; });
+  return found;
+}
+
+}  // namespace divvy::kubelet

@@ -1,0 +1,36 @@
+// The kubelet's own note of whose devices are which: the only place that tells of containers that
+// come before a pod's others and end. Source: its device manager's kubelet_internal_checkpoint,
+// which is not an interface: whatever of it is not understood is an error, and never a guess.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace divvy::kubelet {
+
+// What the kubelet gave one container of one resource, when its pod came.
+struct NotedDevices {
+  std::string uid;  // the pod's
+  std::string container;
+  std::string resource;
+  std::vector<std::string> ids;  // ascending
+  friend bool operator==(const NotedDevices&, const NotedDevices&) = default;
+};
+
+// In the kubelet's folder of device plugins.
+inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
+
+// kCorrupt: what is wrong, and where.
+Result<std::vector<NotedDevices>> checkpointOf(std::string_view text);
+// kNotFound: there is none; kIo: it cannot be read; kCorrupt. Names the file.
+Result<std::vector<NotedDevices>> readCheckpoint(const std::string& path);
+
+// Those who have exactly these, in the order in which they are noted.
+std::vector<NotedDevices> notedWith(const std::vector<NotedDevices>& noted,
+                                    const std::string& resource,
+                                    const std::vector<std::string>& ids);
+
+}  // namespace divvy::kubelet

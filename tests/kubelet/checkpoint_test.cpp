@@ -1,0 +1,81 @@
+#include "kubelet/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace divvy::kubelet {
+namespace {
+
+// As a kubelet 1.34 writes it.
+constexpr const char* kTwo =
+    R"({"Data":{"PodDeviceEntries":[)"
+    R"({"PodUID":"u-1","ContainerName":"init","ResourceName":"nvidia.com/gpu",)"
+    R"("DeviceIDs":{"-1":["GPU-b::1","GPU-a::0"]},"AllocResp":"CgA="},)"
+    R"({"PodUID":"u-1","ContainerName":"main","ResourceName":"nvidia.com/gpu",)"
+    R"("DeviceIDs":{"0":["GPU-a::0"],"1":["GPU-b::1"]},"AllocResp":""}],)"
+    R"("RegisteredDevices":{"nvidia.com/gpu":["GPU-a::0"]}},"Checksum":123})";
+
+TEST(Checkpoint, TellsWhoHasWhat) {
+  const auto noted = checkpointOf(kTwo);
+  ASSERT_TRUE(noted) << noted.error().message();
+  const std::vector<std::string> ids{"GPU-a::0", "GPU-b::1"};
+  EXPECT_EQ(*noted, (std::vector<NotedDevices>{{"u-1", "init", "nvidia.com/gpu", ids},
+                                               {"u-1", "main", "nvidia.com/gpu", ids}}));
+  EXPECT_EQ(notedWith(*noted, "nvidia.com/gpu", {"GPU-b::1", "GPU-a::0"}).size(), 2u);
+  EXPECT_TRUE(notedWith(*noted, "nvidia.com/gpu", {"GPU-b::1"}).empty());
+  EXPECT_TRUE(notedWith(*noted, "divvy.dev/gpu", ids).empty());
+}
+
+TEST(Checkpoint, NobodyHasAnything) {
+  for (const char* text :
+       {R"({"Data":{"PodDeviceEntries":null}})", R"({"Data":{"PodDeviceEntries":[]}})"}) {
+    const auto noted = checkpointOf(text);
+    ASSERT_TRUE(noted) << text;
+    EXPECT_TRUE(noted->empty());
+  }
+}
+
+TEST(Checkpoint, WhatIsNotUnderstoodIsNoGuess) {
+  const auto of = [](const std::string& entry) {
+    return R"({"Data":{"PodDeviceEntries":[{)" + entry + "}]}}";
+  };
+  const std::string named = R"("PodUID":"u","ContainerName":"c","ResourceName":"r")";
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("null"), std::string("[]"), std::string("{}"),
+        std::string(R"({"Data":{}})"), std::string(R"({"Data":{"PodDeviceEntries":{}}})"), of(""),
+        of(named), of(R"("PodUID":"","ContainerName":"c","ResourceName":"r","DeviceIDs":[])"),
+        of(named + R"(,"DeviceIDs":{"0":[1]})"), of(named + R"(,"DeviceIDs":"x")")}) {
+    const auto noted = checkpointOf(text);
+    ASSERT_FALSE(noted) << text;
+    EXPECT_EQ(noted.error().code(), ErrorCode::kCorrupt) << text;
+  }
+}
+
+// Half of it is not taken for all of it, wherever it was cut.
+TEST(Checkpoint, HalfOfItIsNone) {
+  const std::string whole = kTwo;
+  for (std::size_t at = 0; at < whole.size(); ++at)
+    EXPECT_FALSE(checkpointOf(std::string_view(whole).substr(0, at))) << at;
+}
+
+TEST(Checkpoint, SaysWhichFileAndWhatIsWrongWithIt) {
+  const std::string path = ::testing::TempDir() + "/kubelet_internal_checkpoint";
+  std::remove(path.c_str());
+  const auto none = readCheckpoint(path);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);
+  EXPECT_NE(none.error().message().find(path), std::string::npos);
+  std::ofstream(path) << "{\"Data\":";
+  const auto broken = readCheckpoint(path);
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().code(), ErrorCode::kCorrupt);
+  EXPECT_NE(broken.error().message().find(path), std::string::npos);
+  std::ofstream(path) << kTwo;
+  EXPECT_TRUE(readCheckpoint(path));
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace divvy::kubelet
