@@ -72,6 +72,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       registration_(kube::encode(
           registrationOf(inventory.devices(), tenants.memory().devices, cluster_.per_device))),
       registrar_(loop, tenants),
+      changes_(tenants, inventory),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
 
 Result<void> KubeletDesk::begin() {
@@ -171,28 +172,49 @@ void KubeletDesk::followNode() {
 void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
-  const auto written = node->meta.annotations.find(kRegister);
-  const bool known = written != node->meta.annotations.end() && written->second == registration_;
-  if (known || enrolling_) return;
+  for (const char* key : {kRegister, kube::kChangesKey}) {
+    const auto written = node->meta.annotations.find(key);
+    said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
+  }
+  tell();
+}
+
+std::map<std::string, std::string> KubeletDesk::wanted() const {
+  const kube::ChangeResults& results = changes_.results();
+  return {{kRegister, registration_},
+          {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
+}
+
+void KubeletDesk::tell() {
+  if (enrolling_ || said_.empty() || said_ == wanted()) return;
   enrolling_ = true;
   asio::co_spawn(loop_, enroll(), rethrow);
 }
 
 asio::awaitable<void> KubeletDesk::enroll() {
-  const json::object patch{{"metadata", {{"annotations", {{kRegister, registration_}}}}}};
-  while (!stopped_) {
+  while (!stopped_ && said_ != wanted()) {
+    const std::map<std::string, std::string> wanted = this->wanted();
+    const bool registers = said_[kRegister] != registration_;
+    json::object annotations;
+    for (const auto& [key, value] : wanted) {
+      if (said_[key] != value)
+        annotations[key] = value.empty() ? json::value(nullptr) : json::value(value);
+    }
     kube::Call call;
     call.verb = kube::Verb::kPatch;
     call.path = "/api/v1/nodes/" + cluster_.name;
-    call.body = json::serialize(patch);
+    call.body = json::serialize(
+        json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
     call.type = kube::kMergePatch;
     const Result<json::value> done = co_await client_->ask(std::move(call));
     if (done) {
-      info("node " + cluster_.name + " is registered with " +
-           std::to_string(inventory_.devices().size()) + " devices");
-      break;
+      said_ = wanted;
+      if (registers)
+        info("node " + cluster_.name + " is registered with " +
+             std::to_string(inventory_.devices().size()) + " devices");
+      continue;
     }
-    warn("registering node " + cluster_.name + ": " + done.error().message());
+    warn("writing into node " + cluster_.name + ": " + done.error().message());
     asio::steady_timer pause(loop_, kAgain);
     co_await pause.async_wait(kNoThrow);
   }
@@ -209,16 +231,13 @@ void KubeletDesk::followPods() {
     const Result<kube::Pod> pod = kube::podOf(object);
     if (!pod) return warn(pod.error().message());
     if (pod->ended()) {
-      living_.erase(pod->meta.uid);
-      endPod(pod->meta.uid);
+      leave(pod->meta.uid);
     } else {
       living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name});
+      if (changes_.heard(*pod)) tell();
     }
   };
-  pods.gone = [this](const std::string& uid, const std::string&) {
-    living_.erase(uid);
-    endPod(uid);
-  };
+  pods.gone = [this](const std::string& uid, const std::string&) { leave(uid); };
   pods.synced = [this] {
     for (const auto& [id, tenant] : tenants_.all()) {
       const PodContainer& lodger = tenant->record.lodger;
@@ -228,6 +247,12 @@ void KubeletDesk::followPods() {
   };
   pods.trouble = [](const Error& error) { warn(error.message()); };
   asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
+}
+
+void KubeletDesk::leave(const std::string& uid) {
+  living_.erase(uid);
+  if (changes_.forget(uid)) tell();
+  endPod(uid);
 }
 
 void KubeletDesk::endPod(const std::string& uid) {

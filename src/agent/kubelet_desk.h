@@ -16,6 +16,7 @@
 #include "kube/follow.h"
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
+#include "pod_changes.h"
 #include "registrar.h"
 #include "tenants.h"
 #include "turn.h"
@@ -40,6 +41,9 @@ class KubeletDesk {
   void followNode();
   void followPods();
   void heard(const boost::json::value& node);
+  // Writes into the node what it does not say yet.
+  void tell();
+  std::map<std::string, std::string> wanted() const;  // annotations; empty: not to be there
   asio::awaitable<void> enroll();
   // A container with these devices is about to be made: whose is it, and what was it given?
   void start(std::vector<std::string> ids, kubelet::Answer<void> answer);
@@ -60,6 +64,7 @@ class KubeletDesk {
   Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
                      const kubelet::HeldDevices& held);
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
+  void leave(const std::string& uid);
   void endPod(const std::string& uid);
   void endTenant(const TenantPtr& tenant);
   // Ends a tenant whose pod is over; of such pods no watch tells that began later.
@@ -83,6 +88,8 @@ class KubeletDesk {
   std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
   // By tenant: what its pod's status said when its container was about to be made.
   std::map<std::string, ContainerStates> turns_;
+  PodChanges changes_;
+  std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   bool enrolling_ = false;
   bool stopped_ = false;
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread

@@ -32,22 +32,20 @@ int placeOf(const kube::Pod& pod, const std::string& name) {
 
 Result<std::vector<kube::AssignedDevice>> assignedTo(const kube::Pod& pod,
                                                      const kubelet::HeldDevices& held) {
-  const int at = placeOf(pod, held.container);
-  if (at < 0) return Error{ErrorCode::kUnavailable, "there is no " + wordsFor(held) + " any more"};
   const auto written = pod.meta.annotations.find(kAllocated);
   if (written == pod.meta.annotations.end())
     return Error{ErrorCode::kUnavailable,
                  "pod " + held.space + "/" + held.pod + " has no " + kAllocated +
                      ": was it placed by a scheduler that knows nothing of shares?"};
-  Result<kube::Assignment> assignment = kube::decodeAssignment(written->second);
-  if (!assignment) return std::move(assignment).error().context(kAllocated);
-  const auto place = static_cast<std::size_t>(at);
-  const std::size_t given = place < assignment->size() ? (*assignment)[place].size() : 0;
-  if (given != held.ids.size())
-    return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " + std::to_string(given) +
+  Result<std::vector<kube::AssignedDevice>> given =
+      assignedIn(pod, held.container, written->second);
+  if (!given) return std::move(given).error().context(kAllocated);
+  if (given->size() != held.ids.size())
+    return Error{ErrorCode::kCorrupt, wordsFor(held) + " was given " +
+                                          std::to_string(given->size()) +
                                           " devices by the scheduler and " +
                                           std::to_string(held.ids.size()) + " by the kubelet"};
-  return std::move((*assignment)[place]);
+  return given;
 }
 
 }  // namespace
@@ -67,8 +65,7 @@ Result<void> add(const kube::AssignedDevice& one, const std::string& whose, cons
     if (other.index == device.info.index)
       return Error{ErrorCode::kCorrupt, whose + " was given " + one.uuid + " twice"};
   Ask& ask = share->request.ask;
-  // What it has beyond whole MiB is nobody else's.
-  const Bytes limit = one.mebibytes == most ? offered : mib(one.mebibytes);
+  const Bytes limit = limitOf(one, device, card);
   const unsigned cores = std::min(one.cores, kWhole);
   ask.cores += cores;
   ask.memory.bytes = limit;
@@ -107,6 +104,26 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
     if (!added) return added.error();
   }
   return share;
+}
+
+Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
+                                                     const std::string& container,
+                                                     const std::string& text) {
+  const int at = placeOf(pod, container);
+  if (at < 0)
+    return Error{ErrorCode::kUnavailable, "there is no container " + container + " of pod " +
+                                              pod.meta.space + "/" + pod.meta.name + " any more"};
+  Result<kube::Assignment> assignment = kube::decodeAssignment(text);
+  if (!assignment) return assignment.error();
+  const auto place = static_cast<std::size_t>(at);
+  if (place >= assignment->size()) return std::vector<kube::AssignedDevice>();
+  return std::move((*assignment)[place]);
+}
+
+// What it has beyond whole MiB is nobody else's.
+Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Card& card) {
+  const Bytes offered = offeredBy(device, card.overcommit_permille);
+  return given.mebibytes == offered.count >> 20 ? offered : mib(given.mebibytes);
 }
 
 Bytes offeredBy(const Device& device, unsigned permille) {

@@ -7,6 +7,7 @@
 #include "agent/placement.h"
 #include "agent/wire.h"
 #include "inventory.h"
+#include "kube/assignment.h"
 #include "kube/pod.h"
 #include "kube/registration.h"
 #include "kubelet/pod_resources.h"
@@ -27,6 +28,15 @@ struct PodShare {
 Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held,
                           const std::string& node, const std::vector<Device>& devices,
                           const std::vector<Card>& cards);
+
+// What a text of kAllocated's form gives that container of the pod. kUnavailable: there is none of
+// that name; kCorrupt.
+Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
+                                                     const std::string& container,
+                                                     const std::string& text);
+// What so much of a device is: all whole MiB are all of it. `card`: the device, and what is
+// promised of it.
+Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Card& card);
 
 // Memory that tenants may be promised of a device, where all of it may be so often (permille).
 Bytes offeredBy(const Device& device, unsigned permille);

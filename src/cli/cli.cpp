@@ -18,6 +18,7 @@ struct Dispatch {
   int operator()(const CordonOptions& options) const { return cordon(options); }
   int operator()(const TopOptions& options) const { return top(options); }
   int operator()(const SetOptions& options) const { return set(options); }
+  int operator()(const SetPodOptions& options) const { return setPod(options); }
   int operator()(const EventsOptions& options) const { return events(options); }
   int operator()(const SnapshotOptions& options) const { return snapshot(options); }
   int operator()(const WaitOptions& options) const { return wait(options); }

@@ -14,6 +14,7 @@ int listCluster(const ListOptions& options);
 int cordon(const CordonOptions& options);
 int top(const TopOptions& options);
 int set(const SetOptions& options);
+int setPod(const SetPodOptions& options);
 int events(const EventsOptions& options);
 int snapshot(const SnapshotOptions& options);
 int wait(const WaitOptions& options);

@@ -175,10 +175,16 @@ Keys: q ends it. Not on a terminal, one plain picture is printed (-n COUNT for m
   divvy set k3f9x2 --cores 50 --name batch
   divvy set batch --cores-policy cap --priority low
   divvy set batch --guaranteed 2Gi --on-pressure wait --pressure-wait 1m
+  divvy set pod/team-a/train -c main --memory 6Gi --cores 40        of a cluster
+  kubectl divvy set pod/train -n team-a --priority high
 
 Compute changes at once. Growing memory takes effect at once where the card has room. After
 shrinking, new allocations are refused until the tenant is under its new limit; nothing is taken
-away.)"},
+away.
+
+Of a cluster's pod: --memory and --cores of each of the container's devices, and --priority. The
+scheduler looks whether card, quota and queue have room, the node's agent does it while the
+container runs, and what it has is counted from then on. Less than it uses is refused.)"},
     {"wait",
      R"(Examples:
   divvy wait web

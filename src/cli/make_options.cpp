@@ -181,6 +181,14 @@ Result<Options> makeTop(const Raw& raw) {
 }
 
 Result<Options> makeSet(const Raw& raw) {
+  if (namesPod(raw.tenant) || raw.plugin) return makeSetPod(raw);
+  const ClusterText& cluster = raw.cluster;
+  if (!cluster.container.empty() || !cluster.space.empty() || !cluster.kubeconfig.empty() ||
+      !cluster.context.empty() || !raw.timeout.empty() || raw.no_wait || !raw.output.empty())
+    return Error{
+        ErrorCode::kUsage,
+        "set: -c, -n, -o, --kubeconfig, --context, --timeout and --no-wait are of a "
+        "cluster's pods; accepted: with pod/NAME or pod/NAMESPACE/NAME in place of TENANT"};
   SetOptions set;
   set.tenant = raw.tenant;
   set.sim = simOf(raw);

@@ -120,6 +120,19 @@ struct SetOptions {
   SimChoice sim;
 };
 
+// Of a container of a cluster's pod.
+struct SetPodOptions {
+  ClusterChoice cluster;
+  std::string space, name;  // space: empty: the kubeconfig's
+  std::string container;    // empty: the only one that has devices
+  Bytes memory;             // of each of its devices; 0: as before
+  unsigned cores = 0;       // percent, likewise
+  std::string priority;     // empty: as before
+  bool wait = true;
+  std::uint64_t timeout_ms = 0;
+  Output output;
+};
+
 struct EventsOptions {
   std::string tenant;  // empty = all
   bool follow = false;
@@ -291,7 +304,7 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
                  ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
-                 CordonOptions, PrintOptions>;
+                 CordonOptions, SetPodOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -183,7 +183,8 @@ void Grammar::addSnapshot() {
 
 void Grammar::addControl() {
   CLI::App* set = add("set", "Change a running share", makeSet);
-  set->add_option("TENANT", raw.tenant, "id or name")->required();
+  set->add_option("TENANT", raw.tenant, "id or name; pod/NAME, pod/NAMESPACE/NAME of a cluster")
+      ->required();
   set->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
       ->type_name("SIZE");
   addTerm(set, "guaranteed", raw.guaranteed, false);
@@ -191,6 +192,19 @@ void Grammar::addControl() {
   addIdle(set, false);
   addCompute(set, false);
   set->add_option("--name", raw.name, "new name")->type_name("NAME");
+  set->add_option("-c,--container", raw.cluster.container, "of the pod [the one that has devices]")
+      ->type_name("NAME");
+  set->add_option("-n,--namespace", raw.cluster.space, "of the pod [the kubeconfig's]")
+      ->type_name("NAME");
+  set->add_option("--kubeconfig", raw.cluster.kubeconfig,
+                  "how to reach its cluster [KUBECONFIG, as a pod does, ~/.kube/config]")
+      ->type_name("FILE");
+  set->add_option("--context", raw.cluster.context, "of the kubeconfig [its current one]")
+      ->type_name("NAME");
+  set->add_option("--timeout", raw.timeout, "wait so long until a pod is changed [75s]")
+      ->type_name("TIME");
+  set->add_flag("--no-wait", raw.no_wait, "ask for a pod's change, and leave");
+  set->add_option("-o,--output", raw.output, "of a pod: text or json [text]")->type_name("FORMAT");
   CLI::App* wait = add("wait", "Wait until a tenant has ended", makeWait);
   wait->add_option("TENANT", raw.tenant, "id or name");
   wait->add_flag("--all", raw.all, "until no tenant is left");

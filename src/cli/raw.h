@@ -43,7 +43,8 @@ struct SchedulerText {
 struct ClusterText {
   std::string kubeconfig, context, space, node_policy, device_policy, pools, compat, device_config,
       model_resources, min_runtime;
-  std::string node;  // that a list is confined to
+  std::string node;       // that a list is confined to
+  std::string container;  // of a pod
   std::vector<std::string> vendors, words, files;
   bool cluster = false;  // where an agent could be meant, too
   bool dry_run = false;
@@ -73,6 +74,7 @@ struct Raw {
   std::vector<std::string> models, uuids, command;
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool redact = false;
+  bool no_wait = false;
   bool plugin = false;  // called as kubectl-divvy
   bool follow = false, sim_given = false, wait_given = false;
 };
@@ -92,6 +94,9 @@ Result<Options> makeCordon(CordonOptions::What what, const Raw& raw);
 Result<Options> makeList(ListOptions::What what, const Raw& raw);
 Result<Options> makeTop(const Raw& raw);
 Result<Options> makeSet(const Raw& raw);
+// Where it is "pod/...".
+bool namesPod(const std::string& tenant);
+Result<Options> makeSetPod(const Raw& raw);
 Result<Options> makeEvents(const Raw& raw);
 Result<Options> makeSnapshot(const Raw& raw);
 Result<Options> makeWait(const Raw& raw);

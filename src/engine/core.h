@@ -70,6 +70,7 @@ class Engine::Core {
   bool release(const RequestId& id);
   std::vector<Allocation> expire(Instant now);
   Result<void> adopt(const Allocation& allocation);
+  Result<void> resize(const RequestId& id, const Placement& placement);
 
   const Allocation* find(const RequestId& id) const;
   std::vector<Allocation> allocations() const;
@@ -101,6 +102,7 @@ class Engine::Core {
   std::uint64_t drawFor(const Request& request, std::uint64_t salt) const;
   Slot randomSlot(const Request& request, const Scores& scores) const;
 
+  Result<void> checkAlone(Slot slot, const Placement& placement) const;
   const Allocation& book(Booked booked);
   void unbook(Books::iterator at);
   Result<void> checkRoom(Slot slot, const Placement& placement) const;

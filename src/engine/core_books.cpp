@@ -65,6 +65,16 @@ bool partWillDo(const HotState& state, const ShapeClass& shape, Slot slot, std::
          isWay(*parting, share.part, share.start, share.size);
 }
 
+// Of any device.
+bool takesMore(const Placement& now, const Placement& than) {
+  return std::any_of(now.charges.begin(), now.charges.end(), [&](const Charge& one) {
+    const auto before = std::find_if(than.charges.begin(), than.charges.end(),
+                                     [&](const Charge& other) { return other.uuid == one.uuid; });
+    return before == than.charges.end() || one.memory > before->memory ||
+           one.compute > before->compute;
+  });
+}
+
 }  // namespace
 
 const Engine::Core::Booked* Engine::Core::held(const Request& request) const {
@@ -251,6 +261,48 @@ Result<void> Engine::Core::adopt(const Allocation& allocation) {
                  "no node is called \"" + allocation.placement.node.text + "\""};
   }
   book({allocation, node->second, {}, false});
+  return {};
+}
+
+Result<void> Engine::Core::resize(const RequestId& id, const Placement& placement) {
+  const auto known = books_.find(id);
+  if (known == books_.end()) {
+    return Error{ErrorCode::kNotFound, "request " + id.text + " has nothing, or not any more"};
+  }
+  const Booked was = known->second;
+  const Slot slot = was.slot;
+  if (was.allocation.placement.node != placement.node)
+    return Error{ErrorCode::kUsage, "request " + id.text + " is on node " +
+                                        was.allocation.placement.node.text +
+                                        "; accepted: that one"};
+  unbook(known);
+  Result<void> room;
+  if (takesMore(placement, was.allocation.placement)) room = checkRoom(slot, placement);
+  if (room) room = checkAlone(slot, placement);
+  if (!room) {
+    book(was);
+    return room;
+  }
+  Allocation now = was.allocation;
+  now.placement = placement;
+  book({std::move(now), slot, {}, false});
+  return {};
+}
+
+// Who has a whole device has it for itself.
+Result<void> Engine::Core::checkAlone(Slot slot, const Placement& placement) const {
+  const std::vector<Device>& devices = state_.cold[slot].node.devices;
+  for (const Charge& charge : placement.charges) {
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const std::uint32_t hot = state_.node.first[slot] + static_cast<std::uint32_t>(i);
+      const bool whole = devices[i].compute_rule == ComputeRule::kBound && charge.parts == 0 &&
+                         charge.compute >= kWholeDevice;
+      if (whole && devices[i].uuid == charge.uuid && state_.device.tenants[hot] > 0)
+        return Error{ErrorCode::kNoRoom, "node " + placement.node.text + ": others are on device " +
+                                             charge.uuid.text +
+                                             ", and all of its compute is for one alone"};
+    }
+  }
   return {};
 }
 

@@ -94,6 +94,10 @@ bool Engine::release(const RequestId& id) {
 std::vector<Allocation> Engine::expire(Instant now) {
   return core_->expire(now);
 }
+Result<void> Engine::resize(const RequestId& id, const Placement& placement) {
+  return core_->resize(id, placement);
+}
+
 Result<void> Engine::adopt(const Allocation& allocation) {
   return core_->adopt(allocation);
 }

@@ -8,6 +8,7 @@
 
 #include "annotate.h"
 #include "books_inside.h"
+#include "pending_change.h"
 #include "would_fit.h"
 
 namespace divvy::scheduler {
@@ -140,7 +141,12 @@ Result<void> Books::setPod(const kube::Pod& pod) {
   const bool known = !inside_->holders.insert_or_assign(uid, who).second;
   const engine::RequestId id(uid);
   const engine::Allocation* old = inside_->engine.find(id);
-  if (old != nullptr && sameShares(old->placement, (*held)->placement)) {
+  // Of who is changed the shares do not say all that is kept.
+  const bool pending = pendingChange(pod).has_value();
+  const bool changing = pending || inside_->changing.contains(uid);
+  if (pending) inside_->changing.insert(uid);
+  if (!pending) inside_->changing.erase(uid);
+  if (old != nullptr && !changing && sameShares(old->placement, (*held)->placement)) {
     inside_->uncertain.erase(uid);
     inside_->masks.take(uid, (*held)->placement);
     return inside_->engine.confirm(id);
@@ -157,6 +163,7 @@ void Books::removePod(const std::string& uid) {
   inside_->waiting.leave(uid);
   inside_->own.forget(uid);
   inside_->gone.add(uid);
+  inside_->changing.erase(uid);
   inside_->claims.erase(uid);
   inside_->release(uid);
 }

@@ -310,6 +310,7 @@ struct Books::Inside {
   std::map<std::string, engine::Allocation> claims;
   // UIDs: bound at this moment; and those of whom it is not known whether they were.
   std::set<std::string> binding, uncertain;
+  std::set<std::string> changing;  // UIDs: more is kept for them than their shares say
   std::unordered_map<std::string, Waiting> holders;  // by UID: of who may hold something
   WaitingRoom waiting;
   // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and

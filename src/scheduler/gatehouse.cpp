@@ -153,6 +153,24 @@ void Gatehouse::chargeOther(const std::string& uid) {
   queues_.charge(uid, {queue ? *queue : "", books_.useOf(uid), other.standing});
 }
 
+std::string Gatehouse::beyondQueue(const std::string& uid) {
+  const auto held = queues_.held().find(uid);
+  if (held == queues_.held().end() || held->second.queue.empty()) return {};
+  const Queues::Held was = held->second;
+  const std::vector<ModelUse> wanted = books_.useOf(uid);
+  const bool less = std::all_of(wanted.begin(), wanted.end(), [&](const ModelUse& one) {
+    return std::any_of(was.use.begin(), was.use.end(), [&](const ModelUse& other) {
+      return other.model == one.model && one.milli <= other.milli &&
+             one.mebibytes <= other.mebibytes;
+    });
+  });
+  if (less) return {};
+  queues_.discharge(uid);
+  const std::optional<Queues::No> no = queues_.refuse(was.queue, wanted);
+  queues_.charge(uid, was);
+  return no ? no->why : std::string();
+}
+
 void Gatehouse::giveBack(const Uids& uids) {
   for (const std::string& uid : uids) {
     books_.unplan(uid);

@@ -56,6 +56,9 @@ class Gatehouse {
 
   // `created`: as its object says it; sorts.
   void setPod(const kube::Pod& pod, const std::string& created);
+  // Why a pod may not have what is booked for it, for its queue's sake, where that is more than it
+  // had; empty: it may.
+  std::string beyondQueue(const std::string& uid);
   void removePod(const std::string& uid);
   // How many members a gang has at least, by what GangWords::in names; an error: why that is not
   // known.

@@ -37,6 +37,7 @@ class Gatekeeper {
   void start();
   // After the books were told.
   void setPod(const kube::Pod& pod);
+  std::string beyondQueue(const std::string& uid) { return house_.beyondQueue(uid); }
   void removePod(const std::string& uid);
   void nodesChanged() { nodes_changed_ = true; }
   // What was promised until now was another's.

@@ -7,6 +7,7 @@
 #include "describe.h"
 #include "kube/assignment.h"
 #include "kube/instances.h"
+#include "pending_change.h"
 #include "preferences.h"
 #include "shares.h"
 
@@ -155,6 +156,22 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const KnownDe
   return {};
 }
 
+// Until a change is done it has what it had, and what it will have is kept for it.
+Result<void> addPending(const kube::Pod& pod, const vendors::Catalog& catalog,
+                        const KnownDevices* devices, std::vector<engine::Charge>* charges) {
+  const std::optional<kube::ChangeState> pending = pendingChange(pod);
+  const vendors::Kind* kind = changeableKind(catalog);
+  if (!pending || kind == nullptr) return {};
+  kube::Pod then = pod;
+  then.meta.annotations.erase(kube::kChangeStateKey);
+  then.meta.annotations.insert_or_assign(kind->wire.pod.allocated, pending->assignment);
+  const Result<std::optional<engine::Allocation>> more = heldBy(then, catalog, devices);
+  if (!more) return more.error();
+  if (!*more) return {};
+  for (const engine::Charge& one : (*more)->placement.charges) add(charges, one, false);
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
@@ -181,6 +198,8 @@ Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
   if (const auto use = expectedUse(pod.meta.annotations)) allocation.placement.daily = *use;
   allocation.placement.charges = chargesOf(held.charges, pod.init);
   allocation.placement.containers = std::move(held.shares);
+  const Result<void> pending = addPending(pod, catalog, devices, &allocation.placement.charges);
+  if (!pending) return pending.error();
   return std::optional(std::move(allocation));
 }
 

@@ -53,6 +53,11 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
       counts.locked);
   one("divvy_scheduler_locks_refused_total", "counter",
       "Bindings that were put off, for the node is locked for another pod", counts.lock_refused);
+  out->family("divvy_scheduler_share_changes_total", "counter",
+              "Changes of what running pods have, by what became of them");
+  out->sample({{"result", "admitted"}}, counts.changes.admitted);
+  out->sample({{"result", "done"}}, counts.changes.done);
+  out->sample({{"result", "refused"}}, counts.changes.refused);
   one("divvy_scheduler_api_calls_total", "counter", "Calls to the API server", seen.api_calls);
   out->family("divvy_scheduler_unreadable_total", "counter",
               "Objects that were told of and not understood");

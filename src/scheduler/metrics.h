@@ -12,6 +12,11 @@
 namespace divvy::scheduler {
 
 // Since it began.
+// Changes of what running pods have.
+struct ShareChangeCounts {
+  std::uint64_t admitted = 0, done = 0, refused = 0;
+};
+
 struct Counts {
   metrics::Histogram filter_seconds, bind_seconds, review_seconds;
   std::uint64_t placed = 0, refused = 0, passed = 0, filter_errors = 0;  // answers of /filter
@@ -24,6 +29,7 @@ struct Counts {
   // Told of, and not understood.
   std::uint64_t unreadable_nodes = 0, unreadable_pods = 0, unreadable_quotas = 0;
   PreemptionCounts preemption;
+  ShareChangeCounts changes;
 };
 
 struct Seen {

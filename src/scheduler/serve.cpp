@@ -20,6 +20,7 @@
 #include <boost/json.hpp>
 
 #include "binder.h"
+#include "changer.h"
 #include "clocks.h"
 #include "election.h"
 #include "engine/engine.h"
@@ -91,7 +92,11 @@ class Service {
                      [this](const kube::Node& node) { believe(node); }, &stopped_}),
         gatekeeper_(loop.get_executor(), *client_, catalog_, books_, *election_,
                     {terms.reservation, [this] { return whyNot(); }, terms.min_runtime.count()},
-                    preemptor_, counts_.preemption, &stopped_) {}
+                    preemptor_, counts_.preemption, &stopped_),
+        changer_(loop.get_executor(), *client_, catalog_, books_, counts_.changes,
+                 {[this] { return whyNot(); },
+                  [this](const std::string& uid) { return gatekeeper_.beyondQueue(uid); },
+                  [this](const std::string& node) { return agents_.on(node); }, &stopped_}) {}
 
   Result<void> start() {
     if (const Result<void> set = books_.setPools(terms_.pools); !set) return set.error();
@@ -195,6 +200,7 @@ class Service {
   }
 
   void believe(const kube::Node& node) {
+    changer_.heard(node);
     const Result<void> set = books_.setNode(node);
     if (!set) ++counts_.unreadable_nodes;
     if (!set) say(set.error().message());
@@ -213,6 +219,7 @@ class Service {
     };
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       handshaker_.remove(uid);
+      changer_.gone(name);
       books_.removeNode(uid, name);
       gatekeeper_.nodesChanged();
     };
@@ -229,6 +236,7 @@ class Service {
     labeller_.set(pod, agents_.set(pod));
     gatekeeper_.setPod(pod);
     notices_.see(pod);
+    changer_.see(pod);
     const Result<void> seen = preemptor_.see(pod);
     if (!seen) ++counts_.unreadable_pods;
     if (!seen) say(seen.error().message());
@@ -248,6 +256,7 @@ class Service {
     pods.pod = [this](const kube::Pod& pod) { take(pod); };
     pods.gone = [this](const std::string& uid, const std::string&) {
       notices_.forget(uid);
+      changer_.forget(uid);
       books_.removePod(uid);
       agents_.remove(uid);
       labeller_.remove(uid);
@@ -449,6 +458,7 @@ class Service {
   Labeller labeller_;
   Handshaker handshaker_;
   Gatekeeper gatekeeper_;
+  Changer changer_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   std::unique_ptr<Exporter> exporter_;

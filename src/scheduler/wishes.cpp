@@ -5,6 +5,7 @@
 
 #include "asks/shape.h"
 #include "base/bytes.h"
+#include "kube/share_change.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -116,7 +117,8 @@ Result<Wishes> Wishes::of(const kube::Pod& pod) {
   Wishes wishes;
   for (const auto& [key, text] : pod.meta.annotations) {
     const std::optional<Key> said = keyOf(key);
-    if (!said) continue;
+    // Of a pod that runs: read by who changes it.
+    if (!said || key == kube::kChangeKey) continue;
     const terms::Term* term = terms::ofAnnotation(said->word);
     const Result<void> known = checkKey(pod, key, *said, term);
     if (!known) return known.error();

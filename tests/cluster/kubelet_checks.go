@@ -450,7 +450,7 @@ func enforcedInOrder(w *world) error {
 // agentBegins kills the agent that is there, begins another, and waits until the kubelet knows it.
 func (w *world) agentBegins(build string) error {
 	before := w.registrations()
-	if one, known := w.processes.find(agentProcess); known {
+	if one, known := w.processes.find(agentProcess); known && one.alive() {
 		if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
 			return err
 		}

@@ -8,7 +8,8 @@
 //   devices cuDeviceGetCount         uuid   FNV-1a of what NVML calls the first one
 //
 // "expect BYTES": fails where that is not what it sees. "stay": does not end. "work": neither, and
-// allocates, looks and frees all the time: the first error ends it.
+// allocates, looks and frees all the time: the first error ends it. "until BYTES": the same, until
+// that is what it may have; then it says once more what it sees and gets.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,19 +66,6 @@ static struct OfNvml askNvml(void) {
   return said;
 }
 
-static void work(unsigned long long address) {
-  Call allocate = entry(cuda, "cuMemAlloc_v2");
-  Call release = entry(cuda, "cuMemFree_v2");
-  Call look = entry(cuda, "cuMemGetInfo_v2");
-  size_t left = 0, all = 0;
-  must("cuMemFree", release(address));
-  for (;;) {
-    must("cuMemAlloc", allocate(&address, (size_t)1 << 20));
-    must("cuMemGetInfo", look(&left, &all));
-    must("cuMemFree", release(address));
-  }
-}
-
 static void say(const char* line) {
   puts(line);
   fflush(stdout);
@@ -87,41 +75,70 @@ static void say(const char* line) {
   fclose(last);
 }
 
+// Until so much is all that it may have; 0: for ever.
+static void work(unsigned long long until) {
+  Call allocate = entry(cuda, "cuMemAlloc_v2");
+  Call release = entry(cuda, "cuMemFree_v2");
+  Call look = entry(cuda, "cuMemGetInfo_v2");
+  unsigned long long address = 0;
+  size_t left = 0, all = 0;
+  do {
+    must("cuMemAlloc", allocate(&address, (size_t)1 << 20));
+    must("cuMemGetInfo", look(&left, &all));
+    must("cuMemFree", release(address));
+  } while (until == 0 || all != until);
+}
+
+// What it sees and gets, in one line: how many devices. What it got is at `address` then.
+static int tell(int device, unsigned long long* address, size_t* total, unsigned long long* nvml,
+                 int* exact) {
+  int devices = 0;
+  size_t free_bytes = 0, all = 0;
+  unsigned long long more = 0;
+  must("cuDeviceGetCount", entry(cuda, "cuDeviceGetCount")(&devices));
+  must("cuDeviceTotalMem", entry(cuda, "cuDeviceTotalMem_v2")(total, device));
+  const struct OfNvml said = askNvml();
+  *nvml = said.total;
+  must("cuMemGetInfo", entry(cuda, "cuMemGetInfo_v2")(&free_bytes, &all));
+  const size_t whole = free_bytes / kGranule * kGranule;
+  Call allocate = entry(cuda, "cuMemAlloc_v2");
+  const int above = allocate(&more, whole + kGranule);
+  *exact = allocate(address, whole);
+  const int full = allocate(&more, (size_t)kGranule);
+  char line[512];
+  snprintf(line, sizeof line,
+           "devices=%d total=%zu nvml=%llu free=%zu above=%d exact=%d full=%d uuid=%llu\n", devices,
+           *total, said.total, free_bytes, above, *exact, full, said.uuid);
+  say(line);
+  return devices;
+}
+
 int main(int argc, char** argv) {
   cuda = dlopen("libcuda.so.1", RTLD_NOW);
   if (cuda == NULL) {
     fprintf(stderr, "share_probe: %s\n", dlerror());
     return 1;
   }
-  int devices = 0, device = 0;
-  size_t total = 0, free_bytes = 0, all = 0;
+  const char* word = argc > 1 ? argv[1] : "";
+  const unsigned long long bytes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+  int device = 0, exact = 0;
+  size_t total = 0;
   void* context = NULL;
-  unsigned long long address = 0, more = 0;
+  unsigned long long address = 0, nvml = 0;
   must("cuInit", entry(cuda, "cuInit")(0u));
-  must("cuDeviceGetCount", entry(cuda, "cuDeviceGetCount")(&devices));
   must("cuDeviceGet", entry(cuda, "cuDeviceGet")(&device, 0));
-  must("cuDeviceTotalMem", entry(cuda, "cuDeviceTotalMem_v2")(&total, device));
-  const struct OfNvml nvml = askNvml();
   must("cuCtxCreate", entry(cuda, "cuCtxCreate_v2")(&context, 0u, device));
-  must("cuMemGetInfo", entry(cuda, "cuMemGetInfo_v2")(&free_bytes, &all));
-  const size_t whole = free_bytes / kGranule * kGranule;
-  Call allocate = entry(cuda, "cuMemAlloc_v2");
-  const int above = allocate(&more, whole + kGranule);
-  const int exact = allocate(&address, whole);
-  const int full = allocate(&more, (size_t)kGranule);
-  char line[512];
-  snprintf(line, sizeof line,
-           "devices=%d total=%zu nvml=%llu free=%zu above=%d exact=%d full=%d uuid=%llu\n", devices,
-           total, nvml.total, free_bytes, above, exact, full, nvml.uuid);
-  say(line);
-  if (argc > 2 && strcmp(argv[1], "expect") == 0) {
-    const unsigned long long expected = strtoull(argv[2], NULL, 10);
-    const int good = devices == 1 && total == expected && nvml.total == expected && exact == 0;
-    if (!good) fprintf(stderr, "share_probe: one device of %llu bytes was expected\n", expected);
+  const int devices = tell(device, &address, &total, &nvml, &exact);
+  if (strcmp(word, "expect") == 0) {
+    const int good = devices == 1 && total == bytes && nvml == bytes && exact == 0;
+    if (!good) fprintf(stderr, "share_probe: one device of %llu bytes was expected\n", bytes);
     return good ? 0 : 1;
   }
   // For those who look at it while it runs.
-  if (argc > 1 && strcmp(argv[1], "stay") == 0) pause();
-  if (argc > 1 && strcmp(argv[1], "work") == 0) work(address);
+  if (strcmp(word, "stay") == 0) pause();
+  if (strcmp(word, "work") != 0 && strcmp(word, "until") != 0) return 0;
+  must("cuMemFree", entry(cuda, "cuMemFree_v2")(address));
+  work(strcmp(word, "until") == 0 ? bytes : 0);
+  tell(device, &address, &total, &nvml, &exact);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "kube/device_scores.h"
 #include "kube/instances.h"
 #include "kube/registration.h"
+#include "kube/share_change.h"
 #include "node_lock.h"
 #include "plan_note.h"
 
@@ -61,6 +62,14 @@ void promise(const std::string& text) {
        again->place.annotations == plan->place.annotations);
 }
 
+template <typename Decode>
+void change(const std::string& text, Decode decode) {
+  const auto given = decode(text);
+  if (!read(given)) return;
+  const auto again = decode(kube::encode(*given));
+  need(again && *again == *given);
+}
+
 void lock(const std::string& text) {
   const scheduler::LockSaid said = scheduler::parseLock(text);
   if (said.seconds <= 0 || said.holder == scheduler::LockHolder{}) return;
@@ -95,6 +104,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'l':
       lock(text);
+      break;
+    case 'c':
+      change(text, kube::decodeShareChange);
+      change(text, kube::decodeChangeState);
+      change(text, kube::decodeChangeResults);
       break;
     default:
       break;

@@ -112,6 +112,9 @@ class Engine {
   // What is known to be so, from a log or from elsewhere: booked as it is, also where that is more
   // than there is; then nothing is left there.
   Result<void> adopt(const Allocation& allocation);
+  // What it has is that from now on, on the same node; where more is taken of a device than now,
+  // there has to be room. kNoRoom: says what lacks, kNotFound: it has nothing; all is as it was.
+  Result<void> resize(const RequestId& id, const Placement& placement);
 
   const Allocation* find(const RequestId& id) const;
   std::vector<Allocation> allocations() const;  // in order of names

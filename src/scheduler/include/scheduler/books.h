@@ -95,6 +95,10 @@ class Books {
   void removeNode(const std::string& uid, const std::string& name);
   Result<void> setPod(const kube::Pod& pod);
   void removePod(const std::string& uid);
+  // The pod as it will be once the change that it says is admitted is told to us (share_change.h):
+  // until then it is booked, the more of both. kNoRoom: what lacks; kUnavailable: not now. Either
+  // way who does not write it down says so by setPod().
+  Result<void> admitChange(const kube::Pod& pod);
 
   // What a namespace may hold at a time; who would hold more waits. kUsage: what of it is not
   // counted; the rest is.

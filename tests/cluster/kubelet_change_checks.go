@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+)
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-a-running-share-is-changed",
+			"kubectl divvy set pod/NS/NAME: more and less of memory and cores, priority; seen and enforced " +
+				"inside, counted outside; refused beyond the card and below what is used",
+			changedLive},
+		check{"kubelet-a-change-outlives-its-scheduler-and-agent",
+			"the agent is away when it is asked for, the scheduler is killed when it is admitted: it is " +
+				"done once, when both are back",
+			changedThroughout})
+}
+
+type changed struct {
+	Phase, Reason, Message, Container string
+	Devices                           []struct {
+		UUID      string
+		MemoryMiB uint64
+		Cores     int
+	}
+}
+
+// set asks for it, as a user does.
+func (w *world) set(name string, args ...string) (said changed, no bool, err error) {
+	no, err = w.tool(&said, append([]string{"set", "pod/" + w.space + "/" + name, "-o", "json"}, args...)...)
+	return said, no, err
+}
+
+func changedLive(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	const before, after = 3000, 5000
+	p := probe("changed", one(fmt.Sprint(before), "10"))
+	p.Spec.Containers[0].Args = []string{"until", fmt.Sprint(after << 20)}
+	staying := probe("staying", one("3000", "10"))
+	staying.Spec.Containers[0].Args = []string{"stay"}
+	for _, one := range []*core.Pod{p, staying} {
+		if _, err := w.create(one); err != nil {
+			return err
+		}
+		if err := w.runs(one.Name); err != nil {
+			return err
+		}
+	}
+	said, no, err := w.set("changed", "--memory", fmt.Sprintf("%dMi", after), "--cores", "40", "--priority", "high")
+	if err != nil || no {
+		return fmt.Errorf("set: %+v: %w", said, err)
+	}
+	if said.Phase != "done" || len(said.Devices) != 1 || said.Devices[0].MemoryMiB != after ||
+		said.Devices[0].Cores != 40 || said.Container != "probe" {
+		return fmt.Errorf("it was told %+v", said)
+	}
+	// It goes on until it may have that much, and says then whether it gets it.
+	seen, err := w.ended("changed", 0)
+	if err == nil {
+		err = seen.limited(after << 20)
+	}
+	if err != nil {
+		return fmt.Errorf("inside: %w", err)
+	}
+	now, err := w.get("changed")
+	if err != nil {
+		return err
+	}
+	if now.Annotations["probe.use.divvy.dev/priority"] != "high" {
+		return fmt.Errorf("a container that begins anew would not be told: %v", now.Annotations)
+	}
+	for _, bad := range []struct{ what, reason, text string }{
+		{"1000Gi", "NoRoom", "not enough of device"},
+		{"100Mi", "NoRoom", "it uses"},
+	} {
+		said, no, err := w.set("staying", "--memory", bad.what)
+		if err != nil || !no {
+			return fmt.Errorf("%s: %+v: %w", bad.what, said, err)
+		}
+		if said.Phase != "refused" || said.Reason != bad.reason || !strings.Contains(said.Message, bad.text) ||
+			len(said.Devices) != 1 || said.Devices[0].MemoryMiB != 3000 {
+			return fmt.Errorf("%s: %+v", bad.what, said)
+		}
+	}
+	if _, no, err := w.set("staying", "--memory", "3500Mi", "-c", "nobody"); !no || err != nil {
+		return fmt.Errorf("no such container: %v, %w", no, err)
+	}
+	said, no, err = w.set("staying", "--memory", "6000Mi")
+	if err != nil || no || said.Phase != "done" {
+		return fmt.Errorf("more: %+v: %w", said, err)
+	}
+	if _, err := w.setDone("staying", "4000Mi"); err != nil {
+		return fmt.Errorf("less than it may have, not less than it uses: %w", err)
+	}
+	now, err = w.get("staying")
+	if err == nil && (now.Status.Phase != core.PodRunning || now.Status.ContainerStatuses[0].RestartCount != 0) {
+		err = fmt.Errorf("it is %s", now.Status.Phase)
+	}
+	return err
+}
+
+func (w *world) setDone(name, memory string) (changed, error) {
+	said, no, err := w.set(name, "--memory", memory)
+	if err == nil && (no || said.Phase != "done") {
+		err = fmt.Errorf("%+v", said)
+	}
+	return said, err
+}
+
+func changedThroughout(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	const after = 4000
+	p := probe("throughout", one("3000", "10"))
+	p.Spec.Containers[0].Args = []string{"until", fmt.Sprint(after << 20)}
+	if _, err := w.create(p); err != nil {
+		return err
+	}
+	if err := w.runs("throughout"); err != nil {
+		return err
+	}
+	if err := w.kill(agentProcess); err != nil {
+		return fmt.Errorf("the agent: %w", err)
+	}
+	said, no, err := w.set("throughout", "--memory", fmt.Sprintf("%dMi", after), "--timeout", "2s")
+	if err != nil || !no || said.Phase != "admitted" {
+		return fmt.Errorf("without an agent: %+v: %w", said, err)
+	}
+	found, err := w.ports(standing)
+	if err != nil {
+		return err
+	}
+	if err := w.kill(standing.extender()); err != nil {
+		return fmt.Errorf("the scheduler: %w", err)
+	}
+	again := standing
+	again.listen = fmt.Sprintf("127.0.0.1:%d", found.Extender)
+	if err := w.startExtender(again); err != nil {
+		return err
+	}
+	if err := w.agentBegins(record.Build); err != nil {
+		return err
+	}
+	seen, err := w.ended("throughout", 0)
+	if err == nil {
+		err = seen.limited(after << 20)
+	}
+	if err != nil {
+		return err
+	}
+	return w.until("it is written down", func() error {
+		p, err := w.get("throughout")
+		if err == nil && !strings.Contains(p.Annotations["divvy.dev/change-state"], `"done"`) {
+			err = errors.New(p.Annotations["divvy.dev/change-state"])
+		}
+		if err == nil && !strings.Contains(p.Annotations[allocated], ",4000,") {
+			err = errors.New(p.Annotations[allocated])
+		}
+		return err
+	})
+}

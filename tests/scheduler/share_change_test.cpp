@@ -1,0 +1,192 @@
+// What running pods have is changed: what is admitted, what is kept meanwhile, what is written.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include <boost/json.hpp>
+
+#include "kube/share_change.h"
+#include "pending_change.h"
+#include "scheduler/books.h"
+#include "share_change_plan.h"
+#include "world.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr engine::Instant kLater{120'000};
+constexpr const char* kDevice = "GPU-0";
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+
+const vendors::Kind& nvidia() {
+  return *changeableKind(allVendors());
+}
+
+class ShareChangeTest : public ::testing::Test {
+ protected:
+  void SetUp() override { begin(); }
+
+  // As a scheduler that starts anew knows it.
+  void begin() {
+    books_ = std::make_unique<Books>(allVendors(), engine::Config{});
+    ASSERT_TRUE(books_->setNode(node_));
+    for (const auto& [uid, pod] : pods_) ASSERT_TRUE(books_->setPod(pod));
+  }
+
+  // Bound to the first device.
+  kube::Pod& bound(const std::string& uid, const std::string& memory, const std::string& cores) {
+    const Texts limits{
+        {"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", memory}, {"nvidia.com/gpucores", cores}};
+    kube::Pod made = *kube::podOf(podObject({limits}, {{"nvidia.com/use-gpuuuid", kDevice}}));
+    made.meta.uid = made.meta.name = uid;
+    made.meta.space = "default";
+    const std::vector<std::string_view> names{node_.meta.name};
+    const Result<Choice> choice = books_->choose(made, names, kLater);
+    EXPECT_TRUE(choice && choice->node);
+    const Result<Assigned> assigned = books_->beginBind(uid, node_.meta.name, 1);
+    EXPECT_TRUE(assigned);
+    books_->endBind(uid, BindEnd::kBound);
+    for (const auto& [key, value] : assigned->annotations) made.meta.annotations[key] = value;
+    made.node = node_.meta.name;
+    EXPECT_TRUE(books_->setPod(made));
+    return pods_.insert_or_assign(uid, made).first->second;
+  }
+
+  // The scheduler's part of it, in one step.
+  Result<void> admit(const std::string& uid, const kube::ShareChange& change) {
+    kube::Pod& pod = pods_.at(uid);
+    pod.meta.annotations[kube::kChangeKey] = kube::encode(change);
+    const Result<std::string> assignment = assignmentWith(pod, change, nvidia());
+    if (!assignment) return assignment.error();
+    kube::ChangeState state;
+    state.id = change.id;
+    state.assignment = *assignment;
+    state.since = 1;
+    kube::Pod then = pod;
+    then.meta.annotations[kube::kChangeStateKey] = kube::encode(state);
+    const Result<void> admitted = books_->admitChange(then);
+    if (admitted) pod = then;
+    return admitted;
+  }
+  void settle(const std::string& uid, const kube::ChangeResult& result) {
+    kube::Pod& pod = pods_.at(uid);
+    for (const auto& [key, value] : settledBy(pod, *pendingChange(pod), result, nvidia()))
+      pod.meta.annotations[key] = value;
+    ASSERT_TRUE(books_->setPod(pod));
+  }
+
+  std::uint64_t taken() const {
+    for (const DeviceUse& one : books_->devicesOf(node_.meta.name))
+      if (one.uuid == kDevice) return one.memory.count >> 20;
+    return 0;
+  }
+
+  kube::Node node_ = nodeWith("nvidia");
+  std::unique_ptr<Books> books_;
+  std::map<std::string, kube::Pod> pods_;
+};
+
+TEST_F(ShareChangeTest, TheMoreOfBothIsKeptUntilItIsDone) {
+  bound("a", "4000", "20");
+  ASSERT_EQ(taken(), 4000u);
+  ASSERT_TRUE(admit("a", {"x", "c0", 9000, {}, ""}));
+  EXPECT_EQ(taken(), 9000u) << "at once, lest somebody else gets it";
+  ASSERT_TRUE(books_->setPod(pods_.at("a")));
+  EXPECT_EQ(taken(), 9000u) << "when we are told of what we wrote";
+  begin();
+  EXPECT_EQ(taken(), 9000u) << "by a scheduler that starts anew";
+  settle("a", {true, "", ""});
+  EXPECT_EQ(taken(), 9000u);
+  ASSERT_TRUE(admit("a", {"y", "c0", 1000, 10, ""}));
+  EXPECT_EQ(taken(), 9000u) << "it has them still";
+  settle("a", {true, "", ""});
+  EXPECT_EQ(taken(), 1000u);
+  EXPECT_NE(pods_.at("a").meta.annotations[kAllocated].find(",1000,10:"), std::string::npos);
+  ASSERT_TRUE(admit("a", {"z", "c0", 5000, {}, ""}));
+  settle("a", {false, "NoRoom", "it uses more"});
+  EXPECT_EQ(taken(), 1000u) << "what did not come about is given back";
+  begin();
+  EXPECT_EQ(taken(), 1000u);
+  books_->removePod("a");
+  EXPECT_EQ(taken(), 0u);
+}
+
+TEST_F(ShareChangeTest, ThereHasToBeRoom) {
+  bound("a", "4000", "20");
+  bound("b", "4000", "70");
+  const Result<void> cores = admit("a", {"x", "c0", {}, 31, ""});
+  ASSERT_FALSE(cores);
+  EXPECT_EQ(cores.error().code(), ErrorCode::kNoRoom);
+  EXPECT_EQ(reasonOf(cores.error()), "NoRoom");
+  EXPECT_FALSE(admit("a", {"x", "c0", 1u << 20, {}, ""}));
+  EXPECT_EQ(taken(), 8000u);
+  EXPECT_TRUE(admit("a", {"x", "c0", {}, 30, ""}));
+}
+
+TEST_F(ShareChangeTest, WhoHasAllOfItIsAlone) {
+  bound("a", "4000", "20");
+  bound("b", "1000", "0");
+  EXPECT_FALSE(admit("a", {"x", "c0", {}, 100, ""}));
+  books_->removePod("b");
+  pods_.erase("b");
+  EXPECT_TRUE(admit("a", {"x", "c0", {}, 100, ""}));
+}
+
+TEST_F(ShareChangeTest, QuotaHolds) {
+  kube::ResourceQuota quota;
+  quota.meta.uid = quota.meta.name = "q";
+  quota.meta.space = "default";
+  quota.hard = {{"limits.nvidia.com/gpumem", "6000"}};
+  ASSERT_TRUE(books_->setQuota(quota));
+  bound("a", "4000", "20");
+  const Result<void> more = admit("a", {"x", "c0", 6001, {}, ""});
+  ASSERT_FALSE(more);
+  EXPECT_NE(more.error().message().find("exceeding resource quota"), std::string::npos);
+  EXPECT_TRUE(admit("a", {"x", "c0", 6000, {}, ""}));
+}
+
+TEST_F(ShareChangeTest, WhatCannotBeChangedIsSaid) {
+  kube::Pod& pod = bound("a", "4000", "20");
+  const auto code = [&](const kube::Pod& of, const kube::ShareChange& change) {
+    const Result<std::string> made = assignmentWith(of, change, nvidia());
+    return made ? ErrorCode::kIo : made.error().code();
+  };
+  EXPECT_EQ(code(pod, {"x", "nobody", 1, {}, ""}), ErrorCode::kNotFound);
+  EXPECT_EQ(code(pod, {"x", "c0", {}, {}, "urgent"}), ErrorCode::kUsage);
+  kube::Pod other = pod;
+  other.phase = kube::PodPhase::kSucceeded;
+  EXPECT_EQ(code(other, {"x", "c0", 1, {}, ""}), ErrorCode::kUnavailable);
+  other = pod;
+  other.meta.annotations.erase(kAllocated);
+  EXPECT_EQ(code(other, {"x", "c0", 1, {}, ""}), ErrorCode::kNotFound);
+  other = pod;
+  other.meta.annotations[kAllocated] = ";";
+  EXPECT_EQ(code(other, {"x", "c0", 1, {}, ""}), ErrorCode::kNotFound);
+  other = pod;
+  other.init.push_back({"c0", {}, {}, false, false});
+  EXPECT_EQ(code(other, {"x", "c0", 1, {}, ""}), ErrorCode::kUnsupported);
+}
+
+TEST_F(ShareChangeTest, IsAskedForOnce) {
+  kube::Pod& pod = bound("a", "4000", "20");
+  EXPECT_FALSE(askedChange(pod));
+  pod.meta.annotations[kube::kChangeKey] =
+      kube::encode(kube::ShareChange{"x", "c0", 1, {}, "high"});
+  ASSERT_TRUE(askedChange(pod));
+  const kube::ChangeState admitted{"x", kube::ChangePhase::kAdmitted, "", "", "a,b,1,1:;", 1};
+  pod.meta.annotations[kube::kChangeStateKey] = kube::encode(admitted);
+  EXPECT_FALSE(askedChange(pod)) << "it is under way";
+  const kube::Labels written = settledBy(pod, admitted, {true, "", ""}, nvidia());
+  EXPECT_EQ(written.at("c0.use.divvy.dev/priority"), "high");
+  for (const auto& [key, value] : written) pod.meta.annotations[key] = value;
+  EXPECT_FALSE(askedChange(pod)) << "it is done";
+  pod.meta.annotations[kube::kChangeKey] = "{";
+  ASSERT_TRUE(askedChange(pod));
+  ASSERT_TRUE(askedChange(pod)->unreadable);
+  pod.meta.annotations[kube::kChangeStateKey] =
+      kube::encode(refusedChange(kUnreadableChange, *askedChange(pod)->unreadable));
+  EXPECT_FALSE(askedChange(pod)) << "it was told";
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
