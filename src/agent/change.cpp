@@ -218,4 +218,51 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   return notes;
 }
 
+// All of them, or none.
+Result<void> Tenants::writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares) {
+  const auto write = [&](unsigned device, const ShareRecord& share) -> Result<void> {
+    const Result<void> memory = tenant.pages->setMemory(device, share.guarantee, share.limit);
+    if (!memory) return memory;
+    return tenant.pages->setCores(device, share.cores,
+                                  coresCeiling(tenant.record.cores_policy, share.cores));
+  };
+  for (unsigned device = 0; device < shares.size(); ++device) {
+    Result<void> written = write(device, shares[device]);
+    if (written) continue;
+    for (unsigned back = 0; back <= device; ++back)
+      if (const Result<void> again = write(back, tenant.record.shares[back]); !again)
+        warn("tenant " + tenant.record.id + ": " + again.error().message());
+    return written;
+  }
+  tenant.record.shares = shares;
+  return {};
+}
+
+Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
+                              Priority priority, bool checked) {
+  if (!tenant->pages)
+    return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
+  std::vector<NewShare> plans;
+  for (unsigned device = 0; device < shares.size(); ++device)
+    plans.push_back({device, shares[device]});
+  SetRequest request;
+  request.has_memory = true;
+  if (checked)
+    if (const Result<void> room = checkMemory(*tenant, request, plans, cards()); !room) return room;
+  if (const Result<void> written = writeShares(*tenant, shares); !written) return written;
+  tenant->record.priority = priority;
+  const Result<void> swap = tellSwap(*tenant);
+  if (!swap)
+    warn("tenant " + tenant->record.id + ": its memory is not swapped: " + swap.error().message());
+  arbiters_.change(tenant->record.id, termsOf(tenant->record));
+  tellMemory(*tenant);
+  tellDevices(false);
+  // The control page holds the limits; this note only spares a successor a guess.
+  const Result<void> saved = saveRecord(tenant->dir, tenant->record);
+  if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  info("tenant " + tenant->record.id + " changed");
+  changed_();
+  return {};
+}
+
 }  // namespace divvy::agent

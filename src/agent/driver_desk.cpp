@@ -23,6 +23,7 @@ struct DriverDesk::Desk {
   Question question;  // set: to be asked, or being asked
   std::chrono::steady_clock::time_point asked_at;
   DriverTimes times;
+  std::optional<DriverHealth> health;  // that nobody took yet
   bool closed = false;
 };
 
@@ -78,6 +79,25 @@ void DriverDesk::refreshTimes(const std::vector<unsigned>& indexes) {
 DriverTimes DriverDesk::latestTimes() const {
   const std::lock_guard lock(desk_->mutex);
   return desk_->times;
+}
+
+void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {
+  const std::lock_guard lock(desk_->mutex);
+  if (desk_->question) return;
+  put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+    std::vector<driver::DeviceFault> faults = nvml.faults();
+    std::map<unsigned, bool> answers;
+    for (const unsigned index : indexes) answers[index] = nvml.answers(index);
+    const std::lock_guard answered(desk->mutex);
+    DriverHealth& health = desk->health ? *desk->health : desk->health.emplace();
+    health.faults.insert(health.faults.end(), faults.begin(), faults.end());
+    health.answers = std::move(answers);
+  });
+}
+
+std::optional<DriverHealth> DriverDesk::takeHealth() {
+  const std::lock_guard lock(desk_->mutex);
+  return std::exchange(desk_->health, std::nullopt);
 }
 
 bool DriverDesk::ask(Question question) {

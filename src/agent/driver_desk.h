@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ inline constexpr std::chrono::milliseconds kDriverPatience{3000};
 
 // By NVML index.
 using DriverTimes = std::map<unsigned, std::vector<driver::ProcessTime>>;
+
+// What the driver says of whether devices can be used.
+struct DriverHealth {
+  std::vector<driver::DeviceFault> faults;
+  std::map<unsigned, bool> answers;  // by NVML index, of those that were asked for
+};
 
 // One thread asks, one question at a time. Whoever asks waits at most `patience`; while a call has
 // not come back, every further question fails at once, and when it comes back the driver is asked
@@ -41,6 +48,11 @@ class DriverDesk {
   void refreshTimes(const std::vector<unsigned>& indexes);
   // What the last answer to that was.
   DriverTimes latestTimes() const;
+
+  // Likewise of their health.
+  void refreshHealth(const std::vector<unsigned>& indexes);
+  // What was answered since this was asked last: each fault once. None: nothing was.
+  std::optional<DriverHealth> takeHealth();
 
  private:
   using Question = std::function<void(const driver::Nvml&)>;

@@ -74,6 +74,7 @@ struct Members {
     io.number("swap_actual_ms", view.swap_actual_ms);
     io.number("checkpointed", view.checkpointed);
     io.flag("thrash_risk", view.thrash_risk);
+    io.text("fault", view.fault);
     io.text("pool", view.pool);
     known(io, "numa", view.numa);
     list(io, "links", view.links);

@@ -16,7 +16,6 @@
 
 #include "injection.h"
 #include "kube/node.h"
-#include "kubelet/checkpoint.h"
 #include "log.h"
 #include "mount_guard.h"
 #include "pod_share.h"
@@ -69,10 +68,8 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       install_(install),
       tenants_(tenants),
       inventory_(inventory),
-      registration_(kube::encode(
-          registrationOf(inventory.devices(), tenants.memory().devices, cluster_.per_device))),
       registrar_(loop, tenants),
-      changes_(tenants, inventory),
+      changes_(tenants, inventory, cluster_.name),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
 
 Result<void> KubeletDesk::begin() {
@@ -80,6 +77,7 @@ Result<void> KubeletDesk::begin() {
       kube::Client::make(loop_.get_executor(), cluster_.access, kTerms);
   if (!client) return client.error();
   client_ = std::move(*client);
+  registration_ = registration();
   Result<void> good = layOut();
   if (good) good = registrar_.listen(paths_.containersRegistrar(), Registrar::Hears::kAll);
   if (good) good = serve();
@@ -107,15 +105,32 @@ Result<void> KubeletDesk::layOut() {
   return {};
 }
 
-Result<void> KubeletDesk::serve() {
-  std::string socket = "divvy-" + cluster_.resource + ".sock";
-  std::replace(socket.begin(), socket.end(), '/', '_');
+std::vector<kubelet::Device> KubeletDesk::units() const {
   std::vector<kubelet::Device> units;
   for (const Device& device : inventory_.devices()) {
     // Which card it is the scheduler says: aligning to a unit's own would be wrong.
-    for (kubelet::Device& unit : unitsOf(device.info.uuid, kNoNuma, cluster_.per_device))
+    for (kubelet::Device& unit : unitsOf(device.info.uuid, kNoNuma, cluster_.per_device)) {
+      unit.healthy = tenants_.health().good(device.info.index);
       units.push_back(std::move(unit));
+    }
   }
+  return units;
+}
+
+std::string KubeletDesk::registration() const {
+  return kube::encode(registrationOf(inventory_.devices(), tenants_.memory().devices,
+                                     cluster_.per_device, tenants_.health()));
+}
+
+void KubeletDesk::healthChanged() {
+  registration_ = registration();
+  if (plugin_) plugin_->setDevices(units());
+  tell();
+}
+
+Result<void> KubeletDesk::serve() {
+  std::string socket = "divvy-" + cluster_.resource + ".sock";
+  std::replace(socket.begin(), socket.end(), '/', '_');
   kubelet::Questions questions;
   questions.allocate = [this](std::vector<std::string> ids,
                               const kubelet::Answer<kubelet::Injection>& answer) {
@@ -130,7 +145,7 @@ Result<void> KubeletDesk::serve() {
       cluster_.kubelet_dir + "/device-plugins", socket, cluster_.resource,
       [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); }};
   Result<std::unique_ptr<kubelet::DevicePlugin>> plugin =
-      kubelet::DevicePlugin::begin(std::move(terms), std::move(units), std::move(questions));
+      kubelet::DevicePlugin::begin(std::move(terms), units(), std::move(questions));
   if (!plugin) return plugin.error();
   plugin_ = std::move(*plugin);
   return {};
@@ -251,6 +266,7 @@ void KubeletDesk::followPods() {
 
 void KubeletDesk::leave(const std::string& uid) {
   living_.erase(uid);
+  std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
   if (changes_.forget(uid)) tell();
   endPod(uid);
 }
@@ -259,12 +275,7 @@ void KubeletDesk::endPod(const std::string& uid) {
   std::vector<TenantPtr> over;
   for (const auto& [id, tenant] : tenants_.all())
     if (tenant->record.lodger.uid == uid) over.push_back(tenant);
-  for (const TenantPtr& tenant : over) endTenant(tenant);
-}
-
-void KubeletDesk::endTenant(const TenantPtr& tenant) {
-  turns_.erase(tenant->record.id);
-  tenants_.end(tenant);
+  for (const TenantPtr& tenant : over) tenants_.end(tenant);
 }
 
 asio::awaitable<Result<json::value>> KubeletDesk::pod(std::string space, std::string name) {
@@ -321,44 +332,45 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held,
   if (!held) co_return held.error();
   Owner owner;
   if (const auto* holder = kubelet::holderOf(*held, cluster_.resource, ids))
-    owner = {holder->space, holder->pod, {holder->container}, {}};
+    owner = {holder->space, holder->pod, holder->container, {}, {}};
   const auto noted =
       kubelet::readCheckpoint(cluster_.kubelet_dir + "/device-plugins/" + kubelet::kCheckpointName);
   if (!noted && owner.pod.empty())
     co_return Error(noted.error()).context("the kubelet does not say whose devices these are");
-  if (!noted) {
-    owner.unread = noted.error();
-    co_return owner;
-  }
-  const auto with = kubelet::notedWith(*noted, cluster_.resource, ids);
-  // Pods that are over are noted until another one comes; a new one is told of a little later.
+  if (!noted) owner.unread = noted.error();
+  if (noted) owner.noted = kubelet::notedWith(*noted, cluster_.resource, ids);
+  // Of who ends only the UID is known: the pod is told of a little later.
   const auto until = std::chrono::steady_clock::now() + kTold;
   asio::steady_timer pause(loop_);
-  do {
-    for (const kubelet::NotedDevices& one : with) {
-      const auto pod = living_.find(one.uid);
-      if (pod == living_.end()) continue;
-      if (owner.pod.empty()) owner = {pod->second.space, pod->second.pod, {}, {}};
-      const bool same = owner.space == pod->second.space && owner.pod == pod->second.pod;
-      auto& names = owner.containers;
-      if (same && std::find(names.begin(), names.end(), one.container) == names.end())
-        names.push_back(one.container);
-    }
-    if (!owner.pod.empty()) co_return owner;
+  while (owner.pod.empty() && !owner.noted.empty() && std::chrono::steady_clock::now() < until) {
+    for (const kubelet::NotedDevices& one : owner.noted)
+      if (const auto pod = living_.find(one.uid); pod != living_.end())
+        owner.space = pod->second.space, owner.pod = pod->second.pod;
+    if (!owner.pod.empty()) break;
     pause.expires_after(kLook);
     co_await pause.async_wait(kNoThrow);
-  } while (!with.empty() && std::chrono::steady_clock::now() < until);
+  }
+  if (!owner.pod.empty()) co_return owner;
   co_return Error{ErrorCode::kUnavailable, "the kubelet does not say whose devices these are: " +
                                                ids.front() + " and others"};
 }
 
+std::vector<std::string> KubeletDesk::sharingOf(const Owner& owner, const std::string& uid) {
+  std::vector<std::string> names;
+  if (!owner.container.empty()) names.push_back(owner.container);
+  for (const kubelet::NotedDevices& one : owner.noted)
+    if (one.uid == uid && std::find(names.begin(), names.end(), one.container) == names.end())
+      names.push_back(one.container);
+  return names;
+}
+
 std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
                                               const std::string& uid) const {
+  if (const auto known = turns_.find(tenant); known != turns_.end() && known->second.uid == uid)
+    return known->second.last;
   const TenantPtr there = tenants_.find(tenant);
   if (there == nullptr || there->record.lodger.uid != uid) return std::nullopt;
-  LastTurn last{there->record.lodger.container, std::nullopt};
-  if (const auto known = turns_.find(tenant); known != turns_.end()) last.states = known->second;
-  return last;
+  return LastTurn{there->record.lodger.container, std::nullopt};
 }
 
 asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::string> ids) {
@@ -377,12 +389,12 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::
     if (owner->unread && hasInit(*now, cluster_.resource))
       co_return Error(*owner->unread).context("an init container asks for devices");
     const auto states = containerStates(*object);
-    const auto turn =
-        whoseTurn(*now, states, owner->containers, lastTurn(tenant, now->meta.uid), settled);
+    const auto turn = whoseTurn(*now, states, sharingOf(*owner, now->meta.uid),
+                                lastTurn(tenant, now->meta.uid), settled);
     if (turn) {
       Result<void> lodged =
           lodge(*object, *now, {owner->space, owner->pod, *turn, cluster_.resource, ids});
-      if (lodged) turns_[tenant] = states;
+      if (lodged) turns_[tenant] = {now->meta.uid, {*turn, states}};
       co_return lodged;
     }
     if (settled)
@@ -433,7 +445,7 @@ void KubeletDesk::endThoseBefore(const kube::Pod& pod, const std::string& contai
         std::find(names.begin(), names.end(), lodger.container) != names.end())
       over.push_back(tenant);
   }
-  for (const TenantPtr& tenant : over) endTenant(tenant);
+  for (const TenantPtr& tenant : over) tenants_.end(tenant);
 }
 
 }  // namespace divvy::agent

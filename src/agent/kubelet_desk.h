@@ -14,6 +14,7 @@
 #include "inventory.h"
 #include "kube/client.h"
 #include "kube/follow.h"
+#include "kubelet/checkpoint.h"
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
 #include "pod_changes.h"
@@ -32,12 +33,16 @@ class KubeletDesk {
 
   // Once, when earlier tenants are known. Neither kubelet nor API server need be there yet.
   Result<void> begin();
+  // Of other cards somebody new may have something now: kubelet and scheduler are told.
+  void healthChanged();
   // Once begun, and with the loop stopped: runs it until nobody is asked any more.
   void end();
 
  private:
   Result<void> layOut();
   Result<void> serve();
+  std::vector<kubelet::Device> units() const;
+  std::string registration() const;
   void followNode();
   void followPods();
   void heard(const boost::json::value& node);
@@ -54,11 +59,13 @@ class KubeletDesk {
   // go on, and by its checkpoint of those that end.
   struct Owner {
     std::string space, pod;
-    std::vector<std::string> containers;
-    std::optional<Error> unread;  // why init containers are not among them
+    std::string container;                     // that goes on; empty: none has just these
+    std::vector<kubelet::NotedDevices> noted;  // of whichever pods
+    std::optional<Error> unread;               // why nothing is noted
   };
   asio::awaitable<Result<Owner>> ownerOf(Held held, std::vector<std::string> ids);
   asio::awaitable<Result<void>> startOne(Held held, std::vector<std::string> ids);
+  static std::vector<std::string> sharingOf(const Owner& owner, const std::string& uid);
   std::optional<LastTurn> lastTurn(const std::string& tenant, const std::string& uid) const;
   // Makes its tenant, or finds it as it is.
   Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
@@ -66,7 +73,6 @@ class KubeletDesk {
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);
   void endPod(const std::string& uid);
-  void endTenant(const TenantPtr& tenant);
   // Ends a tenant whose pod is over; of such pods no watch tells that began later.
   asio::awaitable<void> verify(std::string tenant);
   asio::awaitable<Result<boost::json::value>> pod(std::string space, std::string name);
@@ -78,7 +84,7 @@ class KubeletDesk {
   const Install install_;
   Tenants& tenants_;
   const Inventory& inventory_;
-  const std::string registration_;
+  std::string registration_;
   Registrar registrar_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
@@ -86,8 +92,13 @@ class KubeletDesk {
     std::string space, pod;
   };
   std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
-  // By tenant: what its pod's status said when its container was about to be made.
-  std::map<std::string, ContainerStates> turns_;
+  // By tenant, also of one that ended meanwhile: who was made with these units last, and what its
+  // pod's status said then.
+  struct Turn {
+    std::string uid;
+    LastTurn last;
+  };
+  std::map<std::string, Turn> turns_;
   PodChanges changes_;
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   bool enrolling_ = false;

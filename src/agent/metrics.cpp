@@ -72,6 +72,8 @@ constexpr Family<Card> kCards[] = {
     {"divvy_card_foreign_utilisation_ratio", "gauge",
      "Of its time, what processes had that are no tenant's, by the driver",
      [](const Card& card) -> Value { return card.foreign; }},
+    {"divvy_card_healthy", "gauge", "1: somebody new may get something of it",
+     [](const Card& card) -> Value { return card.view.fault.empty() ? 1 : 0; }},
     {"divvy_card_tenants", "gauge", "Tenants",
      [](const Card& card) -> Value { return card.view.tenants; }},
     {"divvy_card_checkpointed_tenants", "gauge", "Of these, who is off it with all that it has",

@@ -12,30 +12,31 @@
 
 namespace divvy::agent {
 
-// For the loop's thread. What was done is done again where it is heard of again: an agent that
-// begins anew remembers nothing of it.
+// For the loop's thread. Whatever was done by whom before: a container has what is admitted for it,
+// and else what its pod's assignment says. An agent that begins anew needs to remember nothing.
 class PodChanges {
  public:
-  PodChanges(Tenants& tenants, const Inventory& inventory)
-      : tenants_(tenants), inventory_(inventory) {}
+  PodChanges(Tenants& tenants, const Inventory& inventory, std::string node)
+      : tenants_(tenants), inventory_(inventory), node_(std::move(node)) {}
 
   // Told of each pod of the node. Whether there is something else to be said of changes now.
   bool heard(const kube::Pod& pod);
   bool forget(const std::string& uid);
-  // Of changes that are admitted and not settled.
+  // Of changes that are admitted and not settled, by token.
   const kube::ChangeResults& results() const { return results_; }
 
  private:
+  // What that container has becomes what the pod says. `anyway`: also less than it uses, and more
+  // than there is: it is its own.
+  Result<void> become(const kube::Pod& pod, const std::string& container, bool anyway);
   Result<void> apply(const kube::Pod& pod, const kube::ChangeState& admitted);
-  Result<void> apply(const kube::Pod& pod, const kube::ShareChange& change,
-                     const std::string& assignment);
-  void takeBack(const kube::Pod& pod);
-  TenantPtr tenantOf(const kube::Pod& pod, const std::string& container) const;
+  void setRight(const kube::Pod& pod);
 
   Tenants& tenants_;
   const Inventory& inventory_;
+  const std::string node_;
   kube::ChangeResults results_;
-  std::map<std::string, std::string> ids_;  // by the pod's UID: of the change
+  std::map<std::string, std::string> tokens_;  // by the pod's UID
 };
 
 }  // namespace divvy::agent

@@ -134,7 +134,7 @@ Bytes offeredBy(const Device& device, unsigned permille) {
 
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
                                                    const std::vector<DeviceTerms>& terms,
-                                                   unsigned count) {
+                                                   unsigned count, const DeviceHealth& health) {
   std::vector<kube::RegisteredDevice> registered;
   for (std::size_t at = 0; at < devices.size(); ++at) {
     const Device& device = devices[at];
@@ -148,7 +148,7 @@ std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& de
                                                      : kBrand + ("-" + device.info.model);
     one.numa = device.place.numa.value_or(0);
     one.mode = "hami-core";
-    one.healthy = true;
+    one.healthy = health.good(device.info.index);
   }
   return registered;
 }

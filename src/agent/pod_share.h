@@ -6,6 +6,7 @@
 
 #include "agent/placement.h"
 #include "agent/wire.h"
+#include "device_health.h"
 #include "inventory.h"
 #include "kube/assignment.h"
 #include "kube/pod.h"
@@ -42,8 +43,9 @@ Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Car
 Bytes offeredBy(const Device& device, unsigned permille);
 
 // The node's devices in the scheduler's words, on these terms; each may be shared by `count`.
+// `health`: of them.
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
                                                    const std::vector<DeviceTerms>& terms,
-                                                   unsigned count);
+                                                   unsigned count, const DeviceHealth& health = {});
 
 }  // namespace divvy::agent

@@ -176,6 +176,8 @@ class Agent {
     tenants_.sweep();
     tenants_.followDevices();
     tenants_.noteStopped();
+    // One question at a time: the other one is asked in between.
+    if (++ticks_ % kHealthEvery == 0 && tenants_.lookAtHealth() && desk_) desk_->healthChanged();
     tenants_.crossCheck();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
@@ -205,6 +207,8 @@ class Agent {
     loop_.stop();
   }
 
+  static constexpr unsigned kHealthEvery = 2;
+  unsigned ticks_ = 0;
   ServeOptions options_;
   NodePaths paths_;
   Inventory inventory_;

@@ -22,6 +22,7 @@ struct ShareRecord {
   Bytes reserve;       // what leaves the card's free memory for it
   unsigned cores = 0;  // percent of this device
   Bytes guarantee;     // of the limit, there at any time; all of it: never swapped
+  friend bool operator==(const ShareRecord&, const ShareRecord&) = default;
 };
 
 // A container of a pod. Empty: none.

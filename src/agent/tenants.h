@@ -14,6 +14,7 @@
 #include "arbiter/arbiters.h"
 #include "asio.h"
 #include "checkpoint_terms.h"
+#include "device_health.h"
 #include "idle_stop.h"
 #include "inventory.h"
 #include "ledger/tenant_ledger.h"
@@ -125,6 +126,10 @@ class Tenants {
   void noteStopped();
   // Holds against tenants what the driver says of their use. Once a second; does not wait.
   void crossCheck();
+  // Whether cards can be given to somebody new: asks the driver without waiting. Whether another
+  // one can, or cannot, than before.
+  bool lookAtHealth();
+  const DeviceHealth& health() const { return health_; }
   // What it saw when it last looked. Empty where the cards have a time of their own.
   const SeenUse& seen() const { return seen_; }
   // From now on the driver is asked also while nobody could lie: somebody wants to know.
@@ -133,6 +138,10 @@ class Tenants {
   // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
   // should know, a line each.
   Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request);
+  // Exactly these shares, of the devices that it has, in their order, and that priority.
+  // `checked`: only where there is room. On an error all is as it was.
+  Result<void> reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
+                       Priority priority, bool checked);
   // How far the tenant is with its checkpoint: its note says so first, then the arbiter is told.
   Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
                               const CheckpointStatus& status);
@@ -173,6 +182,7 @@ class Tenants {
 
  private:
   void adopt(const std::string& id);
+  Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares);
   void watch(Watched& watched, Fd pidfd, std::function<void()> on_exit);
   void watchHolder(const TenantPtr& tenant);
   bool watchSurvivors(const TenantPtr& tenant);
@@ -220,6 +230,7 @@ class Tenants {
   std::map<unsigned, std::vector<Bytes>> foreign_;  // the last few seconds, by device
   std::map<unsigned, arbiter::StayDevice> told_;
   MemoryPolicy memory_;
+  DeviceHealth health_;
   const arbiter::Settings compute_;
   arbiter::Arbiters arbiters_;
 };

@@ -128,6 +128,22 @@ void Tenants::noteStopped() {
   }
 }
 
+bool Tenants::lookAtHealth() {
+  const std::optional<DriverHealth> said = inventory_.driver().takeHealth();
+  std::vector<unsigned> indexes;
+  for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
+  const bool changed = said && health_.heard(*said, nowMs());
+  if (changed) {
+    for (const unsigned index : indexes)
+      if (!health_.good(index))
+        warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
+    tellDevices(false);
+    changed_();
+  }
+  inventory_.driver().refreshHealth(indexes);
+  return changed;
+}
+
 void Tenants::crossCheck() {
   // Samples of cards with a time of their own are of other seconds than ours.
   if (compute_.card_permille != 1000 || (tenants_.empty() && !keep_looking_)) return;

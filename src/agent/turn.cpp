@@ -77,7 +77,14 @@ std::optional<std::string> whoseTurn(const kube::Pod& pod, const States& states,
   if (order.empty()) return std::nullopt;
   if (order.size() == 1) return order.front();
   const auto was = last ? std::find(order.begin(), order.end(), last->container) : order.end();
-  if (was == order.end()) return order.front();
+  if (was == order.end()) {
+    // Nobody remembers: who has done what he had to does not come again.
+    const auto first = std::find_if(order.begin(), order.end(), [&](const std::string& one) {
+      const ContainerState state = stateOf(states, one);
+      return !ends(pod, one) || state.phase != ContainerPhase::kEnded || state.exit != 0;
+    });
+    return first == order.end() ? order.back() : *first;
+  }
   const Since since(states, last->states);
   // Who was about to be made then is no more, or nobody would be now.
   const bool runs = std::any_of(order.begin(), order.end(), [&](const std::string& one) {

@@ -106,6 +106,13 @@ std::uint8_t sortOf(const vendors::Kind& kind, const vendors::Annotations& annot
   return words ? companyOf(kind, *words).sort : std::uint8_t{0};
 }
 
+bool chargesNoCores(const vendors::Kind& kind, const vendors::Annotations& annotations) {
+  if (kind.company.empty()) return false;
+  const Result<Words> words = wordsFor(kind, annotations);
+  return words &&
+         std::any_of(words->begin(), words->end(), [](const Word* one) { return one->no_cores; });
+}
+
 Result<void> keepCompany(std::span<const ContainerAsks> init,
                          std::span<const ContainerAsks> containers,
                          const vendors::Annotations& annotations, engine::Shape* shape) {

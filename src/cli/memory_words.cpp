@@ -201,6 +201,8 @@ std::string deviceNote(const agent::DeviceView& device) {
         "swaps take " + msWord(device.swap_predicted_ms) + ", turns " + msWord(device.quantum_ms);
   if (device.checkpointed != 0)
     text += (text.empty() ? "" : "; ") + std::to_string(device.checkpointed) + " checkpointed";
+  if (!device.fault.empty())
+    text += (text.empty() ? "" : "; ") + ("out of service: " + device.fault);
   if (device.thrash_risk) text += (text.empty() ? "" : "; ") + std::string("thrash risk");
   return text;
 }

@@ -43,6 +43,12 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceGetNvLinkRemotePciInfo_v2> link_remote{};
   detail::Function<abi::Nv::nvmlDeviceGetNvLinkRemoteDeviceType> link_remote_type{};
 
+  detail::Function<abi::Nv::nvmlEventSetCreate> create_events{};
+  detail::Function<abi::Nv::nvmlDeviceRegisterEvents> register_events{};
+  detail::Function<abi::Nv::nvmlDeviceGetSupportedEventTypes> supported_events{};
+  detail::Function<abi::Nv::nvmlEventSetWait_v2> wait_events{};
+  nvmlEventSet_t events = nullptr;  // of all devices, once somebody asked
+
   explicit Api(Library opened) : library(std::move(opened)) {
     get(init, "nvmlInit_v2");
     get(shutdown, "nvmlShutdown");
@@ -65,6 +71,10 @@ struct Nvml::Api {
     get(link_state, "nvmlDeviceGetNvLinkState");
     get(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     get(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");
+    get(create_events, "nvmlEventSetCreate");
+    get(register_events, "nvmlDeviceRegisterEvents");
+    get(supported_events, "nvmlDeviceGetSupportedEventTypes");
+    get(wait_events, "nvmlEventSetWait_v2");
   }
 
   template <typename Type>

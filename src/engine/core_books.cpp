@@ -277,8 +277,9 @@ Result<void> Engine::Core::resize(const RequestId& id, const Placement& placemen
                                         "; accepted: that one"};
   unbook(known);
   Result<void> room;
-  if (takesMore(placement, was.allocation.placement)) room = checkRoom(slot, placement);
-  if (room) room = checkAlone(slot, placement);
+  const bool more = takesMore(placement, was.allocation.placement);
+  if (more) room = checkRoom(slot, placement);
+  if (more && room) room = checkAlone(slot, placement);
   if (!room) {
     book(was);
     return room;

@@ -186,11 +186,25 @@ NodeRefusal describe(const HotState& state, const ShapeClass& shape, Slot slot, 
   return refusal;
 }
 
-// What most of the kind were refused for; of equals what is looked at last: it is nearest to right.
+// Devices that were not meant at all: what the others lack is what there is to say.
+bool notMeant(std::size_t reason) {
+  constexpr DeviceWhy kNotMeant[] = {DeviceWhy::kKind,          DeviceWhy::kNotInPool,
+                                     DeviceWhy::kModelNotAsked, DeviceWhy::kModelExcluded,
+                                     DeviceWhy::kUuidNotAsked,  DeviceWhy::kUuidExcluded};
+  return std::any_of(std::begin(kNotMeant), std::end(kNotMeant),
+                     [&](DeviceWhy one) { return why(one) == reason; });
+}
+
+// What most of those that were meant were refused for; of equals what is looked at last: it is
+// nearest to right.
 DeviceWhy mostOf(const std::array<std::uint16_t, kDeviceWhys>& counts) {
   std::size_t most = why(DeviceWhy::kKind);
-  for (std::size_t at = most + 1; at < counts.size(); ++at)
-    if (counts[at] > 0 && (most == why(DeviceWhy::kKind) || counts[at] >= counts[most])) most = at;
+  for (std::size_t at = most + 1; at < counts.size(); ++at) {
+    const bool better = notMeant(at) == notMeant(most)
+                            ? counts[at] >= counts[most] || most == why(DeviceWhy::kKind)
+                            : notMeant(most);
+    if (counts[at] > 0 && better) most = at;
+  }
   return static_cast<DeviceWhy>(most);
 }
 

@@ -43,6 +43,25 @@ void readAmount(Members& members, const char* name, std::int64_t most, std::opti
   *to = static_cast<Number>(value);
 }
 
+json::object objectOf(const ShareChange& change) {
+  json::object object{{"id", change.id}, {"container", change.container}};
+  if (change.mebibytes) object["memoryMiB"] = *change.mebibytes;
+  if (change.cores) object["cores"] = *change.cores;
+  if (!change.priority.empty()) object["priority"] = change.priority;
+  return object;
+}
+
+void readChange(Members& members, ShareChange* change) {
+  readId(members, &change->id);
+  members.text("container", &change->container);
+  if (change->container.empty()) members.fail("container", "the name of one");
+  readAmount(members, "memoryMiB", kMostMebibytes, &change->mebibytes);
+  readAmount(members, "cores", kAllCores, &change->cores);
+  members.text("priority", &change->priority);
+  if (members.ok() && !change->mebibytes && !change->cores && change->priority.empty())
+    members.fail("memoryMiB", "one of memoryMiB, cores and priority at least");
+}
+
 void readResult(const json::value& value, const std::string& id, ChangeResults* results,
                 std::optional<Error>* fault) {
   Members members(value, '.' + id);
@@ -58,15 +77,13 @@ void readResult(const json::value& value, const std::string& id, ChangeResults* 
 }  // namespace
 
 std::string encode(const ShareChange& change) {
-  json::object object{{"id", change.id}, {"container", change.container}};
-  if (change.mebibytes) object["memoryMiB"] = *change.mebibytes;
-  if (change.cores) object["cores"] = *change.cores;
-  if (!change.priority.empty()) object["priority"] = change.priority;
-  return json::serialize(object);
+  return json::serialize(objectOf(change));
 }
 
 std::string encode(const ChangeState& state) {
   json::object object{{"id", state.id}, {"phase", kPhases[static_cast<std::size_t>(state.phase)]}};
+  if (!state.token.empty()) object["token"] = state.token;
+  if (!state.change.id.empty()) object["change"] = objectOf(state.change);
   if (!state.reason.empty()) object["reason"] = state.reason;
   if (!state.message.empty()) object["message"] = state.message;
   if (!state.assignment.empty()) object["assignment"] = state.assignment;
@@ -90,14 +107,7 @@ Result<ShareChange> decodeShareChange(std::string_view text) {
   if (!value) return value.error();
   Members members(*value, "");
   ShareChange change;
-  readId(members, &change.id);
-  members.text("container", &change.container);
-  if (change.container.empty()) members.fail("container", "the name of one");
-  readAmount(members, "memoryMiB", kMostMebibytes, &change.mebibytes);
-  readAmount(members, "cores", kAllCores, &change.cores);
-  members.text("priority", &change.priority);
-  if (members.ok() && !change.mebibytes && !change.cores && change.priority.empty())
-    members.fail("memoryMiB", "one of memoryMiB, cores and priority at least");
+  readChange(members, &change);
   if (!members.ok()) return members.error();
   return change;
 }
@@ -116,12 +126,17 @@ Result<ChangeState> decodeChangeState(std::string_view text) {
   } else {
     state.phase = static_cast<ChangePhase>(known - kPhases.begin());
   }
+  members.text("token", &state.token);
+  members.in("change", [&](Members& change) { readChange(change, &state.change); });
   members.text("reason", &state.reason);
   members.text("message", &state.message);
   members.text("assignment", &state.assignment);
   members.number("since", &state.since);
-  if (state.phase == ChangePhase::kAdmitted && state.assignment.empty())
-    members.fail("assignment", "what the pod will have");
+  if (state.phase == ChangePhase::kAdmitted) {
+    if (state.assignment.empty()) members.fail("assignment", "what the pod will have");
+    if (!isId(state.token)) members.fail("token", "1 to 63 letters, digits and '-'");
+    if (state.change.id.empty()) members.fail("change", "what was admitted");
+  }
   if (!members.ok()) return members.error();
   return state;
 }

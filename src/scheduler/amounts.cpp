@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "asks/company.h"
 #include "kube/assignment.h"
 #include "vendors/ask.h"
 
@@ -35,7 +36,8 @@ Amounts askedBy(const kube::PodContainer& container, const kube::Pod& pod,
     Amount& amount = amounts[ask.kind];
     if (const Bytes* each = std::get_if<Bytes>(&ask.memory))
       amount.memory.count += each->count * ask.count;
-    amount.milli += std::int64_t{ask.compute_milli} * ask.count;
+    if (!asks::chargesNoCores(*ask.kind, pod.meta.annotations))
+      amount.milli += std::int64_t{ask.compute_milli} * ask.count;
   }
   return amounts;
 }

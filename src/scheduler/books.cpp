@@ -152,7 +152,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
     return inside_->engine.confirm(id);
   }
   // Of whom nothing was ever heard nothing is kept: most of all when all are heard of at once.
-  if (known || own) {
+  if (known || own || old != nullptr) {
     inside_->release(uid);
     inside_->holders.insert_or_assign(uid, who);
   }

@@ -1,4 +1,6 @@
 // What running pods have is changed.
+#include <algorithm>
+
 #include "books_inside.h"
 #include "describe.h"
 
@@ -16,8 +18,15 @@ Result<void> Books::admitChange(const kube::Pod& pod) {
   if (!*wanted) return Error{ErrorCode::kUnavailable, "the pod holds nothing any more"};
   const engine::Placement& placement = (*wanted)->placement;
   const Amounts amounts = inside_->amountsOf(placement, &pod);
-  if (const auto beyond = inside_->quotas.refusal(pod.meta.space, uid, amounts))
-    return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
+  const Amounts before = inside_->amountsOf(has->placement, &pod);
+  const bool more = std::any_of(amounts.begin(), amounts.end(), [&](const auto& one) {
+    const auto was = before.find(one.first);
+    return was == before.end() || one.second.memory > was->second.memory ||
+           one.second.milli > was->second.milli;
+  });
+  // Who gives something back may, however little there is.
+  const auto beyond = more ? inside_->quotas.refusal(pod.meta.space, uid, amounts) : std::nullopt;
+  if (beyond) return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
   if (const Result<void> resized = inside_->engine.resize(id, placement); !resized) return resized;
   inside_->changing.insert(uid);
   inside_->masks.take(uid, placement);

@@ -28,6 +28,7 @@ constexpr std::chrono::seconds kAgain{1};
 // An agent that begins anew takes a second; one that does not come is not waited for longer.
 constexpr std::int64_t kMostSeconds = 60;
 constexpr std::int64_t kNano = 1'000'000'000;
+constexpr std::size_t kShownOfUid = 8;
 
 bool hasWork(const kube::Pod& pod) {
   return !pod.node.empty() && !pod.ended() && (pendingChange(pod) || askedChange(pod));
@@ -119,14 +120,17 @@ Result<kube::ChangeState> Changer::decide(const kube::Pod& pod) {
   if (!assignment) return assignment.error();
   kube::ChangeState state;
   state.id = asked->change.id;
+  // No other pod's, and not this one's of before or of another scheduler.
+  state.token = pod.meta.uid.substr(0, kShownOfUid) + '-' + std::to_string(wallNanoseconds()) +
+                '-' + std::to_string(++admitted_);
+  state.change = asked->change;
   state.assignment = *assignment;
   state.since = wallNanoseconds() / kNano;
   kube::Pod then = pod;
   then.meta.annotations.insert_or_assign(kube::kChangeStateKey, kube::encode(state));
   if (const Result<void> admitted = books_.admitChange(then); !admitted) return admitted.error();
   if (const std::string why = terms_.beyond_queue(pod.meta.uid); !why.empty()) {
-    const Result<void> back = books_.setPod(pod);
-    (void)back;  // as it was accepted before
+    terms_.restore(pod);
     return Error{ErrorCode::kNoRoom, why};
   }
   return state;
@@ -139,11 +143,12 @@ asio::awaitable<bool> Changer::admit(kube::Pod pod) {
   const kube::ChangeState told = state ? *state : refusedChange(id, state.error());
   kube::Labels annotations;
   annotations[kube::kChangeStateKey] = kube::encode(told);
-  const bool written = co_await write(pod, annotations);
-  if (written) ++(state ? counts_.admitted : counts_.refused);
-  if (written || !state) co_return false;
-  const Result<void> back = books_.setPod(pod);
-  (void)back;  // as it was accepted before
+  const Written written = co_await write(pod, annotations);
+  if (written == Written::kYes) ++(state ? counts_.admitted : counts_.refused);
+  if (written != Written::kNo || !state) co_return false;
+  // Not what was then: it may have gone meanwhile, or have become another. Where nobody knows
+  // whether it is written it stays booked, and is written again.
+  if (const auto now = pods_.find(pod.meta.uid); now != pods_.end()) terms_.restore(now->second);
   co_return false;
 }
 
@@ -153,7 +158,7 @@ asio::awaitable<bool> Changer::finish(kube::Pod pod) {
   if (kind == nullptr) co_return false;
   std::optional<kube::ChangeResult> result;
   if (const auto node = results_.find(pod.node); node != results_.end())
-    if (const auto found = node->second.find(admitted.id); found != node->second.end())
+    if (const auto found = node->second.find(admitted.token); found != node->second.end())
       result = found->second;
   const std::int64_t waited = wallNanoseconds() / kNano - admitted.since;
   if (!result && waited > kMostSeconds)
@@ -161,14 +166,15 @@ asio::awaitable<bool> Changer::finish(kube::Pod pod) {
                                 "the agent of node " + pod.node + " did not answer within " +
                                     std::to_string(kMostSeconds) + " s"};
   if (!result) co_return false;
-  const kube::Labels annotations = settledBy(pod, admitted, *result, *kind);
-  const bool written = co_await write(pod, annotations);
-  if (written) ++(result->done ? counts_.done : counts_.refused);
+  const kube::Labels annotations = settledBy(admitted, *result, *kind);
+  const Written written = co_await write(pod, annotations);
+  if (written == Written::kYes) ++(result->done ? counts_.done : counts_.refused);
   co_return false;
 }
 
 // Whether it is. Where it was changed meanwhile we are told of that, and look again.
-asio::awaitable<bool> Changer::write(const kube::Pod& pod, const kube::Labels& annotations) {
+asio::awaitable<Changer::Written> Changer::write(const kube::Pod& pod,
+                                                 const kube::Labels& annotations) {
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name};
   call.type = kube::kMergePatch;
@@ -183,12 +189,12 @@ asio::awaitable<bool> Changer::write(const kube::Pod& pod, const kube::Labels& a
   if (!done) {
     say("pod " + pod.meta.space + '/' + pod.meta.name + ", " + kube::kChangeStateKey + ": " +
         done.error().message());
-    co_return false;
+    co_return done.error().code() == ErrorCode::kUnavailable ? Written::kUnknown : Written::kNo;
   }
   // What comes of it is told by the watch.
   const auto known = pods_.find(pod.meta.uid);
   if (known != pods_.end() && known->second.meta.version == pod.meta.version) pods_.erase(known);
-  co_return true;
+  co_return Written::kYes;
 }
 
 }  // namespace divvy::scheduler

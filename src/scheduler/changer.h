@@ -23,9 +23,11 @@ class Changer {
  public:
   struct Terms {
     std::function<std::string()> why_not;  // nothing is written here now; empty: it is
-    // What the pod may not have more of for its queue's sake; empty: it may. Asked once it is
-    // booked.
+    // What the pod may not have more of for its queue's sake; empty: it may, and is counted with
+    // that. Asked once it is booked.
     std::function<std::string(const std::string& uid)> beyond_queue;
+    // It has what it says that it has, in the books and for its queue.
+    std::function<void(const kube::Pod& pod)> restore;
     // Whether another's plugin hands out the node's devices.
     std::function<bool(const std::string& node)> others;
     const bool* stopped = nullptr;
@@ -46,7 +48,8 @@ class Changer {
   boost::asio::awaitable<bool> settle(const std::string& uid);
   boost::asio::awaitable<bool> admit(kube::Pod pod);
   boost::asio::awaitable<bool> finish(kube::Pod pod);
-  boost::asio::awaitable<bool> write(const kube::Pod& pod, const kube::Labels& annotations);
+  enum class Written { kYes, kNo, kUnknown };
+  boost::asio::awaitable<Written> write(const kube::Pod& pod, const kube::Labels& annotations);
   Result<kube::ChangeState> decide(const kube::Pod& pod);
 
   boost::asio::any_io_executor executor_;
@@ -59,6 +62,7 @@ class Changer {
   std::map<std::string, kube::Pod> pods_;               // by UID: with something to do
   std::map<std::string, kube::ChangeResults> results_;  // by node
   bool working_ = false;
+  std::uint64_t admitted_ = 0;  // by this process, for tokens
 };
 
 }  // namespace divvy::scheduler

@@ -167,7 +167,8 @@ std::string Gatehouse::beyondQueue(const std::string& uid) {
   if (less) return {};
   queues_.discharge(uid);
   const std::optional<Queues::No> no = queues_.refuse(was.queue, wanted);
-  queues_.charge(uid, was);
+  // Whoever is looked at next finds it counted.
+  queues_.charge(uid, no ? was : Queues::Held{was.queue, wanted, was.standing});
   return no ? no->why : std::string();
 }
 

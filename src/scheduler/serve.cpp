@@ -94,8 +94,16 @@ class Service {
                     {terms.reservation, [this] { return whyNot(); }, terms.min_runtime.count()},
                     preemptor_, counts_.preemption, &stopped_),
         changer_(loop.get_executor(), *client_, catalog_, books_, counts_.changes,
-                 {[this] { return whyNot(); },
+                 {[this] {
+                    const std::string why = whyNot();
+                    return why.empty() && !gatekeeper_.known() ? "queues are not known yet" : why;
+                  },
                   [this](const std::string& uid) { return gatekeeper_.beyondQueue(uid); },
+                  [this](const kube::Pod& pod) {
+                    const Result<void> set = books_.setPod(pod);
+                    if (!set) say(set.error().message());
+                    gatekeeper_.setPod(pod);
+                  },
                   [this](const std::string& node) { return agents_.on(node); }, &stopped_}) {}
 
   Result<void> start() {

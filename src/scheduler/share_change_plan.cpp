@@ -119,8 +119,8 @@ Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange
   return kube::encode(*assignment);
 }
 
-kube::Labels settledBy(const kube::Pod& pod, const kube::ChangeState& admitted,
-                       const kube::ChangeResult& result, const vendors::Kind& kind) {
+kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
+                       const vendors::Kind& kind) {
   kube::ChangeState state;
   state.id = admitted.id;
   state.phase = result.done ? kube::ChangePhase::kDone : kube::ChangePhase::kRefused;
@@ -129,11 +129,8 @@ kube::Labels settledBy(const kube::Pod& pod, const kube::ChangeState& admitted,
   kube::Labels written{{kube::kChangeStateKey, kube::encode(state)}};
   if (!result.done) return written;
   written[kind.wire.pod.allocated] = admitted.assignment;
-  const auto said = pod.meta.annotations.find(kube::kChangeKey);
-  if (said == pod.meta.annotations.end()) return written;
-  const Result<kube::ShareChange> change = kube::decodeShareChange(said->second);
-  if (change && change->id == admitted.id && !change->priority.empty())
-    written[wishKey("priority", change->container)] = change->priority;
+  if (!admitted.change.priority.empty())
+    written[wishKey("priority", admitted.change.container)] = admitted.change.priority;
   return written;
 }
 

@@ -32,7 +32,7 @@ Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange
 
 // Annotations that say that it is done: the assignment, the state, and what is heard again when the
 // container is made anew.
-kube::Labels settledBy(const kube::Pod& pod, const kube::ChangeState& admitted,
-                       const kube::ChangeResult& result, const vendors::Kind& kind);
+kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
+                       const vendors::Kind& kind);
 
 }  // namespace divvy::scheduler

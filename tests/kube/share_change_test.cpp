@@ -18,7 +18,7 @@ TEST(ShareChange, ComesBackAsItWas) {
 TEST(ShareChange, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "not JSON"},
-      {"[]", "map"},
+      {"[]", "not an object"},
       {R"({"container":"c","cores":10})", ".id"},
       {R"({"id":"a b","container":"c","cores":10})", ".id"},
       {R"({"id":"x","cores":10})", ".container"},
@@ -41,9 +41,16 @@ TEST(ShareChange, WhatIsWrongIsNamed) {
 
 TEST(ShareChange, StatesAndResultsComeBackAsTheyWere) {
   for (const ChangeState& one :
-       {ChangeState{"x", ChangePhase::kAdmitted, "", "", "GPU-a,NVIDIA,4000,40:;", 1'795'000'000},
-        ChangeState{"x", ChangePhase::kRefused, "NoRoom", "why \"so\"", "", 0},
-        ChangeState{"x", ChangePhase::kDone, "", "", "", 0}}) {
+       {ChangeState{"x",
+                    "t-1",
+                    {"x", "main", 4000, 40, "high"},
+                    ChangePhase::kAdmitted,
+                    "",
+                    "",
+                    "GPU-a,NVIDIA,4000,40:;",
+                    1'795'000'000},
+        ChangeState{"x", "", {}, ChangePhase::kRefused, "NoRoom", "why \"so\"", "", 0},
+        ChangeState{"x", "", {}, ChangePhase::kDone, "", "", "", 0}}) {
     const Result<ChangeState> again = decodeChangeState(encode(one));
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(*again, one);
@@ -53,6 +60,10 @@ TEST(ShareChange, StatesAndResultsComeBackAsTheyWere) {
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, results);
   EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"admitted"})")) << "of what?";
+  EXPECT_FALSE(decodeChangeState(
+      R"({"id":"x","phase":"admitted","assignment":"a","change":{"id":"x","container":"c","cores":1}})"))
+      << "nobody's";
+  EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"admitted","assignment":"a","token":"t"})"));
   EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"perhaps"})"));
   EXPECT_FALSE(decodeChangeResults(R"({"x":7})"));
   EXPECT_FALSE(decodeChangeResults(R"({"":{"done":true}})"));

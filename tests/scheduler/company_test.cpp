@@ -41,7 +41,8 @@ class Company : public ::testing::Test {
     const std::vector<std::string_view> names{node_.meta.name};
     const Result<Choice> choice = books_->choose(one, names, kLater);
     if (!choice) return choice.error().message();
-    if (!choice->node) return choice->why.find(node_.meta.name)->text();
+    const Reasons& why = choice->never.empty() ? choice->why : choice->never;
+    if (!choice->node) return why.find(node_.meta.name)->text();
     const Result<Assigned> assigned = books_->beginBind(one.meta.uid, *choice->node, 1);
     if (!assigned) return assigned.error().message();
     books_->endBind(one.meta.uid, BindEnd::kBound);
@@ -97,6 +98,17 @@ TEST_F(Company, OnlineComesToWhereOfflineIsNotTheOtherWayRound) {
   startAnew();
   EXPECT_TRUE(isCompany(place(pod("off-3", {{kClass, "offline"}}))));
   EXPECT_EQ(place(pod("on-3", {{kClass, "online"}})), "");
+}
+
+// Regression: what it is charged none of was counted at the door.
+TEST_F(Company, OnlineIsWithinAnyQuotaOfCores) {
+  kube::ResourceQuota quota;
+  quota.meta.uid = quota.meta.name = "q";
+  quota.meta.space = "default";
+  quota.hard = {{"limits.metax-tech.com/vcore", "10"}};
+  ASSERT_TRUE(books_->setQuota(quota));
+  EXPECT_NE(place(pod("off", {{kClass, "offline"}})), "");
+  EXPECT_EQ(place(pod("on", {{kClass, "online"}})), "");
 }
 
 TEST_F(Company, WhoHasNoClassIsNotBesideWhoHas) {

@@ -60,6 +60,8 @@ class ShareChangeTest : public ::testing::Test {
     if (!assignment) return assignment.error();
     kube::ChangeState state;
     state.id = change.id;
+    state.token = "t-" + change.id;
+    state.change = change;
     state.assignment = *assignment;
     state.since = 1;
     kube::Pod then = pod;
@@ -70,7 +72,7 @@ class ShareChangeTest : public ::testing::Test {
   }
   void settle(const std::string& uid, const kube::ChangeResult& result) {
     kube::Pod& pod = pods_.at(uid);
-    for (const auto& [key, value] : settledBy(pod, *pendingChange(pod), result, nvidia()))
+    for (const auto& [key, value] : settledBy(*pendingChange(pod), result, nvidia()))
       pod.meta.annotations[key] = value;
     ASSERT_TRUE(books_->setPod(pod));
   }
@@ -143,6 +145,15 @@ TEST_F(ShareChangeTest, QuotaHolds) {
   ASSERT_FALSE(more);
   EXPECT_NE(more.error().message().find("exceeding resource quota"), std::string::npos);
   EXPECT_TRUE(admit("a", {"x", "c0", 6000, {}, ""}));
+  settle("a", {true, "", ""});
+  // Less is possible, however little the quota has become.
+  quota.hard = {{"limits.nvidia.com/gpumem", "1000"}};
+  ASSERT_TRUE(books_->setQuota(quota));
+  EXPECT_TRUE(admit("a", {"y", "c0", 5000, {}, ""}));
+  settle("a", {true, "", ""});
+  EXPECT_TRUE(admit("a", {"z", "c0", {}, {}, "low"}));
+  settle("a", {true, "", ""});
+  EXPECT_FALSE(admit("a", {"w", "c0", 5001, {}, ""}));
 }
 
 TEST_F(ShareChangeTest, WhatCannotBeChangedIsSaid) {
@@ -173,10 +184,11 @@ TEST_F(ShareChangeTest, IsAskedForOnce) {
   pod.meta.annotations[kube::kChangeKey] =
       kube::encode(kube::ShareChange{"x", "c0", 1, {}, "high"});
   ASSERT_TRUE(askedChange(pod));
-  const kube::ChangeState admitted{"x", kube::ChangePhase::kAdmitted, "", "", "a,b,1,1:;", 1};
+  const kube::ChangeState admitted{
+      "x", "t", {"x", "c0", 1, {}, "high"}, kube::ChangePhase::kAdmitted, "", "", "a,b,1,1:;", 1};
   pod.meta.annotations[kube::kChangeStateKey] = kube::encode(admitted);
   EXPECT_FALSE(askedChange(pod)) << "it is under way";
-  const kube::Labels written = settledBy(pod, admitted, {true, "", ""}, nvidia());
+  const kube::Labels written = settledBy(admitted, {true, "", ""}, nvidia());
   EXPECT_EQ(written.at("c0.use.divvy.dev/priority"), "high");
   for (const auto& [key, value] : written) pod.meta.annotations[key] = value;
   EXPECT_FALSE(askedChange(pod)) << "it is done";

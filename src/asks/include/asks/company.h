@@ -13,6 +13,9 @@ namespace divvy::asks {
 // numbers them. 0: the kind has no rules, or what is said is none of its words.
 std::uint8_t sortOf(const vendors::Kind& kind, const vendors::Annotations& annotations);
 
+// Whatever a pod with these annotations asks for of the kind's cores, it is charged none.
+bool chargesNoCores(const vendors::Kind& kind, const vendors::Annotations& annotations);
+
 // Into `shape`, which was made from the same containers. kUsage: which annotation, what is wrong,
 // what is accepted.
 Result<void> keepCompany(std::span<const ContainerAsks> init,

@@ -40,6 +40,13 @@ struct ProcessTime {
   std::uint64_t time_us = 0;  // when the sample was taken, since 1970
 };
 
+// Something that happened to a device.
+struct DeviceFault {
+  unsigned index = 0;
+  std::uint64_t xid = 0;  // 48 for memory errors that could not be corrected, too
+  friend bool operator==(const DeviceFault&, const DeviceFault&) = default;
+};
+
 // One initialised NVML. Calls block as long as the driver does; one thread at a time.
 class Nvml {
  public:
@@ -56,6 +63,12 @@ class Nvml {
   Result<DeviceUse> use(unsigned index) const;
   // Empty where nothing ran lately or the card cannot tell.
   std::vector<ProcessTime> processTimes(unsigned index) const;
+
+  // Whether the driver still has the device, and it answers.
+  bool answers(unsigned index) const;
+  // What happened since this was asked last, or (the first time) from now on. Does not wait. Empty
+  // where the driver has no such events.
+  std::vector<DeviceFault> faults() const;
 
   // For this folder's own: the driver's entry points.
   struct Api;

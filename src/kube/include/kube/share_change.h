@@ -34,6 +34,10 @@ enum class ChangePhase : std::uint8_t {
 
 struct ChangeState {
   std::string id;
+  // Of kAdmitted: the scheduler's own name for it, which nobody else has; and what was admitted,
+  // whatever the pod asks for by now.
+  std::string token;
+  ShareChange change;
   ChangePhase phase = ChangePhase::kAdmitted;
   std::string reason;      // of kRefused, in one word
   std::string message;     // likewise; or what there is to say beside it
@@ -42,7 +46,7 @@ struct ChangeState {
   friend bool operator==(const ChangeState&, const ChangeState&) = default;
 };
 
-// What an agent says of changes that are admitted and not settled, by their id.
+// What an agent says of changes that are admitted and not settled, by their token.
 struct ChangeResult {
   bool done = false;
   std::string reason;  // of one that is not

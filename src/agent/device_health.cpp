@@ -1,0 +1,48 @@
+#include "device_health.h"
+
+#include <algorithm>
+#include <array>
+
+namespace divvy::agent {
+
+bool isProgramsOwn(std::uint64_t xid) {
+  constexpr std::array<std::uint64_t, 6> kOfPrograms{13, 31, 43, 45, 68, 109};
+  return std::find(kOfPrograms.begin(), kOfPrograms.end(), xid) != kOfPrograms.end();
+}
+
+bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
+  std::map<unsigned, std::string> before;
+  for (const auto& [index, answers] : said.answers) before[index] = why(index);
+  for (const driver::DeviceFault& fault : said.faults) {
+    Card& card = cards_[fault.index];
+    ++card.faults[fault.xid];
+    before.try_emplace(fault.index, why(fault.index));
+    if (isProgramsOwn(fault.xid)) continue;
+    card.xid = fault.xid;
+    card.since_ms = now_ms;
+  }
+  for (const auto& [index, answers] : said.answers) {
+    Card& card = cards_[index];
+    card.answers = answers;
+    // Who does not answer is not quiet.
+    if (!answers && card.xid != 0) card.since_ms = now_ms;
+    if (card.xid != 0 && now_ms - card.since_ms >= kQuietMs) card.xid = 0;
+  }
+  return std::any_of(before.begin(), before.end(),
+                     [&](const auto& one) { return one.second.empty() != good(one.first); });
+}
+
+std::string DeviceHealth::why(unsigned index) const {
+  const auto known = cards_.find(index);
+  if (known == cards_.end()) return {};
+  if (!known->second.answers) return "it does not answer";
+  return known->second.xid == 0 ? std::string() : "Xid " + std::to_string(known->second.xid);
+}
+
+const std::map<std::uint64_t, std::uint64_t>& DeviceHealth::faults(unsigned index) const {
+  static const std::map<std::uint64_t, std::uint64_t> none;
+  const auto known = cards_.find(index);
+  return known == cards_.end() ? none : known->second.faults;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,38 @@
+// Which cards can be given to somebody new, by what the driver tells of them. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "driver_desk.h"
+
+namespace divvy::agent {
+
+// A card that had a fault of its own is good again when it answers and had none for so long.
+inline constexpr std::uint64_t kQuietMs = 5 * 60 * 1000;
+
+class DeviceHealth {
+ public:
+  // `now_ms`: of a clock that never goes back. Whether another card is good, or bad, than before.
+  bool heard(const DriverHealth& said, std::uint64_t now_ms);
+  bool good(unsigned index) const { return why(index).empty(); }
+  // "Xid 79", "it does not answer"; empty: it is good.
+  std::string why(unsigned index) const;
+  // Faults so far, by Xid; programs' own, too.
+  const std::map<std::uint64_t, std::uint64_t>& faults(unsigned index) const;
+
+ private:
+  struct Card {
+    bool answers = true;
+    std::uint64_t xid = 0;  // the last of its own; 0: none, or long ago
+    std::uint64_t since_ms = 0;
+    std::map<std::uint64_t, std::uint64_t> faults;
+  };
+  std::map<unsigned, Card> cards_;
+};
+
+// Errors of the program that ran, not of the card. Source: NVIDIA's device plugin ignores them.
+bool isProgramsOwn(std::uint64_t xid);
+
+}  // namespace divvy::agent

@@ -1,0 +1,68 @@
+// What happens to devices: the driver's events. Source: NVML API reference (names and numbers).
+#include <array>
+#include <map>
+
+#include "driver/nvml.h"
+#include "nvml_api.h"
+
+namespace divvy::driver {
+namespace {
+
+constexpr unsigned long long kDoubleBitEcc = 0x2;
+constexpr unsigned long long kXid = 0x8;
+constexpr std::uint64_t kXidOfDoubleBitEcc = 48;
+constexpr unsigned kTextSize = 96;
+// For one look: a card that faults all the time is looked at again soon.
+constexpr int kMostEvents = 64;
+
+std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
+  std::array<char, kTextSize> uuid{};
+  return api.uuid(device, uuid.data(), kTextSize) == NVML_SUCCESS ? uuid.data() : "";
+}
+
+bool follow(Nvml::Api& api) {
+  if (api.events != nullptr) return true;
+  const bool told = api.create_events != nullptr && api.register_events != nullptr &&
+                    api.supported_events != nullptr && api.wait_events != nullptr;
+  nvmlEventSet_t made = nullptr;
+  if (!told || api.create_events(&made) != NVML_SUCCESS) return false;
+  api.events = made;
+  unsigned count = 0;
+  if (api.count(&count) != NVML_SUCCESS) return true;
+  for (unsigned index = 0; index < count; ++index) {
+    const Result<nvmlDevice_t> device = api.device(index);
+    unsigned long long types = 0;
+    if (device && api.supported_events(*device, &types) == NVML_SUCCESS)
+      api.register_events(*device, types & (kXid | kDoubleBitEcc), api.events);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Nvml::answers(unsigned index) const {
+  const Result<nvmlDevice_t> device = api_->device(index);
+  return device && api_->memory(*device);
+}
+
+std::vector<DeviceFault> Nvml::faults() const {
+  std::vector<DeviceFault> all;
+  if (!follow(*api_)) return all;
+  std::map<std::string, unsigned> indexes;
+  unsigned count = 0;
+  for (int i = 0; i < kMostEvents; ++i) {
+    nvmlEventData_t event{};
+    if (api_->wait_events(api_->events, &event, 0) != NVML_SUCCESS) break;
+    if (indexes.empty() && api_->count(&count) == NVML_SUCCESS)
+      for (unsigned index = 0; index < count; ++index)
+        if (const Result<nvmlDevice_t> device = api_->device(index))
+          indexes.emplace(uuidOf(*api_, *device), index);
+    const std::uint64_t xid = event.eventType == kXid ? event.eventData : kXidOfDoubleBitEcc;
+    const auto known = indexes.find(uuidOf(*api_, event.device));
+    // Of a card that is not there any more nobody says which it was: all that do not answer then.
+    if (known != indexes.end()) all.push_back({known->second, xid});
+  }
+  return all;
+}
+
+}  // namespace divvy::driver

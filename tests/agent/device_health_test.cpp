@@ -1,0 +1,57 @@
+#include "device_health.h"
+
+#include <gtest/gtest.h>
+
+namespace divvy::agent {
+namespace {
+
+DriverHealth said(std::vector<driver::DeviceFault> faults, bool answers = true) {
+  return {std::move(faults), {{0, true}, {1, answers}}};
+}
+
+TEST(DeviceHealth, WhoDoesNotAnswerIsBadUntilItDoes) {
+  DeviceHealth health;
+  EXPECT_TRUE(health.good(1)) << "nothing was ever said of it";
+  EXPECT_FALSE(health.heard(said({}), 0));
+  EXPECT_TRUE(health.heard(said({}, false), 1));
+  EXPECT_EQ(health.why(1), "it does not answer");
+  EXPECT_TRUE(health.good(0));
+  EXPECT_FALSE(health.heard(said({}, false), 2));
+  EXPECT_TRUE(health.heard(said({}), 3));
+  EXPECT_TRUE(health.good(1));
+}
+
+TEST(DeviceHealth, AFaultOfItsOwnIsBadUntilItWasQuietForLong) {
+  DeviceHealth health;
+  EXPECT_TRUE(health.heard(said({{1, 48}}), 1000));
+  EXPECT_EQ(health.why(1), "Xid 48");
+  EXPECT_FALSE(health.heard(said({}), 1000 + kQuietMs - 1));
+  EXPECT_FALSE(health.heard(said({{1, 63}}), 1000 + kQuietMs - 1)) << "it was bad, and still is";
+  EXPECT_FALSE(health.heard(said({}), 1000 + 2 * kQuietMs - 2));
+  EXPECT_TRUE(health.heard(said({}), 1000 + 2 * kQuietMs));
+  EXPECT_TRUE(health.good(1));
+}
+
+// Else a card that fell off the bus would be good the moment it is back.
+TEST(DeviceHealth, WhileItDoesNotAnswerItIsNotQuiet) {
+  DeviceHealth health;
+  EXPECT_TRUE(health.heard(said({{1, 79}}, false), 0));
+  EXPECT_FALSE(health.heard(said({}, false), 3 * kQuietMs));
+  EXPECT_FALSE(health.heard(said({}), 3 * kQuietMs + 1));
+  EXPECT_EQ(health.why(1), "Xid 79");
+  EXPECT_TRUE(health.heard(said({}), 4 * kQuietMs));
+}
+
+TEST(DeviceHealth, WhatProgramsDoIsCountedAndNoFaultOfTheCard) {
+  DeviceHealth health;
+  for (const std::uint64_t xid : {13, 31, 43, 45, 68, 109}) {
+    EXPECT_TRUE(isProgramsOwn(xid));
+    EXPECT_FALSE(health.heard(said({{0, xid}, {0, xid}}), xid));
+    EXPECT_EQ(health.faults(0).at(xid), 2u);
+  }
+  EXPECT_TRUE(health.good(0));
+  EXPECT_TRUE(health.faults(1).empty());
+}
+
+}  // namespace
+}  // namespace divvy::agent
