@@ -20,10 +20,19 @@ inline void expectBrief(const NodeBrief& brief, const NodeRefusal& refusal) {
     ASSERT_EQ(brief.needed, refusal.needed) << text(refusal);
   }
   if (refusal.why != NodeWhy::kDevices) return;
-  std::map<DeviceWhy, unsigned> counts;
+  std::map<DeviceWhy, unsigned> counts, meant;
+  for (const DeviceRefusal& one : refusal.devices) {
+    if (one.why == DeviceWhy::kKind) continue;
+    ++counts[one.why];
+    const bool other = one.why == DeviceWhy::kNotInPool || one.why == DeviceWhy::kModelNotAsked ||
+                       one.why == DeviceWhy::kModelExcluded ||
+                       one.why == DeviceWhy::kUuidNotAsked || one.why == DeviceWhy::kUuidExcluded;
+    if (!other) ++meant[one.why];
+  }
+  // Of others than were meant there is something to say only where there are no others.
+  if (!meant.empty()) counts = meant;
   unsigned most = 0;
-  for (const DeviceRefusal& one : refusal.devices)
-    if (one.why != DeviceWhy::kKind) most = std::max(most, ++counts[one.why]);
+  for (const auto& [why, count] : counts) most = std::max(most, count);
   if (counts.empty()) {
     ASSERT_EQ(brief.most, DeviceWhy::kKind);
     return;

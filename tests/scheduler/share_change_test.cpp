@@ -79,7 +79,7 @@ class ShareChangeTest : public ::testing::Test {
 
   std::uint64_t taken() const {
     for (const DeviceUse& one : books_->devicesOf(node_.meta.name))
-      if (one.uuid == kDevice) return one.memory.count >> 20;
+      if (one.uuid == kDevice) return one.promised.count >> 20;
     return 0;
   }
 
