@@ -83,6 +83,7 @@ std::string encode(const ShareChange& change) {
 std::string encode(const ChangeState& state) {
   json::object object{{"id", state.id}, {"phase", kPhases[static_cast<std::size_t>(state.phase)]}};
   if (!state.token.empty()) object["token"] = state.token;
+  if (!state.term.empty()) object["term"] = state.term;
   if (!state.change.id.empty()) object["change"] = objectOf(state.change);
   if (!state.reason.empty()) object["reason"] = state.reason;
   if (!state.message.empty()) object["message"] = state.message;
@@ -127,6 +128,7 @@ Result<ChangeState> decodeChangeState(std::string_view text) {
     state.phase = static_cast<ChangePhase>(known - kPhases.begin());
   }
   members.text("token", &state.token);
+  members.text("term", &state.term);
   members.in("change", [&](Members& change) { readChange(change, &state.change); });
   members.text("reason", &state.reason);
   members.text("message", &state.message);

@@ -124,6 +124,7 @@ Result<kube::ChangeState> Changer::decide(const kube::Pod& pod) {
   state.token = pod.meta.uid.substr(0, kShownOfUid) + '-' + std::to_string(wallNanoseconds()) +
                 '-' + std::to_string(++admitted_);
   state.change = asked->change;
+  state.term = terms_.term();
   state.assignment = *assignment;
   state.since = wallNanoseconds() / kNano;
   kube::Pod then = pod;

@@ -23,6 +23,7 @@ class Changer {
  public:
   struct Terms {
     std::function<std::string()> why_not;  // nothing is written here now; empty: it is
+    std::function<std::string()> term;     // of the Lease, as bindings say it
     // What the pod may not have more of for its queue's sake; empty: it may, and is counted with
     // that. Asked once it is booked.
     std::function<std::string(const std::string& uid)> beyond_queue;

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "kube/share_change.h"
+
 namespace divvy::scheduler {
 namespace {
 
@@ -14,6 +16,26 @@ std::string celKeys(const vendors::Catalog& catalog) {
   return '[' + keys + ']';
 }
 
+std::string celGives(const vendors::Catalog& catalog) {
+  return "has(object.metadata.annotations) && object.metadata.annotations.exists(k, k in " +
+         celKeys(catalog) + ')';
+}
+
+// Of a pod that is changed: it says something else of an admission than before.
+std::string celAdmits() {
+  const std::string key = std::string("'") + kube::kChangeStateKey + '\'';
+  const auto has = [&](const std::string& object) {
+    return "has(" + object + ".metadata.annotations) && " + object +
+           ".metadata.annotations.exists(k, k == " + key + ')';
+  };
+  const auto said = [&](const std::string& object) {
+    return object + ".metadata.annotations[" + key + ']';
+  };
+  return '(' + has("object") + " && " + said("object") +
+         R"(.contains('"phase":"admitted"') && !()" + has("oldObject") + " && " +
+         said("oldObject") + " == " + said("object") + "))";
+}
+
 }  // namespace
 
 std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {
@@ -21,8 +43,13 @@ std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& na
                            kTermAnnotation + "') && object.metadata.annotations['" +
                            kTermAnnotation +
                            "'] == params.metadata.uid + '/' + string(params.spec.leaseTransitions)";
-  return R"(# Made by `divvy scheduler --print fencing`: a binding that gives devices has to be
-# decided in the term of whoever holds the scheduler's Lease now. Not for one with --lease none.
+  const std::string admitted = std::string("object.metadata.annotations['") +
+                               kube::kChangeStateKey +
+                               R"('].contains('"term":"' + params.metadata.uid + '/' + )" +
+                               R"(string(params.spec.leaseTransitions) + '"'))";
+  return R"(# Made by `divvy scheduler --print fencing`: a binding that gives devices, and a
+# change of a running pod that is admitted, have to be decided in the term of whoever holds the
+# scheduler's Lease now. Not for one with --lease none.
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
@@ -39,17 +66,21 @@ spec:
         apiGroups: [""]
         apiVersions: [v1]
         resources: [pods/binding, bindings]
-  # Whoever binds pods without devices is not concerned.
+      - operations: [UPDATE]
+        apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods]
+  # Whoever binds pods without devices, and changes something else of pods, is not concerned.
   matchConditions:
     - name: gives-devices
       expression: >-
-        has(object.metadata.annotations) && object.metadata.annotations.exists(k, k in )" +
-         celKeys(catalog) + R"()
+        request.operation == 'CREATE' ? ()" +
+         celGives(catalog) + ") : " + celAdmits() + R"(
   validations:
     - expression: >-
-        )" +
-         term + R"(
-      message: the binding was decided in a term of the scheduler's Lease that is over
+        request.operation == 'CREATE' ? ()" +
+         term + ") : " + admitted + R"(
+      message: it was decided in a term of the scheduler's Lease that is over
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

@@ -98,10 +98,10 @@ class Service {
                     const std::string why = whyNot();
                     return why.empty() && !gatekeeper_.known() ? "queues are not known yet" : why;
                   },
+                  [this] { return election_->verdict().fence; },
                   [this](const std::string& uid) { return gatekeeper_.beyondQueue(uid); },
                   [this](const kube::Pod& pod) {
-                    const Result<void> set = books_.setPod(pod);
-                    if (!set) say(set.error().message());
+                    if (const auto set = books_.setPod(pod); !set) say(set.error().message());
                     gatekeeper_.setPod(pod);
                   },
                   [this](const std::string& node) { return agents_.on(node); }, &stopped_}) {}
@@ -238,16 +238,14 @@ class Service {
 
   void take(const kube::Pod& pod) {
     const Result<void> set = books_.setPod(pod);
-    if (!set) ++counts_.unreadable_pods;
-    if (!set) say(set.error().message());
+    if (!set) ++counts_.unreadable_pods, say(set.error().message());
     if (!books_.countedForPlugin(pod.meta.uid)) strays_.see(pod);
     labeller_.set(pod, agents_.set(pod));
     gatekeeper_.setPod(pod);
     notices_.see(pod);
     changer_.see(pod);
     const Result<void> seen = preemptor_.see(pod);
-    if (!seen) ++counts_.unreadable_pods;
-    if (!seen) say(seen.error().message());
+    if (!seen) ++counts_.unreadable_pods, say(seen.error().message());
     kicker_.lookAgain();
   }
 

@@ -100,6 +100,26 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
   }
 }
 
+TEST(BadInput, UsageErrorsAboutChangesOfPods) {
+  Sandbox sandbox;
+  const std::vector<Case> cases{
+      {{"set", "pod/", "--cores", "10"}, "accepted: pod/NAME with -n NAMESPACE"},
+      {{"set", "pod/a/b/c", "--cores", "10"}, "accepted: pod/NAME with -n NAMESPACE"},
+      {{"set", "pod//b", "--cores", "10"}, "accepted: pod/NAME with -n NAMESPACE"},
+      {{"set", "pod/a/b", "-n", "c", "--cores", "10"}, "\"pod/a/b\" and -n c"},
+      {{"set", "pod/a/b"}, "nothing to change; accepted: --memory, --cores, --priority"},
+      {{"set", "pod/a/b", "--memory", "50%"}, "of a pod's container 1Mi and more is"},
+      {{"set", "pod/a/b", "--memory", "1"}, "of a pod's container 1Mi and more is"},
+      {{"set", "pod/a/b", "--cores", "101"}, "100"},
+      {{"set", "pod/a/b", "--priority", "urgent"}, "accepted: low, normal, high"},
+      {{"set", "pod/a/b", "--cores", "10", "--name", "x"},
+       "--name cannot be changed of a running pod"},
+      {{"set", "pod/a/b", "--cores", "10", "--timeout", "soon"}, "--timeout"},
+      {{"set", "web", "--cores", "10", "-c", "main"}, "with pod/NAME or pod/NAMESPACE/NAME"},
+  };
+  for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
+}
+
 TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
   Sandbox sandbox;
   const std::vector<Case> cases{

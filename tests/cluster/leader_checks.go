@@ -28,6 +28,9 @@ func init() {
 		check{"a-paused-leader-gives-nothing-twice",
 			"paused past its lease with a bind on its way, then resumed: 0 double allocations",
 			withPair(pausedLeader)},
+		check{"a-late-admission-of-a-change-is-refused",
+			"a change of a running pod that was admitted in a term that is over is not written",
+			withPair(lateAdmission)},
 		check{"kills-between-filter-and-bind-lose-nothing",
 			"random kills between filter and bind: 0 lost, 0 double", withPair(killedInBetween)},
 	)
@@ -174,6 +177,53 @@ func pausedLeader(p *pair) error {
 	if err == nil && late.Spec.NodeName != "" {
 		err = fmt.Errorf("late is on %s", late.Spec.NodeName)
 	}
+	return err
+}
+
+// lateAdmission writes as the scheduler would: with the term of its pod's binding, and with none.
+func lateAdmission(p *pair) error {
+	if _, err := p.create(whole("runs")); err != nil {
+		return err
+	}
+	bound, err := p.bound("runs")
+	if err != nil {
+		return err
+	}
+	write := func(phase, term string) error {
+		state, err := json.Marshal(map[string]any{"id": "x", "phase": phase, "token": "t", "term": term,
+			"assignment": bound.Annotations[allocated],
+			"change":     map[string]any{"id": "x", "container": "c", "cores": 100}})
+		if err != nil {
+			return err
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			"divvy.dev/change-state": string(state)}}})
+		if err != nil {
+			return err
+		}
+		_, err = p.client.CoreV1().Pods(p.space).Patch(p.ctx, "runs", types.MergePatchType, patch,
+			meta.PatchOptions{})
+		return err
+	}
+	err = p.until("the fence is up", func() error {
+		err := write("admitted", "of-nobody/0")
+		if err == nil || !strings.Contains(err.Error(), fenceWords) {
+			return fmt.Errorf("an admission of no term is answered: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := write("admitted", bound.Annotations[termOf]); err != nil {
+		return fmt.Errorf("of the term that is: %w", err)
+	}
+	if err := write("refused", ""); err != nil {
+		return fmt.Errorf("a refusal gives nothing: %w", err)
+	}
+	// Whatever else becomes of the pod is nobody's business.
+	_, err = p.client.CoreV1().Pods(p.space).Patch(p.ctx, "runs", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), meta.PatchOptions{})
 	return err
 }
 

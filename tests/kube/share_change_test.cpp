@@ -44,13 +44,14 @@ TEST(ShareChange, StatesAndResultsComeBackAsTheyWere) {
        {ChangeState{"x",
                     "t-1",
                     {"x", "main", 4000, 40, "high"},
+                    "uid/3",
                     ChangePhase::kAdmitted,
                     "",
                     "",
                     "GPU-a,NVIDIA,4000,40:;",
                     1'795'000'000},
-        ChangeState{"x", "", {}, ChangePhase::kRefused, "NoRoom", "why \"so\"", "", 0},
-        ChangeState{"x", "", {}, ChangePhase::kDone, "", "", "", 0}}) {
+        ChangeState{"x", "", {}, "", ChangePhase::kRefused, "NoRoom", "why \"so\"", "", 0},
+        ChangeState{"x", "", {}, "", ChangePhase::kDone, "", "", "", 0}}) {
     const Result<ChangeState> again = decodeChangeState(encode(one));
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(*again, one);
@@ -60,8 +61,8 @@ TEST(ShareChange, StatesAndResultsComeBackAsTheyWere) {
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, results);
   EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"admitted"})")) << "of what?";
-  EXPECT_FALSE(decodeChangeState(
-      R"({"id":"x","phase":"admitted","assignment":"a","change":{"id":"x","container":"c","cores":1}})"))
+  EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"admitted","assignment":"a",)"
+                                 R"("change":{"id":"x","container":"c","cores":1}})"))
       << "nobody's";
   EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"admitted","assignment":"a","token":"t"})"));
   EXPECT_FALSE(decodeChangeState(R"({"id":"x","phase":"perhaps"})"));

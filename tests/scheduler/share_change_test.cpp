@@ -185,7 +185,8 @@ TEST_F(ShareChangeTest, IsAskedForOnce) {
       kube::encode(kube::ShareChange{"x", "c0", 1, {}, "high"});
   ASSERT_TRUE(askedChange(pod));
   const kube::ChangeState admitted{
-      "x", "t", {"x", "c0", 1, {}, "high"}, kube::ChangePhase::kAdmitted, "", "", "a,b,1,1:;", 1};
+      "x",         "t", {"x", "c0", 1, {}, "high"}, "", kube::ChangePhase::kAdmitted, "", "",
+      "a,b,1,1:;", 1};
   pod.meta.annotations[kube::kChangeStateKey] = kube::encode(admitted);
   EXPECT_FALSE(askedChange(pod)) << "it is under way";
   const kube::Labels written = settledBy(admitted, {true, "", ""}, nvidia());

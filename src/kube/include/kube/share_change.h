@@ -38,6 +38,7 @@ struct ChangeState {
   // whatever the pod asks for by now.
   std::string token;
   ShareChange change;
+  std::string term;  // of the scheduler's Lease, in which it was; empty: it leads alone
   ChangePhase phase = ChangePhase::kAdmitted;
   std::string reason;      // of kRefused, in one word
   std::string message;     // likewise; or what there is to say beside it
