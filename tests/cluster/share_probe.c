@@ -91,7 +91,7 @@ static void work(unsigned long long until) {
 
 // What it sees and gets, in one line: how many devices. What it got is at `address` then.
 static int tell(int device, unsigned long long* address, size_t* total, unsigned long long* nvml,
-                 int* exact) {
+                int* exact) {
   int devices = 0;
   size_t free_bytes = 0, all = 0;
   unsigned long long more = 0;
