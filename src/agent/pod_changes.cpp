@@ -12,21 +12,6 @@ namespace {
 // Source: facts on the incumbent's control plane, 2.2.
 constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 
-const char* reasonOf(const Error& error) {
-  switch (error.code()) {
-    case ErrorCode::kNoRoom:
-      return "NoRoom";
-    case ErrorCode::kNotFound:
-      return "NotFound";
-    case ErrorCode::kUnsupported:
-      return "Unsupported";
-    case ErrorCode::kUnavailable:
-      return "Unavailable";
-    default:
-      return "Invalid";
-  }
-}
-
 TenantPtr tenantOf(const Tenants& tenants, const std::string& uid, const std::string& container) {
   for (const auto& [id, tenant] : tenants.all())
     if (tenant->record.lodger.uid == uid && tenant->record.lodger.container == container)
@@ -136,7 +121,7 @@ bool PodChanges::heard(const kube::Pod& pod) {
   const Result<void> done = apply(pod, *state);
   kube::ChangeResult result{done.has_value(), "", ""};
   if (!done) {
-    result.reason = reasonOf(done.error());
+    result.reason = kube::changeReason(done.error());
     result.message = done.error().message();
     warn("pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message);
   }

@@ -76,6 +76,21 @@ void readResult(const json::value& value, const std::string& id, ChangeResults* 
 
 }  // namespace
 
+std::string changeReason(const Error& why) {
+  switch (why.code()) {
+    case ErrorCode::kNoRoom:
+      return "NoRoom";
+    case ErrorCode::kNotFound:
+      return "NotFound";
+    case ErrorCode::kUnsupported:
+      return "Unsupported";
+    case ErrorCode::kUnavailable:
+      return "Unavailable";
+    default:
+      return "Invalid";
+  }
+}
+
 std::string encode(const ShareChange& change) {
   return json::serialize(objectOf(change));
 }

@@ -46,26 +46,11 @@ Result<void> checkPriority(const std::string& word) {
 
 }  // namespace
 
-std::string reasonOf(const Error& error) {
-  switch (error.code()) {
-    case ErrorCode::kNoRoom:
-      return "NoRoom";
-    case ErrorCode::kNotFound:
-      return "NotFound";
-    case ErrorCode::kUnsupported:
-      return "Unsupported";
-    case ErrorCode::kUnavailable:
-      return "Unavailable";
-    default:
-      return "Invalid";
-  }
-}
-
 kube::ChangeState refusedChange(const std::string& id, const Error& why) {
   kube::ChangeState state;
   state.id = id;
   state.phase = kube::ChangePhase::kRefused;
-  state.reason = reasonOf(why);
+  state.reason = kube::changeReason(why);
   state.message = why.message();
   return state;
 }

@@ -14,8 +14,6 @@ namespace divvy::scheduler {
 // Of a change that cannot be read, which has no id that could be named.
 inline constexpr const char* kUnreadableChange = "unreadable";
 
-// In one word, as ChangeState::reason: NoRoom, Invalid ...
-std::string reasonOf(const Error& error);
 kube::ChangeState refusedChange(const std::string& id, const Error& why);
 
 struct AskedChange {

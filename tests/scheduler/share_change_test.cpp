@@ -119,7 +119,7 @@ TEST_F(ShareChangeTest, ThereHasToBeRoom) {
   const Result<void> cores = admit("a", {"x", "c0", {}, 31, ""});
   ASSERT_FALSE(cores);
   EXPECT_EQ(cores.error().code(), ErrorCode::kNoRoom);
-  EXPECT_EQ(reasonOf(cores.error()), "NoRoom");
+  EXPECT_EQ(kube::changeReason(cores.error()), "NoRoom");
   EXPECT_FALSE(admit("a", {"x", "c0", 1u << 20, {}, ""}));
   EXPECT_EQ(taken(), 8000u);
   EXPECT_TRUE(admit("a", {"x", "c0", {}, 30, ""}));

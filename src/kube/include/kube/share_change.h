@@ -56,6 +56,9 @@ struct ChangeResult {
 };
 using ChangeResults = std::map<std::string, ChangeResult>;
 
+// In one word, as ChangeState::reason and ChangeResult::reason: "NoRoom", "Invalid" ...
+std::string changeReason(const Error& why);
+
 std::string encode(const ShareChange& change);
 std::string encode(const ChangeState& state);
 std::string encode(const ChangeResults& results);
