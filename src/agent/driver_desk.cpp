@@ -95,9 +95,25 @@ void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {
   });
 }
 
-std::optional<DriverHealth> DriverDesk::takeHealth() {
-  const std::lock_guard lock(desk_->mutex);
-  return std::exchange(desk_->health, std::nullopt);
+std::optional<DriverHealth> DriverDesk::takeHealth(const std::vector<unsigned>& indexes) {
+  {
+    const std::lock_guard lock(desk_->mutex);
+    const bool late =
+        desk_->question && std::chrono::steady_clock::now() > desk_->asked_at + patience_;
+    if (!late && desk_->health && std::exchange(silent_, false)) info("the driver answers again");
+    if (!late) return std::exchange(desk_->health, std::nullopt);
+  }
+  fellSilent();
+  DriverHealth none;
+  for (const unsigned index : indexes) none.answers[index] = false;
+  return none;
+}
+
+// Said once, whoever's question it is that does not come back.
+void DriverDesk::fellSilent() {
+  if (std::exchange(silent_, true)) return;
+  warn("the driver has not answered for " + std::to_string(patience_.count()) +
+       " ms; its figures are missing and nothing new is placed until it does");
 }
 
 bool DriverDesk::ask(Question question) {
@@ -105,6 +121,7 @@ bool DriverDesk::ask(Question question) {
   // A question that nobody waits for may be under way.
   if (!desk_->changed.wait_until(lock, desk_->asked_at + patience_,
                                  [&] { return !desk_->question; })) {
+    fellSilent();
     return false;
   }
   put(std::move(question));
@@ -112,9 +129,7 @@ bool DriverDesk::ask(Question question) {
     if (std::exchange(silent_, false)) info("the driver answers again");
     return true;
   }
-  silent_ = true;
-  warn("the driver has not answered for " + std::to_string(patience_.count()) +
-       " ms; its figures are missing and nothing new is placed until it does");
+  fellSilent();
   return false;
 }
 

@@ -51,8 +51,9 @@ class DriverDesk {
 
   // Likewise of their health.
   void refreshHealth(const std::vector<unsigned>& indexes);
-  // What was answered since this was asked last: each fault once. None: nothing was.
-  std::optional<DriverHealth> takeHealth();
+  // What was answered since this was asked last: each fault once. None: nothing was. While a
+  // question is not answered for longer than patience lasts, none of `indexes` answers.
+  std::optional<DriverHealth> takeHealth(const std::vector<unsigned>& indexes);
 
  private:
   using Question = std::function<void(const driver::Nvml&)>;
@@ -62,6 +63,7 @@ class DriverDesk {
   static void serve(const std::shared_ptr<Desk>& desk);
   // False when it was not answered in time; then the question may still be asked or answered later.
   bool ask(Question question);
+  void fellSilent();
 
   const std::chrono::milliseconds patience_;
   std::string path_;

@@ -129,9 +129,9 @@ void Tenants::noteStopped() {
 }
 
 bool Tenants::lookAtHealth() {
-  const std::optional<DriverHealth> said = inventory_.driver().takeHealth();
   std::vector<unsigned> indexes;
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
+  const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
   const bool changed = said && health_.heard(*said, nowMs());
   if (changed) {
     for (const unsigned index : indexes)

@@ -86,6 +86,26 @@ TEST_F(Stuck, TimesAreAskedForWithoutWaiting) {
       10s));
 }
 
+// Regression: while health was what the driver did not answer, cards stayed as good as they were.
+TEST_F(Stuck, NoCardIsGoodWhileTheDriverIsSilent) {
+  const auto desk = open();
+  const std::vector<unsigned> cards{0};
+  const auto answers = [&](bool so) {
+    return eventually(
+        [&] {
+          desk->refreshHealth(cards);
+          const std::optional<agent::DriverHealth> said = desk->takeHealth(cards);
+          return said && said->answers.at(0) == so;
+        },
+        10s);
+  };
+  EXPECT_TRUE(answers(true));
+  stick();
+  EXPECT_TRUE(answers(false));
+  free();
+  EXPECT_TRUE(answers(true));
+}
+
 // A question that nobody waits for is no reason to turn others away.
 TEST_F(Stuck, AQuestionUnderWayIsWaitedFor) {
   const auto desk = open();
