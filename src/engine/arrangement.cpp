@@ -103,7 +103,7 @@ void addArrangement(const Node& node, Groups::Rules* rules) {
 }
 
 bool groupedOn(const HotState& state, const ShapeClass& shape, Slot slot) {
-  return shape.grouped() || (state.node.sums[slot] & kArranged) != 0;
+  return shape.grouped() || (state.node.sums[slot] & (kArranged | kMerits)) != 0;
 }
 
 }  // namespace divvy::engine

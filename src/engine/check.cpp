@@ -271,6 +271,29 @@ Result<void> checkRows(const std::string& who, const Node& node) {
   return {};
 }
 
+Result<void> checkMerits(const std::string& who, const Node& node) {
+  std::set<DeviceKind> seen;
+  for (const Merit& merit : node.merits) {
+    const std::string what = who + ", merits of " + merit.kind.text;
+    if (!seen.insert(merit.kind).second) return usage(what + ": twice");
+    if (merit.together > kMostScore) {
+      return usage(what + ": " + std::to_string(merit.together) + " points; accepted: 0 to " +
+                   std::to_string(kMostScore));
+    }
+    DeviceSet taken = 0;
+    for (const Wing& wing : merit.wings) {
+      for (const std::uint32_t place : wing.places) {
+        if (place >= node.devices.size() || (taken & only(place)) != 0) {
+          return usage(what + ": device " + std::to_string(place) +
+                       " of a wing; accepted: each of the node's devices once");
+        }
+        taken |= only(place);
+      }
+    }
+  }
+  return {};
+}
+
 Result<void> checkNics(const std::string& who, const Node& node) {
   std::set<NicName> seen;
   for (const Nic& nic : node.nics) {
@@ -325,6 +348,8 @@ Result<void> checkNode(const Node& node) {
   }
   const Result<void> rows = checkRows(who, node);
   if (!rows) return rows;
+  const Result<void> merits = checkMerits(who, node);
+  if (!merits) return merits;
   const Result<void> links = checkLinks(who, node, seen);
   return links ? checkNics(who, node) : links;
 }

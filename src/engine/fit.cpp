@@ -329,7 +329,7 @@ std::uint8_t verdictOn(const DeviceRoom& room, const Ask& ask, Bytes host_left) 
 
 bool oneByOne(const HotState& state, const ShapeClass& shape, Slot slot) {
   if (!shape.simple()) return false;
-  const std::uint8_t sums = state.node.sums[slot] & ~kArranged;
+  const std::uint8_t sums = state.node.sums[slot] & ~(kArranged | kMerits);
   return sums == kNoSums || (sums == kHostMemory && shape.widest() <= 1);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "arrangement.h"
+#include "merit.h"
 
 namespace divvy::engine {
 namespace {
@@ -95,6 +96,36 @@ class NicRule : public GroupRule {
   const std::vector<std::uint32_t>* distances_ = nullptr;
 };
 
+// Wings of one kind: rather what uses one up than what begins another.
+class WingRule : public GroupRule {
+ public:
+  WingRule(const Merit& merit, DeviceSet used) : merit_(merit), used_(used) {}
+
+  // Nothing is refused for it, and nobody wished for it.
+  bool met(DeviceSet) const override { return false; }
+  NodeWhy why() const override { return NodeWhy::kLinks; }
+  std::int64_t score(DeviceSet group) const override {
+    return bubblesOf(merit_.wings, used_) - bubblesOf(merit_.wings, used_ | group);
+  }
+  std::int64_t most(unsigned) const override { return bubblesOf(merit_.wings, used_); }
+
+ private:
+  const Merit& merit_;
+  const DeviceSet used_;
+};
+
+void addWings(const HotState& state, Slot slot, Groups::Rules* rules) {
+  const std::uint32_t first = state.node.first[slot];
+  for (const Merit& merit : state.cold[slot].node.merits) {
+    if (merit.wings.empty() || rules->size() + 1 >= kMostRules) continue;
+    DeviceSet used = 0;
+    for (unsigned i = 0; i < state.node.devices[slot]; ++i)
+      if (state.device.tenants[first + i] > 0 || state.device.closed[first + i] != kOpen)
+        used |= only(i);
+    rules->push_back(std::make_unique<WingRule>(merit, used));
+  }
+}
+
 }  // namespace
 
 Groups groupsFor(const HotState& state, const ShapeClass& shape, Slot slot) {
@@ -106,6 +137,7 @@ Groups groupsFor(const HotState& state, const ShapeClass& shape, Slot slot) {
     rules.push_back(std::make_unique<NumaRule>(cold.topology, policy.numa == Wish::kRequired));
   if (policy.links != Wish::kNone)
     rules.push_back(std::make_unique<LinkRule>(cold.topology, policy.links == Wish::kRequired));
+  addWings(state, slot, &rules);
   rules.push_back(std::make_unique<NicRule>(cold.node, cold.topology, policy.nic));
   return Groups(std::move(rules));
 }

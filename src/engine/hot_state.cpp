@@ -27,6 +27,7 @@ std::uint8_t sumsOf(const Node& node) {
     if (device.compute_rule == ComputeRule::kWeight) sums |= kWeights;
   }
   if (arranged(node)) sums |= kArranged;
+  if (!node.merits.empty()) sums |= kMerits;
   return sums;
 }
 

@@ -44,6 +44,7 @@ enum SumsOf : std::uint8_t {
   kHostMemory = 1,  // of what is promised beyond what there is
   kWeights = 2,     // compute is a weight on some
   kArranged = 4,    // some are taken together, or in a row
+  kMerits = 8,      // some do better together than others
 };
 
 struct HotNodes {

@@ -5,6 +5,7 @@
 #include "arrangement.h"
 #include "engine/policy.h"
 #include "group_rules.h"
+#include "merit.h"
 
 namespace divvy::engine {
 namespace {
@@ -48,7 +49,8 @@ Result<Policy> parsePolicy(std::string_view name) {
 }
 
 std::uint32_t Scorer::scoreOf(const ShapeClass& shape, Key key) {
-  key = withoutPeak(shape, key & ((Key{1} << kMetShift) - 1));
+  const bool merits = !byHami(shape) && !shape.byDay();
+  key = withoutPeak(shape, key & ((Key{1} << (merits ? kMeritShift : kMetShift)) - 1));
   if (shape.policy() >= Policy::kBinpack) return usedScore(shape, key);
   return (shape.policy() == Policy::kDivvy ? key >> kTieBits : key) - 1;
 }
@@ -230,7 +232,25 @@ Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsi
   const bool memory = shape.policy() >= Policy::kBinpack || shape.byDay();
   for (std::size_t k = 0; memory && k < picked.count; ++k)
     get.memory[k] = takenBy(ask, state_, state_.node.first[slot] + picked.at[k]).memory;
-  return withPeak(shape, slot, keyAfter(shape, slot, get), get) | met << kMetShift;
+  const Key key = withMerit(shape, slot, keyAfter(shape, slot, get), get);
+  return withPeak(shape, slot, key, get) | met << kMetShift;
+}
+
+// Days leave no room for it, and what is drawn is drawn.
+Key Scorer::withMerit(const ShapeClass& shape, Slot slot, Key key, const Get& get) const {
+  if ((state_.node.sums[slot] & kMerits) == 0 || byHami(shape) || shape.byDay() ||
+      shape.policy() == Policy::kRandom)
+    return key;
+  const Gain gain{wholeOf(slot, get), shape.devices().links != Wish::kNone};
+  return key | meritLevel(meritsOf(state_, slot, gain), shape.policy()) << kMeritShift;
+}
+
+DeviceSet Scorer::wholeOf(Slot slot, const Get& get) const {
+  DeviceSet devices = 0;
+  const std::vector<Device>& all = state_.cold[slot].node.devices;
+  for (std::size_t k = 0; k < get.count; ++k)
+    if (get.compute[k] == all[get.devices[k]].compute.milli) devices |= only(get.devices[k]);
+  return devices;
 }
 
 Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
@@ -262,7 +282,8 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
     get.memory[get.count] = open ? taken.memory : 0;
     get.compute[get.count++] = open ? taken.compute : 0;
   }
-  return withPeak(shape, slot, keyAfter(shape, slot, get), get) | planned.plan->met << kMetShift;
+  const Key key = withMerit(shape, slot, keyAfter(shape, slot, get), get);
+  return withPeak(shape, slot, key, get) | planned.plan->met << kMetShift;
 }
 
 Key Scorer::key(const ShapeClass& shape, Slot slot) const {

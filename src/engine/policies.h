@@ -12,8 +12,11 @@ namespace divvy::engine {
 
 using Key = std::uint32_t;
 inline constexpr Key kWholeUse = 1'000'000;  // what kBinpack, kSpread and kWeighted count in
-// Above all keys of policies: how many of the wishes for groups of devices a node meets.
+// Above all keys of policies: how many of the wishes for groups of devices a node meets; between
+// them, except where days or HAMi's scores count, what meritLevel() says.
 inline constexpr unsigned kMetShift = 28;
+inline constexpr unsigned kMeritShift = 20;
+static_assert(kWholeUse + 1 < Key{1} << kMeritShift);
 
 // Of a request with no more than one container that asks for devices.
 struct Choice {
@@ -29,6 +32,9 @@ class Scorer {
   Key key(const ShapeClass& shape, Slot slot) const;
   // The policy's score, 0 to 100, of a key that is not 0.
   static std::uint32_t scoreOf(const ShapeClass& shape, Key key);
+  // As HAMi adds it up, in millionths of a point: of a key that is not 0 of such a shape.
+  static std::int64_t hamiScoreOf(const ShapeClass& shape, Key key);
+  static bool byHami(const ShapeClass& shape);
   // What exactly it would be given there; `draw` chooses for Policy::kRandom. It has to fit.
   Placement placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const;
 
@@ -55,7 +61,10 @@ class Scorer {
   Key complex(const ShapeClass& shape, Slot slot) const;
   static std::uint32_t usedScore(const ShapeClass& shape, Key key);
   Key usedKey(const ShapeClass& shape, Slot slot, const Get& get) const;
-  Key hamiKey(const ShapeClass& shape, Slot slot) const;
+  Key hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const;
+  // Of HAMi's points, what the devices are worth that it would get.
+  Key withMerit(const ShapeClass& shape, Slot slot, Key key, const Get& get) const;
+  DeviceSet wholeOf(Slot slot, const Get& get) const;
   std::uint32_t packing(Slot slot, const std::uint8_t* devices, std::size_t count) const;
   std::uint32_t clustering(const ShapeClass& shape, Slot slot) const;
   std::uint32_t dotProduct(const ShapeClass& shape, Slot slot) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "merit.h"
 #include "policies.h"
 
 namespace divvy::engine {
@@ -49,18 +50,23 @@ std::int64_t linkedShare(const Topology& topology, const std::uint8_t* devices, 
   return pairs == 0 ? kWholeUse : shareOf(direct, pairs);
 }
 
-// Of keys that are HAMi's.
-constexpr std::int64_t kHamiMost = 200'000'000;
-
-bool byHami(const ShapeClass& shape) {
-  return shape.hami() && shape.policy() != Policy::kWeighted;
-}
+// Of keys that are HAMi's: from kHamiLow on in steps, in millionths of a point; under spread, which
+// takes the lowest, from its negative. What is beyond either end is at that end.
+constexpr std::int64_t kHamiStep = 200;
+constexpr std::int64_t kHamiLow = -12'000'000'000;
+constexpr std::int64_t kHamiHigh = 41'000'000'000;
+static_assert((kHamiHigh - kHamiLow) / kHamiStep + 1 < std::int64_t{1} << kMetShift);
 
 }  // namespace
 
+bool Scorer::byHami(const ShapeClass& shape) {
+  return shape.hami() && (shape.policy() == Policy::kBinpack || shape.policy() == Policy::kSpread);
+}
+
 // As HAMi adds up what is used of all devices, whoever they are for and whatever comes: up to 10
-// for each of slots, compute and memory; nothing where there is nothing of one of them.
-Key Scorer::hamiKey(const ShapeClass& shape, Slot slot) const {
+// for each of slots, compute and memory; nothing where there is nothing of one of them. And what
+// it adds for kinds whose devices do better together.
+Key Scorer::hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const {
   const ColdNode& cold = state_.cold[slot];
   Used slots, compute, memory;
   for (std::size_t i = 0; i < cold.used.size(); ++i) {
@@ -75,21 +81,32 @@ Key Scorer::hamiKey(const ShapeClass& shape, Slot slot) const {
   if (slots.all > 0 && compute.all > 0 && memory.all > 0) {
     for (const Used& of : {slots, compute, memory}) score += 10 * shareOf(of.used, of.all);
   }
-  score = std::min(score, kHamiMost);
-  return static_cast<Key>(shape.policy() == Policy::kSpread ? kHamiMost - score : score);
+  if ((state_.node.sums[slot] & kMerits) != 0) {
+    const Gain gain{wholeOf(slot, get), shape.devices().links != Wish::kNone};
+    const Merits merits = meritsOf(state_, slot, gain);
+    score += (hamiPoints(merits, shape.policy()) +
+              hamiLinkPoints(merits, shape.policy()) / kLinkPointsBy) *
+             kWholeUse;
+    score += merits.together;
+  }
+  if (shape.policy() == Policy::kSpread) score = -score;
+  return static_cast<Key>((std::clamp(score, kHamiLow, kHamiHigh) - kHamiLow) / kHamiStep);
 }
 
-// HAMi's own; else percent.
+std::int64_t Scorer::hamiScoreOf(const ShapeClass& shape, Key key) {
+  const std::int64_t score = (std::int64_t{key} - 1) * kHamiStep + kHamiLow;
+  return shape.policy() == Policy::kSpread ? -score : score;
+}
+
+// HAMi's own, not below 0; else percent.
 std::uint32_t Scorer::usedScore(const ShapeClass& shape, Key key) {
-  const auto value = static_cast<std::int64_t>(key - 1);
-  if (!byHami(shape)) return static_cast<std::uint32_t>(value / (kWholeUse / 100));
-  const std::int64_t score = shape.policy() == Policy::kSpread ? kHamiMost - value : value;
-  return static_cast<std::uint32_t>(score / kWholeUse);
+  if (!byHami(shape)) return (key - 1) / (kWholeUse / 100);
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(hamiScoreOf(shape, key), 0) / kWholeUse);
 }
 
 // With the request. Devices that are not open are not there.
 Key Scorer::usedKey(const ShapeClass& shape, Slot slot, const Get& get) const {
-  if (byHami(shape)) return hamiKey(shape, slot);
+  if (byHami(shape)) return hamiKey(shape, slot, get);
   const ColdNode& cold = state_.cold[slot];
   const HotNodes& node = state_.node;
   const std::uint32_t first = node.first[slot];

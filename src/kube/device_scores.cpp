@@ -1,6 +1,7 @@
 #include "kube/device_scores.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "counted.h"
 
@@ -8,6 +9,8 @@ namespace divvy::kube {
 namespace {
 
 constexpr std::int64_t kMostScore = 1 << 20;
+
+constexpr std::uint32_t kMostDevices = 1024;
 
 }  // namespace
 
@@ -41,6 +44,29 @@ Result<DeviceScores> decodeScores(std::string_view text) {
     if (const std::uint32_t lower = std::min(score, back->second); lower > 0) both[pair] = lower;
   }
   return both;
+}
+
+Result<CountScores> decodeCountScores(std::string_view text) {
+  boost::system::error_code fault;
+  const json::value whole = json::parse(json::string_view(text.data(), text.size()), fault);
+  if (fault) return Error{ErrorCode::kCorrupt, "not JSON: " + fault.message()};
+  if (!whole.is_object()) return Error{ErrorCode::kCorrupt, "expected an object"};
+  Members members(whole, "");
+  CountScores scores;
+  for (const auto& [key, value] : whole.get_object()) {
+    const std::string_view name(key.data(), key.size());
+    std::uint32_t devices = 0, score = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), devices);
+    if (read.ec != std::errc() || read.ptr != name.data() + name.size() || devices == 0 ||
+        devices > kMostDevices) {
+      members.fail(name, "a number of devices");
+      continue;
+    }
+    count(members, name, kMostScore, &score);
+    scores[devices] = score;
+  }
+  if (!members.ok()) return members.error();
+  return scores;
 }
 
 }  // namespace divvy::kube

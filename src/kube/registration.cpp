@@ -1,5 +1,8 @@
 #include "kube/registration.h"
 
+#include <algorithm>
+#include <map>
+
 #include "counted.h"
 #include "members.h"
 #include "split.h"
@@ -22,6 +25,23 @@ RegisteredProfile profileOf(Members& from) {
     count(one, "size", kMostCount, &place.size);
   });
   return profile;
+}
+
+// Those of one network are linked with each other, and dies of one board, where dies are handed
+// out. Source: facts on the incumbent's control plane, 2.1 and 3. Boards are numbered as they come.
+void readZone(Members& from, std::map<std::string, std::uint32_t>* boards, std::uint32_t* zone) {
+  from.in("custominfo", [&](Members& info) {
+    std::int64_t network = -1;
+    info.number("NetworkID", &network);
+    if (network >= 0)
+      *zone = 1 + static_cast<std::uint32_t>(std::min<std::int64_t>(network, kMostCount));
+    std::string board, strategy;
+    info.text("AIC", &board);
+    info.text("DeviceStrategy", &strategy);
+    if (board.empty() || (!strategy.empty() && strategy != "die")) return;
+    const auto next = static_cast<std::uint32_t>(boards->size() + 1);
+    *zone = boards->try_emplace(board, next).first->second;
+  });
 }
 
 RegisteredDevice deviceOf(Members& from) {
@@ -91,7 +111,11 @@ Result<std::vector<RegisteredDevice>> decodeRegistration(std::string_view text) 
   const json::value whole = std::move(wrapped);
   Members members(whole, "");
   std::vector<RegisteredDevice> devices;
-  members.each("devices", [&](Members& one) { devices.push_back(deviceOf(one)); });
+  std::map<std::string, std::uint32_t> boards;
+  members.each("devices", [&](Members& one) {
+    devices.push_back(deviceOf(one));
+    readZone(one, &boards, &devices.back().zone);
+  });
   if (!members.ok()) return members.error();
   return devices;
 }

@@ -26,6 +26,20 @@ bool together(const vendors::LinkRule& rule, std::uint32_t a, std::uint32_t b) {
                      [&](const auto& group) { return has(group, a) && has(group, b); });
 }
 
+bool isKnown(const vendors::LinkRule& rule, const Registered& devices) {
+  return rule.of != 0 && devices.size() == rule.of;
+}
+
+Result<std::vector<engine::ByCount>> byCount(const kube::Node& node, const std::string& key) {
+  std::vector<engine::ByCount> list;
+  const auto said = node.meta.annotations.find(key);
+  if (key.empty() || said == node.meta.annotations.end()) return list;
+  const Result<kube::CountScores> read = kube::decodeCountScores(said->second);
+  if (!read) return Error(read.error()).context("annotation " + key);
+  for (const auto& [devices, value] : *read) list.push_back({devices, value});
+  return list;
+}
+
 }  // namespace
 
 Result<Links> linksOf(const kube::Node& node, const vendors::Kind& kind,
@@ -38,7 +52,7 @@ Result<Links> linksOf(const kube::Node& node, const vendors::Kind& kind,
     if (!read) return std::move(read).error().context("annotation " + key);
     scores = std::move(*read);
   }
-  const bool known = kind.links.of != 0 && devices.size() == kind.links.of;
+  const bool known = isKnown(kind.links, devices);
   Links links;
   for (auto a = devices.begin(); a != devices.end(); ++a) {
     for (auto b = a + 1; b != devices.end(); ++b) {
@@ -52,6 +66,33 @@ Result<Links> linksOf(const kube::Node& node, const vendors::Kind& kind,
     }
   }
   return links;
+}
+
+Result<std::optional<engine::Merit>> meritOf(const kube::Node& node, const vendors::Kind& kind,
+                                             const Registered& devices, std::size_t first) {
+  engine::Merit merit;
+  merit.kind = engine::DeviceKind(kind.name);
+  Result<std::vector<engine::ByCount>> losses = byCount(node, kind.wire.node.count_losses);
+  if (!losses) return losses.error();
+  merit.losses = std::move(*losses);
+  Result<std::vector<engine::ByCount>> scores = byCount(node, kind.wire.node.count_scores);
+  if (!scores) return scores.error();
+  merit.scores = std::move(*scores);
+  if (isKnown(kind.links, devices)) {
+    for (const std::vector<std::uint32_t>& group : kind.links.wings) {
+      engine::Wing& wing = merit.wings.emplace_back();
+      for (std::size_t at = 0; at < devices.size(); ++at)
+        if (std::find(group.begin(), group.end(), devices[at].index) != group.end())
+          wing.places.push_back(static_cast<std::uint32_t>(first + at));
+    }
+  }
+  const auto zoned = [](const RegisteredDevice& one) { return one.zone != 0; };
+  const bool zones = std::any_of(devices.begin(), devices.end(), zoned);
+  merit.links = kind.links.sparing && zones;
+  if (zones) merit.together = kind.links.points;
+  const bool any = !merit.losses.empty() || !merit.scores.empty() || !merit.wings.empty() ||
+                   merit.links || merit.together > 0;
+  return any ? std::optional(std::move(merit)) : std::nullopt;
 }
 
 }  // namespace divvy::scheduler

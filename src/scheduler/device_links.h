@@ -2,6 +2,7 @@
 // its registration, an annotation with scores. Private.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -15,5 +16,11 @@ namespace divvy::scheduler {
 // Of those of one kind; each pair at most once. kCorrupt: the annotation is not understood.
 Result<std::vector<engine::Link>> linksOf(const kube::Node& node, const vendors::Kind& kind,
                                           const std::vector<kube::RegisteredDevice>& devices);
+
+// What else decides which of several nodes those devices are taken from; none where nothing does.
+// `first` is the place of the first of them in the node's devices. kCorrupt likewise.
+Result<std::optional<engine::Merit>> meritOf(const kube::Node& node, const vendors::Kind& kind,
+                                             const std::vector<kube::RegisteredDevice>& devices,
+                                             std::size_t first);
 
 }  // namespace divvy::scheduler

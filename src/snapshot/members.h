@@ -176,9 +176,34 @@ struct Members {
     io.member("distances", distances);
   }
 
+  template <typename Io, Of<engine::ByCount> V>
+  static void of(Io& io, V& v) {
+    auto& [devices, value] = v;
+    io.must("devices", devices);
+    io.must("value", value);
+  }
+
+  template <typename Io, Of<engine::Wing> V>
+  static void of(Io& io, V& v) {
+    auto& [places] = v;
+    io.must("places", places);
+  }
+
+  template <typename Io, Of<engine::Merit> V>
+  static void of(Io& io, V& v) {
+    auto& [kind, losses, scores, wings, links, together] = v;
+    io.must("kind", kind);
+    io.member("losses", losses);
+    io.member("scores", scores);
+    io.member("wings", wings);
+    io.member("links", links);
+    io.member("together", together);
+  }
+
   template <typename Io, Of<engine::Node> V>
   static void of(Io& io, V& v) {
-    auto& [name, cpu, memory, devices, labels, cordoned, host_reserve, order, links, nics] = v;
+    auto& [name, cpu, memory, devices, labels, cordoned, host_reserve, order, links, nics, merits] =
+        v;
     io.must("node", name);
     io.member("cpu_milli", cpu);
     io.member("memory_bytes", memory);
@@ -189,6 +214,7 @@ struct Members {
     io.member("order", order);
     io.member("links", links);
     io.member("nics", nics);
+    io.member("merits", merits);
   }
 
   template <typename Io, Of<engine::DeviceAsk> V>

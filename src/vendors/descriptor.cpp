@@ -181,16 +181,24 @@ void readMany(YamlReader& read, const YAML::Node& kind, Many* out) {
 }
 
 void readLinks(YamlReader& read, const YAML::Node& kind, LinkRule* out) {
-  const auto node = read.child(kind, "links", {"of", "together", "preferred", "annotation"});
+  const auto node = read.child(
+      kind, "links", {"of", "together", "wings", "sparing", "points", "preferred", "annotation"});
   if (!node) return;
   read.number(*node, "of", 1u, kMostDevices, &out->of);
-  read.list(*node, "together", [&](const YAML::Node& item) {
-    std::vector<std::uint32_t>& group = out->together.emplace_back();
-    if (!item.IsSequence() || item.size() < 2) return read.fail(item, "wants two indexes or more");
-    for (const YAML::Node& index : item)
-      group.push_back(static_cast<std::uint32_t>(
-          read.numberOf(index, 0, std::max<std::uint32_t>(out->of, 1) - 1)));
-  });
+  const auto groups = [&](const char* key, std::vector<std::vector<std::uint32_t>>* to) {
+    read.list(*node, key, [&](const YAML::Node& item) {
+      std::vector<std::uint32_t>& group = to->emplace_back();
+      if (!item.IsSequence() || item.size() < 2)
+        return read.fail(item, "wants two indexes or more");
+      for (const YAML::Node& index : item)
+        group.push_back(static_cast<std::uint32_t>(
+            read.numberOf(index, 0, std::max<std::uint32_t>(out->of, 1) - 1)));
+    });
+  };
+  groups("together", &out->together);
+  groups("wings", &out->wings);
+  read.flag(*node, "sparing", &out->sparing);
+  read.number(*node, "points", 1u, 1000u, &out->points);
   read.flag(*node, "preferred", &out->preferred);
   read.text(*node, "annotation", &out->annotation);
   if (out->together.empty() != (out->of == 0)) read.fail(*node, "lacks of, or together");

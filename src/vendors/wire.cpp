@@ -61,9 +61,10 @@ void readUpgrade(YamlReader& read, const YAML::Node& node, DriverUpgrade* out) {
 }
 
 void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
-  const auto node = read.child(wire, "node",
-                               {"form", "annotation", "handshake", "cordon", "scores", "resource",
-                                "per_card", "memory", "tenants", "id", "own_plugin", "upgrade"});
+  const auto node = read.child(
+      wire, "node",
+      {"form", "annotation", "handshake", "cordon", "scores", "count_losses", "count_scores",
+       "resource", "per_card", "memory", "tenants", "id", "own_plugin", "upgrade"});
   if (!node) return;
   std::size_t form = 0;
   read.require(*node, "form");
@@ -73,6 +74,8 @@ void readNode(YamlReader& read, const YAML::Node& wire, NodeWire* out) {
   read.text(*node, "handshake", &out->handshake);
   read.text(*node, "cordon", &out->cordon);
   read.text(*node, "scores", &out->scores);
+  read.text(*node, "count_losses", &out->count_losses);
+  read.text(*node, "count_scores", &out->count_scores);
   read.text(*node, "resource", &out->resource);
   read.number(*node, "per_card", 1u, 100'000u, &out->per_card);
   read.text(*node, "memory", &out->memory);

@@ -41,7 +41,7 @@ std::int64_t scoreOf(const Node& node, const std::vector<Placement>& all) {
   for (const Placement& one : all) state.charge(slot, one, 1);
   ShapeClass shape(some::request("r", 1, 10, mib(10)).shape, hami());
   shape.learn(state.models());
-  return std::int64_t{Scorer(state, fragments).key(shape, slot)} - 1;
+  return Scorer::hamiScoreOf(shape, Scorer(state, fragments).key(shape, slot));
 }
 
 // In the order in which they are tried.
@@ -146,7 +146,7 @@ TEST(Hami, U10WhereThereIsNothingOfOneThingTheScoreIsNothing) {
   ShapeClass shape(some::request("r", 0, 0).shape, hami());
   shape.learn(state.models());
   FragmentTable fragments;
-  EXPECT_EQ(Scorer(state, fragments).key(shape, slot), 1u);
+  EXPECT_EQ(Scorer::hamiScoreOf(shape, Scorer(state, fragments).key(shape, slot)), 0);
   Node two = cards("n", 2);
   two.devices[1].slots = 0;
   std::array<DeviceRoom, 2> rooms{};

@@ -88,7 +88,12 @@ TEST(DeviceLinks, ScoresAreTheAnnotations) {
 }
 
 TEST(DeviceLinks, SeveralGoToLinkedOnesIfThePodDoesNotSayOtherwise) {
-  const vendors::LinkRule rule{0, {}, true, "metax-tech.com/sgpu-topology-aware"};
+  const vendors::LinkRule rule = [] {
+    vendors::LinkRule made;
+    made.preferred = true;
+    made.annotation = "metax-tech.com/sgpu-topology-aware";
+    return made;
+  }();
   const auto linksWith = [&](const kube::Labels& annotations) {
     const Result<engine::DevicePolicy> policy = withLinks(annotations, {}, rule);
     EXPECT_TRUE(policy.has_value());
@@ -131,9 +136,77 @@ TEST(DeviceLinks, APodGetsThem) {
     EXPECT_EQ(given(books, pod("p" + std::to_string(index), "1",
                                {{"baidu.com/use-gpuuuid", uuid(index)}})),
               std::to_string(index));
-  // 2, 3, 4 and 7 are left: 2 and 3, 3 and 7, 4 and 7 are linked.
+  // 2, 3, 4 and 7 are left: 2 and 3, 3 and 7, 4 and 7 are linked; 3 and 7 would use up no four.
   const std::string pair = given(books, pod("two", "2", {}));
-  EXPECT_TRUE(pair == "2,3" || pair == "3,7" || pair == "4,7") << pair;
+  EXPECT_TRUE(pair == "2,3" || pair == "4,7") << pair;
+}
+
+TEST(DeviceLinks, KunlunFoursAreTheDescriptors) {
+  const DescribedNode eight = described(kunlun("8"));
+  ASSERT_EQ(eight.node.merits.size(), 1u);
+  ASSERT_EQ(eight.node.merits[0].wings.size(), 2u);
+  EXPECT_EQ(eight.node.merits[0].wings[1].places, (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  EXPECT_TRUE(described(kunlun("4")).node.merits.empty()) << "it is known of nodes with eight";
+}
+
+TEST(DeviceLinks, MetaxNodesSayWhatSoManyLose) {
+  kube::Node node;
+  node.meta.name = "m";
+  node.capacity = node.allocatable = {{"metax-tech.com/gpu", "4"}};
+  EXPECT_TRUE(described(node).node.merits.empty());
+  const auto say = [&](const std::string& losses) {
+    node.meta.annotations["metax-tech.com/gpu.topology.losses"] = losses;
+    return describe(node, allVendors());
+  };
+  const Result<DescribedNode> read = say(R"({"1":123,"2":321})");
+  ASSERT_TRUE(read.has_value()) << read.error().message();
+  ASSERT_EQ(read->node.merits.size(), 1u);
+  EXPECT_EQ(read->node.merits[0].kind.text, "Metax-GPU");
+  ASSERT_EQ(read->node.merits[0].losses.size(), 2u);
+  EXPECT_EQ(read->node.merits[0].losses[1].devices, 2u);
+  EXPECT_EQ(read->node.merits[0].losses[1].value, 321u);
+  for (const char* wrong :
+       {"[]", "{", R"({"1":-1})", R"({"two":1})", R"({"0":1})", R"({"1":"x"})"}) {
+    const Result<DescribedNode> refused = say(wrong);
+    ASSERT_FALSE(refused.has_value()) << wrong;
+    EXPECT_NE(refused.error().message().find("gpu.topology.losses"), std::string::npos)
+        << refused.error().message();
+  }
+}
+
+engine::Node registered(const std::string& key, const std::vector<std::string>& infos) {
+  kube::Node node;
+  node.meta.name = "n";
+  std::string list;
+  for (const std::string& info : infos)
+    list += std::string(list.empty() ? "" : ",") + R"({"id":"d)" + std::to_string(list.size()) +
+            R"(","count":1,"devmem":65536,"devcore":100,"health":true,"custominfo":)" + info + "}";
+  node.meta.annotations[key] = "[" + list + "]";
+  return described(node).node;
+}
+
+TEST(DeviceLinks, AscendNetworksAreZones) {
+  const engine::Node ascend =
+      registered("hami.io/node-register-Ascend910B2",
+                 {R"({"NetworkID":0})", R"({"NetworkID":1})", R"({"NetworkID":0})"});
+  ASSERT_EQ(ascend.links.size(), 1u);
+  EXPECT_EQ(ascend.links[0].a, ascend.devices[0].uuid);
+  EXPECT_EQ(ascend.links[0].b, ascend.devices[2].uuid);
+  ASSERT_EQ(ascend.merits.size(), 1u);
+  EXPECT_EQ(ascend.merits[0].together, 10u);
+}
+
+TEST(DeviceLinks, VastaiBoardsAreZonesOfDies) {
+  const auto die = [](const std::string& board) {
+    return R"({"DeviceStrategy":"die","AIC":")" + board + "\"}";
+  };
+  const engine::Node vastai =
+      registered("hami.io/node-va-register", {die("a"), die("b"), die("b"), "null"});
+  ASSERT_EQ(vastai.links.size(), 1u);
+  EXPECT_EQ(vastai.links[0].a, vastai.devices[1].uuid);
+  EXPECT_EQ(vastai.links[0].b, vastai.devices[2].uuid);
+  const std::string card = R"({"DeviceStrategy":"card","AIC":"a"})";
+  EXPECT_TRUE(registered("hami.io/node-va-register", {card, card}).links.empty());
 }
 
 }  // namespace

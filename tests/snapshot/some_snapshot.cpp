@@ -37,6 +37,14 @@ engine::Node node(Rng& rng, const std::string& name) {
   engine::Node node = wild.node(name);
   if (rng.below(3) == 0) node.labels.push_back({"rack", "r" + std::to_string(rng.below(3))});
   if (rng.below(5) == 0) node.order = rng.below(2) == 0 ? UINT64_MAX : rng.below(9);
+  if (rng.below(4) == 0 && node.devices.size() > 1) {
+    node.merits.push_back({engine::DeviceKind("x"),
+                           {{1, 7}, {2, static_cast<std::uint32_t>(rng.below(99))}},
+                           {{2, 3}},
+                           {{{0}}, {{1}}},
+                           rng.below(2) == 0,
+                           static_cast<std::uint32_t>(rng.below(11))});
+  }
   std::uint32_t place = 0;
   for (engine::Device& device : node.devices) {
     if (rng.below(6) == 0) device.block = static_cast<std::uint32_t>(rng.below(2));

@@ -102,6 +102,30 @@ struct Link {
   bool direct = true;       // from device to device (NVLink); else by switches of the PCIe bus
 };
 
+struct ByCount {
+  std::uint32_t devices = 0;
+  std::uint32_t value = 0;
+};
+struct Wing {
+  std::vector<std::uint32_t> places;
+};
+
+// How well devices of one kind are taken together there, beyond their links, as whoever reports the
+// node tells; each kind at most once. What is empty says nothing.
+struct Merit {
+  DeviceKind kind;
+  // By how many of them a request takes: what is lost of links by that, and how good they are.
+  std::vector<ByCount> losses, scores;
+  // Groups that are best used up or not begun, by place in Node::devices.
+  std::vector<Wing> wings;
+  // Links of whole devices count for whoever wishes for links: between what it gets, and what is
+  // torn by that.
+  bool links = false;
+  // HAMi's points for all of what a request gets being linked with each other; for a part of it
+  // that part of them. The engine's own policies go by Wish.
+  std::uint32_t together = 0;
+};
+
 // For RDMA.
 struct Nic {
   NicName name;
@@ -122,6 +146,7 @@ struct Node {
   std::optional<std::uint64_t> order;
   std::vector<Link> links;  // each pair at most once; of others the score is 0
   std::vector<Nic> nics;
+  std::vector<Merit> merits;
 };
 
 }  // namespace divvy::engine

@@ -19,4 +19,8 @@ using DeviceScores = std::map<std::pair<std::string, std::string>, std::uint32_t
 // [{"uuid": "a", "score": {"b": 100}}, ..]. kCorrupt: which member, what was expected.
 Result<DeviceScores> decodeScores(std::string_view text);
 
+// By how many devices are taken: {"1": 123, "2": 321}. kCorrupt: which member, what was expected.
+using CountScores = std::map<std::uint32_t, std::uint32_t>;
+Result<CountScores> decodeCountScores(std::string_view text);
+
 }  // namespace divvy::kube

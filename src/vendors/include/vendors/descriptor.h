@@ -61,8 +61,11 @@ struct Card {
 struct LinkRule {
   std::uint32_t of = 0;  // of nodes with so many; 0: of none it is known so
   std::vector<std::vector<std::uint32_t>> together;  // each of a group with each
-  bool preferred = false;  // several devices are linked ones, if the pod does not say otherwise
-  std::string annotation;  // of pods, true or false, with which it does; empty: none of its own
+  std::vector<std::vector<std::uint32_t>> wings;     // that are best used up or not begun; as `of`
+  bool sparing = false;      // nodes go first where less is torn, for whoever wishes for links
+  std::uint32_t points = 0;  // HAMi's, of a node for linked ones
+  bool preferred = false;    // several devices are linked ones, if the pod does not say otherwise
+  std::string annotation;    // of pods, true or false, with which it does; empty: none of its own
 };
 
 // An instance (MIG) as the hardware makes them: on so many slices of memory in a row, from one of

@@ -44,6 +44,8 @@ struct NodeWire {
   std::string handshake;  // annotation that tells whether the agent is alive; empty: none
   std::string cordon;     // annotation: a list of devices that get nothing new; empty: none
   std::string scores;     // annotation: how well its devices are linked; empty: none
+  // Annotations: by how many of them are taken, what is lost of links, and how good they are.
+  std::string count_losses, count_scores;
   // Of kCapacity: cards are made from it, `per_card` of the resource each.
   std::string resource;
   std::uint32_t per_card = 1;
