@@ -46,6 +46,7 @@ type installation struct {
 	alone   bool     // there is no kube-scheduler beside it, and it leads (--lease none)
 	more    []string // further options of its extender
 	kills   int      // as often the extender is killed; 0: as fits into a minute
+	before  string   // where CMake put an earlier commit's programs; empty: nowhere
 	own     bool     // it looks after the webhook's certificate itself; else that is one of the cluster's
 }
 

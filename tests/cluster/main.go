@@ -28,6 +28,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
           --only TEXT          those whose names hold it
+          --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
           --kills N            how often the one that kills does so [as fits into a minute]
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
@@ -60,6 +61,7 @@ func main() {
 	bare := flags.Bool("bare", false, "")
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
+	before := flags.String("before", "", "")
 	kills := flags.Int("kills", 0, "")
 	_ = flags.Parse(os.Args[2:])
 	if flags.NArg() > 0 {
@@ -76,7 +78,8 @@ func main() {
 		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet, *bare)
 	case "check":
 		if err = c.readPorts(); err == nil {
-			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true}
+			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
+				before: *before}
 			err = i.runChecks(ctx, *only, *file)
 		}
 	case "down":
