@@ -93,10 +93,13 @@ void Tenants::adopt(const std::string& id) {
     inheritTerms(*tenant);
     Result<void> swap = tellSwap(*tenant);
     if (!swap) warn("tenant " + id + ": " + swap.error().message());
-    // Idle since it was made, unless it says, or is seen to do, something else.
-    const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - tenant->record.created, 0);
+    // Idle since it was made, or since it is known when it works, unless it says, or is seen to do,
+    // something else.
+    const std::int64_t from = tenant->swap ? tenant->record.created : tenant->record.counted;
+    const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - from, 0);
     const auto age_ms = static_cast<std::uint64_t>(age) * 1000;
-    tenant->use = LastUse(nowMs() - std::min(nowMs(), age_ms));
+    followWork(*tenant);
+    tenant->use = LastUse(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
     arbitrate(*tenant);
     info("tenant " + id + " taken over");
   }

@@ -207,7 +207,8 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   Result<void> swap = tellSwap(*tenant);
   if (!swap) notes.push_back("its memory is not swapped: " + swap.error().message());
   if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);
-  arbiters_.change(tenant->record.id, termsOf(tenant->record));
+  followWork(*tenant);
+  arbiters_.change(tenant->record.id, lawOf(tenant->record));
   tellMemory(*tenant);
   tellDevices(false);
   // The control page holds the limits; this note only spares a successor a guess.
@@ -254,7 +255,8 @@ Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRe
   const Result<void> swap = tellSwap(*tenant);
   if (!swap)
     warn("tenant " + tenant->record.id + ": its memory is not swapped: " + swap.error().message());
-  arbiters_.change(tenant->record.id, termsOf(tenant->record));
+  followWork(*tenant);
+  arbiters_.change(tenant->record.id, lawOf(tenant->record));
   tellMemory(*tenant);
   tellDevices(false);
   // The control page holds the limits; this note only spares a successor a guess.

@@ -39,8 +39,7 @@ std::vector<std::string> environmentFor(const Tenant& tenant, const Notice& noti
 }  // namespace
 
 StopTerms IdleWatch::termsOf(const TenantRecord& record) const {
-  return {record.idle.stop_ms.value_or(policy_.stop.of(record.priority)), policy_.notice_ms,
-          policy_.grace_ms};
+  return {tenants_.stopMs(record), policy_.notice_ms, policy_.grace_ms};
 }
 
 void IdleWatch::beginAnew() {
@@ -51,8 +50,8 @@ void IdleWatch::look() {
   std::erase_if(hooks_, [&](const auto& hook) { return !tenants_.all().contains(hook.first); });
   const std::map<std::string, TenantPtr> living = tenants_.all();
   for (const auto& [id, tenant] : living) {
-    // Of others nobody knows when they work: behind an open gate nothing is counted.
-    if (!tenant->pages || !tenant->swap) continue;
+    // Pods are evicted, not signalled: whoever made them would only start their containers again.
+    if (!knowsUse(*tenant) || !tenant->record.lodger.uid.empty()) continue;
     const StopTerms terms = termsOf(tenant->record);
     const HookState hook = pollHook(*tenant);
     take(nextStep(tenant->stop, terms, tenant->use, hook, nowMs()), tenant, terms);

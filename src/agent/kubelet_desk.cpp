@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include <boost/json.hpp>
 
+#include "idle_pods.h"
 #include "injection.h"
 #include "kube/node.h"
 #include "log.h"
@@ -187,7 +189,7 @@ void KubeletDesk::followNode() {
 void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
-  for (const char* key : {kRegister, kube::kChangesKey}) {
+  for (const char* key : {kRegister, kube::kChangesKey, kube::kIdleKey}) {
     const auto written = node->meta.annotations.find(key);
     said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }
@@ -196,8 +198,33 @@ void KubeletDesk::heard(const json::value& object) {
 
 std::map<std::string, std::string> KubeletDesk::wanted() const {
   const kube::ChangeResults& results = changes_.results();
+  const auto idle = said_.find(kube::kIdleKey);
+  // What an earlier agent said stays until we have looked ourselves.
+  std::string idle_pods = idle == said_.end() ? std::string() : idle->second;
+  if (idle_) idle_pods = idle_->empty() ? std::string() : kube::encode(*idle_);
   return {{kRegister, registration_},
+          {kube::kIdleKey, std::move(idle_pods)},
           {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
+}
+
+void KubeletDesk::noteIdle() {
+  if (said_.empty()) return;
+  kube::IdlePods before;
+  if (idle_) {
+    before = *idle_;
+  } else if (const auto said = kube::decodeIdlePods(said_[kube::kIdleKey])) {
+    before = *said;
+  }
+  std::vector<Resting> containers;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    if (tenant->record.lodger.uid.empty()) continue;
+    containers.push_back({tenant->record.lodger, knowsUse(*tenant), tenant->use.idleMs(nowMs()),
+                          tenants_.stopMs(tenant->record)});
+  }
+  kube::IdlePods idle = idlePods(containers, std::time(nullptr), before);
+  if (idle_ && idle == *idle_) return;
+  idle_ = std::move(idle);
+  tell();
 }
 
 void KubeletDesk::tell() {

@@ -14,6 +14,7 @@
 #include "inventory.h"
 #include "kube/client.h"
 #include "kube/follow.h"
+#include "kube/idle.h"
 #include "kubelet/checkpoint.h"
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
@@ -35,6 +36,8 @@ class KubeletDesk {
   Result<void> begin();
   // Of other cards somebody new may have something now: kubelet and scheduler are told.
   void healthChanged();
+  // Once a second: who of its pods does not use its devices is told with the node.
+  void noteIdle();
   // Once begun, and with the loop stopped: runs it until nobody is asked any more.
   void end();
 
@@ -100,6 +103,7 @@ class KubeletDesk {
   };
   std::map<std::string, Turn> turns_;
   PodChanges changes_;
+  std::optional<kube::IdlePods> idle_;       // none: not looked at since the node is known
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   bool enrolling_ = false;
   bool stopped_ = false;

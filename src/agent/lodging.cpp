@@ -346,7 +346,12 @@ Result<void> Tenants::noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
 
 void Tenants::followDevices() {
   for (const auto& [id, tenant] : tenants_) {
-    if (!tenant->swap) continue;
+    if (!tenant->swap) {
+      if (!tenant->work) continue;
+      const WorkSums work = tenant->work->read(slotsOf(*tenant));
+      tenant->use.note(work.at_work, work.last_launch / kNanosPerMs, nowMs());
+      continue;
+    }
     tenant->swap->sample(slotsOf(*tenant), std::chrono::steady_clock::now());
     const SwapSums sums = swapOf(*tenant);
     tenant->use.note(sums.at_work, sums.last_launch / kNanosPerMs, nowMs());

@@ -77,6 +77,7 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
                       told.host_reserve.value_or(defaultReserve()),
                       told.chunk.value_or(kSwapChunk),
                       told.host_map.value_or(true) && mapsHostMemory(inventory.driverVersion()),
+                      {},
                       {}};
   for (std::size_t i = 0; i < policy.devices.size(); ++i) {
     const DeviceTerms& terms = policy.devices[i];
@@ -183,6 +184,7 @@ class Agent {
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
     if (exporter_) exporter_->tick(looked, nowMs());
     idle_.look();
+    if (desk_) desk_->noteIdle();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
         Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))
@@ -290,6 +292,7 @@ Result<void> start(const ServeOptions& options) {
   if (memory) {
     inventory->measureContexts(paths, *install);
     memory->reclaim = options.idle.reclaim;
+    memory->stop = options.idle.stop;
     Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
                 std::move(lock));
     result = agent.adopt();

@@ -149,9 +149,10 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
 // What happens to it for want of use.
 void showIdle(const Tenant& tenant, const Tenants& tenants, const IdleWatch& idle,
               TenantView& view) {
-  if (!tenant.swap) return;
+  if (!knowsUse(tenant)) return;
   const StopTerms terms = idle.termsOf(tenant.record);
-  view.idle_reclaim_s = tenants.reclaimMs(tenant.record) / kSecondMs;
+  if (tenant.swap) view.idle_reclaim_s = tenants.reclaimMs(tenant.record) / kSecondMs;
+  if (!tenant.swap) view.idle_s = tenant.use.idleMs(nowMs()) / kSecondMs;
   view.idle_stop_s = terms.after_ms / kSecondMs;
   if (tenant.stop.phase == StopPhase::kNone) return;
   view.stop = tenant.stop.phase == StopPhase::kNoticed ? "noticed" : "ending";

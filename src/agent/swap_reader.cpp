@@ -34,7 +34,7 @@ HostMapping hostMapping(const ledger::SwapSample& sample) {
 Result<SwapReader> SwapReader::open(const std::filesystem::path& tenant_dir, unsigned devices) {
   Result<ledger::ResidencyPages> pages = ledger::ResidencyPages::open(tenant_dir);
   if (!pages) return pages.error();
-  Result<ledger::GrantPages> work = ledger::GrantPages::open(tenant_dir);
+  Result<WorkReader> work = WorkReader::open(tenant_dir);
   if (!work) return work.error();
   return SwapReader(std::move(*pages), std::move(*work), std::min(devices, ledger::kMaxDevices));
 }
@@ -42,14 +42,10 @@ Result<SwapReader> SwapReader::open(const std::filesystem::path& tenant_dir, uns
 SwapSums SwapReader::read(const Slots& slots) const {
   SwapSums sums;
   sums.devices.resize(rates_.size());
+  const WorkSums work = work_.read(slots);
+  sums.last_launch = work.last_launch;
+  sums.at_work = work.at_work;
   for (const auto& [slot, generation] : slots) {
-    ledger::WorkSample work;
-    if (work_.read(slot, generation, &work)) {
-      constexpr std::uint32_t kAtWork =
-          ledger::kWorkWaiting | ledger::kWorkInFlight | ledger::kWorkCapturing;
-      sums.last_launch = std::max(sums.last_launch, work.last_launch);
-      sums.at_work = sums.at_work || (work.state & kAtWork) != 0;
-    }
     ledger::SwapSample sample;
     if (!pages_.read(slot, generation, &sample)) continue;
     sums.pin_reasons |= sample.pin_reasons;

@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "ledger/grants.h"
 #include "ledger/residency_pages.h"
+#include "work_reader.h"
 
 namespace divvy::agent {
 
@@ -71,11 +71,11 @@ class SwapReader {
   };
   using Key = std::pair<std::pair<unsigned, std::uint64_t>, unsigned>;  // slot and device
 
-  SwapReader(ledger::ResidencyPages pages, ledger::GrantPages work, unsigned devices)
+  SwapReader(ledger::ResidencyPages pages, WorkReader work, unsigned devices)
       : pages_(std::move(pages)), work_(std::move(work)), rates_(devices) {}
 
   mutable ledger::ResidencyPages pages_;  // note that a file was truncated
-  mutable ledger::GrantPages work_;
+  WorkReader work_;
   std::vector<SwapRate> rates_;
   std::map<Key, Moved> before_;
   std::chrono::steady_clock::time_point sampled_;

@@ -56,6 +56,7 @@ json::bj::object toJson(const TenantRecord& record) {
   if (record.expected_use) object["expected_use"] = engine::text(*record.expected_use);
   json::writeIdle(object, record.idle);
   object["created_ms"] = record.created_ms;
+  if (record.counted != 0) object["counted"] = record.counted;
   if (!record.lodger.uid.empty()) {
     object["pod_uid"] = json::clean(record.lodger.uid);
     object["pod_space"] = json::clean(record.lodger.space);
@@ -129,6 +130,7 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.number("command_pid", record.command_pid);
   reader.number("created", record.created);
   reader.number("created_ms", record.created_ms);
+  reader.number("counted", record.counted);
   reader.flag("context_inside", record.context_inside);
   reader.word("on_pressure", parseOnPressure, record.on_pressure);
   reader.number("pressure_wait_ms", record.pressure_wait_ms);

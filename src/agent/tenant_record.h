@@ -50,9 +50,10 @@ struct TenantRecord {
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
   CheckpointPhase checkpoint = CheckpointPhase::kHere;
   IdleAsk idle;
-  std::string pool;                             // in which its devices were given; empty: in none
-  bool alone = false;                           // it keeps others off them
-  std::string user;                             // who asked
+  std::int64_t counted = 0;  // seconds since 1970: its gate was never open since. 0: nobody knows
+  std::string pool;          // in which its devices were given; empty: in none
+  bool alone = false;        // it keeps others off them
+  std::string user;          // who asked
   std::optional<engine::DevicePolicy> devices;  // as it asked
   std::optional<engine::Daily> expected_use;    // likewise
   std::vector<std::string> command;

@@ -157,6 +157,7 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   if (!pages) return std::move(pages).error().context("creating the share");
   tenant->pages = std::move(*pages);
   Result<void> saved = tellSwap(*tenant);
+  if (saved) followWork(*tenant);
   if (saved) saved = saveRecord(tenant->dir, record);
   if (!saved) {
     std::error_code ignored;
@@ -329,6 +330,25 @@ void Tenants::end(const TenantPtr& tenant) {
   check(tenant);
 }
 
+arbiter::Terms Tenants::lawOf(const TenantRecord& record) const {
+  arbiter::Terms terms = termsOf(record);
+  // Behind an open gate nothing is counted: nobody would know whether it is idle.
+  terms.never_open = stopMs(record) != 0;
+  return terms;
+}
+
+void Tenants::followWork(Tenant& tenant) {
+  if (stopMs(tenant.record) == 0 || !arbiterGates(tenant.record.backend)) return;
+  if (tenant.record.counted == 0) {
+    tenant.record.counted = std::time(nullptr);
+    tenant.use = LastUse(nowMs());
+  }
+  if (tenant.swap || tenant.work) return;
+  Result<WorkReader> reader = WorkReader::open(tenant.dir);
+  if (reader) tenant.work.emplace(std::move(*reader));
+  if (!reader) warn("tenant " + tenant.record.id + " is never idle: " + reader.error().message());
+}
+
 void Tenants::arbitrate(Tenant& tenant) {
   if (!arbiterGates(tenant.record.backend)) {
     Result<ledger::GrantPages> pages = ledger::GrantPages::open(tenant.dir);
@@ -346,7 +366,7 @@ void Tenants::arbitrate(Tenant& tenant) {
     }
     devices.push_back(index);
   }
-  arbiters_.add(tenant.record.id, tenant.dir, termsOf(tenant.record), devices);
+  arbiters_.add(tenant.record.id, tenant.dir, lawOf(tenant.record), devices);
   tellMemory(tenant);
   const std::optional<arbiter::TenantFigures> figures = compute(tenant);
   if (figures && !figures->ungated.empty())

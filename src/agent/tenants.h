@@ -46,12 +46,13 @@ struct Tenant {
   std::optional<ledger::TenantLedger> pages;  // none: broken, see `broken`
   std::string broken;
   std::optional<SwapReader> swap;        // none: nothing of it is swapped
+  std::optional<WorkReader> work;        // of one without, that may not be idle for ever
   std::map<SlotKey, Watched> processes;  // that registered: they use the device
   std::map<int, Watched> survivors;      // that carry the tenant's directory, by PID
   std::optional<Watched> holder;         // the `divvy run`, while it lives
   Trust trust;
   CheckpointStatus checkpoint;
-  LastUse use;       // of one that may be swapped: of others nothing is known
+  LastUse use;       // where knowsUse()
   PendingStop stop;  // for want of use
   bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end
@@ -75,13 +76,13 @@ struct Stranger {
   std::string tenant;  // empty: nobody's
 };
 
-// What holds for the memory of this node's devices.
+// What holds for the memory of this node's devices, and for who does not use them.
 struct MemoryPolicy {
   std::vector<DeviceTerms> devices;  // in the inventory's order
   Bytes host_reserve;
   Bytes chunk = kSwapChunk;
   bool host_map = false;  // asked for, and the driver is said to do it
-  IdleLimits reclaim;
+  IdleLimits reclaim, stop;
 };
 
 struct NewShare;
@@ -171,7 +172,11 @@ class Tenants {
   const MemoryPolicy& memory() const { return memory_; }
   // Null: it has gone.
   const Device* deviceOf(const std::string& uuid) const;
-  // Milliseconds after which it gives its memory back; 0: never.
+  // Milliseconds of idleness after which it is ended; 0: never.
+  std::uint64_t stopMs(const TenantRecord& record) const {
+    return record.idle.stop_ms.value_or(memory_.stop.of(record.priority));
+  }
+  // And gives its memory back; likewise.
   std::uint64_t reclaimMs(const TenantRecord& record) const {
     return record.idle.reclaim_ms.value_or(memory_.reclaim.of(record.priority));
   }
@@ -204,6 +209,9 @@ class Tenants {
                   const std::map<unsigned, Seen>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
   void arbitrate(Tenant& tenant);
+  arbiter::Terms lawOf(const TenantRecord& record) const;
+  // From when on it is known when it works, if that is asked for; its record says it then.
+  void followWork(Tenant& tenant);
   // What tenants may have on each of those devices; `new_sample`: a second has passed.
   void tellDevices(bool new_sample);
   Result<void> checkMemory(const Tenant& tenant, const SetRequest& request,
@@ -248,6 +256,11 @@ std::uint64_t nowMs();
 std::int64_t wallMs();
 // What its processes say of their memory; no devices: nothing of it is swapped.
 SwapSums swapOf(const Tenant& tenant);
+// Whether it is seen to use its devices, or not to: behind an open gate nothing is counted, and it
+// is closed for those who may be swapped, or may not be idle for ever.
+inline bool knowsUse(const Tenant& tenant) {
+  return tenant.pages && (tenant.swap || tenant.work);
+}
 // Some of its memory may be swapped.
 bool swaps(const TenantRecord& record);
 // It is guaranteed less than its limit there.

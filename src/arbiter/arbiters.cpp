@@ -131,7 +131,8 @@ void Arbiters::change(const std::string& id, const Terms& terms) {
   ask(id, [terms](Member& member) {
     const Terms before = std::exchange(member.terms, terms);
     member.terms.devices = before.devices;
-    member.terms.never_open = before.never_open;
+    // Once closed it stays closed: what was counted goes on to be.
+    member.terms.never_open = terms.never_open || before.never_open;
   });
 }
 

@@ -151,6 +151,24 @@ void Grammar::addPlacing(CLI::App* scheduler) {
           "how long a pod runs before it may have to end for one of higher priority, where "
           "it does not say (annotation use.divvy.dev/min-runtime) [0s]")
       ->type_name("TIME");
+  scheduler
+      ->add_option("--idle-notice", text.idle_notice,
+                   "from telling a pod that it does not use its devices (use.divvy.dev/idle-stop) "
+                   "to its eviction [5m]")
+      ->type_name("TIME");
+  scheduler
+      ->add_option("--idle-url", text.idle_url,
+                   "where to POST that, and again before it is evicted: an answer may ask for "
+                   "more time, {\"extendSeconds\": 600}, and without one it stays [nowhere]")
+      ->type_name("URL");
+  scheduler
+      ->add_option("--idle-ca", text.idle_ca,
+                   "whose certificates are believed there, PEM [those that the system trusts]")
+      ->type_name("FILE");
+  scheduler
+      ->add_option("--idle-extension", text.idle_extension,
+                   "how much more time such answers get at most, all together [1h]")
+      ->type_name("TIME");
   scheduler->add_flag("--all-feasible", text.all_feasible,
                       "tell kube-scheduler all nodes that would do and how good each is, and let "
                       "it choose (preferred affinity counts then); give it the configuration that "

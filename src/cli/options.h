@@ -222,6 +222,10 @@ struct SchedulerOptions {
   } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
   std::uint64_t min_runtime_ms = 0;
+  // Of pods that do not use their devices.
+  std::uint64_t idle_notice_ms = 300'000;
+  std::uint64_t idle_extension_ms = 3'600'000;
+  std::string idle_url, idle_ca;
 };
 
 // Of a cluster.

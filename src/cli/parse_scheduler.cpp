@@ -23,6 +23,15 @@ Result<void> readLease(const std::string& text, SchedulerOptions* options) {
                "--lease \"" + text + "\" is not accepted; NAMESPACE/NAME and none are"};
 }
 
+// Empty: it stays as it is.
+Result<void> readTime(const std::string& text, const char* option, std::uint64_t* ms) {
+  if (text.empty()) return {};
+  const Result<std::uint64_t> time = parseDurationMs(text);
+  if (!time) return Error{time.error().code(), std::string(option) + ": " + time.error().message()};
+  *ms = *time;
+  return {};
+}
+
 Result<void> readWhere(const std::string& text, const char* option, bool always,
                        scheduler::WhereAgents* out) {
   if (text.empty() || text == "auto") return {};
@@ -131,11 +140,16 @@ Result<Options> makeScheduler(const Raw& raw) {
   options.key_file = text.key;
   const Result<void> own = readOwnCertificate(text, &options);
   if (!own) return own.error();
-  if (!text.min_runtime.empty()) {
-    const Result<std::uint64_t> least = parseDurationMs(text.min_runtime);
-    if (!least) return Error{least.error().code(), "--min-runtime: " + least.error().message()};
-    options.min_runtime_ms = *least;
+  for (const Result<void>& read :
+       {readTime(text.min_runtime, "--min-runtime", &options.min_runtime_ms),
+        readTime(text.idle_notice, "--idle-notice", &options.idle_notice_ms),
+        readTime(text.idle_extension, "--idle-extension", &options.idle_extension_ms)}) {
+    if (!read) return read.error();
   }
+  if (text.idle_url.empty() && !text.idle_ca.empty())
+    return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};
+  options.idle_url = text.idle_url;
+  options.idle_ca = text.idle_ca;
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
   for (const Result<void>& read :

@@ -37,6 +37,7 @@ struct SchedulerText {
   std::string secret, registration, names, life;  // of a certificate of its own
   std::string writers, binders, others;           // of --print policies
   std::string min_runtime;
+  std::string idle_notice, idle_url, idle_ca, idle_extension;
 };
 
 // Of all that asks a cluster.

@@ -143,6 +143,14 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.lease_name = options.lease_name;
   terms.identity = options.identity.empty() ? hostName() : options.identity;
   terms.min_runtime = std::chrono::seconds((options.min_runtime_ms + 999) / 1000);
+  const auto whole = [](std::uint64_t ms) { return std::chrono::seconds((ms + 999) / 1000); };
+  terms.idle_notice = whole(options.idle_notice_ms);
+  terms.idle_extension = whole(options.idle_extension_ms);
+  if (!options.idle_url.empty()) {
+    Result<kube::Access> platform = kube::urlAccess(options.idle_url, options.idle_ca);
+    if (!platform) return fail(Error(platform.error()).context("--idle-url"));
+    terms.platform = std::move(*platform);
+  }
   const Result<void> served = scheduler::serve(terms);
   return served ? 0 : fail(served.error());
 }

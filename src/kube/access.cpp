@@ -210,4 +210,15 @@ Result<Access> clusterAccess(const std::string& host, const std::string& port,
   return access;
 }
 
+Result<Access> urlAccess(const std::string& url, const std::string& authority_file) {
+  Access access;
+  const Result<void> server = takeServer(url, &access);
+  if (!server) return server.error();
+  if (authority_file.empty()) return access;
+  Result<std::string> authority = contentOf(authority_file);
+  if (!authority) return authority.error();
+  access.authority = std::move(*authority);
+  return access;
+}
+
 }  // namespace divvy::kube

@@ -58,6 +58,14 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
   out->sample({{"result", "admitted"}}, counts.changes.admitted);
   out->sample({{"result", "done"}}, counts.changes.done);
   out->sample({{"result", "refused"}}, counts.changes.refused);
+  out->family("divvy_scheduler_idle_pods_total", "counter",
+              "Pods whose devices nobody used, by what became of them");
+  out->sample({{"result", "noticed"}}, counts.idle.noticed);
+  out->sample({{"result", "called-off"}}, counts.idle.called_off);
+  out->sample({{"result", "evicted"}}, counts.idle.evicted);
+  one("divvy_scheduler_platform_failures_total", "counter",
+      "Times that a platform could not be told of an idle pod: it is not evicted then",
+      counts.idle.unheard);
   one("divvy_scheduler_api_calls_total", "counter", "Calls to the API server", seen.api_calls);
   out->family("divvy_scheduler_unreadable_total", "counter",
               "Objects that were told of and not understood");

@@ -11,12 +11,17 @@
 
 namespace divvy::scheduler {
 
-// Since it began.
 // Changes of what running pods have.
 struct ShareChangeCounts {
   std::uint64_t admitted = 0, done = 0, refused = 0;
 };
 
+// Pods whose devices nobody uses; `unheard`: times that their platform could not be told.
+struct IdleCounts {
+  std::uint64_t noticed = 0, called_off = 0, evicted = 0, unheard = 0;
+};
+
+// Since it began.
 struct Counts {
   metrics::Histogram filter_seconds, bind_seconds, review_seconds;
   std::uint64_t placed = 0, refused = 0, passed = 0, filter_errors = 0;  // answers of /filter
@@ -30,6 +35,7 @@ struct Counts {
   std::uint64_t unreadable_nodes = 0, unreadable_pods = 0, unreadable_quotas = 0;
   PreemptionCounts preemption;
   ShareChangeCounts changes;
+  IdleCounts idle;
 };
 
 struct Seen {

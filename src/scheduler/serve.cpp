@@ -2,9 +2,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <exception>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -30,6 +27,7 @@
 #include "hami_agents.h"
 #include "handshakes.h"
 #include "http/server.h"
+#include "idle_desk.h"
 #include "keeper.h"
 #include "kicker.h"
 #include "kube/client.h"
@@ -37,6 +35,7 @@
 #include "labeller.h"
 #include "last_word.h"
 #include "notices.h"
+#include "ports_file.h"
 #include "preemptor.h"
 #include "readiness.h"
 #include "reload.h"
@@ -133,6 +132,14 @@ class Service {
         http::Server::start(loop_.get_executor(), listen, {exporter_->route(), alive()});
     if (!metrics) return metrics.error();
     metrics_ = std::move(*metrics);
+    Result<std::unique_ptr<IdleDesk>> idle =
+        IdleDesk::make(loop_.get_executor(), *client_, terms_.platform, counts_.idle,
+                       {terms_.name,
+                        {terms_.idle_notice.count(), terms_.idle_extension.count()},
+                        [this] { return whyNot(); },
+                        &stopped_});
+    if (!idle) return idle.error();
+    idle_ = std::move(*idle);
     followNodes();
     followPods();
     followQuotas();
@@ -142,7 +149,9 @@ class Service {
     asio::co_spawn(loop_, notices_.run(), rethrow);
     handshaker_.start();
     election_->start([this] { takeOver(); }, say, &stopped_);
-    return writePorts();
+    return writePorts(
+        terms_.ports_file,
+        {extender_->port(), webhook_ ? webhook_->port() : std::uint16_t{0}, metrics_->port()});
   }
 
   void stop() {
@@ -193,22 +202,9 @@ class Service {
     return all;
   }
 
-  Result<void> writePorts() const {
-    if (terms_.ports_file.empty()) return {};
-    const std::string fresh = terms_.ports_file + ".new";
-    std::ofstream file(fresh);
-    file << json::serialize(json::object{{"extender", extender_->port()},
-                                         {"webhook", webhook_ ? webhook_->port() : 0},
-                                         {"metrics", metrics_->port()}})
-         << '\n';
-    file.close();
-    if (!file || std::rename(fresh.c_str(), terms_.ports_file.c_str()) != 0)
-      return Error{ErrorCode::kIo, terms_.ports_file + " cannot be written"};
-    return {};
-  }
-
   void believe(const kube::Node& node) {
     changer_.heard(node);
+    if (idle_) idle_->heard(node);
     const Result<void> set = books_.setNode(node);
     if (!set) ++counts_.unreadable_nodes;
     if (!set) say(set.error().message());
@@ -228,6 +224,7 @@ class Service {
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       handshaker_.remove(uid);
       changer_.gone(name);
+      if (idle_) idle_->gone(name);
       books_.removeNode(uid, name);
       gatekeeper_.nodesChanged();
     };
@@ -244,6 +241,7 @@ class Service {
     gatekeeper_.setPod(pod);
     notices_.see(pod);
     changer_.see(pod);
+    if (idle_) idle_->see(pod);
     const Result<void> seen = preemptor_.see(pod);
     if (!seen) ++counts_.unreadable_pods, say(seen.error().message());
     kicker_.lookAgain();
@@ -263,6 +261,7 @@ class Service {
     pods.gone = [this](const std::string& uid, const std::string&) {
       notices_.forget(uid);
       changer_.forget(uid);
+      if (idle_) idle_->forget(uid);
       books_.removePod(uid);
       agents_.remove(uid);
       labeller_.remove(uid);
@@ -465,6 +464,7 @@ class Service {
   Handshaker handshaker_;
   Gatekeeper gatekeeper_;
   Changer changer_;
+  std::unique_ptr<IdleDesk> idle_;  // from start() on
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   std::unique_ptr<Exporter> exporter_;

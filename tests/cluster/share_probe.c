@@ -9,8 +9,10 @@
 //
 // "expect BYTES": fails where that is not what it sees. "stay": does not end. "work": neither, and
 // allocates, looks and frees all the time: the first error ends it. "until BYTES": the same, until
-// that is what it may have; then it says once more what it sees and gets.
+// that is what it may have; then it says once more what it sees and gets. "rest SECONDS": does
+// nothing for so long, and then writes to its memory all the time.
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +91,18 @@ static void work(unsigned long long until) {
   } while (until == 0 || all != until);
 }
 
+// Does not return. Five times a second is more often than anybody looks.
+static void toil(unsigned long long rest, unsigned long long address) {
+  Call set = entry(cuda, "cuMemsetD8_v2");
+  Call wait = entry(cuda, "cuCtxSynchronize");
+  poll(NULL, 0, (int)rest * 1000);
+  for (;;) {
+    must("cuMemsetD8", set(address, 1, (size_t)kGranule));
+    must("cuCtxSynchronize", wait());
+    poll(NULL, 0, 200);
+  }
+}
+
 // What it sees and gets, in one line: how many devices. What it got is at `address` then.
 static int tell(int device, unsigned long long* address, size_t* total, unsigned long long* nvml,
                 int* exact) {
@@ -136,6 +150,7 @@ int main(int argc, char** argv) {
   }
   // For those who look at it while it runs.
   if (strcmp(word, "stay") == 0) pause();
+  if (strcmp(word, "rest") == 0) toil(bytes, address);
   if (strcmp(word, "work") != 0 && strcmp(word, "until") != 0) return 0;
   must("cuMemFree", entry(cuda, "cuMemFree_v2")(address));
   work(strcmp(word, "until") == 0 ? bytes : 0);

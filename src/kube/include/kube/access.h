@@ -47,4 +47,8 @@ inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/s
 Result<Access> clusterAccess(const std::string& host, const std::string& port,
                              const std::string& folder = kServiceAccount);
 
+// Of a server by its address, "https://host:port/path", the path in `base`. `authority_file`: whose
+// certificates are believed; empty: those that the system trusts. kUsage: what is accepted; kIo.
+Result<Access> urlAccess(const std::string& url, const std::string& authority_file = "");
+
 }  // namespace divvy::kube

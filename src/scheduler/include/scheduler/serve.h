@@ -60,6 +60,11 @@ struct ServeTerms {
   std::string identity;
   // How long a pod that does not say it runs before it may have to end for one of higher priority.
   std::chrono::seconds min_runtime{0};
+  // Of pods whose devices nobody uses: from the notice to their eviction, and how much longer their
+  // platform may have it at most, which is told of them (kube/access.h's urlAccess). None: nobody.
+  std::chrono::seconds idle_notice{300};
+  std::chrono::seconds idle_extension{3600};
+  std::optional<kube::Access> platform;
   // Longer than kube-scheduler takes to bind at most.
   std::chrono::seconds reservation{120};
 };

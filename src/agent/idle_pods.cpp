@@ -1,0 +1,43 @@
+#include "idle_pods.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+namespace divvy::agent {
+namespace {
+
+// By how much instants of one idleness may differ that two agents worked out.
+constexpr std::int64_t kSame = 30;
+
+struct PodRest {
+  const PodContainer* pod = nullptr;
+  bool all = true;  // that were looked at are idle
+  std::uint64_t idle_ms = UINT64_MAX;
+};
+
+}  // namespace
+
+kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wall,
+                        const kube::IdlePods& before) {
+  std::map<std::string, PodRest> pods;
+  for (const Resting& one : containers) {
+    PodRest& rest = pods[one.lodger.uid];
+    rest.pod = &one.lodger;
+    rest.all = rest.all && one.known && one.after_ms != 0 && one.idle_ms >= one.after_ms;
+    rest.idle_ms = std::min(rest.idle_ms, one.idle_ms);
+  }
+  kube::IdlePods idle;
+  for (const auto& [uid, rest] : pods) {
+    if (!rest.all) continue;
+    std::int64_t since = wall - static_cast<std::int64_t>(rest.idle_ms / 1000);
+    const auto known = before.find(uid);
+    if (known != before.end() && std::abs(known->second.since - since) <= kSame)
+      since = known->second.since;
+    idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1)};
+  }
+  return idle;
+}
+
+}  // namespace divvy::agent

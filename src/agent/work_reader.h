@@ -1,0 +1,33 @@
+// Whether a tenant uses its devices, by what its processes say. Private.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "ledger/grants.h"
+
+namespace divvy::agent {
+
+struct WorkSums {
+  bool at_work = false;           // one uses its devices, or waits to
+  std::uint64_t last_launch = 0;  // CLOCK_MONOTONIC; 0: none
+};
+
+// Belongs to the agent's main thread. Of a tenant whose gate is never open: behind an open one
+// nothing is said.
+class WorkReader {
+ public:
+  using Slots = std::vector<std::pair<unsigned, std::uint64_t>>;  // with their generations
+
+  static Result<WorkReader> open(const std::filesystem::path& tenant_dir);
+  WorkSums read(const Slots& slots) const;
+
+ private:
+  explicit WorkReader(ledger::GrantPages pages) : pages_(std::move(pages)) {}
+  mutable ledger::GrantPages pages_;  // note that a file was truncated
+};
+
+}  // namespace divvy::agent

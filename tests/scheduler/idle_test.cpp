@@ -1,0 +1,345 @@
+// Pods whose devices nobody uses: what is said of them, and what becomes of them by an API server
+// and a platform that fail, and a scheduler that is killed.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rapidcheck/gtest.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/json.hpp>
+
+#include "base/rng.h"
+#include "http/server.h"
+#include "idle_desk.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr IdleTerms kTerms{60, 300};
+
+TEST(IdleStep, IsNoticedThenDueAndCalledOffAtAnyTimeBefore) {
+  const kube::IdleState state = noticedAt(1'000, 5'000, kTerms);
+  EXPECT_EQ(state.deadline, 5'060);
+  EXPECT_EQ(idleStep(std::nullopt, std::nullopt, 5'000), IdleStep::kNothing);
+  EXPECT_EQ(idleStep(1'000, std::nullopt, 5'000), IdleStep::kNotice);
+  EXPECT_EQ(idleStep(1'000, state, 5'059), IdleStep::kNothing);
+  EXPECT_EQ(idleStep(1'000, state, 5'060), IdleStep::kDue);
+  EXPECT_EQ(idleStep(1'000 + kSameIdle, state, 5'060), IdleStep::kDue) << "another agent's clock";
+  EXPECT_EQ(idleStep(1'001 + kSameIdle, state, 5'060), IdleStep::kCallOff) << "it has worked";
+  EXPECT_EQ(idleStep(std::nullopt, state, 9'000), IdleStep::kCallOff);
+}
+
+RC_GTEST_PROP(IdleStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
+  const auto asked = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange(0, 1'000));
+  const kube::IdleState first = noticedAt(1'000, 5'000, kTerms);
+  kube::IdleState state = first;
+  std::int64_t now = 5'000;
+  for (const std::int64_t seconds : asked) {
+    const kube::IdleState later = extendedBy(state, seconds, now, kTerms);
+    RC_ASSERT(later.deadline >= state.deadline);
+    RC_ASSERT(later.deadline <= first.deadline + kTerms.extension);
+    RC_ASSERT(later.noticed == first.noticed);
+    state = later;
+    now += 17;
+  }
+}
+
+TEST(Platform, IsToldOfAPodAndAnswersWithTime) {
+  const kube::IdleState state{0, 60, 3'600};
+  const json::value body =
+      json::parse(platformBody(PlatformNews::kDue, "u", "n", {"s", "p", 0}, state));
+  EXPECT_EQ(body, json::parse(R"({"kind":"idle-due","namespace":"s","pod":"p","uid":"u","node":"n",
+                                  "idleSince":"1970-01-01T00:00:00Z",
+                                  "deadline":"1970-01-01T01:00:00Z"})"));
+  EXPECT_EQ(platformAnswer("").value(), 0);
+  EXPECT_EQ(platformAnswer(" \n").value(), 0);
+  EXPECT_EQ(platformAnswer(R"({"id": 7})").value(), 0);
+  EXPECT_EQ(platformAnswer(R"({"extendSeconds": 600})").value(), 600);
+  for (const char* wrong : {"ok", "[]", R"({"extendSeconds": -1})", R"({"extendSeconds": "10m"})",
+                            R"({"extendSeconds": 1e9})"})
+    EXPECT_FALSE(platformAnswer(wrong)) << wrong;
+}
+
+// One pod on one node, as an API server has them, and its platform. Whatever is written is checked.
+class Cluster {
+ public:
+  explicit Cluster(Rng& rng) : rng_(rng) {
+    const std::string pod = "/api/v1/namespaces/s/pods/p";
+    server_ =
+        start({route("GET", pod, [this](const std::string&) { return readPod(); }),
+               route("PATCH", pod, [this](const std::string& body) { return patch(body); }),
+               route("GET", "/api/v1/nodes/n",
+                     [this](const std::string&) {
+                       return http::Answer{200, nodeText()};
+                     }),
+               route("POST", pod + "/eviction", [this](const std::string&) { return evict(); }),
+               route("PATCH", pod + "/status",
+                     [](const std::string&) {
+                       return http::Answer{200, "{}"};
+                     }),
+               route("POST", "/api/v1/namespaces/s/events", [](const std::string&) {
+                 return http::Answer{201, "{}"};
+               })});
+    platform_ =
+        start({route("POST", "/told", [this](const std::string& body) { return told(body); })});
+  }
+
+  kube::Access access(const http::Server& server, const std::string& base = "") const {
+    kube::Access access;
+    access.host = "127.0.0.1";
+    access.port = std::to_string(server.port());
+    access.tls = false;
+    access.base = base;
+    return access;
+  }
+  kube::Access api() const { return access(*server_); }
+  kube::Access platform() const { return access(*platform_, "/told"); }
+
+  kube::Node node() const {
+    kube::Node node;
+    node.meta.name = "n";
+    if (idle_since) node.meta.annotations[kube::kIdleKey] = said();
+    return node;
+  }
+  std::string said() const { return kube::encode(kube::IdlePods{{"u", {"s", "p", *idle_since}}}); }
+  void poll() { loop_.poll(), loop_.restart(); }
+
+  std::int64_t now = 10'000;
+  std::optional<std::int64_t> idle_since;
+  std::string state;  // annotation; empty: none
+  bool there = true;
+  bool failing = false;  // the API, before or after it did what was asked
+  bool platform_ok = true;
+  std::int64_t extend = 0;
+  int evictions = 0;
+  bool agreed = false;  // the platform, to this very end
+  std::vector<std::string> kinds;
+
+ private:
+  std::unique_ptr<http::Server> start(std::vector<http::Route> routes) {
+    return std::move(*http::Server::start(loop_.get_executor(), {}, std::move(routes)));
+  }
+  static http::Route route(const char* method, std::string path,
+                           std::function<http::Answer(const std::string&)> answer) {
+    return {method, std::move(path), 10'000,
+            [answer](http::Query query) -> asio::awaitable<http::Answer> {
+              co_return answer(query.body);
+            }};
+  }
+  bool fails() { return failing && rng_.below(3) == 0; }
+
+  http::Answer readPod() {
+    if (fails()) return {500, "{}"};
+    if (!there) return {404, "{}"};
+    json::object meta{{"namespace", "s"},
+                      {"name", "p"},
+                      {"uid", "u"},
+                      {"resourceVersion", std::to_string(version_)}};
+    if (!state.empty()) meta["annotations"] = json::object{{kube::kIdleStateKey, state}};
+    return {200, json::serialize(json::object{{"metadata", std::move(meta)},
+                                              {"spec", json::object{{"nodeName", "n"}}},
+                                              {"status", json::object{{"phase", "Running"}}}})};
+  }
+  std::string nodeText() const {
+    json::object meta{{"name", "n"}, {"uid", "n"}};
+    if (idle_since) meta["annotations"] = json::object{{kube::kIdleKey, said()}};
+    return json::serialize(json::object{{"metadata", std::move(meta)}});
+  }
+  http::Answer patch(const std::string& body) {
+    if (fails()) return {500, "{}"};
+    const json::object meta = json::parse(body).at("metadata").as_object();
+    EXPECT_EQ(meta.at("uid").as_string(), "u");
+    const json::value* asked = meta.if_contains("resourceVersion");
+    if (asked != nullptr && asked->as_string() != std::to_string(version_)) return {409, "{}"};
+    const json::value& value = meta.at("annotations").at(kube::kIdleStateKey);
+    state = value.is_null() ? std::string() : std::string(value.as_string());
+    ++version_;
+    return fails() ? http::Answer{500, "{}"} : http::Answer{200, "{}"};
+  }
+  http::Answer told(const std::string& body) {
+    const std::string kind(json::parse(body).at("kind").as_string());
+    if (!platform_ok) return {503, ""};
+    kinds.push_back(kind);
+    agreed = kind == "idle-due";
+    return {200, extend > 0 ? R"({"extendSeconds":)" + std::to_string(extend) + "}" : ""};
+  }
+  http::Answer evict() {
+    if (fails()) return {500, "{}"};
+    if (!there) return {404, "{}"};
+    const Result<kube::IdleState> noticed = kube::decodeIdleState(state);
+    EXPECT_TRUE(noticed) << "it was never told";
+    EXPECT_TRUE(idle_since) << "it works";
+    EXPECT_TRUE(agreed) << "its platform does not know";
+    EXPECT_GE(now, noticed ? noticed->noticed + kTerms.notice : now);
+    ++evictions;
+    there = false;
+    return fails() ? http::Answer{500, "{}"} : http::Answer{201, "{}"};
+  }
+
+  Rng& rng_;
+  asio::io_context loop_;
+  std::uint64_t version_ = 1;
+  std::unique_ptr<http::Server> server_, platform_;
+};
+
+// A scheduler, until it is killed: whatever it was about to do is not done.
+struct Life {
+  explicit Life(Cluster& with) : cluster(with) {
+    client = std::move(*kube::Client::make(loop.get_executor(), cluster.api(),
+                                           {1e6, 1e6, std::chrono::seconds(10), 1}));
+    desk = std::make_unique<IdleDesk>(
+        loop.get_executor(), *client,
+        std::move(*Platform::make(loop.get_executor(), cluster.platform())), counts,
+        IdleDesk::Terms{"divvy-scheduler", kTerms, [] { return std::string(); }, &stopped,
+                        [this] { return cluster.now; }, std::chrono::milliseconds(0)});
+    hear();
+    if (!cluster.state.empty() && cluster.there) {
+      kube::Pod pod;
+      pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
+      pod.meta.annotations[kube::kIdleStateKey] = cluster.state;
+      desk->see(pod);
+    }
+  }
+  void hear() { desk->heard(cluster.node()); }
+  void run(unsigned polls) {
+    for (unsigned i = 0; i < polls; ++i) {
+      loop.poll_one(), loop.restart();
+      cluster.poll();
+    }
+  }
+
+  Cluster& cluster;
+  asio::io_context loop;
+  IdleCounts counts;
+  bool stopped = false;
+  std::unique_ptr<kube::Client> client;
+  std::unique_ptr<IdleDesk> desk;
+};
+
+// Until that is so, within what anybody would wait.
+template <typename So>
+bool until(Life& life, const So& so, std::int64_t seconds = 0) {
+  for (unsigned i = 0; i < 20'000 && !so(); ++i) {
+    life.run(20);
+    if (seconds > 0 && i % 50 == 0) life.cluster.now += 1, --seconds;
+  }
+  return so();
+}
+
+TEST(IdleDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  Life life(cluster);
+  ASSERT_TRUE(until(life, [&] { return !cluster.state.empty(); }));
+  EXPECT_EQ(kube::decodeIdleState(cluster.state)->deadline, cluster.now + kTerms.notice);
+  life.run(2'000);
+  EXPECT_EQ(cluster.evictions, 0) << "not before its time";
+  cluster.now += kTerms.notice;
+  ASSERT_TRUE(until(life, [&] { return cluster.evictions == 1; }));
+  EXPECT_EQ(cluster.kinds, (std::vector<std::string>{"idle-notice", "idle-due"}));
+  EXPECT_EQ(life.counts.noticed, 1u);
+}
+
+TEST(IdleDesk, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  cluster.extend = 120;
+  Life life(cluster);
+  const std::int64_t began = cluster.now;
+  ASSERT_TRUE(until(
+      life, [&] { return cluster.evictions == 1; }, 1'000));
+  EXPECT_GE(cluster.now, began + kTerms.notice + kTerms.extension);
+}
+
+TEST(IdleDesk, WithoutItsPlatformsWordItStays) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  cluster.platform_ok = false;
+  Life life(cluster);
+  ASSERT_TRUE(until(life, [&] { return !cluster.state.empty(); }));
+  cluster.now += kTerms.notice + kTerms.extension;
+  ASSERT_TRUE(until(
+      life, [&] { return life.counts.unheard >= 3; }, 100));
+  EXPECT_EQ(cluster.evictions, 0);
+  cluster.platform_ok = true;
+  EXPECT_TRUE(until(
+      life, [&] { return cluster.evictions == 1; }, 100));
+}
+
+TEST(IdleDesk, WhoWorksAgainIsToldThatToo) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  Life life(cluster);
+  ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 1; }));
+  cluster.idle_since.reset();
+  life.hear();
+  ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 2; }));
+  EXPECT_EQ(cluster.kinds.back(), "idle-called-off");
+  EXPECT_EQ(cluster.state, "");
+  cluster.now += 10'000;
+  life.run(2'000);
+  EXPECT_EQ(cluster.evictions, 0);
+  EXPECT_EQ(life.counts.called_off, 1u);
+}
+
+TEST(IdleDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  Life life(cluster);
+  kube::Node other = cluster.node();
+  other.meta.name = "other";
+  other.meta.annotations[kube::kIdleKey] = kube::encode(kube::IdlePods{{"u", {"s", "p", 1'000}}});
+  life.desk->heard(other);
+  life.run(2'000);
+  EXPECT_EQ(cluster.state, "");
+  EXPECT_TRUE(cluster.kinds.empty());
+}
+
+// Killed at any instant, with a server and a platform that fail: the checks are the cluster's.
+RC_GTEST_PROP(IdleDesk, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
+  Rng rng(*rc::gen::arbitrary<std::uint64_t>());
+  Cluster cluster(rng);
+  auto life = std::make_unique<Life>(cluster);
+  for (unsigned step = 0; step < 150; ++step) {
+    cluster.failing = rng.below(2) == 0;
+    cluster.platform_ok = rng.below(4) != 0;
+    cluster.extend = rng.below(3) == 0 ? static_cast<std::int64_t>(rng.below(90)) : 0;
+    switch (rng.below(6)) {
+      case 0:
+        cluster.idle_since = cluster.idle_since.value_or(cluster.now - 100);
+        break;
+      case 1:
+        if (rng.below(3) == 0) cluster.idle_since.reset();
+        break;
+      case 2:
+        life.reset();
+        life = std::make_unique<Life>(cluster);
+        break;
+      default:
+        cluster.now += static_cast<std::int64_t>(rng.below(30));
+    }
+    // What is heard takes a while.
+    if (rng.below(2) == 0) life->hear();
+    life->run(static_cast<unsigned>(rng.below(60)));
+  }
+  RC_ASSERT(cluster.evictions <= 1);
+  cluster.failing = false, cluster.platform_ok = true, cluster.extend = 0;
+  if (!cluster.there) return;
+  if (!cluster.idle_since) cluster.idle_since = cluster.now - 100;
+  life->hear();
+  RC_ASSERT(until(
+      *life, [&] { return !cluster.there; }, 2'000));
+  RC_ASSERT(cluster.evictions == 1);
+}
+
+}  // namespace
+}  // namespace divvy::scheduler
