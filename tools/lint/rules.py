@@ -35,7 +35,8 @@ ALLOWED = {
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "http", "kube", "kubelet", "ledger", "metrics", "terms", "base"},
-    "cli": {"agent", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "terms", "yaml", "base"},
+    "doctor": {"agent", "kubelet", "ledger", "base"},
+    "cli": {"agent", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "terms", "yaml", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:

@@ -1,0 +1,30 @@
+// Reads a machine. What stands between a file and a judgement is in node_facts.h.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "doctor/node_facts.h"
+#include "doctor/tree.h"
+
+namespace divvy::doctor {
+
+struct NodeTerms {
+  std::string version;                    // of this program
+  std::vector<std::string> runtime_dirs;  // where agents may be
+  std::string staged_dir = "/var/lib/divvy";
+  std::string kubelet_dir = "/var/lib/kubelet";
+  // This program's own libraries; they are of the machine we run on, whatever tree is read.
+  std::string lib_dir;
+  // Asks the agent whose folder that is. `path` names the folder by a descriptor of ours, so that
+  // it can be reached through a mounted tree. Errors as AgentFacts::answer has them.
+  std::function<Result<AgentAnswer>(const std::string& path)> ask;
+  // The kernel's clock; a tree has none. False: do not ask.
+  bool clock = true;
+};
+
+// Never fails: what cannot be read is among the facts. Takes as long as the file systems do.
+NodeFacts readNode(const Tree& tree, const NodeTerms& terms);
+
+}  // namespace divvy::doctor

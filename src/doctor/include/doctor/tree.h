@@ -1,0 +1,47 @@
+// A machine's files, read below a folder: its own root, or where the root of another machine (of
+// the host, for who is in a container) is mounted. Links lead nowhere else: they are resolved as
+// that machine would.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/fd.h"
+#include "doctor/node_facts.h"
+
+namespace divvy::doctor {
+
+// Everything read is bounded. Nothing is opened that is no regular file or folder: devices do
+// something when they are, and pipes wait. Paths are absolute, as the machine has them.
+//
+// Errors: kNotFound, kIo (not ours to read), kCorrupt (no file, no folder, larger than the bound).
+class Tree {
+ public:
+  static constexpr std::size_t kMostBytes = 1 << 20;
+  static constexpr std::size_t kMostEntries = 8192;
+
+  static Result<Tree> open(const std::string& root);
+
+  Result<std::string> text(const std::string& path, std::size_t most = kMostBytes) const;
+  // Names, sorted.
+  Result<std::vector<std::string>> list(const std::string& path) const;
+  // Of a link itself, or of what it leads to.
+  Result<Place> place(const std::string& path, bool follow = true) const;
+  // Where a path leads to in the end, links resolved.
+  Result<std::string> resolved(const std::string& path) const;
+  Result<Space> space(const std::string& path) const;
+  // A folder, for those who go on from there (O_PATH).
+  Result<agent::Fd> folder(const std::string& path) const;
+
+  const std::string& root() const { return root_; }
+
+ private:
+  Tree(std::string root, agent::Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
+  Result<agent::Fd> at(const std::string& path, std::uint64_t flags) const;
+
+  std::string root_;
+  agent::Fd fd_;
+};
+
+}  // namespace divvy::doctor

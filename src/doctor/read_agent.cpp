@@ -1,0 +1,200 @@
+// What an agent keeps: its folders, the pages and notes of its tenants.
+#include <unistd.h>
+
+#include <cstring>
+
+#include <boost/json.hpp>
+
+#include "agent/node.h"
+#include "ledger/layout.h"
+#include "ledger/work.h"
+#include "readers.h"
+#include "words.h"
+
+namespace divvy::doctor {
+namespace {
+
+namespace json = boost::json;
+using Kind = Oddity::Kind;
+
+// What an agent makes beside its tenants; `.new`: before it is renamed.
+bool isKnown(const std::string& name) {
+  for (const char* known : {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload",
+                            "agent.log", "tenants", "context-costs", "timeslice-trial", "card"})
+    if (name == known) return true;
+  return false;
+}
+
+bool isKnownOfTenant(const std::string& name) {
+  for (const char* known :
+       {"control", "report", "work", "residency", "swap", "tenant.json", "notice.json"})
+    if (name == known) return true;
+  return false;
+}
+
+// Of a folder that is to be its owner's alone. Agents themselves refuse others (agent/node.h).
+void judgeFolder(const Tree& tree, const std::string& path, std::vector<Oddity>* out) {
+  const Result<Place> place = tree.place(path, false);
+  if (!place) {
+    if (!absent(place)) out->push_back({path, place.error().message(), true, Kind::kAccess});
+    return;
+  }
+  if (place->kind == Place::Kind::kLink)
+    return out->push_back({path, "is a link", false, Kind::kAccess});
+  if (place->kind != Place::Kind::kFolder)
+    return out->push_back({path, "is no folder", false, Kind::kAccess});
+  if ((place->mode & 022u) != 0)
+    out->push_back({path, "may be written by others (mode " + modeText(place->mode) + ")", false,
+                    Kind::kAccess});
+  if (place->uid != geteuid() && place->uid != 0)
+    out->push_back({path, "belongs to user " + std::to_string(place->uid), false, Kind::kAccess});
+}
+
+// Pages are never written in place: what is too short, or has another beginning, was cut or written
+// by somebody else.
+void judgePage(const Tree& tree, const std::string& path, std::uint64_t magic,
+               std::vector<Oddity>* out) {
+  const Result<std::string> text = tree.text(path, 64u << 20);
+  if (!text) {
+    const bool none = absent(text);
+    if (none || text.error().code() == ErrorCode::kCorrupt)
+      out->push_back({path, none ? "is missing" : text.error().message(), false, Kind::kBroken});
+    return;
+  }
+  std::uint64_t word = 0;
+  if (text->size() < sizeof word)
+    return out->push_back({path, "has " + counted(text->size(), "byte"), false, Kind::kBroken});
+  std::memcpy(&word, text->data(), sizeof word);
+  if (word != magic)
+    out->push_back({path, "does not begin as such a page does", false, Kind::kBroken});
+}
+
+void judgeRecord(const Tree& tree, const std::string& dir, const std::string& id,
+                 std::vector<Oddity>* out) {
+  const std::string path = dir + "/tenant.json";
+  const Result<std::string> text = tree.text(path);
+  if (!text) {
+    if (absent(text)) {
+      // Pages come first; who was killed between leaves them, and its successor removes them.
+      out->push_back({dir, "has no tenant.json", false, Kind::kHalfWritten});
+    } else if (text.error().code() == ErrorCode::kCorrupt) {
+      out->push_back({path, text.error().message(), false, Kind::kBroken});
+    }
+    return;
+  }
+  boost::system::error_code fault;
+  const json::value value = json::parse(*text, fault);
+  const json::object* object = value.if_object();
+  if (fault || object == nullptr)
+    return out->push_back(
+        {path, text->empty() ? "is empty" : "is no JSON object", false, Kind::kBroken});
+  const json::value* said = object->if_contains("id");
+  if (said == nullptr || !said->is_string() || std::string(said->get_string()) != id)
+    out->push_back({path, "is not of tenant " + id, false, Kind::kBroken});
+}
+
+void readTenant(const Tree& tree, const std::string& dir, const std::string& id,
+                std::vector<Oddity>* out) {
+  const auto names = tree.list(dir);
+  if (!names) {
+    if (names.error().code() == ErrorCode::kIo)
+      out->push_back({dir, names.error().message(), true, Kind::kAccess});
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (name.ends_with(".new")) {
+      out->push_back({dir + "/" + name, "is half written", false, Kind::kHalfWritten});
+    } else if (!isKnownOfTenant(name)) {
+      out->push_back({dir + "/" + name, "is nothing that an agent makes", false, Kind::kForeign});
+    }
+  }
+  judgePage(tree, dir + "/control", ledger::kControlMagic, out);
+  judgePage(tree, dir + "/report", ledger::kReportMagic, out);
+  judgePage(tree, dir + "/work", ledger::kWorkMagic, out);
+  judgeRecord(tree, dir, id, out);
+}
+
+void readTenants(const Tree& tree, AgentFacts* facts) {
+  const std::string dir = facts->dir + "/tenants";
+  const auto names = tree.list(dir);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const std::string path = dir + "/" + name;
+    if (name.starts_with(".new-")) {
+      facts->oddities.push_back({path, "is half made", false, Kind::kHalfWritten});
+      continue;
+    }
+    const Result<Place> place = tree.place(path, false);
+    if (!place) continue;
+    if (place->kind != Place::Kind::kFolder) {
+      facts->oddities.push_back({path, "is no tenant's folder", false, Kind::kForeign});
+      continue;
+    }
+    ++facts->tenants;
+    readTenant(tree, path, name, &facts->oddities);
+  }
+}
+
+AgentFacts readAgent(const Tree& tree, const NodeTerms& terms, const std::string& dir) {
+  AgentFacts facts;
+  facts.dir = dir;
+  judgeFolder(tree, dir, &facts.oddities);
+  judgeFolder(tree, dir + "/tenants", &facts.oddities);
+  const auto names = tree.list(dir);
+  if (!names) {
+    facts.answer = Error(names.error().code(), names.error().message());
+    return facts;
+  }
+  for (const std::string& name : *names) {
+    if (isKnown(name)) continue;
+    const bool half = name.ends_with(".new");
+    facts.oddities.push_back({dir + "/" + name,
+                              half ? "is half written" : "is nothing that an agent makes", false,
+                              half ? Kind::kHalfWritten : Kind::kForeign});
+  }
+  readTenants(tree, &facts);
+  const Result<Place> socket = tree.place(dir + "/agent.sock", false);
+  facts.socket = socket && socket->kind == Place::Kind::kSocket;
+  const Result<agent::Fd> folder = tree.folder(dir);
+  if (facts.socket && folder && terms.ask)
+    facts.answer = terms.ask("/proc/self/fd/" + std::to_string(folder->get()));
+  if (!facts.socket) facts.answer = Error(ErrorCode::kNotFound, "there is no socket");
+  return facts;
+}
+
+}  // namespace
+
+RuntimeDir readRuntimeDir(const Tree& tree, const NodeTerms& terms, const std::string& path) {
+  RuntimeDir dir;
+  dir.path = path;
+  const Result<Place> place = tree.place(path, false);
+  if (!place) {
+    if (!absent(place))
+      dir.oddities.push_back({path, place.error().message(), true, Kind::kAccess});
+    return dir;
+  }
+  dir.place = *place;
+  dir.space = tree.space(path);
+  judgeFolder(tree, path, &dir.oddities);
+  const auto names = tree.list(path);
+  if (!names) {
+    dir.oddities.push_back({path, names.error().message(), true, Kind::kAccess});
+    return dir;
+  }
+  for (const std::string& name : *names) {
+    const std::string inside = path + "/" + name;
+    if (!agent::parseNode(name)) {
+      dir.oddities.push_back({inside, "is nothing that an agent makes", false, Kind::kForeign});
+      continue;
+    }
+    const Result<Place> one = tree.place(inside, false);
+    if (one && one->kind == Place::Kind::kFolder) {
+      dir.agents.push_back(readAgent(tree, terms, inside));
+    } else {
+      judgeFolder(tree, inside, &dir.oddities);
+    }
+  }
+  return dir;
+}
+
+}  // namespace divvy::doctor
