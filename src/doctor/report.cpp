@@ -1,7 +1,8 @@
 #include "doctor/report.h"
 
+#include <algorithm>
 #include <array>
-#include <ctime>
+#include <utility>
 
 #include <boost/json.hpp>
 
@@ -49,28 +50,46 @@ std::string linesOf(const Finding& one) {
   return text;
 }
 
-std::string briefly(const Findings& findings) {
-  std::vector<std::string> ids;
-  for (const Finding& one : findings)
-    if (one.state == State::kOk && (ids.empty() || ids.back() != one.id)) ids.push_back(one.id);
-  std::string text, line = " ";
+// Ids with blanks between, on lines of a terminal's width.
+std::string filled(const std::vector<std::string>& ids, const std::string& indent) {
+  constexpr std::size_t kWidth = 98;
+  std::string text, line = indent;
   for (const std::string& id : ids) {
-    if (line.size() + id.size() > 98) {
+    if (line.size() > indent.size() && line.size() + 1 + id.size() > kWidth) {
       text += line + "\n";
-      line = " ";
+      line = indent;
     }
-    line += " " + id;
+    line += (line.size() > indent.size() ? " " : "") + id;
   }
   return text + line + "\n";
 }
 
-std::string timeText(std::int64_t ms) {
-  const std::time_t when = static_cast<std::time_t>(ms / 1000);
-  std::tm utc{};
-  gmtime_r(&when, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
+std::string briefly(const Findings& findings) {
+  std::vector<std::string> ids;
+  for (const Finding& one : findings)
+    if (one.state == State::kOk && (ids.empty() || ids.back() != one.id)) ids.push_back(one.id);
+  return filled(ids, "  ");
+}
+
+// What could not be looked at is so for few reasons: each is said once.
+std::string skippedText(const Findings& findings) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const Finding& one : findings) {
+    if (one.state != State::kSkipped) continue;
+    const std::string name = one.id + (one.subject.empty() ? "" : " " + shown(one.subject));
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& reason) { return reason.first == one.seen; });
+    if (known == reasons.end()) {
+      reasons.push_back({one.seen, {name}});
+    } else {
+      known->second.push_back(name);
+    }
+  }
+  std::string text;
+  for (const auto& [why, names] : reasons)
+    text += names.size() == 1 ? "  " + names.front() + ": " + shown(why) + "\n"
+                              : "  " + shown(why) + ":\n" + filled(names, "    ");
+  return text;
 }
 
 // Bytes that are no UTF-8 would make the document none.
@@ -119,6 +138,10 @@ std::string textOf(const Report& report, bool brief) {
       text += briefly(report.findings);
       continue;
     }
+    if (state == State::kSkipped) {
+      text += skippedText(report.findings);
+      continue;
+    }
     for (const Finding& one : report.findings)
       if (one.state == state) text += linesOf(one);
   }
@@ -132,7 +155,7 @@ std::string jsonOf(const Report& report) {
   for (const Finding& one : report.findings) findings.push_back(jsonOf(one));
   json::object root{{"form", 1},
                     {"divvy", report.version},
-                    {"written", timeText(report.written_ms)},
+                    {"written", instantText(report.written_ms)},
                     {"node", nullptr},
                     {"cluster", nullptr},
                     {"worst", nameOf(worstOf(report.findings))},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,7 @@ std::string modeText(unsigned mode);
 int compareVersions(const std::string& a, const std::string& b);
 // The first word of a text that is numbers with dots between them; empty: there is none.
 std::string versionIn(const std::string& text);
+// Milliseconds since 1970 as "2026-01-01T00:00:00Z".
+std::string instantText(std::int64_t ms);
 
 }  // namespace divvy::doctor

@@ -1,0 +1,38 @@
+// What goes to others without the names of who works here, and never with a secret.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <boost/json/value.hpp>
+
+namespace divvy::doctor {
+
+// Without what looks like a key or a token, whoever put it there: PEM blocks that are no public
+// certificates, JSON web tokens, what follows "Bearer ", "password=" and the like.
+std::string withoutSecrets(std::string_view text);
+
+// Numbers in place of names, the same for the same name, in all texts that it is given: also where
+// a name is a word of a sentence. Those that every cluster has (kube-system ...) stay.
+class Names {
+ public:
+  // `kind`: "pod", "node" ...; a name has the number of its first kind.
+  void know(const std::string& kind, const std::string& name);
+  std::string replaced(std::string_view text) const;
+
+ private:
+  // Longer ones come first: "web-1" before "web".
+  struct Longer {
+    bool operator()(const std::string& a, const std::string& b) const {
+      return a.size() != b.size() ? a.size() > b.size() : a < b;
+    }
+  };
+  std::map<std::string, std::string, Longer> known_;
+  std::map<std::string, std::size_t> counts_;
+};
+
+// All texts of a document, withoutSecrets and, with `names`, replaced. Keys of objects stay.
+boost::json::value redacted(const boost::json::value& value, const Names* names);
+
+}  // namespace divvy::doctor

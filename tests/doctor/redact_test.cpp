@@ -1,0 +1,146 @@
+// What must never be sent is not, wherever it stood.
+#include "doctor/redact.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "base/rng.h"
+#include "doctor/excerpt.h"
+
+namespace divvy::doctor {
+namespace {
+
+namespace json = boost::json;
+
+TEST(Redact, WhatLooksLikeASecretIsTakenOutOfAnyText) {
+  const std::string token = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrOHMifQ.c2lnbmF0dXJl";
+  const struct {
+    std::string text, left;
+  } cases[] = {
+      {"Authorization: Bearer abc.def/ghi= end", "Authorization: Bearer (left out) end"},
+      {"it said " + token + " twice", "it said (left out) twice"},
+      {"a -----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY----- b", "a (left out) b"},
+      {"cut -----BEGIN PRIVATE KEY-----\nMHcC", "cut (left out)"},
+      {"PASSWORD=hunter2 token=xyz", "PASSWORD=(left out) token=(left out)"},
+      {"GPU-5c2e of eyJ no token, bearer of news",
+       "GPU-5c2e of eyJ no token, bearer (left out) news"},
+      {"nothing here", "nothing here"},
+      {"", ""}};
+  for (const auto& one : cases) EXPECT_EQ(withoutSecrets(one.text), one.left);
+}
+
+TEST(Redact, NamesAreTheSameNumberEverywhereAndWordsStayWords) {
+  Names names;
+  names.know("namespace", "team-a");
+  names.know("pod", "web");
+  names.know("pod", "web-1");
+  names.know("pod", "web");
+  names.know("namespace", "kube-system");
+  names.know("pod", "");
+  EXPECT_EQ(names.replaced("team-a/web-1 beside team-a/web; webhook, cobweb, web_uid, web."),
+            "namespace-1/pod-2 beside namespace-1/pod-1; webhook, cobweb, pod-1_uid, pod-1.");
+  EXPECT_EQ(names.replaced("kube-system"), "kube-system");
+  EXPECT_EQ(names.replaced(""), "");
+}
+
+// No known name is left as a word of its own, whatever the names and the text.
+TEST(Redact, NoNameSurvivesInAnyText) {
+  Rng rng(20261124);
+  for (int round = 0; round < 300; ++round) {
+    Names names;
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < 1 + rng.below(6); ++i) {
+      std::string name = "x";
+      for (std::size_t j = 0; j < 1 + rng.below(4); ++j) name += "xy-z"[rng.below(4)];
+      name += 'q';
+      all.push_back(name);
+      names.know("pod", name);
+    }
+    std::string text;
+    for (std::size_t i = 0; i < 20; ++i)
+      text += all[rng.below(all.size())] + std::string(1, " /_.,:\"(\n"[rng.below(9)]);
+    const std::string out = names.replaced(text);
+    EXPECT_EQ(out.find('q'), std::string::npos) << text << "\n" << out;
+  }
+}
+
+json::value podWithCanaries() {
+  return json::parse(R"({
+    "metadata": {"name": "web", "namespace": "team-a",
+      "annotations": {"hami.io/vgpu-devices-allocated": "GPU-1,NVIDIA,100,10:",
+                      "corp.example/owner": "CANARY-annotation"},
+      "labels": {"secret-project": "CANARY-label"},
+      "managedFields": [{"manager": "CANARY-manager"}]},
+    "spec": {"nodeName": "gpu-1", "schedulerName": "divvy-scheduler",
+      "imagePullSecrets": [{"name": "CANARY-pull"}],
+      "volumes": [{"name": "v", "secret": {"secretName": "CANARY-volume"}}],
+      "initContainers": [{"name": "init", "image": "CANARY-image",
+        "env": [{"name": "A", "value": "CANARY-env"}]}],
+      "containers": [{"name": "c", "image": "CANARY-image", "command": ["CANARY-command"],
+        "args": ["--password", "CANARY-arg"], "env": [{"name": "KEY", "value": "CANARY-env"}],
+        "resources": {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"},
+                      "requests": {"cpu": {"odd": "CANARY-odd"}}}}]},
+    "status": {"phase": "Running", "podIP": "CANARY-ip",
+      "conditions": [{"type": "Ready", "status": "False", "message": "CANARY-message"}]}})");
+}
+
+TEST(Excerpt, OfAPodOnlyWhatIsNamedIsTaken) {
+  const json::object out = podExcerpt(podWithCanaries());
+  const std::string text = json::serialize(out);
+  EXPECT_EQ(text.find("CANARY"), std::string::npos) << text;
+  EXPECT_EQ(out.at("annotations").at("hami.io/vgpu-devices-allocated").as_string(),
+            "GPU-1,NVIDIA,100,10:");
+  EXPECT_EQ(out.at("containers").at(0).at("limits").at("nvidia.com/gpumem").as_string(), "4096");
+  EXPECT_EQ(out.at("other_labels_and_annotations").to_number<int>(), 2);
+}
+
+TEST(Excerpt, OfNodesMapsAndEventsLikewise) {
+  const json::value node = json::parse(R"({"metadata": {"name": "gpu-1",
+      "annotations": {"hami.io/node-nvidia-register": "[]", "corp/x": "CANARY"}},
+    "spec": {"providerID": "CANARY", "podCIDR": "CANARY"},
+    "status": {"addresses": [{"type": "InternalIP", "address": "CANARY"}],
+      "images": [{"names": ["CANARY"]}], "allocatable": {"nvidia.com/gpu": "10"},
+      "nodeInfo": {"machineID": "CANARY", "kubeletVersion": "v1.34.4"}}})");
+  const std::string text = json::serialize(nodeExcerpt(node));
+  EXPECT_EQ(text.find("CANARY"), std::string::npos) << text;
+  EXPECT_NE(text.find("v1.34.4"), std::string::npos);
+  const json::value foreign =
+      json::parse(R"({"metadata": {"name": "app", "labels": {}}, "data": {"password": "CANARY"}})");
+  EXPECT_EQ(json::serialize(configMapExcerpt(foreign)).find("CANARY"), std::string::npos);
+  const json::value kubelets = json::parse(
+      R"({"reason": "Failed", "message": "exec: CANARY", "source": {"component": "kubelet"}})");
+  EXPECT_FALSE(isTold(kubelets));
+  const json::value ours =
+      json::parse(R"({"reason": "FailedScheduling", "reportingComponent": "divvy-scheduler"})");
+  EXPECT_TRUE(isTold(ours));
+}
+
+// Objects that are none: nothing is taken, and nothing breaks.
+TEST(Excerpt, WhatIsNoObjectIsAnEmptyOne) {
+  for (const char* text : {"null", "[]", "7", "\"x\"", "{}", R"({"metadata": 7, "spec": []})",
+                           R"({"metadata": {"annotations": [1]}, "status": {"conditions": {}}})"}) {
+    const json::value value = json::parse(text);
+    for (json::object (*excerpt)(const json::value&) :
+         {nodeExcerpt, podExcerpt, leaseExcerpt, configMapExcerpt, eventExcerpt})
+      EXPECT_FALSE(excerpt(value).contains("name")) << text;
+    EXPECT_FALSE(isTold(value));
+  }
+}
+
+TEST(Redact, DocumentsKeepTheirShape) {
+  const json::value before =
+      json::parse(R"({"web": ["web", 1, null, true, {"deep": "Bearer abc"}], "n": 1.5})");
+  Names names;
+  names.know("pod", "web");
+  const std::string after =
+      "{\"web\":[\"pod-1\",1,null,true,{\"deep\":\"Bearer (left out)\"}],\"n\":1.5E0}";
+  EXPECT_EQ(json::serialize(redacted(before, &names)), after);
+  EXPECT_EQ(redacted(before, nullptr).at("web").at(0).as_string(), "web");
+}
+
+}  // namespace
+}  // namespace divvy::doctor
