@@ -52,10 +52,10 @@ struct Api::Inside {
 Api::Api(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
 Api::~Api() = default;
 
-Result<std::unique_ptr<Api>> Api::open(kube::Access access) {
+Result<std::unique_ptr<Api>> Api::open(kube::Access access, kube::ClientTerms terms) {
   auto inside = std::make_unique<Inside>();
   Result<std::unique_ptr<kube::Client>> client =
-      kube::Client::make(inside->loop.get_executor(), std::move(access));
+      kube::Client::make(inside->loop.get_executor(), std::move(access), terms);
   if (!client) return client.error();
   inside->client = std::move(*client);
   return std::unique_ptr<Api>(new Api(std::move(inside)));

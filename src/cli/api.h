@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "kube/access.h"
 #include "kube/call.h"
+#include "kube/client.h"
 #include "kube/eviction.h"
 
 namespace divvy::cli {
@@ -19,7 +20,7 @@ Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string&
 
 class Api {
  public:
-  static Result<std::unique_ptr<Api>> open(kube::Access access);
+  static Result<std::unique_ptr<Api>> open(kube::Access access, kube::ClientTerms terms = {});
   ~Api();
 
   // As kube::Client has it.

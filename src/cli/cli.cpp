@@ -23,6 +23,7 @@ struct Dispatch {
   int operator()(const SnapshotOptions& options) const { return snapshot(options); }
   int operator()(const WaitOptions& options) const { return wait(options); }
   int operator()(const StopOptions& options) const { return stop(options); }
+  int operator()(const DoctorOptions& options) const { return examine(options); }
   int operator()(const AgentOptions& options) const { return serveAgent(options); }
   int operator()(const SchedulerOptions& options) const { return serveScheduler(options); }
   int operator()(const ProbeOptions& options) const { return probe(options); }

@@ -19,6 +19,7 @@ int events(const EventsOptions& options);
 int snapshot(const SnapshotOptions& options);
 int wait(const WaitOptions& options);
 int stop(const StopOptions& options);
+int examine(const DoctorOptions& options);
 int serveAgent(const AgentOptions& options);
 int serveScheduler(const SchedulerOptions& options);
 int probe(const ProbeOptions& options);

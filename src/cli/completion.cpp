@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "doctor/checks.h"
 #include "simgpu/catalog.h"
 #include "sizing/cards.h"
 #include "sizing/catalog.h"
@@ -42,6 +43,12 @@ std::string sizingWords(const std::string& name) {
 std::string wordsOf(const CLI::Option& option, const std::string& command,
                     const std::string& name) {
   std::string words = option.get_type_name();
+  if (command == "doctor" && name == "--only") {
+    words.clear();
+    for (const doctor::Check& check : doctor::checks())
+      words += (words.empty() ? "" : " ") + check.id;
+    return words;
+  }
   if (command == "size" && (name == "--model" || name == "--gpu")) return sizingWords(name);
   if (name == "--sim") {
     words.clear();

@@ -72,6 +72,7 @@ struct Grammar {
   void addFiles(CLI::App* command);
   void addPlan();
   void addCordon();
+  void addDoctor();
   void addMigrate();
   void addControl();
   void addSize();

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 29> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 30> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -135,6 +135,25 @@ or --sim's.
 --cluster (or --kubeconfig, --context; kubectl divvy snapshot): of a cluster, as its API server
 tells it: nodes with devices, pods that hold them, and who waits; no history, and nothing of what
 the scheduler has promised and not yet written.)"},
+    {"doctor",
+     R"(Examples:
+  divvy doctor
+  divvy doctor --node --root /host        the host's files, from a container that has them there
+  divvy doctor --cluster --context prod
+  divvy doctor --only clock,host-preload
+  divvy doctor -o json | jq '.findings[] | select(.state == "fault")'
+  divvy doctor --bundle for-support.tar.gz --redact-names
+
+Looks at this machine (driver, agents and what they keep, container runtime, kubelet, clock) and at
+the cluster (webhook, certificate, policies, leases, nodes, pods that nobody serves), and changes
+nothing. Each check is ok, a warning, a fault, or skipped, with the reason: what you may not read is
+not judged. docs/doctor.md explains each id. With neither --node nor --cluster a cluster is looked
+at where one is configured and answers. Exit status: 0 no fault, 3 a fault, 1 it could not be run, 2
+wrong usage.
+
+--bundle writes the report, versions, what agents say, and of the cluster nodes, pods with devices,
+the Lease, Divvy's ConfigMaps and its last events: no Secret, environment, command or token, and
+manifest.json says what was left out. For its owner alone (0600), and not over what is there.)"},
     {"gpus",
      R"(Examples:
   divvy gpus

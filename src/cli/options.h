@@ -158,6 +158,20 @@ struct StopOptions {
   SimChoice sim;
 };
 
+// What is looked at: neither scope said: this machine, and a cluster where there is one to ask.
+struct DoctorOptions {
+  bool node = false, cluster = false;
+  std::string root = "/";
+  std::vector<std::string> only;                      // ids of checks; empty: all
+  bool list = false;                                  // only what checks there are
+  bool verbose = false;                               // what is well, too, in full
+  std::string runtime_dir, install_dir, kubelet_dir;  // empty: the usual
+  std::string bundle;                                 // a file to write for support; empty: none
+  bool redact_names = false, force = false;           // of the bundle
+  ClusterChoice choice;
+  Output output;
+};
+
 struct AgentOptions {
   agent::Node node;
   std::uint64_t idle_ms = 0;
@@ -308,7 +322,7 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
                  ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
-                 CordonOptions, SetPodOptions, PrintOptions>;
+                 CordonOptions, SetPodOptions, DoctorOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

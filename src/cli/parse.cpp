@@ -17,6 +17,7 @@ Grammar::Grammar() {
   addPlan();
   addCordon();
   addSnapshot();
+  addDoctor();
   addControl();
   addSize();
   addService();

@@ -58,6 +58,13 @@ struct ClusterNodeText {
   bool compat_metrics = false;
 };
 
+// Of `divvy doctor`.
+struct DoctorText {
+  std::string root, runtime_dir, install_dir, kubelet_dir, bundle;
+  std::vector<std::string> only;
+  bool node = false, list = false, verbose = false, redact_names = false;
+};
+
 struct Raw {
   std::string memory, cores, policy, gpus, name, priority, enforce, wait, overhead, output,
       interval, frames, tenant, timeout;
@@ -70,6 +77,7 @@ struct Raw {
   SchedulerText scheduler;
   ClusterText cluster;
   ClusterNodeText cluster_node;
+  DoctorText doctor;
   SizeText size;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
@@ -102,6 +110,7 @@ Result<Options> makeEvents(const Raw& raw);
 Result<Options> makeSnapshot(const Raw& raw);
 Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
+Result<Options> makeDoctor(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeScheduler(const Raw& raw);
 Result<Options> makeQueues(const Raw& raw);

@@ -258,7 +258,7 @@ TEST(Views, TopIsOnePlainPictureWithoutATerminal) {
 TEST(Help, EverySubcommandHasExamples) {
   Sandbox sandbox;
   for (const char* name : {"run", "ls", "top", "gpus", "set", "wait", "sim", "agent", "stop",
-                           "completion", "events", "size", "simulate"}) {
+                           "completion", "events", "size", "simulate", "doctor"}) {
     const Outcome outcome = sandbox.divvy({name, "--help"});
     EXPECT_EQ(outcome.code(), 0) << name;
     EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << name;

@@ -1,0 +1,201 @@
+#include "doctor_bundle.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "doctor/excerpt.h"
+#include "doctor/redact.h"
+#include "object.h"
+
+namespace divvy::cli {
+namespace {
+
+namespace json = boost::json;
+using doctor::Bundle;
+using doctor::Names;
+
+constexpr std::size_t kMostEvents = 200;
+constexpr std::size_t kMostPods = 5000;
+
+// "team-a/web/main" is three names.
+void knowParts(Names* names, const char* kind, const std::string& text) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('/', at), text.size());
+    names->know(kind, text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+Names namesIn(const Examined& examined) {
+  Names names;
+  utsname kernel{};
+  if (uname(&kernel) == 0) names.know("machine", kernel.nodename);
+  const char* user = std::getenv("USER");
+  if (user != nullptr && std::string(user) != "root") names.know("user", user);
+  const std::string& server = examined.report.server;
+  names.know("server", server.substr(0, server.rfind(':')));
+  for (const AgentTalk& talk : examined.talks) {
+    for (const agent::TenantView& tenant : talk.snapshot.tenants)
+      knowParts(&names, "tenant", tenant.name);
+    for (const agent::QueuedView& one : talk.snapshot.queue) knowParts(&names, "tenant", one.name);
+  }
+  if (!examined.look) return names;
+  for (const doctor::NodeDevices& node : examined.look->facts.nodes) names.know("node", node.name);
+  const auto known = [&](const std::string& space, const std::string& name) {
+    names.know("namespace", space);
+    names.know("pod", name);
+  };
+  for (const json::value& pod : examined.look->pods)
+    known(textOf(pod, {"metadata", "namespace"}), textOf(pod, {"metadata", "name"}));
+  for (const doctor::WaitingPod& pod : examined.look->facts.waiting) known(pod.space, pod.name);
+  return names;
+}
+
+// Documents as they come, each cleaned before it is kept.
+class Collector {
+ public:
+  Collector(Bundle* bundle, const Names* names) : bundle_(bundle), names_(names) {}
+
+  void add(const std::string& name, const std::string& what, const json::value& document) {
+    bundle_->files.push_back(
+        {name, json::serialize(doctor::redacted(document, names_)) + "\n", what});
+  }
+  // Of a text that one of our own writers made.
+  void addText(const std::string& name, const std::string& what, const std::string& text) {
+    boost::system::error_code fault;
+    const json::value document = json::parse(text, fault);
+    if (fault) return leave(name, "it is no JSON: " + fault.message());
+    add(name, what, document);
+  }
+  // Of what could be listed; else why not.
+  void addRead(const std::string& name, const std::string& what, const doctor::Listed& listed,
+               const json::value& document) {
+    if (listed) return leave(name, listed->message());
+    add(name, what, document);
+  }
+  void leave(const std::string& what, const std::string& why) {
+    const std::string clean = doctor::withoutSecrets(why);
+    bundle_->left_out.push_back({what, names_ == nullptr ? clean : names_->replaced(clean)});
+  }
+
+ private:
+  Bundle* bundle_;
+  const Names* names_;
+};
+
+json::object versionsOf(const Examined& examined) {
+  json::object versions{{"divvy", examined.report.version}, {"driver", examined.driver}};
+  utsname kernel{};
+  if (uname(&kernel) == 0) {
+    versions["kernel"] = kernel.release;
+    versions["architecture"] = kernel.machine;
+    versions["machine"] = kernel.nodename;
+  }
+  if (examined.look && examined.look->facts.version)
+    versions["kubernetes"] = examined.look->facts.version->text;
+  json::array agents;
+  for (const AgentTalk& talk : examined.talks)
+    agents.push_back(json::object{
+        {"node", talk.snapshot.node}, {"version", talk.version}, {"driver", talk.snapshot.driver}});
+  versions["agents"] = std::move(agents);
+  return versions;
+}
+
+void addAgents(Examined& examined, Collector* to) {
+  if (examined.talks.empty()) return to->leave("agents", "none answered, or none was asked");
+  std::vector<agent::Snapshot> snapshots;
+  std::vector<std::pair<std::string, agent::EventView>> events;
+  for (AgentTalk& talk : examined.talks) {
+    for (agent::TenantView& tenant : talk.snapshot.tenants) tenant.command.clear();
+    snapshots.push_back(talk.snapshot);
+    for (const agent::EventView& event : talk.events)
+      events.emplace_back(talk.snapshot.node, event);
+  }
+  to->addText("agents/ls.json", "divvy ls -o json, without commands",
+              agent::tenantsJson(snapshots));
+  to->addText("agents/gpus.json", "divvy gpus -o json", agent::devicesJson(snapshots));
+  to->addText("agents/events.json", "divvy events -o json", agent::eventsJson(events, false));
+}
+
+json::array excerptsOf(const std::vector<json::value>& objects,
+                       json::object (*excerpt)(const json::value&)) {
+  json::array all;
+  for (const json::value& one : objects) all.push_back(excerpt(one));
+  return all;
+}
+
+void addListed(Api& api, const std::string& path, const std::string& name, const std::string& what,
+               std::size_t most, json::object (*excerpt)(const json::value&),
+               const std::function<bool(const json::value&)>& wanted, Collector* to) {
+  json::array all;
+  const Result<void> listed = api.list(path, "", [&](const json::value& object) {
+    if (!wanted(object)) return;
+    if (all.size() == most) all.erase(all.begin());
+    all.push_back(excerpt(object));
+  });
+  if (!listed) return to->leave(name, listed.error().message());
+  to->add(name, what, all);
+}
+
+void addCluster(Examined& examined, Collector* to) {
+  if (!examined.look || examined.look->facts.fault || examined.api == nullptr)
+    return to->leave("cluster", "none answered, or none was asked");
+  ClusterLook& look = *examined.look;
+  to->addRead("cluster/nodes.json", "nodes with devices: amounts, and annotations about them",
+              look.facts.nodes_listed, excerptsOf(look.nodes, doctor::nodeExcerpt));
+  if (look.pods.size() > kMostPods) {
+    to->leave("cluster/pods.json", "of " + std::to_string(look.pods.size()) + " pods only " +
+                                       std::to_string(kMostPods) + " are in it");
+    look.pods.resize(kMostPods);
+  }
+  to->addRead("cluster/pods.json", "pods with devices: what they ask for, and annotations about it",
+              look.facts.pods_listed, excerptsOf(look.pods, doctor::podExcerpt));
+  json::array leases;
+  if (look.facts.lease) leases.push_back(doctor::leaseExcerpt(look.lease));
+  to->addRead("cluster/leases.json", "who leads", look.facts.lease_read, leases);
+  const std::string space = "/api/v1/namespaces/" + look.facts.space;
+  addListed(
+      *examined.api, space + "/configmaps", "cluster/configmaps.json", "Divvy's own", 100,
+      doctor::configMapExcerpt,
+      [](const json::value& map) {
+        return textOf(map, {"metadata", "labels", "app.kubernetes.io/name"}) == "divvy";
+      },
+      to);
+  addListed(*examined.api, "/api/v1/events", "cluster/events.json",
+            "the last that the scheduler told, and pods that kubelets refused", kMostEvents,
+            doctor::eventExcerpt, doctor::isTold, to);
+}
+
+void addNever(Collector* to) {
+  to->leave("Secrets, certificates, keys, tokens, kubeconfigs", "never read for it");
+  to->leave("environment, commands and arguments, of pods and of tenants", "they hold secrets");
+  to->leave("images and volumes of pods", "not needed");
+  to->leave("labels and annotations of others than Divvy, HAMi and NVIDIA", "not ours; counted");
+  to->leave("pods without devices", "not needed");
+  to->leave("agent.log and logs of pods", "they hold whatever was told; send them apart if asked");
+}
+
+}  // namespace
+
+doctor::Bundle bundleOf(Examined& examined, bool redact_names) {
+  Bundle bundle;
+  bundle.version = examined.report.version;
+  bundle.written_ms = examined.report.written_ms;
+  bundle.redacted = redact_names;
+  const Names names = namesIn(examined);
+  Collector collector(&bundle, redact_names ? &names : nullptr);
+  collector.addText("doctor.json", "divvy doctor -o json", doctor::jsonOf(examined.report));
+  collector.add("versions.json", "of what runs here", versionsOf(examined));
+  addAgents(examined, &collector);
+  addCluster(examined, &collector);
+  addNever(&collector);
+  return bundle;
+}
+
+}  // namespace divvy::cli
