@@ -37,7 +37,8 @@ def linked(ninja):
         if done.returncode == 0:
             owners.add(done.stdout.split(": ")[0])
     # Of headers only.
-    for name in ("libboost1.81-dev", "libcli11-dev", "libspdlog-dev", "libfmt-dev"):
+    for name in ("libboost1.81-dev", "libcli11-dev", "libspdlog-dev", "libfmt-dev",
+                 "libtomlplusplus-dev"):
         owners.add(name)
     for owner in sorted(owners):
         done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture}",

@@ -101,7 +101,7 @@ void lookFolders(const NodeFacts& facts, Sink& sink) {
                 "chmod 700 " + one.path + ", or remove it when no agent runs"},
                one.path);
   });
-  if (sink.content()) sink.ok("closed to others, as agents make them");
+  if (!sink.said()) sink.ok("closed to others, as agents make them");
 }
 
 void lookState(const NodeFacts& facts, Sink& sink) {
@@ -109,6 +109,7 @@ void lookState(const NodeFacts& facts, Sink& sink) {
   eachOddity(facts, [&](const Oddity& one) {
     switch (one.kind) {
       case Kind::kAccess:
+        if (one.harmless) sink.skip(one.what, one.path);
         return;
       case Kind::kForeign:
         return sink.warn({one.what, "agents leave what they do not know alone",

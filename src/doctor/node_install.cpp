@@ -8,17 +8,23 @@
 namespace divvy::doctor {
 namespace {
 
+// Messages name the file that they are about; where that stands before them it is said twice.
+std::string withoutPath(const std::string& message, const std::string& path) {
+  if (!message.starts_with(path)) return message;
+  const std::size_t begin = message.find_first_not_of(": ", path.size());
+  return begin == std::string::npos ? message : message.substr(begin);
+}
+
 // What is wrong with a file that is to be our library; empty: nothing.
 std::string faultOf(const LibraryFile& file, std::uint16_t machine) {
-  if (file.fault) return file.fault->message();
-  if (!file.elf64) return file.path + " is no 64-bit ELF library";
+  if (file.fault) return withoutPath(file.fault->message(), file.path);
+  if (!file.elf64) return "is no 64-bit ELF library";
   if (machine != 0 && file.machine != machine)
-    return file.path + " is for another processor (ELF machine " + std::to_string(file.machine) +
+    return "is for another processor (ELF machine " + std::to_string(file.machine) +
            ", this program's is " + std::to_string(machine) + ")";
   const bool cuda = file.path.find("cuda") != std::string::npos;
   const std::string wanted = cuda ? "libcuda.so.1" : "libnvidia-ml.so.1";
-  if (file.soname != wanted)
-    return file.path + " calls itself \"" + file.soname + "\", not " + wanted;
+  if (file.soname != wanted) return "calls itself \"" + file.soname + "\", not " + wanted;
   return "";
 }
 
@@ -41,7 +47,7 @@ void lookStagedOne(const NodeFacts& facts, const LibraryFolder& folder, Sink& si
     if (!fault.empty())
       sink.fault({fault, "containers that are started with it have no limits, or do not start",
                   "rm -r " + folder.path + " and restart the agent, once no container has it"},
-                 folder.path);
+                 file.path);
   }
   if (folder.half_written)
     sink.warn({"an agent was killed while it wrote it", "it is not used",

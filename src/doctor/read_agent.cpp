@@ -32,11 +32,16 @@ bool isKnownOfTenant(const std::string& name) {
   return false;
 }
 
+// Not ours to read: nothing is known of it, which is to be said.
+Oddity unreadable(const std::string& path, const Error& why) {
+  return {path, why.message(), true, Kind::kAccess};
+}
+
 // Of a folder that is to be its owner's alone. Agents themselves refuse others (agent/node.h).
 void judgeFolder(const Tree& tree, const std::string& path, std::vector<Oddity>* out) {
   const Result<Place> place = tree.place(path, false);
   if (!place) {
-    if (!absent(place)) out->push_back({path, place.error().message(), true, Kind::kAccess});
+    if (!absent(place)) out->push_back(unreadable(path, place.error()));
     return;
   }
   if (place->kind == Place::Kind::kLink)
@@ -57,9 +62,10 @@ void judgePage(const Tree& tree, const std::string& path, std::uint64_t magic,
   const Result<std::string> text = tree.text(path, 64u << 20);
   if (!text) {
     const bool none = absent(text);
-    if (none || text.error().code() == ErrorCode::kCorrupt)
-      out->push_back({path, none ? "is missing" : text.error().message(), false, Kind::kBroken});
-    return;
+    if (text.error().code() == ErrorCode::kIo)
+      return out->push_back(unreadable(path, text.error()));
+    return out->push_back(
+        {path, none ? "is missing" : text.error().message(), false, Kind::kBroken});
   }
   std::uint64_t word = 0;
   if (text->size() < sizeof word)
@@ -79,6 +85,8 @@ void judgeRecord(const Tree& tree, const std::string& dir, const std::string& id
       out->push_back({dir, "has no tenant.json", false, Kind::kHalfWritten});
     } else if (text.error().code() == ErrorCode::kCorrupt) {
       out->push_back({path, text.error().message(), false, Kind::kBroken});
+    } else {
+      out->push_back(unreadable(path, text.error()));
     }
     return;
   }
@@ -97,8 +105,7 @@ void readTenant(const Tree& tree, const std::string& dir, const std::string& id,
                 std::vector<Oddity>* out) {
   const auto names = tree.list(dir);
   if (!names) {
-    if (names.error().code() == ErrorCode::kIo)
-      out->push_back({dir, names.error().message(), true, Kind::kAccess});
+    if (names.error().code() == ErrorCode::kIo) out->push_back(unreadable(dir, names.error()));
     return;
   }
   for (const std::string& name : *names) {
@@ -117,6 +124,7 @@ void readTenant(const Tree& tree, const std::string& dir, const std::string& id,
 void readTenants(const Tree& tree, AgentFacts* facts) {
   const std::string dir = facts->dir + "/tenants";
   const auto names = tree.list(dir);
+  if (!names && !absent(names)) facts->oddities.push_back(unreadable(dir, names.error()));
   if (!names) return;
   for (const std::string& name : *names) {
     const std::string path = dir + "/" + name;
@@ -142,6 +150,7 @@ AgentFacts readAgent(const Tree& tree, const NodeTerms& terms, const std::string
   judgeFolder(tree, dir + "/tenants", &facts.oddities);
   const auto names = tree.list(dir);
   if (!names) {
+    facts.oddities.push_back(unreadable(dir, names.error()));
     facts.answer = Error(names.error().code(), names.error().message());
     return facts;
   }
@@ -169,8 +178,7 @@ RuntimeDir readRuntimeDir(const Tree& tree, const NodeTerms& terms, const std::s
   dir.path = path;
   const Result<Place> place = tree.place(path, false);
   if (!place) {
-    if (!absent(place))
-      dir.oddities.push_back({path, place.error().message(), true, Kind::kAccess});
+    if (!absent(place)) dir.oddities.push_back(unreadable(path, place.error()));
     return dir;
   }
   dir.place = *place;
@@ -178,7 +186,7 @@ RuntimeDir readRuntimeDir(const Tree& tree, const NodeTerms& terms, const std::s
   judgeFolder(tree, path, &dir.oddities);
   const auto names = tree.list(path);
   if (!names) {
-    dir.oddities.push_back({path, names.error().message(), true, Kind::kAccess});
+    dir.oddities.push_back(unreadable(path, names.error()));
     return dir;
   }
   for (const std::string& name : *names) {

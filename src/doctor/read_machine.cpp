@@ -26,6 +26,8 @@ KubeletFacts readKubelet(const Tree& tree, const std::string& dir) {
   if (!facts.there) return facts;
   const auto names = tree.list(plugins);
   if (!names && !absent(names)) facts.plugins_fault = names.error();
+  const Result<Place> resources = tree.place(dir + "/pod-resources/kubelet.sock", false);
+  if (!resources && !absent(resources)) facts.plugins_fault = resources.error();
   facts.plugin_socket = placeAt(tree, plugins + "/kubelet.sock");
   facts.resources_socket = placeAt(tree, dir + "/pod-resources/kubelet.sock");
   if (names)

@@ -68,6 +68,18 @@ TEST(NodeChecks, AnAgentThatIsSilentIsAFaultOneThatIsGoneIsNot) {
   EXPECT_EQ(stateOf(diagnose(facts), "agent-answers"), State::kOk);
 }
 
+// Users who are not root were told that all was well with folders that they cannot look into.
+TEST(NodeChecks, WhatCouldNotBeLookedIntoIsNotWell) {
+  NodeFacts facts = healthy();
+  facts.runtimes.front().agents.front().oddities = {
+      {"/run/divvy/gpu", "Permission denied", true, Oddity::Kind::kAccess}};
+  for (const char* id : {"agent-state", "agent-folders"}) {
+    const Findings findings = diagnose(facts, {id});
+    ASSERT_EQ(findings.size(), 1u) << saidOf(findings, id);
+    EXPECT_EQ(findings.front().state, State::kSkipped);
+  }
+}
+
 TEST(NodeChecks, IdsAreUniqueAndInKebabCase) {
   std::set<std::string> ids;
   for (const Check& one : checks()) {

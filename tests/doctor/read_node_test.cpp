@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "doctor/report.h"
 #include "made_tree.h"
+#include "readers.h"
 
 namespace divvy::doctor {
 namespace {
@@ -291,6 +292,23 @@ TEST(ReadNode, RancherAndNewFormsOfConfigurationsAreKnown) {
   const Findings findings = diagnose(facts);
   EXPECT_EQ(stateOf(findings, "runtime-cdi"), State::kOk) << saidOf(findings, "runtime-cdi");
   EXPECT_EQ(stateOf(findings, "nvidia-runtime"), State::kOk);
+}
+
+// The bytes are anybody's: what they say is bounded by how many there are.
+TEST(ReadNode, AnyBytesAreSomeElfOrNone) {
+  Rng rng(20261124);
+  const std::string whole = libraryBytes("libcuda.so.1", thisMachine());
+  ASSERT_EQ(elfWords(whole)->soname, "libcuda.so.1");
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = whole;
+    for (std::size_t i = 0; i < 1 + rng.below(6); ++i)
+      bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(4) == 0 ? 0xff : rng.next());
+    if (rng.below(4) == 0) bytes.resize(rng.below(bytes.size()));
+    const Result<ElfWords> words = elfWords(bytes);
+    if (words) {
+      EXPECT_LT(words->soname.size(), bytes.size());
+    }
+  }
 }
 
 // Whatever lies there: the doctor ends, each check says something, and what it says is JSON.
