@@ -34,7 +34,7 @@ void Grammar::addDoctor() {
                    "numbers in the bundle in place of names of pods, namespaces, nodes, tenants");
   doctor->add_flag("--force", raw.force, "write the bundle over what is there");
   addReach(doctor);
-  addOutput(doctor);
+  doctor->add_option("-o,--output", raw.output, "how to print it [table]")->type_name("table|json");
 }
 
 }  // namespace divvy::cli
