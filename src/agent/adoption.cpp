@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "tenants.h"
+#include "watch_mark.h"
 
 namespace divvy::agent {
 namespace {
@@ -93,13 +94,18 @@ void Tenants::adopt(const std::string& id) {
     inheritTerms(*tenant);
     Result<void> swap = tellSwap(*tenant);
     if (!swap) warn("tenant " + id + ": " + swap.error().message());
-    // Idle since it was made, or since it is known when it works, unless it says, or is seen to do,
-    // something else.
-    const std::int64_t from = tenant->swap ? tenant->record.created : tenant->record.counted;
+    // Idle since it was made, or since it is known when it works, unless it says something else;
+    // and not before somebody watched: without an agent gates are open.
+    const bool watched = watchedLately(paths_.watchMark());
+    if (!watched || stopMs(tenant->record) == 0) tenant->record.counted = 0;
+    std::int64_t from = tenant->swap ? tenant->record.created : tenant->record.counted;
+    if (!watched) from = 0;
     const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - from, 0);
     const auto age_ms = static_cast<std::uint64_t>(age) * 1000;
     followWork(*tenant);
     tenant->use = LastUse(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
+    if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
+      warn("tenant " + id + ": " + saved.error().message());
     arbitrate(*tenant);
     info("tenant " + id + " taken over");
   }

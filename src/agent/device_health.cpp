@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace divvy::agent {
 
@@ -32,11 +33,22 @@ bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
                      [&](const auto& one) { return one.second.empty() != good(one.first); });
 }
 
+bool DeviceHealth::held(std::map<unsigned, std::string> holders) {
+  const std::map<unsigned, std::string> before = std::exchange(holders_, std::move(holders));
+  const auto differs = [&](const auto& all, const auto& from) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& one) { return !from.contains(one.first); });
+  };
+  return differs(before, holders_) || differs(holders_, before);
+}
+
 std::string DeviceHealth::why(unsigned index) const {
   const auto known = cards_.find(index);
-  if (known == cards_.end()) return {};
-  if (!known->second.answers) return "it does not answer";
-  return known->second.xid == 0 ? std::string() : "Xid " + std::to_string(known->second.xid);
+  if (known != cards_.end() && !known->second.answers) return "it does not answer";
+  if (known != cards_.end() && known->second.xid != 0)
+    return "Xid " + std::to_string(known->second.xid);
+  const auto holder = holders_.find(index);
+  return holder == holders_.end() ? std::string() : holder->second + " has it from another plugin";
 }
 
 const std::map<std::uint64_t, std::uint64_t>& DeviceHealth::faults(unsigned index) const {

@@ -16,8 +16,11 @@ class DeviceHealth {
  public:
   // `now_ms`: of a clock that never goes back. Whether another card is good, or bad, than before.
   bool heard(const DriverHealth& said, std::uint64_t now_ms);
+  // Who has which cards that we did not give: while one does, nobody else gets it. Whether another
+  // card is good, or bad, than before.
+  bool held(std::map<unsigned, std::string> holders);
   bool good(unsigned index) const { return why(index).empty(); }
-  // "Xid 79", "it does not answer"; empty: it is good.
+  // "Xid 79", "it does not answer", "pod a/b has it from another plugin"; empty: it is good.
   std::string why(unsigned index) const;
   // Faults so far, by Xid; programs' own, too.
   const std::map<std::uint64_t, std::uint64_t>& faults(unsigned index) const;
@@ -30,6 +33,7 @@ class DeviceHealth {
     std::map<std::uint64_t, std::uint64_t> faults;
   };
   std::map<unsigned, Card> cards_;
+  std::map<unsigned, std::string> holders_;
 };
 
 // Errors of the program that ran, not of the card. Source: NVIDIA's device plugin ignores them.

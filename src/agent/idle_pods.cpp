@@ -9,7 +9,7 @@ namespace divvy::agent {
 namespace {
 
 // By how much instants of one idleness may differ that two agents worked out.
-constexpr std::int64_t kSame = 30;
+constexpr std::int64_t kSame = 5;
 
 struct PodRest {
   const PodContainer* pod = nullptr;
@@ -20,7 +20,7 @@ struct PodRest {
 }  // namespace
 
 kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wall,
-                        const kube::IdlePods& before) {
+                        const kube::IdlePods& before, const Deadlines& deadlines) {
   std::map<std::string, PodRest> pods;
   for (const Resting& one : containers) {
     PodRest& rest = pods[one.lodger.uid];
@@ -35,7 +35,11 @@ kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wal
     const auto known = before.find(uid);
     if (known != before.end() && std::abs(known->second.since - since) <= kSame)
       since = known->second.since;
-    idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1)};
+    const auto deadline = deadlines.find(uid);
+    const bool past = deadline != deadlines.end() && wall >= deadline->second;
+    idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1),
+                 past ? deadline->second : 0};
+    if (idle.size() == kube::kMostIdlePods) break;
   }
   return idle;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "kube/idle.h"
@@ -19,8 +21,9 @@ struct Resting {
 
 // Pods with all of these containers idle for longer than each may be. `wall`: now, in seconds since
 // 1970. Who is in `before` and has not worked since keeps its instant there, however clocks are
-// rounded.
+// rounded. `deadlines`: of those that were told, by UID; past it they are confirmed to be idle.
+using Deadlines = std::map<std::string, std::int64_t>;
 kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wall,
-                        const kube::IdlePods& before);
+                        const kube::IdlePods& before, const Deadlines& deadlines);
 
 }  // namespace divvy::agent

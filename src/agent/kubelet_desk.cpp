@@ -9,12 +9,14 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <utility>
 
 #include <boost/json.hpp>
 
+#include "holders.h"
 #include "idle_pods.h"
 #include "injection.h"
 #include "kube/node.h"
@@ -33,6 +35,8 @@ namespace json = boost::json;
 
 // Source: facts on the incumbent's control plane, 2.1.
 constexpr const char* kRegister = "hami.io/node-nvidia-register";
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+constexpr unsigned kHoldersEvery = 5;  // ticks
 // The kubelet gives up on us after 30 s.
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
 constexpr std::chrono::seconds kAgain{5};
@@ -50,6 +54,14 @@ void rethrow(std::exception_ptr fault) {
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
+}
+
+// Simulated cards, as device nodes of real ones are: for all users.
+void letAllUse(const std::string& cards) {
+  std::error_code ignored;
+  chmod(cards.c_str(), 0777);
+  for (const auto& file : std::filesystem::directory_iterator(cards, ignored))
+    chmod(file.path().c_str(), 0666);
 }
 
 bool hasInit(const kube::Pod& pod, const std::string& resource) {
@@ -93,6 +105,7 @@ Result<void> KubeletDesk::begin() {
 Result<void> KubeletDesk::layOut() {
   if (const Result<std::string> libraries = install_.preload(); !libraries)
     return libraries.error();
+  if (node_.simulated()) letAllUse(paths_.cards());
   const std::string dir = paths_.containersDir();
   if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return ioError("creating " + dir);
   if (chmod(dir.c_str(), 0755) != 0) return ioError("opening " + dir + " to containers");
@@ -202,9 +215,40 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   // What an earlier agent said stays until we have looked ourselves.
   std::string idle_pods = idle == said_.end() ? std::string() : idle->second;
   if (idle_) idle_pods = idle_->empty() ? std::string() : kube::encode(*idle_);
-  return {{kRegister, registration_},
+  const auto registered = said_.find(kRegister);
+  std::string registration = registered == said_.end() ? std::string() : registered->second;
+  if (holders_known_) registration = registration_;
+  return {{kRegister, std::move(registration)},
           {kube::kIdleKey, std::move(idle_pods)},
           {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
+}
+
+void KubeletDesk::tick() {
+  noteIdle();
+  if (ticks_++ % kHoldersEvery == 0) lookForHolders();
+}
+
+void KubeletDesk::lookForHolders() {
+  if (!pods_known_ || looking_ || stopped_) return;
+  looking_ = true;
+  ++asked_;
+  resources_.list([this](Held held) {
+    asio::post(loop_, [this, held = std::move(held)] {
+      looking_ = false;
+      --asked_;
+      if (!held) return;
+      // Who is not told of yet may be anybody's, and is looked at again soon.
+      const auto ours = [this](const std::string& space, const std::string& name) {
+        const auto pod = std::find_if(living_.begin(), living_.end(), [&](const auto& one) {
+          return one.second.space == space && one.second.pod == name;
+        });
+        return pod == living_.end() || pod->second.given;
+      };
+      const bool first = !std::exchange(holders_known_, true);
+      Holders holders = holdersOf(*held, inventory_.devices(), cluster_.resource, ours);
+      if (tenants_.holdDevices(std::move(holders)) || first) healthChanged();
+    });
+  });
 }
 
 void KubeletDesk::noteIdle() {
@@ -218,10 +262,10 @@ void KubeletDesk::noteIdle() {
   std::vector<Resting> containers;
   for (const auto& [id, tenant] : tenants_.all()) {
     if (tenant->record.lodger.uid.empty()) continue;
-    containers.push_back({tenant->record.lodger, knowsUse(*tenant), tenant->use.idleMs(nowMs()),
-                          tenants_.stopMs(tenant->record)});
+    containers.push_back({tenant->record.lodger, tenants_.seesUse(*tenant),
+                          tenant->use.idleMs(nowMs()), tenants_.stopMs(tenant->record)});
   }
-  kube::IdlePods idle = idlePods(containers, std::time(nullptr), before);
+  kube::IdlePods idle = idlePods(containers, std::time(nullptr), before, idle_deadlines_);
   if (idle_ && idle == *idle_) return;
   idle_ = std::move(idle);
   tell();
@@ -236,7 +280,7 @@ void KubeletDesk::tell() {
 asio::awaitable<void> KubeletDesk::enroll() {
   while (!stopped_ && said_ != wanted()) {
     const std::map<std::string, std::string> wanted = this->wanted();
-    const bool registers = said_[kRegister] != registration_;
+    const bool registers = said_[kRegister] != wanted.at(kRegister);
     json::object annotations;
     for (const auto& [key, value] : wanted) {
       if (said_[key] != value)
@@ -275,12 +319,15 @@ void KubeletDesk::followPods() {
     if (pod->ended()) {
       leave(pod->meta.uid);
     } else {
-      living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name});
+      const bool given = pod->meta.annotations.contains(kAllocated);
+      living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name, given});
       if (changes_.heard(*pod)) tell();
+      noteDeadline(*pod);
     }
   };
   pods.gone = [this](const std::string& uid, const std::string&) { leave(uid); };
   pods.synced = [this] {
+    if (!std::exchange(pods_known_, true)) lookForHolders();
     for (const auto& [id, tenant] : tenants_.all()) {
       const PodContainer& lodger = tenant->record.lodger;
       if (!lodger.uid.empty() && !living_.contains(lodger.uid))
@@ -291,8 +338,22 @@ void KubeletDesk::followPods() {
   asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
 }
 
+// Only our scheduler writes it: what cannot be read is none.
+void KubeletDesk::noteDeadline(const kube::Pod& pod) {
+  const auto said = pod.meta.annotations.find(kube::kIdleStateKey);
+  const auto state = said == pod.meta.annotations.end()
+                         ? Result<kube::IdleState>(Error{ErrorCode::kNotFound, "none"})
+                         : kube::decodeIdleState(said->second);
+  if (state) {
+    idle_deadlines_.insert_or_assign(pod.meta.uid, state->deadline);
+  } else {
+    idle_deadlines_.erase(pod.meta.uid);
+  }
+}
+
 void KubeletDesk::leave(const std::string& uid) {
   living_.erase(uid);
+  idle_deadlines_.erase(uid);
   std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
   if (changes_.forget(uid)) tell();
   endPod(uid);

@@ -11,6 +11,7 @@
 #include "agent/cluster_node.h"
 #include "agent/install.h"
 #include "asio.h"
+#include "idle_pods.h"
 #include "inventory.h"
 #include "kube/client.h"
 #include "kube/follow.h"
@@ -36,8 +37,9 @@ class KubeletDesk {
   Result<void> begin();
   // Of other cards somebody new may have something now: kubelet and scheduler are told.
   void healthChanged();
-  // Once a second: who of its pods does not use its devices is told with the node.
-  void noteIdle();
+  // Once a second: which of its pods do not use their devices is told with the node; and, every few
+  // seconds, who has cards from another plugin.
+  void tick();
   // Once begun, and with the loop stopped: runs it until nobody is asked any more.
   void end();
 
@@ -75,6 +77,9 @@ class KubeletDesk {
                      const kubelet::HeldDevices& held);
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);
+  void noteDeadline(const kube::Pod& pod);
+  void noteIdle();
+  void lookForHolders();
   void endPod(const std::string& uid);
   // Ends a tenant whose pod is over; of such pods no watch tells that began later.
   asio::awaitable<void> verify(std::string tenant);
@@ -93,6 +98,7 @@ class KubeletDesk {
   kube::Rein node_rein_, pods_rein_;
   struct Names {
     std::string space, pod;
+    bool given = false;  // the scheduler says what it was given
   };
   std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
   // By tenant, also of one that ended meanwhile: who was made with these units last, and what its
@@ -103,8 +109,14 @@ class KubeletDesk {
   };
   std::map<std::string, Turn> turns_;
   PodChanges changes_;
+  Deadlines idle_deadlines_;
   std::optional<kube::IdlePods> idle_;       // none: not looked at since the node is known
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
+  unsigned ticks_ = 0;
+  bool pods_known_ = false;
+  // Before that nothing is registered anew: cards may be others'.
+  bool holders_known_ = false;
+  bool looking_ = false;  // for holders
   bool enrolling_ = false;
   bool stopped_ = false;
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread

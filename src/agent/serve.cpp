@@ -25,6 +25,7 @@
 #include "stage.h"
 #include "tenants.h"
 #include "timeslice_trial.h"
+#include "watch_mark.h"
 
 namespace divvy::agent {
 namespace {
@@ -175,6 +176,7 @@ class Agent {
 
   void tick() {
     tenants_.sweep();
+    markWatch(paths_.watchMark());
     tenants_.followDevices();
     tenants_.noteStopped();
     // One question at a time: the other one is asked in between.
@@ -184,7 +186,7 @@ class Agent {
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
     if (exporter_) exporter_->tick(looked, nowMs());
     idle_.look();
-    if (desk_) desk_->noteIdle();
+    if (desk_) desk_->tick();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
     if (options_.idle_ms != 0 &&
         Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))

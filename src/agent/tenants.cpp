@@ -337,6 +337,11 @@ arbiter::Terms Tenants::lawOf(const TenantRecord& record) const {
   return terms;
 }
 
+bool Tenants::seesUse(const Tenant& tenant) const {
+  const std::optional<arbiter::TenantFigures> figures = compute(tenant);
+  return knowsUse(tenant) && figures && figures->ungated.empty();
+}
+
 void Tenants::followWork(Tenant& tenant) {
   if (stopMs(tenant.record) == 0 || !arbiterGates(tenant.record.backend)) return;
   if (tenant.record.counted == 0) {

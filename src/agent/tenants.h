@@ -131,6 +131,8 @@ class Tenants {
   // one can, or cannot, than before.
   bool lookAtHealth();
   const DeviceHealth& health() const { return health_; }
+  // As DeviceHealth::held().
+  bool holdDevices(std::map<unsigned, std::string> holders);
   // What it saw when it last looked. Empty where the cards have a time of their own.
   const SeenUse& seen() const { return seen_; }
   // From now on the driver is asked also while nobody could lie: somebody wants to know.
@@ -172,6 +174,8 @@ class Tenants {
   const MemoryPolicy& memory() const { return memory_; }
   // Null: it has gone.
   const Device* deviceOf(const std::string& uuid) const;
+  // knowsUse(), and nothing of it goes unseen now.
+  bool seesUse(const Tenant& tenant) const;
   // Milliseconds of idleness after which it is ended; 0: never.
   std::uint64_t stopMs(const TenantRecord& record) const {
     return record.idle.stop_ms.value_or(memory_.stop.of(record.priority));
@@ -208,6 +212,7 @@ class Tenants {
   bool compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
                   const std::map<unsigned, Seen>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
+  void tellHealth();
   void arbitrate(Tenant& tenant);
   arbiter::Terms lawOf(const TenantRecord& record) const;
   // From when on it is known when it works, if that is asked for; its record says it then.

@@ -133,21 +133,39 @@ bool Tenants::lookAtHealth() {
   for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
   const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
   const bool changed = said && health_.heard(*said, nowMs());
-  if (changed) {
-    for (const unsigned index : indexes)
-      if (!health_.good(index))
-        warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
-    tellDevices(false);
-    changed_();
-  }
+  if (changed) tellHealth();
   inventory_.driver().refreshHealth(indexes);
   return changed;
+}
+
+bool Tenants::holdDevices(std::map<unsigned, std::string> holders) {
+  const bool changed = health_.held(std::move(holders));
+  if (changed) tellHealth();
+  return changed;
+}
+
+void Tenants::tellHealth() {
+  for (const Device& device : inventory_.devices()) {
+    const unsigned index = device.info.index;
+    if (!health_.good(index))
+      warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
+  }
+  tellDevices(false);
+  changed_();
 }
 
 void Tenants::crossCheck() {
   // Samples of cards with a time of their own are of other seconds than ours.
   if (compute_.card_permille != 1000 || (tenants_.empty() && !keep_looking_)) return;
   seen_ = seenUse(inventory_.driver().latestTimes());
+  // Who has none of our libraries in it says nothing of its work.
+  for (const auto& [id, tenant] : tenants_) {
+    const auto seen = seen_.find(id);
+    if (seen == seen_.end()) continue;
+    const bool strange = std::any_of(seen->second.begin(), seen->second.end(),
+                                     [](const auto& one) { return one.second.strange > 0; });
+    if (strange) tenant->use.note(true, 0, nowMs());
+  }
   bool any_gated = false;
   for (const auto& [id, tenant] : tenants_) {
     const std::optional<arbiter::TenantFigures> figures = compute(*tenant);

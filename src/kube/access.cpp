@@ -214,6 +214,8 @@ Result<Access> urlAccess(const std::string& url, const std::string& authority_fi
   Access access;
   const Result<void> server = takeServer(url, &access);
   if (!server) return server.error();
+  // Of servers '/' at the end says nothing; of addresses it is part of them.
+  if (url.back() == '/' && !access.base.empty()) access.base += '/';
   if (authority_file.empty()) return access;
   Result<std::string> authority = contentOf(authority_file);
   if (!authority) return authority.error();

@@ -1,5 +1,7 @@
 #include "kube/call.h"
 
+#include <algorithm>
+
 #include "members.h"
 
 namespace divvy::kube {
@@ -26,6 +28,10 @@ ErrorCode codeOf(unsigned status) {
 }
 
 }  // namespace
+
+bool isPath(std::string_view path) {
+  return std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
 
 Error errorOf(const Reply& reply) {
   std::string reason, message;

@@ -201,6 +201,9 @@ std::size_t Client::calls() const {
 }
 
 asio::awaitable<Result<Reply>> Client::send(Call call) {
+  // What somebody else wrote may be part of a path: it never becomes another line.
+  if (!isPath(call.path))
+    co_return Error{ErrorCode::kUsage, "a path with a blank, or a byte that is no letter"};
   for (unsigned tries = 1;; ++tries) {
     co_await pause(inside_->rate.take(steady_clock::now()));
     Result<Reply> reply = co_await inside_->once(call);

@@ -30,18 +30,23 @@ RegisteredProfile profileOf(Members& from) {
 // Those of one network are linked with each other, and dies of one board, where dies are handed
 // out. Source: facts on the incumbent's control plane, 2.1 and 3. Boards are numbered as they come.
 void readZone(Members& from, std::map<std::string, std::uint32_t>* boards, std::uint32_t* zone) {
-  from.in("custominfo", [&](Members& info) {
-    std::int64_t network = -1;
-    info.number("NetworkID", &network);
-    if (network >= 0)
-      *zone = 1 + static_cast<std::uint32_t>(std::min<std::int64_t>(network, kMostCount));
-    std::string board, strategy;
-    info.text("AIC", &board);
-    info.text("DeviceStrategy", &strategy);
-    if (board.empty() || (!strategy.empty() && strategy != "die")) return;
-    const auto next = static_cast<std::uint32_t>(boards->size() + 1);
-    *zone = boards->try_emplace(board, next).first->second;
-  });
+  // Vendors' own, of any form: what is not as expected is no zone, and no fault.
+  const json::value* info = from.find("custominfo");
+  if (info == nullptr || !info->is_object()) return;
+  boost::system::error_code fault;
+  const auto member = [&](const char* name) { return info->get_object().if_contains(name); };
+  const json::value* network = member("NetworkID");
+  const auto id = network == nullptr || !network->is_number()
+                      ? std::int64_t{-1}
+                      : network->to_number<std::int64_t>(fault);
+  if (!fault && id >= 0)
+    *zone = 1 + static_cast<std::uint32_t>(std::min<std::int64_t>(id, kMostCount));
+  const json::value* board = member("AIC");
+  const json::value* strategy = member("DeviceStrategy");
+  if (board == nullptr || !board->is_string() || board->get_string().empty()) return;
+  if (strategy != nullptr && strategy->is_string() && strategy->get_string() != "die") return;
+  const auto next = static_cast<std::uint32_t>(boards->size() + 1);
+  *zone = boards->try_emplace(std::string(board->get_string()), next).first->second;
 }
 
 RegisteredDevice deviceOf(Members& from) {

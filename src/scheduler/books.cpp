@@ -67,6 +67,11 @@ Result<void> Books::setPools(std::vector<engine::Pool> pools) {
   return {};
 }
 
+std::vector<std::string> Books::unreadOf(const std::string& node) const {
+  const auto known = inside_->nodes.find(node);
+  return known == inside_->nodes.end() ? std::vector<std::string>() : known->second.unread;
+}
+
 Result<void> Books::setNode(const kube::Node& node) {
   const std::string& name = node.meta.name;
   const auto known = inside_->nodes.find(name);
@@ -85,7 +90,7 @@ Result<void> Books::setNode(const kube::Node& node) {
   }
   inside_->unreadable.erase(name);
   inside_->nodes[name] = {node.meta.uid, node, std::move(described->node),
-                          std::move(described->devices)};
+                          std::move(described->devices), std::move(described->unread)};
   inside_->alike.clear();
   inside_->takeHome(name);
   for (const std::string& pod : inside_->own.on(name)) inside_->takeOwn(pod);

@@ -39,6 +39,7 @@ struct KnownNode {
   kube::Node said;  // as it was told last
   engine::Node node;
   KnownDevices devices;
+  std::vector<std::string> unread;  // DescribedNode::unread
 };
 
 // Init containers first.

@@ -17,6 +17,7 @@ namespace divvy::scheduler {
 struct DescribedNode {
   engine::Node node;
   KnownDevices devices;
+  std::vector<std::string> unread;  // preferences that were not understood, and do not count
 };
 
 // kCorrupt: which annotation or resource, where in it, what was expected.

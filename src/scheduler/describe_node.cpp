@@ -279,10 +279,9 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     Result<std::vector<engine::Link>> links = linksOf(node, *kind, *devices);
     if (!links) return std::move(links).error().context("node " + node.meta.name);
     for (engine::Link& one : *links) described.node.links.push_back(std::move(one));
-    Result<std::optional<engine::Merit>> merit =
-        meritOf(node, *kind, *devices, described.node.devices.size());
-    if (!merit) return std::move(merit).error().context("node " + node.meta.name);
-    if (*merit) described.node.merits.push_back(std::move(**merit));
+    std::optional<engine::Merit> merit =
+        meritOf(node, *kind, *devices, described.node.devices.size(), &described.unread);
+    if (merit) described.node.merits.push_back(std::move(*merit));
     const std::set<std::string> cordoned =
         itemsOf(find(node.meta.annotations, kind->wire.node.cordon));
     const bool served = agentServes(node, *kind);

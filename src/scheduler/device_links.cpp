@@ -30,12 +30,17 @@ bool isKnown(const vendors::LinkRule& rule, const Registered& devices) {
   return rule.of != 0 && devices.size() == rule.of;
 }
 
-Result<std::vector<engine::ByCount>> byCount(const kube::Node& node, const std::string& key) {
+// Only a preference: what cannot be read is told, and says nothing.
+std::vector<engine::ByCount> byCount(const kube::Node& node, const std::string& key,
+                                     std::vector<std::string>* unread) {
   std::vector<engine::ByCount> list;
   const auto said = node.meta.annotations.find(key);
   if (key.empty() || said == node.meta.annotations.end()) return list;
   const Result<kube::CountScores> read = kube::decodeCountScores(said->second);
-  if (!read) return Error(read.error()).context("annotation " + key);
+  if (!read) {
+    unread->push_back("annotation " + key + ": " + read.error().message());
+    return list;
+  }
   for (const auto& [devices, value] : *read) list.push_back({devices, value});
   return list;
 }
@@ -68,16 +73,13 @@ Result<Links> linksOf(const kube::Node& node, const vendors::Kind& kind,
   return links;
 }
 
-Result<std::optional<engine::Merit>> meritOf(const kube::Node& node, const vendors::Kind& kind,
-                                             const Registered& devices, std::size_t first) {
+std::optional<engine::Merit> meritOf(const kube::Node& node, const vendors::Kind& kind,
+                                     const Registered& devices, std::size_t first,
+                                     std::vector<std::string>* unread) {
   engine::Merit merit;
   merit.kind = engine::DeviceKind(kind.name);
-  Result<std::vector<engine::ByCount>> losses = byCount(node, kind.wire.node.count_losses);
-  if (!losses) return losses.error();
-  merit.losses = std::move(*losses);
-  Result<std::vector<engine::ByCount>> scores = byCount(node, kind.wire.node.count_scores);
-  if (!scores) return scores.error();
-  merit.scores = std::move(*scores);
+  merit.losses = byCount(node, kind.wire.node.count_losses, unread);
+  merit.scores = byCount(node, kind.wire.node.count_scores, unread);
   if (isKnown(kind.links, devices)) {
     for (const std::vector<std::uint32_t>& group : kind.links.wings) {
       engine::Wing& wing = merit.wings.emplace_back();

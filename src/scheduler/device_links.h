@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -18,9 +19,10 @@ Result<std::vector<engine::Link>> linksOf(const kube::Node& node, const vendors:
                                           const std::vector<kube::RegisteredDevice>& devices);
 
 // What else decides which of several nodes those devices are taken from; none where nothing does.
-// `first` is the place of the first of them in the node's devices. kCorrupt likewise.
-Result<std::optional<engine::Merit>> meritOf(const kube::Node& node, const vendors::Kind& kind,
-                                             const std::vector<kube::RegisteredDevice>& devices,
-                                             std::size_t first);
+// `first` is the place of the first of them in the node's devices. `unread`: what is said and not
+// understood is added.
+std::optional<engine::Merit> meritOf(const kube::Node& node, const vendors::Kind& kind,
+                                     const std::vector<kube::RegisteredDevice>& devices,
+                                     std::size_t first, std::vector<std::string>* unread);
 
 }  // namespace divvy::scheduler

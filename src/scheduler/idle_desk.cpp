@@ -19,6 +19,8 @@
 // GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
 // Asio's.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+// And with what is awaited in the condition of an `if` whose branch returns it loses the frame:
+// such answers have names here.
 
 namespace divvy::scheduler {
 namespace {
@@ -27,6 +29,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::int64_t kAgain = 10;
+constexpr std::int64_t kLong = 600;
 constexpr const char* kIdleCondition = "divvy.dev/Idle";
 
 IdleDesk::Terms withClock(IdleDesk::Terms terms) {
@@ -86,54 +89,36 @@ Result<std::unique_ptr<IdleDesk>> IdleDesk::make(asio::any_io_executor executor,
 
 void IdleDesk::heard(const kube::Node& node) {
   const auto said = node.meta.annotations.find(kube::kIdleKey);
-  if (said == node.meta.annotations.end()) {
-    if (!cases_.empty()) drop(node.meta.name, {});
-    return;
+  if (said == node.meta.annotations.end()) return gone(node.meta.name);
+  Result<kube::IdlePods> pods = kube::decodeIdlePods(said->second);
+  if (!pods) {
+    say("node " + node.meta.name + ", annotation " + kube::kIdleKey + ": " +
+        pods.error().message());
+    return gone(node.meta.name);
   }
-  const Result<kube::IdlePods> pods = kube::decodeIdlePods(said->second);
-  if (!pods)
-    return say("node " + node.meta.name + ", annotation " + kube::kIdleKey + ": " +
-               pods.error().message());
-  drop(node.meta.name, *pods);
-  for (const auto& [uid, pod] : *pods) {
-    Case& one = cases_[uid];
-    // Of whichever node said so first: where the pod is is looked up before anything is done.
-    if (one.node.empty()) one.node = node.meta.name;
-    if (one.node != node.meta.name) continue;
-    one.pod = pod;
-    if (one.since != pod.since) one.not_before = 0;
-    one.since = pod.since;
-  }
+  said_.insert_or_assign(node.meta.name, std::move(*pods));
   look();
 }
 
 void IdleDesk::gone(const std::string& node) {
-  drop(node, {});
-}
-
-// Of those that the node does not name any more; each is looked at once more.
-void IdleDesk::drop(const std::string& node, const kube::IdlePods& but) {
-  bool any = false;
-  for (auto& [uid, one] : cases_) {
-    if (one.node != node || !one.since || but.contains(uid)) continue;
-    one.since.reset();
-    one.not_before = 0;
-    any = true;
-  }
-  if (any) look();
+  if (!said_.empty()) said_.erase(node);
 }
 
 void IdleDesk::see(const kube::Pod& pod) {
   if (!pod.meta.annotations.contains(kube::kIdleStateKey)) return;
-  if (pod.node.empty() || pod.ended()) return forget(pod.meta.uid);
-  if (cases_.contains(pod.meta.uid)) return;
-  cases_[pod.meta.uid] = {
-      pod.node, {pod.meta.space, pod.meta.name, 0}, {}, terms_.seconds() + kAgain, ""};
+  if (pod.node.empty() || pod.ended() || pod.meta.deleting) return forget(pod.meta.uid);
+  const Key key{pod.meta.uid, pod.node};
+  if (cases_.contains(key)) return;
+  // Its node may be told of a moment later.
+  cases_[key] = {pod.meta.space, pod.meta.name, {}, now() + kAgain, false, ""};
   look();
 }
 
 void IdleDesk::forget(const std::string& uid) {
-  cases_.erase(uid);
+  const auto first = cases_.lower_bound({uid, ""});
+  auto last = first;
+  while (last != cases_.end() && last->first.first == uid) ++last;
+  cases_.erase(first, last);
 }
 
 void IdleDesk::look() {
@@ -142,206 +127,253 @@ void IdleDesk::look() {
   asio::co_spawn(executor_, work(), rethrow);
 }
 
+// What nodes say now, into the cases.
+void IdleDesk::merge() {
+  for (auto& [key, one] : cases_) {
+    const auto node = said_.find(key.second);
+    const bool named = node != said_.end() && node->second.contains(key.first);
+    if (named || !one.said) continue;
+    one.said.reset();
+    one.not_before = 0;
+    one.denied = false;
+  }
+  for (const auto& [node, pods] : said_) {
+    for (const auto& [uid, pod] : pods) {
+      const auto [at, fresh] =
+          cases_.try_emplace({uid, node}, Case{pod.space, pod.name, {}, 0, false, ""});
+      Case& one = at->second;
+      if (one.said == pod) continue;
+      one.said = pod;
+      if (!one.denied) one.not_before = 0;
+    }
+  }
+}
+
 asio::awaitable<void> IdleDesk::work() {
-  while (!cases_.empty() && !*terms_.stopped) {
-    std::vector<std::string> uids;
-    for (const auto& [uid, one] : cases_)
-      if (one.not_before <= terms_.seconds()) uids.push_back(uid);
-    for (const std::string& uid : uids)
-      if (terms_.why_not().empty()) co_await settle(uid);
+  while ((!said_.empty() || !cases_.empty()) && !*terms_.stopped) {
+    if (terms_.why_not().empty()) {
+      merge();
+      // Who works again first: nobody waits for a platform then.
+      std::vector<Key> keys;
+      for (const bool idle : {false, true})
+        for (const auto& [key, one] : cases_)
+          if (one.said.has_value() == idle && one.not_before <= now()) keys.push_back(key);
+      for (const Key& key : keys)
+        if (terms_.why_not().empty()) co_await settle(key);
+    } else {
+      // Another goes on with it; what pods say is told anew when we lead.
+      cases_.clear();
+    }
     asio::steady_timer pause(executor_, terms_.every);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   working_ = false;
 }
 
-asio::awaitable<Result<kube::Pod>> IdleDesk::podOf(std::string uid) {
-  const Case& one = cases_.at(uid);
-  kube::Call call{kube::Verb::kGet,
-                  "/api/v1/namespaces/" + one.pod.space + "/pods/" + one.pod.name};
+asio::awaitable<std::optional<kube::Pod>> IdleDesk::podOf(Key key) {
+  const Case& one = cases_.at(key);
+  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
   const Result<json::value> object = co_await client_.ask(std::move(call));
-  if (!object) co_return object.error();
-  Result<kube::Pod> pod = kube::podOf(*object);
-  if (pod && (pod->meta.uid != uid || pod->ended()))
-    co_return Error{ErrorCode::kNotFound, "it has ended"};
-  co_return pod;
-}
-
-// What is known of a pod may be of a while ago: what is done goes by what it says now.
-asio::awaitable<void> IdleDesk::settle(std::string uid) {
-  const auto known = cases_.find(uid);
-  if (known == cases_.end()) co_return;
-  // A notice that is not due needs no look.
-  known->second.not_before = terms_.seconds() + 1;
-  const Result<kube::Pod> pod = co_await podOf(uid);
-  const auto now = cases_.find(uid);
-  if (now == cases_.end()) co_return;
-  if (!pod) {
-    if (pod.error().code() == ErrorCode::kNotFound) co_return forget(uid);
-    co_return trouble(uid, pod.error().message(), kAgain);
-  }
-  if (pod->node != now->second.node) {
-    trouble(uid, "node " + now->second.node + " says it is idle, and it is on " + pod->node, 0);
-    co_return forget(uid);
-  }
-  const std::optional<kube::IdleState> state = stateOf(*pod);
-  switch (idleStep(now->second.since, state, terms_.seconds())) {
-    case IdleStep::kNothing:
-      if (!state) co_return forget(uid);
-      // Nothing is due before; what its node says meanwhile is heard.
-      now->second.not_before = state->deadline;
-      co_return;
-    case IdleStep::kNotice:
-      co_return co_await notice(uid, *pod);
-    case IdleStep::kCallOff:
-      co_return co_await callOff(uid, *pod, *state);
-    case IdleStep::kDue:
-      co_return co_await due(uid, *pod, *state);
-  }
-}
-
-asio::awaitable<void> IdleDesk::notice(std::string uid, kube::Pod pod) {
-  const std::int64_t now = terms_.seconds();
-  kube::IdleState state = noticedAt(*cases_.at(uid).since, now, terms_.idle);
-  if (!co_await write(pod, state)) co_return;
-  ++counts_.noticed;
-  const std::optional<std::int64_t> more = co_await tellPlatform(PlatformNews::kNotice, uid, state);
-  if (!cases_.contains(uid)) co_return;
-  if (more.value_or(0) > 0) {
-    const kube::IdleState later = extendedBy(state, *more, terms_.seconds(), terms_.idle);
-    // The version is another by now: whatever else wrote it, this is ours alone.
-    pod.meta.version.clear();
-    if (later != state && co_await write(pod, later)) state = later;
-  }
-  if (!cases_.contains(uid)) co_return;
-  co_await tell(uid, true, "Idle",
-                "its devices are not used for " + spanOf(now - state.since) +
-                    ": it is evicted at " + timestamp(state.deadline) + " unless it works");
-}
-
-asio::awaitable<void> IdleDesk::callOff(std::string uid, kube::Pod pod, kube::IdleState state) {
-  if (!co_await write(pod, std::nullopt)) co_return;
-  ++counts_.called_off;
-  if (!cases_.contains(uid)) co_return;
-  co_await tell(uid, false, "Works", "it works again, or may be idle for longer now");
-  if (cases_.contains(uid)) co_await tellPlatform(PlatformNews::kCalledOff, uid, state);
-  // Who is idle again by now is told again.
-  const auto now = cases_.find(uid);
-  if (now != cases_.end() && !now->second.since) cases_.erase(now);
-}
-
-asio::awaitable<void> IdleDesk::due(std::string uid, kube::Pod pod, kube::IdleState state) {
-  if (platform_) {
-    const std::optional<std::int64_t> more = co_await tellPlatform(PlatformNews::kDue, uid, state);
-    if (!more || !cases_.contains(uid)) co_return;
-    const kube::IdleState later = extendedBy(state, *more, terms_.seconds(), terms_.idle);
-    if (later.deadline > terms_.seconds()) {
-      if (!co_await write(pod, later) || !cases_.contains(uid)) co_return;
-      co_await tell(uid, true, "Idle",
-                    "its platform has asked for more time: it is evicted at " +
-                        timestamp(later.deadline) + " unless it works");
-      co_return;
-    }
-  }
-  if (co_await stillIdle(uid, state)) co_await evict(uid, state);
-}
-
-asio::awaitable<bool> IdleDesk::stillIdle(std::string uid, kube::IdleState state) {
-  if (!cases_.contains(uid)) co_return false;
-  kube::Call call{kube::Verb::kGet, "/api/v1/nodes/" + cases_.at(uid).node};
-  const Result<json::value> object = co_await client_.ask(std::move(call));
-  const auto known = cases_.find(uid);
-  if (known == cases_.end()) co_return false;
-  const Result<kube::Node> node = object ? kube::nodeOf(*object) : object.error();
-  if (!node) {
-    trouble(uid, node.error().message(), kAgain);
-    co_return false;
-  }
-  const auto said = node->meta.annotations.find(kube::kIdleKey);
-  std::optional<std::int64_t> since;
-  if (said != node->meta.annotations.end()) {
-    const Result<kube::IdlePods> pods = kube::decodeIdlePods(said->second);
-    if (pods && pods->contains(uid)) since = pods->at(uid).since;
-  }
-  known->second.since = since;
-  co_return idleStep(since, state, terms_.seconds()) == IdleStep::kDue;
-}
-
-asio::awaitable<void> IdleDesk::evict(std::string uid, kube::IdleState state) {
-  const kube::IdlePod pod = cases_.at(uid).pod;
-  kube::EvictionAsk ask{pod.space, pod.name, uid, [this] { return terms_.why_not().empty(); }};
-  const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
-  if (!cases_.contains(uid)) co_return;
-  if (!done) co_return trouble(uid, done.error().message(), kAgain);
-  switch (done->end) {
-    case kube::EvictionEnd::kEvicted: {
-      ++counts_.evicted;
-      const std::string message =
-          "its devices were not used for " + spanOf(terms_.seconds() - state.since);
-      const PodNote note{pod.space, pod.name, uid, "EvictedIdle", message};
-      kube::Call event = eventCall(note, terms_.name, wallNanoseconds());
-      const Result<json::value> told = co_await client_.ask(std::move(event));
-      if (!told) say(told.error().message());
-      co_return forget(uid);
-    }
-    case kube::EvictionEnd::kGone:
-      co_return forget(uid);
-    case kube::EvictionEnd::kForbidden:
-    case kube::EvictionEnd::kRefused:
-      co_return trouble(uid, "it is not evicted: " + done->why, kAgain);
-  }
-}
-
-asio::awaitable<std::optional<std::int64_t>> IdleDesk::tellPlatform(PlatformNews news,
-                                                                    std::string uid,
-                                                                    kube::IdleState state) {
-  if (!platform_ || !cases_.contains(uid)) co_return std::nullopt;
-  const Case& one = cases_.at(uid);
-  std::string body = platformBody(news, uid, one.node, one.pod, state);
-  const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
-  if (more) co_return *more;
-  ++counts_.unheard;
-  trouble(uid, "its platform was not told that it is idle: " + more.error().message(), kAgain);
+  const bool gone = !object && object.error().code() == ErrorCode::kNotFound;
+  Result<kube::Pod> pod = object ? kube::podOf(*object) : Result<kube::Pod>(object.error());
+  const bool over =
+      gone || (pod && (pod->meta.uid != key.first || pod->ended() || pod->meta.deleting));
+  if (over) cases_.erase(key);
+  if (!over && !pod) trouble(key, pod.error().message());
+  if (over || !pod || !cases_.contains(key)) co_return std::nullopt;
+  if (pod->node == key.second) co_return std::move(*pod);
+  // Looked at again when it is not named any more.
+  cases_.at(key).denied = true;
+  trouble(key, "node " + key.second + " says it is idle, and it is on " + pod->node);
+  rest(key, kLong);
   co_return std::nullopt;
 }
 
-asio::awaitable<bool> IdleDesk::write(const kube::Pod& pod, std::optional<kube::IdleState> state) {
-  kube::Call call{kube::Verb::kPatch,
-                  "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name};
+// What is known of a pod may be of a while ago: what is done goes by what it says now.
+asio::awaitable<void> IdleDesk::settle(Key key) {
+  if (!cases_.contains(key)) co_return;
+  std::optional<kube::Pod> pod = co_await podOf(key);
+  const auto known = cases_.find(key);
+  if (!pod || known == cases_.end()) co_return;
+  const std::optional<kube::IdlePod> said = known->second.said;
+  const std::optional<kube::IdleState> state = stateOf(*pod);
+  const auto work = std::make_shared<Work>();
+  work->key = key;
+  work->pod = std::move(*pod);
+  work->state = state.value_or(kube::IdleState());
+  switch (idleStep(said, state, now())) {
+    case IdleStep::kNothing:
+      if (!state) cases_.erase(known);
+      // What its node says meanwhile is heard.
+      if (state) rest(key, state->deadline > now() ? state->deadline - now() : kLong);
+      co_return;
+    case IdleStep::kNotice:
+      work->state = noticedAt(said->since, now(), terms_.idle);
+      co_return co_await notice(work);
+    case IdleStep::kTell:
+      co_return co_await tellAll(work);
+    case IdleStep::kCallOff:
+      co_return co_await callOff(work);
+    case IdleStep::kDue:
+      co_return co_await due(work);
+  }
+}
+
+asio::awaitable<void> IdleDesk::notice(WorkPtr work) {
+  const bool written = co_await write(work, true);
+  if (!written) co_return rest(work->key, kAgain);
+  ++counts_.noticed;
+  // The version is another by now: whatever else wrote it, this is ours alone.
+  work->pod.meta.version.clear();
+  co_await tellAll(work);
+}
+
+// Again until it is done: after a kill somebody may be told twice, and nobody is not told.
+asio::awaitable<void> IdleDesk::tellAll(WorkPtr work) {
+  const std::optional<std::int64_t> more = co_await ask(PlatformNews::kNotice, work);
+  if (more) work->state = extendedBy(work->state, *more, now(), terms_.idle);
+  const bool told = co_await tell(work, true, "Idle",
+                                  "its devices are not used for " +
+                                      spanOf(now() - work->state.since) + ": it is evicted at " +
+                                      timestamp(work->state.deadline) + " unless it works");
+  if (!told || !more) co_return rest(work->key, kAgain);
+  work->state.told = true;
+  const bool written = co_await write(work, true);
+  if (!written) rest(work->key, kAgain);
+}
+
+// Told before it is written down that there is nothing to tell.
+asio::awaitable<void> IdleDesk::callOff(WorkPtr work) {
+  const bool told =
+      co_await tell(work, false, "Works", "it works again, or may be idle for longer now");
+  if (!told) co_return rest(work->key, kAgain);
+  const std::optional<std::int64_t> heard = co_await ask(PlatformNews::kCalledOff, work);
+  if (!heard) co_return rest(work->key, kAgain);
+  const bool written = co_await write(work, false);
+  if (!written) co_return rest(work->key, kAgain);
+  ++counts_.called_off;
+  const auto known = cases_.find(work->key);
+  // Who is idle again by now is told again.
+  if (known != cases_.end() && !known->second.said) cases_.erase(known);
+}
+
+asio::awaitable<void> IdleDesk::due(WorkPtr work) {
+  const std::optional<std::int64_t> more = co_await ask(PlatformNews::kDue, work);
+  if (!more) co_return rest(work->key, kAgain);
+  const kube::IdleState later = extendedBy(work->state, *more, now(), terms_.idle);
+  if (later.deadline > now()) {
+    work->state = later;
+    const bool written = co_await write(work, true);
+    if (!written) co_return rest(work->key, kAgain);
+    co_await tell(work, true, "Idle",
+                  "its platform has asked for more time: it is evicted at " +
+                      timestamp(later.deadline) + " unless it works");
+    co_return;
+  }
+  const bool idle = co_await stillIdle(work);
+  if (idle) co_await evict(work);
+}
+
+asio::awaitable<bool> IdleDesk::stillIdle(const WorkPtr& work) {
+  kube::Call call{kube::Verb::kGet, "/api/v1/nodes/" + work->key.second};
+  const Result<json::value> object = co_await client_.ask(std::move(call));
+  const Result<kube::Node> node =
+      object ? kube::nodeOf(*object) : Result<kube::Node>(object.error());
+  if (!node) {
+    trouble(work->key, node.error().message());
+    co_return false;
+  }
+  heard(*node);
+  merge();
+  const auto known = cases_.find(work->key);
+  co_return known != cases_.end() &&
+      idleStep(known->second.said, work->state, now()) == IdleStep::kDue;
+}
+
+asio::awaitable<void> IdleDesk::evict(WorkPtr work) {
+  kube::EvictionAsk ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
+                        [this] { return terms_.why_not().empty(); }};
+  const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
+  if (!done) co_return trouble(work->key, done.error().message());
+  switch (done->end) {
+    case kube::EvictionEnd::kEvicted:
+      ++counts_.evicted;
+      cases_.erase(work->key);
+      co_return co_await event(
+          work, "EvictedIdle",
+          "its devices were not used for " + spanOf(now() - work->state.since));
+    case kube::EvictionEnd::kGone:
+      cases_.erase(work->key);
+      co_return;
+    case kube::EvictionEnd::kForbidden:
+    case kube::EvictionEnd::kRefused:
+      co_return trouble(work->key, "it is not evicted: " + done->why);
+  }
+}
+
+asio::awaitable<std::optional<std::int64_t>> IdleDesk::ask(PlatformNews news, const WorkPtr& work) {
+  if (!platform_) co_return std::int64_t{0};
+  // One that does not answer costs ten seconds: the others are not kept waiting for it.
+  if (now() < platform_again_) co_return std::nullopt;
+  const kube::IdlePod pod{work->pod.meta.space, work->pod.meta.name, work->state.since};
+  std::string body = platformBody(news, work->key.first, work->key.second, pod, work->state);
+  const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
+  if (more) co_return *more;
+  platform_again_ = now() + kAgain;
+  ++counts_.unheard;
+  trouble(work->key, "its platform was not told: " + more.error().message());
+  co_return std::nullopt;
+}
+
+asio::awaitable<bool> IdleDesk::write(const WorkPtr& work, bool there) {
+  const kube::Meta& pod = work->pod.meta;
+  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
-  json::object meta{{"uid", pod.meta.uid}};
-  if (!pod.meta.version.empty()) meta["resourceVersion"] = pod.meta.version;
-  meta["annotations"] = json::object{
-      {kube::kIdleStateKey, state ? json::value(kube::encode(*state)) : json::value(nullptr)}};
+  json::object meta{{"uid", pod.uid}};
+  if (!pod.version.empty()) meta["resourceVersion"] = pod.version;
+  const json::value text = there ? json::value(kube::encode(work->state)) : json::value(nullptr);
+  meta["annotations"] = json::object{{kube::kIdleStateKey, text}};
   call.body = json::serialize(json::object{{"metadata", std::move(meta)}});
   call.still = [this] { return terms_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
-  if (!done) trouble(pod.meta.uid, done.error().message(), 0);
+  if (!done) trouble(work->key, done.error().message());
   co_return done.has_value();
 }
 
-asio::awaitable<void> IdleDesk::tell(std::string uid, bool idle, const char* reason,
+asio::awaitable<bool> IdleDesk::tell(const WorkPtr& work, bool idle, const char* reason,
                                      std::string message) {
-  const kube::IdlePod pod = cases_.at(uid).pod;
+  const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
-  call.body = conditionPatch(uid, idle, reason, message, terms_.seconds());
+  call.body = conditionPatch(pod.uid, idle, reason, message, now());
+  call.still = [this] { return terms_.why_not().empty(); };
   const Result<json::value> written = co_await client_.ask(std::move(call));
-  if (!written) say("pod " + pod.space + '/' + pod.name + ": " + written.error().message());
-  const PodNote note{pod.space, pod.name, uid, reason, message};
-  kube::Call event = eventCall(note, terms_.name, wallNanoseconds());
-  const Result<json::value> told = co_await client_.ask(std::move(event));
+  if (!written) trouble(work->key, written.error().message());
+  if (written) co_await event(work, reason, std::move(message));
+  co_return written.has_value();
+}
+
+asio::awaitable<void> IdleDesk::event(const WorkPtr& work, const char* reason,
+                                      std::string message) {
+  const kube::Meta& pod = work->pod.meta;
+  const PodNote note{pod.space, pod.name, pod.uid, reason, std::move(message)};
+  kube::Call call = eventCall(note, terms_.name, wallNanoseconds());
+  const Result<json::value> told = co_await client_.ask(std::move(call));
   if (!told) say("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
 }
 
-// The same is said once.
-void IdleDesk::trouble(const std::string& uid, const std::string& what, std::int64_t wait) {
-  const auto known = cases_.find(uid);
-  if (known == cases_.end()) return;
-  known->second.not_before = terms_.seconds() + wait;
-  if (std::exchange(known->second.told, what) == what) return;
-  say("pod " + known->second.pod.space + '/' + known->second.pod.name + ": " + what);
+void IdleDesk::rest(const Key& key, std::int64_t seconds) {
+  const auto known = cases_.find(key);
+  if (known != cases_.end()) known->second.not_before = now() + seconds;
+}
+
+// Tried again later; the same is said once.
+void IdleDesk::trouble(const Key& key, const std::string& what) {
+  rest(key, kAgain);
+  const auto known = cases_.find(key);
+  if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;
+  say("pod " + known->second.space + '/' + known->second.name + ": " + what);
 }
 
 }  // namespace divvy::scheduler

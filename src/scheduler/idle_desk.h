@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -23,8 +24,10 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it. What is to become of a pod stands in the
-// pod: whoever leads next goes on with it. A pod is evicted only after its node said right before
-// that it is still idle, and its platform, where there is one, that it needs no more time.
+// pod: whoever leads next goes on with it, and what was begun and not finished is done again. A pod
+// is evicted only after its agent said, past the deadline, that it is still idle, its platform,
+// where there is one, that it needs no more time, and its node right before that nothing has
+// changed.
 class IdleDesk {
  public:
   struct Terms {
@@ -51,42 +54,55 @@ class IdleDesk {
   void forget(const std::string& uid);
 
  private:
+  // A pod as one node names it: another node may name it, too, and is not believed.
+  using Key = std::pair<std::string, std::string>;  // UID, node
   struct Case {
-    std::string node;
-    kube::IdlePod pod;
-    std::optional<std::int64_t> since;  // as the node says now; none: not idle
-    std::int64_t not_before = 0;        // something could not be done: seconds since 1970
+    std::string space, name;
+    std::optional<kube::IdlePod> said;  // by the node now; none: not idle
+    std::int64_t not_before = 0;        // nothing is to be done: seconds since 1970
+    bool denied = false;                // it is on another node
     std::string told;                   // of trouble, last
   };
-  using Cases = std::map<std::string, Case>;  // by UID
+  // What is done for one pod: as the API server has it now.
+  struct Work {
+    Key key;
+    kube::Pod pod;
+    kube::IdleState state;
+  };
+  using WorkPtr = std::shared_ptr<Work>;
 
-  void drop(const std::string& node, const kube::IdlePods& but);
+  void merge();
   void look();
   boost::asio::awaitable<void> work();
-  boost::asio::awaitable<void> settle(std::string uid);
-  boost::asio::awaitable<void> notice(std::string uid, kube::Pod pod);
-  boost::asio::awaitable<void> callOff(std::string uid, kube::Pod pod, kube::IdleState state);
-  boost::asio::awaitable<void> due(std::string uid, kube::Pod pod, kube::IdleState state);
-  boost::asio::awaitable<void> evict(std::string uid, kube::IdleState state);
-  // The platform's word; none: there is no platform, or it could not be had, which is told.
-  boost::asio::awaitable<std::optional<std::int64_t>> tellPlatform(PlatformNews news,
-                                                                   std::string uid,
-                                                                   kube::IdleState state);
-  // Whether the node says now that it is as idle as it was.
-  boost::asio::awaitable<bool> stillIdle(std::string uid, kube::IdleState state);
-  boost::asio::awaitable<Result<kube::Pod>> podOf(std::string uid);
-  boost::asio::awaitable<bool> write(const kube::Pod& pod, std::optional<kube::IdleState> state);
-  // A condition, and an Event.
-  boost::asio::awaitable<void> tell(std::string uid, bool idle, const char* reason,
+  boost::asio::awaitable<void> settle(Key key);
+  boost::asio::awaitable<void> notice(WorkPtr work);
+  boost::asio::awaitable<void> tellAll(WorkPtr work);
+  boost::asio::awaitable<void> callOff(WorkPtr work);
+  boost::asio::awaitable<void> due(WorkPtr work);
+  boost::asio::awaitable<void> evict(WorkPtr work);
+  // The platform's word; none: it could not be had, which is told. Without a platform: 0.
+  boost::asio::awaitable<std::optional<std::int64_t>> ask(PlatformNews news, const WorkPtr& work);
+  // Whether the node says now what it said.
+  boost::asio::awaitable<bool> stillIdle(const WorkPtr& work);
+  // None: it is over, or could not be had.
+  boost::asio::awaitable<std::optional<kube::Pod>> podOf(Key key);
+  boost::asio::awaitable<bool> write(const WorkPtr& work, bool there);
+  // A condition, and an Event; whether the condition is there.
+  boost::asio::awaitable<bool> tell(const WorkPtr& work, bool idle, const char* reason,
                                     std::string message);
-  void trouble(const std::string& uid, const std::string& what, std::int64_t seconds);
+  boost::asio::awaitable<void> event(const WorkPtr& work, const char* reason, std::string message);
+  void rest(const Key& key, std::int64_t seconds);
+  void trouble(const Key& key, const std::string& what);
+  std::int64_t now() const { return terms_.seconds(); }
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
   const std::unique_ptr<Platform> platform_;
   IdleCounts& counts_;
   const Terms terms_;
-  Cases cases_;
+  std::map<std::string, kube::IdlePods> said_;  // by node
+  std::map<Key, Case> cases_;                   // only while we lead
+  std::int64_t platform_again_ = 0;             // it did not answer: not before, seconds since 1970
   bool working_ = false;
 };
 

@@ -4,15 +4,17 @@
 
 namespace divvy::scheduler {
 
-IdleStep idleStep(const std::optional<std::int64_t>& since,
+IdleStep idleStep(const std::optional<kube::IdlePod>& said,
                   const std::optional<kube::IdleState>& state, std::int64_t now) {
-  if (!state) return since ? IdleStep::kNotice : IdleStep::kNothing;
-  if (!since || *since > state->since + kSameIdle) return IdleStep::kCallOff;
-  return now >= state->deadline ? IdleStep::kDue : IdleStep::kNothing;
+  if (!state) return said ? IdleStep::kNotice : IdleStep::kNothing;
+  if (!said || said->since > state->since + kSameIdle) return IdleStep::kCallOff;
+  if (!state->told) return IdleStep::kTell;
+  const bool due = now >= state->deadline && said->confirmed == state->deadline;
+  return due ? IdleStep::kDue : IdleStep::kNothing;
 }
 
 kube::IdleState noticedAt(std::int64_t since, std::int64_t now, const IdleTerms& terms) {
-  return {since, now, now + terms.notice};
+  return {since, now, now + terms.notice, false};
 }
 
 kube::IdleState extendedBy(const kube::IdleState& state, std::int64_t seconds, std::int64_t now,

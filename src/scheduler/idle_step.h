@@ -16,15 +16,17 @@ struct IdleTerms {
 
 enum class IdleStep : std::uint8_t {
   kNothing,
-  kNotice,   // tell it: then its state is noticedAt()
+  kNotice,   // write its state, noticedAt()
+  kTell,     // it, and its platform; then that it is told
   kCallOff,  // it works, or has worked, or need not go any more
   kDue,      // it is to be evicted
 };
 
-// `since`: as its node says now; none: not idle. An agent that began anew may say another second of
-// the same time; what is later by more than kSameIdle is another time.
-inline constexpr std::int64_t kSameIdle = 30;
-IdleStep idleStep(const std::optional<std::int64_t>& since,
+// `said`: of it by its node now; none: not idle. An agent that began anew may say another second of
+// the same time; what is later by more than kSameIdle is another time. Nobody is due before its
+// agent has said, after the deadline, that it is idle still.
+inline constexpr std::int64_t kSameIdle = 5;
+IdleStep idleStep(const std::optional<kube::IdlePod>& said,
                   const std::optional<kube::IdleState>& state, std::int64_t now);
 
 kube::IdleState noticedAt(std::int64_t since, std::int64_t now, const IdleTerms& terms);

@@ -61,14 +61,15 @@ Result<std::int64_t> platformAnswer(const std::string& body) {
 
 Result<std::unique_ptr<Platform>> Platform::make(asio::any_io_executor executor,
                                                  kube::Access access) {
+  std::string path = access.base.empty() ? "/" : std::exchange(access.base, "");
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(std::move(executor), std::move(access), kTerms);
   if (!client) return client.error();
-  return std::unique_ptr<Platform>(new Platform(std::move(*client)));
+  return std::unique_ptr<Platform>(new Platform(std::move(*client), std::move(path)));
 }
 
 asio::awaitable<Result<std::int64_t>> Platform::tell(std::string body) {
-  kube::Call call{kube::Verb::kPost, ""};
+  kube::Call call{kube::Verb::kPost, path_};
   call.body = std::move(body);
   call.once = true;
   const Result<kube::Reply> reply = co_await client_->send(std::move(call));

@@ -40,8 +40,10 @@ class Platform {
   boost::asio::awaitable<Result<std::int64_t>> tell(std::string body);
 
  private:
-  explicit Platform(std::unique_ptr<kube::Client> client) : client_(std::move(client)) {}
+  Platform(std::unique_ptr<kube::Client> client, std::string path)
+      : client_(std::move(client)), path_(std::move(path)) {}
   std::unique_ptr<kube::Client> client_;
+  const std::string path_;
 };
 
 }  // namespace divvy::scheduler

@@ -206,8 +206,8 @@ class Service {
     changer_.heard(node);
     if (idle_) idle_->heard(node);
     const Result<void> set = books_.setNode(node);
-    if (!set) ++counts_.unreadable_nodes;
-    if (!set) say(set.error().message());
+    if (!set) ++counts_.unreadable_nodes, say(set.error().message());
+    unread_.told("node " + node.meta.name, books_.unreadOf(node.meta.name));
     gatekeeper_.nodesChanged();
     kicker_.lookAgain();
   }
@@ -239,8 +239,7 @@ class Service {
     if (!books_.countedForPlugin(pod.meta.uid)) strays_.see(pod);
     labeller_.set(pod, agents_.set(pod));
     gatekeeper_.setPod(pod);
-    notices_.see(pod);
-    changer_.see(pod);
+    notices_.see(pod), changer_.see(pod);
     if (idle_) idle_->see(pod);
     const Result<void> seen = preemptor_.see(pod);
     if (!seen) ++counts_.unreadable_pods, say(seen.error().message());
@@ -465,6 +464,7 @@ class Service {
   Gatekeeper gatekeeper_;
   Changer changer_;
   std::unique_ptr<IdleDesk> idle_;  // from start() on
+  Unheeded unread_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
   std::unique_ptr<Exporter> exporter_;

@@ -12,8 +12,10 @@
 namespace divvy::simgpu {
 
 // Makes the directory (0700, parents included) that holds a machine's card files.
-// False: it cannot be made or is not ours.
+// False: it cannot be made, or is neither ours nor for all users.
 bool prepareCardDirectory(const std::string& dir);
+// Where the directory is for all users, a file in it is, too.
+void letOthersIn(int file, const std::string& dir);
 
 class Card {
  public:

@@ -54,6 +54,7 @@ bool createFile(const std::string& path, const Profile& profile, int index) {
   std::string temporary = path + ".XXXXXX";
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return false;
+  letOthersIn(fd, path.substr(0, path.rfind('/')));
   bool made = posix_fallocate(fd, 0, sizeof(CardFile)) == 0;
   if (made) {
     CardFile* file = mapShared(fd);
@@ -95,13 +96,26 @@ bool makeDirectories(const std::string& dir) {
   }
 }
 
+// Its owner has let all users in, as drivers do with their device nodes.
+bool isForAll(mode_t mode) {
+  return (mode & S_IWOTH) != 0;
+}
+
 }  // namespace
 
 bool prepareCardDirectory(const std::string& dir) {
   if (dir.empty() || !makeDirectories(dir)) return false;
   struct stat info {};
-  return stat(dir.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+  return stat(dir.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         (info.st_uid == geteuid() || isForAll(info.st_mode)) &&
          access(dir.c_str(), W_OK | X_OK) == 0;
+}
+
+void letOthersIn(int file, const std::string& dir) {
+  struct stat info {};
+  if (stat(dir.c_str(), &info) != 0 || !isForAll(info.st_mode)) return;
+  // Another's file has that mode already.
+  (void)fchmod(file, 0666);
 }
 
 Card::~Card() {
@@ -140,6 +154,7 @@ bool Card::openExisting(const std::string& dir, int index) {
 bool Card::attach(const std::string& dir, int index) {
   live_fd_ = ::open(cardPath(dir, index, ".live").c_str(),
                     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (live_fd_ >= 0) letOthersIn(live_fd_, dir);
   setTimeScale(file_->time_scale);
   return live_fd_ >= 0;
 }

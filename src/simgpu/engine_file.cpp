@@ -55,6 +55,7 @@ bool EngineFile::open(Card& card, const std::string& dir, int index, const Engin
   const int fd =
       ::open(engineFilePath(dir, index).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return false;
+  letOthersIn(fd, dir);
   const CardLock lock(card);
   const bool ready = prepareLocked(fd, config);
   close(fd);

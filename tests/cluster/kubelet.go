@@ -30,7 +30,7 @@ const (
 )
 
 // nodeParts are the processes of the node with a kubelet, in the order in which they are ended.
-var nodeParts = []string{agentProcess, "kubelet", "containerd"}
+var nodeParts = []string{agentProcess, nvidiaProcess, "kubelet", "containerd"}
 
 // What containerd and a kubelet make outside of our folder. Who is on record made what was not
 // there before.

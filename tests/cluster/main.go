@@ -29,6 +29,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --json FILE          one record per check
           --only TEXT          those whose names hold it
           --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
+          --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
           --kills N            how often the one that kills does so [as fits into a minute]
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
@@ -62,6 +63,7 @@ func main() {
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
 	before := flags.String("before", "", "")
+	nvidia := flags.String("nvidia", "", "")
 	kills := flags.Int("kills", 0, "")
 	_ = flags.Parse(os.Args[2:])
 	if flags.NArg() > 0 {
@@ -79,7 +81,7 @@ func main() {
 	case "check":
 		if err = c.readPorts(); err == nil {
 			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
-				before: *before}
+				before: *before, nvidia: *nvidia}
 			err = i.runChecks(ctx, *only, *file)
 		}
 	case "down":

@@ -167,10 +167,11 @@ TEST(DeviceLinks, MetaxNodesSayWhatSoManyLose) {
   EXPECT_EQ(read->node.merits[0].losses[1].value, 321u);
   for (const char* wrong :
        {"[]", "{", R"({"1":-1})", R"({"two":1})", R"({"0":1})", R"({"1":"x"})"}) {
-    const Result<DescribedNode> refused = say(wrong);
-    ASSERT_FALSE(refused.has_value()) << wrong;
-    EXPECT_NE(refused.error().message().find("gpu.topology.losses"), std::string::npos)
-        << refused.error().message();
+    const Result<DescribedNode> told = say(wrong);
+    ASSERT_TRUE(told.has_value()) << "a preference takes no node away: " << wrong;
+    EXPECT_TRUE(told->node.merits.empty()) << wrong;
+    ASSERT_EQ(told->unread.size(), 1u) << wrong;
+    EXPECT_NE(told->unread[0].find("gpu.topology.losses"), std::string::npos) << told->unread[0];
   }
 }
 
@@ -205,6 +206,8 @@ TEST(DeviceLinks, VastaiBoardsAreZonesOfDies) {
   ASSERT_EQ(vastai.links.size(), 1u);
   EXPECT_EQ(vastai.links[0].a, vastai.devices[1].uuid);
   EXPECT_EQ(vastai.links[0].b, vastai.devices[2].uuid);
+  for (const char* odd : {"[]", R"({"NetworkID":"x"})", R"({"NetworkID":1.5})", R"({"AIC":7})"})
+    EXPECT_EQ(registered("hami.io/node-va-register", {odd, odd}).devices.size(), 2u) << odd;
   const std::string card = R"({"DeviceStrategy":"card","AIC":"a"})";
   EXPECT_TRUE(registered("hami.io/node-va-register", {card, card}).links.empty());
 }

@@ -22,16 +22,37 @@ namespace json = boost::json;
 
 constexpr IdleTerms kTerms{60, 300};
 
-TEST(IdleStep, IsNoticedThenDueAndCalledOffAtAnyTimeBefore) {
-  const kube::IdleState state = noticedAt(1'000, 5'000, kTerms);
+TEST(IdleStep, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
+  const auto said = [](std::int64_t since, std::int64_t confirmed = 0) {
+    return kube::IdlePod{"s", "p", since, confirmed};
+  };
+  kube::IdleState state = noticedAt(1'000, 5'000, kTerms);
   EXPECT_EQ(state.deadline, 5'060);
   EXPECT_EQ(idleStep(std::nullopt, std::nullopt, 5'000), IdleStep::kNothing);
-  EXPECT_EQ(idleStep(1'000, std::nullopt, 5'000), IdleStep::kNotice);
-  EXPECT_EQ(idleStep(1'000, state, 5'059), IdleStep::kNothing);
-  EXPECT_EQ(idleStep(1'000, state, 5'060), IdleStep::kDue);
-  EXPECT_EQ(idleStep(1'000 + kSameIdle, state, 5'060), IdleStep::kDue) << "another agent's clock";
-  EXPECT_EQ(idleStep(1'001 + kSameIdle, state, 5'060), IdleStep::kCallOff) << "it has worked";
+  EXPECT_EQ(idleStep(said(1'000), std::nullopt, 5'000), IdleStep::kNotice);
+  EXPECT_EQ(idleStep(said(1'000, 5'060), state, 9'000), IdleStep::kTell) << "it was not told";
+  state.told = true;
+  EXPECT_EQ(idleStep(said(1'000), state, 5'059), IdleStep::kNothing);
+  EXPECT_EQ(idleStep(said(1'000), state, 9'000), IdleStep::kNothing) << "its agent may have gone";
+  EXPECT_EQ(idleStep(said(1'000, 5'000), state, 9'000), IdleStep::kNothing) << "another deadline";
+  EXPECT_EQ(idleStep(said(1'000, 5'060), state, 5'060), IdleStep::kDue);
+  EXPECT_EQ(idleStep(said(1'000 + kSameIdle, 5'060), state, 5'060), IdleStep::kDue) << "rounded";
+  EXPECT_EQ(idleStep(said(1'001 + kSameIdle, 5'060), state, 5'060), IdleStep::kCallOff)
+      << "it has worked";
   EXPECT_EQ(idleStep(std::nullopt, state, 9'000), IdleStep::kCallOff);
+}
+
+TEST(Idle, NamesThatWouldBeAnotherCallAreRefused) {
+  const auto named = [](const std::string& space, const std::string& name, const std::string& uid) {
+    return kube::decodeIdlePods(kube::encode(kube::IdlePods{{uid, {space, name, 1}}}));
+  };
+  EXPECT_TRUE(named("s", "p.q-1", "a-1"));
+  for (const char* bad :
+       {"", "..", "a/b", "x HTTP/1.1\r\nHost: a\r\n\r\nDELETE /api", "a?b", "a%2e", "A", "a\n"}) {
+    EXPECT_FALSE(named(bad, "p", "u")) << bad;
+    EXPECT_FALSE(named("s", bad, "u")) << bad;
+    EXPECT_EQ(bool(named("s", "p", bad)), std::string(bad) == "A") << bad;
+  }
 }
 
 RC_GTEST_PROP(IdleStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
@@ -107,13 +128,22 @@ class Cluster {
     if (idle_since) node.meta.annotations[kube::kIdleKey] = said();
     return node;
   }
-  std::string said() const { return kube::encode(kube::IdlePods{{"u", {"s", "p", *idle_since}}}); }
+  // As an agent would that lives.
+  std::string said() const {
+    kube::IdlePod pod{"s", "p", *idle_since};
+    const Result<kube::IdleState> told = kube::decodeIdleState(state);
+    if (told && agent_lives && now >= told->deadline) pod.confirmed = told->deadline;
+    return kube::encode(kube::IdlePods{{"u", pod}});
+  }
   void poll() { loop_.poll(), loop_.restart(); }
 
   std::int64_t now = 10'000;
   std::optional<std::int64_t> idle_since;
   std::string state;  // annotation; empty: none
   bool there = true;
+  bool agent_lives = true;
+  bool ending = false;  // evicted, and not gone yet
+  bool lingers = false;
   bool failing = false;  // the API, before or after it did what was asked
   bool platform_ok = true;
   std::int64_t extend = 0;
@@ -141,6 +171,7 @@ class Cluster {
                       {"name", "p"},
                       {"uid", "u"},
                       {"resourceVersion", std::to_string(version_)}};
+    if (ending) meta["deletionTimestamp"] = "2026-01-01T00:00:00Z";
     if (!state.empty()) meta["annotations"] = json::object{{kube::kIdleStateKey, state}};
     return {200, json::serialize(json::object{{"metadata", std::move(meta)},
                                               {"spec", json::object{{"nodeName", "n"}}},
@@ -176,9 +207,12 @@ class Cluster {
     EXPECT_TRUE(noticed) << "it was never told";
     EXPECT_TRUE(said_idle_) << "its node says that it works";
     EXPECT_TRUE(agreed) << "its platform does not know";
+    EXPECT_TRUE(noticed && noticed->told);
     EXPECT_GE(now, noticed ? noticed->noticed + kTerms.notice : now);
+    EXPECT_FALSE(ending) << "a second time";
     ++evictions;
-    there = false;
+    there = there && lingers;
+    ending = true;
     return fails() ? http::Answer{500, "{}"} : http::Answer{201, "{}"};
   }
 
@@ -200,14 +234,17 @@ struct Life {
         IdleDesk::Terms{"divvy-scheduler", kTerms, [] { return std::string(); }, &stopped,
                         [this] { return cluster.now; }, std::chrono::milliseconds(0)});
     hear();
-    if (!cluster.state.empty() && cluster.there) {
-      kube::Pod pod;
-      pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
-      pod.meta.annotations[kube::kIdleStateKey] = cluster.state;
-      desk->see(pod);
-    }
   }
-  void hear() { desk->heard(cluster.node()); }
+  void hear() {
+    desk->heard(cluster.node());
+    if (cluster.state.empty()) return;
+    kube::Pod pod;
+    pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
+    pod.meta.annotations[kube::kIdleStateKey] = cluster.state;
+    pod.meta.deleting = cluster.ending;
+    if (cluster.there) desk->see(pod);
+    if (!cluster.there) desk->forget("u");
+  }
   void run(unsigned polls) {
     for (unsigned i = 0; i < polls; ++i) {
       loop.poll_one(), loop.restart();
@@ -226,8 +263,10 @@ struct Life {
 // Until that is so, within what anybody would wait.
 template <typename So>
 bool until(Life& life, const So& so, std::int64_t seconds = 0) {
-  for (unsigned i = 0; i < 20'000 && !so(); ++i) {
+  const unsigned most = seconds > 0 ? static_cast<unsigned>(3 * seconds + 1'000) : 20'000;
+  for (unsigned i = 0; i < most && !so(); ++i) {
     life.run(20);
+    life.hear();
     if (seconds > 0 && i % 3 == 0) life.cluster.now += 1, --seconds;
   }
   return so();
@@ -276,6 +315,39 @@ TEST(IdleDesk, WithoutItsPlatformsWordItStays) {
       life, [&] { return cluster.evictions == 1; }, 100));
 }
 
+// An agent that has gone leaves behind what it said.
+TEST(IdleDesk, APodOfAnAgentThatHasGoneStays) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  cluster.agent_lives = false;
+  Life life(cluster);
+  ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 1; }));
+  EXPECT_FALSE(until(
+      life, [&] { return cluster.evictions > 0; }, 3'000));
+  cluster.agent_lives = true;
+  EXPECT_TRUE(until(
+      life, [&] { return cluster.evictions == 1; }, 1'000));
+}
+
+// It ends for as long as its grace: its agent says meanwhile that it is idle.
+TEST(IdleDesk, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  cluster.lingers = true;
+  Life life(cluster);
+  ASSERT_TRUE(until(
+      life, [&] { return cluster.evictions == 1; }, 1'000));
+  const std::vector<std::string> kinds = cluster.kinds;
+  EXPECT_FALSE(until(
+      life, [&] { return cluster.evictions > 1; }, 100));
+  cluster.idle_since.reset();
+  EXPECT_FALSE(until(
+      life, [&] { return life.counts.called_off > 0; }, 100));
+  EXPECT_EQ(cluster.kinds, kinds);
+}
+
 TEST(IdleDesk, WhoWorksAgainIsToldThatToo) {
   Rng rng(1);
   Cluster cluster(rng);
@@ -314,6 +386,7 @@ RC_GTEST_PROP(IdleDesk, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
   for (unsigned step = 0; step < 150; ++step) {
     cluster.failing = rng.below(2) == 0;
     cluster.platform_ok = rng.below(4) != 0;
+    cluster.agent_lives = rng.below(4) != 0;
     cluster.extend = rng.below(3) == 0 ? static_cast<std::int64_t>(rng.below(90)) : 0;
     switch (rng.below(6)) {
       case 0:
@@ -335,6 +408,7 @@ RC_GTEST_PROP(IdleDesk, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
   }
   RC_ASSERT(cluster.evictions <= 1);
   cluster.failing = false, cluster.platform_ok = true, cluster.extend = 0;
+  cluster.agent_lives = true;
   if (!cluster.there) return;
   if (!cluster.idle_since) cluster.idle_since = cluster.now - 100;
   life->hear();

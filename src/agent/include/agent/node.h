@@ -49,6 +49,7 @@ class NodePaths {
   std::string log() const { return dir_ + "/agent.log"; }
   std::string tenants() const { return dir_ + "/tenants"; }
   std::string contextCosts() const { return dir_ + "/context-costs"; }
+  std::string watchMark() const { return dir_ + "/watched"; }
   std::string timesliceTrial() const { return dir_ + "/timeslice-trial"; }
   // State of the simulated cards (SIMGPU_DIR); unused with real ones.
   std::string cards() const { return dir_ + "/card"; }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <boost/json/value.hpp>
 
@@ -43,6 +44,9 @@ struct Reply {
 
   bool good() const { return status >= 200 && status < 300; }
 };
+
+// Only bytes that a path may have: printing ASCII.
+bool isPath(std::string_view path);
 
 // What a reply that is not good says: "409 Conflict: pods \"a\" is already bound". kNotFound of
 // 404, kUsage of what can not be right (400, 405, 406, 415, 422), kUnavailable of what may be

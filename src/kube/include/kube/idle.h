@@ -19,22 +19,28 @@ inline constexpr const char* kIdleStateKey = "divvy.dev/idle-state";  // pod: wh
 struct IdlePod {
   std::string space, name;
   std::int64_t since = 0;
+  // The deadline that its state had, said when that was over and it was still idle; 0: not yet.
+  // What an agent says that has gone stays on its node.
+  std::int64_t confirmed = 0;
   friend bool operator==(const IdlePod&, const IdlePod&) = default;
 };
-using IdlePods = std::map<std::string, IdlePod>;  // by UID
+using IdlePods = std::map<std::string, IdlePod>;    // by UID
+inline constexpr std::size_t kMostIdlePods = 1024;  // of one node
 
 // Of a pod that was told.
 struct IdleState {
   std::int64_t since = 0;    // idle, as its node said
   std::int64_t noticed = 0;  // it was told
   std::int64_t deadline = 0;
+  bool told = false;  // the pod, and its platform
   friend bool operator==(const IdleState&, const IdleState&) = default;
 };
 
 std::string encode(const IdlePods& pods);
 std::string encode(const IdleState& state);
 
-// kCorrupt: which member, what is accepted.
+// kCorrupt: which member, what is accepted. Names and UIDs are such as API servers have: they
+// become parts of paths.
 Result<IdlePods> decodeIdlePods(std::string_view text);
 Result<IdleState> decodeIdleState(std::string_view text);
 

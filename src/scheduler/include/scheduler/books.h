@@ -92,6 +92,8 @@ class Books {
   // and gets nothing new, a pod holds nothing. What a pod holds on a node that is not known, or not
   // any more, is held there once it is.
   Result<void> setNode(const kube::Node& node);
+  // What of a node's words is only a preference, is not understood, and does not count.
+  std::vector<std::string> unreadOf(const std::string& node) const;
   void removeNode(const std::string& uid, const std::string& name);
   Result<void> setPod(const kube::Pod& pod);
   void removePod(const std::string& uid);

@@ -1,0 +1,67 @@
+// Cards that containers hold which another plugin gave them.
+#include "holders.h"
+
+#include <gtest/gtest.h>
+
+#include "device_health.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr const char* kResource = "nvidia.com/gpu";
+
+std::vector<Device> cards() {
+  std::vector<Device> cards(3);
+  for (unsigned i = 0; i < 3; ++i) {
+    cards[i].info.index = i;
+    cards[i].info.uuid = "GPU-" + std::to_string(i) + "00";
+  }
+  return cards;
+}
+
+Holders holders(const std::vector<kubelet::HeldDevices>& held) {
+  return holdersOf(held, cards(), kResource, [](const std::string& space, const std::string& pod) {
+    return space == "s" && pod == "ours";
+  });
+}
+
+TEST(Holders, UnitsOfOurPodsAreOurs) {
+  EXPECT_TRUE(holders({{"s", "ours", "c", kResource, {"GPU-000::0", "GPU-100::9"}}}).empty());
+}
+
+TEST(Holders, WholeCardsAndReplicasAreOthers) {
+  for (const char* unit : {"GPU-100", "GPU-100::0", "GPU-100-3"}) {
+    EXPECT_EQ(holders({{"s", "theirs", "c", kResource, {unit}}}), (Holders{{1, "pod s/theirs"}}))
+        << unit;
+  }
+}
+
+// HAMi's pods say in the same annotation what they were given; what they hold is not of our making.
+TEST(Holders, AReplicaOfHamisIsAnothersWhateverItsPodSays) {
+  EXPECT_EQ(holders({{"s", "ours", "c", kResource, {"GPU-200-0"}}}), (Holders{{2, "pod s/ours"}}));
+  EXPECT_EQ(holders({{"s", "ours", "c", kResource, {"GPU-200"}}}), (Holders{{2, "pod s/ours"}}));
+}
+
+TEST(Holders, TheSameCardUnderAnotherNameIsAnothers) {
+  EXPECT_EQ(holders({{"s", "ours", "c", "other.com/gpu", {"GPU-000::1"}}}),
+            (Holders{{0, "pod s/ours"}}));
+}
+
+TEST(Holders, WhatIsNoneOfTheCardsIsNobodys) {
+  EXPECT_TRUE(holders({{"s", "theirs", "c", "hugepages-2Mi", {"GPU-1000", "", "NIC-0"}}}).empty());
+}
+
+TEST(DeviceHealth, ACardThatAnotherHoldsIsGivenToNobody) {
+  DeviceHealth health;
+  EXPECT_FALSE(health.held({}));
+  EXPECT_TRUE(health.held({{1, "pod s/p"}}));
+  EXPECT_TRUE(health.good(0));
+  EXPECT_EQ(health.why(1), "pod s/p has it from another plugin");
+  EXPECT_FALSE(health.held({{1, "pod s/q"}})) << "the card is as bad as before";
+  EXPECT_EQ(health.why(1), "pod s/q has it from another plugin");
+  EXPECT_TRUE(health.held({}));
+  EXPECT_TRUE(health.good(1));
+}
+
+}  // namespace
+}  // namespace divvy::agent
