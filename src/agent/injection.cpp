@@ -21,7 +21,7 @@ std::string preloadListInside() {
 }
 
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
-                                const Install& install) {
+                                const Install& install, const std::string& visible) {
   kubelet::Injection given;
   const std::string dir = paths.tenants() + "/" + tenant;
   const std::string inside = kTenantInside;
@@ -35,7 +35,7 @@ kubelet::Injection injectionFor(const std::string& tenant, const Node& node, con
     given.mounts.push_back(
         {kLibrariesInside + std::string(name), install.lib_dir + "/" + name, true});
   if (!node.simulated()) {
-    given.environment["NVIDIA_VISIBLE_DEVICES"] = "all";
+    given.environment["NVIDIA_VISIBLE_DEVICES"] = visible;
     return given;
   }
   given.mounts.push_back({kSimgpuInside, install.sim_dir, true});
@@ -44,6 +44,17 @@ kubelet::Injection injectionFor(const std::string& tenant, const Node& node, con
                        {"SIMGPU_PROFILE", node.profile()},
                        {"SIMGPU_DIR", kCardsInside}};
   return given;
+}
+
+std::string visibleIn(const std::vector<Device>& devices) {
+  std::string uuids;
+  bool excluded = false;
+  for (const Device& device : devices) {
+    excluded = excluded || device.excluded;
+    if (!device.excluded) uuids += (uuids.empty() ? "" : ",") + device.info.uuid;
+  }
+  if (!excluded) return "all";
+  return uuids.empty() ? "none" : uuids;
 }
 
 std::string tenantIdFor(std::vector<std::string> ids) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/card_place.h"
+#include "agent/excluded_cards.h"
 #include "agent/install.h"
 #include "agent/node.h"
 #include "base/bytes.h"
@@ -20,6 +21,7 @@ struct Device {
   driver::DeviceInfo info;
   Bytes context;  // measured, or kAssumedContext where that failed
   CardPlace place;
+  bool excluded = false;  // nobody new gets anything of it
 };
 
 // Charged for a context where measuring it failed: what recent data-centre cards were seen to need.
@@ -34,9 +36,12 @@ class Inventory {
   // accepted.
   static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install);
 
-  // Measures what a context costs on each card, all cards at once, in child processes; about
-  // 10 s altogether (see probeAll). Figures of the same driver and card are taken from
-  // `paths.contextCosts()`.
+  // From now on these are given to nobody new. Names that fit no card are said in the diary.
+  void exclude(const ExcludedCards& told);
+
+  // Measures what a context costs on each card that is not excluded, all cards at once, in child
+  // processes; about 10 s altogether (see probeAll). Figures of the same driver and card are taken
+  // from `paths.contextCosts()`.
   void measureContexts(const NodePaths& paths, const Install& install);
 
   const std::vector<Device>& devices() const { return devices_; }

@@ -108,6 +108,7 @@ Result<void> KubeletDesk::layOut() {
 std::vector<kubelet::Device> KubeletDesk::units() const {
   std::vector<kubelet::Device> units;
   for (const Device& device : inventory_.devices()) {
+    if (device.excluded) continue;
     // Which card it is the scheduler says: aligning to a unit's own would be wrong.
     for (kubelet::Device& unit : unitsOf(device.info.uuid, kNoNuma, cluster_.per_device)) {
       unit.healthy = tenants_.health().good(device.info.index);
@@ -119,7 +120,7 @@ std::vector<kubelet::Device> KubeletDesk::units() const {
 
 std::string KubeletDesk::registration() const {
   return kube::encode(registrationOf(inventory_.devices(), tenants_.memory().devices,
-                                     cluster_.per_device, tenants_.health()));
+                                     cluster_.per_device, tenants_.health(), cluster_.cores));
 }
 
 void KubeletDesk::healthChanged() {
@@ -132,9 +133,10 @@ Result<void> KubeletDesk::serve() {
   std::string socket = "divvy-" + cluster_.resource + ".sock";
   std::replace(socket.begin(), socket.end(), '/', '_');
   kubelet::Questions questions;
-  questions.allocate = [this](std::vector<std::string> ids,
-                              const kubelet::Answer<kubelet::Injection>& answer) {
-    answer(injectionFor(tenantIdFor(std::move(ids)), node_, paths_, install_));
+  questions.allocate = [this, visible = visibleIn(inventory_.devices())](
+                           std::vector<std::string> ids,
+                           const kubelet::Answer<kubelet::Injection>& answer) {
+    answer(injectionFor(tenantIdFor(std::move(ids)), node_, paths_, install_, visible));
   };
   questions.start = [this](std::vector<std::string> ids, kubelet::Answer<void> answer) {
     asio::post(loop_, [this, ids = std::move(ids), answer = std::move(answer)]() mutable {
@@ -409,11 +411,13 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::
 
 Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
                                 const kubelet::HeldDevices& held) {
-  if (const Result<void> open = ourMountsStay(object, held.container); !open) return open.error();
+  if (const Result<void> stay = ourMountsStay(object, held.container); !stay) return stay.error();
   const Result<PodShare> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids);
+  // Those before it in the pod have what they have until they are ended.
+  const Result<void> open = openTo(share->decision, inventory_.devices(), cardsOf(pod.meta.uid));
   endThoseBefore(pod, held.container, id);
   if (const TenantPtr there = tenants_.find(id); there != nullptr) {
     // The same container once more: it finds its pages where they were.
@@ -426,12 +430,23 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
     // The kubelet has given them to somebody else: who had them is over.
     tenants_.end(there);
   }
+  if (!open) return open.error();
   const Result<TenantPtr> made =
       tenants_.createFor(share->container, id, share->request, share->decision);
   if (!made) return made.error();
   // It may have ended while we asked.
   if (!living_.contains(pod.meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
   return {};
+}
+
+// UUIDs of cards that its containers have something of.
+std::set<std::string> KubeletDesk::cardsOf(const std::string& uid) const {
+  std::set<std::string> cards;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    if (tenant->record.lodger.uid != uid) continue;
+    for (const ShareRecord& share : tenant->record.shares) cards.insert(share.uuid);
+  }
+  return cards;
 }
 
 // Their room is that of who comes now.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,7 @@ class KubeletDesk {
   // Makes its tenant, or finds it as it is.
   Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
                      const kubelet::HeldDevices& held);
+  std::set<std::string> cardsOf(const std::string& uid) const;
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);
   void endPod(const std::string& uid);

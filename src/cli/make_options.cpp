@@ -3,7 +3,9 @@
 #include <initializer_list>
 
 #include "engine/daily_text.h"
+#include "host_name.h"
 #include "listen.h"
+#include "node_settings.h"
 #include "placing_terms.h"
 #include "raw.h"
 
@@ -335,6 +337,9 @@ Result<Options> makeAgent(const Raw& raw) {
   if (const Result<void> node = readClusterNode(raw.cluster_node, options); !node)
     return node.error();
   if (const Result<void> read = readMetrics(raw.cluster_node, options); !read) return read.error();
+  const std::string name = options.cluster ? options.cluster->name : hostName();
+  if (const auto read = applyNodeSettings(raw.cluster_node.settings, name, &options); !read)
+    return read.error();
   if (options.cluster && !raw.idle_exit.empty())
     return Error{
         ErrorCode::kUsage,

@@ -53,7 +53,7 @@ struct ClusterText {
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
-      install_dir;
+      install_dir, settings;
   bool compat_metrics = false;
 };
 
