@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 namespace divvy::agent {
 namespace {
@@ -43,6 +44,9 @@ kubelet::Injection injectionFor(const std::string& tenant, const Node& node, con
   given.environment = {{"LD_LIBRARY_PATH", kSimgpuInside},
                        {"SIMGPU_PROFILE", node.profile()},
                        {"SIMGPU_DIR", kCardsInside}};
+  // A machine that was told how its cards are joined is the same one for all.
+  for (const char* name : {"SIMGPU_NVLINKS", "SIMGPU_NUMA"})
+    if (const char* told = std::getenv(name); told != nullptr) given.environment[name] = told;
   return given;
 }
 

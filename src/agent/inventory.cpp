@@ -37,8 +37,10 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
   if (!devices) return devices.error();
   if (devices->empty())
     return Error{ErrorCode::kUnavailable, "the NVIDIA driver knows no usable device"};
-  std::vector<CardPlace> places =
-      placesOf(*devices, driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated())));
+  const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
+  for (const std::string& uneven : unevenLinks(*devices, layout)) warn(uneven);
+  std::vector<CardPlace> places = placesOf(*devices, layout);
+  inventory.scores_ = scoresOf(*devices, layout);
   for (std::size_t i = 0; i < devices->size(); ++i)
     inventory.devices_.push_back({std::move((*devices)[i]), kAssumedContext, std::move(places[i])});
   inventory.driver_ = std::make_unique<DriverDesk>(std::move(*nvml));

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "driver/nvml.h"
 #include "driver_desk.h"
+#include "kube/device_scores.h"
 
 namespace divvy::agent {
 
@@ -45,6 +46,8 @@ class Inventory {
   void measureContexts(const NodePaths& paths, const Install& install);
 
   const std::vector<Device>& devices() const { return devices_; }
+  // Of each two of them, in the words of the node's annotation.
+  const kube::DeviceScores& scores() const { return scores_; }
   DriverDesk& driver() const { return *driver_; }
   const std::string& driverVersion() const { return driver_version_; }
   // Absolute path of libcuda for tenants; empty: as their loader chooses.
@@ -55,6 +58,7 @@ class Inventory {
 
   std::unique_ptr<DriverDesk> driver_;
   std::vector<Device> devices_;
+  kube::DeviceScores scores_;
   std::string driver_version_;
   std::string cuda_path_;
 };

@@ -31,6 +31,7 @@ namespace json = boost::json;
 
 // Source: facts on the incumbent's control plane, 2.1.
 constexpr const char* kRegister = "hami.io/node-nvidia-register";
+constexpr const char* kScores = "hami.io/node-nvidia-score";
 // The kubelet gives up on us after 30 s.
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
 constexpr std::chrono::seconds kAgain{5};
@@ -78,6 +79,7 @@ Result<void> KubeletDesk::begin() {
   if (!client) return client.error();
   client_ = std::move(*client);
   registration_ = registration();
+  scores_ = linkScores();
   Result<void> good = layOut();
   if (good) good = registrar_.listen(paths_.containersRegistrar(), Registrar::Hears::kAll);
   if (good) good = serve();
@@ -121,6 +123,14 @@ std::vector<kubelet::Device> KubeletDesk::units() const {
 std::string KubeletDesk::registration() const {
   return kube::encode(registrationOf(inventory_.devices(), tenants_.memory().devices,
                                      cluster_.per_device, tenants_.health(), cluster_.cores));
+}
+
+// Of those that are registered.
+std::string KubeletDesk::linkScores() const {
+  std::vector<std::string> uuids;
+  for (const Device& device : inventory_.devices())
+    if (!device.excluded) uuids.push_back(device.info.uuid);
+  return kube::encode(inventory_.scores(), uuids);
 }
 
 void KubeletDesk::healthChanged() {
@@ -189,7 +199,7 @@ void KubeletDesk::followNode() {
 void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
-  for (const char* key : {kRegister, kube::kChangesKey}) {
+  for (const char* key : {kRegister, kScores, kube::kChangesKey}) {
     const auto written = node->meta.annotations.find(key);
     said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }
@@ -199,6 +209,7 @@ void KubeletDesk::heard(const json::value& object) {
 std::map<std::string, std::string> KubeletDesk::wanted() const {
   const kube::ChangeResults& results = changes_.results();
   return {{kRegister, registration_},
+          {kScores, scores_},
           {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
 }
 

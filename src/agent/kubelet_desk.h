@@ -44,6 +44,7 @@ class KubeletDesk {
   Result<void> serve();
   std::vector<kubelet::Device> units() const;
   std::string registration() const;
+  std::string linkScores() const;
   void followNode();
   void followPods();
   void heard(const boost::json::value& node);
@@ -86,7 +87,7 @@ class KubeletDesk {
   const Install install_;
   Tenants& tenants_;
   const Inventory& inventory_;
-  std::string registration_;
+  std::string registration_, scores_;  // as the node is to say them
   Registrar registrar_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
