@@ -362,7 +362,7 @@ func (c *cluster) removeNode() error {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	for _, name := range []string{"ctd", "kubelet", "pods-log", "divvy", "kubelet.yaml",
-		"kubelet.kubeconfig", "divvy-agent.kubeconfig"} {
+		"kubelet.kubeconfig", "divvy-agent.kubeconfig", "node-settings.yaml"} {
 		err = errors.Join(err, os.RemoveAll(c.path(name)))
 	}
 	if err == nil {
