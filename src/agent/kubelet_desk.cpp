@@ -29,13 +29,12 @@ namespace {
 
 namespace json = boost::json;
 
-// Source: facts on the incumbent's control plane, 2.1.
-constexpr const char* kRegister = "hami.io/node-nvidia-register";
-constexpr const char* kScores = "hami.io/node-nvidia-score";
 // The kubelet gives up on us after 30 s.
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
-constexpr std::chrono::seconds kAgain{5};
 constexpr int kNoNuma = -1;
+constexpr std::chrono::seconds kAgain{5};
+// As long as a kubelet is kept waiting for which units it should take.
+constexpr std::chrono::milliseconds kHeard{250};
 // As long as it takes until a pod that the kubelet knows is told to us.
 constexpr std::chrono::seconds kTold{5};
 // As long as it takes at most until what a kubelet knows of a container is in the pod's status.
@@ -71,6 +70,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       inventory_(inventory),
       registrar_(loop, tenants),
       changes_(tenants, inventory, cluster_.name),
+      units_(inventory.scores()),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
 
 Result<void> KubeletDesk::begin() {
@@ -111,26 +111,14 @@ std::vector<kubelet::Device> KubeletDesk::units() const {
   std::vector<kubelet::Device> units;
   for (const Device& device : inventory_.devices()) {
     if (device.excluded) continue;
-    // Which card it is the scheduler says: aligning to a unit's own would be wrong.
-    for (kubelet::Device& unit : unitsOf(device.info.uuid, kNoNuma, cluster_.per_device)) {
+    const bool told = cluster_.announce_numa && device.place.numa.has_value();
+    const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
+    for (kubelet::Device& unit : unitsOf(device.info.uuid, numa, cluster_.per_device)) {
       unit.healthy = tenants_.health().good(device.info.index);
       units.push_back(std::move(unit));
     }
   }
   return units;
-}
-
-std::string KubeletDesk::registration() const {
-  return kube::encode(registrationOf(inventory_.devices(), tenants_.memory().devices,
-                                     cluster_.per_device, tenants_.health(), cluster_.cores));
-}
-
-// Of those that are registered.
-std::string KubeletDesk::linkScores() const {
-  std::vector<std::string> uuids;
-  for (const Device& device : inventory_.devices())
-    if (!device.excluded) uuids.push_back(device.info.uuid);
-  return kube::encode(inventory_.scores(), uuids);
 }
 
 void KubeletDesk::healthChanged() {
@@ -153,6 +141,10 @@ Result<void> KubeletDesk::serve() {
       start(std::move(ids), std::move(answer));
     });
   };
+  questions.prefer = [this](kubelet::UnitsAsk ask,
+                            const kubelet::Answer<std::vector<std::string>>& answer) {
+    prefer(std::move(ask), answer);
+  };
   kubelet::PluginTerms terms{
       cluster_.kubelet_dir + "/device-plugins", socket, cluster_.resource,
       [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); }};
@@ -161,6 +153,31 @@ Result<void> KubeletDesk::serve() {
   if (!plugin) return plugin.error();
   plugin_ = std::move(*plugin);
   return {};
+}
+
+// On a thread of gRPC's.
+void KubeletDesk::prefer(kubelet::UnitsAsk ask,
+                         const kubelet::Answer<std::vector<std::string>>& answer) {
+  if (auto units = units_.assigned(ask)) return answer(std::move(*units));
+  asio::post(loop_, [this, ask = std::move(ask), answer]() mutable {
+    ++asked_;
+    asio::co_spawn(loop_, preferLater(std::move(ask), answer), rethrow);
+  });
+}
+
+// The kubelet hears of a pod when we do, or a little before.
+asio::awaitable<void> KubeletDesk::preferLater(kubelet::UnitsAsk ask,
+                                               kubelet::Answer<std::vector<std::string>> answer) {
+  const auto until = std::chrono::steady_clock::now() + kHeard;
+  asio::steady_timer pause(loop_);
+  auto units = units_.assigned(ask);
+  while (!units && !stopped_ && std::chrono::steady_clock::now() < until) {
+    pause.expires_after(kLook);
+    co_await pause.async_wait(kNoThrow);
+    units = units_.assigned(ask);
+  }
+  answer(units ? std::move(*units) : units_.otherwise(ask));
+  --asked_;
 }
 
 void KubeletDesk::end() {
@@ -181,74 +198,6 @@ void KubeletDesk::end() {
   stopper.join();
 }
 
-// ---- the node -----------------------------------------------------------------------------------
-
-void KubeletDesk::followNode() {
-  kube::Follower nodes;
-  nodes.path = "/api/v1/nodes";
-  nodes.query = "fieldSelector=metadata.name%3D" + cluster_.name;
-  nodes.set = [this](const json::value& object) { heard(object); };
-  nodes.gone = [](const std::string&, const std::string& name) {
-    warn("node " + name + " is gone");
-  };
-  nodes.synced = [] {};
-  nodes.trouble = [](const Error& error) { warn(error.message()); };
-  asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), node_rein_, &stopped_), rethrow);
-}
-
-void KubeletDesk::heard(const json::value& object) {
-  const Result<kube::Node> node = kube::nodeOf(object);
-  if (!node) return warn(node.error().message());
-  for (const char* key : {kRegister, kScores, kube::kChangesKey}) {
-    const auto written = node->meta.annotations.find(key);
-    said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
-  }
-  tell();
-}
-
-std::map<std::string, std::string> KubeletDesk::wanted() const {
-  const kube::ChangeResults& results = changes_.results();
-  return {{kRegister, registration_},
-          {kScores, scores_},
-          {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
-}
-
-void KubeletDesk::tell() {
-  if (enrolling_ || said_.empty() || said_ == wanted()) return;
-  enrolling_ = true;
-  asio::co_spawn(loop_, enroll(), rethrow);
-}
-
-asio::awaitable<void> KubeletDesk::enroll() {
-  while (!stopped_ && said_ != wanted()) {
-    const std::map<std::string, std::string> wanted = this->wanted();
-    const bool registers = said_[kRegister] != registration_;
-    json::object annotations;
-    for (const auto& [key, value] : wanted) {
-      if (said_[key] != value)
-        annotations[key] = value.empty() ? json::value(nullptr) : json::value(value);
-    }
-    kube::Call call;
-    call.verb = kube::Verb::kPatch;
-    call.path = "/api/v1/nodes/" + cluster_.name;
-    call.body = json::serialize(
-        json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
-    call.type = kube::kMergePatch;
-    const Result<json::value> done = co_await client_->ask(std::move(call));
-    if (done) {
-      said_ = wanted;
-      if (registers)
-        info("node " + cluster_.name + " is registered with " +
-             std::to_string(inventory_.devices().size()) + " devices");
-      continue;
-    }
-    warn("writing into node " + cluster_.name + ": " + done.error().message());
-    asio::steady_timer pause(loop_, kAgain);
-    co_await pause.async_wait(kNoThrow);
-  }
-  enrolling_ = false;
-}
-
 // ---- pods ---------------------------------------------------------------------------------------
 
 void KubeletDesk::followPods() {
@@ -262,6 +211,9 @@ void KubeletDesk::followPods() {
       leave(pod->meta.uid);
     } else {
       living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name});
+      // Of one that has a tenant here the kubelet has asked before.
+      const bool begun = !cardsOf(pod->meta.uid).empty();
+      units_.waits(pod->meta.uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
       if (changes_.heard(*pod)) tell();
     }
   };
@@ -279,6 +231,7 @@ void KubeletDesk::followPods() {
 
 void KubeletDesk::leave(const std::string& uid) {
   living_.erase(uid);
+  units_.forget(uid);
   std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
   if (changes_.forget(uid)) tell();
   endPod(uid);

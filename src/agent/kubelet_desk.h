@@ -22,6 +22,7 @@
 #include "registrar.h"
 #include "tenants.h"
 #include "turn.h"
+#include "unit_choice.h"
 
 namespace divvy::agent {
 
@@ -52,6 +53,10 @@ class KubeletDesk {
   void tell();
   std::map<std::string, std::string> wanted() const;  // annotations; empty: not to be there
   asio::awaitable<void> enroll();
+  // Which units it should be: at once, or as soon as the pod is known that they are for.
+  void prefer(kubelet::UnitsAsk ask, const kubelet::Answer<std::vector<std::string>>& answer);
+  asio::awaitable<void> preferLater(kubelet::UnitsAsk ask,
+                                    kubelet::Answer<std::vector<std::string>> answer);
   // A container with these devices is about to be made: whose is it, and what was it given?
   void start(std::vector<std::string> ids, kubelet::Answer<void> answer);
   using Held = Result<std::vector<kubelet::HeldDevices>>;
@@ -103,6 +108,7 @@ class KubeletDesk {
   };
   std::map<std::string, Turn> turns_;
   PodChanges changes_;
+  UnitChoice units_;
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   bool enrolling_ = false;
   bool stopped_ = false;

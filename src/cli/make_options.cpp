@@ -266,11 +266,13 @@ bool isResourceName(const std::string& text) {
 Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
-        text.resource.empty() && text.per_device.empty() && text.install_dir.empty())
+        text.resource.empty() && text.per_device.empty() && text.install_dir.empty() &&
+        !text.announce_numa)
       return {};
-    return Error{ErrorCode::kUsage,
-                 "--kubeconfig, --context, --kubelet-dir, --install-dir, --resource and "
-                 "--per-device are of a node of Kubernetes: --node-name says which"};
+    return Error{
+        ErrorCode::kUsage,
+        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, --resource "
+        "and --per-device are of a node of Kubernetes: --node-name says which"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
@@ -291,6 +293,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
     if (!count) return count.error();
     cluster.per_device = *count;
   }
+  cluster.announce_numa = text.announce_numa;
   options.cluster = std::move(cluster);
   options.kubeconfig = text.kubeconfig;
   options.context = text.context;

@@ -103,6 +103,10 @@ class SettingsReader {
     reader_.number(node, key, 1, kMostPerDevice, &*says->per_device);
   }
 
+  void readNuma(const YAML::Node& node, const char* key, CardSettings* says) {
+    if (node[key]) reader_.flag(node, key, &says->announce_numa.emplace());
+  }
+
   // By the words of an option; the text of what is listed under the key.
   template <typename T>
   void readTerms(const YAML::Node& node, const char* key,
@@ -118,7 +122,7 @@ class SettingsReader {
   void readOwn(const YAML::Node& node) {
     NodeSettings::Entry& entry = settings_.entries.emplace_back();
     if (!keys(node, {"nodes", "exclude", "per_device", "cores", "overcommit", "device_budget",
-                     "host_reserve"}))
+                     "host_reserve", "announce_numa"}))
       return;
     reader_.require(node, "nodes");
     reader_.list(node, "nodes", [&](const YAML::Node& item) {
@@ -130,6 +134,7 @@ class SettingsReader {
     if (node["exclude"]) readExclude(node["exclude"], "uuids", "indices", &says);
     if (node["per_device"]) readPerDevice(node, "per_device", &says);
     if (node["cores"]) reader_.number(node, "cores", 1, kWhole, &says.cores.emplace());
+    readNuma(node, "announce_numa", &says);
     if (node["overcommit"])
       readTerms<unsigned>(node, "overcommit", agent::readOvercommit, &says.overcommit);
     if (node["device_budget"])
@@ -167,6 +172,7 @@ class SettingsReader {
     if (said(node, "devicememoryscaling"))
       readTerms<unsigned>(node, "devicememoryscaling", agent::readOvercommit, &says.overcommit);
     if (said(node, "devicecorescaling")) readCoreScaling(node, &says);
+    if (said(node, "enablenumatopology")) readNuma(node, "enablenumatopology", &says);
     nameUndone(node);
   }
 
@@ -190,9 +196,8 @@ class SettingsReader {
         {"operatingmode", {"hami-core"}, "cards are shared as hami-core has it"},
         {"preconfigureddevicememory", {}, "memory is what the driver says"},
         {"libcudaloglevel", {}, "the libraries in containers write no log"},
-        {"enablenumatopology", {"false"}, "NUMA nodes are for the scheduler"},
         {"migstrategy", {"none"}, "MIG is not there yet"},
-        {"enablegetpreferredallocation", {"false"}, "which units these are says nothing"}};
+        {"enablegetpreferredallocation", {"true"}, "the kubelet can always ask"}};
     for (const Key& key : kUndone) {
       if (!said(node, key.name)) continue;
       const YAML::Node value = node[key.name];
@@ -231,6 +236,7 @@ CardSettings settingsFor(const NodeSettings& all, const std::string& node) {
     take(entry.says.exclude, &now.exclude);
     take(entry.says.per_device, &now.per_device);
     take(entry.says.cores, &now.cores);
+    take(entry.says.announce_numa, &now.announce_numa);
     take(entry.says.overcommit, &now.overcommit);
     take(entry.says.device_budget, &now.device_budget);
     take(entry.says.host_reserve, &now.host_reserve);
@@ -252,6 +258,7 @@ Result<void> applyNodeSettings(const std::string& file, const std::string& node,
   if (says.host_reserve) options->memory.host_reserve = says.host_reserve;
   if (options->cluster && says.per_device) options->cluster->per_device = *says.per_device;
   if (options->cluster && says.cores) options->cluster->cores = *says.cores;
+  if (options->cluster && says.announce_numa) options->cluster->announce_numa = *says.announce_numa;
   options->notices = std::move(all->unheeded);
   if (!options->notices.empty())
     options->notices.push_back("--node-settings: " + std::to_string(options->notices.size()) +

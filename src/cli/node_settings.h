@@ -19,6 +19,7 @@ namespace divvy::cli {
 struct CardSettings {
   std::optional<agent::ExcludedCards> exclude;
   std::optional<unsigned> per_device;                    // as --per-device
+  std::optional<bool> announce_numa;                     // as --announce-numa
   std::optional<unsigned> cores;                         // of a card, percent: 1 to 100
   std::optional<agent::PerDevice<unsigned>> overcommit;  // as --overcommit
   std::optional<agent::PerDevice<Bytes>> device_budget;  // as --device-budget

@@ -54,7 +54,7 @@ struct ClusterText {
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
       install_dir, settings;
-  bool compat_metrics = false;
+  bool compat_metrics = false, announce_numa = false;
 };
 
 struct Raw {

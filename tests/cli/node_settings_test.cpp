@@ -33,6 +33,7 @@ constexpr const char* kOwn =
     "- nodes: [gpu-*, 'rack[12]-?']\n"
     "  per_device: 3\n"
     "  cores: 80\n"
+    "  announce_numa: true\n"
     "  host_reserve: 8Gi\n"
     "- nodes: [gpu-7]\n"
     "  overcommit: '1.5,2=2'\n"
@@ -46,10 +47,11 @@ TEST(NodeSettings, OfEachKeyTheLastEntryThatFitsCounts) {
   EXPECT_EQ(other.per_device, 5u);
   EXPECT_EQ(other.overcommit->all, 1250u);
   EXPECT_EQ(other.exclude, (agent::ExcludedCards{{}, {0, 3}}));
-  EXPECT_FALSE(other.cores || other.device_budget || other.host_reserve);
+  EXPECT_FALSE(other.cores || other.device_budget || other.host_reserve || other.announce_numa);
   const CardSettings group = settingsFor(all, "rack2-a");
   EXPECT_EQ(group.per_device, 3u);
   EXPECT_EQ(group.cores, 80u);
+  EXPECT_EQ(group.announce_numa, true);
   EXPECT_EQ(group.host_reserve, gib(8));
   EXPECT_EQ(group.overcommit->all, 1250u) << "what a later entry does not say stays";
   const CardSettings one = settingsFor(all, "gpu-7");
@@ -97,6 +99,7 @@ TEST(NodeSettings, HamisConfigIsReadAsItIs) {
   const CardSettings second = settingsFor(all, "worker-2");
   EXPECT_FALSE(second.per_device || second.overcommit) << "0 says nothing";
   EXPECT_EQ(second.cores, 100u);
+  EXPECT_EQ(second.announce_numa, false);
   EXPECT_EQ(second.exclude, (agent::ExcludedCards{{"GPU-b41e6e9a"}, {1, 2}}));
   EXPECT_FALSE(settingsFor(all, "worker-3").per_device);
 }
@@ -158,6 +161,7 @@ TEST(NodeSettings, WhatIsWrongIsRefusedWithItsPlaceAndWhatIsAccepted) {
       {"settings:\n- nodes: [n]\n  per_device: 101\n", "from 1 to 100"},
       {"settings:\n- nodes: [n]\n  per_device: 3\n  per_device: 4\n", "is there twice"},
       {"settings:\n- nodes: [n]\n  cores: 101\n", "from 1 to 100"},
+      {"settings:\n- nodes: [n]\n  announce_numa: 1\n", "accepted: true or false"},
       {"settings:\n- nodes: [n]\n  overcommit: 5\n",
        "nodes.yaml:3:15: overcommit \"5\" is not understood; accepted: 1.0 to 4.0"},
       {"settings:\n- nodes: [n]\n  overcommit: [1]\n", "nodes.yaml:3:15: accepted: a text"},
