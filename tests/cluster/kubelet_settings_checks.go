@@ -77,6 +77,7 @@ func excludedUnder(w *world) (err error) {
 	}
 	settings := w.path("node-settings.yaml")
 	text := "settings:\n- nodes: ['*']\n  per_device: 50\n- nodes: ['kubelet-?']\n  per_device: 6\n" +
+		"  announce_numa: true\n" +
 		"  exclude: {uuids: [" + closed + "]}\n"
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return err
@@ -97,23 +98,42 @@ func excludedUnder(w *world) (err error) {
 	if err := w.settle(others, 6*int64(len(others))); err != nil {
 		return err
 	}
+	why, err := w.closedToOthers(closed, others[0])
+	w.note = fmt.Sprintf("%d units of a card before; who asks for it is told %q", each, why)
+	return err
+}
+
+// closedToOthers: who asks for that card waits (why, is said), who is elsewhere runs, and "tenant",
+// who has something of it, has not noticed.
+func (w *world) closedToOthers(closed, other string) (string, error) {
 	if _, err := w.create(onCardOf("late", closed)); err != nil {
-		return err
+		return "", err
 	}
 	why, err := w.refused("late")
 	if err != nil {
-		return err
+		return "", err
 	}
-	if _, err := w.create(onCardOf("elsewhere", others[0])); err != nil {
-		return err
+	elsewhere := onCardOf("elsewhere", other)
+	elsewhere.Spec.Containers[0].Args = []string{"work"}
+	if _, err := w.create(elsewhere); err != nil {
+		return "", err
 	}
-	if _, err := w.ended("elsewhere", 0); err != nil {
-		return err
+	if err := w.runs("elsewhere"); err != nil {
+		return "", err
+	}
+	// All cards of this machine are at its first node; it was not told when the other one came.
+	for name, node := range map[string]string{"elsewhere": "0", "tenant": "-1"} {
+		noted, err := w.notedFor(name)
+		if err != nil {
+			return "", err
+		}
+		if len(noted) != 1 || len(noted[node]) != 1 {
+			return "", fmt.Errorf("units of %s by NUMA node: %v, and not one at %s", name, noted, node)
+		}
 	}
 	p, err := w.get("tenant")
 	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
 		err = fmt.Errorf("who was there is %s", p.Status.Phase)
 	}
-	w.note = fmt.Sprintf("%d units of a card before; who asks for it is told %q", each, why)
-	return err
+	return why, err
 }

@@ -60,8 +60,8 @@ func linksRegistered(w *world) error {
 	return nil
 }
 
-// unitsOf is which units the kubelet has noted for a pod.
-func (w *world) unitsOf(name string) ([]string, error) {
+// notedFor is which units the kubelet has noted for a pod, by NUMA node; "-1": it was not told.
+func (w *world) notedFor(name string) (map[string][]string, error) {
 	p, err := w.get(name)
 	if err != nil {
 		return nil, err
@@ -81,16 +81,25 @@ func (w *world) unitsOf(name string) ([]string, error) {
 	if err := json.Unmarshal(text, &noted); err != nil {
 		return nil, err
 	}
-	var units []string
+	units := map[string][]string{}
 	for _, one := range noted.Data.PodDeviceEntries {
 		if one.PodUID != string(p.UID) {
 			continue
 		}
-		for _, ids := range one.DeviceIDs {
-			units = append(units, ids...)
+		for node, ids := range one.DeviceIDs {
+			units[node] = append(units[node], ids...)
 		}
 	}
 	return units, nil
+}
+
+func (w *world) unitsOf(name string) ([]string, error) {
+	noted, err := w.notedFor(name)
+	var units []string
+	for _, ids := range noted {
+		units = append(units, ids...)
+	}
+	return units, err
 }
 
 func unitsOfCards(w *world) error {
