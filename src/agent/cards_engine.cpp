@@ -18,6 +18,7 @@ engine::Device deviceOf(const Card& card) {
   device.memory = card.physical;
   device.slots = kMostTenants;
   device.health = card.healthy ? engine::Health::kHealthy : engine::Health::kUnhealthy;
+  device.cordoned = card.excluded;
   device.terms = card.books().terms;
   device.compute_rule = engine::ComputeRule::kWeight;
   device.numa = card.place.numa;

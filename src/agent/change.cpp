@@ -34,6 +34,12 @@ Result<Bytes> newGuarantee(const SetRequest& request, const ShareRecord& old, By
                                       formatBytes(limit)};
 }
 
+// Why a share there cannot grow, whatever room there is; null: it can.
+const char* shut(const Card& card) {
+  if (card.excluded) return "is excluded on this node, its share cannot grow";
+  return card.healthy ? nullptr : "is out of service, its share cannot grow";
+}
+
 // Where memory is promised once.
 Result<void> checkOnce(const Card& card, const ShareRecord& old, const ShareRecord& wanted) {
   if (wanted.reserve > card.physical) {
@@ -42,7 +48,7 @@ Result<void> checkOnce(const Card& card, const ShareRecord& old, const ShareReco
                                         formatBytes(wanted.reserve) + " asked"};
   }
   if (canGrow(card, old.reserve, wanted.reserve)) return {};
-  if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
+  if (const char* why = shut(card)) return noRoom(card, why);
   return noRoom(card, formatBytes(wanted.reserve) + " asked, " +
                           formatBytes(old.reserve + card.free()) + " can be had");
 }
@@ -58,7 +64,7 @@ Result<void> checkPromise(std::vector<Card>& others, Card& card, const ShareReco
   const engine::Part before = partOf(old);
   const engine::Part part = partOf(wanted);
   if (part.limit > before.limit || part.floor > before.floor) {
-    if (!card.healthy) return noRoom(card, "is out of service, its share cannot grow");
+    if (const char* why = shut(card)) return noRoom(card, why);
     const bool maps = card.host_map && part.floor < part.limit;
     if (!maps && wanted.reserve > card.most())
       return Error{ErrorCode::kUsage,

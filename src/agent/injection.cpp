@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 namespace divvy::agent {
 namespace {
@@ -21,7 +22,7 @@ std::string preloadListInside() {
 }
 
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
-                                const Install& install) {
+                                const Install& install, const std::string& visible) {
   kubelet::Injection given;
   const std::string dir = paths.tenants() + "/" + tenant;
   const std::string inside = kTenantInside;
@@ -35,7 +36,7 @@ kubelet::Injection injectionFor(const std::string& tenant, const Node& node, con
     given.mounts.push_back(
         {kLibrariesInside + std::string(name), install.lib_dir + "/" + name, true});
   if (!node.simulated()) {
-    given.environment["NVIDIA_VISIBLE_DEVICES"] = "all";
+    given.environment["NVIDIA_VISIBLE_DEVICES"] = visible;
     return given;
   }
   given.mounts.push_back({kSimgpuInside, install.sim_dir, true});
@@ -43,7 +44,21 @@ kubelet::Injection injectionFor(const std::string& tenant, const Node& node, con
   given.environment = {{"LD_LIBRARY_PATH", kSimgpuInside},
                        {"SIMGPU_PROFILE", node.profile()},
                        {"SIMGPU_DIR", kCardsInside}};
+  // A machine that was told how its cards are joined is the same one for all.
+  for (const char* name : {"SIMGPU_NVLINKS", "SIMGPU_NUMA"})
+    if (const char* told = std::getenv(name); told != nullptr) given.environment[name] = told;
   return given;
+}
+
+std::string visibleIn(const std::vector<Device>& devices) {
+  std::string uuids;
+  bool excluded = false;
+  for (const Device& device : devices) {
+    excluded = excluded || device.excluded;
+    if (!device.excluded) uuids += (uuids.empty() ? "" : ",") + device.info.uuid;
+  }
+  if (!excluded) return "all";
+  return uuids.empty() ? "none" : uuids;
 }
 
 std::string tenantIdFor(std::vector<std::string> ids) {

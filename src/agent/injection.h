@@ -6,6 +6,7 @@
 
 #include "agent/install.h"
 #include "agent/node.h"
+#include "inventory.h"
 #include "kubelet/device_plugin.h"
 
 namespace divvy::agent {
@@ -15,10 +16,13 @@ inline constexpr const char* kTenantInside = "/run/divvy/tenant";
 inline constexpr const char* kRegistrarInside = "/run/divvy/reg/register.sock";
 
 // By plain mounts, which every runtime has; the tenant's files need not be there yet. `tenant`: id.
-// All cards are visible to the runtime: which of them the container has is not known when the
-// kubelet asks, and told by the interposer.
+// All cards but excluded ones are visible to the runtime (`visible`): which of them the container
+// has is not known when the kubelet asks, and told by the interposer.
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
-                                const Install& install);
+                                const Install& install, const std::string& visible = "all");
+
+// As NVIDIA_VISIBLE_DEVICES has them: "all", or those that are not excluded.
+std::string visibleIn(const std::vector<Device>& devices);
 
 // What /etc/ld.so.preload says in a container.
 std::string preloadListInside();

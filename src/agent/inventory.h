@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "agent/card_place.h"
+#include "agent/excluded_cards.h"
 #include "agent/install.h"
 #include "agent/node.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "driver/nvml.h"
 #include "driver_desk.h"
+#include "kube/device_scores.h"
 
 namespace divvy::agent {
 
@@ -20,6 +22,7 @@ struct Device {
   driver::DeviceInfo info;
   Bytes context;  // measured, or kAssumedContext where that failed
   CardPlace place;
+  bool excluded = false;  // nobody new gets anything of it
 };
 
 // Charged for a context where measuring it failed: what recent data-centre cards were seen to need.
@@ -34,12 +37,17 @@ class Inventory {
   // accepted.
   static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install);
 
-  // Measures what a context costs on each card, all cards at once, in child processes; about
-  // 10 s altogether (see probeAll). Figures of the same driver and card are taken from
-  // `paths.contextCosts()`.
+  // From now on these are given to nobody new. Names that fit no card are said in the diary.
+  void exclude(const ExcludedCards& told);
+
+  // Measures what a context costs on each card that is not excluded, all cards at once, in child
+  // processes; about 10 s altogether (see probeAll). Figures of the same driver and card are taken
+  // from `paths.contextCosts()`.
   void measureContexts(const NodePaths& paths, const Install& install);
 
   const std::vector<Device>& devices() const { return devices_; }
+  // Of each two of them, in the words of the node's annotation.
+  const kube::DeviceScores& scores() const { return scores_; }
   DriverDesk& driver() const { return *driver_; }
   const std::string& driverVersion() const { return driver_version_; }
   // Absolute path of libcuda for tenants; empty: as their loader chooses.
@@ -50,6 +58,7 @@ class Inventory {
 
   std::unique_ptr<DriverDesk> driver_;
   std::vector<Device> devices_;
+  kube::DeviceScores scores_;
   std::string driver_version_;
   std::string cuda_path_;
 };

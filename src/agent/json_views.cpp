@@ -75,6 +75,7 @@ struct Members {
     io.number("checkpointed", view.checkpointed);
     io.flag("thrash_risk", view.thrash_risk);
     io.text("fault", view.fault);
+    io.flag("excluded", view.excluded);
     io.text("pool", view.pool);
     known(io, "numa", view.numa);
     list(io, "links", view.links);

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -16,8 +15,6 @@
 
 #include <boost/json.hpp>
 
-#include "holders.h"
-#include "idle_pods.h"
 #include "injection.h"
 #include "kube/node.h"
 #include "log.h"
@@ -33,14 +30,13 @@ namespace {
 
 namespace json = boost::json;
 
-// Source: facts on the incumbent's control plane, 2.1.
-constexpr const char* kRegister = "hami.io/node-nvidia-register";
 constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
-constexpr unsigned kHoldersEvery = 5;  // ticks
 // The kubelet gives up on us after 30 s.
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
-constexpr std::chrono::seconds kAgain{5};
 constexpr int kNoNuma = -1;
+constexpr std::chrono::seconds kAgain{5};
+// As long as a kubelet is kept waiting for which units it should take.
+constexpr std::chrono::milliseconds kHeard{250};
 // As long as it takes until a pod that the kubelet knows is told to us.
 constexpr std::chrono::seconds kTold{5};
 // As long as it takes at most until what a kubelet knows of a container is in the pod's status.
@@ -84,6 +80,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       inventory_(inventory),
       registrar_(loop, tenants),
       changes_(tenants, inventory, cluster_.name),
+      units_(inventory.scores()),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
 
 Result<void> KubeletDesk::begin() {
@@ -92,6 +89,7 @@ Result<void> KubeletDesk::begin() {
   if (!client) return client.error();
   client_ = std::move(*client);
   registration_ = registration();
+  scores_ = linkScores();
   Result<void> good = layOut();
   if (good) good = registrar_.listen(paths_.containersRegistrar(), Registrar::Hears::kAll);
   if (good) good = serve();
@@ -123,18 +121,15 @@ Result<void> KubeletDesk::layOut() {
 std::vector<kubelet::Device> KubeletDesk::units() const {
   std::vector<kubelet::Device> units;
   for (const Device& device : inventory_.devices()) {
-    // Which card it is the scheduler says: aligning to a unit's own would be wrong.
-    for (kubelet::Device& unit : unitsOf(device.info.uuid, kNoNuma, cluster_.per_device)) {
+    if (device.excluded) continue;
+    const bool told = cluster_.announce_numa && device.place.numa.has_value();
+    const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
+    for (kubelet::Device& unit : unitsOf(device.info.uuid, numa, cluster_.per_device)) {
       unit.healthy = tenants_.health().good(device.info.index);
       units.push_back(std::move(unit));
     }
   }
   return units;
-}
-
-std::string KubeletDesk::registration() const {
-  return kube::encode(registrationOf(inventory_.devices(), tenants_.memory().devices,
-                                     cluster_.per_device, tenants_.health()));
 }
 
 void KubeletDesk::healthChanged() {
@@ -147,14 +142,19 @@ Result<void> KubeletDesk::serve() {
   std::string socket = "divvy-" + cluster_.resource + ".sock";
   std::replace(socket.begin(), socket.end(), '/', '_');
   kubelet::Questions questions;
-  questions.allocate = [this](std::vector<std::string> ids,
-                              const kubelet::Answer<kubelet::Injection>& answer) {
-    answer(injectionFor(tenantIdFor(std::move(ids)), node_, paths_, install_));
+  questions.allocate = [this, visible = visibleIn(inventory_.devices())](
+                           std::vector<std::string> ids,
+                           const kubelet::Answer<kubelet::Injection>& answer) {
+    answer(injectionFor(tenantIdFor(std::move(ids)), node_, paths_, install_, visible));
   };
   questions.start = [this](std::vector<std::string> ids, kubelet::Answer<void> answer) {
     asio::post(loop_, [this, ids = std::move(ids), answer = std::move(answer)]() mutable {
       start(std::move(ids), std::move(answer));
     });
+  };
+  questions.prefer = [this](kubelet::UnitsAsk ask,
+                            const kubelet::Answer<std::vector<std::string>>& answer) {
+    prefer(std::move(ask), answer);
   };
   kubelet::PluginTerms terms{
       cluster_.kubelet_dir + "/device-plugins", socket, cluster_.resource,
@@ -164,6 +164,31 @@ Result<void> KubeletDesk::serve() {
   if (!plugin) return plugin.error();
   plugin_ = std::move(*plugin);
   return {};
+}
+
+// On a thread of gRPC's.
+void KubeletDesk::prefer(kubelet::UnitsAsk ask,
+                         const kubelet::Answer<std::vector<std::string>>& answer) {
+  if (auto units = units_.assigned(ask)) return answer(std::move(*units));
+  asio::post(loop_, [this, ask = std::move(ask), answer]() mutable {
+    ++asked_;
+    asio::co_spawn(loop_, preferLater(std::move(ask), answer), rethrow);
+  });
+}
+
+// The kubelet hears of a pod when we do, or a little before.
+asio::awaitable<void> KubeletDesk::preferLater(kubelet::UnitsAsk ask,
+                                               kubelet::Answer<std::vector<std::string>> answer) {
+  const auto until = std::chrono::steady_clock::now() + kHeard;
+  asio::steady_timer pause(loop_);
+  auto units = units_.assigned(ask);
+  while (!units && !stopped_ && std::chrono::steady_clock::now() < until) {
+    pause.expires_after(kLook);
+    co_await pause.async_wait(kNoThrow);
+    units = units_.assigned(ask);
+  }
+  answer(units ? std::move(*units) : units_.otherwise(ask));
+  --asked_;
 }
 
 void KubeletDesk::end() {
@@ -184,129 +209,6 @@ void KubeletDesk::end() {
   stopper.join();
 }
 
-// ---- the node -----------------------------------------------------------------------------------
-
-void KubeletDesk::followNode() {
-  kube::Follower nodes;
-  nodes.path = "/api/v1/nodes";
-  nodes.query = "fieldSelector=metadata.name%3D" + cluster_.name;
-  nodes.set = [this](const json::value& object) { heard(object); };
-  nodes.gone = [](const std::string&, const std::string& name) {
-    warn("node " + name + " is gone");
-  };
-  nodes.synced = [] {};
-  nodes.trouble = [](const Error& error) { warn(error.message()); };
-  asio::co_spawn(loop_, kube::follow(*client_, std::move(nodes), node_rein_, &stopped_), rethrow);
-}
-
-void KubeletDesk::heard(const json::value& object) {
-  const Result<kube::Node> node = kube::nodeOf(object);
-  if (!node) return warn(node.error().message());
-  for (const char* key : {kRegister, kube::kChangesKey, kube::kIdleKey}) {
-    const auto written = node->meta.annotations.find(key);
-    said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
-  }
-  tell();
-}
-
-std::map<std::string, std::string> KubeletDesk::wanted() const {
-  const kube::ChangeResults& results = changes_.results();
-  const auto idle = said_.find(kube::kIdleKey);
-  // What an earlier agent said stays until we have looked ourselves.
-  std::string idle_pods = idle == said_.end() ? std::string() : idle->second;
-  if (idle_) idle_pods = idle_->empty() ? std::string() : kube::encode(*idle_);
-  const auto registered = said_.find(kRegister);
-  std::string registration = registered == said_.end() ? std::string() : registered->second;
-  if (holders_known_) registration = registration_;
-  return {{kRegister, std::move(registration)},
-          {kube::kIdleKey, std::move(idle_pods)},
-          {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
-}
-
-void KubeletDesk::tick() {
-  noteIdle();
-  if (ticks_++ % kHoldersEvery == 0) lookForHolders();
-}
-
-void KubeletDesk::lookForHolders() {
-  if (!pods_known_ || looking_ || stopped_) return;
-  looking_ = true;
-  ++asked_;
-  resources_.list([this](Held held) {
-    asio::post(loop_, [this, held = std::move(held)] {
-      looking_ = false;
-      --asked_;
-      if (!held) return;
-      // Who is not told of yet may be anybody's, and is looked at again soon.
-      const auto ours = [this](const std::string& space, const std::string& name) {
-        const auto pod = std::find_if(living_.begin(), living_.end(), [&](const auto& one) {
-          return one.second.space == space && one.second.pod == name;
-        });
-        return pod == living_.end() || pod->second.given;
-      };
-      const bool first = !std::exchange(holders_known_, true);
-      Holders holders = holdersOf(*held, inventory_.devices(), cluster_.resource, ours);
-      if (tenants_.holdDevices(std::move(holders)) || first) healthChanged();
-    });
-  });
-}
-
-void KubeletDesk::noteIdle() {
-  if (said_.empty()) return;
-  kube::IdlePods before;
-  if (idle_) {
-    before = *idle_;
-  } else if (const auto said = kube::decodeIdlePods(said_[kube::kIdleKey])) {
-    before = *said;
-  }
-  std::vector<Resting> containers;
-  for (const auto& [id, tenant] : tenants_.all()) {
-    if (tenant->record.lodger.uid.empty()) continue;
-    containers.push_back({tenant->record.lodger, tenants_.seesUse(*tenant),
-                          tenant->use.idleMs(nowMs()), tenants_.stopMs(tenant->record)});
-  }
-  kube::IdlePods idle = idlePods(containers, std::time(nullptr), before, idle_deadlines_);
-  if (idle_ && idle == *idle_) return;
-  idle_ = std::move(idle);
-  tell();
-}
-
-void KubeletDesk::tell() {
-  if (enrolling_ || said_.empty() || said_ == wanted()) return;
-  enrolling_ = true;
-  asio::co_spawn(loop_, enroll(), rethrow);
-}
-
-asio::awaitable<void> KubeletDesk::enroll() {
-  while (!stopped_ && said_ != wanted()) {
-    const std::map<std::string, std::string> wanted = this->wanted();
-    const bool registers = said_[kRegister] != wanted.at(kRegister);
-    json::object annotations;
-    for (const auto& [key, value] : wanted) {
-      if (said_[key] != value)
-        annotations[key] = value.empty() ? json::value(nullptr) : json::value(value);
-    }
-    kube::Call call;
-    call.verb = kube::Verb::kPatch;
-    call.path = "/api/v1/nodes/" + cluster_.name;
-    call.body = json::serialize(
-        json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
-    call.type = kube::kMergePatch;
-    const Result<json::value> done = co_await client_->ask(std::move(call));
-    if (done) {
-      said_ = wanted;
-      if (registers)
-        info("node " + cluster_.name + " is registered with " +
-             std::to_string(inventory_.devices().size()) + " devices");
-      continue;
-    }
-    warn("writing into node " + cluster_.name + ": " + done.error().message());
-    asio::steady_timer pause(loop_, kAgain);
-    co_await pause.async_wait(kNoThrow);
-  }
-  enrolling_ = false;
-}
-
 // ---- pods ---------------------------------------------------------------------------------------
 
 void KubeletDesk::followPods() {
@@ -321,6 +223,9 @@ void KubeletDesk::followPods() {
     } else {
       const bool given = pod->meta.annotations.contains(kAllocated);
       living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name, given});
+      // Of one that has a tenant here the kubelet has asked before.
+      const bool begun = !cardsOf(pod->meta.uid).empty();
+      units_.waits(pod->meta.uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
       if (changes_.heard(*pod)) tell();
       noteDeadline(*pod);
     }
@@ -338,22 +243,10 @@ void KubeletDesk::followPods() {
   asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
 }
 
-// Only our scheduler writes it: what cannot be read is none.
-void KubeletDesk::noteDeadline(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kIdleStateKey);
-  const auto state = said == pod.meta.annotations.end()
-                         ? Result<kube::IdleState>(Error{ErrorCode::kNotFound, "none"})
-                         : kube::decodeIdleState(said->second);
-  if (state) {
-    idle_deadlines_.insert_or_assign(pod.meta.uid, state->deadline);
-  } else {
-    idle_deadlines_.erase(pod.meta.uid);
-  }
-}
-
 void KubeletDesk::leave(const std::string& uid) {
   living_.erase(uid);
   idle_deadlines_.erase(uid);
+  units_.forget(uid);
   std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
   if (changes_.forget(uid)) tell();
   endPod(uid);
@@ -497,11 +390,13 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::
 
 Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
                                 const kubelet::HeldDevices& held) {
-  if (const Result<void> open = ourMountsStay(object, held.container); !open) return open.error();
+  if (const Result<void> stay = ourMountsStay(object, held.container); !stay) return stay.error();
   const Result<PodShare> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids);
+  // Those before it in the pod have what they have until they are ended.
+  const Result<void> open = openTo(share->decision, inventory_.devices(), cardsOf(pod.meta.uid));
   endThoseBefore(pod, held.container, id);
   if (const TenantPtr there = tenants_.find(id); there != nullptr) {
     // The same container once more: it finds its pages where they were.
@@ -514,12 +409,23 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
     // The kubelet has given them to somebody else: who had them is over.
     tenants_.end(there);
   }
+  if (!open) return open.error();
   const Result<TenantPtr> made =
       tenants_.createFor(share->container, id, share->request, share->decision);
   if (!made) return made.error();
   // It may have ended while we asked.
   if (!living_.contains(pod.meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
   return {};
+}
+
+// UUIDs of cards that its containers have something of.
+std::set<std::string> KubeletDesk::cardsOf(const std::string& uid) const {
+  std::set<std::string> cards;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    if (tenant->record.lodger.uid != uid) continue;
+    for (const ShareRecord& share : tenant->record.shares) cards.insert(share.uuid);
+  }
+  return cards;
 }
 
 // Their room is that of who comes now.

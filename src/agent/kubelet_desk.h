@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "registrar.h"
 #include "tenants.h"
 #include "turn.h"
+#include "unit_choice.h"
 
 namespace divvy::agent {
 
@@ -48,6 +50,7 @@ class KubeletDesk {
   Result<void> serve();
   std::vector<kubelet::Device> units() const;
   std::string registration() const;
+  std::string linkScores() const;
   void followNode();
   void followPods();
   void heard(const boost::json::value& node);
@@ -55,6 +58,10 @@ class KubeletDesk {
   void tell();
   std::map<std::string, std::string> wanted() const;  // annotations; empty: not to be there
   asio::awaitable<void> enroll();
+  // Which units it should be: at once, or as soon as the pod is known that they are for.
+  void prefer(kubelet::UnitsAsk ask, const kubelet::Answer<std::vector<std::string>>& answer);
+  asio::awaitable<void> preferLater(kubelet::UnitsAsk ask,
+                                    kubelet::Answer<std::vector<std::string>> answer);
   // A container with these devices is about to be made: whose is it, and what was it given?
   void start(std::vector<std::string> ids, kubelet::Answer<void> answer);
   using Held = Result<std::vector<kubelet::HeldDevices>>;
@@ -75,6 +82,7 @@ class KubeletDesk {
   // Makes its tenant, or finds it as it is.
   Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
                      const kubelet::HeldDevices& held);
+  std::set<std::string> cardsOf(const std::string& uid) const;
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);
   void noteDeadline(const kube::Pod& pod);
@@ -92,7 +100,7 @@ class KubeletDesk {
   const Install install_;
   Tenants& tenants_;
   const Inventory& inventory_;
-  std::string registration_;
+  std::string registration_, scores_;  // as the node is to say them
   Registrar registrar_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
@@ -110,7 +118,8 @@ class KubeletDesk {
   std::map<std::string, Turn> turns_;
   PodChanges changes_;
   Deadlines idle_deadlines_;
-  std::optional<kube::IdlePods> idle_;       // none: not looked at since the node is known
+  std::optional<kube::IdlePods> idle_;  // none: not looked at since the node is known
+  UnitChoice units_;
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   unsigned ticks_ = 0;
   bool pods_known_ = false;

@@ -194,6 +194,7 @@ Books Tenants::books(const Tenant* except, Priority asker) const {
     card.place = device.place;
     card.by_day = std::move(by_day[device.info.uuid]);
     card.healthy = uses[i].has_value() && health_.good(device.info.index);
+    card.excluded = device.excluded;
     card.reserved = ours.reserved;
     card.guaranteed = ours.guaranteed;
     card.outside = ours.outside;

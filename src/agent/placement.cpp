@@ -194,6 +194,8 @@ std::string Refusal::text() const {
       return "its UUID is " + uuid;
     case DeviceWhy::kUnhealthy:
       return "is out of service";
+    case DeviceWhy::kCordoned:
+      return "is excluded on this node";
     case DeviceWhy::kBelowContext:
       return formatBytes({needed}) + " is less than one context costs here (" +
              formatBytes({available}) + "); ask for more, or use --context-overhead outside";
@@ -339,7 +341,7 @@ std::vector<std::string> explain(const Decision& decision) {
 }
 
 bool canGrow(const Card& card, Bytes held, Bytes wanted) {
-  return wanted <= held || (card.healthy && wanted - held <= card.free());
+  return wanted <= held || (card.healthy && !card.excluded && wanted - held <= card.free());
 }
 
 }  // namespace divvy::agent

@@ -106,6 +106,18 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
   return share;
 }
 
+Result<void> openTo(const Decision& decision, const std::vector<Device>& devices,
+                    const std::set<std::string>& has) {
+  for (const Device& device : devices) {
+    const bool given =
+        std::any_of(decision.shares.begin(), decision.shares.end(),
+                    [&](const Placed& one) { return one.index == device.info.index; });
+    if (given && device.excluded && !has.contains(device.info.uuid))
+      return Error{ErrorCode::kUnavailable, device.info.uuid + " is excluded on this node"};
+  }
+  return {};
+}
+
 Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
                                                      const std::string& container,
                                                      const std::string& text) {
@@ -134,16 +146,18 @@ Bytes offeredBy(const Device& device, unsigned permille) {
 
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
                                                    const std::vector<DeviceTerms>& terms,
-                                                   unsigned count, const DeviceHealth& health) {
+                                                   unsigned count, const DeviceHealth& health,
+                                                   unsigned cores) {
   std::vector<kube::RegisteredDevice> registered;
   for (std::size_t at = 0; at < devices.size(); ++at) {
     const Device& device = devices[at];
+    if (device.excluded) continue;
     kube::RegisteredDevice& one = registered.emplace_back();
     one.id = device.info.uuid;
     one.index = device.info.index;
     one.count = count;
     one.mebibytes = offeredBy(device, terms.at(at).overcommit_permille).count >> 20;
-    one.cores = kWhole;
+    one.cores = cores;
     one.type = device.info.model.starts_with(kBrand) ? device.info.model
                                                      : kBrand + ("-" + device.info.model);
     one.numa = device.place.numa.value_or(0);

@@ -1,6 +1,7 @@
 // A container's share, as the scheduler wrote it on its pod. Pure.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
                           const std::string& node, const std::vector<Device>& devices,
                           const std::vector<Card>& cards);
 
+// A pod that has something of an excluded card (`has`: UUIDs) keeps it; nobody else gets any of it:
+// kUnavailable.
+Result<void> openTo(const Decision& decision, const std::vector<Device>& devices,
+                    const std::set<std::string>& has);
+
 // What a text of kAllocated's form gives that container of the pod. kUnavailable: there is none of
 // that name; kCorrupt.
 Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
@@ -42,10 +48,11 @@ Bytes limitOf(const kube::AssignedDevice& given, const Device& device, const Car
 // Memory that tenants may be promised of a device, where all of it may be so often (permille).
 Bytes offeredBy(const Device& device, unsigned permille);
 
-// The node's devices in the scheduler's words, on these terms; each may be shared by `count`.
-// `health`: of them.
+// The node's devices in the scheduler's words, on these terms, without those that are excluded;
+// each may be shared by `count`, and promises `cores` percent. `health`: of them.
 std::vector<kube::RegisteredDevice> registrationOf(const std::vector<Device>& devices,
                                                    const std::vector<DeviceTerms>& terms,
-                                                   unsigned count, const DeviceHealth& health = {});
+                                                   unsigned count, const DeviceHealth& health = {},
+                                                   unsigned cores = 100);
 
 }  // namespace divvy::agent

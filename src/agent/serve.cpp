@@ -281,6 +281,7 @@ Result<void> start(const ServeOptions& options) {
   if (!lock.valid())
     return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
   openLog(options.to_log_file ? paths.log() : "");
+  for (const std::string& notice : options.notices) warn(notice);
   if (options.cluster && !options.cluster->install_dir.empty()) {
     install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
     if (!install) return install.error();
@@ -288,6 +289,7 @@ Result<void> start(const ServeOptions& options) {
   std::optional<Result<Inventory>> opened = openInventory(options, paths, *install);
   if (!opened) return {};
   Result<Inventory> inventory = std::move(*opened);
+  if (inventory) inventory->exclude(options.excluded);
   Result<void> result;
   Result<MemoryPolicy> memory =
       inventory ? policyFor(options.memory, *inventory) : Result<MemoryPolicy>(inventory.error());

@@ -258,6 +258,7 @@ DeviceView viewOf(const Device& device, const Inventory& inventory, const Tenant
   view.pci = device.info.pci;
   view.physical = device.info.physical.count;
   view.context = device.context.count;
+  view.excluded = device.excluded;
   view.fault = tenants.health().why(device.info.index);
   showPlace(device.place, inventory, view);
   view.allocated = card.reserved.count;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -123,14 +124,18 @@ asio::awaitable<std::string> TimesliceTrial::ask() {
     if (access(library.c_str(), R_OK) != 0)
       co_return std::string(kUnknown) + library + " cannot be read";
   }
+  const auto& devices = inventory_.devices();
+  const auto ours = std::find_if(devices.begin(), devices.end(),
+                                 [](const Device& device) { return !device.excluded; });
+  if (ours == devices.end()) co_return std::string(kUnknown) + "all devices are excluded";
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) co_return "";
   asio::posix::stream_descriptor pipe(loop_, ends[0]);
   Fd write_end(ends[1]);
   const std::string cuda = inventory_.cudaPath().empty() ? "libcuda.so.1" : inventory_.cudaPath();
-  const pid_t pid = start({executable_, "probe-timeslice", "--cuda", cuda, "--uuid",
-                           inventory_.devices().front().info.uuid},
-                          environmentWith(preload_), write_end.get());
+  const pid_t pid =
+      start({executable_, "probe-timeslice", "--cuda", cuda, "--uuid", ours->info.uuid},
+            environmentWith(preload_), write_end.get());
   write_end.reset();
   if (pid == 0) co_return "";
   asio::steady_timer limit(loop_, kTrialLimit);

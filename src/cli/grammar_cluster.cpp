@@ -86,6 +86,13 @@ void Grammar::addClusterNode(CLI::App* agent) {
       ->type_name("NAME");
   agent->add_option("--per-device", text.per_device, "containers that may share one [10]")
       ->type_name("N");
+  agent->add_flag("--announce-numa", text.announce_numa,
+                  "tell the kubelet of each unit's NUMA node: for one that aligns processors");
+  agent
+      ->add_option("--node-settings", text.settings,
+                   "what holds for single nodes: cards left out, and more (docs/node-settings.md); "
+                   "or HAMi's config.json; read at the start, goes before options [none]")
+      ->type_name("FILE");
   agent
       ->add_option("--metrics-listen", text.metrics_listen,
                    "for Prometheus: /metrics; none: not [with --node-name 0.0.0.0:9394, else none]")

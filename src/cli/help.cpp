@@ -304,6 +304,7 @@ usage.)"},
   divvy agent --overcommit 1.3 --device-budget 20Gi
   divvy agent --node-name worker-1       as the device plugin of that node of Kubernetes (as root)
   divvy agent --node-name worker-1 --install-dir /var/lib/divvy      the same, in a container
+  divvy agent --node-name worker-1 --node-settings nodes.yaml        with what is said of nodes
   divvy agent --metrics-listen 127.0.0.1:9394      curl http://127.0.0.1:9394/metrics
 
 With --overcommit tenants take turns on a device's memory; what is swapped out is kept in the

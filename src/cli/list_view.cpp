@@ -180,21 +180,24 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers
   const bool apart = anyDevice(nodes, [](View device) { return device.numa > 0; });
   const bool linked = anyDevice(nodes, [](View device) { return !linksWord(device).empty(); });
   const bool wired = anyDevice(nodes, [](View device) { return !device.nics.empty(); });
+  const bool noted =
+      wider || anyDevice(nodes, [](View device) { return !deviceNote(device).empty(); });
   const auto cellsOf = [&](std::vector<std::string> cells, const std::string& pool,
                            const std::vector<std::string>& place, std::vector<std::string> more,
-                           std::string last) {
+                           std::string note, std::string last) {
     if (apart) cells.push_back(place[0]);
     if (linked) cells.push_back(place[1]);
     if (wired) cells.push_back(place[2]);
     if (pooled) cells.push_back(pool);
     if (wider) cells.insert(cells.end(), more.begin(), more.end());
+    if (noted) cells.push_back(std::move(note));
     cells.push_back(std::move(last));
     return cells;
   };
   Table table(headings(nodes, cellsOf({"INDEX>", "MODEL", "PHYSICAL>", "ALLOCATED>", "USED>",
                                        "CORES>", "UTIL>", "TENANTS>"},
                                       "POOL", {"NUMA>", "LINKS", "NICS"},
-                                      {"OVERCOMMIT>", "BUDGET>", "PROMISED>", "NOTES"}, "UUID")));
+                                      {"OVERCOMMIT>", "BUDGET>", "PROMISED>"}, "NOTES", "UUID")));
   for (const agent::Snapshot& node : nodes) {
     for (const agent::DeviceView& device : node.devices) {
       add(table, nodes, node,
@@ -206,8 +209,8 @@ std::string devicesTable(const std::vector<agent::Snapshot>& nodes, bool headers
                   {device.numa < 0 ? "" : std::to_string(device.numa), linksWord(device),
                    nicsWord(device)},
                   {ratioWord(device.overcommit_permille), sizeWord(device.budget),
-                   sizeWord(device.promised), deviceNote(device)},
-                  device.uuid));
+                   sizeWord(device.promised)},
+                  deviceNote(device), device.uuid));
     }
   }
   // A UUID is there to be copied, so it is not cut.

@@ -3,7 +3,9 @@
 #include <initializer_list>
 
 #include "engine/daily_text.h"
+#include "host_name.h"
 #include "listen.h"
+#include "node_settings.h"
 #include "placing_terms.h"
 #include "raw.h"
 
@@ -264,11 +266,13 @@ bool isResourceName(const std::string& text) {
 Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
-        text.resource.empty() && text.per_device.empty() && text.install_dir.empty())
+        text.resource.empty() && text.per_device.empty() && text.install_dir.empty() &&
+        !text.announce_numa)
       return {};
-    return Error{ErrorCode::kUsage,
-                 "--kubeconfig, --context, --kubelet-dir, --install-dir, --resource and "
-                 "--per-device are of a node of Kubernetes: --node-name says which"};
+    return Error{
+        ErrorCode::kUsage,
+        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, --resource "
+        "and --per-device are of a node of Kubernetes: --node-name says which"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
@@ -289,6 +293,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
     if (!count) return count.error();
     cluster.per_device = *count;
   }
+  cluster.announce_numa = text.announce_numa;
   options.cluster = std::move(cluster);
   options.kubeconfig = text.kubeconfig;
   options.context = text.context;
@@ -335,6 +340,9 @@ Result<Options> makeAgent(const Raw& raw) {
   if (const Result<void> node = readClusterNode(raw.cluster_node, options); !node)
     return node.error();
   if (const Result<void> read = readMetrics(raw.cluster_node, options); !read) return read.error();
+  const std::string name = options.cluster ? options.cluster->name : hostName();
+  if (const auto read = applyNodeSettings(raw.cluster_node.settings, name, &options); !read)
+    return read.error();
   if (options.cluster && !raw.idle_exit.empty())
     return Error{
         ErrorCode::kUsage,

@@ -196,14 +196,13 @@ std::string ratioWord(unsigned permille) {
 
 std::string deviceNote(const agent::DeviceView& device) {
   std::string text;
+  const auto add = [&](const std::string& note) { text += (text.empty() ? "" : "; ") + note; };
+  if (device.excluded) add("excluded");
   if (device.swap_predicted_ms != 0)
-    text =
-        "swaps take " + msWord(device.swap_predicted_ms) + ", turns " + msWord(device.quantum_ms);
-  if (device.checkpointed != 0)
-    text += (text.empty() ? "" : "; ") + std::to_string(device.checkpointed) + " checkpointed";
-  if (!device.fault.empty())
-    text += (text.empty() ? "" : "; ") + ("out of service: " + device.fault);
-  if (device.thrash_risk) text += (text.empty() ? "" : "; ") + std::string("thrash risk");
+    add("swaps take " + msWord(device.swap_predicted_ms) + ", turns " + msWord(device.quantum_ms));
+  if (device.checkpointed != 0) add(std::to_string(device.checkpointed) + " checkpointed");
+  if (!device.fault.empty()) add("out of service: " + device.fault);
+  if (device.thrash_risk) add("thrash risk");
   return text;
 }
 

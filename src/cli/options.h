@@ -10,6 +10,7 @@
 #include "agent/ask.h"
 #include "agent/cluster_node.h"
 #include "agent/enforcement.h"
+#include "agent/excluded_cards.h"
 #include "agent/idle.h"
 #include "agent/metrics_listen.h"
 #include "agent/node.h"
@@ -184,6 +185,8 @@ struct AgentOptions {
   std::optional<agent::ClusterNode> cluster;
   std::string kubeconfig, context;
   std::optional<agent::MetricsListen> metrics;
+  agent::ExcludedCards excluded;
+  std::vector<std::string> notices;  // of what is said of nodes: a warning each
 };
 
 // What a context costs, whether time slices hold, calls that take processes off their cards.

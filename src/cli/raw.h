@@ -54,8 +54,8 @@ struct ClusterText {
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
-      install_dir;
-  bool compat_metrics = false;
+      install_dir, settings;
+  bool compat_metrics = false, announce_numa = false;
 };
 
 // Of `divvy doctor`.

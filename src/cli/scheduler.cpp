@@ -1,13 +1,13 @@
 // `divvy scheduler`.
 #include <unistd.h>
 
-#include <climits>
 #include <cstdio>
 
 #include "api.h"
 #include "commands.h"
 #include "device_config_file.h"
 #include "engine/policy.h"
+#include "host_name.h"
 #include "placing_terms.h"
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
@@ -19,12 +19,6 @@
 
 namespace divvy::cli {
 namespace {
-
-// As kube-scheduler calls itself.
-std::string hostName() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return ::gethostname(name, HOST_NAME_MAX) == 0 ? name : "";
-}
 
 // As the file says it, which may be empty; what of it is not heeded is said.
 Result<std::vector<vendors::Descriptor>> devicesFor(const std::string& file) {

@@ -92,9 +92,10 @@ int serveAgent(const AgentOptions& options) {
     if (!access) return fail(access.error());
     cluster->access = std::move(*access);
   }
-  const Result<void> served = agent::serve({options.node, options.idle_ms, options.to_log_file,
-                                            options.ready_fd, options.memory, options.idle,
-                                            options.placing, std::move(cluster), options.metrics});
+  const Result<void> served =
+      agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd,
+                    options.memory, options.idle, options.placing, std::move(cluster),
+                    options.metrics, options.excluded, options.notices});
   return served ? 0 : fail(served.error());
 }
 

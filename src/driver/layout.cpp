@@ -21,6 +21,12 @@ struct Seen {
   // What its own links lead to: cards, and switches, by which all are reached that have such links.
   std::vector<unsigned> links;
   unsigned switch_links = 0;
+  bool tells = false;  // of its links, be it that it has none
+};
+
+struct Nvlinks {
+  unsigned count = 0;
+  bool uneven = false;
 };
 
 bool samePlace(const nvmlPciInfo_t& a, const nvmlPciInfo_t& b) {
@@ -79,13 +85,15 @@ class Reader {
     return found == 1 ? std::optional(node) : std::nullopt;
   }
 
-  unsigned nvlinksBetween(std::size_t a, std::size_t b) const {
-    // Each end tells of its own; one that tells nothing is no objection.
-    const unsigned straight = std::max(seen_[a].links[b], seen_[b].links[a]);
+  Nvlinks nvlinksBetween(std::size_t a, std::size_t b) const {
+    // Each end tells of its own; one that does not answer is no objection.
+    const unsigned there = seen_[a].links[b], back = seen_[b].links[a];
+    const bool uneven = seen_[a].tells && seen_[b].tells && there != back;
+    const unsigned straight = uneven ? 0 : std::max(there, back);
     const unsigned switched = std::min(seen_[a].switch_links, seen_[b].switch_links);
     // Switches of one machine may be parted so that not every card reaches every other.
     const bool reached = switched > 0 && can(seen_[a], seen_[b], NVML_P2P_CAPS_INDEX_NVLINK);
-    return straight + (reached ? switched : 0);
+    return {straight + (reached ? switched : 0), uneven};
   }
 
   PciWay wayBetweenCards(const Seen& a, const Seen& b) const {
@@ -112,6 +120,7 @@ class Reader {
     for (unsigned link = 0; link < kMostNvlinks; ++link) {
       nvmlEnableState_t state = NVML_FEATURE_DISABLED;
       const nvmlReturn_t answer = api_.link_state(card.handle, link, &state);
+      card.tells = card.tells || answer == NVML_SUCCESS || answer == NVML_ERROR_NOT_SUPPORTED;
       if (answer == NVML_ERROR_NOT_SUPPORTED) return;  // it has none
       if (answer == NVML_SUCCESS && state == NVML_FEATURE_ENABLED) followLink(card, link);
     }
@@ -143,11 +152,13 @@ Layout layoutOf(const Nvml& nvml, const std::vector<DeviceInfo>& cards, const st
   Layout layout;
   for (std::size_t b = 0; b < reader.count(); ++b) {
     layout.numa.push_back(reader.numaOf(reader.at(b)));
-    for (std::size_t a = 0; a < b; ++a)
-      layout.pairs.push_back({static_cast<unsigned>(a), static_cast<unsigned>(b),
-                              reader.nvlinksBetween(a, b),
+    for (std::size_t a = 0; a < b; ++a) {
+      const Nvlinks nvlinks = reader.nvlinksBetween(a, b);
+      layout.pairs.push_back({static_cast<unsigned>(a), static_cast<unsigned>(b), nvlinks.count,
                               reader.wayBetweenCards(reader.at(a), reader.at(b)),
-                              reader.can(reader.at(a), reader.at(b), NVML_P2P_CAPS_INDEX_READ)});
+                              reader.can(reader.at(a), reader.at(b), NVML_P2P_CAPS_INDEX_READ),
+                              nvlinks.uneven});
+    }
   }
   for (const PciTree::Nic& nic : tree.nics()) {
     NicPlace& place = layout.nics.emplace_back();

@@ -14,6 +14,20 @@ constexpr std::uint32_t kMostDevices = 1024;
 
 }  // namespace
 
+std::string encode(const DeviceScores& scores, const std::vector<std::string>& uuids) {
+  if (uuids.size() < 2) return {};
+  json::array list;
+  for (const std::string& uuid : uuids) {
+    json::object to;
+    for (const std::string& other : uuids) {
+      const auto score = scores.find(std::minmax(uuid, other));
+      if (score != scores.end()) to[other] = score->second;
+    }
+    list.push_back(json::object{{"uuid", uuid}, {"score", std::move(to)}});
+  }
+  return json::serialize(list);
+}
+
 Result<DeviceScores> decodeScores(std::string_view text) {
   boost::system::error_code fault;
   json::object wrapped;

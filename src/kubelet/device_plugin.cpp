@@ -58,7 +58,7 @@ struct DevicePlugin::Inside {
     request.set_version(kVersion);
     request.set_endpoint(terms.socket);
     request.set_resource_name(terms.resource);
-    *request.mutable_options() = pluginOptions();
+    *request.mutable_options() = pluginOptions(questions);
     grpc::ClientContext context;
     context.set_deadline(in(kCallBound));
     v1beta1::Empty nothing;

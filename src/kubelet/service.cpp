@@ -1,5 +1,6 @@
 #include "service.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -33,19 +34,33 @@ void write(const Injection& injection, v1beta1::ContainerAllocateResponse& respo
   }
 }
 
+void write(const std::vector<std::string>& units,
+           v1beta1::ContainerPreferredAllocationResponse& response) {
+  for (const std::string& unit : units) response.add_deviceids(unit);
+}
+
 // The answers of one call, which is over with the last of them.
+template <typename Reply, typename One>
 struct Gathering {
   std::mutex mutex;
   int left = 0;
+  bool refuses = true;  // one error is the call's; else that container has no answer
   std::optional<Error> fault;
-  v1beta1::AllocateResponse* reply = nullptr;
+  Reply* reply = nullptr;
   grpc::ServerUnaryReactor* reactor = nullptr;
 
-  void take(int at, const Result<Injection>& answer) {
+  // All are there before the first is filled in.
+  Gathering(int count, Reply* into, grpc::ServerUnaryReactor* whose)
+      : left(count), reply(into), reactor(whose) {
+    for (int at = 0; at < count; ++at) reply->add_container_responses();
+    if (count == 0) reactor->Finish(grpc::Status::OK);
+  }
+
+  void take(int at, const Result<One>& answer) {
     const std::lock_guard<std::mutex> hold(mutex);
     if (answer) {
       write(*answer, *reply->mutable_container_responses(at));
-    } else if (!fault) {
+    } else if (refuses && !fault) {
       fault = answer.error();
     }
     if (--left == 0) reactor->Finish(fault ? statusOf(*fault) : grpc::Status::OK);
@@ -54,9 +69,10 @@ struct Gathering {
 
 }  // namespace
 
-v1beta1::DevicePluginOptions pluginOptions() {
+v1beta1::DevicePluginOptions pluginOptions(const Questions& questions) {
   v1beta1::DevicePluginOptions options;
   options.set_pre_start_required(true);
+  options.set_get_preferred_allocation_available(questions.prefer != nullptr);
   return options;
 }
 
@@ -125,7 +141,7 @@ void Service::endStreams() {
 grpc::ServerUnaryReactor* Service::GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                           const v1beta1::Empty*,
                                                           v1beta1::DevicePluginOptions* reply) {
-  *reply = pluginOptions();
+  *reply = pluginOptions(questions_);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;
@@ -140,17 +156,35 @@ grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* Service::ListAndWatch(
   return stream;
 }
 
+grpc::ServerUnaryReactor* Service::GetPreferredAllocation(
+    grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
+    v1beta1::PreferredAllocationResponse* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  using Units = std::vector<std::string>;
+  const auto gathering = std::make_shared<Gathering<v1beta1::PreferredAllocationResponse, Units>>(
+      request->container_requests_size(), reply, reactor);
+  // To a kubelet an error is the end of the pod; without an answer it chooses itself.
+  gathering->refuses = false;
+  // The last answer ends the call, and the request with it.
+  std::vector<UnitsAsk> asked;
+  for (const auto& one : request->container_requests())
+    asked.push_back({{one.available_deviceids().begin(), one.available_deviceids().end()},
+                     {one.must_include_deviceids().begin(), one.must_include_deviceids().end()},
+                     static_cast<std::size_t>(std::max(one.allocation_size(), 0))});
+  for (int at = 0; std::cmp_less(at, asked.size()); ++at) {
+    const auto take = [gathering, at](const Result<Units>& answer) { gathering->take(at, answer); };
+    if (!questions_.prefer) take(Error{ErrorCode::kUnsupported, "no unit is better than another"});
+    if (questions_.prefer) questions_.prefer(std::move(asked[static_cast<std::size_t>(at)]), take);
+  }
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* Service::Allocate(grpc::CallbackServerContext* context,
                                             const v1beta1::AllocateRequest* request,
                                             v1beta1::AllocateResponse* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto gathering = std::make_shared<Gathering>();
-  gathering->left = request->container_requests_size();
-  gathering->reply = reply;
-  gathering->reactor = reactor;
-  if (gathering->left == 0) reactor->Finish(grpc::Status::OK);
-  // All are there before the first is filled in.
-  for (int at = 0; at < request->container_requests_size(); ++at) reply->add_container_responses();
+  const auto gathering = std::make_shared<Gathering<v1beta1::AllocateResponse, Injection>>(
+      request->container_requests_size(), reply, reactor);
   // The last answer ends the call, and the request with it.
   std::vector<std::vector<std::string>> asked;
   for (const auto& one : request->container_requests())

@@ -11,7 +11,7 @@
 namespace divvy::kubelet {
 
 // What Register and GetDevicePluginOptions both say.
-v1beta1::DevicePluginOptions pluginOptions();
+v1beta1::DevicePluginOptions pluginOptions(const Questions& questions);
 
 // One server's. Any thread.
 class Service final : public v1beta1::DevicePlugin::CallbackService {
@@ -28,6 +28,9 @@ class Service final : public v1beta1::DevicePlugin::CallbackService {
                                                    v1beta1::DevicePluginOptions* reply) override;
   grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(
       grpc::CallbackServerContext* context, const v1beta1::Empty*) override;
+  grpc::ServerUnaryReactor* GetPreferredAllocation(
+      grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
+      v1beta1::PreferredAllocationResponse* reply) override;
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* reply) override;

@@ -107,7 +107,9 @@ SIMGPU_IMPL(nvmlDeviceGetClock)
 }
 
 SIMGPU_IMPL(nvmlDeviceGetNumaNodeId)(nvmlDevice_t device, unsigned int* node) {
-  return answer(device, node, [](NvmlCard& card) { return numaNodeOf(card.index()); });
+  return answer(device, node, [](NvmlCard& card) {
+    return NvmlMachine::get().wiring().numaNodeOf(card.index());
+  });
 }
 SIMGPU_IMPL(nvmlDeviceGetCpuAffinity)
 (nvmlDevice_t device, unsigned int words, unsigned long* set) {
@@ -122,7 +124,7 @@ SIMGPU_IMPL(nvmlDeviceGetMemoryAffinity)
   return withCard(device, [&](NvmlCard& card) {
     if (set == nullptr || words == 0) return NVML_ERROR_INVALID_ARGUMENT;
     std::memset(set, 0, words * sizeof *set);
-    set[0] = 1UL << numaNodeOf(card.index());
+    set[0] = 1UL << NvmlMachine::get().wiring().numaNodeOf(card.index());
     return NVML_SUCCESS;
   });
 }

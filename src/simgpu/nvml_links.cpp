@@ -7,8 +7,6 @@
 namespace divvy::simgpu {
 namespace {
 
-constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
-
 // Of a machine's switches; beyond the buses of cards.
 constexpr unsigned kSwitchBus = 0xc4;
 
@@ -20,11 +18,15 @@ LinkEnd endOf(const NvmlCard& card, unsigned link) {
   return NvmlMachine::get().wiring().endOf(card.index(), static_cast<int>(link));
 }
 
+int linkCount(const NvmlCard& card) {
+  return NvmlMachine::get().wiring().linkCount(card.index());
+}
+
 // What NVML says of links that a card does not have.
 nvmlReturn_t hasLink(const NvmlCard& card, unsigned link) {
-  if (card.profile().nvlinks == 0) return NVML_ERROR_NOT_SUPPORTED;
-  return link < static_cast<unsigned>(card.profile().nvlinks) ? NVML_SUCCESS
-                                                              : NVML_ERROR_INVALID_ARGUMENT;
+  const int count = linkCount(card);
+  if (count == 0) return NVML_ERROR_NOT_SUPPORTED;
+  return link < static_cast<unsigned>(count) ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 template <typename Body>
@@ -40,8 +42,9 @@ SIMGPU_IMPL(nvmlDeviceGetTopologyCommonAncestor)
 (nvmlDevice_t first, nvmlDevice_t second, nvmlGpuTopologyLevel_t* level) {
   return withTwo(first, second, [&](NvmlCard& a, NvmlCard& b) {
     if (level == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-    const bool one_switch = NvmlMachine::get().wiring().onOneSwitch(a.index(), b.index());
-    const bool same_socket = numaNodeOf(a.index()) == numaNodeOf(b.index());
+    const Wiring& wiring = NvmlMachine::get().wiring();
+    const bool one_switch = wiring.onOneSwitch(a.index(), b.index());
+    const bool same_socket = wiring.numaNodeOf(a.index()) == wiring.numaNodeOf(b.index());
     *level = &a == &b      ? NVML_TOPOLOGY_INTERNAL
              : one_switch  ? NVML_TOPOLOGY_SINGLE
              : same_socket ? NVML_TOPOLOGY_NODE
@@ -87,7 +90,7 @@ SIMGPU_IMPL(nvmlDeviceGetP2PStatus)
 SIMGPU_IMPL(nvmlDeviceGetNvLinkState)
 (nvmlDevice_t device, unsigned int link, nvmlEnableState_t* active) {
   return withCard(device, [&](NvmlCard& card) {
-    if (active == nullptr || link >= kMaxLinks) return NVML_ERROR_INVALID_ARGUMENT;
+    if (active == nullptr || link >= kMostLinks) return NVML_ERROR_INVALID_ARGUMENT;
     if (const nvmlReturn_t has = hasLink(card, link); has != NVML_SUCCESS) return has;
     const bool nowhere = endOf(card, link).kind == LinkEnd::Kind::kNowhere;
     *active = nowhere ? NVML_FEATURE_DISABLED : NVML_FEATURE_ENABLED;
@@ -98,7 +101,7 @@ SIMGPU_IMPL(nvmlDeviceGetNvLinkState)
 SIMGPU_IMPL(nvmlDeviceGetNvLinkCapability)
 (nvmlDevice_t device, unsigned int link, nvmlNvLinkCapability_t capability, unsigned int* result) {
   return withCard(device, [&](NvmlCard& card) {
-    if (card.profile().nvlinks == 0) return NVML_ERROR_NOT_SUPPORTED;
+    if (linkCount(card) == 0) return NVML_ERROR_NOT_SUPPORTED;
     if (result == nullptr || hasLink(card, link) != NVML_SUCCESS)
       return NVML_ERROR_INVALID_ARGUMENT;
     const bool has = capability == NVML_NVLINK_CAP_P2P_SUPPORTED ||
@@ -144,8 +147,8 @@ SIMGPU_IMPL(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 SIMGPU_IMPL(nvmlDeviceGetNvLinkVersion)
 (nvmlDevice_t device, unsigned int link, unsigned int* version) {
   return withCard(device, [&](NvmlCard& card) {
-    if (version == nullptr || link >= kMaxLinks) return NVML_ERROR_INVALID_ARGUMENT;
-    if (card.profile().nvlinks == 0) return NVML_ERROR_NOT_SUPPORTED;
+    if (version == nullptr || link >= kMostLinks) return NVML_ERROR_INVALID_ARGUMENT;
+    if (linkCount(card) == 0) return NVML_ERROR_NOT_SUPPORTED;
     *version = static_cast<unsigned>(card.profile().nvlink_version);
     return NVML_SUCCESS;
   });

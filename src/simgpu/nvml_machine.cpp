@@ -60,10 +60,17 @@ nvmlReturn_t NvmlMachine::load() {
   const auto machine = parseMachine(variable("SIMGPU_PROFILE", kDefaultProfile.data()));
   if (!machine) return NVML_ERROR_DRIVER_NOT_LOADED;
   const std::string dir = cardDirectory();
+  // A load that failed may have left some.
+  cards_.clear();
   for (std::size_t i = 0; i < machine->cards.size(); ++i) {
     cards_.push_back(std::make_unique<NvmlCard>(*machine->cards[i], static_cast<int>(i), dir));
   }
   wiring_ = Wiring(machine->cards);
+  const std::string_view links = variable("SIMGPU_NVLINKS", "");
+  const std::string_view nodes = variable("SIMGPU_NUMA", "");
+  if ((!links.empty() && !wiring_.readLinks(links)) ||
+      (!nodes.empty() && !wiring_.readNodes(nodes)))
+    return NVML_ERROR_DRIVER_NOT_LOADED;
   lost_here_ = listed(variable("SIMGPU_FAULTS", ""), "lost");
   driver_version_ = std::atoi(variable("SIMGPU_DRIVER_VERSION", "13050"));
   return NVML_SUCCESS;

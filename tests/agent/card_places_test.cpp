@@ -33,6 +33,32 @@ TEST(CardPlaces, WaysThatAreBetterThanThroughTheHost) {
   EXPECT_EQ(places[3].nics, (std::vector<NicWay>{{"mlx5_0", 5}}));
 }
 
+TEST(CardPlaces, ScoresAreOfAllPairsAndInTheAnnotationsMeasure) {
+  driver::Layout layout;
+  layout.pairs = {{0, 1, 0, PciWay::kSame, true},       {0, 2, 2, PciWay::kSwitch, true},
+                  {1, 2, 0, PciWay::kSwitches, false},  {0, 3, 18, PciWay::kSystem, true},
+                  {1, 3, 0, PciWay::kHostBridge, true}, {2, 3, 0, PciWay::kNode, true},
+                  {0, 4, 0, PciWay::kSystem, true}};
+  const kube::DeviceScores scores = scoresOf(cards(4), layout);
+  EXPECT_EQ(scores, (kube::DeviceScores{{{"GPU-0", "GPU-1"}, 60},
+                                        {{"GPU-0", "GPU-2"}, 250},
+                                        {{"GPU-1", "GPU-2"}, 40},
+                                        {{"GPU-0", "GPU-3"}, 1810},
+                                        {{"GPU-1", "GPU-3"}, 30},
+                                        {{"GPU-2", "GPU-3"}, 20}}));
+}
+
+TEST(CardPlaces, PairsThatDoNotAgreeAreNamed) {
+  driver::Layout layout;
+  layout.pairs = {{0, 1, 0, PciWay::kNode, true, true}, {0, 2, 3, PciWay::kNode, true, false}};
+  std::vector<driver::DeviceInfo> three = cards(3);
+  three[1].index = 5;
+  const std::vector<std::string> said = unevenLinks(three, layout);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("devices 0 (GPU-0) and 5 (GPU-1)"), std::string::npos) << said[0];
+  EXPECT_EQ(scoresOf(three, layout).at({"GPU-0", "GPU-1"}), 20u) << "the bus is there";
+}
+
 TEST(CardPlaces, SimulatedCardsAreNotLookedForInTheKernelsFiles) {
   unsetenv("DIVVY_SYSFS");
   EXPECT_EQ(sysfsRoot(false), "/sys");

@@ -76,6 +76,22 @@ TEST(Injection, SimulatedCardsComeWithTheirDriver) {
   EXPECT_THAT(given.environment, Contains(std::pair("LD_LIBRARY_PATH", "/run/divvy/simgpu")));
 }
 
+// Whoever is let near an excluded card could use it past us.
+TEST(Injection, ExcludedCardsAreNotVisible) {
+  const Node node{"gpu"};
+  std::vector<Device> devices(3);
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    devices[i].info.uuid = "GPU-" + std::to_string(i);
+  EXPECT_EQ(visibleIn(devices), "all");
+  devices[1].excluded = true;
+  EXPECT_EQ(visibleIn(devices), "GPU-0,GPU-2");
+  const kubelet::Injection given =
+      injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall, visibleIn(devices));
+  EXPECT_THAT(given.environment, Contains(std::pair("NVIDIA_VISIBLE_DEVICES", "GPU-0,GPU-2")));
+  devices[0].excluded = devices[2].excluded = true;
+  EXPECT_EQ(visibleIn(devices), "none");
+}
+
 TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
   EXPECT_EQ(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"b::1", "a::0"}));
   EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0"}));

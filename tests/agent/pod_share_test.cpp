@@ -195,6 +195,34 @@ TEST_F(PodShareTest, CardsAreRegisteredWithWhatIsPromisedOfThem) {
   EXPECT_EQ(registered[1].mebibytes, 21299u);
 }
 
+TEST_F(PodShareTest, ExcludedCardsAreNotRegisteredAndTheOthersKeepTheirIndices) {
+  devices_[0].excluded = true;
+  std::vector<DeviceTerms> terms(2);
+  terms[1].overcommit_permille = 2000;
+  const std::vector<kube::RegisteredDevice> registered = registrationOf(devices_, terms, 7, {}, 80);
+  ASSERT_EQ(registered.size(), 1u);
+  EXPECT_EQ(registered[0].id, "GPU-b");
+  EXPECT_EQ(registered[0].index, 1u);
+  EXPECT_EQ(registered[0].mebibytes, 32768u) << "on the terms of another card";
+  EXPECT_EQ(registered[0].cores, 80u);
+}
+
+TEST_F(PodShareTest, OnlyAPodThatIsThereAlreadyGetsSomethingOfAnExcludedCard) {
+  const Result<PodShare> found = share();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(openTo(found->decision, devices_, {}));
+  devices_[1].excluded = true;
+  const Result<void> closed = openTo(found->decision, devices_, {"GPU-a"});
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(closed.error().message().find("GPU-b is excluded"), std::string::npos);
+  EXPECT_TRUE(openTo(found->decision, devices_, {"GPU-b"}));
+  // Of no matter to whoever is elsewhere.
+  devices_[1].excluded = false;
+  devices_[0].excluded = true;
+  EXPECT_TRUE(openTo(found->decision, devices_, {}));
+}
+
 TEST_F(PodShareTest, CardsAreRegisteredInTheSchedulersWords) {
   const std::vector<kube::RegisteredDevice> registered =
       registrationOf(devices_, std::vector<DeviceTerms>(2), 7);

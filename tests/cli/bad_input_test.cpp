@@ -124,6 +124,7 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
   Sandbox sandbox;
   const std::vector<Case> cases{
       {{"agent", "--kubelet-dir", "/tmp"}, "--node-name says which"},
+      {{"agent", "--announce-numa"}, "--node-name says which"},
       {{"agent", "--node-name", "n", "--kubelet-dir", "tmp"}, "an absolute path is accepted"},
       {{"agent", "--node-name", "n", "--resource", "gpu"}, "DOMAIN/NAME is accepted"},
       {{"agent", "--node-name", "n", "--per-device", "0"}, "--per-device"},

@@ -1,4 +1,5 @@
 #include "migrate_values.h"
+#include "node_settings.h"
 
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -49,6 +50,24 @@ legacyMetrics: true
 }
 
 // Its chart's own false would have switched off the names that it always tells.
+// What comes of it is what agents read.
+TEST(MigrateValues, SettingsOfSingleNodesAreTakenOverAsTheyAre) {
+  const std::string text = migrated(
+      "devicePlugin:\n  nodeConfiguration:\n    config: |\n      {\"nodeconfig\": [{\"name\": "
+      "\"n\",\n"
+      "        \"devicesplitcount\": 3, \"filterdevices\": {\"uuid\": [], \"index\": [1]}}]}\n"
+      "    externalConfigName: mine\n");
+  const YAML::Node settings = YAML::Load(text)["agent"]["nodeSettings"];
+  ASSERT_TRUE(settings && settings.IsScalar()) << text;
+  const Result<NodeSettings> read = readNodeSettings(settings.Scalar(), "values");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(settingsFor(*read, "n").per_device, 3u);
+  EXPECT_EQ(settingsFor(*read, "n").exclude, (agent::ExcludedCards{{}, {1}}));
+  EXPECT_NE(text.find("nodeConfiguration.externalConfigName: agent.nodeSettings"),
+            std::string::npos)
+      << text;
+}
+
 TEST(MigrateValues, DashboardsOfHamisNamesAreNotLostUnsaid) {
   for (const char* said : {"legacyMetrics: false\n", "imagePullSecrets: []\n"}) {
     const std::string text = migrated(said);

@@ -250,11 +250,12 @@ func (c *cluster) kubeletNode(ctx context.Context, wanted core.NodeConditionType
 }
 
 // runAgent runs Divvy's agent on simulated cards; its runtime folder is ours.
-func (c *cluster) runAgent(build string) error {
-	return c.processes.start(agentProcess, "/usr/bin/env", "DIVVY_RUNTIME_DIR="+c.path("divvy"),
+func (c *cluster) runAgent(build string, options ...string) error {
+	words := append([]string{"DIVVY_RUNTIME_DIR=" + c.path("divvy"),
 		filepath.Join(build, "bin", "divvy"), "agent", "--node", simulated,
 		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
-		"--metrics-listen", agentMetrics)
+		"--metrics-listen", agentMetrics}, options...)
+	return c.processes.start(agentProcess, "/usr/bin/env", words...)
 }
 
 // writeAgentAccount makes a kubeconfig of the service account's on this node, as a pod there has it.
@@ -361,7 +362,7 @@ func (c *cluster) removeNode() error {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	for _, name := range []string{"ctd", "kubelet", "pods-log", "divvy", "kubelet.yaml",
-		"kubelet.kubeconfig", "divvy-agent.kubeconfig"} {
+		"kubelet.kubeconfig", "divvy-agent.kubeconfig", "node-settings.yaml"} {
 		err = errors.Join(err, os.RemoveAll(c.path(name)))
 	}
 	if err == nil {

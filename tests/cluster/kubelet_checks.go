@@ -350,8 +350,8 @@ func nothingStarts(w *world) (err error) {
 	})
 }
 
-// agentBegins kills the agent that is there, begins another, and waits until the kubelet knows it.
-func (w *world) agentBegins(build string) error {
+// agentBegins kills the agent that is there, begins another with more options, and waits until the kubelet knows it.
+func (w *world) agentBegins(build string, options ...string) error {
 	before := w.registrations()
 	if one, known := w.processes.find(agentProcess); known && one.alive() {
 		if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
@@ -361,7 +361,7 @@ func (w *world) agentBegins(build string) error {
 			return err
 		}
 	}
-	if err := w.runAgent(build); err != nil {
+	if err := w.runAgent(build, options...); err != nil {
 		return err
 	}
 	return w.until("the kubelet knows the agent again", func() error {

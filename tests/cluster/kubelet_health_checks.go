@@ -34,6 +34,16 @@ func registered(node *core.Node) ([]registeredCard, error) {
 	return all, err
 }
 
+func healthy(all []registeredCard) []registeredCard {
+	var found []registeredCard
+	for _, one := range all {
+		if one.Health {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
 // onCardOf asks for a share of that card alone.
 func onCardOf(name, uuid string) *core.Pod {
 	p := probe(name, one("2000", "10"))

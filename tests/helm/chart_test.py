@@ -138,6 +138,29 @@ class AsksOfNodes(unittest.TestCase):
             return spec["template"]["metadata"]["annotations"]["divvy.dev/config"]
         self.assertNotEqual(stamp(), stamp("--set-string", "scheduler.pools=pools: []"))
 
+    def test_settings_of_nodes_reach_the_agents(self):
+        said = "settings:\n- nodes: [gpu-7]\n  exclude: {indices: [0]}\n"
+        words = ("--set-string", "agent.nodeSettings=" + said.replace(",", "\\,"))
+
+        def agent(*words):
+            return one_of(render(*words), "DaemonSet", "divvy-agent")["spec"]["template"]
+        documents = render(*words)
+        self.assertEqual(one_of(documents, "ConfigMap", "divvy-agent")["data"], {"node-settings.yaml": said})
+        spec = agent(*words)["spec"]
+        container = spec["containers"][0]
+        mount = next(m for m in container["volumeMounts"] if m["name"] == "config")
+        self.assertTrue(mount["readOnly"])
+        self.assertIn("--node-settings=" + mount["mountPath"] + "/node-settings.yaml", container["args"])
+        self.assertIn({"name": "config", "configMap": {"name": "divvy-agent"}}, spec["volumes"])
+        # Read at the start: a change begins agents anew, and annotations of one's own stay.
+        mine = ("--set-string", "agent.podAnnotations.mine=yes")
+        before = agent(*words, *mine)["metadata"]["annotations"]
+        self.assertEqual(before["mine"], "yes")
+        after = agent("--set-string", "agent.nodeSettings=settings: []")["metadata"]["annotations"]
+        self.assertNotEqual(before["divvy.dev/config"], after["divvy.dev/config"])
+        self.assertNotIn("--node-settings", " ".join(agent()["spec"]["containers"][0]["args"]))
+        self.assertNotIn("ConfigMap/divvy-agent", {d["kind"] + "/" + d["metadata"]["name"] for d in render()})
+
 
 class Images(unittest.TestCase):
     def images(self, *words):

@@ -32,6 +32,13 @@ class DevicePluginTest : public ::testing::Test {
       answer(ids.front() == "late" ? Result<void>(Error{ErrorCode::kUnavailable, "ask again"})
                                    : Result<void>());
     };
+    if (prefers_)
+      questions.prefer = [this](const UnitsAsk& ask,
+                                const Answer<std::vector<std::string>>& answer) {
+        asked_ = ask;
+        if (ask.count == 9) return answer(Error{ErrorCode::kUnavailable, "do as you like"});
+        answer(std::vector<std::string>{"a::1", "a::0"});
+      };
     Result<std::unique_ptr<DevicePlugin>> plugin = DevicePlugin::begin(
         {kubelet_.folder(), "ours.sock", "example.com/gpu", [](const std::string&) {}},
         {{"a::0", true, 1}, {"a::1", false, -1}}, std::move(questions));
@@ -56,6 +63,20 @@ class DevicePluginTest : public ::testing::Test {
     return response;
   }
 
+  // What is preferred for so many; each container is asked about on its own.
+  grpc::Status preferred(int count, v1beta1::PreferredAllocationResponse* response) {
+    v1beta1::PreferredAllocationRequest request;
+    auto* one = request.add_container_requests();
+    for (const char* unit : {"a::0", "a::1", "a::2"}) one->add_available_deviceids(unit);
+    one->add_must_include_deviceids("a::1");
+    one->set_allocation_size(count);
+    grpc::ClientContext context;
+    bound(context);
+    return kubelet_.plugin()->GetPreferredAllocation(&context, request, response);
+  }
+
+  bool prefers_ = true;
+  UnitsAsk asked_;  // before its answer is given
   FakeKubelet kubelet_;
   std::unique_ptr<DevicePlugin> plugin_;
 };
@@ -102,6 +123,43 @@ TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {
   ASSERT_TRUE(stream->Read(&response));
   ASSERT_EQ(response.devices_size(), 1);
   EXPECT_EQ(response.devices(0).id(), "b::0");
+}
+
+TEST_F(DevicePluginTest, SaysWhichUnitsItWouldRatherGive) {
+  kubelet_.begin();
+  beginPlugin();
+  EXPECT_TRUE(kubelet_.registration(1).options().get_preferred_allocation_available());
+  v1beta1::PreferredAllocationResponse response;
+  ASSERT_TRUE(preferred(2, &response).ok());
+  EXPECT_EQ(asked_, (UnitsAsk{{"a::0", "a::1", "a::2"}, {"a::1"}, 2}));
+  ASSERT_EQ(response.container_responses_size(), 1);
+  ASSERT_EQ(response.container_responses(0).deviceids_size(), 2);
+  EXPECT_EQ(response.container_responses(0).deviceids(0), "a::1");
+  EXPECT_EQ(response.container_responses(0).deviceids(1), "a::0");
+  ASSERT_TRUE(preferred(-1, &response).ok());
+  EXPECT_EQ(asked_.count, 0u);
+}
+
+// An error would be the end of the pod.
+TEST_F(DevicePluginTest, WhoCannotSayWhichUnitsLeavesThemToTheKubelet) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  v1beta1::PreferredAllocationResponse response;
+  ASSERT_TRUE(preferred(9, &response).ok());
+  ASSERT_EQ(response.container_responses_size(), 1);
+  EXPECT_EQ(response.container_responses(0).deviceids_size(), 0);
+}
+
+// A kubelet that is told not to ask, and does.
+TEST_F(DevicePluginTest, IsNotAskedWhereItHasNoOpinion) {
+  prefers_ = false;
+  kubelet_.begin();
+  beginPlugin();
+  EXPECT_FALSE(kubelet_.registration(1).options().get_preferred_allocation_available());
+  v1beta1::PreferredAllocationResponse response;
+  ASSERT_TRUE(preferred(2, &response).ok());
+  EXPECT_EQ(response.container_responses(0).deviceids_size(), 0);
 }
 
 TEST_F(DevicePluginTest, AllocateAnswersForEachContainer) {

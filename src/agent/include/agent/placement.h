@@ -46,6 +46,7 @@ struct Card {
   Bytes context;                                 // what one context costs here
   unsigned cores_reserved = 0;  // percent that tenants ask for; may be more than 100
   bool healthy = true;
+  bool excluded = false;  // nobody new gets anything of it
   bool host_map = false;  // who can be swapped may have what is not there with the host
   unsigned tenants = 0;
   bool alone = false;                 // one of them keeps others off

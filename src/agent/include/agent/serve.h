@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "agent/cluster_node.h"
+#include "agent/excluded_cards.h"
 #include "agent/idle.h"
 #include "agent/metrics_listen.h"
 #include "agent/node.h"
@@ -24,6 +27,8 @@ struct ServeOptions {
   Placing placing;
   std::optional<ClusterNode> cluster;    // this machine is a node of that cluster
   std::optional<MetricsListen> metrics;  // nothing: it tells Prometheus nothing
+  ExcludedCards excluded;
+  std::vector<std::string> notices;  // of what it was told: warnings for its diary, a line each
 };
 
 // Runs until stopped (SIGTERM, SIGINT, `divvy stop`, idle). Tenants that still live are left to a

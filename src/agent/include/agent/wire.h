@@ -137,6 +137,7 @@ struct DeviceView {
   std::uint64_t swap_predicted_ms = 0;
   std::uint64_t swap_actual_ms = 0;
   unsigned checkpointed = 0;  // tenants that are off it, with all that they have
+  bool excluded = false;      // nobody new gets anything of it, for that was said of this node
   std::string fault;          // why nobody new gets anything of it: "Xid 79"; empty: it is good
   bool thrash_risk = false;   // they swap too often for what they do
   std::string pool;           // empty: in none

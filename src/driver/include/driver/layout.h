@@ -26,7 +26,8 @@ struct CardPair {
   unsigned b = 0;        // more than a
   unsigned nvlinks = 0;  // between them, by a switch too
   PciWay way = PciWay::kSystem;
-  bool peers = true;  // one can use the other's memory without the host
+  bool peers = true;    // one can use the other's memory without the host
+  bool uneven = false;  // they do not agree on how many NVLinks are between them: none is counted
   friend bool operator==(const CardPair&, const CardPair&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -15,6 +16,10 @@ namespace divvy::kube {
 // By two different devices, the one that sorts first before; pairs of 0 are left out. Where one
 // tells of a pair and the other of another score, or of none, the lower one counts.
 using DeviceScores = std::map<std::pair<std::string, std::string>, std::uint32_t>;
+
+// As decodeScores reads it, of these devices and in their order, each pair told by both. Empty:
+// there are fewer than two of them.
+std::string encode(const DeviceScores& scores, const std::vector<std::string>& uuids);
 
 // [{"uuid": "a", "score": {"b": 100}}, ..]. kCorrupt: which member, what was expected.
 Result<DeviceScores> decodeScores(std::string_view text);

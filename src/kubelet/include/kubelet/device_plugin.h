@@ -2,6 +2,7 @@
 // Source: the kubelet's device plugin API v1beta1.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,10 +35,18 @@ struct Injection {
   friend bool operator==(const Injection&, const Injection&) = default;
 };
 
+// Which units a container should be given that is to have so many.
+struct UnitsAsk {
+  std::vector<std::string> available;  // healthy, and nobody's
+  std::vector<std::string> required;   // of these; it has them already
+  std::size_t count = 0;
+  friend bool operator==(const UnitsAsk&, const UnitsAsk&) = default;
+};
+
 template <typename T>
 using Answer = std::function<void(Result<T>)>;
 
-// Both are called on threads of gRPC's, several at once, and must not block. Each answer is given
+// All are called on threads of gRPC's, several at once, and must not block. Each answer is given
 // exactly once, from any thread; until then the kubelet waits. What they use outlives stop().
 struct Questions {
   // A container is to have these units; which pod's is not said. An error: the pod is never run.
@@ -45,6 +54,9 @@ struct Questions {
   // The container that has these units is about to be made, for the first time or again. An error:
   // it is not, and the kubelet tries again later.
   std::function<void(std::vector<std::string> ids, Answer<void>)> start;
+  // Which units it should be; the kubelet is not held to it, and waits without a limit of its own.
+  // An error: it chooses itself. Null: it is not to ask.
+  std::function<void(UnitsAsk, Answer<std::vector<std::string>>)> prefer;
 };
 
 struct PluginTerms {

@@ -1,0 +1,67 @@
+// Which units of the resource a container should be given: those of the cards that the scheduler
+// gave it. The kubelet says neither whose the units are to be nor holds to the answer; units only
+// count, so that no choice is wrong. Right ones have the kubelet's books (PodResources, and with
+// them monitors) name the card that a container works on. Pure but for a lock; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kube/device_scores.h"
+#include "kube/pod.h"
+#include "kubelet/device_plugin.h"
+
+namespace divvy::agent {
+
+// A container that was placed here and has no units yet, as far as is known.
+struct WaitingContainer {
+  std::string name;
+  std::vector<std::string> cards;  // UUIDs, as the scheduler assigned them
+  friend bool operator==(const WaitingContainer&, const WaitingContainer&) = default;
+};
+
+// Those of a pod that has not begun, in its own order, init containers first. Empty: none, or what
+// is written of them is not understood.
+std::vector<WaitingContainer> waitingOf(const kube::Pod& pod);
+
+// So that the cards are as well linked as can be, all that are required among them: at most
+// `ask.count` of what is available. Of cards that are alike the one with more units left.
+std::vector<std::string> unitsByScore(const kubelet::UnitsAsk& ask,
+                                      const kube::DeviceScores& scores);
+
+class UnitChoice {
+ public:
+  explicit UnitChoice(kube::DeviceScores scores) : scores_(std::move(scores)) {}
+
+  // In place of what was known of that pod. Who is heard of first goes first, as with the kubelet.
+  void waits(const std::string& uid, std::vector<WaitingContainer> containers);
+  void forget(const std::string& uid);
+
+  // Of the container that has waited longest for such units; it is taken to have them from now on.
+  // None: nobody waits for so many, or not for cards that have units left.
+  std::optional<std::vector<std::string>> assigned(const kubelet::UnitsAsk& ask);
+  std::vector<std::string> otherwise(const kubelet::UnitsAsk& ask) const {
+    return unitsByScore(ask, scores_);
+  }
+
+ private:
+  struct Waiting {
+    std::uint64_t heard = 0;  // the so-manieth
+    std::vector<WaitingContainer> containers;
+    std::set<std::string> answered;  // names
+  };
+
+  const kube::DeviceScores scores_;
+  std::mutex mutex_;
+  std::map<std::string, Waiting> pods_;  // by UID
+  std::uint64_t heard_ = 0;
+};
+
+}  // namespace divvy::agent
