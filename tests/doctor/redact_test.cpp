@@ -33,6 +33,71 @@ TEST(Redact, WhatLooksLikeASecretIsTakenOutOfAnyText) {
   for (const auto& one : cases) EXPECT_EQ(withoutSecrets(one.text), one.left);
 }
 
+// Only "password=" and "password: " were known, up to the first character that no token has.
+TEST(Redact, SecretsInQuotesAfterBlanksAndOfAnyCharactersAreTakenOut) {
+  const struct {
+    std::string text, left;
+  } cases[] = {{R"(password: "hunter2" user: bob)", R"x(password: "(left out)" user: bob)x"},
+               {R"({"token":"x","n":1})", R"x({"token":"(left out)","n":1})x"},
+               {R"({"Password" : "a b\"c, d","n":1})", R"x({"Password" : "(left out)","n":1})x"},
+               {R"(in another: {\"token\":\"x \\\" y\",\"n\":1})",
+                R"x(in another: {\"token\":\"(left out)\",\"n\":1})x"},
+               {R"({"token":12345,"n":1})", R"x({"token":(left out),"n":1})x"},
+               {"password: 'it''s me' end", "password: '(left out)' end"},
+               {"password: \"cut off", "password: \"(left out)"},
+               {"password:x", "password:(left out)"},
+               {"password = x\nuser = bob", "password = (left out)\nuser = bob"},
+               {"password := x", "password := (left out)"},
+               {"password=ab!cd, end", "password=(left out) end"},
+               {"api_key=1 apiKey: 2 X-Api-Key:3",
+                "api_key=(left out) apiKey: (left out) X-Api-Key:(left out)"},
+               {"AWS_SECRET_ACCESS_KEY=a/b+c client-secret=d",
+                "AWS_SECRET_ACCESS_KEY=(left out) client-secret=(left out)"},
+               {"Authorization: Basic dTpw== end", "Authorization: Basic (left out) end"},
+               {"Bearer  \"a.b\" end", "Bearer  \"(left out)\" end"},
+               {"authorization: Digest a=1, b=2\nnext", "authorization: (left out)\nnext"},
+               {R"({"Authorization":"Basic a b"})", R"x({"Authorization":"(left out)"})x"},
+               {"from https://u:p@h:1/x?y", "from https://(left out)@h:1/x?y"},
+               {"git+ssh://t@h, https://h/a@b", "git+ssh://(left out)@h, https://h/a@b"},
+               {"password: ", "password: "},
+               {"the token of divvy-agent, a secret", "the token of divvy-agent, a secret"}};
+  for (const auto& one : cases) {
+    EXPECT_EQ(withoutSecrets(one.text), one.left);
+    EXPECT_EQ(withoutSecrets(one.left), one.left) << "what is clean stays as it is";
+  }
+}
+
+TEST(Redact, MembersThatAreCalledSecretAreTakenOutWhatever) {
+  const json::value before = json::parse(
+      R"({"db-password": "a b", "API_KEY": ["c", "d"], "token": "", "tokens": 2, "n": "e"})");
+  EXPECT_EQ(json::serialize(redacted(before, nullptr)),
+            R"x({"db-password":"(left out)","API_KEY":["(left out)","(left out)"],"token":"",)x"
+            R"("tokens":2,"n":"e"})");
+}
+
+// Wherever a secret stands in whatever surroundings: nothing of it is left.
+TEST(Redact, NoSecretSurvivesAfterItsWord) {
+  Rng rng(20261125);
+  const std::vector<std::string> words{"password", "TOKEN", "my_api_key", "Secret", "access-key"};
+  for (int round = 0; round < 3000; ++round) {
+    std::string secret = "Z";
+    for (std::size_t i = 0; i < 1 + rng.below(12); ++i)
+      secret += "ZQ!$%&/()[]{},;.:=~+|<>"[rng.below(23)];
+    const std::string quote(1, "\"'"[rng.below(2)]);
+    std::string value = secret;
+    std::string word = words[rng.below(words.size())];
+    const bool quoted = rng.below(2) == 0;
+    if (quoted) value = quote + secret + " " + secret + quote;
+    if (quoted && rng.below(2) == 0) word = quote + word + quote;
+    const std::string blanks[] = {"", " ", "  ", "\t"};
+    const std::string text = "some words " + word + blanks[rng.below(4)] + ":="[rng.below(2)] +
+                             blanks[rng.below(4)] + value + " more";
+    const std::string out = withoutSecrets(text);
+    EXPECT_EQ(out.find_first_of("ZQ!$%&/[]{}"), std::string::npos) << text << "\n" << out;
+    EXPECT_NE(out.find(" more"), std::string::npos) << text << "\n" << out;
+  }
+}
+
 TEST(Redact, NamesAreTheSameNumberEverywhereAndWordsStayWords) {
   Names names;
   names.know("namespace", "team-a");

@@ -9,9 +9,13 @@
 
 namespace divvy::doctor {
 
-// Without what looks like a key or a token, whoever put it there: PEM blocks that are no public
-// certificates, JSON web tokens, what follows "Bearer ", "password=" and the like.
+// Without what looks like a key or a token, whoever put it there: PEM blocks, JSON web tokens, the
+// user and password of a URL, what follows "Bearer" and "Authorization:", and what "password",
+// "secret", "token", "api_key", "access_key" and the like are said to be, by ':' or '=': within its
+// quotes, or else up to a blank. Of a block of YAML ("password: |") the lines below stay.
 std::string withoutSecrets(std::string_view text);
+// Of the text of a member: all of it where its key is such a word, or ends with one.
+std::string withoutSecret(std::string_view key, std::string_view text);
 
 // Numbers in place of names, the same for the same name, in all texts that it is given: also where
 // a name is a word of a sentence. Those that every cluster has (kube-system ...) stay.
@@ -32,7 +36,7 @@ class Names {
   std::map<std::string, std::size_t> counts_;
 };
 
-// All texts of a document, withoutSecrets and, with `names`, replaced. Keys of objects stay.
+// All texts of a document, withoutSecret and, with `names`, replaced. Keys of objects stay.
 boost::json::value redacted(const boost::json::value& value, const Names* names);
 
 }  // namespace divvy::doctor

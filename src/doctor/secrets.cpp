@@ -1,0 +1,204 @@
+// Where in a text a secret stands, by what is before it or by how it looks.
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "doctor/redact.h"
+
+namespace divvy::doctor {
+namespace {
+
+constexpr std::string_view kGone = "(left out)";
+constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kSpaces = " \t\r\n";
+// What they are the end of says that a secret follows: "AWS_SECRET_ACCESS_KEY".
+constexpr std::array<std::string_view, 17> kWords{
+    "password",   "passwd",     "passphrase", "secret",      "token",      "apikey",
+    "api_key",    "api-key",    "accesskey",  "access_key",  "access-key", "secretkey",
+    "secret_key", "secret-key", "privatekey", "private_key", "private-key"};
+
+// From a place on: what stays, and after it what goes. Nothing goes: there is no secret.
+struct Found {
+  std::size_t stays = 0;
+  std::size_t goes = 0;
+};
+
+bool isTokenChar(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
+         c == '+' || c == '/' || c == '=' || c == '~';
+}
+
+bool isFolded(std::string_view text, std::size_t at, std::string_view word) {
+  if (text.size() - at < word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i)
+    if (std::tolower(static_cast<unsigned char>(text[at + i])) != word[i]) return false;
+  return true;
+}
+
+std::size_t endBefore(std::string_view text, std::size_t at, std::string_view any) {
+  return std::min(text.find_first_of(any, at), text.size());
+}
+std::size_t endOf(std::string_view text, std::size_t at, std::string_view any) {
+  return std::min(text.find_first_not_of(any, at), text.size());
+}
+
+// From `start` to `end`, if that is not what stands in place of a secret already.
+Found found(std::string_view text, std::size_t at, std::size_t start, std::size_t end) {
+  if (text.substr(start).starts_with(kGone)) return {};
+  return {start - at, end - start};
+}
+
+// A header of JSON in base64 ("eyJ"), two dots: a token of a service account. `dull`: before it
+// none begins; so that no text is gone over again and again.
+Found webTokenAt(std::string_view text, std::size_t at, std::size_t* dull) {
+  if (at < *dull || text.substr(at, 3) != "eyJ") return {};
+  std::size_t end = at;
+  while (end < text.size() && isTokenChar(text[end])) ++end;
+  const std::string_view token = text.substr(at, end - at);
+  const std::size_t dot = token.find('.');
+  const bool dots = dot != token.npos && token.find('.', dot + 1) != token.npos;
+  if (dots && token.size() >= 24) return {0, token.size()};
+  *dull = end;
+  return {};
+}
+
+// From "-----BEGIN" to the end of its block, or of the text where it was cut.
+Found pemAt(std::string_view text, std::size_t at) {
+  if (text.substr(at, 11) != "-----BEGIN ") return {};
+  const std::size_t end = text.find("-----END ", at);
+  const std::size_t close = end == text.npos ? end : text.find("-----", end + 9);
+  return {0, (close == text.npos ? text.size() : close + 5) - at};
+}
+
+// "://user:password@".
+Found userAt(std::string_view text, std::size_t at) {
+  if (text.substr(at, 3) != "://") return {};
+  const std::size_t start = at + 3;
+  const std::string_view host =
+      text.substr(start, endBefore(text, start, "/?#\"'<> \t\r\n") - start);
+  const std::size_t end = host.rfind('@');
+  if (end == host.npos) return {};
+  return {3, end};
+}
+
+// A quote, and the backslashes before it where a document stands in another: how long they are.
+std::size_t quoteSize(std::string_view text, std::size_t at) {
+  const std::size_t quote = endOf(text, at, "\\");
+  if (quote == text.size() || (text[quote] != '"' && text[quote] != '\'')) return 0;
+  return quote + 1 - at;
+}
+
+// Where what `open` began ends; the end of the text if it was cut. A quote that has more
+// backslashes is part of it, and so is one that stands twice ('it''s').
+std::size_t quotedEnd(std::string_view text, std::size_t at, std::string_view open) {
+  const std::size_t slashes = open.size() - 1;
+  std::size_t run = 0;
+  for (; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      ++run;
+      continue;
+    }
+    if (text[at] == open.back() && run % (2 * open.size()) == slashes) {
+      if (open != "'" || text.substr(at, 2) != "''") return at - slashes;
+      ++at;
+    }
+    run = 0;
+  }
+  return at;
+}
+
+// What is said after a word and ':' or '='; quotes around either, and blanks, as in YAML and JSON.
+struct Said {
+  std::size_t start = 0;  // 0: nothing is
+  bool quoted_word = false;
+  std::string_view open;  // the quote before it
+};
+
+Said saidAfter(std::string_view text, std::size_t at) {
+  Said said;
+  const std::size_t quote = quoteSize(text, at);
+  said.quoted_word = quote > 0;
+  at = endOf(text, at + quote, kBlanks);
+  if (at == text.size() || (text[at] != ':' && text[at] != '=')) return said;
+  ++at;
+  if (at < text.size() && (text[at] == '=' || text[at] == '>')) ++at;
+  at = endOf(text, at, kBlanks);
+  said.open = text.substr(at, quoteSize(text, at));
+  said.start = at + said.open.size();
+  return said;
+}
+
+Found afterWord(std::string_view text, std::size_t at) {
+  for (const std::string_view word : kWords) {
+    if (!isFolded(text, at, word)) continue;
+    const Said said = saidAfter(text, at + word.size());
+    if (said.start == 0) continue;
+    if (!said.open.empty())
+      return found(text, at, said.start, quotedEnd(text, said.start, said.open));
+    // In JSON what is no text ends where its member does.
+    const std::size_t end = endBefore(text, said.start, said.quoted_word ? " \t\r\n,}]" : kSpaces);
+    return found(text, at, said.start, end);
+  }
+  return {};
+}
+
+// After "Bearer", or a scheme like it: to where it cannot go on.
+Found afterScheme(std::string_view text, std::size_t at, std::size_t scheme) {
+  std::size_t start = endOf(text, scheme, kBlanks);
+  if (start == scheme) return {};
+  start += quoteSize(text, start);
+  return found(text, at, start, endBefore(text, start, " \t\r\n\"'\\"));
+}
+
+// A header of HTTP: what schemes we do not know say may be anything, up to the end of the line.
+Found afterHeader(std::string_view text, std::size_t at) {
+  constexpr std::string_view kHeader = "authorization";
+  if (!isFolded(text, at, kHeader)) return {};
+  const Said said = saidAfter(text, at + kHeader.size());
+  if (said.start == 0) return {};
+  if (!said.open.empty())
+    return found(text, at, said.start, quotedEnd(text, said.start, said.open));
+  for (const std::string_view scheme : {"bearer", "basic"}) {
+    const std::size_t end = said.start + scheme.size();
+    if (isFolded(text, said.start, scheme) && endOf(text, end, kBlanks) > end)
+      return afterScheme(text, at, end);
+  }
+  return found(text, at, said.start, endBefore(text, said.start, "\r\n"));
+}
+
+Found secretAt(std::string_view text, std::size_t at, std::size_t* dull) {
+  Found one = pemAt(text, at);
+  if (one.goes == 0) one = webTokenAt(text, at, dull);
+  if (one.goes == 0) one = userAt(text, at);
+  if (one.goes == 0) one = afterWord(text, at);
+  if (one.goes == 0) one = afterHeader(text, at);
+  if (one.goes == 0 && isFolded(text, at, "bearer")) one = afterScheme(text, at, at + 6);
+  return one;
+}
+
+}  // namespace
+
+std::string withoutSecrets(std::string_view text) {
+  std::string out;
+  std::size_t dull = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Found one = secretAt(text, at, &dull);
+    if (one.goes == 0) {
+      out += text[at++];
+      continue;
+    }
+    out += text.substr(at, one.stays);
+    out += kGone;
+    at += one.stays + one.goes;
+  }
+  return out;
+}
+
+std::string withoutSecret(std::string_view key, std::string_view text) {
+  for (const std::string_view word : kWords)
+    if (key.size() >= word.size() && isFolded(key, key.size() - word.size(), word) && !text.empty())
+      return std::string(kGone);
+  return withoutSecrets(text);
+}
+
+}  // namespace divvy::doctor
