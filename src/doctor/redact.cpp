@@ -14,6 +14,13 @@ bool isNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-';
 }
 
+// The next place after `at` where a name may end: whatever follows, it is no part of a name.
+std::size_t wordEnd(std::string_view text, std::size_t at) {
+  ++at;
+  while (at < text.size() && isNameChar(text[at])) ++at;
+  return at;
+}
+
 }  // namespace
 
 void Names::know(const std::string& kind, const std::string& name) {
@@ -22,29 +29,31 @@ void Names::know(const std::string& kind, const std::string& name) {
     if (name == all) return;
   if (name.empty() || known_.contains(name)) return;
   known_[name] = kind + "-" + std::to_string(++counts_[kind]);
+  for (std::size_t end = wordEnd(name, 0); end < name.size(); end = wordEnd(name, end))
+    begun_.insert(Hash()(std::string_view(name).substr(0, end)));
 }
 
-std::string Names::replaced(std::string_view text) const {
+std::string Names::replaced(std::string_view text, std::size_t* lookups) const {
   std::string out;
+  std::size_t work = 0;
   for (std::size_t at = 0; at < text.size();) {
     const bool begins = at == 0 || !isNameChar(text[at - 1]);
-    auto found = known_.end();
-    if (begins) {
-      for (auto one = known_.begin(); one != known_.end(); ++one) {
-        const std::string& name = one->first;
-        if (text.substr(at, name.size()) != name) continue;
-        if (at + name.size() < text.size() && isNameChar(text[at + name.size()])) continue;
-        found = one;
-        break;
-      }
+    auto longest = known_.end();
+    for (std::size_t end = at; begins && end < text.size();) {
+      end = wordEnd(text, end);
+      const std::string_view part = text.substr(at, end - at);
+      ++work;
+      if (const auto found = known_.find(part); found != known_.end()) longest = found;
+      if (!begun_.contains(Hash()(part))) break;
     }
-    if (found == known_.end()) {
+    if (longest == known_.end()) {
       out += text[at++];
     } else {
-      out += found->second;
-      at += found->first.size();
+      out += longest->second;
+      at += longest->first.size();
     }
   }
+  if (lookups != nullptr) *lookups = work;
   return out;
 }
 

@@ -1,9 +1,11 @@
 // What goes to others without the names of who works here, and never with a secret.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <boost/json/value.hpp>
 
@@ -23,17 +25,22 @@ class Names {
  public:
   // `kind`: "pod", "node" ...; a name has the number of its first kind.
   void know(const std::string& kind, const std::string& name);
-  std::string replaced(std::string_view text) const;
+  // At each place the longest name that is known. The work grows with the text, not with how many
+  // names are known; `lookups`, if not null, is what it came to.
+  std::string replaced(std::string_view text, std::size_t* lookups = nullptr) const;
 
  private:
-  // Longer ones come first: "web-1" before "web".
-  struct Longer {
-    bool operator()(const std::string& a, const std::string& b) const {
-      return a.size() != b.size() ? a.size() > b.size() : a < b;
+  // Found by parts of texts, without a copy of them.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
     }
   };
-  std::map<std::string, std::string, Longer> known_;
-  std::map<std::string, std::size_t> counts_;
+  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> known_;
+  // Hashes of beginnings of names that go on after a word: "node" of "node.example.com".
+  std::unordered_set<std::size_t> begun_;
+  std::unordered_map<std::string, std::size_t> counts_;
 };
 
 // All texts of a document, withoutSecret and, with `names`, replaced. Keys of objects stay.
