@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
+#include <map>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -22,6 +22,7 @@ using doctor::Names;
 
 constexpr std::size_t kMostEvents = 200;
 constexpr std::size_t kMostPods = 5000;
+constexpr std::size_t kMostMaps = 100;
 
 // "team-a/web/main" is three names.
 void knowParts(Names* names, const char* kind, const std::string& text) {
@@ -44,6 +45,8 @@ Names namesIn(const Examined& examined) {
     for (const agent::TenantView& tenant : talk.snapshot.tenants)
       knowParts(&names, "tenant", tenant.name);
     for (const agent::QueuedView& one : talk.snapshot.queue) knowParts(&names, "tenant", one.name);
+    // Also of tenants that have ended.
+    for (const agent::EventView& one : talk.events) knowParts(&names, "tenant", one.name);
   }
   if (!examined.look) return names;
   for (const doctor::NodeDevices& node : examined.look->facts.nodes) names.know("node", node.name);
@@ -55,6 +58,58 @@ Names namesIn(const Examined& examined) {
     known(textOf(pod, {"metadata", "namespace"}), textOf(pod, {"metadata", "name"}));
   for (const doctor::WaitingPod& pod : examined.look->facts.waiting) known(pod.space, pod.name);
   return names;
+}
+
+// The pod, node or other object that an Event is about; it may be gone.
+void knowEvent(Names* names, const json::value& event) {
+  const std::string kind = textOf(event, {"involvedObject", "kind"});
+  names->know("namespace", textOf(event, {"involvedObject", "namespace"}));
+  names->know("namespace", textOf(event, {"metadata", "namespace"}));
+  names->know(kind.empty() || kind == "Pod" ? "pod"
+              : kind == "Node"              ? "node"
+                                            : "object",
+              textOf(event, {"involvedObject", "name"}));
+}
+
+// When it happened last, as far as it says; 0: it does not.
+std::int64_t timeOf(const json::value& event) {
+  std::int64_t last = 0;
+  for (const std::string& time :
+       {textOf(event, {"lastTimestamp"}), textOf(event, {"eventTime"}),
+        textOf(event, {"series", "lastObservedTime"}), textOf(event, {"firstTimestamp"}),
+        textOf(event, {"metadata", "creationTimestamp"})})
+    last = std::max(last, instantOf(time));
+  return last;
+}
+
+// What only a bundle needs of the cluster: read before anything is written, as all of it is to be
+// without the names that are in any of it.
+struct Asked {
+  doctor::Listed maps_read, events_read;  // the fault, if they could not be
+  json::array maps, events;
+};
+
+Asked askCluster(Examined& examined, Names* names) {
+  Asked asked;
+  if (!examined.look || examined.look->facts.fault || examined.api == nullptr) return asked;
+  const std::string maps = "/api/v1/namespaces/" + examined.look->facts.space + "/configmaps";
+  const Result<void> maps_read = examined.api->list(maps, "", [&](const json::value& map) {
+    if (textOf(map, {"metadata", "labels", "app.kubernetes.io/name"}) != "divvy") return;
+    if (asked.maps.size() < kMostMaps) asked.maps.push_back(doctor::configMapExcerpt(map));
+  });
+  // An API server lists by namespace and name, not by time.
+  std::multimap<std::int64_t, json::object> last;
+  const Result<void> events_read =
+      examined.api->list("/api/v1/events", "", [&](const json::value& event) {
+        if (!doctor::isTold(event)) return;
+        knowEvent(names, event);
+        last.emplace(timeOf(event), doctor::eventExcerpt(event));
+        if (last.size() > kMostEvents) last.erase(last.begin());
+      });
+  if (!maps_read) asked.maps_read = maps_read.error();
+  if (!events_read) asked.events_read = events_read.error();
+  for (auto& [time, event] : last) asked.events.push_back(std::move(event));
+  return asked;
 }
 
 // Documents as they come, each cleaned before it is kept.
@@ -130,20 +185,7 @@ json::array excerptsOf(const std::vector<json::value>& objects,
   return all;
 }
 
-void addListed(Api& api, const std::string& path, const std::string& name, const std::string& what,
-               std::size_t most, json::object (*excerpt)(const json::value&),
-               const std::function<bool(const json::value&)>& wanted, Collector* to) {
-  json::array all;
-  const Result<void> listed = api.list(path, "", [&](const json::value& object) {
-    if (!wanted(object)) return;
-    if (all.size() == most) all.erase(all.begin());
-    all.push_back(excerpt(object));
-  });
-  if (!listed) return to->leave(name, listed.error().message());
-  to->add(name, what, all);
-}
-
-void addCluster(Examined& examined, Collector* to) {
+void addCluster(Examined& examined, const Asked& asked, Collector* to) {
   if (!examined.look || examined.look->facts.fault || examined.api == nullptr)
     return to->leave("cluster", "none answered, or none was asked");
   ClusterLook& look = *examined.look;
@@ -159,17 +201,10 @@ void addCluster(Examined& examined, Collector* to) {
   json::array leases;
   if (look.facts.lease) leases.push_back(doctor::leaseExcerpt(look.lease));
   to->addRead("cluster/leases.json", "who leads", look.facts.lease_read, leases);
-  const std::string space = "/api/v1/namespaces/" + look.facts.space;
-  addListed(
-      *examined.api, space + "/configmaps", "cluster/configmaps.json", "Divvy's own", 100,
-      doctor::configMapExcerpt,
-      [](const json::value& map) {
-        return textOf(map, {"metadata", "labels", "app.kubernetes.io/name"}) == "divvy";
-      },
-      to);
-  addListed(*examined.api, "/api/v1/events", "cluster/events.json",
-            "the last that the scheduler told, and pods that kubelets refused", kMostEvents,
-            doctor::eventExcerpt, doctor::isTold, to);
+  to->addRead("cluster/configmaps.json", "Divvy's own", asked.maps_read, asked.maps);
+  to->addRead("cluster/events.json",
+              "the last that the scheduler told, and pods that kubelets refused, by time",
+              asked.events_read, asked.events);
 }
 
 void addNever(Collector* to) {
@@ -188,12 +223,13 @@ doctor::Bundle bundleOf(Examined& examined, bool redact_names) {
   bundle.version = examined.report.version;
   bundle.written_ms = examined.report.written_ms;
   bundle.redacted = redact_names;
-  const Names names = namesIn(examined);
+  Names names = namesIn(examined);
+  const Asked asked = askCluster(examined, &names);
   Collector collector(&bundle, redact_names ? &names : nullptr);
   collector.addText("doctor.json", "divvy doctor -o json", doctor::jsonOf(examined.report));
   collector.add("versions.json", "of what runs here", versionsOf(examined));
   addAgents(examined, &collector);
-  addCluster(examined, &collector);
+  addCluster(examined, asked, &collector);
   addNever(&collector);
   return bundle;
 }
