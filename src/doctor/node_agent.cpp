@@ -119,6 +119,10 @@ void lookState(const NodeFacts& facts, Sink& sink) {
         return sink.warn({one.what, "an agent was killed there; the file that counts is whole",
                           "nothing: it is written again, or removed, by the next agent"},
                          one.path);
+      case Kind::kOtherVersion:
+        return sink.warn({one.what, "no agent of this version takes its tenant over",
+                          "look with the version whose it is, or end the tenant"},
+                         one.path);
       case Kind::kBroken:
         return sink.fault(
             {one.what, "its tenant is listed as broken, or not taken over by the next agent",

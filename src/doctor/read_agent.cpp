@@ -6,7 +6,8 @@
 #include <boost/json.hpp>
 
 #include "agent/node.h"
-#include "ledger/layout.h"
+#include "ledger/identification.h"
+#include "ledger/swap.h"
 #include "ledger/work.h"
 #include "readers.h"
 #include "words.h"
@@ -57,23 +58,41 @@ void judgeFolder(const Tree& tree, const std::string& path, std::vector<Oddity>*
 }
 
 // Pages are never written in place: what is too short, or has another beginning, was cut or written
-// by somebody else.
-void judgePage(const Tree& tree, const std::string& path, std::uint64_t magic,
+// by somebody else. As an agent would judge it that takes the tenant over. `always`: every tenant
+// has one.
+template <typename Page>
+void judgePage(const Tree& tree, const std::string& path, std::uint64_t magic, bool always,
                std::vector<Oddity>* out) {
-  const Result<std::string> text = tree.text(path, 64u << 20);
-  if (!text) {
-    const bool none = absent(text);
-    if (text.error().code() == ErrorCode::kIo)
-      return out->push_back(unreadable(path, text.error()));
+  ledger::Identification id{};
+  const Result<FileStart> start = tree.start(path, sizeof id);
+  if (!start) {
+    const bool none = absent(start);
+    if (none && !always) return;
+    if (start.error().code() == ErrorCode::kIo)
+      return out->push_back(unreadable(path, start.error()));
     return out->push_back(
-        {path, none ? "is missing" : text.error().message(), false, Kind::kBroken});
+        {path, none ? "is missing" : start.error().message(), false, Kind::kBroken});
   }
-  std::uint64_t word = 0;
-  if (text->size() < sizeof word)
-    return out->push_back({path, "has " + counted(text->size(), "byte"), false, Kind::kBroken});
-  std::memcpy(&word, text->data(), sizeof word);
-  if (word != magic)
-    out->push_back({path, "does not begin as such a page does", false, Kind::kBroken});
+  std::memcpy(&id, start->text.data(), start->text.size());
+  using Status = ledger::OpenStatus;
+  const Status status = ledger::checkIdentification(id, magic, sizeof(Page), start->size);
+  if (status == Status::kTruncated)
+    return out->push_back(
+        {path, "has " + counted(start->size, "byte") + " of " + std::to_string(sizeof(Page)), false,
+         Kind::kBroken});
+  const bool other = status == Status::kNewer || status == Status::kOlder;
+  if (status != Status::kOk)
+    out->push_back({path, std::string("is ") + ledger::openStatusName(status), false,
+                    other ? Kind::kOtherVersion : Kind::kBroken});
+}
+
+void judgePages(const Tree& tree, const std::string& dir, std::vector<Oddity>* out) {
+  judgePage<ledger::ControlPage>(tree, dir + "/control", ledger::kControlMagic, true, out);
+  judgePage<ledger::ReportPage>(tree, dir + "/report", ledger::kReportMagic, true, out);
+  judgePage<ledger::WorkPage>(tree, dir + "/work", ledger::kWorkMagic, true, out);
+  // Where a device is oversubscribed.
+  judgePage<ledger::ResidencyPage>(tree, dir + "/residency", ledger::kResidencyMagic, false, out);
+  judgePage<ledger::SwapPage>(tree, dir + "/swap", ledger::kSwapMagic, false, out);
 }
 
 void judgeRecord(const Tree& tree, const std::string& dir, const std::string& id,
@@ -116,9 +135,7 @@ void readTenant(const Tree& tree, const std::string& dir, const std::string& id,
       out->push_back({dir + "/" + name, "is nothing that an agent makes", false, Kind::kForeign});
     }
   }
-  judgePage(tree, dir + "/control", ledger::kControlMagic, out);
-  judgePage(tree, dir + "/report", ledger::kReportMagic, out);
-  judgePage(tree, dir + "/work", ledger::kWorkMagic, out);
+  judgePages(tree, dir, out);
   judgeRecord(tree, dir, id, out);
 }
 

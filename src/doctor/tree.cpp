@@ -62,18 +62,26 @@ Result<agent::Fd> Tree::at(const std::string& path, std::uint64_t flags) const {
   return fd;
 }
 
-Result<std::string> Tree::text(const std::string& path, std::size_t most) const {
+Result<agent::Fd> Tree::file(const std::string& path, std::uint64_t* size) const {
   const Result<agent::Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   struct stat info {};
   if (fstat(named->get(), &info) != 0) return failed(path, errno);
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is no regular file"};
-  const agent::Fd file(::open(nameOf(*named).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  agent::Fd file(::open(nameOf(*named).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) return failed(path, errno);
+  *size = static_cast<std::uint64_t>(info.st_size);
+  return file;
+}
+
+Result<std::string> Tree::text(const std::string& path, std::size_t most) const {
+  std::uint64_t size = 0;
+  const Result<agent::Fd> file = this->file(path, &size);
+  if (!file) return file.error();
   std::string text;
   std::array<char, 16384> part;
   for (;;) {
-    const ssize_t got = read(file.get(), part.data(), part.size());
+    const ssize_t got = read(file->get(), part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed(path, errno);
     if (got == 0) return text;
@@ -81,6 +89,23 @@ Result<std::string> Tree::text(const std::string& path, std::size_t most) const 
     if (text.size() > most)
       return Error{ErrorCode::kCorrupt, path + " has more than " + std::to_string(most) + " bytes"};
   }
+}
+
+Result<FileStart> Tree::start(const std::string& path, std::size_t most) const {
+  FileStart start;
+  const Result<agent::Fd> file = this->file(path, &start.size);
+  if (!file) return file.error();
+  start.text.resize(most);
+  std::size_t size = 0;
+  while (size < most) {
+    const ssize_t got = read(file->get(), start.text.data() + size, most - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(path, errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  start.text.resize(size);
+  return start;
 }
 
 Result<std::vector<std::string>> Tree::list(const std::string& path) const {

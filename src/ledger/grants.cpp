@@ -7,7 +7,7 @@
 
 #include <climits>
 
-#include "identification.h"
+#include "ledger/identification.h"
 #include "mapping.h"
 #include "sigbus_guard.h"
 

@@ -1,4 +1,4 @@
-#include "identification.h"
+#include "ledger/identification.h"
 
 #include <string.h>
 

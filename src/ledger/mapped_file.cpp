@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "identification.h"
+#include "ledger/identification.h"
 #include "syscalls.h"
 
 namespace divvy::ledger {

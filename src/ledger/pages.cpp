@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "identification.h"
+#include "ledger/identification.h"
 #include "mapped_file.h"
 #include "syscalls.h"
 

@@ -4,9 +4,9 @@
 
 #include <system_error>
 
-#include "identification.h"
 #include "janitor.h"
 #include "lane.h"
+#include "ledger/identification.h"
 #include "ledger/work.h"
 #include "mapping.h"
 #include "sigbus_guard.h"

@@ -12,19 +12,14 @@
 #include <iterator>
 
 #include "base/bytes.h"
-#include "ledger/layout.h"
+#include "ledger/layout_hash.h"
+#include "ledger/swap.h"
 #include "ledger/work.h"
 
 namespace divvy::doctor {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string pageBytes(std::uint64_t magic) {
-  std::string bytes(4096, '\0');
-  std::memcpy(bytes.data(), &magic, sizeof magic);
-  return bytes;
-}
 
 template <typename T>
 void put(std::string* bytes, std::size_t at, const T& value) {
@@ -90,6 +85,29 @@ void MadeTree::file(const std::string& path, const std::string& text, unsigned m
   fs::create_directories(fs::path(real(path)).parent_path());
   std::ofstream(real(path), std::ios::binary) << text;
   this->mode(path, mode);
+}
+
+void MadeTree::page(const std::string& path, std::uint64_t magic, std::uint64_t size) {
+  ledger::Identification id{};
+  id.magic = magic;
+  id.major = ledger::kMajor;
+  id.minor = ledger::kMinor;
+  id.size = size;
+  id.layout_hash = ledger::kLayoutHash;
+  std::string bytes;
+  put(&bytes, 0, id);
+  file(path, bytes);
+  cut(path, size);
+}
+
+void MadeTree::cut(const std::string& path, std::uint64_t size) {
+  fs::resize_file(real(path), size);
+}
+
+void MadeTree::poke(const std::string& path, std::uint64_t at, char byte) {
+  std::fstream file(real(path), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
 }
 
 void MadeTree::link(const std::string& path, const std::string& target) {
@@ -160,10 +178,13 @@ void MadeTree::healthyNode() {
   file(agent + "/agent.lock", "");
   socket(agent + "/agent.sock");
   folder(agent + "/tenants", 0700);
-  file(agent + "/tenants/abc234/control", pageBytes(ledger::kControlMagic));
-  file(agent + "/tenants/abc234/report", pageBytes(ledger::kReportMagic), 0666);
-  file(agent + "/tenants/abc234/work", pageBytes(ledger::kWorkMagic), 0666);
-  file(agent + "/tenants/abc234/tenant.json", R"({"version":1,"id":"abc234"})");
+  const std::string tenant = agent + "/tenants/abc234";
+  page(tenant + "/control", ledger::kControlMagic, sizeof(ledger::ControlPage));
+  page(tenant + "/report", ledger::kReportMagic, sizeof(ledger::ReportPage));
+  page(tenant + "/work", ledger::kWorkMagic, sizeof(ledger::WorkPage));
+  page(tenant + "/residency", ledger::kResidencyMagic, sizeof(ledger::ResidencyPage));
+  page(tenant + "/swap", ledger::kSwapMagic, sizeof(ledger::SwapPage));
+  file(tenant + "/tenant.json", R"({"version":1,"id":"abc234"})");
   for (const std::string dir : {"/opt/divvy/lib", "/var/lib/divvy/0123456789abcdef/lib"}) {
     file(dir + "/libdivvy-cuda.so", libraryBytes("libcuda.so.1", thisMachine()), 0755);
     file(dir + "/libdivvy-nvml.so", libraryBytes("libnvidia-ml.so.1", thisMachine()), 0755);

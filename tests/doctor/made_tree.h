@@ -18,6 +18,12 @@ class MadeTree {
 
   // Paths are as the machine has them; folders above are made.
   void file(const std::string& path, const std::string& text, unsigned mode = 0644);
+  // A tenant's page as an agent makes it, with nothing in it but what it is.
+  void page(const std::string& path, std::uint64_t magic, std::uint64_t size);
+  // What is beyond goes, or is zeros.
+  void cut(const std::string& path, std::uint64_t size);
+  // One byte becomes another.
+  void poke(const std::string& path, std::uint64_t at, char byte);
   void folder(const std::string& path, unsigned mode = 0755);
   void link(const std::string& path, const std::string& target);
   void socket(const std::string& path);

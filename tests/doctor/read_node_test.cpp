@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -256,6 +257,49 @@ TEST(ReadNode, SpoiledKubeletsAreFound) {
   tryAll(spoiledKubelets());
 }
 
+// Only the magic was looked at: what had lost the rest of itself was called well.
+TEST(ReadNode, APageThatIsCutShortIsAFaultWhateverItsBeginning) {
+  for (const char* name : {"control", "report", "work", "residency", "swap"}) {
+    const std::string path = kTenant + "/" + name;
+    MadeTree made;
+    made.healthyNode();
+    const std::uint64_t size = fs::file_size(made.real(path));
+    for (const std::uint64_t left :
+         {size - 1, std::uint64_t{4096}, std::uint64_t{64}, std::uint64_t{63}, std::uint64_t{0}}) {
+      made.cut(path, left);
+      const std::string said = saidOf(made.findings(), "agent-state");
+      EXPECT_EQ(said, "fault " + path + ": has " + std::to_string(left) + " bytes of " +
+                          std::to_string(size) + "\n");
+    }
+  }
+}
+
+TEST(ReadNode, PagesOfOtherLayoutsAreFaultsAndOfOtherVersionsWarnings) {
+  struct {
+    std::size_t at;
+    State state;
+    const char* says;
+  } cases[] = {{0, State::kFault, "is not a ledger file"},
+               {8, State::kWarning, "is of a newer version"},
+               {16, State::kFault, "is of another layout"},
+               {24, State::kFault, "is of another layout"}};
+  for (const auto& one : cases) {
+    MadeTree made;
+    made.healthyNode();
+    const std::string path = kTenant + "/control";
+    made.poke(path, one.at, static_cast<char>(made.text(path)[one.at] + 1));
+    const Findings findings = made.findings();
+    EXPECT_EQ(stateOf(findings, "agent-state"), one.state) << one.at;
+    EXPECT_NE(saidOf(findings, "agent-state").find(one.says), std::string::npos) << one.at;
+  }
+  // Without oversubscription there are no such pages.
+  MadeTree made;
+  made.healthyNode();
+  made.remove(kTenant + "/residency");
+  made.remove(kTenant + "/swap");
+  EXPECT_EQ(stateOf(made.findings(), "agent-state"), State::kOk);
+}
+
 // Root reads everything: only the others can be shut out.
 TEST(ReadNode, WhatMayNotBeReadIsSkippedAndSaid) {
   MadeTree made;
@@ -324,15 +368,16 @@ TEST(ReadNode, AnyDamageIsToldAndNothingBreaks) {
     for (int harm = 0; harm < 6; ++harm) {
       const std::string path = files[rng.below(files.size())];
       if (!fs::is_regular_file(fs::symlink_status(made.real(path)))) continue;
-      std::string text = made.text(path);
+      const std::uint64_t size = fs::file_size(made.real(path));
       switch (rng.below(5)) {
         case 0:
-          made.file(path, text.substr(0, text.empty() ? 0 : rng.below(text.size())));
+          made.cut(path, size == 0 ? 0 : rng.below(size));
           break;
         case 1:
-          for (int i = 0; i < 8 && !text.empty(); ++i)
-            text[rng.below(text.size())] = static_cast<char>(rng.next());
-          made.file(path, text);
+          // Of pages what is looked at.
+          for (int i = 0; i < 8 && size > 0; ++i)
+            made.poke(path, rng.below(std::min<std::uint64_t>(size, 4096)),
+                      static_cast<char>(rng.next()));
           break;
         case 2:
           made.remove(path);

@@ -91,8 +91,9 @@ struct Oddity {
   std::string path;
   std::string what;  // "is writable by others (mode 0777)"
   bool harmless = false;
-  // By what it can be told apart: foreign to us, left half done, or broken.
-  enum class Kind { kAccess, kForeign, kHalfWritten, kBroken } kind = Kind::kForeign;
+  // By what it can be told apart: foreign to us, left half done, another version's, or broken.
+  enum class Kind { kAccess, kForeign, kHalfWritten, kOtherVersion, kBroken };
+  Kind kind = Kind::kForeign;
 };
 
 // What an agent says of itself, of its cards and tenants.

@@ -12,6 +12,12 @@
 
 namespace divvy::doctor {
 
+// How a file begins, and its size.
+struct FileStart {
+  std::string text;
+  std::uint64_t size = 0;
+};
+
 // Everything read is bounded. Nothing is opened that is no regular file or folder: devices do
 // something when they are, and pipes wait. Paths are absolute, as the machine has them.
 //
@@ -24,6 +30,8 @@ class Tree {
   static Result<Tree> open(const std::string& root);
 
   Result<std::string> text(const std::string& path, std::size_t most = kMostBytes) const;
+  // Its first bytes, as many as `most` or as there are.
+  Result<FileStart> start(const std::string& path, std::size_t most) const;
   // Names, sorted.
   Result<std::vector<std::string>> list(const std::string& path) const;
   // Of a link itself, or of what it leads to.
@@ -38,6 +46,8 @@ class Tree {
 
  private:
   Tree(std::string root, agent::Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
+  // A regular file; its size goes to `size`.
+  Result<agent::Fd> file(const std::string& path, std::uint64_t* size) const;
   Result<agent::Fd> at(const std::string& path, std::uint64_t flags) const;
 
   std::string root_;

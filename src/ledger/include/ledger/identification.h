@@ -1,4 +1,4 @@
-// Judging the first 64 bytes of either page; both halves refuse the same files.
+// Judging the first 64 bytes of any page: who maps one and who only looks refuse the same files.
 #pragma once
 
 #include "ledger/pages.h"
