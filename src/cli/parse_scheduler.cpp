@@ -1,6 +1,7 @@
 // What `divvy scheduler` is told, from words.
 #include <map>
 
+#include "kube/access.h"
 #include "listen.h"
 #include "raw.h"
 #include "scheduler/fencing.h"
@@ -148,6 +149,10 @@ Result<Options> makeScheduler(const Raw& raw) {
   }
   if (text.idle_url.empty() && !text.idle_ca.empty())
     return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};
+  if (!text.idle_url.empty()) {
+    const Result<kube::Access> read = kube::urlAccess(text.idle_url);
+    if (!read) return Error(read.error()).context("--idle-url");
+  }
   options.idle_url = text.idle_url;
   options.idle_ca = text.idle_ca;
   options.ports_file = text.ports;

@@ -223,13 +223,13 @@ asio::awaitable<void> IdleDesk::notice(WorkPtr work) {
   const bool written = co_await write(work, true);
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.noticed;
-  // The version is another by now: whatever else wrote it, this is ours alone.
-  work->pod.meta.version.clear();
   co_await tellAll(work);
 }
 
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
 asio::awaitable<void> IdleDesk::tellAll(WorkPtr work) {
+  // Telling makes another version of it: whatever else is written, the annotation is ours alone.
+  work->pod.meta.version.clear();
   const std::optional<std::int64_t> more = co_await ask(PlatformNews::kNotice, work);
   if (more) work->state = extendedBy(work->state, *more, now(), terms_.idle);
   const bool told = co_await tell(work, true, "Idle",
@@ -244,6 +244,7 @@ asio::awaitable<void> IdleDesk::tellAll(WorkPtr work) {
 
 // Told before it is written down that there is nothing to tell.
 asio::awaitable<void> IdleDesk::callOff(WorkPtr work) {
+  work->pod.meta.version.clear();  // as above
   const bool told =
       co_await tell(work, false, "Works", "it works again, or may be idle for longer now");
   if (!told) co_return rest(work->key, kAgain);

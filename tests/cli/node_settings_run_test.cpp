@@ -30,6 +30,17 @@ class ExcludedCardsTest : public ::testing::Test {
     return agent;
   }
 
+  // Whoever holds a share begins an agent where there is none: that one is ended.
+  Child nextAgent() {
+    for (unsigned tries = 0; tries < 20; ++tries) {
+      Child agent = sandbox_.start({"agent", "--node", kNode, "--node-settings", file_});
+      if (agent.complained("ready")) return agent;
+      const int other = sandbox_.agentPid();
+      if (other > 0) kill(other, SIGTERM);
+    }
+    return agent();
+  }
+
   static void end(Child& agent) {
     agent.signal(SIGTERM);
     EXPECT_EQ(agent.wait().code(), 0);
@@ -87,7 +98,7 @@ TEST_F(ExcludedCardsTest, StayWithWhoHasThem) {
   exclude("1");
   EXPECT_EQ(excluded(), "---") << "read when the agent starts";
   end(before);
-  Child after = agent();
+  Child after = nextAgent();
   EXPECT_EQ(excluded(), "-x-");
   const agent::Snapshot now = sandbox_.snapshot();
   ASSERT_EQ(now.tenants.size(), 1u);

@@ -101,7 +101,8 @@ class Cluster {
                      }),
                route("POST", pod + "/eviction", [this](const std::string&) { return evict(); }),
                route("PATCH", pod + "/status",
-                     [](const std::string&) {
+                     [this](const std::string&) {
+                       ++version_;
                        return http::Answer{200, "{}"};
                      }),
                route("POST", "/api/v1/namespaces/s/events", [](const std::string&) {
