@@ -15,6 +15,10 @@ namespace divvy::simgpu {
 // False: it cannot be made or is not ours.
 bool prepareCardDirectory(const std::string& dir);
 
+// Opens a file of such a directory, made where it is missing. Where others may write into the
+// directory, others may use the file, whatever the umask: containers of several users share a card.
+int openCardFile(const std::string& dir, const std::string& path);
+
 class Card {
  public:
   Card() = default;

@@ -49,6 +49,11 @@ void initFile(CardFile* file, const Profile& profile, int index) {
   file->magic = kCardMagic;
 }
 
+bool isOpenToAll(const std::string& dir) {
+  struct stat info {};
+  return stat(dir.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0;
+}
+
 // Writes a complete file beside the final name and links it there; losing that race is as good.
 bool createFile(const std::string& path, const Profile& profile, int index) {
   std::string temporary = path + ".XXXXXX";
@@ -100,8 +105,15 @@ bool makeDirectories(const std::string& dir) {
 bool prepareCardDirectory(const std::string& dir) {
   if (dir.empty() || !makeDirectories(dir)) return false;
   struct stat info {};
-  return stat(dir.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-         access(dir.c_str(), W_OK | X_OK) == 0;
+  if (stat(dir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
+  // In a container we may be anybody; the directory is then root's there.
+  return (info.st_uid == geteuid() || info.st_uid == 0) && access(dir.c_str(), W_OK | X_OK) == 0;
+}
+
+int openCardFile(const std::string& dir, const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0 && isOpenToAll(dir)) static_cast<void>(fchmod(fd, 0666));
+  return fd;
 }
 
 Card::~Card() {
@@ -138,8 +150,7 @@ bool Card::openExisting(const std::string& dir, int index) {
 // does not inherit it. It also ends it when the process closes *any* descriptor of this file, which
 // is why the file is a separate one and its descriptors are never closed.
 bool Card::attach(const std::string& dir, int index) {
-  live_fd_ = ::open(cardPath(dir, index, ".live").c_str(),
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  live_fd_ = openCardFile(dir, cardPath(dir, index, ".live"));
   setTimeScale(file_->time_scale);
   return live_fd_ >= 0;
 }
