@@ -3,6 +3,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "injection.h"
 #include "log.h"
 #include "tenants.h"
 
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 // disk.
 void believePages(TenantRecord& record, const ledger::TenantSpec& spec, bool has_note) {
   if (record.name.empty()) record.name = spec.name;
+  if (!has_note) record.contained = spec.agent_socket == kRegistrarInside;
   const bool capped =
       std::any_of(spec.devices.begin(), spec.devices.end(),
                   [](const ledger::DeviceSpec& device) { return device.cores_ceiling < 100; });
@@ -76,6 +78,7 @@ void Tenants::adopt(const std::string& id) {
   if (pages) {
     tenant->pages = std::move(*pages);
     believePages(tenant->record, tenant->pages->spec(), record.has_value());
+    if (tenant->record.contained) tenant->control = placeOf(tenant->dir + "/control");
     static_cast<void>(tenant->pages->nextAgentEpoch());
   } else {
     tenant->broken = pages.error().message();

@@ -39,7 +39,7 @@ bool hungUp(int fd) {
 
 Server::Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
                const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
-               const IdleWatch& idle, std::function<void()> stop)
+               const IdleWatch& idle, ContainerDoor& door, std::function<void()> stop)
     : loop_(loop),
       node_(node),
       placing_(placing),
@@ -48,6 +48,7 @@ Server::Server(asio::io_context& loop, const Node& node, const Placing& placing,
       trial_(trial),
       events_(events),
       idle_(idle),
+      door_(door),
       stop_(std::move(stop)),
       acceptor_(loop),
       record_(node.name, placing_),
@@ -168,7 +169,13 @@ asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& ti
 
 asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   const TenantPtr lost = tenants_.unstartedOf({session->peer, request.start_time});
-  if (lost != nullptr) co_return granted(*lost, request);
+  if (lost != nullptr) {
+    const Result<GrantedReply> again = granted(*lost, request);
+    if (again) co_return *again;
+    co_return failed(again.error());
+  }
+  if (request.contained && request.enforce == Enforce::kAuto)
+    request.enforce = Enforce::kInterposer;
   if (request.enforce == Enforce::kTimeslice) co_await trial_.settle();
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) co_return failed(enforcement.error());
@@ -228,8 +235,14 @@ Result<Enforcement> Server::choose(const RunRequest& request) const {
   return chooseEnforcement(enforcementAsk(request), enforcementOffer(request, node_, trial_));
 }
 
-GrantedReply Server::granted(const Tenant& tenant, const RunRequest& request) const {
-  GrantedReply reply{tenant.record.id, tenant.dir, {}, {}, {}};
+Result<GrantedReply> Server::granted(const Tenant& tenant, const RunRequest& request) {
+  GrantedReply reply{tenant.record.id, tenant.dir, {}, {}, {}, {}};
+  if (tenant.record.contained) {
+    if (const Result<void> open = door_.open(); !open) return open.error();
+    Result<ContainerEdits> edits = door_.editsOf(tenant);
+    if (!edits) return edits.error();
+    reply.edits = std::move(*edits);
+  }
   reply.environment = environmentFor(tenant.record.backend, enforcementAsk(request),
                                      enforcementOffer(request, node_, trial_));
   for (const ShareRecord& share : tenant.record.shares) reply.devices.push_back(share.uuid);
@@ -250,6 +263,9 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
   }
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) return failed(enforcement.error());
+  if (request.contained && enforcement->backend != Backend::kInterposer)
+    return failed({ErrorCode::kUsage, "--enforce " + std::string(enforceName(request.enforce)) +
+                                          " is not for containers; accepted: interposer"});
   std::vector<std::string> notes = coresNotes(decision.shares, tenants_.cards());
   if (!enforcement->reason.empty()) notes.push_back(enforcement->reason);
   const bool swapped =
@@ -262,10 +278,14 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
     warn("a share could not be made: " + tenant.error().message());
     return failed(tenant.error());
   }
+  Result<GrantedReply> reply = granted(**tenant, request);
+  if (!reply) {
+    tenants_.end(*tenant);
+    return failed(reply.error());
+  }
   record(request, decided, snapshot::Outcome::kPlaced, (*tenant)->record.id);
-  GrantedReply reply = granted(**tenant, request);
-  reply.notes = std::move(notes);
-  return reply;
+  reply->notes = std::move(notes);
+  return std::move(*reply);
 }
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {

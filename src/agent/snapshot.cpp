@@ -198,7 +198,8 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
-  const bool held = tenant.holder || !tenant.record.lodger.uid.empty();
+  // A detached container is nobody's orphan.
+  const bool held = tenant.holder || tenant.record.inContainer();
   view.state = !tenant.pages ? "broken" : held ? "running" : "orphaned";
   view.note = tenant.broken;
   view.priority = priorityName(tenant.record.priority);

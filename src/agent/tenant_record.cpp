@@ -63,6 +63,7 @@ json::bj::object toJson(const TenantRecord& record) {
     object["pod"] = json::clean(record.lodger.pod);
     object["container"] = json::clean(record.lodger.container);
   }
+  if (record.contained) object["contained"] = true;
   object["command"] = json::write(record.command);
   object["models"] = json::write(record.models);
   object["uuids"] = json::write(record.uuids);
@@ -140,6 +141,7 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.text("pod_space", record.lodger.space);
   reader.text("pod", record.lodger.pod);
   reader.text("container", record.lodger.container);
+  reader.flag("contained", record.contained);
   reader.flag("alone", record.alone);
   reader.text("user", record.user);
   if (reader.find("device_policy") != nullptr)

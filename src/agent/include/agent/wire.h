@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/container_edits.h"
 #include "agent/enforcement.h"
 #include "agent/idle.h"
 #include "base/result.h"
@@ -39,6 +40,7 @@ struct RunRequest {
   std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
   bool wait = false;          // queue instead of refusing
   std::uint64_t wait_ms = 0;  // 0 = no end
+  bool contained = false;     // for a container: the reply says what it is to be given
   std::vector<std::string> command;
   std::uint64_t start_time =
       0;  // of the sender, clock ticks since boot (/proc/<pid>/stat field 22)
@@ -275,6 +277,7 @@ struct GrantedReply {
   std::vector<std::string> devices;  // UUIDs, in device order
   std::vector<std::string> notes;    // what the asker should know, a line each
   CommandEnvironment environment;    // for the command
+  ContainerEdits edits;              // for the container, instead
 };
 
 struct SnapshotReply {
