@@ -27,6 +27,7 @@ needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket
   divvy run --cores 20 --cores-policy cap -- ./sandbox    at most a fifth of the card
   divvy run --memory 60Gi --guaranteed 8Gi -- ./server    where more is promised than there is
   divvy run --sim 4090x2 --memory 8Gi -- ./program
+  divvy run --memory 8Gi --podman --rm -it IMAGE python serve.py     in a container
 
 The command sees a device of that size. Its exit status and signals pass through; the share is freed
 when the last process of its tree has ended. A request that does not fit is refused with the reason
@@ -45,6 +46,10 @@ which the card, not the share, has no room is out of memory, or waits: --on-pres
 DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
 DIVVY_SWAP_QUANTUM. Who is idle for --idle-reclaim gives its memory back until its next work,
 for --idle-stop is ended (divvy agent --help).
+
+--podman and --docker run a container in the share: what stands behind them is said to podman run or
+docker run, with what gives it its share and no other card. docs/containers.md says what is refused
+there and what holds; with --detach the share lives as long as the container.
 
 --pool asks for a card of that pool (divvy agent --pools), --device-policy says which cards go
 first, or which will not do: words of tightest, binpack, spread, mutex, numa, numa-strict,

@@ -114,11 +114,31 @@ Result<void> readPlacing(const Raw& raw, RunOptions& run) {
 
 }  // namespace
 
+namespace {
+
+Result<void> readContainer(const Raw& raw, RunOptions& run) {
+  const Runtime runtime = raw.runtime == "docker" ? Runtime::kDocker : Runtime::kPodman;
+  Result<ContainerWords> words = parseContainerWords(runtime, raw.command);
+  if (!words) return words.error();
+  if (run.enforce == agent::Enforce::kMps || run.enforce == agent::Enforce::kTimeslice)
+    return Error{ErrorCode::kUsage,
+                 "--enforce " + raw.enforce + " is not for containers; accepted: interposer"};
+  // What the container is called the tenant is called, too, where it can be.
+  if (run.name.empty() && agent::parseName(words->name)) run.name = words->name;
+  // Said where it has another meaning.
+  if (!raw.memory.empty()) words->remarks.clear();
+  run.command.insert(run.command.begin(), {runtimeName(runtime), "run"});
+  run.container = std::move(*words);
+  return {};
+}
+
+}  // namespace
+
 Result<Options> makeRun(const Raw& raw) {
   RunOptions run;
   run.command = raw.command;
   run.wait = raw.wait_given;
-  if (run.command.empty()) {
+  if (run.command.empty() && raw.runtime.empty()) {
     return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
   }
   const Result<void> good = firstError(
@@ -131,6 +151,8 @@ Result<Options> makeRun(const Raw& raw) {
     return Error{ErrorCode::kUsage,
                  "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
   }
+  const Result<void> contained = raw.runtime.empty() ? Result<void>() : readContainer(raw, run);
+  if (!contained) return contained.error();
   return Options{run};
 }
 

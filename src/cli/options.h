@@ -17,6 +17,7 @@
 #include "agent/placement.h"
 #include "base/duration.h"
 #include "base/result.h"
+#include "container_words.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
 #include "scheduler/serve.h"
@@ -47,6 +48,7 @@ struct RunOptions {
   std::uint64_t pressure_wait_ms = agent::kPressureWaitMs;
   agent::IdleAsk idle;
   std::vector<std::string> command;
+  std::optional<ContainerWords> container;  // in which the command is; `command` is as it was said
 };
 
 // Of a run, what decides where it goes.

@@ -81,6 +81,7 @@ struct Raw {
   SizeText size;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
+  std::string runtime;  // podman, docker: `command` is what is said to it; empty: none
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool redact = false;
   bool no_wait = false;
