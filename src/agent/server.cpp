@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "backends.h"
+#include "cdi.h"
 #include "log.h"
 
 namespace divvy::agent {
@@ -149,6 +150,7 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
   if (auto* change = std::get_if<SetRequest>(&request)) co_return set(*change);
   if (auto* start_note = std::get_if<StartedRequest>(&request))
     co_return started(*start_note, session->peer);
+  if (auto* release = std::get_if<ReleaseRequest>(&request)) co_return released(*release);
   if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
   if (std::get_if<ListRequest>(&request) != nullptr) {
     co_return SnapshotReply{snapshot()};
@@ -279,13 +281,41 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
     return failed(tenant.error());
   }
   Result<GrantedReply> reply = granted(**tenant, request);
-  if (!reply) {
+  Result<void> good = reply ? enlist(**tenant, request, reply->edits) : reply.error();
+  if (!good) {
     tenants_.end(*tenant);
-    return failed(reply.error());
+    return failed(good.error());
   }
   record(request, decided, snapshot::Outcome::kPlaced, (*tenant)->record.id);
   reply->notes = std::move(notes);
   return std::move(*reply);
+}
+
+Result<void> Server::enlist(Tenant& tenant, const RunRequest& request,
+                            const ContainerEdits& edits) {
+  if (request.cdi_dir.empty()) return {};
+  if (Result<void> named = checkCdiName(request.name); !named) return named;
+  // Its note says so first: whoever takes it over removes the file with it.
+  tenant.record.cdi_file = cdiFileOf(request.cdi_dir, request.name);
+  if (Result<void> saved = saveRecord(tenant.dir, tenant.record); !saved) return saved;
+  return writeCdi(tenant.record.cdi_file, request.name, edits);
+}
+
+Reply Server::released(const ReleaseRequest& request) {
+  const TenantPtr tenant = tenants_.find(request.tenant);
+  if (tenant == nullptr) return failed({ErrorCode::kNotFound, "no share " + request.tenant});
+  if (!tenant->record.kept)
+    return failed({ErrorCode::kUsage, request.tenant +
+                                          " is not kept: it ends with its command; accepted: what "
+                                          "divvy share create made"});
+  if (tenants_.inUse(tenant))
+    return failed({ErrorCode::kUnavailable,
+                   request.tenant + " is in use: end the containers that have it first"});
+  tenant->record.kept = false;
+  if (Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
+    warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  tenants_.end(tenant);
+  return DoneReply{};
 }
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
@@ -404,6 +434,9 @@ asio::awaitable<Reply> Server::stopAgent(StopRequest request) {
                           "; wait for them (divvy wait --all) or end them with --force"});
   }
   tenants_.signalAll(SIGTERM);
+  const std::map<std::string, TenantPtr> living = tenants_.all();
+  for (const auto& [id, tenant] : living)
+    if (tenant->record.kept) tenants_.end(tenant);
   const auto deadline = steady_timer::clock_type::now() + kGrace;
   while (!tenants_.all().empty()) {
     const TenantPtr tenant = tenants_.all().begin()->second;

@@ -77,6 +77,9 @@ class Server {
   Reply refuse(const RunRequest& request, const Decision& decision) const;
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
+  // Where it is to be found as a device, once what is to be mounted is known.
+  Result<void> enlist(Tenant& tenant, const RunRequest& request, const ContainerEdits& edits);
+  Reply released(const ReleaseRequest& request);
   Reply set(const SetRequest& request);
   Reply explained(ExplainRequest request) const;
   Reply happened(const EventsRequest& request) const;

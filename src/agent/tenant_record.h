@@ -45,6 +45,8 @@ struct TenantRecord {
   // Of a container that no kubelet made: its processes are those that see its pages where
   // containers have theirs.
   bool contained = false;
+  bool kept = false;     // there until it is released, whoever uses it
+  std::string cdi_file;  // by which runtimes know it; empty: none
   int command_pid = 0;
   std::int64_t created = 0;     // seconds since 1970
   std::int64_t created_ms = 0;  // the same; 0: by an agent that did not note it

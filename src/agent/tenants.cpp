@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "cdi.h"
 #include "injection.h"
 #include "ledger/grants.h"
 #include "log.h"
@@ -106,6 +107,7 @@ TenantRecord recordOf(const RunRequest& request, const Decision& decision) {
   record.devices = request.ask.devices;
   record.expected_use = request.ask.expected_use;
   record.contained = request.contained;
+  record.kept = request.kept;
   record.command = request.command;
   record.models = request.ask.models;
   record.uuids = request.ask.uuids;
@@ -318,7 +320,7 @@ bool Tenants::watchSurvivors(const TenantPtr& tenant) {
 
 void Tenants::check(const TenantPtr& tenant) {
   if (!tenants_.contains(tenant->record.id)) return;
-  const bool held = tenant->holder || tenant->record.ofPod();
+  const bool held = tenant->holder || tenant->record.ofPod() || tenant->record.kept;
   if (held && !tenant->said_ended) return;
   // Processes that ended but whose exit the loop has not seen yet do not count.
   for (auto& [key, watched] : tenant->processes) {
@@ -391,6 +393,8 @@ void Tenants::bury(const TenantPtr& tenant) {
   tenant->survivors.clear();
   tenant->recheck.cancel();
   tenant->pages.reset();
+  if (!tenant->record.cdi_file.empty())
+    removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
   std::error_code fault;
   std::filesystem::remove_all(tenant->dir, fault);
   if (fault) warn("removing " + tenant->dir + ": " + fault.message());

@@ -116,7 +116,11 @@ class Tenants {
   Result<TenantPtr> createFor(const PodContainer& lodger, const std::string& id,
                               const RunRequest& request, const Decision& decision);
 
-  // The holder's tree, or the pod, has ended.
+  // Whether a process lives in it.
+  bool inUse(const TenantPtr& tenant) {
+    return !tenant->processes.empty() || watchSurvivors(tenant);
+  }
+  // The holder's tree, or the pod, has ended, or it is not kept any more.
   void end(const TenantPtr& tenant);
   // Keeps `id` of this slot in view. `pidfd` may be invalid: then one is opened.
   void watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd);

@@ -44,6 +44,10 @@ bj::object write(const WaitRequest& request) {
 bj::object write(const StopRequest& request) {
   return {{"verb", "stop"}, {"force", request.force}};
 }
+bj::object write(const ReleaseRequest& request) {
+  return {{"verb", "release"}, {"tenant", json::clean(request.tenant)}};
+}
+
 bj::object write(const EndRequest& request) {
   return {{"verb", "end"}, {"tenant", request.tenant}};
 }
@@ -118,6 +122,8 @@ bj::object write(const RunRequest& request) {
   if (request.ask.devices) object["device_policy"] = engine::text(*request.ask.devices);
   if (request.ask.expected_use) object["expected_use"] = engine::text(*request.ask.expected_use);
   if (request.contained) object["contained"] = true;
+  if (request.kept) object["kept"] = true;
+  if (!request.cdi_dir.empty()) object["cdi_dir"] = json::clean(request.cdi_dir);
   object["command"] = json::write(request.command);
   return object;
 }
@@ -216,6 +222,8 @@ RunRequest readRun(Reader& reader) {
   reader.flag("wait", request.wait);
   reader.number("wait_ms", request.wait_ms);
   reader.flag("contained", request.contained);
+  reader.flag("kept", request.kept);
+  reader.text("cdi_dir", request.cdi_dir);
   reader.texts("command", request.command);
   reader.number("start_time", request.start_time);
   if (request.ask.gpus == 0) reader.fail("gpus is zero");
@@ -262,6 +270,11 @@ Result<Request> readVerb(Reader& reader, const std::string& verb) {
   }
   if (verb == "end") {
     EndRequest request;
+    reader.text("tenant", request.tenant);
+    return Request{request};
+  }
+  if (verb == "release") {
+    ReleaseRequest request;
     reader.text("tenant", request.tenant);
     return Request{request};
   }
