@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 30> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 33> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -58,6 +58,29 @@ are used: of equally good ones it gets one whose tenants use theirs at other hou
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
+    {"share",
+     R"(Examples:
+  divvy share create web --memory 8Gi --cores 30
+  podman run --rm --device divvy.dev/share=web IMAGE python serve.py
+  divvy ls                          its state is "reserved" while nobody uses it
+  divvy share rm web
+
+A share of its own, until it is given back: containers come and go, are started again, and find it
+where it was; several at once share its limit. It is changed like any other (divvy set web --memory
+10Gi). docs/containers.md says which runtimes read such devices, and what holds.)"},
+    {"share create",
+     R"(Examples:
+  divvy share create web --memory 8Gi --cores 30
+  divvy share create nightly --memory 50% --model a100 --wait 10m --cdi-dir /etc/cdi
+
+Prints what the device is called. It is written as DIR/divvy.dev-share-NAME.json (CDI 0.5.0), for
+whoever may write there: root, as a rule. What is there and not Divvy's is left alone.)"},
+    {"share rm",
+     R"(Examples:
+  divvy share rm web
+
+Refused while a process of a container uses it. Its device is removed with it: who asks for it then
+is turned away by the runtime.)"},
     {"explain",
      R"(Examples:
   divvy explain --memory 60Gi --gpus 2

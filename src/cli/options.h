@@ -51,6 +51,15 @@ struct RunOptions {
   std::optional<ContainerWords> container;  // in which the command is; `command` is as it was said
 };
 
+// A share that is kept under a name, for containers that come and go.
+struct ShareOptions {
+  enum class What { kCreate, kRemove } what = What::kCreate;
+  RunOptions run;       // kCreate: what it has, and its name
+  std::string cdi_dir;  // likewise: where its device is written down
+  std::string name;     // kRemove
+  SimChoice sim;
+};
+
 // Of a run, what decides where it goes.
 struct ExplainOptions {
   RunOptions run;
@@ -324,7 +333,7 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
                  ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
-                 CordonOptions, SetPodOptions, DoctorOptions, PrintOptions>;
+                 CordonOptions, SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -12,6 +12,7 @@ Grammar::Grammar() {
   app.footer(examplesOf(""));
   app.set_version_flag("--version", versionLine());
   addRun();
+  addShare();
   addExplain();
   addViews();
   addPlan();
@@ -126,7 +127,7 @@ void Grammar::addRun() {
     const std::string text = terms::helpOf(*terms::ofOption(runtime), true);
     run->add_flag("--" + std::string(runtime), text);
   }
-  wait_option = addTerm(run, "wait", raw.wait)->expected(0, 1);
+  waits.push_back(addTerm(run, "wait", raw.wait)->expected(0, 1));
 }
 
 void Grammar::addExplain() {
@@ -412,7 +413,8 @@ Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, boo
   if (!empty.empty()) return usage(grammar.app, empty + " has no value");
   for (const CLI::Option* option : grammar.sims)
     grammar.raw.sim_given = grammar.raw.sim_given || option->count() != 0;
-  grammar.raw.wait_given = grammar.wait_option->count() != 0;
+  for (const CLI::Option* option : grammar.waits)
+    grammar.raw.wait_given = grammar.raw.wait_given || option->count() != 0;
   return grammar.makers.at(chosen)(grammar.raw);
 }
 

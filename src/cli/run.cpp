@@ -8,7 +8,7 @@
 
 #include "agent/install.h"
 #include "agent/process.h"
-#include "agent_link.h"
+#include "ask_share.h"
 #include "commands.h"
 #include "ledger/pages.h"
 #include "nodes.h"
@@ -23,67 +23,6 @@ namespace {
 constexpr int kFarewellMs = 5000;
 // Agents that die one after the other are not helped by yet another.
 constexpr unsigned kRevivals = 5;
-
-agent::RunRequest requestOf(const RunOptions& options) {
-  agent::RunRequest request;
-  request.ask = options.ask;
-  request.name = options.name;
-  request.priority = options.priority;
-  request.enforce = options.enforce;
-  request.on_pressure = options.on_pressure;
-  request.pressure_wait_ms = options.pressure_wait_ms;
-  request.idle = options.idle;
-  const char* mps_dir = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  request.mps_dir = mps_dir == nullptr ? "" : mps_dir;
-  request.wait = options.wait;
-  request.wait_ms = options.wait_ms;
-  request.contained = options.container.has_value();
-  request.start_time = agent::startTimeOf(getpid());
-  std::size_t left = agent::kMaxCommand;
-  for (const std::string& word : options.command) {
-    if (word.size() > left) break;
-    left -= word.size();
-    request.command.push_back(word);
-  }
-  return request;
-}
-
-Result<agent::GrantedReply> ask(AgentLink& link, const RunOptions& options) {
-  Result<void> sent = link.send(requestOf(options));
-  if (!sent) return sent.error();
-  for (;;) {
-    Result<agent::Reply> reply = link.receive(options.wait ? -1 : AgentLink::kPatienceMs);
-    if (!reply) return reply.error();
-    if (auto* granted = std::get_if<agent::GrantedReply>(&*reply)) {
-      for (const std::string& note : granted->notes) say(note);
-      return std::move(*granted);
-    }
-    if (auto* failed = std::get_if<agent::FailedReply>(&*reply)) return asError(*failed);
-    if (auto* queued = std::get_if<agent::QueuedReply>(&*reply)) {
-      const Error why =
-          asError({ErrorCode::kNoRoom,
-                   "waiting for room, place " + std::to_string(queued->position), queued->reasons});
-      std::fprintf(stderr, "divvy: %s\n", why.message().c_str());
-    }
-  }
-}
-
-struct Grant {
-  AgentLink link;
-  agent::GrantedReply share;
-};
-
-// An agent that goes away before it answers is replaced; asking twice gives one share.
-Result<Grant> askUntilAnswered(const RunOptions& options, const agent::Node& node) {
-  for (unsigned attempt = 0;; ++attempt) {
-    Result<AgentLink> link = findOrStartAgent(node);
-    if (!link) return link.error();
-    Result<agent::GrantedReply> granted = ask(*link, options);
-    if (granted) return Grant{std::move(*link), std::move(*granted)};
-    if (granted.error().code() != ErrorCode::kUnavailable || attempt == kRevivals)
-      return granted.error();
-  }
-}
 
 // NAME=value with `value` in front of what the variable held, or alone.
 void setFirst(std::vector<std::string>& environment, const std::string& name, std::string value,
@@ -209,7 +148,7 @@ int run(const RunOptions& options) {
   if (!node) return fail(node.error());
   Result<Launch> launch = launchOf(options, *node);
   if (!launch) return fail(launch.error());
-  Result<Grant> grant = askUntilAnswered(options, *node);
+  Result<Grant> grant = askForShare(requestOf(options), *node);
   if (!grant) return fail(grant.error());
   AgentLink& link = grant->link;
   const std::string& tenant = grant->share.tenant;
