@@ -1,8 +1,10 @@
 """Real containers by Debian's podman, in storage of their own, and an image made of this machine's
 files: no registry, no network."""
+import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -57,22 +59,71 @@ def make_image(path):
                 archive.addfile(entry, content)
 
 
-class Podman:
-    """One podman with its own storage below `root`, used by itself or by `divvy run --podman`."""
+# In a mount namespace of its own: accounts are this test's alone.
+BE = """for file in passwd group subuid subgid; do mount --bind "$0/$file" "/etc/$file"; done
+exec setpriv --reuid 64123 --regid 64123 --clear-groups "$@"
+"""
+
+
+class User:
+    """A user without rights, who has ids for containers: `prefix` runs a command as that one."""
+
+    uid = 64123
 
     def __init__(self, root):
         self.root = root
+        for folder in (root, root / "xdg", root / "home"):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o700)
+        for file, line in {"passwd": f"lodger:x:{self.uid}:{self.uid}::/:/bin/sh",
+                           "group": f"lodger:x:{self.uid}:", "subuid": "lodger:3000000:65536",
+                           "subgid": "lodger:3000000:65536"}.items():
+            source = pathlib.Path("/etc") / file
+            (root / file).write_text((source.read_text() if source.exists() else "") + line + "\n")
+        self.own()
+        self.prefix = ("unshare", "-m", "sh", "-ec", BE, str(root))
+        self.environment = {"HOME": str(root / "home"), "XDG_RUNTIME_DIR": str(root / "xdg")}
+
+    def own(self, path=None):
+        """Gives what is below to the user."""
+        for file in (path or self.root, *(path or self.root).rglob("*")):
+            os.chown(file, self.uid, self.uid, follow_symlinks=False)
+
+    def why_not(self):
+        """Why this machine's podman cannot be used by such a user; empty: it can."""
+        if not all(shutil.which(program) for program in ("newuidmap", "newgidmap", "setpriv")):
+            return "newuidmap is not installed (apt-get install uidmap)"
+        reach = subprocess.run([*self.prefix, "test", "-x", str(HAND)], check=False)
+        return "" if reach.returncode == 0 else f"other users cannot reach {HAND}"
+
+    def close(self):
+        """Ends what podman leaves behind for its user."""
+        for file in self.root.rglob("pause.pid"):
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+class Podman:
+    """One podman with its own storage below `root`, used by itself or by `divvy run --podman`; of
+    `user`, or root's."""
+
+    def __init__(self, root, user=None):
+        self.root, self.user = root, user
         root.mkdir()
         (root / "containers.conf").write_text(CONF.format(root=root))
         (root / "storage.conf").write_text(STORAGE.format(root=root))
         self.environment = {"CONTAINERS_CONF": str(root / "containers.conf"),
                             "CONTAINERS_STORAGE_CONF": str(root / "storage.conf")}
         make_image(root / "image.tar")
+        if user:
+            user.own(root)
+            self.environment.update(user.environment)
         self.must("import", root / "image.tar", IMAGE)
 
     def run(self, *words, bound=BOUND):
         """(exit status, output, error output) of podman itself."""
-        done = subprocess.run(["podman", *map(str, words)], capture_output=True, text=True,
+        prefix = self.user.prefix if self.user else ()
+        done = subprocess.run([*prefix, "podman", *map(str, words)], capture_output=True, text=True,
                               timeout=bound, check=False, env=os.environ | self.environment)
         return done.returncode, done.stdout, done.stderr
 
