@@ -78,13 +78,14 @@ void Tenants::adopt(const std::string& id) {
   if (pages) {
     tenant->pages = std::move(*pages);
     believePages(tenant->record, tenant->pages->spec(), record.has_value());
-    if (tenant->record.contained) tenant->control = placeOf(tenant->dir + "/control");
     static_cast<void>(tenant->pages->nextAgentEpoch());
   } else {
     tenant->broken = pages.error().message();
     warn("tenant " + id +
          " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
   }
+  // Of a broken one, too: it is kept while a process lives in it.
+  if (tenant->record.contained) tenant->control = placeOf(tenant->dir + "/control");
   tenants_[id] = tenant;
   if (tenant->pages) {
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();

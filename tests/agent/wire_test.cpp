@@ -209,10 +209,16 @@ TEST(Wire, WhatAContainerIsGivenSurvivesTheTrip) {
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(std::get<GrantedReply>(*back).edits, granted.edits);
   RunRequest run;
-  run.contained = true;
+  run.contained = run.kept = true;
+  run.cdi_dir = "/run/cdi";
   const Result<Request> asked = decodeRequest(encode(Request(run)));
   ASSERT_TRUE(asked) << asked.error().message();
   EXPECT_TRUE(std::get<RunRequest>(*asked).contained);
+  EXPECT_TRUE(std::get<RunRequest>(*asked).kept);
+  EXPECT_EQ(std::get<RunRequest>(*asked).cdi_dir, "/run/cdi");
+  const Result<Request> release = decodeRequest(encode(Request(ReleaseRequest{"web"})));
+  ASSERT_TRUE(release) << release.error().message();
+  EXPECT_EQ(std::get<ReleaseRequest>(*release).tenant, "web");
   EXPECT_FALSE(decodeReply(R"({"reply":"granted","edits":{"environment":[]}})"));
 }
 

@@ -184,5 +184,30 @@ TEST(ContainerWords, OtherBackendsAreNotForContainers) {
   }
 }
 
+TEST(Share, IsAskedForLikeARunsAndHasAName) {
+  const Result<Options> options = commandLine(
+      {"share", "create", "web", "--memory", "4Gi", "--cores", "30", "--wait", "5m", "--sim"});
+  ASSERT_TRUE(options) << options.error().message();
+  const auto& share = std::get<ShareOptions>(*options);
+  EXPECT_EQ(share.what, ShareOptions::What::kCreate);
+  EXPECT_EQ(share.run.name, "web");
+  EXPECT_EQ(share.run.ask.memory.text(), "4 GiB");
+  EXPECT_EQ(share.run.ask.cores, 30u);
+  EXPECT_TRUE(share.run.wait && share.run.sim);
+  EXPECT_EQ(share.cdi_dir, "/run/cdi");
+}
+
+TEST(Share, WhatCannotBeOneIsRefused) {
+  for (const Words& words :
+       {Words{"share"}, Words{"share", "create"}, Words{"share", "rm"},
+        Words{"share", "create", "a b"}, Words{"share", "create", "web", "--cdi-dir", "cdi"},
+        Words{"share", "create", "web", "--cores", "9", "--enforce", "mps"},
+        Words{"share", "create", "web", "--podman", "image"}, Words{"share", "none", "web"}}) {
+    const Result<Options> options = commandLine(words);
+    ASSERT_FALSE(options) << ::testing::PrintToString(words);
+    EXPECT_EQ(options.error().code(), ErrorCode::kUsage);
+  }
+}
+
 }  // namespace
 }  // namespace divvy::cli

@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import socket
@@ -134,6 +135,26 @@ class Limits(PodmanTest):
         self.assertEqual(run.wait(BOUND), 0)
 
 
+class Swapped(PodmanTest):
+    """Where memory is promised more than once, containers take turns like everybody."""
+
+    def setUp(self):
+        super().setUp()
+        self.product.environment |= {"DIVVY_OVERCOMMIT": "2.0", "DIVVY_DEVICE_BUDGET": "3Gi"}
+
+    def test_two_containers_have_more_than_there_is(self):
+        hands = []
+        for name in ("first", "second"):
+            hands.append(self.hand("2Gi", name, HARDENED, ("--guaranteed", "600Mi")))
+            self.assertEqual(hands[-1][1].ask("open"), [SUCCESS])
+            self.assertEqual(hands[-1][1].ask("alloc", 1400 * MIB)[0], SUCCESS)
+        for _, hand in hands * 2:
+            self.assertEqual(hand.ask("check", 0, 3 * MIB), [SUCCESS])
+        for run, hand in hands:
+            hand.exit()
+            self.assertEqual(run.wait(BOUND), 0)
+
+
 class Identity(PodmanTest):
     def test_processes_are_known_whoever_they_are(self):
         for name, options in {"root": (), "nobody": HARDENED, "elsewhere": ("--cgroup-parent", "/elsewhere"),
@@ -189,6 +210,30 @@ class Endings(PodmanTest):
             self.assertEqual(self.contain("1Gi", "/bin/sh", "-c", f"exit {status}")[0], status)
         self.assertEqual(self.contain("1Gi", "/bin/none")[0], 127)
         self.assertEqual(self.product.rows("ls"), [])
+
+    def test_what_podman_cannot_run_costs_no_share(self):
+        status, _, err = self.product.divvy("run", *self.product.sim, "--memory", "1Gi", "--podman",
+                                            "--pull", "never", "divvy.test/none:1")
+        self.assertEqual(status, 125, err)
+        self.assertEqual(self.product.rows("ls"), [])
+
+    def test_the_terminal_is_the_commands(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        script = "test -t 0 && test -t 1 && echo both; exit 5"
+        run = self.product.start(*self.words("1Gi", ("--rm", "-it"), ("/bin/sh", "-c", script)),
+                                 stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        self.assertEqual(run.wait(BOUND), 5)
+        self.assertIn(b"both", os.read(ours, 4096))
+
+    def test_an_agent_that_is_stopped_by_force_ends_containers(self):
+        run, hand = self.hand("1Gi", "web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        init = self.podman.pid("web")
+        self.assertEqual(self.product.divvy("stop", "--force", *self.product.sim)[0], 0)
+        wait_until(lambda: ended(init), "the container's process ends")
+        self.assertNotEqual(run.wait(BOUND), 0)
 
     def test_signals_reach_the_command(self):
         script = 'trap "exit 9" TERM; echo up; sleep 1000 & wait'
