@@ -12,7 +12,6 @@ Grammar::Grammar() {
   app.footer(examplesOf(""));
   app.set_version_flag("--version", versionLine());
   addRun();
-  addShare();
   addExplain();
   addViews();
   addPlan();
@@ -20,6 +19,7 @@ Grammar::Grammar() {
   addSnapshot();
   addDoctor();
   addControl();
+  addShare();
   addSize();
   addService();
   addScheduler();
