@@ -3,6 +3,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "injection.h"
 #include "log.h"
 #include "tenants.h"
 #include "watch_mark.h"
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 // disk.
 void believePages(TenantRecord& record, const ledger::TenantSpec& spec, bool has_note) {
   if (record.name.empty()) record.name = spec.name;
+  if (!has_note) record.contained = spec.agent_socket == kRegistrarInside;
   const bool capped =
       std::any_of(spec.devices.begin(), spec.devices.end(),
                   [](const ledger::DeviceSpec& device) { return device.cores_ceiling < 100; });
@@ -83,6 +85,8 @@ void Tenants::adopt(const std::string& id) {
     warn("tenant " + id +
          " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
   }
+  // Of a broken one, too: it is kept while a process lives in it.
+  if (tenant->record.contained) tenant->control = placeOf(tenant->dir + "/control");
   tenants_[id] = tenant;
   if (tenant->pages) {
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();

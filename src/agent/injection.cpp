@@ -12,6 +12,7 @@ constexpr const char* kLibraries[] = {"libdivvy-cuda.so", "libdivvy-nvml.so"};
 constexpr const char* kLibrariesInside = "/run/divvy/lib/";
 constexpr const char* kSimgpuInside = "/run/divvy/simgpu";
 constexpr const char* kCardsInside = "/run/divvy/card";
+constexpr const char* kDriverInside = "/run/divvy/driver";
 
 }  // namespace
 
@@ -21,32 +22,53 @@ std::string preloadListInside() {
   return text;
 }
 
-kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
-                                const Install& install, const std::string& visible) {
-  kubelet::Injection given;
-  const std::string dir = paths.tenants() + "/" + tenant;
+ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodePaths& paths,
+                        const Install& install) {
+  ContainerEdits edits;
   const std::string inside = kTenantInside;
   // File by file: who could write into the folder could put another control page there.
-  given.mounts = {{inside + "/control", dir + "/control", true},
-                  {inside + "/report", dir + "/report", false},
-                  {inside + "/work", dir + "/work", false},
-                  {"/run/divvy/reg", paths.containersDir(), true},
-                  {"/etc/ld.so.preload", paths.preloadList(), true}};
-  for (const char* name : kLibraries)
-    given.mounts.push_back(
-        {kLibrariesInside + std::string(name), install.lib_dir + "/" + name, true});
-  if (!node.simulated()) {
-    given.environment["NVIDIA_VISIBLE_DEVICES"] = visible;
-    return given;
+  edits.mounts = {{tenant.dir + "/control", inside + "/control", true},
+                  {tenant.dir + "/report", inside + "/report", false},
+                  {tenant.dir + "/work", inside + "/work", false}};
+  if (tenant.swapped) {
+    edits.mounts.push_back({tenant.dir + "/residency", inside + "/residency", true});
+    edits.mounts.push_back({tenant.dir + "/swap", inside + "/swap", false});
   }
-  given.mounts.push_back({kSimgpuInside, install.sim_dir, true});
-  given.mounts.push_back({kCardsInside, paths.cards(), false});
-  given.environment = {{"LD_LIBRARY_PATH", kSimgpuInside},
+  edits.mounts.push_back({paths.containersDir(), "/run/divvy/reg", true});
+  edits.mounts.push_back({paths.preloadList(), kPreloadInside, true});
+  for (const char* name : kLibraries)
+    edits.mounts.push_back(
+        {install.lib_dir + "/" + name, kLibrariesInside + std::string(name), true});
+  if (!node.simulated()) return edits;
+  edits.mounts.push_back({install.sim_dir, kSimgpuInside, true});
+  edits.mounts.push_back({paths.cards(), kCardsInside, false});
+  edits.environment = {{"LD_LIBRARY_PATH", kSimgpuInside},
                        {"SIMGPU_PROFILE", node.profile()},
                        {"SIMGPU_DIR", kCardsInside}};
   // A machine that was told how its cards are joined is the same one for all.
   for (const char* name : {"SIMGPU_NVLINKS", "SIMGPU_NUMA"})
-    if (const char* told = std::getenv(name); told != nullptr) given.environment[name] = told;
+    if (const char* told = std::getenv(name); told != nullptr) edits.environment[name] = told;
+  return edits;
+}
+
+void addDriver(const DriverFiles& driver, ContainerEdits* edits) {
+  for (const auto& [name, file] : driver.libraries)
+    edits->mounts.push_back({file, std::string(kDriverInside) + "/" + name, true});
+  edits->devices.insert(edits->devices.end(), driver.devices.begin(), driver.devices.end());
+  edits->environment["LD_LIBRARY_PATH"] = kDriverInside;
+  // Images for CUDA ask for all cards by it.
+  edits->environment["NVIDIA_VISIBLE_DEVICES"] = "void";
+}
+
+kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
+                                const Install& install, const std::string& visible) {
+  const ContainerEdits edits =
+      editsFor({paths.tenants() + "/" + tenant, false}, node, paths, install);
+  kubelet::Injection given;
+  given.environment = edits.environment;
+  for (const ContainerMount& mount : edits.mounts)
+    given.mounts.push_back({mount.container_path, mount.host_path, mount.read_only});
+  if (!node.simulated()) given.environment["NVIDIA_VISIBLE_DEVICES"] = visible;
   return given;
 }
 

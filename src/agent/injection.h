@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "agent/container_edits.h"
 #include "agent/install.h"
 #include "agent/node.h"
+#include "driver_files.h"
 #include "inventory.h"
 #include "kubelet/device_plugin.h"
 
@@ -15,9 +17,24 @@ namespace divvy::agent {
 inline constexpr const char* kTenantInside = "/run/divvy/tenant";
 inline constexpr const char* kRegistrarInside = "/run/divvy/reg/register.sock";
 
-// By plain mounts, which every runtime has; the tenant's files need not be there yet. `tenant`: id.
-// All cards but excluded ones are visible to the runtime (`visible`): which of them the container
-// has is not known when the kubelet asks, and told by the interposer.
+// Where the files of a tenant are, and which of them there are.
+struct TenantFiles {
+  std::string dir;
+  bool swapped = false;  // some of its memory may be
+};
+
+// By plain mounts, which every runtime has: pages, registrar, libraries, and with simulated cards
+// their driver. Real cards and their driver are not in it.
+ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodePaths& paths,
+                        const Install& install);
+
+// The driver of real cards and these cards' device nodes, and no others: what a toolkit would add
+// by itself is called off.
+void addDriver(const DriverFiles& driver, ContainerEdits* edits);
+
+// For the kubelet; the tenant's files need not be there yet. `tenant`: id. All cards but excluded
+// ones are visible to the runtime (`visible`): which of them the container has is not known when
+// the kubelet asks, and told by the interposer.
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
                                 const Install& install, const std::string& visible = "all");
 

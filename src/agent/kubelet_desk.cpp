@@ -1,15 +1,9 @@
 #include "kubelet_desk.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -48,18 +42,6 @@ void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
-Error ioError(const std::string& what) {
-  return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
-}
-
-// Simulated cards, as device nodes of real ones are: for all users.
-void letAllUse(const std::string& cards) {
-  std::error_code ignored;
-  chmod(cards.c_str(), 0777);
-  for (const auto& file : std::filesystem::directory_iterator(cards, ignored))
-    chmod(file.path().c_str(), 0666);
-}
-
 bool hasInit(const kube::Pod& pod, const std::string& resource) {
   return std::any_of(pod.init.begin(), pod.init.end(), [&](const kube::PodContainer& one) {
     return !one.sidecar && one.limits.contains(resource);
@@ -70,7 +52,7 @@ bool hasInit(const kube::Pod& pod, const std::string& resource) {
 
 KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node,
                          NodePaths paths, const Install& install, Tenants& tenants,
-                         const Inventory& inventory)
+                         ContainerDoor& door, const Inventory& inventory)
     : loop_(loop),
       cluster_(std::move(cluster)),
       node_(node),
@@ -78,7 +60,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       install_(install),
       tenants_(tenants),
       inventory_(inventory),
-      registrar_(loop, tenants),
+      door_(door),
       changes_(tenants, inventory, cluster_.name),
       units_(inventory.scores()),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
@@ -90,31 +72,11 @@ Result<void> KubeletDesk::begin() {
   client_ = std::move(*client);
   registration_ = registration();
   scores_ = linkScores();
-  Result<void> good = layOut();
-  if (good) good = registrar_.listen(paths_.containersRegistrar(), Registrar::Hears::kAll);
+  Result<void> good = door_.open();
   if (good) good = serve();
   if (!good) return good;
   followNode();
   followPods();
-  return {};
-}
-
-// What is mounted into containers, whose users may be anyone's.
-Result<void> KubeletDesk::layOut() {
-  if (const Result<std::string> libraries = install_.preload(); !libraries)
-    return libraries.error();
-  if (node_.simulated()) letAllUse(paths_.cards());
-  const std::string dir = paths_.containersDir();
-  if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return ioError("creating " + dir);
-  if (chmod(dir.c_str(), 0755) != 0) return ioError("opening " + dir + " to containers");
-  const std::string fresh = paths_.preloadList() + ".new";
-  std::ofstream file(fresh, std::ios::trunc);
-  file << preloadListInside();
-  file.close();
-  // Containers that have the old one keep it.
-  if (!file || chmod(fresh.c_str(), 0644) != 0 ||
-      rename(fresh.c_str(), paths_.preloadList().c_str()) != 0)
-    return ioError("writing " + paths_.preloadList());
   return {};
 }
 

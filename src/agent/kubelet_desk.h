@@ -12,6 +12,7 @@
 #include "agent/cluster_node.h"
 #include "agent/install.h"
 #include "asio.h"
+#include "container_door.h"
 #include "idle_pods.h"
 #include "inventory.h"
 #include "kube/client.h"
@@ -21,7 +22,6 @@
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
 #include "pod_changes.h"
-#include "registrar.h"
 #include "tenants.h"
 #include "turn.h"
 #include "unit_choice.h"
@@ -33,7 +33,8 @@ namespace divvy::agent {
 class KubeletDesk {
  public:
   KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node, NodePaths paths,
-              const Install& install, Tenants& tenants, const Inventory& inventory);
+              const Install& install, Tenants& tenants, ContainerDoor& door,
+              const Inventory& inventory);
 
   // Once, when earlier tenants are known. Neither kubelet nor API server need be there yet.
   Result<void> begin();
@@ -46,7 +47,6 @@ class KubeletDesk {
   void end();
 
  private:
-  Result<void> layOut();
   Result<void> serve();
   std::vector<kubelet::Device> units() const;
   std::string registration() const;
@@ -101,7 +101,7 @@ class KubeletDesk {
   Tenants& tenants_;
   const Inventory& inventory_;
   std::string registration_, scores_;  // as the node is to say them
-  Registrar registrar_;
+  ContainerDoor& door_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
   struct Names {

@@ -33,9 +33,9 @@ std::string readProc(const std::string& path) {
   return text;
 }
 
-// Calls visit(pid) for every process directory that belongs to `uid`.
+// Calls visit(pid, uid) for every process directory.
 template <typename Visit>
-void forEachProcessOf(uid_t uid, Visit visit) {
+void forEachProcess(Visit visit) {
   DIR* proc = opendir("/proc");
   if (proc == nullptr) return;
   while (const dirent* entry = readdir(proc)) {
@@ -44,7 +44,7 @@ void forEachProcessOf(uid_t uid, Visit visit) {
     const auto [rest, fault] = std::from_chars(entry->d_name, end, pid);
     if (fault != std::errc{} || rest != end) continue;
     struct stat info {};
-    if (fstatat(dirfd(proc), entry->d_name, &info, 0) == 0 && info.st_uid == uid) visit(pid);
+    if (fstatat(dirfd(proc), entry->d_name, &info, 0) == 0) visit(pid, info.st_uid);
   }
   closedir(proc);
 }
@@ -118,10 +118,20 @@ std::string tenantDirOf(int pid) {
 
 std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid) {
   std::vector<ProcessId> found;
-  forEachProcessOf(uid, [&](int pid) {
-    if (tenantDirOf(pid) != tenant_dir) return;
+  forEachProcess([&](int pid, uid_t owner) {
+    if (owner != uid || tenantDirOf(pid) != tenant_dir) return;
     const std::uint64_t start_time = startTimeOf(pid);
     if (start_time != 0) found.push_back({pid, start_time});
+  });
+  return found;
+}
+
+std::vector<ProcessId> processesWhere(const std::function<bool(int pid)>& holds) {
+  std::vector<ProcessId> found;
+  forEachProcess([&](int pid, uid_t) {
+    // Asked first: a number that changes hands meanwhile is nobody's.
+    const std::uint64_t start_time = startTimeOf(pid);
+    if (start_time != 0 && holds(pid)) found.push_back({pid, start_time});
   });
   return found;
 }

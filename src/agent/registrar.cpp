@@ -15,7 +15,6 @@
 
 #include "ledger/registration.h"
 #include "log.h"
-#include "pod_cgroup.h"
 
 namespace divvy::agent {
 namespace {
@@ -151,9 +150,9 @@ void Registrar::serve(Fd connection) {
   if (tenant == nullptr || !tenant->pages)
     return answer(connection.get(), ledger::RegisterStatus::kUnknownTenant, pid);
   // Containers share one socket, and all have a process 1: the kernel says whose this one is.
-  const std::string& pod = tenant->record.lodger.uid;
   const bool containers = hears_ == Hears::kAll;
-  if (containers ? !processIsOfPod(pid, pod) : !pod.empty())
+  const bool contained = tenant->record.inContainer();
+  if (containers != contained || (contained && !Tenants::isIn(*tenant, pid)))
     return answer(connection.get(), ledger::RegisterStatus::kUnknownTenant, pid);
   if (packet.slot >= ledger::kMaxSlots) {
     // What is due every second is not done at anybody's word.

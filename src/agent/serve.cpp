@@ -14,6 +14,7 @@
 #include "agent/lock.h"
 #include "asio.h"
 #include "checkpoints.h"
+#include "container_door.h"
 #include "event_watch.h"
 #include "exporter.h"
 #include "host_memory.h"
@@ -111,11 +112,13 @@ class Agent {
                      options_.memory.checkpoint.value_or(false)),
         trial_(loop_, options_.node, paths_, install, inventory_),
         idle_(tenants_, events_, options_.idle),
+        door_(loop_, options_.node, paths_, install, tenants_, inventory_),
         server_(loop_, options_.node, options_.placing, tenants_, inventory_, trial_, events_,
-                idle_, [this] { loop_.stop(); }),
+                idle_, door_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {
     if (options_.cluster)
-      desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, inventory_);
+      desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, door_,
+                    inventory_);
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics) exporter_.emplace(tenants_, name, [this] { return server_.snapshot(); });
   }
@@ -132,6 +135,7 @@ class Agent {
 
   Result<void> run() {
     Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::Hears::kOwn);
+    if (listening && anyContained()) listening = door_.open();
     if (listening) listening = server_.listen(paths_.socket());
     if (listening && exporter_) listening = expose();
     if (listening && desk_) listening = desk_->begin();
@@ -166,6 +170,12 @@ class Agent {
   }
 
  private:
+  // Their processes go on making others.
+  bool anyContained() const {
+    return std::any_of(tenants_.all().begin(), tenants_.all().end(),
+                       [](const auto& entry) { return entry.second->record.contained; });
+  }
+
   // A node's cards are not taken off it because somebody else has that port.
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
@@ -228,6 +238,7 @@ class Agent {
   EventWatch event_watch_;
   EventLog events_;
   IdleWatch idle_;
+  ContainerDoor door_;
   Server server_;
   Registrar registrar_;
   std::optional<Exporter> exporter_;

@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "backends.h"
+#include "cdi.h"
 #include "log.h"
 
 namespace divvy::agent {
@@ -39,7 +40,7 @@ bool hungUp(int fd) {
 
 Server::Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
                const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
-               const IdleWatch& idle, std::function<void()> stop)
+               const IdleWatch& idle, ContainerDoor& door, std::function<void()> stop)
     : loop_(loop),
       node_(node),
       placing_(placing),
@@ -48,6 +49,7 @@ Server::Server(asio::io_context& loop, const Node& node, const Placing& placing,
       trial_(trial),
       events_(events),
       idle_(idle),
+      door_(door),
       stop_(std::move(stop)),
       acceptor_(loop),
       record_(node.name, placing_),
@@ -148,6 +150,7 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
   if (auto* change = std::get_if<SetRequest>(&request)) co_return set(*change);
   if (auto* start_note = std::get_if<StartedRequest>(&request))
     co_return started(*start_note, session->peer);
+  if (auto* release = std::get_if<ReleaseRequest>(&request)) co_return released(*release);
   if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
   if (std::get_if<ListRequest>(&request) != nullptr) {
     co_return SnapshotReply{snapshot()};
@@ -168,7 +171,13 @@ asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& ti
 
 asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
   const TenantPtr lost = tenants_.unstartedOf({session->peer, request.start_time});
-  if (lost != nullptr) co_return granted(*lost, request);
+  if (lost != nullptr) {
+    const Result<GrantedReply> again = granted(*lost, request);
+    if (again) co_return *again;
+    co_return failed(again.error());
+  }
+  if (request.contained && request.enforce == Enforce::kAuto)
+    request.enforce = Enforce::kInterposer;
   if (request.enforce == Enforce::kTimeslice) co_await trial_.settle();
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) co_return failed(enforcement.error());
@@ -228,8 +237,14 @@ Result<Enforcement> Server::choose(const RunRequest& request) const {
   return chooseEnforcement(enforcementAsk(request), enforcementOffer(request, node_, trial_));
 }
 
-GrantedReply Server::granted(const Tenant& tenant, const RunRequest& request) const {
-  GrantedReply reply{tenant.record.id, tenant.dir, {}, {}, {}};
+Result<GrantedReply> Server::granted(const Tenant& tenant, const RunRequest& request) {
+  GrantedReply reply{tenant.record.id, tenant.dir, {}, {}, {}, {}};
+  if (tenant.record.contained) {
+    if (const Result<void> open = door_.open(); !open) return open.error();
+    Result<ContainerEdits> edits = door_.editsOf(tenant);
+    if (!edits) return edits.error();
+    reply.edits = std::move(*edits);
+  }
   reply.environment = environmentFor(tenant.record.backend, enforcementAsk(request),
                                      enforcementOffer(request, node_, trial_));
   for (const ShareRecord& share : tenant.record.shares) reply.devices.push_back(share.uuid);
@@ -250,6 +265,9 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
   }
   const Result<Enforcement> enforcement = choose(request);
   if (!enforcement) return failed(enforcement.error());
+  if (request.contained && enforcement->backend != Backend::kInterposer)
+    return failed({ErrorCode::kUsage, "--enforce " + std::string(enforceName(request.enforce)) +
+                                          " is not for containers; accepted: interposer"});
   std::vector<std::string> notes = coresNotes(decision.shares, tenants_.cards());
   if (!enforcement->reason.empty()) notes.push_back(enforcement->reason);
   const bool swapped =
@@ -262,10 +280,42 @@ Reply Server::grant(const RunRequest& request, const Decided& decided, int peer)
     warn("a share could not be made: " + tenant.error().message());
     return failed(tenant.error());
   }
+  Result<GrantedReply> reply = granted(**tenant, request);
+  Result<void> good = reply ? enlist(**tenant, request, reply->edits) : reply.error();
+  if (!good) {
+    tenants_.end(*tenant);
+    return failed(good.error());
+  }
   record(request, decided, snapshot::Outcome::kPlaced, (*tenant)->record.id);
-  GrantedReply reply = granted(**tenant, request);
-  reply.notes = std::move(notes);
-  return reply;
+  reply->notes = std::move(notes);
+  return std::move(*reply);
+}
+
+Result<void> Server::enlist(Tenant& tenant, const RunRequest& request,
+                            const ContainerEdits& edits) {
+  if (request.cdi_dir.empty()) return {};
+  if (Result<void> named = checkCdiName(request.name); !named) return named;
+  // Its note says so first: whoever takes it over removes the file with it.
+  tenant.record.cdi_file = cdiFileOf(request.cdi_dir, request.name);
+  if (Result<void> saved = saveRecord(tenant.dir, tenant.record); !saved) return saved;
+  return writeCdi(tenant.record.cdi_file, request.name, edits);
+}
+
+Reply Server::released(const ReleaseRequest& request) {
+  const TenantPtr tenant = tenants_.find(request.tenant);
+  if (tenant == nullptr) return failed({ErrorCode::kNotFound, "no share " + request.tenant});
+  if (!tenant->record.kept)
+    return failed({ErrorCode::kUsage, request.tenant +
+                                          " is not kept: it ends with its command; accepted: what "
+                                          "divvy share create made"});
+  if (tenants_.inUse(tenant))
+    return failed({ErrorCode::kUnavailable,
+                   request.tenant + " is in use: end the containers that have it first"});
+  tenant->record.kept = false;
+  if (Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
+    warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  tenants_.end(tenant);
+  return DoneReply{};
 }
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
@@ -384,6 +434,9 @@ asio::awaitable<Reply> Server::stopAgent(StopRequest request) {
                           "; wait for them (divvy wait --all) or end them with --force"});
   }
   tenants_.signalAll(SIGTERM);
+  const std::map<std::string, TenantPtr> living = tenants_.all();
+  for (const auto& [id, tenant] : living)
+    if (tenant->record.kept) tenants_.end(tenant);
   const auto deadline = steady_timer::clock_type::now() + kGrace;
   while (!tenants_.all().empty()) {
     const TenantPtr tenant = tenants_.all().begin()->second;

@@ -7,6 +7,7 @@
 
 #include "agent/wire.h"
 #include "asio.h"
+#include "container_door.h"
 #include "event_log.h"
 #include "idle_watch.h"
 #include "inventory.h"
@@ -25,7 +26,7 @@ class Server {
   // `stop` ends the agent; it is called once no tenant is left.
   Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
          const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
-         const IdleWatch& idle, std::function<void()> stop);
+         const IdleWatch& idle, ContainerDoor& door, std::function<void()> stop);
 
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
@@ -70,11 +71,15 @@ class Server {
   void record(const RunRequest& request, const Decided& decided, snapshot::Outcome outcome,
               const std::string& id);
   Result<Enforcement> choose(const RunRequest& request) const;
-  GrantedReply granted(const Tenant& tenant, const RunRequest& request) const;
+  // An error: what it needs cannot be given to a container.
+  Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);
   Reply grant(const RunRequest& request, const Decided& decided, int peer);
   Reply refuse(const RunRequest& request, const Decision& decision) const;
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
+  // Where it is to be found as a device, once what is to be mounted is known.
+  Result<void> enlist(Tenant& tenant, const RunRequest& request, const ContainerEdits& edits);
+  Reply released(const ReleaseRequest& request);
   Reply set(const SetRequest& request);
   Reply explained(ExplainRequest request) const;
   Reply happened(const EventsRequest& request) const;
@@ -87,6 +92,7 @@ class Server {
   TimesliceTrial& trial_;
   const EventLog& events_;
   const IdleWatch& idle_;
+  ContainerDoor& door_;
   std::function<void()> stop_;
   asio::local::stream_protocol::acceptor acceptor_;
   Queue queue_;

@@ -198,14 +198,17 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
-  const bool held = tenant.holder || !tenant.record.lodger.uid.empty();
-  view.state = !tenant.pages ? "broken" : held ? "running" : "orphaned";
+  // A detached container is nobody's orphan.
+  const bool held = tenant.holder || tenant.record.inContainer();
+  const bool reserved = tenant.record.kept && tenant.processes.empty();
+  view.state = !tenant.pages ? "broken" : reserved ? "reserved" : held ? "running" : "orphaned";
   view.note = tenant.broken;
   view.priority = priorityName(tenant.record.priority);
   view.cores_policy = coresPolicyName(tenant.record.cores_policy);
   view.backend = backendName(tenant.record.backend);
   if (tenant.record.expected_use) view.expected_use = engine::text(*tenant.record.expected_use);
   view.pid = tenant.record.command_pid != 0 ? tenant.record.command_pid : tenant.record.holder.pid;
+  if (tenant.record.kept) view.pid = 0;
   view.processes = static_cast<unsigned>(tenant.processes.size());
   view.created = tenant.record.created;
   view.command = tenant.record.command;

@@ -63,6 +63,9 @@ json::bj::object toJson(const TenantRecord& record) {
     object["pod"] = json::clean(record.lodger.pod);
     object["container"] = json::clean(record.lodger.container);
   }
+  if (record.contained) object["contained"] = true;
+  if (record.kept) object["kept"] = true;
+  if (!record.cdi_file.empty()) object["cdi_file"] = json::clean(record.cdi_file);
   object["command"] = json::write(record.command);
   object["models"] = json::write(record.models);
   object["uuids"] = json::write(record.uuids);
@@ -140,6 +143,9 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
   reader.text("pod_space", record.lodger.space);
   reader.text("pod", record.lodger.pod);
   reader.text("container", record.lodger.container);
+  reader.flag("contained", record.contained);
+  reader.flag("kept", record.kept);
+  reader.text("cdi_file", record.cdi_file);
   reader.flag("alone", record.alone);
   reader.text("user", record.user);
   if (reader.find("device_policy") != nullptr)

@@ -42,6 +42,11 @@ struct TenantRecord {
   Backend backend = Backend::kInterposer;
   ProcessId holder;     // the `divvy run`
   PodContainer lodger;  // instead of one: it lives as long as the pod
+  // Of a container that no kubelet made: its processes are those that see its pages where
+  // containers have theirs.
+  bool contained = false;
+  bool kept = false;     // there until it is released, whoever uses it
+  std::string cdi_file;  // by which runtimes know it; empty: none
   int command_pid = 0;
   std::int64_t created = 0;     // seconds since 1970
   std::int64_t created_ms = 0;  // the same; 0: by an agent that did not note it
@@ -59,6 +64,10 @@ struct TenantRecord {
   std::vector<std::string> command;
   std::vector<std::string> models, uuids;  // where it may be, as it asked
   std::vector<ShareRecord> shares;
+
+  bool ofPod() const { return !lodger.uid.empty(); }
+  // Its processes have namespaces of their own.
+  bool inContainer() const { return contained || ofPod(); }
 };
 
 // Writes <dir>/tenant.json whole: to a temporary file in `dir`, then renamed.

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "cdi.h"
 #include "injection.h"
 #include "ledger/grants.h"
 #include "log.h"
@@ -105,6 +106,8 @@ TenantRecord recordOf(const RunRequest& request, const Decision& decision) {
   record.user = request.ask.user;
   record.devices = request.ask.devices;
   record.expected_use = request.ask.expected_use;
+  record.contained = request.contained;
+  record.kept = request.kept;
   record.command = request.command;
   record.models = request.ask.models;
   record.uuids = request.ask.uuids;
@@ -120,7 +123,7 @@ ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& d
   spec.context_overhead_outside = !record.context_inside;
   spec.node_devices = static_cast<unsigned>(inventory_.devices().size());
   // A container has its own driver, where its loader finds it.
-  const bool contained = !record.lodger.uid.empty();
+  const bool contained = record.inContainer();
   spec.driver_path = contained ? "" : inventory_.cudaPath();
   spec.nvml_path = contained ? "" : inventory_.driver().path();
   spec.agent_socket = contained ? kRegistrarInside : paths_.registrar();
@@ -156,6 +159,7 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::create(tenant->dir, spec);
   if (!pages) return std::move(pages).error().context("creating the share");
   tenant->pages = std::move(*pages);
+  if (record.contained) tenant->control = placeOf(tenant->dir + "/control");
   Result<void> saved = tellSwap(*tenant);
   if (saved) followWork(*tenant);
   if (saved) saved = saveRecord(tenant->dir, record);
@@ -213,6 +217,12 @@ TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
   return nullptr;
 }
 
+bool Tenants::isIn(const Tenant& tenant, int pid) {
+  if (tenant.record.ofPod()) return processIsOfPod(pid, tenant.record.lodger.uid);
+  static const std::string point = std::string(kTenantInside) + "/control";
+  return tenant.control && hasMounted(pid, point, *tenant.control);
+}
+
 TenantPtr Tenants::find(const std::string& id_or_name) const {
   const auto by_id = tenants_.find(id_or_name);
   if (by_id != tenants_.end()) return by_id->second;
@@ -266,10 +276,9 @@ void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
                            const ledger::Owner& owner) {
   if (tenant->processes.contains(key)) return;
   // A container may write what it likes there: of others' processes nothing is its.
-  const std::string& pod = tenant->record.lodger.uid;
   ledger::Eligible eligible;
-  if (!pod.empty())
-    eligible = [&](std::uint32_t pid) { return processIsOfPod(static_cast<int>(pid), pod); };
+  if (tenant->record.inContainer())
+    eligible = [&](std::uint32_t pid) { return isIn(*tenant, static_cast<int>(pid)); };
   const Result<std::uint32_t> found = ledger::findProcess(owner, eligible);
   if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
   if (*found == 0) return reap(tenant, key);
@@ -290,9 +299,12 @@ void Tenants::reap(const TenantPtr& tenant, const SlotKey& key) {
 }
 
 bool Tenants::watchSurvivors(const TenantPtr& tenant) {
-  // Their containers' processes have no word of ours in their environment, or one that they chose.
-  if (!tenant->record.lodger.uid.empty()) return false;
-  for (const ProcessId& id : processesIn(tenant->dir, geteuid())) {
+  if (tenant->record.ofPod()) return false;
+  // Processes of containers have no word of ours in their environment, or one that they chose.
+  const std::vector<ProcessId> found =
+      tenant->record.contained ? processesWhere([&](int pid) { return isIn(*tenant, pid); })
+                               : processesIn(tenant->dir, geteuid());
+  for (const ProcessId& id : found) {
     if (id.pid == getpid() || tenant->survivors.contains(id.pid)) continue;
     Fd pidfd = openProcess(id);
     if (!pidfd.valid()) continue;
@@ -308,7 +320,7 @@ bool Tenants::watchSurvivors(const TenantPtr& tenant) {
 
 void Tenants::check(const TenantPtr& tenant) {
   if (!tenants_.contains(tenant->record.id)) return;
-  const bool held = tenant->holder || !tenant->record.lodger.uid.empty();
+  const bool held = tenant->holder || tenant->record.ofPod() || tenant->record.kept;
   if (held && !tenant->said_ended) return;
   // Processes that ended but whose exit the loop has not seen yet do not count.
   for (auto& [key, watched] : tenant->processes) {
@@ -386,6 +398,8 @@ void Tenants::bury(const TenantPtr& tenant) {
   tenant->survivors.clear();
   tenant->recheck.cancel();
   tenant->pages.reset();
+  if (!tenant->record.cdi_file.empty())
+    removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
   std::error_code fault;
   std::filesystem::remove_all(tenant->dir, fault);
   if (fault) warn("removing " + tenant->dir + ": " + fault.message());

@@ -18,6 +18,7 @@
 #include "idle_stop.h"
 #include "inventory.h"
 #include "ledger/tenant_ledger.h"
+#include "mounted_file.h"
 #include "swap_reader.h"
 #include "tenant_record.h"
 #include "trust.h"
@@ -43,6 +44,7 @@ struct Tenant {
 
   TenantRecord record;
   std::string dir;
+  std::optional<MountedFile> control;         // its control page; of `contained` ones
   std::optional<ledger::TenantLedger> pages;  // none: broken, see `broken`
   std::string broken;
   std::optional<SwapReader> swap;        // none: nothing of it is swapped
@@ -114,7 +116,11 @@ class Tenants {
   Result<TenantPtr> createFor(const PodContainer& lodger, const std::string& id,
                               const RunRequest& request, const Decision& decision);
 
-  // The holder's tree, or the pod, has ended.
+  // Whether a process lives in it.
+  bool inUse(const TenantPtr& tenant) {
+    return !tenant->processes.empty() || watchSurvivors(tenant);
+  }
+  // The holder's tree, or the pod, has ended, or it is not kept any more.
   void end(const TenantPtr& tenant);
   // Keeps `id` of this slot in view. `pidfd` may be invalid: then one is opened.
   void watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd);
@@ -157,6 +163,9 @@ class Tenants {
   // The share this process holds and has not started its command in: its answer got lost with an
   // earlier agent.
   TenantPtr unstartedOf(const ProcessId& holder) const;
+  // Whether that process is in the tenant's container, by the kernel's word. Of tenants in
+  // containers; false: it has gone, or is another's.
+  static bool isIn(const Tenant& tenant, int pid);
   // By id or name.
   TenantPtr find(const std::string& id_or_name) const;
   const std::map<std::string, TenantPtr>& all() const { return tenants_; }

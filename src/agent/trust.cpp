@@ -6,7 +6,6 @@
 
 #include "agent/process.h"
 #include "log.h"
-#include "pod_cgroup.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -48,9 +47,9 @@ TenantPtr Tenants::ownerOf(int pid) {
   for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
     const std::string dir = tenantDirOf(pid);
     for (const auto& [id, tenant] : tenants_) {
-      const std::string& pod = tenant->record.lodger.uid;
-      const bool its = pod.empty() ? dir == tenant->dir || pid == tenant->record.command_pid
-                                   : processIsOfPod(pid, pod);
+      const bool its = tenant->record.inContainer()
+                           ? isIn(*tenant, pid)
+                           : dir == tenant->dir || pid == tenant->record.command_pid;
       if (its) return tenant;
     }
   }

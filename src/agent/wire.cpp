@@ -44,6 +44,10 @@ bj::object write(const WaitRequest& request) {
 bj::object write(const StopRequest& request) {
   return {{"verb", "stop"}, {"force", request.force}};
 }
+bj::object write(const ReleaseRequest& request) {
+  return {{"verb", "release"}, {"tenant", json::clean(request.tenant)}};
+}
+
 bj::object write(const EndRequest& request) {
   return {{"verb", "end"}, {"tenant", request.tenant}};
 }
@@ -117,6 +121,9 @@ bj::object write(const RunRequest& request) {
   if (request.ask.pool) object["pool"] = json::clean(poolWord(*request.ask.pool));
   if (request.ask.devices) object["device_policy"] = engine::text(*request.ask.devices);
   if (request.ask.expected_use) object["expected_use"] = engine::text(*request.ask.expected_use);
+  if (request.contained) object["contained"] = true;
+  if (request.kept) object["kept"] = true;
+  if (!request.cdi_dir.empty()) object["cdi_dir"] = json::clean(request.cdi_dir);
   object["command"] = json::write(request.command);
   return object;
 }
@@ -151,12 +158,26 @@ bj::object write(const QueuedReply& reply) {
   return object;
 }
 
+bj::object write(const ContainerEdits& edits) {
+  bj::object environment;
+  for (const auto& [name, value] : edits.environment) environment[name] = json::clean(value);
+  bj::array mounts;
+  for (const ContainerMount& mount : edits.mounts)
+    mounts.push_back(bj::object{{"from", json::clean(mount.host_path)},
+                                {"to", json::clean(mount.container_path)},
+                                {"read_only", mount.read_only}});
+  bj::object object{{"environment", std::move(environment)}, {"mounts", std::move(mounts)}};
+  object["devices"] = json::write(edits.devices);
+  return object;
+}
+
 bj::object write(const GrantedReply& reply) {
   bj::object object{{"reply", "granted"}, {"tenant", reply.tenant}, {"dir", reply.dir}};
   object["devices"] = json::write(reply.devices);
   object["notes"] = json::write(reply.notes);
   object["environment"] = json::write(reply.environment.variables);
   object["preload"] = json::write(reply.environment.preload);
+  if (!reply.edits.mounts.empty()) object["edits"] = write(reply.edits);
   return object;
 }
 
@@ -200,6 +221,9 @@ RunRequest readRun(Reader& reader) {
   reader.priority("priority", request.priority);
   reader.flag("wait", request.wait);
   reader.number("wait_ms", request.wait_ms);
+  reader.flag("contained", request.contained);
+  reader.flag("kept", request.kept);
+  reader.text("cdi_dir", request.cdi_dir);
   reader.texts("command", request.command);
   reader.number("start_time", request.start_time);
   if (request.ask.gpus == 0) reader.fail("gpus is zero");
@@ -249,6 +273,11 @@ Result<Request> readVerb(Reader& reader, const std::string& verb) {
     reader.text("tenant", request.tenant);
     return Request{request};
   }
+  if (verb == "release") {
+    ReleaseRequest request;
+    reader.text("tenant", request.tenant);
+    return Request{request};
+  }
   if (verb == "wait") {
     WaitRequest request;
     reader.text("tenant", request.tenant);
@@ -266,6 +295,24 @@ Result<Request> readVerb(Reader& reader, const std::string& verb) {
     return Request{request};
   }
   return Error{ErrorCode::kCorrupt, "verb \"" + json::clean(verb) + "\" is not known"};
+}
+
+void read(Reader& reader, const bj::value& from, ContainerEdits& edits) {
+  Reader inner(from);
+  inner.each("mounts", [&](Reader& item) {
+    ContainerMount& mount = edits.mounts.emplace_back();
+    item.text("from", mount.host_path);
+    item.text("to", mount.container_path);
+    item.flag("read_only", mount.read_only);
+  });
+  inner.texts("devices", edits.devices);
+  if (const bj::value* environment = inner.find("environment")) {
+    if (!environment->is_object()) inner.fail("environment is no object");
+    for (const auto& [name, value] :
+         environment->is_object() ? environment->get_object() : bj::object())
+      if (value.is_string()) edits.environment[std::string(name)] = value.get_string();
+  }
+  if (!inner.ok()) reader.fail(inner.error().message());
 }
 
 Result<Reply> readReply(Reader& reader, const std::string& kind) {
@@ -297,6 +344,7 @@ Result<Reply> readReply(Reader& reader, const std::string& kind) {
     reader.texts("notes", reply.notes);
     reader.texts("environment", reply.environment.variables);
     reader.texts("preload", reply.environment.preload);
+    if (const bj::value* edits = reader.find("edits")) read(reader, *edits, reply.edits);
     return Reply{reply};
   }
   if (kind == "events") {

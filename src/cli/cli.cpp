@@ -11,6 +11,7 @@ namespace {
 
 struct Dispatch {
   int operator()(const RunOptions& options) const { return run(options); }
+  int operator()(const ShareOptions& options) const { return share(options); }
   int operator()(const ExplainOptions& options) const { return explain(options); }
   int operator()(const ExplainPodOptions& options) const { return explainPod(options); }
   int operator()(const PlanPodsOptions& options) const { return planPods(options); }

@@ -6,6 +6,7 @@
 namespace divvy::cli {
 
 int run(const RunOptions& options);
+int share(const ShareOptions& options);
 int explain(const ExplainOptions& options);
 int explainPod(const ExplainPodOptions& options);
 int planPods(const PlanPodsOptions& options);

@@ -63,6 +63,7 @@ struct Grammar {
   void addMemory(CLI::App* command);
   void addPlace(CLI::App* command);
   void addRun();
+  void addShare();
   void addExplain();
   void addViews();
   void addSnapshot();
@@ -91,7 +92,7 @@ struct Grammar {
 
  public:
   std::vector<CLI::Option*> sims;
-  CLI::Option* wait_option = nullptr;
+  std::vector<CLI::Option*> waits;
 };
 
 }  // namespace divvy::cli

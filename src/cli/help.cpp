@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 30> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 33> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -27,6 +27,7 @@ needed and leaves by itself. DIVVY_RUNTIME_DIR names the directory of its socket
   divvy run --cores 20 --cores-policy cap -- ./sandbox    at most a fifth of the card
   divvy run --memory 60Gi --guaranteed 8Gi -- ./server    where more is promised than there is
   divvy run --sim 4090x2 --memory 8Gi -- ./program
+  divvy run --memory 8Gi --podman --rm -it IMAGE python serve.py     in a container
 
 The command sees a device of that size. Its exit status and signals pass through; the share is freed
 when the last process of its tree has ended. A request that does not fit is refused with the reason
@@ -46,6 +47,10 @@ DIVVY_DEVICE_BUDGET, DIVVY_HOST_RESERVE, DIVVY_CHECKPOINT, DIVVY_SWAP_CHUNK and
 DIVVY_SWAP_QUANTUM. Who is idle for --idle-reclaim gives its memory back until its next work,
 for --idle-stop is ended (divvy agent --help).
 
+--podman and --docker run a container in the share: what stands behind them is said to podman run or
+docker run, with what gives it its share and no other card. docs/containers.md says what is refused
+there and what holds; with --detach the share lives as long as the container.
+
 --pool asks for a card of that pool (divvy agent --pools), --device-policy says which cards go
 first, or which will not do: words of tightest, binpack, spread, mutex, numa, numa-strict,
 topology-aware, link-strict, nic=NAME, with commas between them. --expected-use says when the cards
@@ -53,6 +58,29 @@ are used: of equally good ones it gets one whose tenants use theirs at other hou
 
 Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
 executed / was not found.)"},
+    {"share",
+     R"(Examples:
+  divvy share create web --memory 8Gi --cores 30
+  podman run --rm --device divvy.dev/share=web IMAGE python serve.py
+  divvy ls                          its state is "reserved" while nobody uses it
+  divvy share rm web
+
+A share of its own, until it is given back: containers come and go, are started again, and find it
+where it was; several at once share its limit. It is changed like any other (divvy set web --memory
+10Gi). docs/containers.md says which runtimes read such devices, and what holds.)"},
+    {"share create",
+     R"(Examples:
+  divvy share create web --memory 8Gi --cores 30
+  divvy share create nightly --memory 50% --model a100 --wait 10m --cdi-dir /etc/cdi
+
+Prints what the device is called. It is written as DIR/divvy.dev-share-NAME.json (CDI 0.5.0), for
+whoever may write there: root, as a rule. What is there and not Divvy's is left alone.)"},
+    {"share rm",
+     R"(Examples:
+  divvy share rm web
+
+Refused while a process of a container uses it. Its device is removed with it: who asks for it then
+is turned away by the runtime.)"},
     {"explain",
      R"(Examples:
   divvy explain --memory 60Gi --gpus 2

@@ -58,7 +58,7 @@ std::vector<std::string> rowOf(const agent::TenantView& tenant, const agent::Sha
                                const agent::Snapshot& node, std::int64_t now) {
   return {tenant.id,
           tenant.name,
-          std::to_string(tenant.pid),
+          tenant.pid == 0 ? "-" : std::to_string(tenant.pid),
           std::to_string(share.device),
           sizeWord(share.limit),
           sizeWord(share.used),

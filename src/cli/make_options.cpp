@@ -116,24 +116,69 @@ Result<void> readPlacing(const Raw& raw, RunOptions& run) {
 
 }  // namespace
 
+namespace {
+
+// All that a share is asked for with.
+Result<void> readShare(const Raw& raw, RunOptions& run) {
+  run.wait = raw.wait_given;
+  Result<void> good = firstError({readPlacing(raw, run), read(raw.name, agent::parseName, run.name),
+                                  read(raw.wait, parseDurationMs, run.wait_ms),
+                                  read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
+                                  read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms),
+                                  readIdle(raw, run.idle)});
+  if (good && !raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait)
+    good = Error{ErrorCode::kUsage,
+                 "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
+  return good;
+}
+
+Result<void> forContainers(const Raw& raw, const RunOptions& run) {
+  if (run.enforce == agent::Enforce::kAuto || run.enforce == agent::Enforce::kInterposer) return {};
+  return Error{ErrorCode::kUsage,
+               "--enforce " + raw.enforce + " is not for containers; accepted: interposer"};
+}
+
+Result<void> readContainer(const Raw& raw, RunOptions& run) {
+  const Runtime runtime = raw.runtime == "docker" ? Runtime::kDocker : Runtime::kPodman;
+  Result<ContainerWords> words = parseContainerWords(runtime, raw.command);
+  if (!words) return words.error();
+  if (Result<void> good = forContainers(raw, run); !good) return good;
+  // What the container is called the tenant is called, too, where it can be.
+  if (run.name.empty() && agent::parseName(words->name)) run.name = words->name;
+  // Said where it has another meaning.
+  if (!raw.memory.empty()) words->remarks.clear();
+  run.command.insert(run.command.begin(), {runtimeName(runtime), "run"});
+  run.container = std::move(*words);
+  return {};
+}
+
+}  // namespace
+
 Result<Options> makeRun(const Raw& raw) {
   RunOptions run;
   run.command = raw.command;
-  run.wait = raw.wait_given;
-  if (run.command.empty()) {
+  if (run.command.empty() && raw.runtime.empty()) {
     return Error{ErrorCode::kUsage, "run: no command; accepted: divvy run [OPTIONS] -- COMMAND"};
   }
-  const Result<void> good = firstError(
-      {readPlacing(raw, run), read(raw.name, agent::parseName, run.name),
-       read(raw.wait, parseDurationMs, run.wait_ms),
-       read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
-       read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms), readIdle(raw, run.idle)});
-  if (!good) return good.error();
-  if (!raw.pressure_wait.empty() && run.on_pressure != agent::OnPressure::kWait) {
-    return Error{ErrorCode::kUsage,
-                 "--pressure-wait bounds --on-pressure wait; accepted: both of them"};
-  }
+  if (const Result<void> good = readShare(raw, run); !good) return good.error();
+  const Result<void> contained = raw.runtime.empty() ? Result<void>() : readContainer(raw, run);
+  if (!contained) return contained.error();
   return Options{run};
+}
+
+Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
+  ShareOptions share;
+  share.what = what;
+  share.sim = simOf(raw);
+  share.name = raw.name;
+  if (what == ShareOptions::What::kRemove) return Options{share};
+  const Result<void> good = firstError({readShare(raw, share.run), forContainers(raw, share.run)});
+  if (!good) return good.error();
+  share.cdi_dir = raw.cdi_dir.empty() ? "/run/cdi" : raw.cdi_dir;
+  if (share.cdi_dir[0] != '/')
+    return Error{ErrorCode::kUsage, "--cdi-dir \"" + share.cdi_dir +
+                                        "\" is no whole path; accepted: /run/cdi, /etc/cdi"};
+  return Options{share};
 }
 
 Result<Options> makeExplain(const Raw& raw) {

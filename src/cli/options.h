@@ -18,6 +18,7 @@
 #include "agent/placement.h"
 #include "base/duration.h"
 #include "base/result.h"
+#include "container_words.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
 #include "scheduler/serve.h"
@@ -48,6 +49,16 @@ struct RunOptions {
   std::uint64_t pressure_wait_ms = agent::kPressureWaitMs;
   agent::IdleAsk idle;
   std::vector<std::string> command;
+  std::optional<ContainerWords> container;  // in which the command is; `command` is as it was said
+};
+
+// A share that is kept under a name, for containers that come and go.
+struct ShareOptions {
+  enum class What { kCreate, kRemove } what = What::kCreate;
+  RunOptions run;       // kCreate: what it has, and its name
+  std::string cdi_dir;  // likewise: where its device is written down
+  std::string name;     // kRemove
+  SimChoice sim;
 };
 
 // Of a run, what decides where it goes.
@@ -325,7 +336,7 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
                  ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
-                 CordonOptions, SetPodOptions, DoctorOptions, PrintOptions>;
+                 CordonOptions, SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -19,6 +19,7 @@ Grammar::Grammar() {
   addSnapshot();
   addDoctor();
   addControl();
+  addShare();
   addSize();
   addService();
   addScheduler();
@@ -121,7 +122,12 @@ void Grammar::addRun() {
   addCompute(run, true);
   addPlace(run);
   addTerm(run, "name", raw.name);
-  wait_option = addTerm(run, "wait", raw.wait)->expected(0, 1);
+  // For help and completion: what stands behind them is not ours to read, see splitCommand.
+  for (const char* runtime : {"podman", "docker"}) {
+    const std::string text = terms::helpOf(*terms::ofOption(runtime), true);
+    run->add_flag("--" + std::string(runtime), text);
+  }
+  waits.push_back(addTerm(run, "wait", raw.wait)->expected(0, 1));
 }
 
 void Grammar::addExplain() {
@@ -333,7 +339,10 @@ std::string helpOf(const CLI::App& command) {
   std::string text = command.help(nested ? "divvy " + parent->get_name() : "divvy");
   const std::string usage = "Usage: divvy run [OPTIONS]";
   const std::size_t at = text.find(usage);
-  if (at != std::string::npos) text.insert(at + usage.size(), " -- COMMAND [ARGUMENTS]");
+  if (at != std::string::npos)
+    text.insert(at + usage.size(),
+                " -- COMMAND [ARGUMENTS]\n"
+                "       divvy run [OPTIONS] --podman|--docker [ITS OPTIONS] IMAGE [COMMAND]");
   return text;
 }
 
@@ -347,25 +356,38 @@ std::string emptyOption(const CLI::App& command) {
   return "";
 }
 
-// What follows "--" belongs to the command, whatever it looks like.
-std::vector<std::string> splitCommand(std::vector<std::string>& words) {
+struct Split {
+  std::string runtime;  // empty: none
   std::vector<std::string> command;
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  if (words.empty() || words[0] != "run" || dashes == words.end()) return command;
-  command.assign(dashes + 1, words.end());
-  words.erase(dashes, words.end());
-  return command;
+};
+
+// What follows "--" belongs to the command, whatever it looks like; and what follows --podman or
+// --docker to these. `runtimes`: look for them.
+Split splitCommand(std::vector<std::string>& words, bool runtimes) {
+  Split split;
+  const auto ends = [&](const std::string& word) {
+    return word == "--" || (runtimes && (word == "--podman" || word == "--docker"));
+  };
+  const auto end = std::find_if(words.begin(), words.end(), ends);
+  if (words.empty() || words[0] != "run" || end == words.end()) return split;
+  if (*end != "--") split.runtime = end->substr(2);
+  split.command.assign(end + 1, words.end());
+  words.erase(end, words.end());
+  return split;
 }
 
 }  // namespace
 
-Result<Options> parseOptions(int argc, char** argv) {
+namespace {
+
+Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, bool runtimes) {
   Grammar grammar;
-  const std::string_view program = argc > 0 ? argv[0] : "";
-  grammar.raw.plugin = program.substr(program.rfind('/') + 1) == "kubectl-divvy";
-  std::vector<std::string> words(argv + 1, argv + argc);
-  grammar.raw.command = splitCommand(words);
-  const bool dashed = !grammar.raw.command.empty();
+  grammar.raw.plugin = plugin;
+  std::vector<std::string> words = all;
+  Split split = splitCommand(words, runtimes);
+  grammar.raw.command = std::move(split.command);
+  grammar.raw.runtime = split.runtime;
+  const bool dashed = !grammar.raw.command.empty() || !split.runtime.empty();
   const std::string unknown = unknownCommand(grammar.app, words);
   if (!unknown.empty()) return usage(grammar.app, unknown);
   try {
@@ -381,6 +403,8 @@ Result<Options> parseOptions(int argc, char** argv) {
   }
   const CLI::App* chosen = innermost(grammar.app);
   const std::vector<std::string> rest = chosen->remaining();
+  // The command came first: the word is one of its own.
+  if (!rest.empty() && !split.runtime.empty()) return parseWords(all, plugin, false);
   if (!rest.empty() && (dashed || chosen->get_name() != "run")) {
     return usage(grammar.app, "\"" + rest[0] + "\" is not accepted here");
   }
@@ -389,8 +413,17 @@ Result<Options> parseOptions(int argc, char** argv) {
   if (!empty.empty()) return usage(grammar.app, empty + " has no value");
   for (const CLI::Option* option : grammar.sims)
     grammar.raw.sim_given = grammar.raw.sim_given || option->count() != 0;
-  grammar.raw.wait_given = grammar.wait_option->count() != 0;
+  for (const CLI::Option* option : grammar.waits)
+    grammar.raw.wait_given = grammar.raw.wait_given || option->count() != 0;
   return grammar.makers.at(chosen)(grammar.raw);
+}
+
+}  // namespace
+
+Result<Options> parseOptions(int argc, char** argv) {
+  const std::string_view program = argc > 0 ? argv[0] : "";
+  const bool plugin = program.substr(program.rfind('/') + 1) == "kubectl-divvy";
+  return parseWords(std::vector<std::string>(argv + 1, argv + argc), plugin, true);
 }
 
 }  // namespace divvy::cli

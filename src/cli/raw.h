@@ -81,6 +81,8 @@ struct Raw {
   SizeText size;
   SimulateText simulate;
   std::vector<std::string> models, uuids, command;
+  std::string cdi_dir;  // of `divvy share`
+  std::string runtime;  // podman, docker: `command` is what is said to it; empty: none
   bool all = false, force = false, no_headers = false, no_color = false, log_file = false;
   bool redact = false;
   bool no_wait = false;
@@ -97,6 +99,7 @@ Result<Options> makeExplainPod(const Raw& raw);
 
 // One per subcommand. kUsage errors are one line that says what is accepted.
 Result<Options> makeRun(const Raw& raw);
+Result<Options> makeShare(ShareOptions::What what, const Raw& raw);
 Result<Options> makeExplain(const Raw& raw);
 Result<Options> makePlanPods(const Raw& raw);
 Result<Options> makeCordon(CordonOptions::What what, const Raw& raw);

@@ -1,13 +1,14 @@
 // `divvy run`: a share for one command and everything it starts.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "agent/install.h"
 #include "agent/process.h"
-#include "agent_link.h"
+#include "ask_share.h"
 #include "commands.h"
 #include "ledger/pages.h"
 #include "nodes.h"
@@ -22,66 +23,6 @@ namespace {
 constexpr int kFarewellMs = 5000;
 // Agents that die one after the other are not helped by yet another.
 constexpr unsigned kRevivals = 5;
-
-agent::RunRequest requestOf(const RunOptions& options) {
-  agent::RunRequest request;
-  request.ask = options.ask;
-  request.name = options.name;
-  request.priority = options.priority;
-  request.enforce = options.enforce;
-  request.on_pressure = options.on_pressure;
-  request.pressure_wait_ms = options.pressure_wait_ms;
-  request.idle = options.idle;
-  const char* mps_dir = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  request.mps_dir = mps_dir == nullptr ? "" : mps_dir;
-  request.wait = options.wait;
-  request.wait_ms = options.wait_ms;
-  request.start_time = agent::startTimeOf(getpid());
-  std::size_t left = agent::kMaxCommand;
-  for (const std::string& word : options.command) {
-    if (word.size() > left) break;
-    left -= word.size();
-    request.command.push_back(word);
-  }
-  return request;
-}
-
-Result<agent::GrantedReply> ask(AgentLink& link, const RunOptions& options) {
-  Result<void> sent = link.send(requestOf(options));
-  if (!sent) return sent.error();
-  for (;;) {
-    Result<agent::Reply> reply = link.receive(options.wait ? -1 : AgentLink::kPatienceMs);
-    if (!reply) return reply.error();
-    if (auto* granted = std::get_if<agent::GrantedReply>(&*reply)) {
-      for (const std::string& note : granted->notes) say(note);
-      return std::move(*granted);
-    }
-    if (auto* failed = std::get_if<agent::FailedReply>(&*reply)) return asError(*failed);
-    if (auto* queued = std::get_if<agent::QueuedReply>(&*reply)) {
-      const Error why =
-          asError({ErrorCode::kNoRoom,
-                   "waiting for room, place " + std::to_string(queued->position), queued->reasons});
-      std::fprintf(stderr, "divvy: %s\n", why.message().c_str());
-    }
-  }
-}
-
-struct Grant {
-  AgentLink link;
-  agent::GrantedReply share;
-};
-
-// An agent that goes away before it answers is replaced; asking twice gives one share.
-Result<Grant> askUntilAnswered(const RunOptions& options, const agent::Node& node) {
-  for (unsigned attempt = 0;; ++attempt) {
-    Result<AgentLink> link = findOrStartAgent(node);
-    if (!link) return link.error();
-    Result<agent::GrantedReply> granted = ask(*link, options);
-    if (granted) return Grant{std::move(*link), std::move(*granted)};
-    if (granted.error().code() != ErrorCode::kUnavailable || attempt == kRevivals)
-      return granted.error();
-  }
-}
 
 // NAME=value with `value` in front of what the variable held, or alone.
 void setFirst(std::vector<std::string>& environment, const std::string& name, std::string value,
@@ -116,8 +57,52 @@ Result<void> checkLimit() {
                                       "\" is no size; 4Gi, 512Mi or 1000000000 are accepted");
 }
 
+// Found on PATH, as execvp will.
+bool isInstalled(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  const std::string all = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+  for (std::size_t at = 0; at <= all.size();) {
+    const std::size_t end = std::min(all.find(':', at), all.size());
+    if (access((all.substr(at, end - at) + "/" + program).c_str(), X_OK) == 0) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// The runtime is here, and so are its containers.
+Result<void> checkRuntime(Runtime runtime) {
+  const std::string program = runtimeName(runtime);
+  if (!isInstalled(program))
+    return Error{ErrorCode::kUnavailable, program + " is not installed: no such program in PATH"};
+  for (const char* variable : {"CONTAINER_HOST", "CONTAINER_CONNECTION"}) {
+    const char* value = std::getenv(variable);
+    if (runtime == Runtime::kPodman && value != nullptr && value[0] != 0)
+      return Error{ErrorCode::kUnavailable,
+                   std::string(variable) +
+                       " is set: a remote podman's containers are not on this "
+                       "machine, or not this agent's to see"};
+  }
+  const char* host = std::getenv("DOCKER_HOST");
+  if (runtime == Runtime::kDocker && host != nullptr && host[0] != 0 &&
+      std::strncmp(host, "unix://", 7) != 0)
+    return Error{ErrorCode::kUnavailable, "DOCKER_HOST is " + std::string(host) +
+                                              ": a remote daemon's containers are not on this "
+                                              "machine"};
+  return {};
+}
+
+// What the runtime is run with; its command line waits for the share.
+Result<Launch> containerLaunch(const RunOptions& options) {
+  if (Result<void> here = checkRuntime(options.container->runtime); !here) return here.error();
+  for (const std::string& remark : options.container->remarks) say(remark);
+  Launch launch;
+  for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
+  return launch;
+}
+
 // All but the tenant's directory, so that what is wrong here costs nobody a share.
 Result<Launch> launchOf(const RunOptions& options, const agent::Node& node) {
+  if (options.container) return containerLaunch(options);
   if (const Result<void> limit = checkLimit(); !limit) return limit.error();
   Result<agent::Install> install = agent::findInstall();
   if (!install) return install.error();
@@ -163,13 +148,17 @@ int run(const RunOptions& options) {
   if (!node) return fail(node.error());
   Result<Launch> launch = launchOf(options, *node);
   if (!launch) return fail(launch.error());
-  Result<Grant> grant = askUntilAnswered(options, *node);
+  Result<Grant> grant = askForShare(requestOf(options), *node);
   if (!grant) return fail(grant.error());
   AgentLink& link = grant->link;
   const std::string& tenant = grant->share.tenant;
-  setFirst(launch->environment, "DIVVY_TENANT_DIR", grant->share.dir, false);
-  addGranted(launch->environment, grant->share.environment);
-  Tree tree;
+  if (options.container) {
+    launch->command = containerCommand(*options.container, grant->share.edits);
+  } else {
+    setFirst(launch->environment, "DIVVY_TENANT_DIR", grant->share.dir, false);
+    addGranted(launch->environment, grant->share.environment);
+  }
+  Tree tree(options.container ? Tree::Orphans::kLeft : Tree::Orphans::kOurs);
   Result<pid_t> started = tree.start(*launch);
   if (!started) {
     sayGoodBye(link, *node, tenant);

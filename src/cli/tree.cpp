@@ -60,11 +60,11 @@ bool isJobControlStop(int status) {
 
 }  // namespace
 
-Tree::Tree() {
+Tree::Tree(Orphans orphans) {
   const sigset_t set = handledSet();
   sigprocmask(SIG_BLOCK, &set, &startMask());
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (orphans == Orphans::kOurs) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 Tree::~Tree() {
@@ -73,10 +73,11 @@ Tree::~Tree() {
 }
 
 Tree::Pause::Pause() {
+  prctl(PR_GET_CHILD_SUBREAPER, &before_);
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 Tree::Pause::~Pause() {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  prctl(PR_SET_CHILD_SUBREAPER, before_);
 }
 
 Result<pid_t> Tree::start(const Launch& launch) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,8 +20,11 @@ struct Launch {
 // One tree per process: this process becomes a child subreaper and takes over signal handling.
 class Tree {
  public:
+  // kOurs: whoever a command leaves behind is waited for, too. kLeft: it is not: of a container the
+  // agent knows how long it lives, and a runtime leaves helpers that are not of it.
+  enum class Orphans : std::uint8_t { kOurs, kLeft };
   // From here on signals that can be passed on are kept until there is someone to pass them to.
-  Tree();
+  explicit Tree(Orphans orphans = Orphans::kOurs);
   ~Tree();
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -44,6 +48,9 @@ class Tree {
    public:
     Pause();
     ~Pause();
+
+   private:
+    int before_ = 0;
   };
 
  private:

@@ -17,6 +17,10 @@ bool prepareCardDirectory(const std::string& dir);
 // Where the directory is for all users, a file in it is, too.
 void letOthersIn(int file, const std::string& dir);
 
+// Opens a file of such a directory, made where it is missing. Where others may write into the
+// directory, others may use the file, whatever the umask: containers of several users share a card.
+int openCardFile(const std::string& dir, const std::string& path);
+
 class Card {
  public:
   Card() = default;

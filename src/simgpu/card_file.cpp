@@ -111,6 +111,12 @@ bool prepareCardDirectory(const std::string& dir) {
          access(dir.c_str(), W_OK | X_OK) == 0;
 }
 
+int openCardFile(const std::string& dir, const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) letOthersIn(fd, dir);
+  return fd;
+}
+
 void letOthersIn(int file, const std::string& dir) {
   struct stat info {};
   if (stat(dir.c_str(), &info) != 0 || !isForAll(info.st_mode)) return;
@@ -152,9 +158,7 @@ bool Card::openExisting(const std::string& dir, int index) {
 // does not inherit it. It also ends it when the process closes *any* descriptor of this file, which
 // is why the file is a separate one and its descriptors are never closed.
 bool Card::attach(const std::string& dir, int index) {
-  live_fd_ = ::open(cardPath(dir, index, ".live").c_str(),
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (live_fd_ >= 0) letOthersIn(live_fd_, dir);
+  live_fd_ = openCardFile(dir, cardPath(dir, index, ".live"));
   setTimeScale(file_->time_scale);
   return live_fd_ >= 0;
 }

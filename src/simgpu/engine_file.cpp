@@ -52,10 +52,8 @@ EngineFile::~EngineFile() {
 
 bool EngineFile::open(Card& card, const std::string& dir, int index, const EngineConfig& config) {
   card_ = &card;
-  const int fd =
-      ::open(engineFilePath(dir, index).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = openCardFile(dir, engineFilePath(dir, index));
   if (fd < 0) return false;
-  letOthersIn(fd, dir);
   const CardLock lock(card);
   const bool ready = prepareLocked(fd, config);
   close(fd);

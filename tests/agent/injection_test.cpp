@@ -92,6 +92,42 @@ TEST(Injection, ExcludedCardsAreNotVisible) {
   EXPECT_EQ(visibleIn(devices), "none");
 }
 
+TEST(Edits, AreWhatTheKubeletIsTold) {
+  const Node node{"sim-h100"};
+  const NodePaths paths("/run/divvy", node);
+  const ContainerEdits edits = editsFor({paths.tenants() + "/pod-1", false}, node, paths, kInstall);
+  const kubelet::Injection given = injectionFor("pod-1", node, paths, kInstall);
+  EXPECT_EQ(edits.environment, given.environment);
+  ASSERT_EQ(edits.mounts.size(), given.mounts.size());
+  for (const ContainerMount& mount : edits.mounts) {
+    ASSERT_NE(at(given, mount.container_path), nullptr);
+    EXPECT_EQ(at(given, mount.container_path)->host_path, mount.host_path);
+    EXPECT_EQ(at(given, mount.container_path)->read_only, mount.read_only);
+  }
+}
+
+TEST(Edits, SwappedMemoryHasItsPages) {
+  const Node node{"gpu"};
+  const NodePaths paths("/run/divvy", node);
+  const auto count = [&](bool swapped) {
+    return editsFor({"/rt/t", swapped}, node, paths, kInstall).mounts.size();
+  };
+  EXPECT_EQ(count(true), count(false) + 2);
+}
+
+TEST(Edits, OfRealCardsNamesThoseOfTheShareAndCallsTheToolkitOff) {
+  const Node node{"gpu"};
+  ContainerEdits edits = editsFor({"/rt/t", false}, node, NodePaths("/run/divvy", node), kInstall);
+  EXPECT_TRUE(edits.devices.empty());
+  addDriver({{{"libcuda.so.1", "/usr/lib/libcuda.so.550"}}, {"/dev/nvidiactl", "/dev/nvidia3"}},
+            &edits);
+  EXPECT_THAT(edits.mounts, Contains(ContainerMount{"/usr/lib/libcuda.so.550",
+                                                    "/run/divvy/driver/libcuda.so.1", true}));
+  EXPECT_EQ(edits.devices, (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia3"}));
+  EXPECT_THAT(edits.environment, Contains(std::pair("NVIDIA_VISIBLE_DEVICES", "void")));
+  EXPECT_THAT(edits.environment, Contains(std::pair("LD_LIBRARY_PATH", "/run/divvy/driver")));
+}
+
 TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
   EXPECT_EQ(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"b::1", "a::0"}));
   EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0"}));

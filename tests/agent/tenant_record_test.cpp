@@ -54,6 +54,19 @@ class TenantRecordTest : public ::testing::Test {
   std::string dir_;
 };
 
+TEST_F(TenantRecordTest, ThatItIsKeptForContainersComesBack) {
+  TenantRecord record = sample();
+  ASSERT_TRUE(saveRecord(dir_, record));
+  EXPECT_FALSE(loadRecord(dir_)->contained || loadRecord(dir_)->kept);
+  record.contained = record.kept = true;
+  record.cdi_file = "/run/cdi/x.json";
+  ASSERT_TRUE(saveRecord(dir_, record));
+  const Result<TenantRecord> back = loadRecord(dir_);
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_TRUE(back->contained && back->kept);
+  EXPECT_EQ(back->cdi_file, "/run/cdi/x.json");
+}
+
 TEST_F(TenantRecordTest, WhoseContainerItIsComesBack) {
   TenantRecord record = sample();
   record.lodger = {"0f-1", "team-a", "trainer", "main"};

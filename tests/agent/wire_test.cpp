@@ -190,7 +190,7 @@ TEST(Wire, EveryRequestKeepsItsKind) {
 TEST(Wire, EveryReplySurvivesTheTrip) {
   const std::vector<Reply> all{DoneReply{"n"}, FailedReply{ErrorCode::kNoRoom, "full", {"a", "b"}},
                                QueuedReply{2, {"x"}},
-                               GrantedReply{"id", "/d", {"GPU-1"}, {"n"}, {{"A=1"}, {"/l"}}},
+                               GrantedReply{"id", "/d", {"GPU-1"}, {"n"}, {{"A=1"}, {"/l"}}, {}},
                                SnapshotReply{sampleSnapshot()}};
   for (const Reply& reply : all) {
     const Result<Reply> back = decodeReply(encode(reply));
@@ -198,6 +198,28 @@ TEST(Wire, EveryReplySurvivesTheTrip) {
     EXPECT_EQ(back->index(), reply.index());
     EXPECT_EQ(encode(*back), encode(reply));
   }
+}
+
+TEST(Wire, WhatAContainerIsGivenSurvivesTheTrip) {
+  GrantedReply granted;
+  granted.edits.environment = {{"A", "1"}, {"B", "x=y"}};
+  granted.edits.mounts = {{"/from", "/to", true}, {"/from2", "/to2", false}};
+  granted.edits.devices = {"/dev/nvidia0"};
+  const Result<Reply> back = decodeReply(encode(Reply(granted)));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(std::get<GrantedReply>(*back).edits, granted.edits);
+  RunRequest run;
+  run.contained = run.kept = true;
+  run.cdi_dir = "/run/cdi";
+  const Result<Request> asked = decodeRequest(encode(Request(run)));
+  ASSERT_TRUE(asked) << asked.error().message();
+  EXPECT_TRUE(std::get<RunRequest>(*asked).contained);
+  EXPECT_TRUE(std::get<RunRequest>(*asked).kept);
+  EXPECT_EQ(std::get<RunRequest>(*asked).cdi_dir, "/run/cdi");
+  const Result<Request> release = decodeRequest(encode(Request(ReleaseRequest{"web"})));
+  ASSERT_TRUE(release) << release.error().message();
+  EXPECT_EQ(std::get<ReleaseRequest>(*release).tenant, "web");
+  EXPECT_FALSE(decodeReply(R"({"reply":"granted","edits":{"environment":[]}})"));
 }
 
 TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {

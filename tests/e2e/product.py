@@ -142,6 +142,7 @@ class Product:
         self.runtime = self.root / "rt"
         self.started = []
         self.tenants = []
+        self.prefix = ()  # before each divvy: who runs it, and where
         self.environment = dict(os.environ, DIVVY_RUNTIME_DIR=str(self.runtime))
         self.environment.pop("LD_PRELOAD", None)
 
@@ -149,7 +150,7 @@ class Product:
         """A divvy command in the background, with pipes."""
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "text": True, "env": self.environment} | options
-        process = subprocess.Popen([str(DIVVY), *map(str, words)], **options)
+        process = subprocess.Popen([*self.prefix, str(DIVVY), *map(str, words)], **options)
         self.started.append(process)
         return process
 

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ bool hasEnded(int pidfd);
 // Living processes of `uid` whose environment names `tenant_dir` as DIVVY_TENANT_DIR. A process in
 // the middle of execve may be missed by one scan, so absence is believed after two.
 std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid);
+
+// Living processes, of whomever, of which that is true. As with processesIn.
+std::vector<ProcessId> processesWhere(const std::function<bool(int pid)>& holds);
 
 // The user's name, or the number where it has none.
 std::string userName(uid_t uid);

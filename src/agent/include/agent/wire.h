@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/container_edits.h"
 #include "agent/enforcement.h"
 #include "agent/idle.h"
 #include "base/result.h"
@@ -39,6 +40,9 @@ struct RunRequest {
   std::string mps_dir;        // CUDA_MPS_PIPE_DIRECTORY of the sender; empty = none
   bool wait = false;          // queue instead of refusing
   std::uint64_t wait_ms = 0;  // 0 = no end
+  bool contained = false;     // for a container: the reply says what it is to be given
+  bool kept = false;          // until it is released, not as long as the sender lives
+  std::string cdi_dir;        // of a kept one: where runtimes look for devices; empty: nowhere
   std::vector<std::string> command;
   std::uint64_t start_time =
       0;  // of the sender, clock ticks since boot (/proc/<pid>/stat field 22)
@@ -58,6 +62,11 @@ struct StartedRequest {
 // The tree has ended: free the share if no other process uses it. From the holder only.
 struct EndRequest {
   std::string tenant;
+};
+
+// A kept share is not kept any more. Refused while a container has it.
+struct ReleaseRequest {
+  std::string tenant;  // id or name
 };
 
 // Tell me all: devices, tenants, queue.
@@ -97,9 +106,9 @@ struct EventsRequest {
 // All that placement goes by, and what it decided lately.
 struct PlacementRequest {};
 
-using Request =
-    std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest, SetRequest,
-                 WaitRequest, StopRequest, EventsRequest, ExplainRequest, PlacementRequest>;
+using Request = std::variant<PingRequest, RunRequest, StartedRequest, EndRequest, ListRequest,
+                             SetRequest, WaitRequest, StopRequest, EventsRequest, ExplainRequest,
+                             PlacementRequest, ReleaseRequest>;
 
 // From one device to another, better than through the host.
 struct LinkView {
@@ -168,8 +177,8 @@ struct ShareView {
 struct TenantView {
   std::string id;
   std::string name;
-  std::string
-      state;  // running, orphaned (its `divvy run` is gone), broken (its ledger is unreadable)
+  std::string state;  // running, reserved (kept, and used by nobody), orphaned (its `divvy run` is
+                      // gone), broken (its ledger is unreadable)
   std::string priority;
   std::string note;           // why, when broken
   int pid = 0;                // the command, or its `divvy run` until it is started
@@ -276,6 +285,7 @@ struct GrantedReply {
   std::vector<std::string> devices;  // UUIDs, in device order
   std::vector<std::string> notes;    // what the asker should know, a line each
   CommandEnvironment environment;    // for the command
+  ContainerEdits edits;              // for the container, instead
 };
 
 struct SnapshotReply {

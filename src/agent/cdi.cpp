@@ -1,0 +1,84 @@
+#include "cdi.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "agent/fd.h"
+
+namespace divvy::agent {
+namespace {
+
+Error ioError(const std::string& what) {
+  return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
+}
+
+std::string contentOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Result<void> checkFree(const std::string& file, const std::string& name) {
+  if (access(file.c_str(), F_OK) != 0) return {};
+  const std::string control = controlIn(contentOf(file));
+  if (control.empty())
+    return Error{ErrorCode::kUsage,
+                 file + " is there and not Divvy's; accepted: another name, or folder"};
+  // One that was left by an agent whose shares are gone is nobody's.
+  if (access(control.c_str(), F_OK) == 0)
+    return Error{ErrorCode::kUsage,
+                 file + " is of a share \"" + name + "\" of another agent; accepted: another name"};
+  return {};
+}
+
+}  // namespace
+
+Result<void> checkCdiName(const std::string& name) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  if (!name.empty() && plain(name.front()) && plain(name.back())) return {};
+  return Error{ErrorCode::kUsage, "\"" + name +
+                                      "\" cannot name a device; accepted: letters, digits, '.', "
+                                      "'_' or '-', the first and the last a letter or digit"};
+}
+
+std::string cdiFileOf(const std::string& dir, const std::string& name) {
+  return dir + "/divvy.dev-share-" + name + ".json";
+}
+
+Result<void> writeCdi(const std::string& file, const std::string& name,
+                      const ContainerEdits& edits) {
+  const std::string dir = file.substr(0, file.rfind('/'));
+  if (mkdir(dir.c_str(), 0755) == 0) {
+    // Whatever our umask: runtimes of all users read there.
+    if (chmod(dir.c_str(), 0755) != 0) return ioError("opening " + dir);
+  } else if (errno != EEXIST) {
+    return ioError("creating " + dir);
+  }
+  if (Result<void> free = checkFree(file, name); !free) return free;
+  // Runtimes read what ends in .json.
+  std::string fresh = dir + "/.divvy.XXXXXX";
+  const Fd fd(mkostemp(fresh.data(), O_CLOEXEC));
+  if (!fd.valid()) return ioError("writing into " + dir);
+  const std::string text = cdiSpec(name, edits);
+  const bool whole =
+      ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fchmod(fd.get(), 0644) == 0 && fsync(fd.get()) == 0 &&
+      rename(fresh.c_str(), file.c_str()) == 0;
+  if (whole) return {};
+  Error error = ioError("writing " + file);
+  unlink(fresh.c_str());
+  return error;
+}
+
+void removeCdi(const std::string& file, const std::string& control) {
+  if (controlIn(contentOf(file)) == control) unlink(file.c_str());
+}
+
+}  // namespace divvy::agent

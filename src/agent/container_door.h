@@ -1,0 +1,42 @@
+// What containers are let in by: a folder with a registrar's socket in it and the list of what is
+// preloaded, both mounted into them.
+#pragma once
+
+#include "agent/container_edits.h"
+#include "agent/install.h"
+#include "agent/node.h"
+#include "asio.h"
+#include "inventory.h"
+#include "registrar.h"
+#include "tenants.h"
+
+namespace divvy::agent {
+
+class ContainerDoor {
+ public:
+  ContainerDoor(asio::io_context& loop, const Node& node, NodePaths paths, const Install& install,
+                Tenants& tenants, const Inventory& inventory)
+      : node_(node),
+        paths_(std::move(paths)),
+        install_(install),
+        inventory_(inventory),
+        registrar_(loop, tenants) {}
+
+  // From here on processes in containers are heard. Does nothing where it is open already.
+  Result<void> open();
+  // What the container of that tenant is given, its cards and their driver included.
+  Result<ContainerEdits> editsOf(const Tenant& tenant) const;
+
+ private:
+  Result<void> layOut();
+  Result<void> openCards();
+
+  Node node_;
+  NodePaths paths_;
+  Install install_;
+  const Inventory& inventory_;
+  Registrar registrar_;
+  bool open_ = false;
+};
+
+}  // namespace divvy::agent

@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""Containers of a real podman in shares: `divvy run --podman`, and devices by CDI."""
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import socket
+import struct
+import subprocess
+
+from containers import IMAGE, Podman, User, ended, fields, skip_unless_possible
+from product import (BOUND, BUILD, DIVVY, GIB, MIB, OUT_OF_MEMORY, SUCCESS, Hand, ProductTest, line_of,
+                     main, wait_until)
+
+HARDENED = ("--user", "1000:1000", "--read-only", "--cap-drop", "all", "--security-opt",
+            "no-new-privileges")
+UNKNOWN_TENANT, BAD_SLOT = 1, 2  # what the registrar answers
+CLONE_NEWNS = 0x20000
+
+
+class PodmanTest(ProductTest):
+    def setUp(self):
+        super().setUp()
+        self.podman = self.make_podman()
+        self.addCleanup(self.podman.close)
+        self.product.environment.update(self.podman.environment)
+        self.sockets = self.product.root / "sockets"
+        self.sockets.mkdir()
+        self.sockets.chmod(0o777)
+
+    def make_podman(self):
+        return Podman(self.product.root / "pm")
+
+    def words(self, memory, options, command, arguments=()):
+        return ("run", *self.product.sim, "--memory", memory, *arguments, "--podman", "--network",
+                "none", *options, IMAGE, *command)
+
+    def contain(self, memory, *command, options=(), arguments=()):
+        """A container in a share to its end: (exit status, output, error output)."""
+        return self.product.divvy(*self.words(memory, ("--rm", *options), command, arguments))
+
+    def hand(self, memory, name, options=(), arguments=()):
+        """(`divvy run`, the hand in its container)."""
+        listener = self.listen(name)
+        mount = ("-v", f"{self.sockets}:/sockets")
+        run = self.product.start(*self.words(memory, ("--rm", "--name", name, *mount, *options),
+                                             ("/bin/hand", f"/sockets/{name}"), arguments))
+        return run, self.accept(listener, run)
+
+    def listen(self, name):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(self.sockets / name))
+        (self.sockets / name).chmod(0o777)
+        listener.listen(1)
+        listener.settimeout(BOUND)
+        return listener
+
+    def accept(self, listener, run=None):
+        with contextlib.closing(listener):
+            try:
+                connection = listener.accept()[0]
+            except socket.timeout:
+                if run:
+                    run.kill()
+                raise AssertionError(f"no hand in a container: {run and run.communicate()}") from None
+        self.addCleanup(connection.close)
+        return Hand(connection.makefile("r"), connection.makefile("w"), connection.close)
+
+    def row(self, name):
+        return self.product.tenant_row(name)
+
+    def gone(self, name):
+        wait_until(lambda: self.row(name) is None, f"share {name} is back")
+
+    def registered(self, name, count=1):
+        wait_until(lambda: self.row(name)["processes"] == count, f"{count} processes of {name}")
+
+
+class Limits(PodmanTest):
+    def assert_limited(self, said, total):
+        self.assertEqual((said["devices"], said["total"], said["nvml"]), (1, total, total))
+        self.assertEqual((said["above"], said["exact"], said["full"]),
+                         (OUT_OF_MEMORY, SUCCESS, OUT_OF_MEMORY), said)
+
+    def test_a_container_sees_its_share_and_gets_not_one_granule_more(self):
+        status, out, err = self.contain("4Gi", "/bin/share_probe", "expect", 4 * GIB)
+        self.assertEqual(status, 0, err)
+        self.assert_limited(fields(out), 4 * GIB)
+
+    def test_whoever_it_runs_as_and_whatever_it_may_not(self):
+        status, out, err = self.contain("3Gi", "/bin/share_probe", options=HARDENED)
+        self.assertEqual(status, 0, err)
+        self.assert_limited(fields(out), 3 * GIB)
+
+    def test_without_divvy_it_sees_the_whole_card(self):
+        """The negative control: the same image and card, and nothing of ours."""
+        neighbour = self.tenant("neighbour", "1Gi")  # makes the card
+        self.assertEqual(neighbour.hands[0].ask("open"), [SUCCESS])
+        folder = self.product.runtime / f"sim-{self.profile}" / "card"
+        out = self.podman.must("run", "--rm", "--network", "none", "-v",
+                               f"{BUILD / 'simgpu'}:/simgpu:ro", "-v", f"{folder}:/card", "-e",
+                               "LD_LIBRARY_PATH=/simgpu", "-e", f"SIMGPU_PROFILE={self.profile}",
+                               "-e", "SIMGPU_DIR=/card", IMAGE, "/bin/share_probe")
+        self.assertGreater(fields(out)["total"], 64 * GIB)
+        self.assertEqual(neighbour.end(), 0)
+
+    def test_a_neighbours_memory_is_not_touched(self):
+        neighbour = self.tenant("neighbour", "4Gi")
+        hand = neighbour.hands[0]
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        self.assertEqual(hand.ask("alloc", 2 * GIB)[0], SUCCESS)
+        free = hand.ask("info")[1]
+        run, other = self.hand("8Gi", "other")
+        self.assertEqual(other.ask("open"), [SUCCESS])
+        self.assertEqual(other.ask("alloc", other.ask("info")[1])[0], SUCCESS)
+        self.assertEqual(other.ask("check", 0, 3 * MIB), [SUCCESS])
+        self.assertEqual(hand.ask("info")[1], free, "a neighbour moved our free")
+        self.assertEqual(hand.ask("check", 0, 3 * MIB), [SUCCESS])
+        other.exit()
+        self.assertEqual(run.wait(BOUND), 0)
+        self.assertEqual(neighbour.end(), 0)
+
+    def test_all_processes_of_a_container_share_its_limit(self):
+        run, hand = self.hand("4Gi", "web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        self.assertEqual(hand.ask("alloc", 2 * GIB)[0], SUCCESS)
+        said = fields(self.podman.must("exec", "web", "/bin/share_probe"))
+        self.assertEqual(said["total"], 4 * GIB)
+        self.assertLess(said["free"], 2 * GIB)
+        hand.exit()
+        self.assertEqual(run.wait(BOUND), 0)
+
+
+class Swapped(PodmanTest):
+    """Where memory is promised more than once, containers take turns like everybody."""
+
+    def setUp(self):
+        super().setUp()
+        self.product.environment |= {"DIVVY_OVERCOMMIT": "2.0", "DIVVY_DEVICE_BUDGET": "3Gi"}
+
+    def test_two_containers_have_more_than_there_is(self):
+        hands = []
+        for name in ("first", "second"):
+            hands.append(self.hand("2Gi", name, HARDENED, ("--guaranteed", "600Mi")))
+            self.assertEqual(hands[-1][1].ask("open"), [SUCCESS])
+            self.assertEqual(hands[-1][1].ask("alloc", 1400 * MIB)[0], SUCCESS)
+        for _, hand in hands * 2:
+            self.assertEqual(hand.ask("check", 0, 3 * MIB), [SUCCESS])
+        for run, hand in hands:
+            hand.exit()
+            self.assertEqual(run.wait(BOUND), 0)
+
+
+class Identity(PodmanTest):
+    def test_processes_are_known_whoever_they_are(self):
+        for name, options in {"root": (), "nobody": HARDENED, "elsewhere": ("--cgroup-parent", "/elsewhere"),
+                              "hostly": ("--pid", "host")}.items():
+            with self.subTest(name):
+                run, hand = self.hand("2Gi", name, options)
+                self.assertEqual(hand.ask("open"), [SUCCESS])
+                self.registered(name)
+                self.assertEqual(hand.ask("alloc", GIB)[0], SUCCESS)
+                used = self.row(name)["shares"][0]["used"]
+                self.assertEqual(used, 2 * GIB - hand.ask("info")[1])
+                hand.exit()
+                self.assertEqual(run.wait(BOUND), 0)
+                self.gone(name)
+
+    def ask_registrar(self, inside, tenant):
+        """What the registrar answers a process that lives among the mounts of process `inside` and
+        says that it is of `tenant`."""
+        packet = struct.pack("<II32sIIQQ", 0x47525644, 1, tenant.encode(), 7, 1, 1, 0)
+        ours, childs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            status = 99
+            with contextlib.suppress(Exception):
+                namespace = os.open(f"/proc/{inside}/ns/mnt", os.O_RDONLY)
+                if ctypes.CDLL(None).setns(namespace, CLONE_NEWNS) == 0:
+                    asker = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    asker.settimeout(BOUND)
+                    asker.connect("/run/divvy/reg/register.sock")
+                    asker.send(packet)
+                    status = struct.unpack("<IIII", asker.recv(16))[1]
+            os._exit(status)
+        os.close(ours)
+        os.close(childs)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def test_no_other_container_registers_as_this_tenant(self):
+        first, hand = self.hand("2Gi", "first")
+        second, other = self.hand("2Gi", "second")
+        tenant = self.row("first")["id"]
+        insider, stranger = self.podman.pid("first"), self.podman.pid("second")
+        self.assertEqual(self.ask_registrar(stranger, tenant), UNKNOWN_TENANT)
+        # One of its own is believed who he is, though not that he has that slot.
+        self.assertEqual(self.ask_registrar(insider, tenant), BAD_SLOT)
+        for one in (hand, other):
+            one.exit()
+        self.assertEqual((first.wait(BOUND), second.wait(BOUND)), (0, 0))
+
+
+class Endings(PodmanTest):
+    def test_the_status_is_the_commands(self):
+        for status in (0, 7):
+            self.assertEqual(self.contain("1Gi", "/bin/sh", "-c", f"exit {status}")[0], status)
+        self.assertEqual(self.contain("1Gi", "/bin/none")[0], 127)
+        self.assertEqual(self.product.rows("ls"), [])
+
+    def test_what_podman_cannot_run_costs_no_share(self):
+        status, _, err = self.product.divvy("run", *self.product.sim, "--memory", "1Gi", "--podman",
+                                            "--pull", "never", "divvy.test/none:1")
+        self.assertEqual(status, 125, err)
+        self.assertEqual(self.product.rows("ls"), [])
+
+    def test_the_terminal_is_the_commands(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        script = "test -t 0 && test -t 1 && echo both; exit 5"
+        run = self.product.start(*self.words("1Gi", ("--rm", "-it"), ("/bin/sh", "-c", script)),
+                                 stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        self.assertEqual(run.wait(BOUND), 5)
+        self.assertIn(b"both", os.read(ours, 4096))
+
+    def test_an_agent_that_is_stopped_by_force_ends_containers(self):
+        run, hand = self.hand("1Gi", "web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        init = self.podman.pid("web")
+        self.assertEqual(self.product.divvy("stop", "--force", *self.product.sim)[0], 0)
+        wait_until(lambda: ended(init), "the container's process ends")
+        self.assertNotEqual(run.wait(BOUND), 0)
+
+    def test_signals_reach_the_command(self):
+        script = 'trap "exit 9" TERM; echo up; sleep 1000 & wait'
+        run = self.product.start(*self.words("1Gi", ("--rm",), ("/bin/sh", "-c", script)))
+        self.assertEqual(line_of(run, "the container runs"), "up\n")
+        run.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(BOUND), 9)
+        self.assertEqual(self.product.rows("ls"), [])
+
+    def podman_of(self, run):
+        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        self.assertEqual(len(children), 1)
+        return int(children[0])
+
+    def kept_until_the_container_ends(self, hand, name):
+        """The container lives on: so does its share, with its limit, and no longer."""
+        self.assertEqual(hand.ask("alloc", 2 * GIB)[0], OUT_OF_MEMORY)
+        self.assertEqual(self.row(name)["state"], "running")
+        self.registered(name)
+        hand.exit()
+        self.gone(name)
+
+    def test_podman_killed_leaves_no_share_when_the_container_has_ended(self):
+        run, hand = self.hand("2Gi", "web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        os.kill(self.podman_of(run), signal.SIGKILL)
+        self.assertEqual(run.wait(BOUND), -signal.SIGKILL)
+        self.kept_until_the_container_ends(hand, "web")
+
+    def test_divvy_killed_leaves_no_share_when_the_container_has_ended(self):
+        run, hand = self.hand("2Gi", "web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        run.kill()
+        run.wait(BOUND)
+        self.kept_until_the_container_ends(hand, "web")
+
+    def test_all_killed_leaves_nothing(self):
+        run, hand = self.hand("2Gi", "web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        init = self.podman.pid("web")
+        for pid in (self.podman_of(run), run.pid, init):
+            os.kill(pid, signal.SIGKILL)
+        run.wait(BOUND)
+        wait_until(lambda: ended(init), "the container's process ends")
+        self.gone("web")
+
+    def test_a_detached_container_has_its_share_as_long_as_it_lives(self):
+        listener = self.listen("web")
+        status, _, err = self.product.divvy(*self.words(
+            "2Gi", ("-d", "--rm", "--name", "web", "-v", f"{self.sockets}:/sockets"),
+            ("/bin/hand", "/sockets/web")))
+        self.assertEqual(status, 0, err)
+        hand = self.accept(listener)
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        self.registered("web")
+        self.assertEqual(self.row("web")["state"], "running")
+        self.podman.must("kill", "web")
+        self.gone("web")
+
+    def test_an_agent_that_dies_is_not_noticed(self):
+        run, hand = self.hand("4Gi", "web", HARDENED)
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        self.registered("web")
+        agent = self.product.agent_pid()
+        os.kill(agent, signal.SIGKILL)
+        self.assertEqual(hand.ask("alloc", GIB)[0], SUCCESS)
+        self.assertEqual(hand.ask("alloc", 4 * GIB)[0], OUT_OF_MEMORY)
+        wait_until(lambda: self.product.agent_pid() != agent, "another agent is there")
+        self.registered("web")
+        # Who comes now is known to the new one, too.
+        self.assertEqual(fields(self.podman.must("exec", "web", "/bin/share_probe"))["total"],
+                         4 * GIB)
+        hand.exit()
+        self.assertEqual(run.wait(BOUND), 0)
+        self.gone("web")
+
+
+class Devices(PodmanTest):
+    """Shares that are kept under a name, by CDI: `podman run --device divvy.dev/share=NAME`."""
+
+    def setUp(self):
+        super().setUp()
+        self.name = f"divvy-test-{os.getpid()}"
+        # Debian's podman reads there and in /etc/cdi, and can be told no other folder.
+        self.file = pathlib.Path(f"/run/cdi/divvy.dev-share-{self.name}.json")
+        self.device = f"divvy.dev/share={self.name}"
+        self.addCleanup(self.file.unlink, missing_ok=True)
+
+    def create(self, memory):
+        return self.product.divvy("share", "create", self.name, *self.product.sim, "--memory", memory)
+
+    def created(self, memory):
+        status, out, err = self.create(memory)
+        self.assertEqual((status, out), (0, self.device + "\n"), err)
+
+    def remove(self):
+        return self.product.divvy("share", "rm", self.name)
+
+    def removed(self):
+        self.assertEqual(self.remove()[0], 0)
+        self.assertIsNone(self.row(self.name))
+        self.assertFalse(self.file.exists())
+
+    def probe(self, *options):
+        return self.podman.run("run", "--rm", "--network", "none", "--device", self.device, *options,
+                               IMAGE, "/bin/share_probe")
+
+    def device_hand(self, name):
+        listener = self.listen(name)
+        words = ("podman", "run", "--rm", "--name", name, "--network", "none", "--device", self.device,
+                 "-v", f"{self.sockets}:/sockets", IMAGE, "/bin/hand", f"/sockets/{name}")
+        run = subprocess.Popen(words, env=self.product.environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.product.started.append(run)
+        return run, self.accept(listener, run)
+
+    def test_a_share_is_a_device_until_it_is_given_back(self):
+        self.created("3Gi")
+        spec = json.loads(self.file.read_text())
+        self.assertEqual((spec["cdiVersion"], spec["kind"]), ("0.5.0", "divvy.dev/share"))
+        self.assertEqual([device["name"] for device in spec["devices"]], [self.name])
+        self.assertEqual(self.file.stat().st_mode & 0o777, 0o644)
+        self.assertEqual(self.row(self.name)["state"], "reserved")
+        for options in ((), HARDENED, ("--tmpfs", "/run")):
+            status, out, err = self.probe(*options)
+            self.assertEqual(status, 0, err)
+            said = fields(out)
+            self.assertEqual((said["total"], said["nvml"], said["above"], said["exact"], said["full"]),
+                             (3 * GIB, 3 * GIB, OUT_OF_MEMORY, SUCCESS, OUT_OF_MEMORY), options)
+            # Who died before the agent could look at it is found within a second.
+            wait_until(lambda: self.row(self.name)["shares"][0]["used"] == 0, "its memory is back")
+        self.removed()
+        # Who asks for it then is not run, rather than run without a limit.
+        status, out, err = self.probe()
+        self.assertNotEqual(status, 0)
+        self.assertIn(self.device, err)
+        self.assertEqual(out, "")
+
+    def test_containers_share_its_limit_and_keep_it_from_being_given_back(self):
+        self.created("4Gi")
+        first, hand = self.device_hand("first")
+        second, other = self.device_hand("second")
+        for one in (hand, other):
+            self.assertEqual(one.ask("open"), [SUCCESS])
+        self.registered(self.name, 2)
+        self.assertEqual(self.row(self.name)["state"], "running")
+        self.assertEqual(hand.ask("alloc", 2 * GIB)[0], SUCCESS)
+        self.assertEqual(other.ask("alloc", 2 * GIB)[0], OUT_OF_MEMORY)
+        status, _, err = self.remove()
+        self.assertEqual(status, 1)
+        self.assertIn("in use", err)
+        hand.exit()
+        self.assertEqual(first.wait(BOUND), 0)
+        self.registered(self.name, 1)
+        self.assertEqual(other.ask("alloc", 2 * GIB)[0], SUCCESS)
+        other.exit()
+        self.assertEqual(second.wait(BOUND), 0)
+        self.registered(self.name, 0)
+        self.removed()
+
+    def test_it_is_kept_by_whatever_agent(self):
+        self.created("2Gi")
+        agent = self.product.agent_pid()
+        os.kill(agent, signal.SIGKILL)
+        wait_until(lambda: self.product.agent_pid() != agent, "another agent is there")
+        self.assertEqual(self.row(self.name)["state"], "reserved")
+        run, hand = self.device_hand("web")
+        self.assertEqual(hand.ask("open"), [SUCCESS])
+        self.registered(self.name)
+        self.assertEqual(hand.ask("info")[2], 2 * GIB)
+        hand.exit()
+        self.assertEqual(run.wait(BOUND), 0)
+        self.removed()
+
+    def test_what_is_not_ours_is_left_alone(self):
+        self.file.parent.mkdir(exist_ok=True)
+        self.file.write_text("somebody's")
+        status, _, err = self.create("1Gi")
+        self.assertEqual(status, 2)
+        self.assertIn("not Divvy's", err)
+        self.assertEqual(self.file.read_text(), "somebody's")
+        self.assertEqual(self.product.rows("ls"), [])
+
+    def test_a_name_is_given_once(self):
+        self.created("1Gi")
+        self.assertEqual(self.create("2Gi")[0], 2)
+        self.assertEqual(self.row(self.name)["shares"][0]["limit"], GIB)
+        tenant = self.tenant("plain", "1Gi")
+        status, _, err = self.product.divvy("share", "rm", "plain")
+        self.assertEqual(status, 2)
+        self.assertIn("not kept", err)
+        self.assertEqual(tenant.end(), 0)
+        self.removed()
+
+    def test_an_agent_that_is_stopped_by_force_leaves_none(self):
+        self.created("1Gi")
+        self.assertEqual(self.product.divvy("stop", *self.product.sim)[0], 1)
+        self.assertEqual(self.product.divvy("stop", "--force", *self.product.sim)[0], 0)
+        self.assertFalse(self.file.exists())
+
+
+class Rootless(PodmanTest):
+    """As a user without rights, whose containers have no control groups of their own here."""
+
+    def make_podman(self):
+        user = User(self.product.root / "user")
+        self.addCleanup(user.close)
+        why = user.why_not()
+        if why:
+            self.skipTest(why)
+        self.product.prefix = user.prefix
+        user.own(self.product.root)
+        return Podman(self.product.root / "pm", user)
+
+    def test_its_containers_are_known_and_limited_whoever_they_run_as(self):
+        for name, options in {"root": (), "other": HARDENED}.items():
+            with self.subTest(name):
+                run, hand = self.hand("2Gi", name, options)
+                self.assertEqual(hand.ask("open"), [SUCCESS])
+                self.registered(name)
+                self.assertEqual(hand.ask("info")[2], 2 * GIB)
+                self.assertEqual(hand.ask("alloc", 2 * GIB)[0], OUT_OF_MEMORY)
+                self.assertEqual(hand.ask("alloc", GIB)[0], SUCCESS)
+                run.kill()
+                run.wait(BOUND)
+                self.assertEqual(self.row(name)["processes"], 1)
+                hand.exit()
+                self.gone(name)
+
+
+class Refusals(PodmanTest):
+    def without_podman(self, *words):
+        nowhere = self.product.root / "nowhere"
+        nowhere.mkdir(exist_ok=True)
+        return subprocess.run([str(DIVVY), *words], capture_output=True, text=True, check=False,
+                              env=self.product.environment | {"PATH": str(nowhere)})
+
+    def test_without_podman_nothing_is_taken(self):
+        done = self.without_podman("run", *self.product.sim, "--podman", IMAGE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("podman is not installed", done.stderr)
+        self.assertFalse(self.product.runtime.exists())
+
+    def test_a_remote_podman_is_told_from_this_machines(self):
+        environment = self.product.environment | {"CONTAINER_HOST": "ssh://elsewhere"}
+        status, _, err = self.product.divvy(*self.words("1Gi", (), ()), env=environment)
+        self.assertEqual(status, 1)
+        self.assertIn("remote", err)
+
+    def test_another_way_to_a_card_is_refused(self):
+        for options in (("--gpus", "all"), ("--privileged",), ("--device", "/dev/nvidia0")):
+            status, _, err = self.contain("1Gi", "/bin/sh", options=options)
+            self.assertEqual(status, 2, options)
+            self.assertIn("accepted: ", err)
+
+    def test_our_files_cannot_be_hidden_by_folders_above_them(self):
+        for options in (("--tmpfs", "/run"), ("--tmpfs", "/etc"), ("-v", "/var:/run")):
+            status, out, err = self.contain("1Gi", "/bin/share_probe", options=options)
+            self.assertEqual(status, 0, err)
+            self.assertEqual(fields(out)["total"], GIB, options)
+
+    def test_which_options_take_a_value_is_what_podman_says(self):
+        text = self.podman.must("run", "--help")
+        options = re.findall(r"^ +(?:-\w, )?--([\w-]+)( \S+)?(?:  |$)", text, re.MULTILINE)
+        self.assertGreater(len(options), 90)
+        for name, kind in options:
+            if name in ("privileged", "device", "mount", "volume", "help"):
+                continue
+            said = self.without_podman("run", *self.product.sim, "--podman", f"--{name}", "1").stderr
+            # A flag leaves the next word for the image; nobody is asked for it then.
+            self.assertIn("no image" if kind else "podman is not installed", said, name)
+
+
+if __name__ == "__main__":
+    skip_unless_possible()
+    main()
