@@ -90,13 +90,18 @@ func (w *world) nvidiaPod(name string) error {
 	p.Spec.SchedulerName = "default-scheduler"
 	c := &p.Spec.Containers[0]
 	c.Image, c.Command = pauseImage, []string{"/pause"}
-	if _, err := w.create(p); err != nil {
+	// API servers hear of a policy that is off a moment later.
+	err := w.until(name+" is let in", func() error {
+		_, err := w.create(p)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return w.runs(name)
 }
 
-func migratedFromNvidia(w *world) error {
+func migratedFromNvidia(w *world) (err error) {
 	if err := w.onKubelet(); err != nil {
 		return err
 	}
@@ -113,11 +118,18 @@ func migratedFromNvidia(w *world) error {
 	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
-	defer func() { _ = w.endProcess(nvidiaProcess) }()
+	// However it ends, whoever comes next finds Divvy's agent.
+	defer func() {
+		err = errors.Join(err, w.endProcess(nvidiaProcess))
+		if one, known := w.processes.find(agentProcess); !known || !one.alive() {
+			err = errors.Join(err, w.agentBegins(record.Build))
+		}
+	}()
 	if err := w.nvidiaServes(record.Build); err != nil {
 		return err
 	}
-	if err := w.nvidiaPod("theirs"); err != nil {
+	// As it was before our policies were there.
+	if err := w.withoutPolicies(func() error { return w.nvidiaPod("theirs") }); err != nil {
 		return err
 	}
 	if err := w.endProcess(nvidiaProcess); err != nil {
@@ -185,6 +197,7 @@ func nvidiaVersion() string {
 	}
 	for _, line := range strings.Split(string(text), "\n") {
 		if rest, found := strings.CutPrefix(strings.TrimSpace(line), "github.com/NVIDIA/k8s-device-plugin "); found {
+			rest, _, _ = strings.Cut(rest, " ")
 			return rest
 		}
 	}
