@@ -325,7 +325,7 @@ TEST(IdleDesk, APodOfAnAgentThatHasGoneStays) {
   Life life(cluster);
   ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 1; }));
   EXPECT_FALSE(until(
-      life, [&] { return cluster.evictions > 0; }, 3'000));
+      life, [&] { return cluster.evictions > 0; }, 600));
   cluster.agent_lives = true;
   EXPECT_TRUE(until(
       life, [&] { return cluster.evictions == 1; }, 1'000));
