@@ -10,6 +10,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
@@ -207,7 +208,14 @@ def runs(world):
     upgrade and an uninstall disturb no pod with a share"""
     if not world.told.images:
         raise Skip("no node with a kubelet here")
-    installed(world, *world.here())
+    with tempfile.TemporaryDirectory(prefix="divvy-chart-", ignore_cleanup_errors=True) as folder:
+        # Not the node's usual ones: an uninstalled release leaves them, as it must.
+        run_beside_a_pod(world, [*world.here(), "--set",
+                                 f"agent.runtimeDir={folder}/run,agent.installDir={folder}/lib"])
+
+
+def run_beside_a_pod(world, words):
+    installed(world, *words)
     status(world)
     tested(world)
     staying = json.loads(pod("staying", SHARE, "divvy:0.1.0"))
@@ -222,7 +230,7 @@ def runs(world):
         return found["metadata"]["uid"], counts["containerID"]
     before = world.until("a pod with a share runs", stays)
     agent = world.get("pods", "-n", SPACE, "-l", "app.kubernetes.io/component=agent")["items"][0]
-    world.helm("upgrade", RELEASE, world.told.chart, *world.here(), "--set", "agent.perDevice=12")
+    world.helm("upgrade", RELEASE, world.told.chart, *words, "--set", "agent.perDevice=12")
 
     def anew():
         found = world.get("pods", "-n", SPACE, "-l", "app.kubernetes.io/component=agent")["items"]
