@@ -80,6 +80,7 @@ TEST(Doctor, AnAgentIsAskedAlsoThroughAMountedRootAndAStoppedOneIsAFault) {
   for (const Words& words : {direct, mounted}) {
     const Outcome outcome = sandbox.divvy(words);
     const json::value report = parsed(outcome);
+    EXPECT_EQ(outcome.code(), report.at("worst").as_string() == "fault" ? 3 : 0) << outcome.err;
     // This machine may have agents of its own, or what they left.
     for (const char* id : {"agent-answers", "agent-version", "agent-state", "agent-folders"})
       EXPECT_EQ(stateOf(report, id, "/run/divvy"), "ok") << outcome.out << outcome.err;
@@ -97,7 +98,9 @@ TEST(Doctor, StartsNoAgentAndLeavesNothing) {
   Sandbox sandbox;
   const Outcome outcome =
       sandbox.divvy({"doctor", "--node", "-o", "json", "--only", "agent-answers,agent-state"});
-  EXPECT_NE(stateOf(parsed(outcome), "agent-answers", "/run/divvy"), "fault") << outcome.out;
+  const json::value report = parsed(outcome);
+  EXPECT_EQ(outcome.code(), report.at("worst").as_string() == "fault" ? 3 : 0) << outcome.err;
+  EXPECT_NE(stateOf(report, "agent-answers", "/run/divvy"), "fault") << outcome.out;
   EXPECT_EQ(sandbox.files(), Words());
 }
 
