@@ -357,13 +357,15 @@ TEST(IdleDesk, WhoWorksAgainIsToldThatToo) {
   ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 1; }));
   cluster.idle_since.reset();
   life.hear();
-  ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 2; }));
+  // Its platform is told, its state taken away and it is counted: one after another.
+  ASSERT_TRUE(until(life, [&] {
+    return cluster.kinds.size() == 2 && cluster.state.empty() && life.counts.called_off == 1;
+  }));
   EXPECT_EQ(cluster.kinds.back(), "idle-called-off");
-  EXPECT_EQ(cluster.state, "");
   cluster.now += 10'000;
   life.run(2'000);
   EXPECT_EQ(cluster.evictions, 0);
-  EXPECT_EQ(life.counts.called_off, 1u);
+  EXPECT_EQ(life.counts.called_off, 1u) << "and no second time";
 }
 
 TEST(IdleDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
