@@ -1,7 +1,11 @@
 // The part of the tenants' life that is about memory promised more than once: what each is told of
 // swapping, what the arbiter is told of it, and what the cards look like then.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 
 #include "log.h"
@@ -246,6 +250,17 @@ void Tenants::inheritTerms(Tenant& tenant) {
   }
 }
 
+Result<ledger::SipKey> Tenants::ipcKeyOf(const TenantRecord& record) const {
+  ledger::SipKey key{};
+  if (!record.inContainer()) return key;
+  for (const auto& [id, other] : tenants_) {
+    const bool same = record.ofPod() && other->record.lodger.uid == record.lodger.uid;
+    if (same && other->pages && other->pages->ipcKey() != key) return other->pages->ipcKey();
+  }
+  if (getentropy(key.words, sizeof key.words) == 0) return key;
+  return Error{ErrorCode::kUnavailable, "drawing a key: " + std::string(std::strerror(errno))};
+}
+
 Result<void> Tenants::tellSwap(Tenant& tenant) {
   const TenantRecord& record = tenant.record;
   const ledger::SwapTerms& before = tenant.pages->control().header.swap;
@@ -270,6 +285,9 @@ Result<void> Tenants::tellSwap(Tenant& tenant) {
     }
     spec.devices.push_back(terms);
   }
+  const Result<ledger::SipKey> key = ipcKeyOf(record);
+  if (!key) return key.error();
+  spec.ipc_key = *key;
   Result<void> set = tenant.pages->setSwap(spec);
   if (!set) return set;
   if (tenant.swap) return {};

@@ -144,6 +144,13 @@ ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& d
   return spec;
 }
 
+Result<void> Tenants::makeMountable(Tenant& tenant) const {
+  if (!tenant.record.ofPod()) return {};
+  const Result<ledger::SipKey> key = ipcKeyOf(tenant.record);
+  if (!key) return key.error();
+  return tenant.pages->makeSwapFiles(*key);
+}
+
 Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   TenantRecord& record = tenant->record;
   const ledger::TenantSpec spec = specOf(record, decision);
@@ -160,7 +167,8 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   if (!pages) return std::move(pages).error().context("creating the share");
   tenant->pages = std::move(*pages);
   if (record.contained) tenant->control = placeOf(tenant->dir + "/control");
-  Result<void> saved = tellSwap(*tenant);
+  Result<void> saved = makeMountable(*tenant);
+  if (saved) saved = tellSwap(*tenant);
   if (saved) followWork(*tenant);
   if (saved) saved = saveRecord(tenant->dir, record);
   if (!saved) {

@@ -211,6 +211,8 @@ class Tenants {
   void bury(const TenantPtr& tenant);
   std::string freshId() const;
   ledger::TenantSpec specOf(const TenantRecord& record, const Decision& decision) const;
+  // A pod's container is given all files before it is known whether its memory is ever swapped.
+  Result<void> makeMountable(Tenant& tenant) const;
   // Makes the directory of `tenant`, whose record says all but the shares.
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
   // Whose process this is, registered or not; null: nobody's.
@@ -232,6 +234,10 @@ class Tenants {
                            const std::vector<NewShare>& plans, const std::vector<Card>& all) const;
   // Where nobody told us otherwise, what its pages say that an agent before us was told.
   void inheritTerms(Tenant& tenant);
+  // By which its processes, and those of its pod's other containers, know each other. Zero where
+  // whoever has a block's name may have its memory: outside of containers agent and tenants are
+  // one.
+  Result<ledger::SipKey> ipcKeyOf(const TenantRecord& record) const;
   // Tells it by what terms its memory is swapped, if any of it can be.
   Result<void> tellSwap(Tenant& tenant);
   // Tells the arbiter what it is entitled to.

@@ -1,5 +1,6 @@
 #include "ipc_exports.h"
 
+#include "ipc_proof.h"
 #include "own_thread.h"
 #include "runtime.h"
 #include "sys.h"
@@ -76,6 +77,30 @@ std::uint32_t takeChunk(const IpcToken& asked, std::uint64_t offset) {
   return ChunkTable::kNone;
 }
 
+// What is asked for, by one of ours: a name that was passed on is of no use to others.
+bool isWanted(const IpcSocket& peer, std::uint64_t server, IpcToken* out) {
+  IpcHello hello;
+  IpcChallenge challenge{IpcToken::kMagic, 0, 0};
+  IpcAsk ask;
+  if (!peer.receive(&hello, sizeof hello, nullptr) || hello.magic != IpcToken::kMagic ||
+      !drawRandom(&challenge.nonce)) {
+    return false;
+  }
+  const ledger::SipKey key = ipcKey();
+  challenge.proof = exporterProof(key, hello, challenge.nonce, server);
+  if (!peer.send(&challenge, sizeof challenge, -1) || !peer.receive(&ask, sizeof ask, nullptr)) {
+    return false;
+  }
+  *out = ask.token;
+  if (ask.token.server == server &&
+      ask.proof == importerProof(key, hello, challenge.nonce, ask.token)) {
+    return true;
+  }
+  noteFault(Fault::kIpcRefused, static_cast<std::uint32_t>(Cu::cuIpcGetMemHandle),
+            ask.token.address);
+  return false;
+}
+
 }  // namespace
 
 CUresult IpcExports::nameBlock(std::uint64_t address, IpcToken* out) {
@@ -144,7 +169,7 @@ void IpcExports::loop() {
 
 void IpcExports::serve(const IpcSocket& peer) const {
   IpcToken asked;
-  if (!peer.receive(&asked, sizeof asked, nullptr) || !asked.isSound()) return;
+  if (!isWanted(peer, server_, &asked) || !asked.isSound()) return;
   for (std::uint64_t offset = 0;
        offset < asked.reserved && !stop_.load(std::memory_order_acquire);) {
     const std::uint64_t bytes = handOut(peer, asked, offset);

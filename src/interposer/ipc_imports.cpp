@@ -2,6 +2,7 @@
 
 #include "capture.h"
 #include "current_context.h"
+#include "ipc_proof.h"
 #include "runtime.h"
 #include "sys.h"
 
@@ -22,6 +23,23 @@ bool isSame(const IpcImport& one, const IpcImport& other) {
 CUresult endWork(CUcontext owner) {
   const CurrentContext current(owner);
   return current.set() ? real<Cu::cuCtxSynchronize>()() : CUDA_SUCCESS;
+}
+
+// Somebody else may listen there now, and is told nothing.
+bool askFor(const IpcToken& token, const IpcSocket& exporter) {
+  IpcHello hello{IpcToken::kMagic, 0};
+  IpcChallenge challenge;
+  if (!drawRandom(&hello.nonce) || !exporter.send(&hello, sizeof hello, -1) ||
+      !exporter.receive(&challenge, sizeof challenge, nullptr)) {
+    return false;
+  }
+  const ledger::SipKey key = ipcKey();
+  if (challenge.magic != IpcToken::kMagic ||
+      challenge.proof != exporterProof(key, hello, challenge.nonce, token.server)) {
+    return false;
+  }
+  const IpcAsk ask{token, importerProof(key, hello, challenge.nonce, token)};
+  return exporter.send(&ask, sizeof ask, -1);
 }
 
 CUresult refuseOpening(const IpcToken& token, CUresult why) {
@@ -123,9 +141,7 @@ CUresult IpcImports::open(const IpcToken& token, unsigned flags, CUdeviceptr* ou
 CUresult IpcImports::fetch(IpcImport& own, int ordinal) {
   const IpcToken& token = own.token;
   ScopedIpcSocket exporter;
-  if (!exporter.connect(token.server) || !exporter.send(&token, sizeof token, -1)) {
-    return CUDA_ERROR_MAP_FAILED;
-  }
+  if (!exporter.connect(token.server) || !askFor(token, exporter)) return CUDA_ERROR_MAP_FAILED;
   const RelaxedCapture relaxed;
   Mapping mapping{0, token.reserved};
   CUresult result = real<Cu::cuMemAddressReserve>()(&mapping.address, mapping.bytes, 0, 0, 0);

@@ -32,8 +32,23 @@ struct IpcToken {
 };
 static_assert(sizeof(IpcToken) == sizeof(CUipcMemHandle));
 
-// The importer sends the token; it is answered with one per chunk, by address, each with a
-// descriptor, or with one that says why there is none.
+// The importer begins. Nobody says whose it is before it was shown that the other one is its own.
+struct IpcHello {
+  std::uint64_t magic;
+  std::uint64_t nonce;  // drawn for this once
+};
+struct IpcChallenge {
+  std::uint64_t magic;
+  std::uint64_t nonce;
+  std::uint64_t proof;  // exporterProof()
+};
+struct IpcAsk {
+  IpcToken token;
+  std::uint64_t proof;  // importerProof()
+};
+
+// It is answered with one per chunk, by address, each with a descriptor, or with one that says why
+// there is none.
 struct IpcReply {
   std::uint64_t magic;
   std::uint64_t result;  // CUresult

@@ -41,15 +41,17 @@ bool anySwappable(const SwapSpec& spec) {
   return false;
 }
 
-void writeTerms(const SwapSpec& spec, bool files, ControlPage& page) {
+// What was swappable once stays so for what was allocated then.
+void writeTerms(const SwapSpec& spec, ControlPage& page) {
   SwapTerms& terms = page.header.swap;
+  const bool on = anySwappable(spec) || (loadRelaxed(terms.flags) & kSwapOn) != 0;
   storeRelaxed(terms.drain_ms, spec.drain_ms);
   storeRelaxed(terms.chunk_bytes, spec.chunk.count);
   storeRelaxed(terms.silent_ms, spec.silent_ms);
   storeRelaxed(terms.pressure_ms, spec.pressure_ms);
   storeRelaxed(terms.ahead, spec.ahead);
   storeRelaxed(terms.room_ms, spec.room_ms);
-  storeRelease(terms.flags, (files ? kSwapOn : 0) | (spec.host_map ? kSwapHostMap : 0));
+  storeRelease(terms.flags, (on ? kSwapOn : 0) | (spec.host_map ? kSwapHostMap : 0));
   for (std::size_t dev = 0; dev < spec.devices.size(); ++dev) {
     DeviceSwapTerms& device = page.devices[dev].swap;
     storeRelaxed(device.overcommit_permille, spec.devices[dev].overcommit_permille);
@@ -92,10 +94,13 @@ void TenantLedger::openSwap() {
   swap_ = std::make_unique<Mapping>(std::move(swap).value());
 }
 
-Result<void> TenantLedger::makeSwapFiles() {
+Result<void> TenantLedger::makeSwapFiles(const SipKey& ipc_key) {
+  if (swap_ != nullptr) return {};
   const ControlHeader& control = this->control().header;
   ResidencyHeader residency{};
   residency.id = identify(control, kResidencyMagic, sizeof(ResidencyPage));
+  residency.ipc_key[0] = ipc_key.words[0];
+  residency.ipc_key[1] = ipc_key.words[1];
   SwapHeader swap{};
   swap.id = identify(control, kSwapMagic, sizeof(SwapPage));
   for (std::size_t i = 0; i < sizeof control.tenant_id; ++i) {
@@ -116,16 +121,22 @@ Result<void> TenantLedger::makeSwapFiles() {
   return {};
 }
 
+SipKey TenantLedger::ipcKey() const {
+  if (residency_ == nullptr) return {};
+  const ResidencyHeader& header = residency_->as<ResidencyPage>()->header;
+  return {{header.ipc_key[0], header.ipc_key[1]}};
+}
+
 Result<void> TenantLedger::setSwap(const SwapSpec& spec) {
   const std::string doing = "terms of swapping of tenant " + spec_.id;
   if (Result<void> good = check(spec, spec_.devices.size()); !good) {
     return std::move(good).error().context(doing);
   }
-  if (anySwappable(spec) && swap_ == nullptr) {
-    if (Result<void> made = makeSwapFiles(); !made) return std::move(made).error().context(doing);
+  if (anySwappable(spec)) {
+    Result<void> made = makeSwapFiles(spec.ipc_key);
+    if (!made) return std::move(made).error().context(doing);
   }
-  const bool files = swap_ != nullptr;
-  if (!guarded(&control(), sizeof(ControlPage), [&] { writeTerms(spec, files, control()); })) {
+  if (!guarded(&control(), sizeof(ControlPage), [&] { writeTerms(spec, control()); })) {
     return Error(ErrorCode::kCorrupt, "the control file was truncated");
   }
   return {};

@@ -1,120 +1,11 @@
 // Legacy IPC of memory that can be swapped: between two processes with us inside it is as of plain
 // memory, and the memory stays.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <cstring>
 #include <thread>
-#include <utility>
 
-#include "swap_fixture.h"
+#include "ipc_fixture.h"
 
 namespace divvy::interposer {
 namespace {
-
-constexpr std::size_t kBytes = 7 * kMiB + 12344;  // four chunks
-constexpr std::uint64_t kReserved = 8 * kMiB;
-constexpr std::uint64_t kSmall = 6000;  // a piece of an arena
-constexpr unsigned kRefused = 23;       // Fault::kIpcRefused
-
-// A second process of the tenant, forked before this one uses the driver.
-class Importer {
- public:
-  template <typename Body>
-  explicit Importer(Body body) {
-    EXPECT_EQ(::pipe(down_) | ::pipe(up_), 0);
-    child_ = ::fork();
-    if (child_ != 0) {
-      ::close(up_[1]);
-      return;
-    }
-    ::alarm(100);
-    ::close(up_[0]);
-    ::close(down_[1]);
-    body(*this);
-    std::fflush(stdout);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  ~Importer() {
-    if (child_ <= 0) return;
-    ::close(down_[1]);
-    int status = -1;
-    ::waitpid(child_, &status, 0);
-    EXPECT_EQ(status, 0) << "see the importer's expectations";
-    ::close(down_[0]);
-    ::close(up_[0]);
-  }
-  Importer(const Importer&) = delete;
-  Importer& operator=(const Importer&) = delete;
-
-  template <typename T>
-  void tell(const T& value) const {
-    const int fd = child_ == 0 ? up_[1] : down_[1];
-    EXPECT_EQ(::write(fd, &value, sizeof value), static_cast<ssize_t>(sizeof value));
-  }
-  template <typename T>
-  T hear() const {
-    T value{};
-    const int fd = child_ == 0 ? down_[0] : up_[0];
-    EXPECT_EQ(::read(fd, &value, sizeof value), static_cast<ssize_t>(sizeof value));
-    return value;
-  }
-  // Both call it; it returns when both have.
-  void meet() const {
-    tell('.');
-    hear<char>();
-  }
-  // Without a word. The child's end is then no failure.
-  void kill() {
-    ::kill(child_, SIGKILL);
-    ::waitpid(child_, nullptr, 0);
-    child_ = -1;
-  }
-
- private:
-  int down_[2], up_[2];
-  pid_t child_ = -1;
-};
-
-class IpcTest : public SwapTest {
- protected:
-  static CUipcMemHandle handleOf(CUdeviceptr address) {
-    CUipcMemHandle handle{};
-    EXPECT_EQ(cu<Cu::cuIpcGetMemHandle>(&handle, address), CUDA_SUCCESS);
-    return handle;
-  }
-  static CUresult open(CUdeviceptr* out, const CUipcMemHandle& handle) {
-    return cu<Cu::cuIpcOpenMemHandle_v2>(out, handle, 1u);
-  }
-  static CUdeviceptr opened(const CUipcMemHandle& handle) {
-    CUdeviceptr at = 0;
-    EXPECT_EQ(open(&at, handle), CUDA_SUCCESS);
-    return at;
-  }
-  static CUresult close(CUdeviceptr address) { return cu<Cu::cuIpcCloseMemHandle>(address); }
-  static CUdeviceptr block(unsigned seed) {
-    CUdeviceptr at = 0;
-    EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&at, kBytes), CUDA_SUCCESS);
-    write(at, seed);
-    return at;
-  }
-  static void write(CUdeviceptr at, unsigned seed) {
-    const auto words = pattern(kBytes, seed);
-    EXPECT_EQ(cu<Cu::cuMemcpyHtoD_v2>(at, static_cast<const void*>(words.data()),
-                                      words.size() * sizeof words[0]),
-              CUDA_SUCCESS);
-  }
-  static bool has(CUdeviceptr at, unsigned seed) { return holds(at, kBytes, seed); }
-  template <typename T>
-  static T ask(CUpointer_attribute attribute, CUdeviceptr at) {
-    T value{};
-    EXPECT_EQ(cu<Cu::cuPointerGetAttribute>(static_cast<void*>(&value), attribute, at),
-              CUDA_SUCCESS)
-        << attribute;
-    return value;
-  }
-};
 
 TEST_F(IpcTest, AnotherProcessHasTheSameBytesAndIsToldOfOneAllocation) {
   if (outside(swappable())) return;
@@ -354,62 +245,6 @@ TEST_F(IpcTest, TheDriverAloneRefusesSuchAHandle) {
   });
   makeSwappable();
   other.tell(handleOf(block(1)));
-  other.meet();
-}
-
-TEST_F(IpcTest, WhoDoesNotKnowTheSecretGetsNothing) {
-  if (outside(swappable())) return;
-  const Importer other([](const Importer& exporter) {
-    makeReady();
-    const auto handle = exporter.hear<CUipcMemHandle>();
-    CUdeviceptr at = 0;
-    for (const std::size_t word : {1u, 2u, 3u, 7u}) {  // where, which, from where on, what
-      CUipcMemHandle forged = handle;
-      reinterpret_cast<unsigned char*>(&forged)[8 * word] ^= 0x5a;
-      EXPECT_NE(open(&at, forged), CUDA_SUCCESS) << word;
-    }
-    CUipcMemHandle large = handle;
-    std::memset(reinterpret_cast<unsigned char*>(&large) + 40, 0xff, 8);
-    EXPECT_NE(open(&at, large), CUDA_SUCCESS);
-    EXPECT_TRUE(has(opened(handle), 1)) << "others are served still";
-    exporter.meet();
-  });
-  makeSwappable();
-  other.tell(handleOf(block(1)));
-  other.meet();
-}
-
-// The name of one block, changed to say what another one's says, opens neither that nor both.
-TEST_F(IpcTest, ANameOpensNoMoreThanItsBlock) {
-  if (outside(swappable())) return;
-  const Importer other([](const Importer& exporter) {
-    makeReady();
-    const auto low = exporter.hear<CUipcMemHandle>(), high = exporter.hear<CUipcMemHandle>();
-    const CUdeviceptr at_low = opened(low), at_high = opened(high);
-    EXPECT_TRUE(has(at_low, 1) && has(at_high, 2));
-    EXPECT_EQ(close(at_low), CUDA_SUCCESS);
-    EXPECT_EQ(close(at_high), CUDA_SUCCESS);
-    constexpr std::size_t kSecret = 2 * 8, kSize = 8, kReservedAt = 4 * 8;
-    CUipcMemHandle forged = high;
-    std::memcpy(forged.reserved + kSecret, low.reserved + kSecret, kSize);
-    CUdeviceptr none = 0;
-    EXPECT_NE(open(&none, forged), CUDA_SUCCESS) << "with the secret of another block";
-    for (const std::uint64_t bytes : {2 * kReserved, kReserved + 2 * kMiB}) {
-      forged = low;
-      std::memcpy(forged.reserved + kReservedAt, &bytes, kSize);
-      EXPECT_NE(open(&none, forged), CUDA_SUCCESS) << "with what lies behind it";
-    }
-    exporter.meet();
-  });
-  makeSwappable();
-  CUdeviceptr low = block(1), high = block(2);
-  if (high < low) {
-    std::swap(low, high);
-    write(low, 1);
-    write(high, 2);
-  }
-  other.tell(handleOf(low));
-  other.tell(handleOf(high));
   other.meet();
 }
 

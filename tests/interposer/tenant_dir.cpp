@@ -32,6 +32,7 @@ ledger::SwapSpec swapSpec(const Tenancy& tenancy) {
   spec.chunk = Bytes{tenancy.swap_chunk};
   spec.room_ms = tenancy.swap_room_ms;
   spec.pressure_ms = tenancy.swap_pressure_ms;
+  spec.ipc_key = tenancy.ipc_key;
   spec.devices.resize(tenancy.devices.size());
   for (auto& device : spec.devices) device.swappable = true;
   return spec;

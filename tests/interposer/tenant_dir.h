@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ledger/siphash.h"
+
 namespace divvy::interposer {
 
 // What a test wants to be run in.
@@ -27,6 +29,7 @@ struct Tenancy {
   std::uint32_t swap_room_ms = 2000;
   std::uint32_t swap_pressure_ms = 0;
   std::uint64_t swap_chunk = std::uint64_t{32} << 20;
+  ledger::SipKey ipc_key = {};
   unsigned card_permille = 0;  // for the grant; 0: as it is
   std::map<std::string, std::string> environment = {};
 };

@@ -74,6 +74,22 @@ TEST_F(ResidencyTest, TermsReachTheTenantAndFilesAreThereBeforeThem) {
   EXPECT_FALSE(there(".swap"));
 }
 
+// A container is given its files before anybody knows whether its memory is ever swapped.
+TEST_F(ResidencyTest, FilesThatAreThereEarlySayNothing) {
+  constexpr SipKey kKey{{7, 9}};
+  ASSERT_TRUE(ledger_.makeSwapFiles(kKey));
+  EXPECT_TRUE(there("residency"));
+  EXPECT_TRUE(there("swap"));
+  EXPECT_EQ(control().swap.flags, 0u);
+  ASSERT_TRUE(ledger_.setSwap(swapping(false)));
+  EXPECT_EQ(control().swap.flags & kSwapOn, 0u) << "nothing of it is swapped";
+  turnOn();
+  EXPECT_EQ(ledger_.ipcKey(), kKey) << "they are the same ones";
+  SwapPages tenant = tenantSide();
+  EXPECT_EQ(tenant.residency().header.ipc_key[1], 9u);
+  tenant.close();
+}
+
 TEST_F(ResidencyTest, BadTermsAreRefusedAndChangeNothing) {
   SwapSpec spec = swapping();
   for (const std::uint64_t chunk : {std::uint64_t{0}, mib(3).count, kib(32).count, gib(1).count}) {

@@ -55,7 +55,10 @@ struct alignas(64) ResidencyLine {
 struct alignas(64) ResidencyHeader {
   Identification id;
   char tenant_id[32];
-  char reserved_a[32];
+  // By which processes that have memory of each other's know that both are this tenant's, or of its
+  // pod; written once. Zero: whoever has a block's name may have its memory.
+  std::uint64_t ipc_key[2];
+  char reserved_a[16];
   alignas(64) std::uint32_t bell;  // futex: grows, and is woken, with each change of a line
   char reserved_b[124];
 };
@@ -138,6 +141,7 @@ struct SwapPage {
 
 static_assert(sizeof(ResidencyLine) == 384 && offsetof(ResidencyLine, allowed) == 64);
 static_assert(offsetof(ResidencyLine, most) == 192);
+static_assert(offsetof(ResidencyHeader, ipc_key) == offsetof(ResidencyHeader, tenant_id) + 32);
 static_assert(sizeof(ResidencyHeader) == 256 && offsetof(ResidencyHeader, bell) == 128);
 static_assert(sizeof(ResidencyPage) == 256 + 4096 * 384);
 static_assert(sizeof(SwapDevice) == 64);

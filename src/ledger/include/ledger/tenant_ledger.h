@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "ledger/liveness.h"
 #include "ledger/report.h"
+#include "ledger/siphash.h"
 
 namespace divvy::ledger {
 
@@ -57,6 +58,7 @@ struct SwapSpec {
   std::uint32_t ahead = 3;  // 1 to 16
   std::uint32_t room_ms = 2000;
   std::vector<Device> devices;  // in the order of the tenant's
+  SipKey ipc_key{};             // where the files are made now; see ledger::ResidencyHeader
 };
 
 enum class ReapOutcome {
@@ -108,6 +110,11 @@ class TenantLedger {
   // first if they are not there. A device that was swappable stays so for what was allocated.
   // kUsage; kIo: the disk is full, ...: nothing changed then.
   Result<void> setSwap(const SwapSpec& spec);
+  // Makes the files for it if they are not there, and says nothing to the tenant: for those that
+  // must be given them before it is known whether any of their memory is ever swapped. kIo.
+  Result<void> makeSwapFiles(const SipKey& ipc_key);
+  // That of the files; zero: there are none.
+  SipKey ipcKey() const;
 
   // Whether the slot is claimed, in this generation, by a process that has this pid in its own
   // namespace. Looks at the slot alone: one of these is answered for every process that starts.
@@ -142,7 +149,6 @@ class TenantLedger {
   Result<void> backSlots(unsigned ready);
   // The files for swapping, where they are.
   void openSwap();
-  Result<void> makeSwapFiles();
   // Makes every reservation under way look at the limits again.
   Result<void> fence(unsigned dev);
 
