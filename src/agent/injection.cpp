@@ -63,7 +63,7 @@ void addDriver(const DriverFiles& driver, ContainerEdits* edits) {
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
                                 const Install& install, const std::string& visible) {
   const ContainerEdits edits =
-      editsFor({paths.tenants() + "/" + tenant, false}, node, paths, install);
+      editsFor({paths.tenants() + "/" + tenant, true}, node, paths, install);
   kubelet::Injection given;
   given.environment = edits.environment;
   for (const ContainerMount& mount : edits.mounts)

@@ -32,9 +32,10 @@ ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodeP
 // by itself is called off.
 void addDriver(const DriverFiles& driver, ContainerEdits* edits);
 
-// For the kubelet; the tenant's files need not be there yet. `tenant`: id. All cards but excluded
-// ones are visible to the runtime (`visible`): which of them the container has is not known when
-// the kubelet asks, and told by the interposer.
+// For the kubelet; the tenant's files need not be there yet, nor is it known whether any of its
+// memory is ever swapped: it is given all of them. `tenant`: id. All cards but excluded ones are
+// visible to the runtime (`visible`): which of them the container has is not known when the kubelet
+// asks, and told by the interposer.
 kubelet::Injection injectionFor(const std::string& tenant, const Node& node, const NodePaths& paths,
                                 const Install& install, const std::string& visible = "all");
 

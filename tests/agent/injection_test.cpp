@@ -30,11 +30,25 @@ TEST(Injection, WhatBoundsATenantCannotBeWrittenByIt) {
   std::set<std::string> writable;
   for (const kubelet::Mount& mount : given.mounts)
     if (!mount.read_only) writable.insert(mount.container_path);
-  EXPECT_EQ(writable,
-            (std::set<std::string>{"/run/divvy/tenant/report", "/run/divvy/tenant/work"}));
+  EXPECT_EQ(writable, (std::set<std::string>{"/run/divvy/tenant/report", "/run/divvy/tenant/swap",
+                                             "/run/divvy/tenant/work"}));
   // The folder itself is not there: with it tenant.json, and a way to put in another control page.
   for (const kubelet::Mount& mount : given.mounts)
     EXPECT_NE(mount.host_path, "/run/divvy/gpu/tenants/pod-1");
+}
+
+// Without them no memory of a pod was ever swapped, whatever its node promised.
+TEST(Injection, APodHasWhatItsMemoryIsSwappedBy) {
+  const Node node{"gpu"};
+  const kubelet::Injection given =
+      injectionFor("pod-1", node, NodePaths("/run/divvy", node), kInstall);
+  for (const bool orders : {true, false}) {
+    const std::string name = orders ? "/residency" : "/swap";
+    const kubelet::Mount* page = at(given, "/run/divvy/tenant" + name);
+    ASSERT_NE(page, nullptr) << name;
+    EXPECT_EQ(page->host_path, "/run/divvy/gpu/tenants/pod-1" + name);
+    EXPECT_EQ(page->read_only, orders) << name;
+  }
 }
 
 TEST(Injection, WhatIsPreloadedIsMountedWhereTheListSaysIt) {
@@ -95,7 +109,7 @@ TEST(Injection, ExcludedCardsAreNotVisible) {
 TEST(Edits, AreWhatTheKubeletIsTold) {
   const Node node{"sim-h100"};
   const NodePaths paths("/run/divvy", node);
-  const ContainerEdits edits = editsFor({paths.tenants() + "/pod-1", false}, node, paths, kInstall);
+  const ContainerEdits edits = editsFor({paths.tenants() + "/pod-1", true}, node, paths, kInstall);
   const kubelet::Injection given = injectionFor("pod-1", node, paths, kInstall);
   EXPECT_EQ(edits.environment, given.environment);
   ASSERT_EQ(edits.mounts.size(), given.mounts.size());
