@@ -1,5 +1,7 @@
 #include "http/server.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -111,6 +113,8 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
     if (fault) return Error{ErrorCode::kUsage, where + " is no address to listen on"};
     const tcp::endpoint endpoint(address, listen.port);
     acceptor.open(endpoint.protocol(), fault);
+    // A child that outlives us would keep the port from who comes after us.
+    if (!fault) fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
     if (!fault) acceptor.set_option(asio::socket_base::reuse_address(true), fault);
     if (!fault) acceptor.bind(endpoint, fault);
     if (!fault) acceptor.listen(asio::socket_base::max_listen_connections, fault);
