@@ -85,7 +85,7 @@ func cgroupsOf(name string) []string {
 }
 
 // A machine that is a virtual one may have no right to protect its processes from running out of
-// memory, and no AppArmor; pods that want a network of their own get none.
+// memory, and no AppArmor.
 const containerdConfig = `version = 2
 root = %[1]q
 state = %[2]q
@@ -95,6 +95,7 @@ state = %[2]q
   sandbox_image = "` + pauseImage + `"
   restrict_oom_score_adj = true
   disable_apparmor = true
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = %[4]q
     conf_dir = %[4]q
@@ -104,8 +105,18 @@ state = %[2]q
       SystemdCgroup = false
 `
 
-// Pods here are on the host's network; a kubelet is ready only where there is some network.
+// Pods here are on the host's network, as a rule; a kubelet is ready only where there is some network.
 const cniConfig = `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}
+`
+
+// Who wants a network of its own gets one with nothing in it, and an address that is nobody's.
+const cniPlugin = `#!/bin/sh
+cat >/dev/null
+case "$CNI_COMMAND" in
+VERSION) echo '{"cniVersion": "0.4.0", "supportedVersions": ["0.3.1", "0.4.0"]}' ;;
+ADD) echo '{"cniVersion": "0.4.0", "interfaces": [{"name": "'"$CNI_IFNAME"'", "sandbox": "'"$CNI_NETNS"'"}],
+  "ips": [{"version": "4", "interface": 0, "address": "192.0.2.1/32"}]}' ;;
+esac
 `
 
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -144,6 +155,11 @@ func (c *cluster) startContainerd(ctx context.Context) error {
 	if err := os.WriteFile(c.path("ctd", "cni", "10-none.conflist"), []byte(cniConfig), 0o644); err != nil {
 		return err
 	}
+	for _, name := range []string{"none", "loopback"} {
+		if err := os.WriteFile(c.path("ctd", "cni", name), []byte(cniPlugin), 0o755); err != nil {
+			return err
+		}
+	}
 	if err := c.processes.start("containerd", "containerd", "-c", c.path("ctd", "config.toml")); err != nil {
 		return err
 	}
@@ -163,9 +179,12 @@ func (c *cluster) importImages(build string) error {
 	tests := filepath.Join(build, "tests")
 	probe := filepath.Join(tests, "share_probe")
 	files := map[string]string{"/share_probe": probe}
-	for _, needs := range []string{probe, filepath.Join(build, "simgpu", "libcuda.so.1"),
-		filepath.Join(build, "simgpu", "libnvidia-ml.so.1"), filepath.Join(build, "lib", "libdivvy-cuda.so"),
-		filepath.Join(build, "lib", "libdivvy-nvml.so")} {
+	for _, name := range []string{"busy", "swapper"} {
+		files["/"+name] = filepath.Join(build, "e2e", name)
+	}
+	for _, needs := range []string{probe, files["/busy"], files["/swapper"],
+		filepath.Join(build, "simgpu", "libcuda.so.1"), filepath.Join(build, "simgpu", "libnvidia-ml.so.1"),
+		filepath.Join(build, "lib", "libdivvy-cuda.so"), filepath.Join(build, "lib", "libdivvy-nvml.so")} {
 		if err := libraries(needs, files); err != nil {
 			return err
 		}
@@ -251,8 +270,13 @@ func (c *cluster) kubeletNode(ctx context.Context, wanted core.NodeConditionType
 
 // runAgent runs Divvy's agent on simulated cards; its runtime folder is ours.
 func (c *cluster) runAgent(build string, options ...string) error {
+	return c.runAgentOn(simulated, build, options...)
+}
+
+// runAgentOn runs it on these cards.
+func (c *cluster) runAgentOn(cards, build string, options ...string) error {
 	words := append([]string{"DIVVY_RUNTIME_DIR=" + c.path("divvy"),
-		filepath.Join(build, "bin", "divvy"), "agent", "--node", simulated,
+		filepath.Join(build, "bin", "divvy"), "agent", "--node", cards,
 		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
 		"--metrics-listen", agentMetrics}, options...)
 	return c.processes.start(agentProcess, "/usr/bin/env", words...)

@@ -127,19 +127,21 @@ func (w *world) ended(name string, restarts int32) (seen, error) {
 }
 
 // bare is the same program on the same card, without Divvy: what its driver needs is mounted by hand.
-func (w *world) bare(name, build string) *core.Pod {
+func (w *world) bare(name, build string) *core.Pod { return w.bareOn(simulated, name, build) }
+
+func (w *world) bareOn(cards, name, build string) *core.Pod {
 	p := probe(name, nil)
 	p.Spec.NodeName = kubeletNode
 	kind := core.HostPathDirectory
 	for volume, path := range map[string]string{"simgpu": filepath.Join(build, "simgpu"),
-		"card": w.path("divvy", simulated, "card")} {
+		"card": w.path("divvy", cards, "card")} {
 		p.Spec.Volumes = append(p.Spec.Volumes, core.Volume{Name: volume,
 			VolumeSource: core.VolumeSource{HostPath: &core.HostPathVolumeSource{Path: path, Type: &kind}}})
 		p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts,
 			core.VolumeMount{Name: volume, MountPath: "/run/bare/" + volume})
 	}
 	p.Spec.Containers[0].Env = []core.EnvVar{{Name: "LD_LIBRARY_PATH", Value: "/run/bare/simgpu"},
-		{Name: "SIMGPU_PROFILE", Value: strings.TrimPrefix(simulated, "sim-")},
+		{Name: "SIMGPU_PROFILE", Value: strings.TrimPrefix(cards, "sim-")},
 		{Name: "SIMGPU_DIR", Value: "/run/bare/card"}}
 	return p
 }
@@ -352,6 +354,10 @@ func nothingStarts(w *world) (err error) {
 
 // agentBegins kills the agent that is there, begins another with more options, and waits until the kubelet knows it.
 func (w *world) agentBegins(build string, options ...string) error {
+	return w.agentBeginsOn(simulated, build, options...)
+}
+
+func (w *world) agentBeginsOn(cards, build string, options ...string) error {
 	before := w.registrations()
 	if one, known := w.processes.find(agentProcess); known && one.alive() {
 		if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
@@ -361,7 +367,7 @@ func (w *world) agentBegins(build string, options ...string) error {
 			return err
 		}
 	}
-	if err := w.runAgent(build, options...); err != nil {
+	if err := w.runAgentOn(cards, build, options...); err != nil {
 		return err
 	}
 	return w.until("the kubelet knows the agent again", func() error {

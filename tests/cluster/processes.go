@@ -32,8 +32,14 @@ func startTime(pid int) string {
 	rest := string(text)
 	rest = rest[strings.LastIndexByte(rest, ')')+1:]
 	fields := strings.Fields(rest)
-	if len(fields) < 20 || fields[0] == "Z" {
+	if len(fields) < 20 {
 		return ""
+	}
+	if fields[0] == "Z" {
+		// Its other threads may still be ending, and with them its sockets.
+		if left, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)); err != nil || len(left) < 2 {
+			return ""
+		}
 	}
 	return fields[19]
 }
