@@ -29,6 +29,8 @@ int bindDriver(void) {
       {"cuMemcpyHtoD_v2", &cu.copyHtoD},
       {"cuMemcpyDtoH_v2", &cu.copyDtoH},
       {"cuMemcpyHtoDAsync_v2", &cu.copyHtoDAsync},
+      {"cuIpcGetMemHandle", &cu.ipcGet},
+      {"cuIpcOpenMemHandle_v2", &cu.ipcOpen},
       {"cuMemHostRegister_v2", &cu.hostRegister},
       {"cuMemHostGetDevicePointer_v2", &cu.hostDevicePointer},
       {"cuModuleLoadData", &cu.moduleLoadData},

@@ -14,7 +14,13 @@ enum {
   kBlockingSync = 1,  // CU_EVENT_BLOCKING_SYNC
   kCaptureGlobal = 0,
   kCaptureRelaxed = 2,
+  kLazyPeerAccess = 1,     // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
   kPortableDeviceMap = 3,  // CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP
+};
+
+// CUipcMemHandle
+struct IpcName {
+  unsigned char bytes[64];
 };
 
 struct Entries {
@@ -31,6 +37,8 @@ struct Entries {
   int (*copyHtoD)(CUdeviceptr, const void*, size_t);
   int (*copyDtoH)(void*, CUdeviceptr, size_t);
   int (*copyHtoDAsync)(CUdeviceptr, const void*, size_t, Handle);
+  int (*ipcGet)(struct IpcName*, CUdeviceptr);
+  int (*ipcOpen)(CUdeviceptr*, struct IpcName, unsigned);
   int (*hostRegister)(void*, size_t, unsigned);
   int (*hostDevicePointer)(CUdeviceptr*, void*, unsigned);
   int (*moduleLoadData)(Handle*, const void*);

@@ -12,6 +12,8 @@
 //   verify               reads all back                             -> ok CODE WRONG_WORDS
 //   arrays COUNT         so many arrays of 2 MiB, which stay        -> ok CODE
 //   intact               reads these back                           -> ok CODE WRONG_WORDS
+//   name BLOCK           by which others may open it, in hex        -> ok CODE NAME
+//   opens NAME           opens a block of another process, by name -> ok CODE
 //   deaf                 ignores SIGTERM from now on                -> ok 0
 //   pid | exit
 #include <pthread.h>
@@ -110,6 +112,22 @@ static int verify(Number* wrong) {
   return code;
 }
 
+static void tellName(size_t block, FILE* out) {
+  struct IpcName name = {{0}};
+  const int code = block < block_count ? cu.ipcGet(&name, blocks[block]) : -1;
+  fprintf(out, "ok %d ", code);
+  for (size_t i = 0; i < sizeof name.bytes; ++i) fprintf(out, "%02x", name.bytes[i]);
+  fputc('\n', out);
+}
+
+static int openNamed(const char* hex) {
+  struct IpcName name = {{0}};
+  CUdeviceptr there = 0;
+  for (size_t i = 0; i < sizeof name.bytes; ++i)
+    if (sscanf(hex + 2 * i, "%2hhx", &name.bytes[i]) != 1) return -1;
+  return cu.ipcOpen(&there, name, kLazyPeerAccess);
+}
+
 static void obey(const char* line, FILE* out) {
   char verb[32] = "";
   Number first = 0, second = 0, wrong = 0;
@@ -125,6 +143,9 @@ static void obey(const char* line, FILE* out) {
   if (strcmp(verb, "work") == 0) fprintf(out, "ok %d\n", work(first));
   if (strcmp(verb, "rounds") == 0) fprintf(out, "ok %llu\n", (Number)rounds);
   if (strcmp(verb, "deaf") == 0) fprintf(out, "ok %d\n", signal(SIGTERM, SIG_IGN) == SIG_ERR);
+  if (strcmp(verb, "name") == 0) tellName(first, out);
+  if (strcmp(verb, "opens") == 0 && strlen(line) > sizeof "opens" + 2 * sizeof(struct IpcName))
+    fprintf(out, "ok %d\n", openNamed(line + sizeof "opens"));
   if (strcmp(verb, "rest") == 0) {
     const int code = rest();
     fprintf(out, "ok %d %llu\n", code, (Number)rounds);
