@@ -1,5 +1,7 @@
 #include "doctor_cluster.h"
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -79,12 +81,41 @@ void addNode(const json::value& object, scheduler::Books& books, ClusterLook* lo
   look->facts.nodes.push_back(std::move(one));
 }
 
+// UUIDs, indices and "all"; what else stands in an environment is nobody's business.
+bool saysDevices(const std::string& value) {
+  return value.size() < 100 && std::all_of(value.begin(), value.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == ',' || c == ':';
+         });
+}
+
+// What its environment names for NVIDIA's runtime; empty: no cards.
+std::string cardsNamedBy(const json::value& container) {
+  for (const json::value& one : listOf(container, {"env"})) {
+    if (textOf(one, {"name"}) != "NVIDIA_VISIBLE_DEVICES") continue;
+    if (memberOf(one, {"valueFrom"}) != nullptr) return "(from elsewhere)";
+    const std::string value = textOf(one, {"value"});
+    if (value == "none" || value == "void") return "";
+    return saysDevices(value) ? value : "(something else)";
+  }
+  return "";
+}
+
+void addPastShares(const json::value& object, const kube::Pod& pod, const scheduler::Books& books,
+                   ClusterFacts* facts) {
+  if (pod.controller == "DaemonSet" || books.devicesOf(pod.node).empty()) return;
+  for (const char* list : {"initContainers", "containers"})
+    for (const json::value& one : listOf(object, {"spec", list}))
+      if (const std::string cards = cardsNamedBy(one); !cards.empty())
+        facts->past_shares.push_back({pod.meta.space, pod.meta.name, textOf(one, {"name"}), cards});
+}
+
 void addPod(const json::value& object, scheduler::Books& books, ClusterLook* look) {
   const Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return look->facts.pods_unreadable.push_back(pod.error().message());
   if (pod->ended()) return;
   const Result<void> set = books.setPod(*pod);
   if (!set) look->facts.pods_unreadable.push_back(set.error().message());
+  addPastShares(object, *pod, books, &look->facts);
   const auto request = books.requestFor(*pod);
   const bool asks = !request || request->has_value();
   if (asks || hasOurKeys(pod->meta.annotations)) look->pods.push_back(object);

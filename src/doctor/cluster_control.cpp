@@ -133,9 +133,14 @@ void lookCertificate(const ClusterFacts& facts, Sink& sink) {
 
 void lookPolicies(const ClusterFacts& facts, Sink& sink) {
   if (leftOut(facts, facts.policies_listed, sink)) return;
-  constexpr std::array<const char*, 6> kOurs{
-      "divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations",
-      "divvy-devices",         "divvy-gates",    "divvy-scheduler-fencing"};
+  constexpr const char* kTells = "divvy-visible-devices";  // warns, unless somebody wants more
+  constexpr std::array<const char*, 7> kOurs{"divvy-pod-annotations",
+                                             "divvy-bindings",
+                                             "divvy-node-annotations",
+                                             "divvy-devices",
+                                             "divvy-gates",
+                                             "divvy-scheduler-fencing",
+                                             kTells};
   std::vector<std::string> missing;
   for (const char* name : kOurs) {
     const auto found = std::find_if(facts.policies.begin(), facts.policies.end(),
@@ -144,7 +149,7 @@ void lookPolicies(const ClusterFacts& facts, Sink& sink) {
     const bool fence = std::string(name) == "divvy-scheduler-fencing";
     if (found == facts.policies.end()) {
       if (!fence || facts.lease) missing.emplace_back(name);
-    } else if (!found->bound || !found->denies) {
+    } else if (!found->bound || (!found->denies && std::string(name) != kTells)) {
       missing.push_back(std::string(name) + (found->bound ? " (does not deny)" : " (not bound)"));
     }
   }

@@ -87,6 +87,20 @@ void lookWaiting(const ClusterFacts& facts, Sink& sink) {
                     : counted(ours, "pod") + " wait for Divvy: divvy explain pod says for what");
 }
 
+void lookPastShares(const ClusterFacts& facts, Sink& sink) {
+  if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
+  for (const PastShares& one : facts.past_shares)
+    sink.warn(
+        {"container " + one.container + " has NVIDIA_VISIBLE_DEVICES=" + one.cards,
+         "where NVIDIA's runtime is the default it has whole cards, whatever shares of them "
+         "others were given",
+         "leave it out, and ask for devices in its limits; to refuse such pods: kubectl patch "
+         "validatingadmissionpolicybinding divvy-visible-devices --type merge -p "
+         "'{\"spec\":{\"validationActions\":[\"Deny\"]}}'"},
+        one.space + "/" + one.pod);
+  if (!sink.said()) sink.ok("none names cards in its environment");
+}
+
 void lookReadable(const ClusterFacts& facts, Sink& sink) {
   if (facts.pods_listed) return sink.skip(facts.pods_listed->message());
   for (const std::string& one : facts.pods_unreadable)
@@ -123,6 +137,8 @@ ClusterEntries nodesChecks() {
           {"node-upgrades", "is a node kept out by its driver's upgrade", lookUpgrade},
           {"waiting-pods", "are pods with devices left to schedulers that do not ask Divvy",
            lookWaiting},
+          {"pods-past-shares", "do pods have cards by their environment, past all shares",
+           lookPastShares},
           {"pod-assignments", "can be read what pods were given", lookReadable},
           {"hami-installed", "is HAMi still installed beside Divvy", lookHami}};
 }

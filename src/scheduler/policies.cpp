@@ -19,6 +19,7 @@ struct Policy {
   std::string conditions;   // YAML of the list, by 4
   std::string variables;    // likewise; may be empty
   std::string validations;  // likewise
+  std::string actions = "Deny";
 };
 
 std::string account(const std::string& name) {
@@ -55,7 +56,8 @@ std::string yamlOf(const Policy& policy) {
   return text + "  validations:\n" + policy.validations +
          "---\napiVersion: admissionregistration.k8s.io/v1\n"
          "kind: ValidatingAdmissionPolicyBinding\nmetadata:\n  name: " +
-         policy.name + "\nspec:\n  policyName: " + policy.name + "\n  validationActions: [Deny]\n";
+         policy.name + "\nspec:\n  policyName: " + policy.name + "\n  validationActions: [" +
+         policy.actions + "]\n";
 }
 
 std::string notBy(const std::vector<std::string>& users) {
@@ -97,6 +99,15 @@ std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
 }
 
 const char* const kUntouched = "size(variables.touched) == 0 || variables.own";
+
+// Namespaces that are not the cluster's own, nor ours, nor ask to be left alone.
+std::string elsewhere() {
+  return "    namespaceSelector:\n      matchExpressions:\n"
+         "        - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, " +
+         std::string(kSpace) +
+         "]}\n"
+         "        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}\n";
+}
 
 Policy podAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
                       const std::vector<std::string>& writers) {
@@ -160,12 +171,7 @@ Policy devices(const vendors::Catalog& catalog, std::vector<std::string> schedul
   return {"divvy-devices",
           "# A pod with devices that the webhook did not see is refused, and not placed without\n"
           "# limits: the webhook was away, or the pod asked not to be seen (hami.io/webhook).\n",
-          "    namespaceSelector:\n      matchExpressions:\n"
-          "        - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, " +
-              std::string(kSpace) +
-              "]}\n"
-              "        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}\n" +
-              constraints("CREATE", "pods"),
+          elsewhere() + constraints("CREATE", "pods"),
           // What a kubelet was given as a file runs, whatever is said of its mirror.
           condition("by-no-kubelet", "!('system:nodes' in request.userInfo.groups)") +
               condition("asks-for-devices", celAsksForDevices(catalog)),
@@ -183,6 +189,30 @@ Policy devices(const vendors::Catalog& catalog, std::vector<std::string> schedul
                              any("object.spec.initContainers") + ')',
                          "'a privileged container would see whole devices, whatever the pod asks "
                          "for'")};
+}
+
+// NVIDIA's runtime gives a container the cards that its environment names, whatever it asks for.
+// Many an image and a monitor does so: it is told, and whoever wants to refuse it binds it so.
+Policy visibleDevices() {
+  const std::string names =
+      "c.?env.orValue([]).exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES' && (has(e.valueFrom) || "
+      "!(e.?value.orValue('') in ['', 'none', 'void'])))";
+  const std::string found =
+      "object.spec.containers.filter(c, " + names +
+      ").map(c, c.name) + object.spec.?initContainers.orValue([]).filter(c, " + names +
+      ").map(c, c.name)";
+  return {
+      "divvy-visible-devices",
+      "# Who names cards in its environment has whole ones where NVIDIA's runtime is the\n"
+      "# default, past all shares: whoever makes such a pod is warned, and the audit log says\n"
+      "# so. To refuse it make its binding's validationActions [Deny].\n",
+      elsewhere() + constraints("CREATE", "pods"),
+      condition("by-no-kubelet", "!('system:nodes' in request.userInfo.groups)"),
+      "    - name: naming\n      " + folded("expression", found),
+      validation("size(variables.naming) == 0",
+                 "'cards named by NVIDIA_VISIBLE_DEVICES are whole ones, past all shares: leave it "
+                 "out, and ask for devices in the limits of ' + variables.naming.join(', ')"),
+      "Warn, Audit"};
 }
 
 // Gates keep pods of queues and gangs from being scheduled: who could take them away would go
@@ -235,7 +265,7 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms&
          "# servers hold it up themselves, whether Divvy is there or not.\n" +
          yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
          yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(devices(catalog, schedulers)) +
-         yamlOf(gates(writers));
+         yamlOf(gates(writers)) + yamlOf(visibleDevices());
 }
 
 }  // namespace divvy::scheduler

@@ -43,8 +43,9 @@ ClusterFacts healthy() {
       "divvy-scheduler", "Fail",           certificate(kNow - kDay, kNow + 80 * kDay), false,
       "divvy-system",    "divvy-scheduler"};
   facts.endpoints = 2;
-  for (const char* name : {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations",
-                           "divvy-devices", "divvy-gates", "divvy-scheduler-fencing"})
+  for (const char* name :
+       {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations", "divvy-devices",
+        "divvy-gates", "divvy-scheduler-fencing", "divvy-visible-devices"})
     facts.policies.push_back({name, true, true});
   facts.queues = true;
   facts.lease = LeaseFacts{"divvy-scheduler-1_uid", facts.now_ms - 700, 8, facts.now_ms, true};
@@ -169,6 +170,10 @@ TEST(ClusterChecks, WhatNodesAndOthersDoWrongIsFound) {
       {"held by a gate", "waiting-pods", State::kOk,
        [](F& f) {
          f.waiting.push_back({"team-b", "gated", "", true});
+       }},
+      {"cards by the environment", "pods-past-shares", State::kWarning,
+       [](F& f) {
+         f.past_shares = {{"team-b", "notebook", "c", "all"}};
        }},
       {"an assignment that is none", "pod-assignments", State::kFault,
        [](F& f) { f.pods_unreadable = {"pod a/b: annotation: not understood"}; }},

@@ -169,13 +169,20 @@ func binding(pairs ...string) *core.Binding {
 		Target: core.ObjectReference{Kind: "Node", Name: "own"}}
 }
 
+// naming has cards named in its environment.
+func naming(cards string) *core.Pod {
+	return pod(func(p *core.Pod) {
+		p.Spec.Containers[0].Env = []core.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: cards}}
+	})
+}
+
 func scheduler(name string) func(*core.Pod) {
 	return func(p *core.Pod) { p.Spec.SchedulerName = name }
 }
 
 func TestPolicies(t *testing.T) {
 	policies := read(t)
-	if len(policies) != 5 {
+	if len(policies) != 6 {
 		t.Fatalf("%d policies", len(policies))
 	}
 	compiled := map[string]validating.Validator{}
@@ -183,8 +190,8 @@ func TestPolicies(t *testing.T) {
 		compiled[name] = compile(t, policy)
 	}
 	yes := true
-	const pods, nodes, bindings, devices, gates = "divvy-pod-annotations", "divvy-node-annotations",
-		"divvy-bindings", "divvy-devices", "divvy-gates"
+	const pods, nodes, bindings, devices, gates, visible = "divvy-pod-annotations", "divvy-node-annotations",
+		"divvy-bindings", "divvy-devices", "divvy-gates", "divvy-visible-devices"
 	held := pod(noted(allocated, "a", "mine", "1"))
 	asks := []ask{
 		{"made plain", pods, tenant, "", nil, pod(nil), "pods", false, ""},
@@ -236,6 +243,19 @@ func TestPolicies(t *testing.T) {
 		{"another's gate", gates, tenant, "", gated(ourGate, "x"), gated(ourGate), "pods", false, ""},
 		{"a gate, by us", gates, ours, "", gated(ourGate), pod(nil), "pods", false, ""},
 		{"no gate", gates, tenant, "", pod(nil), pod(noted("a", "b")), "pods", false, ""},
+		{"names no cards", visible, tenant, "", nil, naming("void"), "pods", false, ""},
+		{"names none", visible, tenant, "", nil, naming(""), "pods", false, ""},
+		{"says nothing of cards", visible, tenant, "", nil, pod(nil), "pods", false, ""},
+		{"names all cards", visible, tenant, "", nil, naming("all"), "pods", true, "limits of c"},
+		{"names one card", visible, tenant, "", nil, naming("GPU-1"), "pods", true, "limits of c"},
+		{"names what stands elsewhere", visible, tenant, "", nil, pod(func(p *core.Pod) {
+			p.Spec.Containers[0].Env = []core.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES",
+				ValueFrom: &core.EnvVarSource{}}}
+		}), "pods", true, "limits of c"},
+		{"names them at first", visible, tenant, "", nil, pod(func(p *core.Pod) {
+			p.Spec.InitContainers = naming("all").Spec.Containers
+			p.Spec.InitContainers[0].Name = "i"
+		}), "pods", true, "limits of i"},
 		{"before the others", devices, tenant, "", nil, pod(func(p *core.Pod) {
 			p.Spec.InitContainers = asking("nvidia.com/gpumem", nil).Spec.Containers
 		}), "pods", true, "default-scheduler"},

@@ -65,6 +65,12 @@ struct WaitingPod {
   bool gated = false;
 };
 
+// A container of a pod on a node with shares, whose environment names cards for NVIDIA's runtime.
+struct PastShares {
+  std::string space, pod, container;
+  std::string cards;  // "all"
+};
+
 // Something in the cluster that does what we do.
 struct Rival {
   enum class Kind { kHami, kPlugin } kind = Kind::kHami;
@@ -99,6 +105,7 @@ struct ClusterFacts {
   std::vector<NodeDevices> nodes;
   Listed pods_listed;
   std::vector<WaitingPod> waiting;
+  std::vector<PastShares> past_shares;  // daemons of nodes excepted: monitors do so
   std::vector<std::string> pods_unreadable;
   std::string own_scheduler = "divvy-scheduler";
   Listed rivals_listed;
