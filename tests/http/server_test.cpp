@@ -3,9 +3,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
-
-#include <chrono>
-#include <thread>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <boost/asio/io_context.hpp>
@@ -22,21 +20,26 @@ TEST(HttpServer, AChildThatOutlivesItDoesNotKeepItsPort) {
   ASSERT_TRUE(first) << first.error().message();
   Listen again;
   again.port = (*first)->port();
-  char name[] = "sleep", time[] = "60";
-  char* const words[] = {name, time, nullptr};
+  // It is another program, with what that has of descriptors, when it says something.
+  int said[2];
+  ASSERT_EQ(pipe(said), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, said[1], STDOUT_FILENO);
+  char name[] = "sh", option[] = "-c", script[] = "echo; exec sleep 60";
+  char* const words[] = {name, option, script, nullptr};
   pid_t child = 0;
-  ASSERT_EQ(posix_spawnp(&child, name, nullptr, nullptr, words, environ), 0);
+  ASSERT_EQ(posix_spawnp(&child, name, &actions, nullptr, words, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  char word = 0;
+  ASSERT_EQ(read(said[0], &word, 1), 1);
   first->reset();
-  loop.run_for(std::chrono::seconds(1));  // what is under way ends
-  // The kernel closes what a new program is not to have a moment after it says that it has begun.
-  auto second = Server::start(loop.get_executor(), again, {});
-  for (int tries = 0; !second && tries < 200; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    second = Server::start(loop.get_executor(), again, {});
-  }
+  loop.run();  // what is under way ends
+  const auto second = Server::start(loop.get_executor(), again, {});
   EXPECT_TRUE(second) << second.error().message();
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+  for (const int end : said) close(end);
 }
 
 }  // namespace
