@@ -248,6 +248,6 @@ func (w *world) withoutRoom(uuid, build string, percent, blocks int) error {
 	if _, err := w.refused(waits); err != nil {
 		return err
 	}
-	// Who is killed in a pid namespace of its own keeps its bytes of a simulated card for a while.
+	// Who is deleted at once is gone for the API server before its process is, and has its bytes still.
 	return errors.Join(holder.end(w), w.emptied())
 }
