@@ -68,6 +68,18 @@ kube::DeviceScores scoresOf(const std::vector<driver::DeviceInfo>& cards,
   return scores;
 }
 
+std::vector<kube::Nic> nicsOf(const std::vector<driver::DeviceInfo>& cards,
+                              const driver::Layout& layout) {
+  std::vector<kube::Nic> nics;
+  for (const driver::NicPlace& place : layout.nics) {
+    kube::Nic& nic = nics.emplace_back();
+    nic.name = place.name;
+    for (std::size_t i = 0; i < cards.size() && i < place.to.size(); ++i)
+      nic.distances[cards[i].uuid] = static_cast<std::uint32_t>(place.to[i]);
+  }
+  return nics;
+}
+
 std::vector<std::string> unevenLinks(const std::vector<driver::DeviceInfo>& cards,
                                      const driver::Layout& layout) {
   std::vector<std::string> said;

@@ -7,6 +7,7 @@
 #include "agent/card_place.h"
 #include "driver/layout.h"
 #include "kube/device_scores.h"
+#include "kube/nics.h"
 
 namespace divvy::agent {
 
@@ -19,6 +20,10 @@ std::vector<CardPlace> placesOf(const std::vector<driver::DeviceInfo>& cards,
 // plane, 2.1.
 kube::DeviceScores scoresOf(const std::vector<driver::DeviceInfo>& cards,
                             const driver::Layout& layout);
+
+// The machine's RDMA NICs, in the words of the node's annotation.
+std::vector<kube::Nic> nicsOf(const std::vector<driver::DeviceInfo>& cards,
+                              const driver::Layout& layout);
 
 // Pairs that do not agree on their NVLinks, in words.
 std::vector<std::string> unevenLinks(const std::vector<driver::DeviceInfo>& cards,

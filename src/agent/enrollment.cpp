@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include "kube/nics.h"
 #include "kube/node.h"
 #include "kubelet_desk.h"
 #include "log.h"
@@ -43,6 +44,15 @@ std::string KubeletDesk::linkScores() const {
   return kube::encode(inventory_.scores(), uuids);
 }
 
+// How near they are to what is registered.
+std::string KubeletDesk::nicPlaces() const {
+  std::vector<kube::Nic> nics = inventory_.nics();
+  for (const Device& device : inventory_.devices())
+    for (kube::Nic& nic : nics)
+      if (device.excluded) nic.distances.erase(device.info.uuid);
+  return kube::encode(nics);
+}
+
 void KubeletDesk::followNode() {
   kube::Follower nodes;
   nodes.path = "/api/v1/nodes";
@@ -77,6 +87,7 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   if (idle_) idle = idle_->empty() ? std::string() : kube::encode(*idle_);
   return {{kRegister, holders_known_ ? registration_ : said(kRegister)},
           {kScores, scores_},
+          {kube::kNicsKey, nics_},
           {kube::kIdleKey, std::move(idle)},
           {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
 }

@@ -41,6 +41,7 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
   for (const std::string& uneven : unevenLinks(*devices, layout)) warn(uneven);
   std::vector<CardPlace> places = placesOf(*devices, layout);
   inventory.scores_ = scoresOf(*devices, layout);
+  inventory.nics_ = nicsOf(*devices, layout);
   for (std::size_t i = 0; i < devices->size(); ++i)
     inventory.devices_.push_back({std::move((*devices)[i]), kAssumedContext, std::move(places[i])});
   inventory.driver_ = std::make_unique<DriverDesk>(std::move(*nvml));

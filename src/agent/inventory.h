@@ -15,6 +15,7 @@
 #include "driver/nvml.h"
 #include "driver_desk.h"
 #include "kube/device_scores.h"
+#include "kube/nics.h"
 
 namespace divvy::agent {
 
@@ -48,6 +49,8 @@ class Inventory {
   const std::vector<Device>& devices() const { return devices_; }
   // Of each two of them, in the words of the node's annotation.
   const kube::DeviceScores& scores() const { return scores_; }
+  // RDMA NICs, likewise.
+  const std::vector<kube::Nic>& nics() const { return nics_; }
   DriverDesk& driver() const { return *driver_; }
   const std::string& driverVersion() const { return driver_version_; }
   // Absolute path of libcuda for tenants; empty: as their loader chooses.
@@ -59,6 +62,7 @@ class Inventory {
   std::unique_ptr<DriverDesk> driver_;
   std::vector<Device> devices_;
   kube::DeviceScores scores_;
+  std::vector<kube::Nic> nics_;
   std::string driver_version_;
   std::string cuda_path_;
 };

@@ -72,6 +72,7 @@ Result<void> KubeletDesk::begin() {
   client_ = std::move(*client);
   registration_ = registration();
   scores_ = linkScores();
+  nics_ = nicPlaces();
   Result<void> good = door_.open();
   if (good) good = serve();
   if (!good) return good;

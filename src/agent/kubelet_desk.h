@@ -51,6 +51,7 @@ class KubeletDesk {
   std::vector<kubelet::Device> units() const;
   std::string registration() const;
   std::string linkScores() const;
+  std::string nicPlaces() const;
   void followNode();
   void followPods();
   void heard(const boost::json::value& node);
@@ -100,7 +101,7 @@ class KubeletDesk {
   const Install install_;
   Tenants& tenants_;
   const Inventory& inventory_;
-  std::string registration_, scores_;  // as the node is to say them
+  std::string registration_, scores_, nics_;  // as the node is to say them
   ContainerDoor& door_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;

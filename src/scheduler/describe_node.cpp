@@ -296,6 +296,7 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
       described.node.devices.push_back(std::move(device));
     }
   }
+  described.node.nics = nicsOf(node, described.node.devices, &described.unread);
   return described;
 }
 

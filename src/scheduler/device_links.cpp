@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/device_scores.h"
+#include "kube/nics.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -13,6 +14,9 @@ using Links = std::vector<engine::Link>;
 
 // As much as NVIDIA's scores have for one NVLink, and from there on: less is of the PCIe bus.
 constexpr std::uint32_t kOneLink = 100;
+
+// Beyond what is said of any NIC (0 to 5).
+constexpr std::uint32_t kFarther = 1'000;
 
 engine::Link between(const RegisteredDevice& a, const RegisteredDevice& b, std::uint32_t score) {
   return {engine::DeviceUuid(a.id), engine::DeviceUuid(b.id), score, score >= kOneLink};
@@ -71,6 +75,27 @@ Result<Links> linksOf(const kube::Node& node, const vendors::Kind& kind,
     }
   }
   return links;
+}
+
+std::vector<engine::Nic> nicsOf(const kube::Node& node, const std::vector<engine::Device>& devices,
+                                std::vector<std::string>* unread) {
+  std::vector<engine::Nic> nics;
+  const auto said = node.meta.annotations.find(kube::kNicsKey);
+  if (said == node.meta.annotations.end() || devices.empty()) return nics;
+  const Result<std::vector<kube::Nic>> read = kube::decodeNics(said->second);
+  if (!read) {
+    unread->push_back(std::string("annotation ") + kube::kNicsKey + ": " + read.error().message());
+    return nics;
+  }
+  for (const kube::Nic& one : *read) {
+    engine::Nic& nic = nics.emplace_back();
+    nic.name = engine::NicName(one.name);
+    for (const engine::Device& device : devices) {
+      const auto known = one.distances.find(device.uuid.text);
+      nic.distances.push_back(known == one.distances.end() ? kFarther : known->second);
+    }
+  }
+  return nics;
 }
 
 std::optional<engine::Merit> meritOf(const kube::Node& node, const vendors::Kind& kind,

@@ -18,6 +18,12 @@ namespace divvy::scheduler {
 Result<std::vector<engine::Link>> linksOf(const kube::Node& node, const vendors::Kind& kind,
                                           const std::vector<kube::RegisteredDevice>& devices);
 
+// The node's RDMA NICs, as its agent tells of them, and how near each is to `devices`: all that the
+// node has, in this order. One of which nothing is said is farther than any. `unread`: what is said
+// and not understood is added, and nothing is known of NICs then.
+std::vector<engine::Nic> nicsOf(const kube::Node& node, const std::vector<engine::Device>& devices,
+                                std::vector<std::string>* unread);
+
 // What else decides which of several nodes those devices are taken from; none where nothing does.
 // `first` is the place of the first of them in the node's devices. `unread`: what is said and not
 // understood is added.

@@ -4,6 +4,7 @@
 
 #include "kube/assignment.h"
 #include "kube/base64.h"
+#include "kube/nics.h"
 #include "kube/registration.h"
 
 namespace divvy::kube {
@@ -91,6 +92,27 @@ TEST(Registration, NumbersThatNoDeviceHasAreRefused) {
        {R"([{"id":"a","devmem":17592186036224}])", R"([{"id":"a","devcore":429496730}])",
         R"([{"id":"a","count":-1}])", R"([{"devmem":1}])", R"({"id":"a"})", "[", "[1]"})
     EXPECT_FALSE(decodeRegistration(wrong).has_value()) << wrong;
+}
+
+RC_GTEST_PROP(Nics, AreReadAsTheyWereWritten, ()) {
+  std::vector<Nic> nics(*rc::gen::inRange<std::size_t>(1, 4));
+  for (std::size_t at = 0; at < nics.size(); ++at) {
+    nics[at].name = word() + std::to_string(at);
+    for (int left = *rc::gen::inRange(0, 4); left > 0; --left)
+      nics[at].distances[word()] = *rc::gen::inRange<std::uint32_t>(0, 6);
+  }
+  const Result<std::vector<Nic>> read = decodeNics(encode(nics));
+  RC_ASSERT(read.has_value());
+  RC_ASSERT(*read == nics);
+}
+
+TEST(Nics, WhatIsWrongIsRefused) {
+  for (const char* wrong :
+       {"", "{}", "[1]", R"([{"distances":{}}])", R"([{"name":"a"},{"name":"a"}])",
+        R"([{"name":"a","distances":{"GPU-1":-1}}])",
+        R"([{"name":"a","distances":{"GPU-1":"x"}}])"})
+    EXPECT_FALSE(decodeNics(wrong).has_value()) << wrong;
+  EXPECT_EQ(encode(std::vector<Nic>{}), "");
 }
 
 RC_GTEST_PROP(Base64, IsReadAsItWasWritten, (const std::string& bytes)) {

@@ -87,6 +87,29 @@ TEST(DeviceLinks, ScoresAreTheAnnotations) {
       << wrong.error().message();
 }
 
+TEST(DeviceLinks, NicsAreTheAnnotations) {
+  kube::Node node = nodeWith("nvidia");
+  EXPECT_TRUE(described(node).node.nics.empty());
+  const std::vector<engine::Device> devices = described(node).node.devices;
+  ASSERT_GE(devices.size(), 2u);
+  node.meta.annotations["divvy.dev/nics"] =
+      R"([{"name":"mlx5_0","distances":{")" + devices[0].uuid.text + R"(":4,")" +
+      devices[1].uuid.text + R"(":0,"gone":0}},{"name":"mlx5_1","distances":{}}])";
+  const DescribedNode told = described(node);
+  ASSERT_EQ(told.node.nics.size(), 2u);
+  EXPECT_EQ(told.node.nics[0].name.text, "mlx5_0");
+  for (const engine::Nic& nic : told.node.nics)
+    ASSERT_EQ(nic.distances.size(), devices.size()) << "the engine refuses others";
+  EXPECT_EQ(told.node.nics[0].distances[0], 4u);
+  EXPECT_EQ(told.node.nics[0].distances[1], 0u);
+  EXPECT_GT(told.node.nics[1].distances[0], 5u) << "of which nothing is said";
+  EXPECT_TRUE(told.unread.empty());
+  node.meta.annotations["divvy.dev/nics"] = R"([{"name":""}])";
+  EXPECT_TRUE(described(node).node.nics.empty());
+  ASSERT_EQ(described(node).unread.size(), 1u) << "pods are placed all the same";
+  EXPECT_NE(described(node).unread[0].find("divvy.dev/nics"), std::string::npos);
+}
+
 TEST(DeviceLinks, SeveralGoToLinkedOnesIfThePodDoesNotSayOtherwise) {
   const vendors::LinkRule rule = [] {
     vendors::LinkRule made;

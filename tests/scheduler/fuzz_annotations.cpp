@@ -8,6 +8,7 @@
 #include "kube/assignment.h"
 #include "kube/device_scores.h"
 #include "kube/instances.h"
+#include "kube/nics.h"
 #include "kube/registration.h"
 #include "kube/share_change.h"
 #include "node_lock.h"
@@ -50,6 +51,14 @@ void instances(std::string_view text) {
   const auto given = kube::decodeInstances(text);
   if (!read(given)) return;
   const auto again = kube::decodeInstances(kube::encode(*given));
+  need(again && *again == *given);
+}
+
+// None are written as nothing at all.
+void nics(std::string_view text) {
+  const auto given = kube::decodeNics(text);
+  if (!read(given) || given->empty()) return;
+  const auto again = kube::decodeNics(kube::encode(*given));
   need(again && *again == *given);
 }
 
@@ -98,6 +107,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 's':
       (void)read(kube::decodeScores(text));
+      break;
+    case 'n':
+      nics(text);
       break;
     case 'p':
       promise(text);

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-nics-are-registered-and-a-pod-gets-the-card-beside-one",
+			"an RDMA NIC of the kernel's files stands in the node, and nic=NAME is the card beside it; " +
+				"where it is not known such a pod waits",
+			nicsRegistered})
+}
+
+const (
+	nicsAnnotation = "divvy.dev/nics"
+	nicName        = "mlx5_0"
+	farCard        = 3 // beside the NIC; nobody would take it first otherwise
+)
+
+// writeSysfs is the kernel's files of the simulated cards, which are at 17:00.0, 28:00.0 ..., each
+// below a host bridge of its own, and of a NIC on one switch with one of them.
+func writeSysfs(root string, cards int) error {
+	device := func(path string) error {
+		whole := filepath.Join(root, "devices", path)
+		if err := os.MkdirAll(whole, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(whole, "numa_node"), []byte("0\n"), 0o644); err != nil {
+			return err
+		}
+		return os.Symlink(whole, filepath.Join(root, "bus", "pci", "devices", filepath.Base(path)))
+	}
+	beside := filepath.Join(root, "class", "infiniband", nicName)
+	for _, dir := range []string{filepath.Join(root, "bus", "pci", "devices"), beside} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for at := range cards {
+		bus := 0x17 + 0x11*at
+		bridge := fmt.Sprintf("pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0", bus-3, bus-3, bus-2)
+		if err := device(fmt.Sprintf("%s/0000:%02x:00.0/0000:%02x:00.0", bridge, bus-1, bus)); err != nil {
+			return err
+		}
+		if at != farCard {
+			continue
+		}
+		path := fmt.Sprintf("%s/0000:%02x:01.0/0000:%02x:00.0", bridge, bus-1, bus+1)
+		if err := device(path); err != nil {
+			return err
+		}
+		if err := os.Symlink(filepath.Join(root, "devices", path), filepath.Join(beside, "device")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nearNic(name string) *core.Pod {
+	p := probe(name, one("2000", "10"))
+	p.Annotations = map[string]string{"use.divvy.dev/device-policy": "nic=" + nicName}
+	return p
+}
+
+func nicsRegistered(w *world) (err error) {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+	if err != nil {
+		return err
+	}
+	cards, err := registered(node)
+	if err != nil {
+		return err
+	}
+	if said := node.Annotations[nicsAnnotation]; said != "" {
+		return fmt.Errorf("simulated cards are on no bus of this machine, and yet NICs are told: %s", said)
+	}
+	if _, err := w.create(nearNic("too-early")); err != nil {
+		return err
+	}
+	why, err := w.refused("too-early")
+	if err == nil && !strings.Contains(why, "NIC") {
+		err = fmt.Errorf("it is refused otherwise: %s", why)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.remove("too-early"); err != nil {
+		return err
+	}
+	root, err := os.MkdirTemp(w.dir, "sysfs")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = os.Unsetenv("DIVVY_SYSFS")
+		err = errors.Join(err, os.RemoveAll(root), w.agentBegins(record.Build))
+	}()
+	if err := writeSysfs(root, len(cards)); err != nil {
+		return err
+	}
+	if err := os.Setenv("DIVVY_SYSFS", root); err != nil {
+		return err
+	}
+	if err := w.agentBegins(record.Build); err != nil {
+		return err
+	}
+	if err := w.nicSaid(cards); err != nil {
+		return err
+	}
+	return w.besideNic(cards)
+}
+
+// nicSaid: the node says how near each card is, by our documented form.
+func (w *world) nicSaid(cards []registeredCard) error {
+	return w.until("the NIC stands in the node", func() error {
+		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		var all []struct {
+			Name      string
+			Distances map[string]int
+		}
+		if err := json.Unmarshal([]byte(node.Annotations[nicsAnnotation]), &all); err != nil {
+			return fmt.Errorf("%s is %q", nicsAnnotation, node.Annotations[nicsAnnotation])
+		}
+		if len(all) != 1 || all[0].Name != nicName || len(all[0].Distances) != len(cards) {
+			return fmt.Errorf("there is one, %s, and said is %+v", nicName, all)
+		}
+		// One switch is between it and one card; the others are below other host bridges.
+		for at, one := range cards {
+			if far := all[0].Distances[one.ID]; (at == farCard) != (far == 1) || (at != farCard && far < 4) {
+				return fmt.Errorf("card %d is said to be %d away", at, far)
+			}
+		}
+		return nil
+	})
+}
+
+func (w *world) besideNic(cards []registeredCard) error {
+	for name, p := range map[string]*core.Pod{
+		"beside": nearNic("beside"), "anywhere": probe("anywhere", one("2000", "10"))} {
+		if _, err := w.create(p); err != nil {
+			return err
+		}
+		if _, err := w.ended(name, 0); err != nil {
+			return err
+		}
+		made, err := w.get(name)
+		if err != nil {
+			return err
+		}
+		given, err := sharesOf(made)
+		if err != nil {
+			return err
+		}
+		if on := given[0][0].uuid; (on == cards[farCard].ID) != (name == "beside") {
+			return fmt.Errorf("%s is on %s; the card beside the NIC is %s", name, on, cards[farCard].ID)
+		}
+		if err := w.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
