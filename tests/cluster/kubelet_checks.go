@@ -394,7 +394,10 @@ func enforcedThroughout(w *world) error {
 	if err := w.runs("working"); err != nil {
 		return err
 	}
-	const agents = 20
+	agents := 20
+	if w.kills > 0 {
+		agents = w.kills
+	}
 	for at := 0; at < agents; at++ {
 		if err := w.agentBegins(record.Build); err != nil {
 			return fmt.Errorf("agent %d: %w", at, err)

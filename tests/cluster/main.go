@@ -30,7 +30,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --only TEXT          those whose names hold it
           --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
           --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
-          --kills N            how often the one that kills does so [as fits into a minute]
+          --kills N            how often those that kill do so [as fits into a minute]
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
   bench   what Divvy costs pods, on a cluster of its own (bench --help)
