@@ -83,18 +83,26 @@ func machineSeconds() (busy, all float64, err error) {
 type metrics map[string]float64
 
 func (b *bench) metrics() (metrics, error) {
+	found := metrics{}
+	err := scrape(local("https", b.second)+"/metrics", func(name, _ string, value float64) {
+		found[name] += value
+	})
+	return found, err
+}
+
+// scrape hands on every sample: its family, its labels as they are written, its value.
+func scrape(url string, each func(name, labels string, value float64)) error {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	answer, err := client.Get(local("https", b.second) + "/metrics")
+	answer, err := client.Get(url)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("/metrics answers %s", answer.Status)
+		return fmt.Errorf("%s answers %s", url, answer.Status)
 	}
-	found := metrics{}
 	in := bufio.NewScanner(answer.Body)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
@@ -103,12 +111,12 @@ func (b *bench) metrics() (metrics, error) {
 		if space < 0 || strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, _, _ := strings.Cut(line[:space], "{")
+		name, labels, _ := strings.Cut(line[:space], "{")
 		if value, err := strconv.ParseFloat(line[space+1:], 64); err == nil {
-			found[name] += value
+			each(name, strings.TrimSuffix(labels, "}"), value)
 		}
 	}
-	return found, in.Err()
+	return in.Err()
 }
 
 // cost is what was used up to an instant.

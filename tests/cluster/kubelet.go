@@ -26,8 +26,10 @@ const (
 	agentProcess = "divvy-agent"
 	agentAccount = "divvy-agent"
 	agentMetrics = "127.0.0.1:19394"
-	simulated    = "sim-h100x4"
 )
+
+// The cards of the node with a kubelet; a bench has others.
+var simulated = "sim-h100x4"
 
 // nodeParts are the processes of the node with a kubelet, in the order in which they are ended.
 var nodeParts = []string{agentProcess, nvidiaProcess, "kubelet", "containerd"}

@@ -14,7 +14,7 @@ import (
 )
 
 const usage = `usage: cluster up|check|down|status [--dir DIR]
-       cluster bench ...
+       cluster bench|bench-node ...
        cluster etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl ...
 
   up      start etcd, apiserver, controller manager and scheduler, and return when pods can be
@@ -34,6 +34,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
   down    end them and remove everything but DIR/bin
   status  who runs; exit status 1 if not all do
   bench   what Divvy costs pods, on a cluster of its own (bench --help)
+  bench-node   what the agent costs a node and its pods, likewise (bench-node --help)
 `
 
 func fail(code int, err error) {
@@ -51,6 +52,9 @@ func main() {
 	command := os.Args[1]
 	if command == "bench" {
 		os.Exit(benchCommand(os.Args[2:]))
+	}
+	if command == "bench-node" {
+		os.Exit(benchNodeCommand(os.Args[2:]))
 	}
 	flags := flag.NewFlagSet("cluster "+command, flag.ExitOnError)
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }

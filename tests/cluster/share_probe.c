@@ -10,12 +10,15 @@
 // "expect BYTES": fails where that is not what it sees. "stay": does not end. "work": neither, and
 // allocates, looks and frees all the time: the first error ends it. "until BYTES": the same, until
 // that is what it may have; then it says once more what it sees and gets. "rest SECONDS": does
-// nothing for so long, and then writes to its memory all the time.
+// nothing for so long, and then writes to its memory all the time. "begin": only says when it
+// began, nanoseconds since 1970, and needs no driver for that. "contend NANOSECONDS": kernels that
+// long, one after another, with little memory.
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kGranule = 512, kMostHeld = 1 << 20 };
@@ -103,6 +106,31 @@ static void toil(unsigned long long rest, unsigned long long address) {
   }
 }
 
+// Does not return. Kernels of the simulated driver's own: they take time on the card, and none
+// here.
+static void contend(unsigned long long nanoseconds) {
+  void *module = NULL, *kernel = NULL, *arguments[] = {&nanoseconds};
+  Call launch = entry(cuda, "cuLaunchKernel");
+  Call wait = entry(cuda, "cuCtxSynchronize");
+  must("cuModuleLoadData",
+       entry(cuda, "cuModuleLoadData")(&module, "simgpu-builtin 1\nkernel work = spin\n"));
+  must("cuModuleGetFunction", entry(cuda, "cuModuleGetFunction")(&kernel, module, "work"));
+  say("contends\n");
+  for (;;) {
+    must("cuLaunchKernel", launch(kernel, 1u, 1u, 1u, 1u, 1u, 1u, 0u, NULL, arguments, NULL));
+    must("cuCtxSynchronize", wait());
+  }
+}
+
+static int begin(void) {
+  struct timespec now;
+  char line[64];
+  clock_gettime(CLOCK_REALTIME, &now);
+  snprintf(line, sizeof line, "began=%lld\n", now.tv_sec * 1000000000ll + now.tv_nsec);
+  say(line);
+  return 0;
+}
+
 // What it sees and gets, in one line: how many devices. What it got is at `address` then.
 static int tell(int device, unsigned long long* address, size_t* total, unsigned long long* nvml,
                 int* exact) {
@@ -128,6 +156,7 @@ static int tell(int device, unsigned long long* address, size_t* total, unsigned
 }
 
 int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "begin") == 0) return begin();
   cuda = dlopen("libcuda.so.1", RTLD_NOW);
   if (cuda == NULL) {
     fprintf(stderr, "share_probe: %s\n", dlerror());
@@ -142,6 +171,7 @@ int main(int argc, char** argv) {
   must("cuInit", entry(cuda, "cuInit")(0u));
   must("cuDeviceGet", entry(cuda, "cuDeviceGet")(&device, 0));
   must("cuCtxCreate", entry(cuda, "cuCtxCreate_v2")(&context, 0u, device));
+  if (strcmp(word, "contend") == 0) contend(bytes);
   const int devices = tell(device, &address, &total, &nvml, &exact);
   if (strcmp(word, "expect") == 0) {
     const int good = devices == 1 && total == bytes && nvml == bytes && exact == 0;

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// measureStarts: from when a pod is bound until its container's own program begins, with a share
+// and without, by turns.
+func (b *nodeBench) measureStarts() error {
+	say("starting %d pods with a share and %d without", b.plan.starts, b.plan.starts)
+	var took [2]latencies
+	for at := range 2 * b.plan.starts {
+		var limits asks
+		if at%2 == 1 {
+			limits = one("1000", "10")
+		}
+		milliseconds, err := b.oneStart(fmt.Sprintf("start-%d", at), limits)
+		if err != nil {
+			return err
+		}
+		took[at%2] = append(took[at%2], milliseconds)
+	}
+	for _, all := range took {
+		sort.Float64s(all)
+	}
+	b.report.add("start_ms_p50/without", took[0].at(0.5))
+	b.report.add("start_ms_p50/with", took[1].at(0.5))
+	b.report.atMost("start_added_ms_p50", took[1].at(0.5)-took[0].at(0.5), mostOverheadMs)
+	b.report.add("start_added_ms_p95", took[1].at(0.95)-took[0].at(0.95))
+	return nil
+}
+
+func (b *nodeBench) oneStart(name string, limits asks) (float64, error) {
+	p := probe(name, limits)
+	p.Spec.Containers[0].Args = []string{"begin"}
+	if _, err := b.create(p); err != nil {
+		return 0, err
+	}
+	said, err := b.ended(name, 0)
+	if err != nil {
+		return 0, err
+	}
+	bound, err := b.boundAt(name)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.remove(name); err != nil {
+		return 0, err
+	}
+	began := time.Unix(0, int64(said["began"]))
+	return began.Sub(bound).Seconds() * 1e3, nil
+}
+
+// boundAt is by the API server's clock, which is that of the container.
+func (b *nodeBench) boundAt(name string) (at time.Time, err error) {
+	err = b.until("the audit log tells of "+name, func() error {
+		err := b.log.read(func(one *write) {
+			if one.binding() && one.Object.Namespace == b.space && one.Object.Name == name {
+				at = one.Done
+			}
+		})
+		if err == nil && at.IsZero() {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+	return at, err
+}
+
+// measureContention: what the agent uses while all tenants compute, and whom it writes to.
+func (b *nodeBench) measureContention() error {
+	say("starting %d pods that compute", b.plan.tenants)
+	for at := range b.plan.tenants {
+		p := probe(fmt.Sprintf("tenant-%d", at), one("1000", "10"))
+		p.Spec.Containers[0].Args = []string{"contend", "2000000"}
+		if _, err := b.create(p); err != nil {
+			return err
+		}
+	}
+	for at := range b.plan.tenants {
+		if err := b.shows("divvy_tenant_processes", fmt.Sprintf("tenant-%d", at), "} 1"); err != nil {
+			return err
+		}
+	}
+	if err := b.allocations(); err != nil {
+		return err
+	}
+	say("looking at them for %v", b.plan.contend)
+	if err := b.log.read(func(*write) {}); err != nil {
+		return err
+	}
+	began := time.Now()
+	before, err := b.processes.processorSeconds(agentProcess)
+	if err != nil {
+		return err
+	}
+	time.Sleep(b.plan.contend)
+	after, err := b.processes.processorSeconds(agentProcess)
+	if err != nil {
+		return err
+	}
+	seconds := time.Since(began).Seconds()
+	b.report.atMost("agent/percent_of_a_core", (after-before)/seconds*100, mostAgentPercent)
+	if err := b.writes(seconds); err != nil {
+		return err
+	}
+	if err := b.scrapes(); err != nil {
+		return err
+	}
+	most, now, err := b.processes.memoryMiB(agentProcess)
+	b.report.atMost("agent/rss_mib_most", most, mostAgentMiB)
+	b.report.add("agent/rss_mib", now)
+	return err
+}
+
+// writes to the API server by the agent, with nothing that changes.
+func (b *nodeBench) writes(seconds float64) error {
+	count := 0
+	var what []string
+	err := b.log.read(func(one *write) {
+		if strings.HasSuffix(one.User.Username, ":"+agentAccount) {
+			count++
+			what = append(what, one.Verb+" "+one.Object.Resource+" "+one.Object.Name)
+		}
+	})
+	b.report.atMost("api_writes_per_minute", float64(count)*60/seconds, 0)
+	b.report.details["api_writes"] = what
+	return err
+}
+
+func (b *nodeBench) scrapes() error {
+	var took latencies
+	bytes := 0
+	for range b.plan.scrapes {
+		began := time.Now()
+		answer, err := http.Get("http://" + agentMetrics + "/metrics")
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil {
+			return err
+		}
+		took = append(took, time.Since(began).Seconds()*1e3)
+		bytes = len(text)
+	}
+	sort.Float64s(took)
+	b.report.add("scrape/ms_p50", took.at(0.5))
+	b.report.atMost("scrape/ms_p99", took.at(0.99), mostScrapeMs)
+	b.report.add("scrape/kib", float64(bytes)/1024)
+	return nil
+}
+
+// kubeletPort is the one that the kubelet was told.
+func (b *nodeBench) kubeletPort() (int, error) {
+	text, err := os.ReadFile(b.path("kubelet.yaml"))
+	if err != nil {
+		return 0, err
+	}
+	for _, line := range lines(string(text)) {
+		var port int
+		if n, _ := fmt.Sscanf(line, "port: %d", &port); n == 1 {
+			return port, nil
+		}
+	}
+	return 0, errors.New("kubelet.yaml names no port")
+}
+
+// allocations: as the kubelet itself has counted them so far, in its own buckets.
+func (b *nodeBench) allocations() error {
+	port, err := b.kubeletPort()
+	if err != nil {
+		return err
+	}
+	const family = "kubelet_device_plugin_alloc_duration_seconds"
+	var all, within float64
+	err = scrape(local("https", port)+"/metrics", func(name, labels string, value float64) {
+		if name == family+"_count" {
+			all += value
+		}
+		if name == family+"_bucket" && strings.Contains(labels, `le="0.05"`) {
+			within += value
+		}
+	})
+	if err == nil && all == 0 {
+		err = fmt.Errorf("the kubelet counts none in %s", family)
+	}
+	b.report.atLeast(fmt.Sprintf("allocate_within_%d_ms", mostAllocateMs), within/max(all, 1), 0.99)
+	b.report.add("allocations", all)
+	return err
+}
+
+// measureKubelets: from the socket of a kubelet that began anew until it knows the agent.
+func (b *nodeBench) measureKubelets() error {
+	say("ending %d kubelets", b.plan.kubelets)
+	var took latencies
+	for range b.plan.kubelets {
+		seconds, err := b.oneKubelet()
+		if err != nil {
+			return err
+		}
+		took = append(took, seconds)
+	}
+	sort.Float64s(took)
+	b.report.add("registered_again_s_p50", took.at(0.5))
+	b.report.atMost("registered_again_s_most", took.at(1), mostRegisterS)
+	return nil
+}
+
+func (b *nodeBench) oneKubelet() (float64, error) {
+	before := b.registrations()
+	one, known := b.processes.find("kubelet")
+	if !known {
+		return 0, errors.New("there is no kubelet")
+	}
+	if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
+		return 0, err
+	}
+	if err := one.end(stopBound); err != nil {
+		return 0, err
+	}
+	const socket = kubeletDir + "/device-plugins/kubelet.sock"
+	old, err := os.Stat(socket)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.runKubelet(); err != nil {
+		return 0, err
+	}
+	var there time.Time
+	err = b.until("the kubelet's socket", func() error {
+		now, err := os.Stat(socket)
+		if err == nil && os.SameFile(old, now) && old.ModTime().Equal(now.ModTime()) {
+			err = errors.New("it is the old one")
+		}
+		if err == nil {
+			there = now.ModTime() // it was made then
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = b.until("the kubelet knows the agent again", func() error {
+		if b.registrations() == before {
+			return errors.New(b.processes.tail(agentProcess))
+		}
+		return nil
+	})
+	return time.Since(there).Seconds(), err
+}
