@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kRecheck{100};
 // Looks that must find nobody before a tenant is given up whose holder did not say good-bye.
 constexpr unsigned kEmptyScans = 2;
 // Slots to keep free for processes to come.
-constexpr unsigned kFreeSlots = 128;
+constexpr unsigned kFreeSlots = 64;
 constexpr std::size_t kIdLength = 6;
 
 }  // namespace

@@ -7,45 +7,74 @@
 #include "ledger/layout_hash.h"
 #include "ledger/tenant_ledger.h"
 #include "mapping.h"
+#include "sigbus_guard.h"
 
 namespace divvy::ledger {
 namespace {
 
-// A private copy of the part of the report that is backed by storage.
+// A private copy of what is in use of the report: its head, and the slots that were ever claimed.
+// The others are most of it, and there may be hundreds of tenants.
 class ReportCopy {
  public:
   static Result<ReportCopy> take(const Mapping& from, unsigned slots) {
     ReportCopy copy;
-    copy.slots_ = slots;
-    const std::size_t size = offsetof(ReportPage, slots) + slots * sizeof(Slot);
-    copy.bytes_.reset(new (std::align_val_t{64}) std::byte[size]);
-    const Result<std::size_t> got = from.copyStart(copy.bytes_.get(), size);
+    const Result<std::size_t> got = from.copyStart(copy.head_.get(), kHeadBytes);
     if (!got) return got.error();
-    copy.truncated_ = *got < size;
+    copy.truncated_ = *got < kHeadBytes;
+    copy.slots_ = slots;
+    const ReportPage& page = *from.as<ReportPage>();
+    unsigned used = 0;
+    bool intact = guarded(&page, sizeof page, [&] { used = countUsed(page, slots); });
+    copy.used_.resize(used);
+    UsedSlot* const to = copy.used_.data();
+    intact = intact && guarded(&page, sizeof page, [&] { used = copyUsed(page, slots, to, used); });
+    // What a file that was cut short still has is not worth telling.
+    copy.used_.resize(intact ? used : 0);
+    copy.truncated_ = copy.truncated_ || !intact;
     return copy;
   }
 
-  const ReportHeader& header() const { return *at<ReportHeader>(0); }
-  const DeviceReport& device(unsigned i) const {
-    return *at<DeviceReport>(offsetof(ReportPage, devices) + i * sizeof(DeviceReport));
-  }
-  const Slot& slot(unsigned i) const {
-    return *at<Slot>(offsetof(ReportPage, slots) + i * sizeof(Slot));
-  }
+  struct alignas(64) UsedSlot {
+    Slot slot;
+    unsigned index;
+  };
+
+  const ReportHeader& header() const { return head_->header; }
+  const DeviceReport& device(unsigned i) const { return head_->devices[i]; }
+  const std::vector<UsedSlot>& used() const { return used_; }
   unsigned slots() const { return slots_; }
   bool truncated() const { return truncated_; }
 
  private:
-  struct Deleter {
-    void operator()(std::byte* bytes) const { operator delete[](bytes, std::align_val_t{64}); }
+  struct Head {
+    ReportHeader header;
+    DeviceReport devices[kMaxDevices];
   };
+  static constexpr std::size_t kHeadBytes = offsetof(ReportPage, slots);
+  static_assert(sizeof(Head) == kHeadBytes);
 
-  template <typename T>
-  const T* at(std::size_t offset) const {
-    return reinterpret_cast<const T*>(bytes_.get() + offset);
+  // Nobody ever claimed it: not even what it counts for its owners is there.
+  static bool isUsed(const Slot& slot) {
+    return loadRelaxed(slot.state.low) != packState(0, Phase::kFree);
+  }
+  static unsigned countUsed(const ReportPage& page, unsigned slots) {
+    unsigned used = 0;
+    for (unsigned i = 0; i < slots; ++i) used += isUsed(page.slots[i]) ? 1 : 0;
+    return used;
+  }
+  // At most `room`, for more may have been claimed meanwhile. How many.
+  static unsigned copyUsed(const ReportPage& page, unsigned slots, UsedSlot* to, unsigned room) {
+    unsigned used = 0;
+    for (unsigned i = 0; i < slots && used < room; ++i) {
+      if (!isUsed(page.slots[i])) continue;
+      std::memcpy(&to[used].slot, &page.slots[i], sizeof(Slot));
+      to[used++].index = i;
+    }
+    return used;
   }
 
-  std::unique_ptr<std::byte[], Deleter> bytes_;
+  std::unique_ptr<Head> head_ = std::make_unique<Head>();
+  std::vector<UsedSlot> used_;
   unsigned slots_ = 0;
   bool truncated_ = false;
 };
@@ -59,7 +88,8 @@ class Reader {
     readHeader();
     out_.devices.resize(spec_.devices.size());
     for (unsigned dev = 0; dev < out_.devices.size(); ++dev) readDevice(dev);
-    for (unsigned i = 0; i < copy_.slots(); ++i) readSlot(i);
+    out_.free_slots = copy_.slots() - static_cast<unsigned>(copy_.used().size());
+    for (const ReportCopy::UsedSlot& one : copy_.used()) readSlot(one.slot, one.index);
     for (unsigned dev = 0; dev < out_.devices.size(); ++dev) {
       DeviceUse& use = out_.devices[dev];
       use.total = use.admitted - use.spare;
@@ -111,8 +141,7 @@ class Reader {
     }
   }
 
-  void readSlot(unsigned index) {
-    const Slot& from = copy_.slot(index);
+  void readSlot(const Slot& from, unsigned index) {
     for (const Lane& lane : from.lanes) {
       out_.grants = saturatingAdd(out_.grants, lane.grants);
       out_.releases = saturatingAdd(out_.releases, lane.releases);

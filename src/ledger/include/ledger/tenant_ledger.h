@@ -40,7 +40,7 @@ struct TenantSpec {
   std::string driver_path;  // empty: as the loader would choose
   std::string nvml_path;
   std::string agent_socket;  // at most 107 bytes; empty: none
-  unsigned slots = 256;      // preallocated at first: processes that can start with the agent away
+  unsigned slots = 128;      // preallocated at first: processes that can start with the agent away
 };
 
 // How a tenant's memory is swapped; see ledger::SwapTerms for each.
