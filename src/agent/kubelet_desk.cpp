@@ -42,6 +42,12 @@ void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
+// As NVIDIA's own plugin calls its socket, and HAMi's, which is made of it.
+std::vector<std::string> rivalsOf(const std::string& resource) {
+  return resource == "nvidia.com/gpu" ? std::vector<std::string>{"nvidia-gpu.sock"}
+                                      : std::vector<std::string>{};
+}
+
 bool hasInit(const kube::Pod& pod, const std::string& resource) {
   return std::any_of(pod.init.begin(), pod.init.end(), [&](const kube::PodContainer& one) {
     return !one.sidecar && one.limits.contains(resource);
@@ -121,7 +127,8 @@ Result<void> KubeletDesk::serve() {
   };
   kubelet::PluginTerms terms{
       cluster_.kubelet_dir + "/device-plugins", socket, cluster_.resource,
-      [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); }};
+      [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); },
+      rivalsOf(cluster_.resource)};
   Result<std::unique_ptr<kubelet::DevicePlugin>> plugin =
       kubelet::DevicePlugin::begin(std::move(terms), units(), std::move(questions));
   if (!plugin) return plugin.error();

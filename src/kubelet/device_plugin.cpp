@@ -68,12 +68,24 @@ struct DevicePlugin::Inside {
     return {};
   }
 
+  // Who else serves the resource now; empty: nobody.
+  std::string rival() const {
+    for (const std::string& name : terms.rivals)
+      if (isListenedTo(terms.folder + "/" + name)) return name;
+    return {};
+  }
+
   // Both sockets are those that were there when we registered.
   void serveWhile(const FileId& own) {
     FileId kubelet;  // that knows us
     while (!stopped && fileId(ownSocket()) == own) {
       const FileId now = fileId(kubeletSocket());
-      if (now.exists() && !(now == kubelet)) {
+      const std::string other = rival();
+      if (!other.empty()) {
+        kubelet = {};  // it may have registered after us
+        complain("another plugin serves " + terms.resource + " (" + terms.folder + "/" + other +
+                 "): not registering until it has ended; remove it, or serve another resource");
+      } else if (now.exists() && !(now == kubelet)) {
         const Result<void> enrolled = enroll();
         if (enrolled) {
           kubelet = now;

@@ -3,10 +3,14 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 
 namespace divvy::kubelet {
 
@@ -14,6 +18,20 @@ FileId fileId(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return {};
   return {info.st_dev, info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
+}
+
+bool isListenedTo(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  const bool heard = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  // Who has more callers than he can take is there, too.
+  const bool busy = !heard && errno == EAGAIN;
+  close(fd);
+  return heard || busy;
 }
 
 SocketFolder::SocketFolder(std::string path)

@@ -18,6 +18,9 @@ struct FileId {
 };
 FileId fileId(const std::string& path);
 
+// Whether somebody listens there: what a program left behind that has ended is only a file.
+bool isListenedTo(const std::string& path);
+
 // Tells when something comes into the folder or leaves it. wait() is one thread's, wake() anyone's.
 class SocketFolder {
  public:

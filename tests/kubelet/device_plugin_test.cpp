@@ -1,9 +1,15 @@
 #include "kubelet/device_plugin.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 
 #include "fake_kubelet.h"
 
@@ -39,9 +45,17 @@ class DevicePluginTest : public ::testing::Test {
         if (ask.count == 9) return answer(Error{ErrorCode::kUnavailable, "do as you like"});
         answer(std::vector<std::string>{"a::1", "a::0"});
       };
-    Result<std::unique_ptr<DevicePlugin>> plugin = DevicePlugin::begin(
-        {kubelet_.folder(), "ours.sock", "example.com/gpu", [](const std::string&) {}},
-        {{"a::0", true, 1}, {"a::1", false, -1}}, std::move(questions));
+    Result<std::unique_ptr<DevicePlugin>> plugin =
+        DevicePlugin::begin({kubelet_.folder(),
+                             "ours.sock",
+                             "example.com/gpu",
+                             [this](const std::string& line) {
+                               const std::lock_guard<std::mutex> hold(mutex_);
+                               said_.push_back(line);
+                               more_.notify_all();
+                             },
+                             {"theirs.sock"}},
+                            {{"a::0", true, 1}, {"a::1", false, -1}}, std::move(questions));
     ASSERT_TRUE(plugin) << plugin.error().message();
     plugin_ = std::move(*plugin);
   }
@@ -75,6 +89,27 @@ class DevicePluginTest : public ::testing::Test {
     return kubelet_.plugin()->GetPreferredAllocation(&context, request, response);
   }
 
+  // Within what anybody would wait.
+  bool wasSaid(const std::string& words) {
+    std::unique_lock<std::mutex> hold(mutex_);
+    return more_.wait_for(hold, std::chrono::seconds(20), [&] { return inSaid(words); });
+  }
+  // With mutex_ held.
+  bool inSaid(const std::string& words) const {
+    return std::any_of(said_.begin(), said_.end(), [&](const std::string& line) {
+      return line.find(words) != std::string::npos;
+    });
+  }
+
+  // Whether the kubelet knows us already.
+  bool wasNoticed() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return inSaid("the kubelet knows");
+  }
+
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::vector<std::string> said_;
   bool prefers_ = true;
   UnitsAsk asked_;  // before its answer is given
   FakeKubelet kubelet_;
@@ -106,6 +141,46 @@ TEST_F(DevicePluginTest, TriesAgainWhenItIsRefused) {
   EXPECT_TRUE(kubelet_.attempted());
   kubelet_.refuse(false);
   EXPECT_EQ(kubelet_.registration(1).endpoint(), "ours.sock");
+}
+
+// Another plugin of the same resource: what it left behind is only a file.
+class Rival {
+ public:
+  explicit Rival(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(socket_, 1), 0);
+  }
+  ~Rival() { end(); }
+  void end() {
+    if (socket_ >= 0) close(socket_);
+    socket_ = -1;
+  }
+
+ private:
+  int socket_;
+};
+
+TEST_F(DevicePluginTest, WaitsForAnotherPluginOfTheSameResourceToEnd) {
+  kubelet_.begin();
+  Rival other(kubelet_.folder() + "/theirs.sock");
+  beginPlugin();
+  EXPECT_TRUE(wasSaid("another plugin serves example.com/gpu"));
+  EXPECT_FALSE(wasNoticed()) << "the kubelet heeds who registered last";
+  other.end();
+  EXPECT_EQ(kubelet_.registration(1).endpoint(), "ours.sock");
+}
+
+TEST_F(DevicePluginTest, RegistersAgainAfterAnotherPluginCameAndEnded) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  Rival other(kubelet_.folder() + "/theirs.sock");
+  EXPECT_TRUE(wasSaid("another plugin serves example.com/gpu"));
+  other.end();
+  EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
 }
 
 TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {
