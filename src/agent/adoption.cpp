@@ -1,10 +1,14 @@
 // What a new agent finds in the runtime directory, and what it makes of it.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 
 #include "injection.h"
 #include "log.h"
+#include "own_files.h"
 #include "tenants.h"
 #include "watch_mark.h"
 
@@ -45,6 +49,26 @@ Result<std::vector<std::string>> namesIn(const std::string& dir) {
   return names;
 }
 
+bool isFolder(const std::string& path) {
+  std::error_code fault;
+  return fs::is_directory(fs::symlink_status(path, fault));
+}
+
+// Of a share whose creation was interrupted, as the ledger calls it.
+bool isHalf(const std::string& path, const std::string& name) {
+  return name.starts_with(".new-") && isFolder(path);
+}
+
+// It was ours at some time: of its files one is there at least, whatever became of it.
+bool isShare(const std::string& path) {
+  const std::vector<OwnFile> files = tenantFiles();
+  const auto there = [&](const OwnFile& one) {
+    struct stat info {};
+    return lstat((path + "/" + std::string(one.name)).c_str(), &info) == 0;
+  };
+  return isFolder(path) && std::any_of(files.begin(), files.end(), there);
+}
+
 }  // namespace
 
 Result<void> Tenants::adoptAll() {
@@ -52,11 +76,13 @@ Result<void> Tenants::adoptAll() {
   if (!ids) return ids.error();
   std::error_code fault;
   for (const std::string& id : *ids) {
-    // Names with a dot in front are halves of a share whose creation was interrupted.
-    if (id.starts_with('.')) {
-      fs::remove_all(paths_.tenants() + "/" + id, fault);
-    } else {
+    const std::string path = paths_.tenants() + "/" + id;
+    if (isHalf(path, id)) {
+      fs::remove_all(path, fault);
+    } else if (isShare(path)) {
       adopt(id);
+    } else {
+      warn(path + " is no share of Divvy's, and left alone; take it away if it is nobody's");
     }
   }
   // A device on which one of them takes turns concerns those that were taken over before it.
@@ -73,7 +99,11 @@ void Tenants::adopt(const std::string& id) {
     tenant->record = std::move(*record);
   } else if (record.error().code() != ErrorCode::kNotFound) {
     warn("tenant " + id + ": its note is lost: " + record.error().message());
+    // For whoever wants to know what was in it; a new one is written.
+    const std::string note = tenant->dir + "/tenant.json";
+    static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
   }
+  const bool note_lost = !record && record.error().code() != ErrorCode::kNotFound;
   tenant->record.id = id;
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::adopt(tenant->dir);
   if (pages) {
@@ -88,6 +118,7 @@ void Tenants::adopt(const std::string& id) {
   // Of a broken one, too: it is kept while a process lives in it.
   if (tenant->record.contained) tenant->control = placeOf(tenant->dir + "/control");
   tenants_[id] = tenant;
+  if (note_lost) keepUnnoted(tenant);
   if (tenant->pages) {
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
     if (report && report->suspect()) {
@@ -114,6 +145,16 @@ void Tenants::adopt(const std::string& id) {
     info("tenant " + id + " taken over");
   }
   watchHolder(tenant);
+}
+
+// Whose share it is, and whether it was to be kept without processes, stood in its note.
+void Tenants::keepUnnoted(const TenantPtr& tenant) {
+  if (!tenant->record.contained && watchSurvivors(tenant)) return;  // it ends with these
+  tenant->record.kept = true;
+  warn("tenant " + tenant->record.id +
+       ": nobody lives in it, or its container may come back: its " +
+       "share is kept until `divvy share rm " +
+       (tenant->record.name.empty() ? tenant->record.id : tenant->record.name) + "`");
 }
 
 }  // namespace divvy::agent

@@ -8,21 +8,22 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "agent/fd.h"
+#include "base/plain_file.h"
 
 namespace divvy::agent {
 namespace {
+
+constexpr std::size_t kMostSpec = 1u << 20;
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
 }
 
 std::string contentOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const Result<std::string> text = readPlainFile(path, kMostSpec);
+  return text ? *text : std::string();
 }
 
 Result<void> checkFree(const std::string& file, const std::string& name) {

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "agent/fd.h"
+#include "base/plain_file.h"
 #include "log.h"
 
 extern char** environ;
@@ -23,6 +24,8 @@ namespace divvy::agent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostCosts = 1u << 20;
 constexpr std::chrono::seconds kProbeLimit{10};
 
 struct Child {
@@ -71,7 +74,8 @@ void collect(Child& child, Clock::time_point deadline) {
 
 ContextCosts loadCosts(const std::string& path, const std::string& driver) {
   ContextCosts costs;
-  std::ifstream file(path);
+  const Result<std::string> text = readPlainFile(path, kMostCosts);
+  std::istringstream file(text ? *text : std::string());
   std::string line;
   if (!std::getline(file, line) || line != driver) return costs;
   // A line without its end was cut, and its number with it.

@@ -21,6 +21,7 @@
 #include "inventory.h"
 #include "kubelet_desk.h"
 #include "log.h"
+#include "own_files.h"
 #include "registrar.h"
 #include "server.h"
 #include "stage.h"
@@ -96,6 +97,13 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
   return policy;
 }
 
+// The lock goes, too: who waits for it looks whether it is still the one of that name.
+void removeNode(const NodePaths& paths) {
+  rmdir(paths.tenants().c_str());
+  for (const std::string& left : removeOwn(paths.dir(), nodeFiles()))
+    warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+}
+
 class Agent {
  public:
   Agent(const ServeOptions& options, NodePaths paths, const Install& install, Inventory inventory,
@@ -163,9 +171,8 @@ class Agent {
       info("another agent has this directory now; nothing is removed");
       return;
     }
-    std::error_code ignored;
     unlink(paths_.socket().c_str());
-    std::filesystem::remove_all(paths_.dir(), ignored);
+    removeNode(paths_);
     if (!runtimeRootIsNamed()) rmdir(paths_.root().c_str());
   }
 
@@ -318,8 +325,7 @@ Result<void> start(const ServeOptions& options) {
   }
   result = memory.error();
   if (!std::filesystem::exists(paths.tenants())) {
-    std::error_code ignored;
-    std::filesystem::remove_all(paths.dir(), ignored);
+    removeNode(paths);
     if (made->made_root) rmdir(paths.root().c_str());
   }
   return result;

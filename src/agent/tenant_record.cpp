@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "base/plain_file.h"
 #include "engine/daily_text.h"
 #include "wire_json.h"
 
@@ -107,17 +107,9 @@ Result<void> saveRecord(const std::string& dir, const TenantRecord& record) {
 
 Result<TenantRecord> loadRecord(const std::string& dir) {
   const std::string path = fileOf(dir);
-  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.valid() && errno == ENOENT)
-    return Error{ErrorCode::kNotFound, path + " does not exist"};
-  if (!file.valid()) return ioError("reading " + path);
-  std::string text;
-  std::array<char, 4096> chunk;
-  ssize_t got = 0;
-  while (text.size() < kMaxRecord && (got = read(file.get(), chunk.data(), chunk.size())) > 0) {
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-  }
-  Result<json::bj::value> value = json::parse(text);
+  const Result<std::string> text = readPlainFile(path, kMaxRecord);
+  if (!text) return text.error();
+  Result<json::bj::value> value = json::parse(*text);
   if (!value) return std::move(value).error().context(path);
   json::Reader reader(*value);
   TenantRecord record;

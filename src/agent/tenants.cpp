@@ -16,6 +16,7 @@
 #include "injection.h"
 #include "ledger/grants.h"
 #include "log.h"
+#include "own_files.h"
 #include "pod_cgroup.h"
 
 namespace divvy::agent {
@@ -408,9 +409,8 @@ void Tenants::bury(const TenantPtr& tenant) {
   tenant->pages.reset();
   if (!tenant->record.cdi_file.empty())
     removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
-  std::error_code fault;
-  std::filesystem::remove_all(tenant->dir, fault);
-  if (fault) warn("removing " + tenant->dir + ": " + fault.message());
+  for (const std::string& left : removeOwn(tenant->dir, tenantFiles()))
+    warn(tenant->dir + " stays: " + left + " is not Divvy's, or holds what is not");
   info("tenant " + tenant->record.id + " ended");
   tenant->ended.cancel();
   changed_();

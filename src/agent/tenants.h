@@ -209,6 +209,8 @@ class Tenants {
   // Buries the tenant if nothing keeps it alive.
   void check(const TenantPtr& tenant);
   void bury(const TenantPtr& tenant);
+  // Of one whose note is lost: what the pages do not say is taken for what gives nothing away.
+  void keepUnnoted(const TenantPtr& tenant);
   std::string freshId() const;
   ledger::TenantSpec specOf(const TenantRecord& record, const Decision& decision) const;
   // A pod's container is given all files before it is known whether its memory is ever swapped.

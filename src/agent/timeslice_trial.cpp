@@ -11,14 +11,18 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 
 #include "agent/fd.h"
+#include "base/plain_file.h"
 #include "log.h"
 
 extern char** environ;
 
 namespace divvy::agent {
 namespace {
+
+constexpr std::size_t kMostNote = 1u << 16;
 
 using namespace asio::experimental::awaitable_operators;
 
@@ -149,7 +153,8 @@ asio::awaitable<std::string> TimesliceTrial::ask() {
 }
 
 void TimesliceTrial::load() {
-  std::ifstream file(file_);
+  const Result<std::string> text = readPlainFile(file_, kMostNote);
+  std::istringstream file(text ? *text : std::string());
   std::string driver;
   std::string preload;
   std::string answer;

@@ -1,12 +1,11 @@
 #include "kubelet/checkpoint.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 
 #include <boost/json.hpp>
+
+#include "base/plain_file.h"
 
 namespace divvy::kubelet {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 namespace json = boost::json;
 
 // 110 pods with all devices of a large node are a few megabytes.
-constexpr std::streamsize kMostBytes = 64 << 20;
+constexpr std::size_t kMostBytes = 64 << 20;
 
 Error corrupt(const std::string& what) {
   return {ErrorCode::kCorrupt, what};
@@ -78,19 +77,9 @@ Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
 }
 
 Result<std::vector<NotedDevices>> readCheckpoint(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Error{errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
-                 "the kubelet's checkpoint " + path + ": " + std::strerror(errno)};
-  std::string text;
-  char part[65536];
-  while (file.read(part, sizeof part) || file.gcount() > 0) {
-    text.append(part, static_cast<std::size_t>(file.gcount()));
-    if (static_cast<std::streamsize>(text.size()) > kMostBytes)
-      return corrupt("the kubelet's checkpoint " + path + " has more than 64 MiB");
-  }
-  Result<std::vector<NotedDevices>> noted = checkpointOf(text);
+  Result<std::string> text = readPlainFile(path, kMostBytes);
+  if (!text) return std::move(text).error().context("the kubelet's checkpoint");
+  Result<std::vector<NotedDevices>> noted = checkpointOf(*text);
   if (!noted) return std::move(noted).error().context("the kubelet's checkpoint " + path);
   return noted;
 }

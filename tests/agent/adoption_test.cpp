@@ -201,7 +201,7 @@ TEST(AdoptionOfNobody, HalfMadeAndDeadSharesAreCleared) {
   ASSERT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);
   kill(sandbox.agentPid(), SIGKILL);
   ASSERT_TRUE(eventually([&] { return sandbox.agentPid() == 0; }));
-  fs::create_directories(sandbox.tenants() + "/.half-made");
+  fs::create_directories(sandbox.tenants() + "/.new-half");
   fs::create_directories(sandbox.tenants() + "/dead23");
   std::ofstream(sandbox.tenants() + "/dead23/control") << "rubbish";
   ASSERT_EQ(sandbox.divvy(sandbox.runWords("1Gi", {"true"})).code(), 0);

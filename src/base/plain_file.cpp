@@ -1,0 +1,50 @@
+#include "base/plain_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace divvy {
+namespace {
+
+Error failed(const std::string& path) {
+  const int code = errno;
+  const ErrorCode kind = code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+  return {kind, "reading " + path + ": " + std::strerror(code)};
+}
+
+Result<std::string> readAll(int file, const std::string& path, std::size_t most) {
+  std::string text;
+  std::array<char, 65536> part;
+  for (;;) {
+    const ssize_t got = read(file, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(path);
+    if (got == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(got));
+    if (text.size() > most)
+      return Error{ErrorCode::kCorrupt, path + " has more than " + std::to_string(most) + " bytes"};
+  }
+}
+
+}  // namespace
+
+Result<std::string> readPlainFile(const std::string& path, std::size_t most) {
+  // A pipe nobody writes to would be waited for, and a device may act on being opened.
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return failed(path);
+  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is no plain file"};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return failed(path);
+  Result<std::string> text = fstat(file, &info) == 0 && S_ISREG(info.st_mode)
+                                 ? readAll(file, path, most)
+                                 : Error{ErrorCode::kCorrupt, path + " is no plain file"};
+  close(file);
+  return text;
+}
+
+}  // namespace divvy
