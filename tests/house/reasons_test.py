@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The page of reasons and the engine's lists are one: each reason has a row under its code, with the
+words that a waiting pod shows, and no row is of a reason that is gone."""
+import re
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r'^\| <a name="([^"]+)"></a>`([^`]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$', re.MULTILINE)
+
+
+def members(text, enum):
+    """Of `enum class NAME`, in order."""
+    body = re.search(rf"enum class {enum}\b[^{{]*\{{(.*?)\}};", text, re.DOTALL).group(1)
+    return re.findall(r"^\s*k([A-Z]\w*)", re.sub(r"//[^\n]*", "", body).replace(",", "\n"), re.MULTILINE)
+
+
+def code(member):
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", member).lower()
+
+
+def words(text, enum):
+    """What `case ENUM::kX:` returns; several cases may share one."""
+    found, waiting = {}, []
+    for line in text.split("\n"):
+        if case := re.search(rf"case {enum}::k(\w+):", line):
+            waiting.append(case.group(1))
+        elif waiting and (said := re.search(r'return "([^"]*)"', line)):
+            found.update({one: said.group(1) for one in waiting})
+            waiting = []
+        elif "return" in line:
+            waiting = []
+    return found
+
+
+class Reasons(unittest.TestCase):
+    def setUp(self):
+        header = (ROOT / "src/engine/include/engine/refusal.h").read_text()
+        brief = (ROOT / "src/engine/brief.cpp").read_text()
+        self.said = {}
+        for enum, prefix in (("DeviceWhy", ""), ("NodeWhy", "node-")):
+            told = words(brief, enum)
+            for member in members(header, enum):
+                self.said[prefix + code(member)] = told.get(member)
+        page = (ROOT / "docs/troubleshooting.md").read_text()
+        self.rows = {anchor: (name, text.strip(), means.strip(), do.strip())
+                     for anchor, name, text, means, do in ROW.findall(page)}
+
+    def test_the_lists_were_read(self):
+        self.assertGreater(len(self.said), 40)
+        self.assertEqual([name for name, text in self.said.items() if not text], ["node-devices"],
+                         "of a node without devices that will do, what most of them say is told")
+
+    def test_each_reason_has_a_row_and_each_row_is_of_one(self):
+        self.assertEqual(sorted(self.rows), sorted(self.said))
+
+    def test_rows_have_the_words_that_a_pod_shows_and_say_what_to_do(self):
+        for anchor, (name, text, means, do) in self.rows.items():
+            self.assertEqual(name, anchor)
+            if self.said[anchor]:
+                self.assertEqual(text, self.said[anchor], anchor)
+            self.assertTrue(means and do, anchor)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
