@@ -43,6 +43,8 @@ var outsiders = []string{kubeletDir, "/run/containerd", "/var/log/containers", "
 type nodeRecord struct {
 	Build string   `json:"build"` // where CMake put programs
 	Made  []string `json:"made"`  // outside of our folder, by that node
+	// Folder of containerd 2 and its shim; empty: the machine's own containerd, of 1.6.
+	Runtime string `json:"runtime,omitempty"`
 }
 
 func (c *cluster) nodeFile() string { return c.path("node.json") }
@@ -59,11 +61,11 @@ func (c *cluster) readNodeRecord() (nodeRecord, error) {
 func (c *cluster) containerdSocket() string { return c.path("ctd", "ctd.sock") }
 
 // claimNode notes what is not there yet, before anything is made.
-func (c *cluster) claimNode(build string) error {
+func (c *cluster) claimNode(build, runtime string) error {
 	for _, group := range cgroupsOf("kubepods") {
 		return fmt.Errorf("%s is there: is this a node of another cluster?", group)
 	}
-	record := nodeRecord{Build: build}
+	record := nodeRecord{Build: build, Runtime: runtime}
 	for _, path := range outsiders {
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 			record.Made = append(record.Made, path)
@@ -85,6 +87,26 @@ func cgroupsOf(name string) []string {
 	}
 	return found
 }
+
+// What containerd 2 reads. As below; the shim is found beside the program.
+const containerdConfig2 = `version = 3
+root = %[1]q
+state = %[2]q
+[grpc]
+  address = %[3]q
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = "` + pauseImage + `"
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = [%[4]q]
+    conf_dir = %[4]q
+  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+      SystemdCgroup = false
+`
 
 // A machine that is a virtual one may have no right to protect its processes from running out of
 // memory, and no AppArmor.
@@ -108,7 +130,7 @@ state = %[2]q
 `
 
 // Pods here are on the host's network, as a rule; a kubelet is ready only where there is some network.
-const cniConfig = `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}
+const cniConfig = `{"cniVersion": "0.4.0", "name": "host", "loadOnlyInlinedPlugins": true, "plugins": [{"type": "none"}]}
 `
 
 // Who wants a network of its own gets one with nothing in it, and an address that is nobody's.
@@ -149,8 +171,17 @@ func (c *cluster) startContainerd(ctx context.Context) error {
 			return err
 		}
 	}
-	config := fmt.Sprintf(containerdConfig, c.path("ctd", "root"), c.path("ctd", "state"),
-		c.containerdSocket(), c.path("ctd", "cni"))
+	record, err := c.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	program, path, form := "containerd", os.Getenv("PATH"), containerdConfig
+	if record.Runtime != "" {
+		program, form = filepath.Join(record.Runtime, "containerd"), containerdConfig2
+		path = record.Runtime + ":" + path // of its shim
+	}
+	config := fmt.Sprintf(form, c.path("ctd", "root"), c.path("ctd", "state"), c.containerdSocket(),
+		c.path("ctd", "cni"))
 	if err := os.WriteFile(c.path("ctd", "config.toml"), []byte(config), 0o644); err != nil {
 		return err
 	}
@@ -162,7 +193,9 @@ func (c *cluster) startContainerd(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.processes.start("containerd", "containerd", "-c", c.path("ctd", "config.toml")); err != nil {
+	err = c.processes.start("containerd", "/usr/bin/env", "PATH="+path, program, "-c",
+		c.path("ctd", "config.toml"))
+	if err != nil {
 		return err
 	}
 	return c.processes.wait(ctx, "containerd", func() error { return c.ctr("version") })
@@ -334,7 +367,7 @@ func (c *cluster) startAgent(ctx context.Context, build, deploy string) error {
 
 // addNode makes this machine a node of the cluster, with a kubelet, containerd and, unless it is to
 // be `bare`, Divvy's agent.
-func (c *cluster) addNode(ctx context.Context, build, deploy string, bare bool) (err error) {
+func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, bare bool) (err error) {
 	if c.readPorts() != nil {
 		return errors.New("there is no cluster that a node could join")
 	}
@@ -344,7 +377,7 @@ func (c *cluster) addNode(ctx context.Context, build, deploy string, bare bool) 
 	if build, err = filepath.Abs(build); err != nil {
 		return err
 	}
-	if err = c.claimNode(build); err != nil {
+	if err = c.claimNode(build, runtime); err != nil {
 		return err
 	}
 	if err = c.startContainerd(ctx); err == nil {

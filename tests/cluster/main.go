@@ -24,6 +24,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --deploy DIR         where the manifests are [deploy/kubernetes]
           --kubelet BUILD      then make this machine a node, with containerd, a kubelet and the
                                agent that CMake built there, on simulated cards (as root)
+          --containerd DIR     with it: containerd 2 and its shim [the machine's own, 1.6]
           --bare               with it: without the agent, for one that comes in a pod
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
@@ -63,6 +64,7 @@ func main() {
 	divvy := flags.String("install", "", "")
 	deploy := flags.String("deploy", "deploy/kubernetes", "")
 	kubelet := flags.String("kubelet", "", "")
+	runtime := flags.String("containerd", "", "")
 	bare := flags.Bool("bare", false, "")
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
@@ -81,7 +83,7 @@ func main() {
 	defer stop()
 	switch command {
 	case "up":
-		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet, *bare)
+		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet, *runtime, *bare)
 	case "check":
 		if err = c.readPorts(); err == nil {
 			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
@@ -114,7 +116,7 @@ func open(dir string) (*cluster, error) {
 }
 
 // command is `up`: of a cluster that is up only the nodes are made.
-func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet string, bare bool) error {
+func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet, runtime string, bare bool) error {
 	began := time.Now()
 	if c.running() != nil {
 		// What an earlier one left that was ended from outside.
@@ -138,7 +140,7 @@ func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet str
 		fmt.Fprintf(os.Stderr, "cluster: Divvy places pods after %.1f s\n", time.Since(began).Seconds())
 	}
 	if kubelet != "" {
-		if err := c.addNode(ctx, kubelet, deploy, bare); err != nil {
+		if err := c.addNode(ctx, kubelet, runtime, deploy, bare); err != nil {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "cluster: node %s is ready after %.1f s\n", kubeletNode,
