@@ -69,7 +69,7 @@ void KubeletDesk::followNode() {
 void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
-  for (const char* key : {kRegister, kScores, kube::kChangesKey, kube::kIdleKey}) {
+  for (const char* key : {kRegister, kScores, kube::kNicsKey, kube::kIdleKey, kube::kChangesKey}) {
     const auto written = node->meta.annotations.find(key);
     said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }

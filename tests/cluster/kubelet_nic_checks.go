@@ -79,6 +79,9 @@ func nicsRegistered(w *world) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := w.nicForgotten(); err != nil {
+		return err
+	}
 	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
 	if err != nil {
 		return err
@@ -86,9 +89,6 @@ func nicsRegistered(w *world) (err error) {
 	cards, err := registered(node)
 	if err != nil {
 		return err
-	}
-	if said := node.Annotations[nicsAnnotation]; said != "" {
-		return fmt.Errorf("simulated cards are on no bus of this machine, and yet NICs are told: %s", said)
 	}
 	if _, err := w.create(nearNic("too-early")); err != nil {
 		return err
@@ -109,7 +109,7 @@ func nicsRegistered(w *world) (err error) {
 	}
 	defer func() {
 		_ = os.Unsetenv("DIVVY_SYSFS")
-		err = errors.Join(err, os.RemoveAll(root), w.agentBegins(record.Build))
+		err = errors.Join(err, os.RemoveAll(root), w.agentBegins(record.Build), w.nicForgotten())
 	}()
 	if err := writeSysfs(root, len(cards)); err != nil {
 		return err
@@ -124,6 +124,21 @@ func nicsRegistered(w *world) (err error) {
 		return err
 	}
 	return w.besideNic(cards)
+}
+
+// nicForgotten: simulated cards are on no bus of this machine, and what an agent before said of
+// another's is taken back.
+func (w *world) nicForgotten() error {
+	return w.until("no NIC stands in the node", func() error {
+		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if said := node.Annotations[nicsAnnotation]; said != "" {
+			return fmt.Errorf("%s is %s", nicsAnnotation, said)
+		}
+		return nil
+	})
 }
 
 // nicSaid: the node says how near each card is, by our documented form.

@@ -27,23 +27,38 @@ typedef int (*Call)();
 
 static void* cuda;
 
+static void say(const char* line) {
+  puts(line);
+  fflush(stdout);
+  FILE* last = fopen("/dev/termination-log", "w");
+  if (last == NULL) return;
+  fputs(line, last);
+  fclose(last);
+}
+
+// What went wrong is the last word, too: it is all that is left of a container.
+static void fail(const char* doing, const char* why) {
+  char line[512];
+  snprintf(line, sizeof line, "share_probe: %s: %s\n", doing, why);
+  say(line);
+  exit(1);
+}
+
 // Ends the program where the driver has no such entry point.
 static Call entry(void* library, const char* name) {
   union {
     void* object;
     Call call;
   } found = {dlsym(library, name)};
-  if (found.object == NULL) {
-    fprintf(stderr, "share_probe: no %s: %s\n", name, dlerror());
-    exit(1);
-  }
+  if (found.object == NULL) fail(name, dlerror());
   return found.call;
 }
 
 static void must(const char* doing, int result) {
   if (result == 0) return;
-  fprintf(stderr, "share_probe: %s: %d\n", doing, result);
-  exit(1);
+  char why[32];
+  snprintf(why, sizeof why, "%d", result);
+  fail(doing, why);
 }
 
 struct OfNvml {
@@ -57,10 +72,7 @@ static struct OfNvml askNvml(void) {
   char uuid[96] = "";
   void* device = NULL;
   void* nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-  if (nvml == NULL) {
-    fprintf(stderr, "share_probe: %s\n", dlerror());
-    exit(1);
-  }
+  if (nvml == NULL) fail("NVML", dlerror());
   must("nvmlInit", entry(nvml, "nvmlInit_v2")());
   must("nvmlDeviceGetHandleByIndex", entry(nvml, "nvmlDeviceGetHandleByIndex_v2")(0u, &device));
   must("nvmlDeviceGetMemoryInfo", entry(nvml, "nvmlDeviceGetMemoryInfo")(device, &memory));
@@ -69,15 +81,6 @@ static struct OfNvml askNvml(void) {
   for (const char* at = uuid; *at != 0; ++at)
     said.uuid = (said.uuid ^ (unsigned char)*at) * 1099511628211ull;
   return said;
-}
-
-static void say(const char* line) {
-  puts(line);
-  fflush(stdout);
-  FILE* last = fopen("/dev/termination-log", "w");
-  if (last == NULL) return;
-  fputs(line, last);
-  fclose(last);
 }
 
 // Until so much is all that it may have; 0: for ever.
@@ -158,10 +161,7 @@ static int tell(int device, unsigned long long* address, size_t* total, unsigned
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "begin") == 0) return begin();
   cuda = dlopen("libcuda.so.1", RTLD_NOW);
-  if (cuda == NULL) {
-    fprintf(stderr, "share_probe: %s\n", dlerror());
-    return 1;
-  }
+  if (cuda == NULL) fail("CUDA", dlerror());
   const char* word = argc > 1 ? argv[1] : "";
   const unsigned long long bytes = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
   int device = 0, exact = 0;
@@ -175,8 +175,8 @@ int main(int argc, char** argv) {
   const int devices = tell(device, &address, &total, &nvml, &exact);
   if (strcmp(word, "expect") == 0) {
     const int good = devices == 1 && total == bytes && nvml == bytes && exact == 0;
-    if (!good) fprintf(stderr, "share_probe: one device of %llu bytes was expected\n", bytes);
-    return good ? 0 : 1;
+    if (!good) fail("one device was expected, with bytes", argc > 2 ? argv[2] : "");
+    return 0;
   }
   // For those who look at it while it runs.
   if (strcmp(word, "stay") == 0) pause();
