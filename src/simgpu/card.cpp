@@ -102,6 +102,19 @@ bool Card::lockedByOther(int index) const {
   return fcntl(live_fd_, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+int Card::pidOf(int index) const {
+  if (&file_->processes[index] == self_) return getpid();
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = index;
+  lock.l_len = 1;
+  // The kernel says whose a lock is in numbers of who asks.
+  if (fcntl(live_fd_, F_GETLK, &lock) != 0) return static_cast<int>(file_->processes[index].pid);
+  if (lock.l_type != F_UNLCK) return std::max(lock.l_pid, 0);
+  return alive(index) ? getpid() : 0;  // another mapping of ours
+}
+
 void Card::clearLocked(int index) {
   ProcessRecord& record = file_->processes[index];
   file_->used -= std::min(file_->used, sum(record));

@@ -74,6 +74,9 @@ class Card {
   bool alive(int index) const;
   // Likewise, of any process but this one.
   bool lockedByOther(int index) const;
+  // What the process that claimed record `index` is called where we are, as NVML tells it: its own
+  // number for it is of its container. 0: it has gone, or is not seen from here.
+  int pidOf(int index) const;
   // The record of a live process, or nullptr. Under the card's lock.
   ProcessRecord* findLocked(std::uint32_t pid, std::uint64_t start_time);
 

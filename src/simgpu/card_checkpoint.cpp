@@ -18,7 +18,7 @@ std::uint64_t sum(const std::uint64_t (&kinds)[kChargeKinds]) {
 ProcessRecord* Card::findPidLocked(std::uint32_t pid) {
   for (int i = 0; i < file_->records; ++i) {
     ProcessRecord& record = file_->processes[i];
-    if (record.claimed != 0 && record.pid == pid && alive(i)) return &record;
+    if (record.claimed != 0 && pidOf(i) == static_cast<int>(pid)) return &record;
   }
   return nullptr;
 }

@@ -26,9 +26,9 @@ std::uint32_t shownWith(const SharedBlock& block) {
   return kMaxProcesses;
 }
 
-ProcessView viewOf(const ProcessRecord& record, int index) {
+ProcessView viewOf(const ProcessRecord& record, int index, int pid) {
   ProcessView view{};
-  view.pid = static_cast<int>(record.pid);
+  view.pid = pid;
   view.start_time = record.start_time;
   view.contexts = static_cast<int>(record.contexts);
   view.record = index;
@@ -52,7 +52,8 @@ CardView Card::view() {
   std::map<std::uint32_t, ProcessView> by_index;
   for (std::uint32_t i = 0; i < kMaxProcesses; ++i) {
     const ProcessRecord& record = file_->processes[i];
-    if (record.claimed != 0) by_index.emplace(i, viewOf(record, static_cast<int>(i)));
+    if (record.claimed != 0)
+      by_index.emplace(i, viewOf(record, static_cast<int>(i), pidOf(static_cast<int>(i))));
   }
   for (const SharedBlock& block : file_->blocks) {
     if (block.id == 0) continue;

@@ -48,9 +48,8 @@ BusySample sampleBusy(NvmlCard& card) {
     }
     compute += own_compute;
     copy += own_copy;
-    if (own_compute + own_copy == 0 || !books->alive(i)) continue;
-    sample.processes.push_back(
-        {static_cast<int>(record.pid), percentOf(own_compute), percentOf(own_copy)});
+    const int pid = own_compute + own_copy == 0 ? 0 : books->pidOf(i);
+    if (pid != 0) sample.processes.push_back({pid, percentOf(own_compute), percentOf(own_copy)});
   }
   sample.compute_percent = percentOf(compute);
   sample.copy_percent = percentOf(copy);

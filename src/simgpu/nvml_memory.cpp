@@ -14,12 +14,15 @@ std::uint64_t usedBytes(NvmlCard& card) {
   return books == nullptr ? 0 : books->used();
 }
 
-// Processes with a context, in the order of their records. A process that only queries is unseen.
+// Processes with a context, in the order of their records. A process that only queries is unseen,
+// and so is one of another container.
 std::vector<ProcessView> computeProcesses(NvmlCard& card) {
   Card* books = card.books();
   if (books == nullptr) return {};
   std::vector<ProcessView> processes = books->view().processes;
-  std::erase_if(processes, [](const ProcessView& process) { return process.contexts == 0; });
+  std::erase_if(processes, [](const ProcessView& process) {
+    return process.contexts == 0 || process.pid == 0;
+  });
   return processes;
 }
 

@@ -1,4 +1,9 @@
 // NVML over the simulated cards, as its documentation says.
+#include <sched.h>
+
+#include <cerrno>
+#include <cstring>
+
 #include "abi/nvml_entries.h"
 #include "abi/nvml_protos.h"
 #include "abi/nvml_types.h"
@@ -158,6 +163,59 @@ TEST_F(Nvml, RunningProcessesAreThoseWithAContextInEachVersionsLayout) {
     EXPECT_EQ(nv<Nv::nvmlDeviceGetGraphicsRunningProcesses_v3>(device(0), &count, infos + 0),
               NVML_SUCCESS);
     EXPECT_EQ(count, 0U);
+  });
+}
+
+// Those on card 0, as whoever asks sees them.
+std::vector<nvmlProcessInfo_v2_t> listHere() {
+  std::vector<nvmlProcessInfo_v2_t> infos(4);
+  nvmlDevice_t card = nullptr;
+  unsigned count = 4;
+  const bool listed =
+      nv<Nv::nvmlInit_v2>() == NVML_SUCCESS &&
+      nv<Nv::nvmlDeviceGetHandleByIndex_v2>(0U, &card) == NVML_SUCCESS &&
+      nv<Nv::nvmlDeviceGetComputeRunningProcesses_v3>(card, &count, infos.data()) == NVML_SUCCESS;
+  infos.resize(listed ? count : 0);
+  return infos;
+}
+
+// The first process of a container: has a context, says whom it sees (its number if it is alone),
+// and ends with `end`.
+[[noreturn]] void beFirst(int say, int end) {
+  CUcontext context = nullptr;
+  int only = 0;
+  if (cu<Cu::cuInit>(0U) == CUDA_SUCCESS &&
+      cu<Cu::cuCtxCreate_v2>(&context, 0U, CUdevice{0}) == CUDA_SUCCESS) {
+    const std::vector<nvmlProcessInfo_v2_t> infos = listHere();
+    only = infos.size() == 1 ? static_cast<int>(infos[0].pid) : -static_cast<int>(infos.size());
+  }
+  char byte = 0;
+  const bool told = write(say, &only, sizeof only) == sizeof only;
+  _exit(told && read(end, &byte, 1) >= 0 ? 0 : 1);
+}
+
+TEST_F(Nvml, ProcessesOfAContainerHaveTheNumbersOfWhoAsks) {
+  const auto other = holder(kGiB);
+  run([&other] {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
+      std::fprintf(stderr, "skipped: no PID namespace can be made here: %s\n", strerror(errno));
+      return;
+    }
+    int said[2], end[2], inside = 0;
+    ASSERT_EQ(pipe(said) | pipe(end), 0);
+    const int first = fork();
+    if (first == 0) {
+      close(end[1]);
+      beFirst(said[1], end[0]);
+    }
+    ASSERT_EQ(read(said[0], &inside, sizeof inside), static_cast<ssize_t>(sizeof inside));
+    EXPECT_EQ(inside, 1) << "its own number there, and nobody of other containers";
+    const std::vector<nvmlProcessInfo_v2_t> outside = listHere();
+    ASSERT_EQ(outside.size(), 2U);
+    EXPECT_EQ(outside[0].pid, static_cast<unsigned>(other->pid()));
+    EXPECT_EQ(outside[1].pid, static_cast<unsigned>(first));
+    close(end[1]);
+    EXPECT_EQ(waitpid(first, nullptr, 0), first);
   });
 }
 

@@ -27,7 +27,7 @@ inline constexpr int kChargeKinds = 8;
 std::string_view chargeName(Charge kind);
 
 struct ProcessView {
-  int pid;
+  int pid;  // where the reader is; 0: it is not seen from there
   std::uint64_t start_time;
   std::uint64_t bytes;  // all kinds, shared blocks that it exported included
   std::array<std::uint64_t, kChargeKinds> by_kind;
