@@ -115,7 +115,12 @@ func (w *world) idlePods(told *platform, build string) error {
 	if err := w.idlePod("idle", "3s", "stay"); err != nil {
 		return err
 	}
-	err := w.until("it is told", func() error {
+	// Who is killed before it has noted that it told somebody tells it again.
+	err := w.until("it is told, and that is noted", func() error {
+		p, err := w.get("idle")
+		if err == nil && !strings.Contains(p.Annotations["divvy.dev/idle-state"], `"told":true`) {
+			return fmt.Errorf("its state is %q", p.Annotations["divvy.dev/idle-state"])
+		}
 		condition, err := w.idleCondition("idle")
 		if err == nil && (condition.Status != core.ConditionTrue || !strings.Contains(condition.Message, "it is evicted at ")) {
 			err = fmt.Errorf("%+v", condition)
