@@ -82,7 +82,24 @@ func (w *world) onKubelet() error {
 	if _, err := w.kubeletNode(w.ctx, core.NodeReady); err != nil {
 		return skip{fmt.Errorf("no kubelet here: %w", err)}
 	}
-	return nil
+	return w.cardsEmpty()
+}
+
+// cardsEmpty: containers of pods that were deleted at once end a moment later, and have memory until
+// then.
+func (w *world) cardsEmpty() error {
+	return w.until("nobody has memory of the cards", func() error {
+		used, err := scraped("divvy_card_memory_used_bytes")
+		if err != nil {
+			return err
+		}
+		for _, line := range used {
+			if !strings.HasSuffix(line, " 0") {
+				return errors.New(line)
+			}
+		}
+		return nil
+	})
 }
 
 func probe(name string, limits asks) *core.Pod {
@@ -92,6 +109,9 @@ func probe(name string, limits asks) *core.Pod {
 	p.Spec.HostNetwork = true
 	p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": kubeletNode}
 	p.Spec.RestartPolicy = core.RestartPolicyNever
+	// The first process of a container heeds no SIGTERM that it did not ask for.
+	p.Spec.TerminationGracePeriodSeconds = new(int64)
+	*p.Spec.TerminationGracePeriodSeconds = 1
 	return p
 }
 

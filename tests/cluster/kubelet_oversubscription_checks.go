@@ -88,13 +88,14 @@ func (w *world) emptied() error {
 	if err != nil {
 		return err
 	}
-	return w.until("its pods are gone", func() error {
+	err = w.until("its pods are gone", func() error {
 		left, err := pods.List(w.ctx, meta.ListOptions{})
 		if err == nil && len(left.Items) > 0 {
 			err = fmt.Errorf("there is %s", left.Items[0].Name)
 		}
 		return err
 	})
+	return errors.Join(err, w.cardsEmpty())
 }
 
 // shareOf is a pod with so much of that card.

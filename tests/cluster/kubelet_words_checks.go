@@ -18,8 +18,8 @@ func init() {
 			wordsRefused})
 }
 
-// samples are the lines of a family that the agent's /metrics has of a pod.
-func (w *world) samples(family, pod string) ([]string, error) {
+// scraped are the lines of a family that the agent's /metrics has.
+func scraped(family string) ([]string, error) {
 	answer, err := http.Get("http://" + agentMetrics + "/metrics")
 	if err != nil {
 		return nil, err
@@ -30,9 +30,24 @@ func (w *world) samples(family, pod string) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	whose := fmt.Sprintf(`namespace="%s",pod="%s",container="probe"`, w.space, pod)
 	for _, line := range strings.Split(string(text), "\n") {
-		if strings.HasPrefix(line, family+"{") && strings.Contains(line, whose) {
+		if strings.HasPrefix(line, family+"{") {
+			found = append(found, line)
+		}
+	}
+	return found, nil
+}
+
+// samples are those of a pod.
+func (w *world) samples(family, pod string) ([]string, error) {
+	all, err := scraped(family)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	whose := fmt.Sprintf(`namespace="%s",pod="%s",container="probe"`, w.space, pod)
+	for _, line := range all {
+		if strings.Contains(line, whose) {
 			found = append(found, line)
 		}
 	}
