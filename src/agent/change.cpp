@@ -214,7 +214,7 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   if (!swap) notes.push_back("its memory is not swapped: " + swap.error().message());
   if (request.guaranteed && !swaps(tenant->record)) notes.push_back(kAllGuaranteed);
   followWork(*tenant);
-  arbiters_.change(tenant->record.id, lawOf(tenant->record));
+  arbiters_.change(tenant->record.id, lawOf(*tenant));
   tellMemory(*tenant);
   tellDevices(false);
   // The control page holds the limits; this note only spares a successor a guess.
@@ -262,7 +262,7 @@ Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRe
   if (!swap)
     warn("tenant " + tenant->record.id + ": its memory is not swapped: " + swap.error().message());
   followWork(*tenant);
-  arbiters_.change(tenant->record.id, lawOf(tenant->record));
+  arbiters_.change(tenant->record.id, lawOf(*tenant));
   tellMemory(*tenant);
   tellDevices(false);
   // The control page holds the limits; this note only spares a successor a guess.

@@ -51,6 +51,11 @@ std::string DeviceHealth::why(unsigned index) const {
   return holder == holders_.end() ? std::string() : holder->second + " has it from another plugin";
 }
 
+std::string DeviceHealth::heldBy(unsigned index) const {
+  const auto holder = holders_.find(index);
+  return holder == holders_.end() ? std::string() : holder->second;
+}
+
 const std::map<std::uint64_t, std::uint64_t>& DeviceHealth::faults(unsigned index) const {
   static const std::map<std::uint64_t, std::uint64_t> none;
   const auto known = cards_.find(index);

@@ -22,6 +22,8 @@ class DeviceHealth {
   bool good(unsigned index) const { return why(index).empty(); }
   // "Xid 79", "it does not answer", "pod a/b has it from another plugin"; empty: it is good.
   std::string why(unsigned index) const;
+  // "pod a/b"; empty: nobody has it from another plugin.
+  std::string heldBy(unsigned index) const;
   // Faults so far, by Xid; programs' own, too.
   const std::map<std::uint64_t, std::uint64_t>& faults(unsigned index) const;
 

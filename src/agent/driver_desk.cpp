@@ -21,9 +21,11 @@ struct DriverDesk::Desk {
   std::mutex mutex;
   std::condition_variable changed;
   Question question;  // set: to be asked, or being asked
+  Question next;      // after that one; nobody waits for it
   std::chrono::steady_clock::time_point asked_at;
   DriverTimes times;
-  std::optional<DriverHealth> health;  // that nobody took yet
+  std::optional<DriverProcesses> processes;  // that nobody took yet
+  std::optional<DriverHealth> health;        //  // that nobody took yet
   bool closed = false;
 };
 
@@ -35,7 +37,8 @@ void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
     lock.unlock();
     desk->question(desk->nvml);
     lock.lock();
-    desk->question = nullptr;
+    desk->question = desk->closed ? nullptr : std::exchange(desk->next, nullptr);
+    desk->asked_at = std::chrono::steady_clock::now();
     desk->changed.notify_all();
   }
 }
@@ -64,21 +67,35 @@ void DriverDesk::put(Question question) {
   desk_->changed.notify_all();
 }
 
-void DriverDesk::refreshTimes(const std::vector<unsigned>& indexes) {
-  const std::lock_guard lock(desk_->mutex);
-  if (desk_->question) return;
+void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
   // Not owning: the desk outlives its own questions.
-  put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+  Question ask = [desk = desk_.get(), indexes](const driver::Nvml& nvml) {
     DriverTimes times;
-    for (const unsigned index : indexes) times[index] = nvml.processTimes(index);
+    DriverProcesses processes;
+    for (const unsigned index : indexes) {
+      times[index] = nvml.processTimes(index);
+      processes[index] = nvml.processes(index);
+    }
     const std::lock_guard answered(desk->mutex);
     desk->times = std::move(times);
-  });
+    desk->processes = std::move(processes);
+  };
+  const std::lock_guard lock(desk_->mutex);
+  if (desk_->question) {
+    desk_->next = std::move(ask);
+  } else {
+    put(std::move(ask));
+  }
 }
 
 DriverTimes DriverDesk::latestTimes() const {
   const std::lock_guard lock(desk_->mutex);
   return desk_->times;
+}
+
+std::optional<DriverProcesses> DriverDesk::takeProcesses() {
+  const std::lock_guard lock(desk_->mutex);
+  return std::exchange(desk_->processes, std::nullopt);
 }
 
 void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {

@@ -19,6 +19,7 @@ inline constexpr std::chrono::milliseconds kDriverPatience{3000};
 
 // By NVML index.
 using DriverTimes = std::map<unsigned, std::vector<driver::ProcessTime>>;
+using DriverProcesses = std::map<unsigned, std::vector<driver::ProcessUse>>;
 
 // What the driver says of whether devices can be used.
 struct DriverHealth {
@@ -43,13 +44,15 @@ class DriverDesk {
   // Empty where nothing ran lately, the card cannot tell or the driver does not answer.
   std::vector<driver::ProcessTime> processTimes(unsigned index);
 
-  // Asks for the times of all these devices without waiting for them; nothing happens while the
-  // driver is busy with another question.
-  void refreshTimes(const std::vector<unsigned>& indexes);
+  // Asks who uses all these devices, and for how long, without waiting for it: when the driver has
+  // answered what it was asked before.
+  void refreshUse(const std::vector<unsigned>& indexes);
   // What the last answer to that was.
   DriverTimes latestTimes() const;
+  // Likewise, each answer once.
+  std::optional<DriverProcesses> takeProcesses();
 
-  // Likewise of their health.
+  // Likewise of their health; nothing happens while the driver is busy with another question.
   void refreshHealth(const std::vector<unsigned>& indexes);
   // What was answered since this was asked last: each fault once. None: nothing was. While a
   // question is not answered for longer than patience lasts, none of `indexes` answers.

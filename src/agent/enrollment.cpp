@@ -69,7 +69,8 @@ void KubeletDesk::followNode() {
 void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
-  for (const char* key : {kRegister, kScores, kube::kNicsKey, kube::kIdleKey, kube::kChangesKey}) {
+  for (const char* key :
+       {kRegister, kScores, kube::kNicsKey, kube::kIdleKey, kube::kBypassKey, kube::kChangesKey}) {
     const auto written = node->meta.annotations.find(key);
     said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }
@@ -83,12 +84,15 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
     const auto found = said_.find(key);
     return found == said_.end() ? std::string() : found->second;
   };
-  std::string idle = said(kube::kIdleKey);
-  if (idle_) idle = idle_->empty() ? std::string() : kube::encode(*idle_);
+  const auto complaints = [&](const std::optional<kube::Complaints>& all, const char* key) {
+    if (!all) return said(key);
+    return all->empty() ? std::string() : kube::encode(*all);
+  };
   return {{kRegister, holders_known_ ? registration_ : said(kRegister)},
           {kScores, scores_},
           {kube::kNicsKey, nics_},
-          {kube::kIdleKey, std::move(idle)},
+          {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},
+          {kube::kBypassKey, complaints(bypass_, kube::kBypassKey)},
           {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
 }
 

@@ -18,8 +18,9 @@ double partOf(const Seen& seen) {
 
 }  // namespace
 
-Exporter::Exporter(Tenants& tenants, std::string node, std::function<Snapshot()> look)
-    : tenants_(tenants), node_(std::move(node)), look_(std::move(look)) {
+Exporter::Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
+                   std::function<Snapshot()> look)
+    : tenants_(tenants), bypass_(bypass), node_(std::move(node)), look_(std::move(look)) {
   tenants_.keepLooking();
 }
 
@@ -56,6 +57,10 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   const SeenUse& seen = tenants_.seen();
   if (const auto nobody = seen.find(""); nobody != seen.end())
     for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
+  for (const auto& [device, strangers] : bypass_.strangers())
+    all.strangers[device] = {strangers.processes, strangers.bytes, strangers.graphics};
+  for (const DeviceView& device : all.snapshot.devices)
+    all.faults[device.index] = tenants_.health().faults(device.index);
   co_return http::Answer{200, exposition(all, hami_), metrics::kTextType};
 }
 

@@ -9,6 +9,7 @@
 #include "accounts.h"
 #include "agent/serve.h"
 #include "asio.h"
+#include "bypass_watch.h"
 #include "http/server.h"
 #include "tenants.h"
 
@@ -19,7 +20,8 @@ class Exporter {
  public:
   // All outlives it. `node`: whose samples these are; `look`: everything as it is now, as
   // `divvy ls` has it.
-  Exporter(Tenants& tenants, std::string node, std::function<Snapshot()> look);
+  Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
+           std::function<Snapshot()> look);
 
   // kIo: the address cannot be had.
   Result<void> listen(asio::io_context& loop, const MetricsListen& where);
@@ -30,6 +32,7 @@ class Exporter {
   asio::awaitable<http::Answer> answer() const;
 
   Tenants& tenants_;
+  const BypassWatch& bypass_;
   std::string node_;
   bool hami_ = false;
   std::function<Snapshot()> look_;

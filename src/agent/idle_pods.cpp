@@ -19,8 +19,8 @@ struct PodRest {
 
 }  // namespace
 
-kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wall,
-                        const kube::IdlePods& before, const Deadlines& deadlines) {
+kube::Complaints idlePods(const std::vector<Resting>& containers, std::int64_t wall,
+                          const kube::Complaints& before, const Deadlines& deadlines) {
   std::map<std::string, PodRest> pods;
   for (const Resting& one : containers) {
     PodRest& rest = pods[one.lodger.uid];
@@ -28,7 +28,7 @@ kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wal
     rest.all = rest.all && one.known && one.after_ms != 0 && one.idle_ms >= one.after_ms;
     rest.idle_ms = std::min(rest.idle_ms, one.idle_ms);
   }
-  kube::IdlePods idle;
+  kube::Complaints idle;
   for (const auto& [uid, rest] : pods) {
     if (!rest.all) continue;
     std::int64_t since = wall - static_cast<std::int64_t>(rest.idle_ms / 1000);
@@ -39,7 +39,7 @@ kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wal
     const bool past = deadline != deadlines.end() && wall >= deadline->second;
     idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1),
                  past ? deadline->second : 0};
-    if (idle.size() == kube::kMostIdlePods) break;
+    if (idle.size() == kube::kMostComplaints) break;
   }
   return idle;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/idle.h"
+#include "kube/complaint.h"
 #include "tenant_record.h"
 
 namespace divvy::agent {
@@ -23,7 +23,7 @@ struct Resting {
 // 1970. Who is in `before` and has not worked since keeps its instant there, however clocks are
 // rounded. `deadlines`: of those that were told, by UID; past it they are confirmed to be idle.
 using Deadlines = std::map<std::string, std::int64_t>;
-kube::IdlePods idlePods(const std::vector<Resting>& containers, std::int64_t wall,
-                        const kube::IdlePods& before, const Deadlines& deadlines);
+kube::Complaints idlePods(const std::vector<Resting>& containers, std::int64_t wall,
+                          const kube::Complaints& before, const Deadlines& deadlines);
 
 }  // namespace divvy::agent

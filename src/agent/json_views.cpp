@@ -147,6 +147,7 @@ struct Members {
     io.number("cpu_permille", view.cpu_permille);
     io.flag("unpreemptible", view.unpreemptible);
     io.flag("distrusted", view.distrusted);
+    io.text("bypass", view.bypass);
   }
 
   // How its memory is.

@@ -58,7 +58,7 @@ bool hasInit(const kube::Pod& pod, const std::string& resource) {
 
 KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node,
                          NodePaths paths, const Install& install, Tenants& tenants,
-                         ContainerDoor& door, const Inventory& inventory)
+                         ContainerDoor& door, const Inventory& inventory, const BypassWatch& bypass)
     : loop_(loop),
       cluster_(std::move(cluster)),
       node_(node),
@@ -68,6 +68,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       inventory_(inventory),
       door_(door),
       changes_(tenants, inventory, cluster_.name),
+      bypass_watch_(bypass),
       units_(inventory.scores()),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
 
@@ -197,7 +198,7 @@ void KubeletDesk::followPods() {
       const bool begun = !cardsOf(pod->meta.uid).empty();
       units_.waits(pod->meta.uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
       if (changes_.heard(*pod)) tell();
-      noteDeadline(*pod);
+      noteDeadlines(*pod);
     }
   };
   pods.gone = [this](const std::string& uid, const std::string&) { leave(uid); };
@@ -216,6 +217,7 @@ void KubeletDesk::followPods() {
 void KubeletDesk::leave(const std::string& uid) {
   living_.erase(uid);
   idle_deadlines_.erase(uid);
+  bypass_deadlines_.erase(uid);
   units_.forget(uid);
   std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
   if (changes_.forget(uid)) tell();

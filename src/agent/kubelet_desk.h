@@ -12,12 +12,13 @@
 #include "agent/cluster_node.h"
 #include "agent/install.h"
 #include "asio.h"
+#include "bypass_watch.h"
 #include "container_door.h"
 #include "idle_pods.h"
 #include "inventory.h"
 #include "kube/client.h"
+#include "kube/complaint.h"
 #include "kube/follow.h"
-#include "kube/idle.h"
 #include "kubelet/checkpoint.h"
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
@@ -34,7 +35,7 @@ class KubeletDesk {
  public:
   KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node, NodePaths paths,
               const Install& install, Tenants& tenants, ContainerDoor& door,
-              const Inventory& inventory);
+              const Inventory& inventory, const BypassWatch& bypass);
 
   // Once, when earlier tenants are known. Neither kubelet nor API server need be there yet.
   Result<void> begin();
@@ -86,8 +87,11 @@ class KubeletDesk {
   std::set<std::string> cardsOf(const std::string& uid) const;
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);
-  void noteDeadline(const kube::Pod& pod);
+  void noteDeadlines(const kube::Pod& pod);
   void noteIdle();
+  void noteBypass();
+  // What is said of them on the node, by us or an earlier agent.
+  kube::Complaints saidBefore(const std::optional<kube::Complaints>& now, const char* key) const;
   void lookForHolders();
   void endPod(const std::string& uid);
   // Ends a tenant whose pod is over; of such pods no watch tells that began later.
@@ -118,8 +122,10 @@ class KubeletDesk {
   };
   std::map<std::string, Turn> turns_;
   PodChanges changes_;
-  Deadlines idle_deadlines_;
-  std::optional<kube::IdlePods> idle_;  // none: not looked at since the node is known
+  const BypassWatch& bypass_watch_;
+  Deadlines idle_deadlines_, bypass_deadlines_;
+  // None: not looked at since the node is known.
+  std::optional<kube::Complaints> idle_, bypass_;
   UnitChoice units_;
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   unsigned ticks_ = 0;

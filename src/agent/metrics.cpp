@@ -33,6 +33,7 @@ struct Family {
 struct Card {
   const DeviceView& view;
   Value foreign;
+  const Metered::Strangers* strangers;  // null: not known
 };
 
 constexpr Family<Card> kCards[] = {
@@ -72,6 +73,22 @@ constexpr Family<Card> kCards[] = {
     {"divvy_card_foreign_utilisation_ratio", "gauge",
      "Of its time, what processes had that are no tenant's, by the driver",
      [](const Card& card) -> Value { return card.foreign; }},
+    {"divvy_card_foreign_processes", "gauge", "Processes with a context there that are no tenant's",
+     [](const Card& card) -> Value {
+       if (card.strangers == nullptr) return std::nullopt;
+       return card.strangers->processes;
+     }},
+    {"divvy_card_foreign_memory_bytes", "gauge", "What these have of its memory, by the driver",
+     [](const Card& card) -> Value {
+       if (card.strangers == nullptr) return std::nullopt;
+       return number(card.strangers->bytes.count);
+     }},
+    {"divvy_card_graphics_memory_bytes", "gauge",
+     "Of its memory, what processes have that only draw: no limit of a tenant counts it",
+     [](const Card& card) -> Value {
+       if (card.strangers == nullptr) return std::nullopt;
+       return number(card.strangers->graphics.count);
+     }},
     {"divvy_card_healthy", "gauge", "1: the driver says nothing against it",
      [](const Card& card) -> Value { return card.view.fault.empty() ? 1 : 0; }},
     {"divvy_card_excluded", "gauge", "1: nobody new gets anything of it, by the node's settings",
@@ -114,6 +131,11 @@ constexpr Family<Whole> kTenants[] = {
      [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
     {"divvy_tenant_distrusted", "gauge", "1: it says less of its use than the driver sees",
      [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
+    {"divvy_tenant_bypass", "gauge",
+     "1: it uses devices past what limits it: another device, a process without Divvy's library, "
+     "or "
+     "more memory than it may have, by the driver",
+     [](const Whole& whole) -> Value { return whole.view.bypass.empty() ? 0 : 1; }},
     {"divvy_tenant_swaps_total", "counter", "How often it came back to the device",
      [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
     {"divvy_tenant_idle_seconds", "gauge",
@@ -170,6 +192,7 @@ constexpr Family<Share> kShares[] = {
 
 constexpr const char* kNodeInfo = "divvy_node_info";
 constexpr const char* kCardInfo = "divvy_card_info";
+constexpr const char* kFaults = "divvy_card_xid_errors_total";
 constexpr const char* kTenantInfo = "divvy_tenant_info";
 constexpr const char* kQueued = "divvy_queued_requests";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
@@ -184,6 +207,9 @@ constexpr Stated kStated[] = {
     {kHostReserve, "gauge", "The host's memory that is for what is swapped out"},
     {kHostPromised, "gauge", "Of it, what may be needed"},
     {kCardInfo, "gauge", "1; labels: index, model, PCI address, pool and NUMA node of a card"},
+    {kFaults, "counter",
+     "Errors that the driver told of since this agent began, by their number (xid), those of "
+     "programs included"},
     {kTenantInfo, "gauge",
      "1; labels: name, priority, mode, backend, state, where its memory is; of a pod's: namespace, "
      "pod, container and pod_uid"},
@@ -220,10 +246,19 @@ void cards(Exposition* out, const Metered& all) {
     out->family(family.name, family.type, family.help);
     for (const DeviceView& one : all.snapshot.devices) {
       const auto foreign = all.foreign.find(one.index);
+      const auto strangers = all.strangers.find(one.index);
       const Value value =
-          family.value({one, foreign == all.foreign.end() ? Value() : Value(foreign->second)});
+          family.value({one, foreign == all.foreign.end() ? Value() : Value(foreign->second),
+                        strangers == all.strangers.end() ? nullptr : &strangers->second});
       if (value) out->sample({{"device", one.uuid}}, *value);
     }
+  }
+  begin(out, kFaults);
+  for (const DeviceView& one : all.snapshot.devices) {
+    const auto faults = all.faults.find(one.index);
+    if (faults == all.faults.end()) continue;
+    for (const auto& [xid, times] : faults->second)
+      out->sample({{"device", one.uuid}, {"xid", std::to_string(xid)}}, times);
   }
 }
 

@@ -19,6 +19,14 @@ struct Metered {
   std::map<std::string, Tally> tallies;  // by tenant's id
   // By number of the device: part of its time that processes had who are nobody's.
   std::map<unsigned, double> foreign;
+  struct Strangers {  // likewise
+    unsigned processes = 0;
+    Bytes bytes;
+    Bytes graphics;  // of whatever only draws, whosever it is
+  };
+  std::map<unsigned, Strangers> strangers;
+  // How often each Xid was told of, by number of the device.
+  std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> faults;
 };
 
 // In Prometheus' text format. What is not known has no sample. `hami`: under the names of HAMi's

@@ -1,9 +1,10 @@
 // What is looked at every second of a node of Kubernetes: who of its pods does not use its devices,
-// and who has cards from another plugin.
+// who uses them past what limits it, and who has cards from another plugin.
 #include <algorithm>
 #include <ctime>
 #include <utility>
 
+#include "bypass_pods.h"
 #include "holders.h"
 #include "idle_pods.h"
 #include "kubelet_desk.h"
@@ -17,6 +18,7 @@ constexpr unsigned kHoldersEvery = 5;  // ticks
 
 void KubeletDesk::tick() {
   noteIdle();
+  noteBypass();
   if (ticks_++ % kHoldersEvery == 0) lookForHolders();
 }
 
@@ -43,36 +45,60 @@ void KubeletDesk::lookForHolders() {
   });
 }
 
+kube::Complaints KubeletDesk::saidBefore(const std::optional<kube::Complaints>& now,
+                                         const char* key) const {
+  if (now) return *now;
+  const auto said = said_.find(key);
+  if (said == said_.end()) return {};
+  const Result<kube::Complaints> before = kube::decodeComplaints(said->second);
+  return before ? *before : kube::Complaints{};
+}
+
 void KubeletDesk::noteIdle() {
   if (said_.empty()) return;
-  kube::IdlePods before;
-  if (idle_) {
-    before = *idle_;
-  } else if (const auto said = kube::decodeIdlePods(said_[kube::kIdleKey])) {
-    before = *said;
-  }
   std::vector<Resting> containers;
   for (const auto& [id, tenant] : tenants_.all()) {
     if (tenant->record.lodger.uid.empty()) continue;
     containers.push_back({tenant->record.lodger, tenants_.seesUse(*tenant),
                           tenant->use.idleMs(nowMs()), tenants_.stopMs(tenant->record)});
   }
-  kube::IdlePods idle = idlePods(containers, std::time(nullptr), before, idle_deadlines_);
+  kube::Complaints idle =
+      idlePods(containers, std::time(nullptr), saidBefore(idle_, kube::kIdleKey), idle_deadlines_);
   if (idle_ && idle == *idle_) return;
   idle_ = std::move(idle);
   tell();
 }
 
-// Only our scheduler writes it: what cannot be read is none.
-void KubeletDesk::noteDeadline(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kIdleStateKey);
-  const auto state = said == pod.meta.annotations.end()
-                         ? Result<kube::IdleState>(Error{ErrorCode::kNotFound, "none"})
-                         : kube::decodeIdleState(said->second);
-  if (state) {
-    idle_deadlines_.insert_or_assign(pod.meta.uid, state->deadline);
-  } else {
-    idle_deadlines_.erase(pod.meta.uid);
+void KubeletDesk::noteBypass() {
+  const auto cases = bypass_watch_.cases();
+  if (said_.empty() || !pods_known_ || !cases) return;
+  std::vector<PodBypass> pods;
+  for (const BypassWatch::Case& one : *cases) {
+    const auto living = living_.find(one.pod.uid);
+    if (living == living_.end()) continue;
+    pods.push_back({one.pod.uid, living->second.space, living->second.pod, one.what, one.since});
+  }
+  const bool evicts = bypass_watch_.policy().on == OnBypass::kEvict;
+  kube::Complaints found = bypassPods(pods, evicts, std::time(nullptr),
+                                      saidBefore(bypass_, kube::kBypassKey), bypass_deadlines_);
+  if (bypass_ && found == *bypass_) return;
+  bypass_ = std::move(found);
+  tell();
+}
+
+// Only our scheduler writes them: what cannot be read is none.
+void KubeletDesk::noteDeadlines(const kube::Pod& pod) {
+  for (const auto& [key, deadlines] : {std::pair{kube::kIdleNoticeKey, &idle_deadlines_},
+                                       std::pair{kube::kBypassNoticeKey, &bypass_deadlines_}}) {
+    const auto said = pod.meta.annotations.find(key);
+    const auto notice = said == pod.meta.annotations.end()
+                            ? Result<kube::Notice>(Error{ErrorCode::kNotFound, "none"})
+                            : kube::decodeNotice(said->second);
+    if (notice && notice->deadline != 0) {
+      deadlines->insert_or_assign(pod.meta.uid, notice->deadline);
+    } else {
+      deadlines->erase(pod.meta.uid);
+    }
   }
 }
 

@@ -23,6 +23,22 @@ bool hasPart(std::string_view text, const std::string& name, std::string_view en
   return false;
 }
 
+// Kubernetes' UIDs are RFC 4122's. The API knows static pods by others than their groups.
+bool isUid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (text.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+    if (kForm[i] == '-' ? text[i] != '-' : !digit) return false;
+  }
+  return true;
+}
+
+std::string groupOf(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 bool groupIsOfPod(std::string_view text, const std::string& uid) {
@@ -33,10 +49,24 @@ bool groupIsOfPod(std::string_view text, const std::string& uid) {
   return hasPart(text, slice, ".slice");
 }
 
+std::string podOfGroup(std::string_view text) {
+  constexpr std::string_view kPod = "pod";
+  constexpr std::size_t kUid = 36;  // 8-4-4-4-12 hexadecimal digits
+  for (std::size_t at = text.find(kPod); at != std::string_view::npos;
+       at = text.find(kPod, at + 1)) {
+    std::string uid(text.substr(at + kPod.size(), kUid));
+    std::replace(uid.begin(), uid.end(), '_', '-');
+    if (isUid(uid) && groupIsOfPod(text, uid)) return uid;
+  }
+  return "";
+}
+
+std::string podOf(int pid) {
+  return podOfGroup(groupOf(pid));
+}
+
 bool processIsOfPod(int pid, const std::string& uid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return groupIsOfPod(text, uid);
+  return groupIsOfPod(groupOf(pid), uid);
 }
 
 }  // namespace divvy::agent

@@ -10,8 +10,14 @@ namespace divvy::agent {
 // the cgroupfs driver, "kubepods-...-pod<UID>.slice" with '_' for '-' with systemd's. Pure.
 bool groupIsOfPod(std::string_view text, const std::string& uid);
 
-// The same of a living process, seen from the namespaces that we are in. False: it has gone, or is
-// another's.
+// The UID of the pod that a /proc/PID/cgroup names; empty: none. Pure.
+std::string podOfGroup(std::string_view text);
+
+// The same of a living process; empty also: it has gone.
+std::string podOf(int pid);
+
+// groupIsOfPod() of a living process, seen from the namespaces that we are in. False: it has gone,
+// or is another's.
 bool processIsOfPod(int pid, const std::string& uid);
 
 }  // namespace divvy::agent

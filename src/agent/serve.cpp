@@ -13,6 +13,7 @@
 
 #include "agent/lock.h"
 #include "asio.h"
+#include "bypass_watch.h"
 #include "checkpoints.h"
 #include "container_door.h"
 #include "event_watch.h"
@@ -120,15 +121,18 @@ class Agent {
                      options_.memory.checkpoint.value_or(false)),
         trial_(loop_, options_.node, paths_, install, inventory_),
         idle_(tenants_, events_, options_.idle),
+        bypass_(tenants_, inventory_, events_, options_.bypass),
         door_(loop_, options_.node, paths_, install, tenants_, inventory_),
         server_(loop_, options_.node, options_.placing, tenants_, inventory_, trial_, events_,
                 idle_, door_, [this] { loop_.stop(); }),
         registrar_(loop_, tenants_) {
     if (options_.cluster)
       desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, door_,
-                    inventory_);
+                    inventory_, bypass_);
+    if (options_.cluster) bypass_.lookForPods(), tenants_.keepLooking();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
-    if (options_.metrics) exporter_.emplace(tenants_, name, [this] { return server_.snapshot(); });
+    if (options_.metrics)
+      exporter_.emplace(tenants_, bypass_, name, [this] { return server_.snapshot(); });
   }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
@@ -198,6 +202,7 @@ class Agent {
     tenants_.noteStopped();
     // One question at a time: the other one is asked in between.
     if (++ticks_ % kHealthEvery == 0 && tenants_.lookAtHealth() && desk_) desk_->healthChanged();
+    bypass_.look();
     tenants_.crossCheck();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
@@ -245,6 +250,7 @@ class Agent {
   EventWatch event_watch_;
   EventLog events_;
   IdleWatch idle_;
+  BypassWatch bypass_;
   ContainerDoor door_;
   Server server_;
   Registrar registrar_;

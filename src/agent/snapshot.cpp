@@ -203,6 +203,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   const bool reserved = tenant.record.kept && tenant.processes.empty();
   view.state = !tenant.pages ? "broken" : reserved ? "reserved" : held ? "running" : "orphaned";
   view.note = tenant.broken;
+  view.bypass = tenant.bypass;
   view.priority = priorityName(tenant.record.priority);
   view.cores_policy = coresPolicyName(tenant.record.cores_policy);
   view.backend = backendName(tenant.record.backend);

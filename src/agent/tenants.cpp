@@ -28,6 +28,7 @@ constexpr std::chrono::milliseconds kRecheck{100};
 constexpr unsigned kEmptyScans = 2;
 // Slots to keep free for processes to come.
 constexpr unsigned kFreeSlots = 64;
+constexpr unsigned kThrottledCeiling = 1;  // percent of a device's time
 constexpr std::size_t kIdLength = 6;
 
 }  // namespace
@@ -351,11 +352,20 @@ void Tenants::end(const TenantPtr& tenant) {
   check(tenant);
 }
 
-arbiter::Terms Tenants::lawOf(const TenantRecord& record) const {
-  arbiter::Terms terms = termsOf(record);
+arbiter::Terms Tenants::lawOf(const Tenant& tenant) const {
+  arbiter::Terms terms = termsOf(tenant.record);
   // Behind an open gate nothing is counted: nobody would know whether it is idle.
-  terms.never_open = stopMs(record) != 0;
+  terms.never_open = stopMs(tenant.record) != 0;
+  if (!tenant.throttled) return terms;
+  terms.cls = arbiter::Class::kBestEffort;
+  terms.guarantee = 0;
+  terms.ceiling = kThrottledCeiling;
   return terms;
+}
+
+void Tenants::throttle(Tenant& tenant, bool throttled) {
+  if (std::exchange(tenant.throttled, throttled) == throttled) return;
+  arbiters_.change(tenant.record.id, lawOf(tenant));
 }
 
 bool Tenants::seesUse(const Tenant& tenant) const {
@@ -392,7 +402,7 @@ void Tenants::arbitrate(Tenant& tenant) {
     }
     devices.push_back(index);
   }
-  arbiters_.add(tenant.record.id, tenant.dir, lawOf(tenant.record), devices);
+  arbiters_.add(tenant.record.id, tenant.dir, lawOf(tenant), devices);
   tellMemory(tenant);
   const std::optional<arbiter::TenantFigures> figures = compute(tenant);
   if (figures && !figures->ungated.empty())

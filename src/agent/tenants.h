@@ -54,8 +54,10 @@ struct Tenant {
   std::optional<Watched> holder;         // the `divvy run`, while it lives
   Trust trust;
   CheckpointStatus checkpoint;
-  LastUse use;       // where knowsUse()
-  PendingStop stop;  // for want of use
+  LastUse use;             // where knowsUse()
+  PendingStop stop;        // for want of use
+  std::string bypass;      // what it does past what limits it; empty: nothing
+  bool throttled = false;  // for that
   bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end
   unsigned empty_scans = 0;
@@ -166,6 +168,10 @@ class Tenants {
   // Whether that process is in the tenant's container, by the kernel's word. Of tenants in
   // containers; false: it has gone, or is another's.
   static bool isIn(const Tenant& tenant, int pid);
+  // Whose process this is, registered or not; null: nobody's.
+  TenantPtr ownerOf(int pid) const;
+  // It gets next to nothing of its devices' time for as long as it goes around what limits it.
+  void throttle(Tenant& tenant, bool throttled);
   // By id or name.
   TenantPtr find(const std::string& id_or_name) const;
   const std::map<std::string, TenantPtr>& all() const { return tenants_; }
@@ -217,17 +223,17 @@ class Tenants {
   Result<void> makeMountable(Tenant& tenant) const;
   // Makes the directory of `tenant`, whose record says all but the shares.
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
-  // Whose process this is, registered or not; null: nobody's.
-  TenantPtr ownerOf(int pid);
   // What the driver sees of all tenants, by tenant's id and device.
   SeenUse seenUse(const DriverTimes& times);
+  // The driver's word on their use against theirs.
+  void compareUses();
   // True when the verdict on the tenant's word changed.
   bool compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
                   const std::map<unsigned, Seen>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
   void tellHealth();
   void arbitrate(Tenant& tenant);
-  arbiter::Terms lawOf(const TenantRecord& record) const;
+  arbiter::Terms lawOf(const Tenant& tenant) const;
   // From when on it is known when it works, if that is asked for; its record says it then.
   void followWork(Tenant& tenant);
   // What tenants may have on each of those devices; `new_sample`: a second has passed.

@@ -43,7 +43,7 @@ bool Trust::compare(int charged, int seen) {
   return before != distrusted_;
 }
 
-TenantPtr Tenants::ownerOf(int pid) {
+TenantPtr Tenants::ownerOf(int pid) const {
   for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
     const std::string dir = tenantDirOf(pid);
     for (const auto& [id, tenant] : tenants_) {
@@ -154,8 +154,15 @@ void Tenants::tellHealth() {
 }
 
 void Tenants::crossCheck() {
+  if (tenants_.empty() && !keep_looking_) return;
   // Samples of cards with a time of their own are of other seconds than ours.
-  if (compute_.card_permille != 1000 || (tenants_.empty() && !keep_looking_)) return;
+  if (compute_.card_permille == 1000) compareUses();
+  std::vector<unsigned> indexes;
+  for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
+  inventory_.driver().refreshUse(indexes);
+}
+
+void Tenants::compareUses() {
   seen_ = seenUse(inventory_.driver().latestTimes());
   // Who has none of our libraries in it says nothing of its work.
   for (const auto& [id, tenant] : tenants_) {
@@ -165,21 +172,14 @@ void Tenants::crossCheck() {
                                      [](const auto& one) { return one.second.strange > 0; });
     if (strange) tenant->use.note(true, 0, nowMs());
   }
-  bool any_gated = false;
   for (const auto& [id, tenant] : tenants_) {
     const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
     if (!figures || !figures->ungated.empty()) continue;
-    any_gated = any_gated || figures->gate != arbiter::Gate::kOpen;
     const auto of_tenant = seen_.find(id);
     if (compareUse(*tenant, *figures,
                    of_tenant == seen_.end() ? std::map<unsigned, Seen>() : of_tenant->second))
       arbiters_.distrust(id, tenant->trust.distrusted());
   }
-  // Alone and behind an open gate there is nobody to lie to.
-  if (!any_gated && tenants_.size() < 2 && !keep_looking_) return;
-  std::vector<unsigned> indexes;
-  for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
-  inventory_.driver().refreshTimes(indexes);
 }
 
 }  // namespace divvy::agent

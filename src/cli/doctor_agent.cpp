@@ -85,6 +85,8 @@ doctor::AgentAnswer answerOf(const AgentTalk& talk) {
   for (const agent::TenantView& tenant : talk.snapshot.tenants) {
     if (tenant.state == "broken")
       answer.tenants_broken.push_back("tenant " + nameOf(tenant) + " is broken: " + tenant.note);
+    if (!tenant.bypass.empty())
+      answer.tenants_doubted.push_back("tenant " + nameOf(tenant) + ": " + tenant.bypass);
     if (tenant.distrusted)
       answer.tenants_doubted.push_back("the driver sees more use of tenant " + nameOf(tenant) +
                                        " than it reports");

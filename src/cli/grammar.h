@@ -60,6 +60,7 @@ struct Grammar {
   void addOversubscription(CLI::App* agent);
   void addIdle(CLI::App* command, bool defaults);
   void addIdlePolicy(CLI::App* agent);
+  void addBypassPolicy(CLI::App* agent);
   void addMemory(CLI::App* command);
   void addPlace(CLI::App* command);
   void addRun();

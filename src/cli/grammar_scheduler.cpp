@@ -169,6 +169,11 @@ void Grammar::addPlacing(CLI::App* scheduler) {
       ->add_option("--idle-extension", text.idle_extension,
                    "how much more time such answers get at most, all together [1h]")
       ->type_name("TIME");
+  scheduler
+      ->add_option("--bypass-notice", text.bypass_notice,
+                   "from telling a pod that it goes around what limits it to its eviction, on "
+                   "nodes whose agents say so (divvy agent --on-bypass evict) [1m]")
+      ->type_name("TIME");
   scheduler->add_flag("--all-feasible", text.all_feasible,
                       "tell kube-scheduler all nodes that would do and how good each is, and let "
                       "it choose (preferred affinity counts then); give it the configuration that "

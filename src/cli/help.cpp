@@ -129,10 +129,11 @@ POLICY: whether CORES is a share or a cap. WEIGHT: what the tenant gets while al
 too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES), latency (others
 make room), best-effort (in the gaps of others), ungated (nothing limits it now). NOTES:
 unpreemptible (its work outlasts its turns), distrusted (the driver sees more use than it reports;
-it pays whole turns), swapped, waits for its turn, short of memory, comes back (some of its memory
-is with the host), paused (it is lent to a tenant of higher priority), an allocation waits (the card
-is short of what is never swapped), pinned (what of it cannot be swapped), cannot be swapped (and
-why), gave its memory back (idle for long: --idle-reclaim), ends in (--idle-stop), idle.
+it pays whole turns), goes around its limits (divvy events says how), swapped, waits for its turn,
+short of memory, comes back (some of its memory is with the host), paused (it is lent to a tenant of
+higher priority), an allocation waits (the card is short of what is never swapped), pinned (what of
+it cannot be swapped), cannot be swapped (and why), gave its memory back (idle for long:
+--idle-reclaim), ends in (--idle-stop), idle.
 RESIDENT, SWAPPED: what of USED is on the card and with the host; only where a device is promised
 more than once.
 On a narrow terminal, columns that say nothing unusual are left out; -o wide prints all.)"},
@@ -145,7 +146,8 @@ On a narrow terminal, columns that say nothing unusual are left out; -o wide pri
 The last 1000 of each agent; a new agent begins anew. KIND: yielded (swapped out for a higher
 priority), reclaimed (idle for long), swapped-out, swapped-in, waited and refused (allocations: the
 card, or the share, was short), kept (could not give memory back), host-short (of host memory for
-it), thrash-risk, notice, called-off, hook, stopped, killed (idle for longer than --idle-stop).
+it), thrash-risk, notice, called-off, hook, stopped, killed (idle for longer than --idle-stop, or
+for a bypass), bypass (it uses a device past what limits it), bypass-over.
 With --follow -o json, one object a line.)"},
     {"snapshot",
      R"(Examples:
@@ -351,7 +353,13 @@ its directory says when and why, --idle-hook is run (not by a shell; DIVVY_STOP_
 _REASON, _IDLE_SECONDS, _DEADLINE, _GRACE_SECONDS and _NOTICE in its environment, killed at the
 deadline), then SIGTERM, then SIGKILL. Work before SIGTERM calls it off, and so does a hook that
 fails. DIVVY_IDLE_RECLAIM, DIVVY_IDLE_STOP, DIVVY_IDLE_NOTICE, DIVVY_IDLE_GRACE, DIVVY_IDLE_HOOK
-likewise.)"},
+likewise.
+
+Whom the driver sees use a device without Divvy's library, or one that he was not given, or more
+memory than he may have, for some seconds, goes around what limits him. --on-bypass report tells of
+it (divvy events, divvy ls, /metrics; of pods with Kubernetes, too); throttle also lets the tenant
+have 1 % of its devices' time; evict also ends it after --bypass-notice, unless that ends before.
+DIVVY_ON_BYPASS and DIVVY_BYPASS_NOTICE likewise.)"},
     {"simulate",
      R"(Examples:
   divvy simulate openb --nodes nodes.csv --pods pods.csv --policy fgd

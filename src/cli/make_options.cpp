@@ -379,6 +379,9 @@ Result<Options> makeAgent(const Raw& raw) {
   Result<agent::IdlePolicy> idle = parseIdlePolicy(raw.idle);
   if (!idle) return idle.error();
   options.idle = std::move(*idle);
+  const Result<agent::BypassPolicy> bypass = parseBypassPolicy(raw.bypass);
+  if (!bypass) return bypass.error();
+  options.bypass = *bypass;
   Result<agent::Placing> placing = readPlacingTerms(raw.pools, raw.device_policy);
   if (!placing) return placing.error();
   options.placing = std::move(*placing);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/ask.h"
+#include "agent/bypass.h"
 #include "agent/cluster_node.h"
 #include "agent/enforcement.h"
 #include "agent/excluded_cards.h"
@@ -191,6 +192,7 @@ struct AgentOptions {
   int ready_fd = -1;
   agent::Oversubscription memory;
   agent::IdlePolicy idle;
+  agent::BypassPolicy bypass;
   agent::Placing placing;
   // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
   std::optional<agent::ClusterNode> cluster;
@@ -252,6 +254,7 @@ struct SchedulerOptions {
   std::uint64_t min_runtime_ms = 0;
   // Of pods that do not use their devices.
   std::uint64_t idle_notice_ms = 300'000;
+  std::uint64_t bypass_notice_ms = 60'000;
   std::uint64_t idle_extension_ms = 3'600'000;
   std::string idle_url, idle_ca;
 };
@@ -367,6 +370,12 @@ struct IdleText {
 };
 // kUsage names the option, or the variable, that is wrong.
 Result<agent::IdlePolicy> parseIdlePolicy(const IdleText& given);
+
+struct BypassText {
+  std::string on, notice;
+};
+// Likewise.
+Result<agent::BypassPolicy> parseBypassPolicy(const BypassText& given);
 
 // A whole number in [low, high]; `what` names it in the error.
 Result<unsigned> parseCount(std::string_view text, const std::string& what, unsigned low,

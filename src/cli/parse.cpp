@@ -95,6 +95,17 @@ void Grammar::addIdlePolicy(CLI::App* agent) {
       ->type_name("PATH");
 }
 
+void Grammar::addBypassPolicy(CLI::App* agent) {
+  agent
+      ->add_option("--on-bypass", raw.bypass.on,
+                   "what is done about programs that go around what limits them [report]")
+      ->type_name("report|throttle|evict");
+  agent
+      ->add_option("--bypass-notice", raw.bypass.notice,
+                   "with evict: from telling of it to SIGTERM; of pods see divvy scheduler [1m]")
+      ->type_name("TIME");
+}
+
 void Grammar::addMemory(CLI::App* command) {
   addTerm(command, "memory", raw.memory);
   addTerm(command, "guaranteed", raw.guaranteed);
@@ -265,6 +276,7 @@ void Grammar::addService() {
       ->type_name("TIME");
   addOversubscription(agent);
   addIdlePolicy(agent);
+  addBypassPolicy(agent);
   agent
       ->add_option("--pools", raw.pools,
                    "pools of cards, a YAML file read at the start (docs/pools.md) [DIVVY_POOLS]")

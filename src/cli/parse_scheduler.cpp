@@ -144,7 +144,8 @@ Result<Options> makeScheduler(const Raw& raw) {
   for (const Result<void>& read :
        {readTime(text.min_runtime, "--min-runtime", &options.min_runtime_ms),
         readTime(text.idle_notice, "--idle-notice", &options.idle_notice_ms),
-        readTime(text.idle_extension, "--idle-extension", &options.idle_extension_ms)}) {
+        readTime(text.idle_extension, "--idle-extension", &options.idle_extension_ms),
+        readTime(text.bypass_notice, "--bypass-notice", &options.bypass_notice_ms)}) {
     if (!read) return read.error();
   }
   if (text.idle_url.empty() && !text.idle_ca.empty())

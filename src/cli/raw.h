@@ -37,7 +37,7 @@ struct SchedulerText {
   std::string secret, registration, names, life;  // of a certificate of its own
   std::string writers, binders, others;           // of --print policies
   std::string min_runtime;
-  std::string idle_notice, idle_url, idle_ca, idle_extension;
+  std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice;
 };
 
 // Of all that asks a cluster.
@@ -74,6 +74,7 @@ struct Raw {
   std::string idle_reclaim, idle_stop;  // of one tenant
   OversubscriptionText memory_terms;
   IdleText idle;
+  BypassText bypass;
   SchedulerText scheduler;
   ClusterText cluster;
   ClusterNodeText cluster_node;

@@ -140,6 +140,7 @@ int serveScheduler(const SchedulerOptions& options) {
   const auto whole = [](std::uint64_t ms) { return std::chrono::seconds((ms + 999) / 1000); };
   terms.idle_notice = whole(options.idle_notice_ms);
   terms.idle_extension = whole(options.idle_extension_ms);
+  terms.bypass_notice = whole(options.bypass_notice_ms);
   if (!options.idle_url.empty()) {
     Result<kube::Access> platform = kube::urlAccess(options.idle_url, options.idle_ca);
     if (!platform) return fail(Error(platform.error()).context("--idle-url"));

@@ -94,8 +94,8 @@ int serveAgent(const AgentOptions& options) {
   }
   const Result<void> served =
       agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd,
-                    options.memory, options.idle, options.placing, std::move(cluster),
-                    options.metrics, options.excluded, options.notices});
+                    options.memory, options.idle, options.bypass, options.placing,
+                    std::move(cluster), options.metrics, options.excluded, options.notices});
   return served ? 0 : fail(served.error());
 }
 

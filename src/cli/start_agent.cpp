@@ -107,6 +107,8 @@ Result<void> startAgent(const agent::Node& node) {
   if (!memory) return memory.error();
   const Result<agent::IdlePolicy> idle = parseIdlePolicy({});
   if (!idle) return idle.error();
+  const Result<agent::BypassPolicy> bypass = parseBypassPolicy({});
+  if (!bypass) return bypass.error();
   const Result<agent::Placing> placing = readPlacingTerms("", "");
   if (!placing) return placing.error();
   Result<agent::Install> install = agent::findInstall();

@@ -109,6 +109,7 @@ std::vector<std::string> whySlow(const agent::TenantView& tenant, const agent::S
                       ": its turns end late and come less often");
   if (tenant.unpreemptible)
     reasons.emplace_back("unpreemptible: its work outlasts its turns, others start beside it");
+  if (!tenant.bypass.empty()) reasons.push_back("goes around its limits: " + tenant.bypass);
   if (tenant.distrusted)
     reasons.emplace_back("distrusted: it reports less than the driver sees, pays its whole turns");
   return reasons;

@@ -188,7 +188,7 @@ void lookTenants(const NodeFacts& facts, Sink& sink) {
     for (const std::string& one : answer.tenants_doubted)
       sink.warn(
           {one, "a program of it goes around the limits: linked statically, of musl, or on purpose",
-           "docs/runbooks.md#divvytenantdistrusted"},
+           "docs/runbooks.md#divvytenantbypass"},
           agent.dir);
     if (answer.tenants_broken.empty() && answer.tenants_doubted.empty())
       sink.ok(answer.tenants == 0 ? "there are none" : "their figures agree with the driver's",

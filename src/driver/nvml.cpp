@@ -14,6 +14,22 @@ constexpr unsigned kMaxProcesses = 1u << 16;
 
 using detail::code;
 
+// Empty where the driver does not tell.
+template <typename Ask>
+std::vector<nvmlProcessInfo_t> listOf(Ask ask, nvmlDevice_t device) {
+  std::vector<nvmlProcessInfo_t> list(64);
+  nvmlReturn_t status = ask == nullptr ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INSUFFICIENT_SIZE;
+  while (status == NVML_ERROR_INSUFFICIENT_SIZE && list.size() <= kMaxProcesses) {
+    auto size = static_cast<unsigned>(list.size());
+    status = ask(device, &size, list.data());
+    list.resize(status == NVML_ERROR_INSUFFICIENT_SIZE
+                    ? std::max<std::size_t>(size, list.size()) * 2
+                    : size);
+  }
+  if (status != NVML_SUCCESS) list.clear();
+  return list;
+}
+
 }  // namespace
 
 Nvml::Nvml(std::unique_ptr<Api> api) : api_(std::move(api)) {}
@@ -86,23 +102,26 @@ Result<DeviceUse> Nvml::use(unsigned index) const {
   if (api_->utilization != nullptr && api_->utilization(*device, &rates) == NVML_SUCCESS) {
     use.utilisation = static_cast<int>(std::min(rates.gpu, 100u));
   }
-  if (api_->processes == nullptr) return use;
-  std::vector<nvmlProcessInfo_t> list(64);
-  nvmlReturn_t status = NVML_ERROR_INSUFFICIENT_SIZE;
-  while (status == NVML_ERROR_INSUFFICIENT_SIZE && list.size() <= kMaxProcesses) {
-    auto size = static_cast<unsigned>(list.size());
-    status = api_->processes(*device, &size, list.data());
-    list.resize(status == NVML_ERROR_INSUFFICIENT_SIZE
-                    ? std::max<std::size_t>(size, list.size()) * 2
-                    : size);
-  }
-  if (status != NVML_SUCCESS) return use;
-  for (const nvmlProcessInfo_t& info : list) {
-    const std::uint64_t bytes =
-        info.usedGpuMemory == NVML_VALUE_NOT_AVAILABLE ? 0 : info.usedGpuMemory;
-    use.processes.push_back({static_cast<int>(info.pid), Bytes{bytes}});
-  }
+  use.processes = processes(index);
   return use;
+}
+
+std::vector<ProcessUse> Nvml::processes(unsigned index) const {
+  std::vector<ProcessUse> all;
+  const Result<nvmlDevice_t> device = api_->device(index);
+  if (!device) return all;
+  for (const bool graphics : {false, true}) {
+    const auto ask = graphics ? api_->graphics_processes : api_->processes;
+    for (const nvmlProcessInfo_t& info : listOf(ask, *device)) {
+      const int pid = static_cast<int>(info.pid);
+      // Of one that does both, both lists have all of its memory.
+      const bool known = std::any_of(all.begin(), all.end(),
+                                     [pid](const ProcessUse& other) { return other.pid == pid; });
+      const bool told = info.usedGpuMemory != NVML_VALUE_NOT_AVAILABLE;
+      if (!known) all.push_back({pid, Bytes{told ? info.usedGpuMemory : 0}, graphics});
+    }
+  }
+  return all;
 }
 
 std::vector<ProcessTime> Nvml::processTimes(unsigned index) const {

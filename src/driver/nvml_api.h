@@ -35,6 +35,7 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceGetMemoryInfo_v2> memory_v2{};
   detail::Function<abi::Nv::nvmlDeviceGetUtilizationRates> utilization{};
   detail::Function<abi::Nv::nvmlDeviceGetComputeRunningProcesses_v3> processes{};
+  detail::Function<abi::Nv::nvmlDeviceGetGraphicsRunningProcesses_v3> graphics_processes{};
   detail::Function<abi::Nv::nvmlDeviceGetProcessUtilization> process_utilization{};
   detail::Function<abi::Nv::nvmlDeviceGetMemoryAffinity> memory_affinity{};
   detail::Function<abi::Nv::nvmlDeviceGetTopologyCommonAncestor> common_ancestor{};
@@ -64,6 +65,9 @@ struct Nvml::Api {
     get(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
     // Same structure, same signature; drivers before 510 have only this one.
     if (processes == nullptr) get(processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+    get(graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
+    if (graphics_processes == nullptr)
+      get(graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v2");
     get(process_utilization, "nvmlDeviceGetProcessUtilization");
     get(memory_affinity, "nvmlDeviceGetMemoryAffinity");
     get(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");

@@ -58,11 +58,16 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
   out->sample({{"result", "admitted"}}, counts.changes.admitted);
   out->sample({{"result", "done"}}, counts.changes.done);
   out->sample({{"result", "refused"}}, counts.changes.refused);
-  out->family("divvy_scheduler_idle_pods_total", "counter",
-              "Pods whose devices nobody used, by what became of them");
-  out->sample({{"result", "noticed"}}, counts.idle.noticed);
-  out->sample({{"result", "called-off"}}, counts.idle.called_off);
-  out->sample({{"result", "evicted"}}, counts.idle.evicted);
+  const auto complaints = [&](const char* name, const char* help, const NoticeCounts& of) {
+    out->family(name, "counter", help);
+    out->sample({{"result", "noticed"}}, of.noticed);
+    out->sample({{"result", "called-off"}}, of.called_off);
+    out->sample({{"result", "evicted"}}, of.evicted);
+  };
+  complaints("divvy_scheduler_idle_pods_total",
+             "Pods whose devices nobody used, by what became of them", counts.idle);
+  complaints("divvy_scheduler_bypass_pods_total",
+             "Pods that went around what limits them, by what became of them", counts.bypass);
   one("divvy_scheduler_platform_failures_total", "counter",
       "Times that a platform could not be told of an idle pod: it is not evicted then",
       counts.idle.unheard);

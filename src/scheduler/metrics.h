@@ -16,8 +16,8 @@ struct ShareChangeCounts {
   std::uint64_t admitted = 0, done = 0, refused = 0;
 };
 
-// Pods whose devices nobody uses; `unheard`: times that their platform could not be told.
-struct IdleCounts {
+// Pods that agents complain of; `unheard`: times that their platform could not be told.
+struct NoticeCounts {
   std::uint64_t noticed = 0, called_off = 0, evicted = 0, unheard = 0;
 };
 
@@ -35,7 +35,7 @@ struct Counts {
   std::uint64_t unreadable_nodes = 0, unreadable_pods = 0, unreadable_quotas = 0;
   PreemptionCounts preemption;
   ShareChangeCounts changes;
-  IdleCounts idle;
+  NoticeCounts idle, bypass;
 };
 
 struct Seen {

@@ -35,7 +35,7 @@ const char* wordOf(PlatformNews news) {
 }  // namespace
 
 std::string platformBody(PlatformNews news, const std::string& uid, const std::string& node,
-                         const kube::IdlePod& pod, const kube::IdleState& state) {
+                         const kube::Complaint& pod, const kube::Notice& state) {
   json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
                     {"pod", pod.name},      {"uid", uid},
                     {"node", node},         {"idleSince", timestamp(state.since)}};

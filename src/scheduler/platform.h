@@ -11,7 +11,7 @@
 
 #include "kube/access.h"
 #include "kube/client.h"
-#include "kube/idle.h"
+#include "kube/complaint.h"
 
 namespace divvy::scheduler {
 
@@ -25,7 +25,7 @@ enum class PlatformNews : std::uint8_t {
 // {"kind": "idle-notice", "namespace", "pod", "uid", "node", "idleSince", "deadline"}: instants as
 // RFC 3339. Pure.
 std::string platformBody(PlatformNews news, const std::string& uid, const std::string& node,
-                         const kube::IdlePod& pod, const kube::IdleState& state);
+                         const kube::Complaint& pod, const kube::Notice& state);
 // Seconds that it asks for, of an answer with 2xx: {"extendSeconds": 600}; an empty body, or one
 // that says nothing of it, asks for none. kCorrupt: what is accepted.
 Result<std::int64_t> platformAnswer(const std::string& body);

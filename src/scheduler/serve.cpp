@@ -19,6 +19,7 @@
 #include "binder.h"
 #include "changer.h"
 #include "clocks.h"
+#include "complaint_desks.h"
 #include "election.h"
 #include "engine/engine.h"
 #include "exporter.h"
@@ -27,7 +28,6 @@
 #include "hami_agents.h"
 #include "handshakes.h"
 #include "http/server.h"
-#include "idle_desk.h"
 #include "keeper.h"
 #include "kicker.h"
 #include "kube/client.h"
@@ -132,14 +132,11 @@ class Service {
         http::Server::start(loop_.get_executor(), listen, {exporter_->route(), alive()});
     if (!metrics) return metrics.error();
     metrics_ = std::move(*metrics);
-    Result<std::unique_ptr<IdleDesk>> idle =
-        IdleDesk::make(loop_.get_executor(), *client_, terms_.platform, counts_.idle,
-                       {terms_.name,
-                        {terms_.idle_notice.count(), terms_.idle_extension.count()},
-                        [this] { return whyNot(); },
-                        &stopped_});
-    if (!idle) return idle.error();
-    idle_ = std::move(*idle);
+    const Result<void> desks =
+        desks_.open(loop_.get_executor(), *client_, counts_,
+                    {terms_.name, terms_.idle_notice, terms_.idle_extension, terms_.bypass_notice,
+                     terms_.platform, [this] { return whyNot(); }, &stopped_});
+    if (!desks) return desks.error();
     followNodes();
     followPods();
     followQuotas();
@@ -204,7 +201,7 @@ class Service {
 
   void believe(const kube::Node& node) {
     changer_.heard(node);
-    if (idle_) idle_->heard(node);
+    desks_.heard(node);
     const Result<void> set = books_.setNode(node);
     if (!set) ++counts_.unreadable_nodes, say(set.error().message());
     unread_.told("node " + node.meta.name, books_.unreadOf(node.meta.name));
@@ -224,7 +221,7 @@ class Service {
     nodes.gone = [this](const std::string& uid, const std::string& name) {
       handshaker_.remove(uid);
       changer_.gone(name);
-      if (idle_) idle_->gone(name);
+      desks_.gone(name);
       books_.removeNode(uid, name);
       gatekeeper_.nodesChanged();
     };
@@ -240,7 +237,7 @@ class Service {
     labeller_.set(pod, agents_.set(pod));
     gatekeeper_.setPod(pod);
     notices_.see(pod), changer_.see(pod);
-    if (idle_) idle_->see(pod);
+    desks_.see(pod);
     const Result<void> seen = preemptor_.see(pod);
     if (!seen) ++counts_.unreadable_pods, say(seen.error().message());
     kicker_.lookAgain();
@@ -260,7 +257,7 @@ class Service {
     pods.gone = [this](const std::string& uid, const std::string&) {
       notices_.forget(uid);
       changer_.forget(uid);
-      if (idle_) idle_->forget(uid);
+      desks_.forget(uid);
       books_.removePod(uid);
       agents_.remove(uid);
       labeller_.remove(uid);
@@ -463,7 +460,7 @@ class Service {
   Handshaker handshaker_;
   Gatekeeper gatekeeper_;
   Changer changer_;
-  std::unique_ptr<IdleDesk> idle_;  // from start() on
+  ComplaintDesks desks_;
   Unheeded unread_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;

@@ -74,13 +74,13 @@ TEST_F(Stuck, FailsInTimeThenAtOnceAndAnswersAgain) {
 TEST_F(Stuck, TimesAreAskedForWithoutWaiting) {
   const auto desk = open();
   stick();
-  for (int i = 0; i < 1000; ++i) desk->refreshTimes({0});
+  for (int i = 0; i < 1000; ++i) desk->refreshUse({0});
   EXPECT_TRUE(desk->latestTimes().empty());
   EXPECT_FALSE(desk->use(0));
   free();
   EXPECT_TRUE(eventually(
       [&] {
-        desk->refreshTimes({0});
+        desk->refreshUse({0});
         return desk->latestTimes().contains(0);
       },
       10s));
@@ -110,7 +110,7 @@ TEST_F(Stuck, NoCardIsGoodWhileTheDriverIsSilent) {
 TEST_F(Stuck, AQuestionUnderWayIsWaitedFor) {
   const auto desk = open();
   for (int i = 0; i < 100; ++i) {
-    desk->refreshTimes({0});
+    desk->refreshUse({0});
     EXPECT_TRUE(desk->use(0));
   }
 }

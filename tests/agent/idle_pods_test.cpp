@@ -16,12 +16,13 @@ Resting container(const std::string& uid, const std::string& name, std::uint64_t
 
 TEST(IdlePods, AllOfItsContainersHaveToBeIdle) {
   EXPECT_TRUE(idlePods({}, kNow, {}, {}).empty());
-  const kube::IdlePods idle =
+  const kube::Complaints idle =
       idlePods({container("a", "x", 2 * kHour, kHour), container("a", "y", 3 * kHour, 3 * kHour),
                 container("b", "x", 2 * kHour, kHour), container("b", "y", kHour - 1, kHour)},
                kNow, {}, {});
   ASSERT_EQ(idle.size(), 1u);
-  EXPECT_EQ(idle.at("a"), (kube::IdlePod{"s", "pod-a", kNow - 7'200})) << "since the last of them";
+  EXPECT_EQ(idle.at("a"), (kube::Complaint{"s", "pod-a", kNow - 7'200}))
+      << "since the last of them";
 }
 
 TEST(IdlePods, WhoMayBeIdleForEverKeepsItsPod) {
@@ -34,7 +35,7 @@ TEST(IdlePods, WhoIsNotSeenToWorkIsNotIdle) {
 }
 
 TEST(IdlePods, AnotherAgentSaysTheSameInstant) {
-  const kube::IdlePods before{{"a", {"s", "pod-a", kNow - 3'600}}};
+  const kube::Complaints before{{"a", {"s", "pod-a", kNow - 3'600}}};
   const auto since = [&](std::uint64_t idle_ms) {
     return idlePods({container("a", "x", idle_ms, 1)}, kNow, before, {}).at("a").since;
   };

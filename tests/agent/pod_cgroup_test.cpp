@@ -16,6 +16,7 @@ TEST(PodCgroup, IsFoundHoweverItIsCalled) {
         "pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice/cri-containerd-0a1b.scope\n",
         "0::/kubepods.slice/kubepods-pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice\n"}) {
     EXPECT_TRUE(groupIsOfPod(text, kUid)) << text;
+    EXPECT_EQ(podOfGroup(text), kUid) << text;
   }
 }
 
@@ -26,6 +27,7 @@ TEST(PodCgroup, AnothersIsNot) {
         "0::/kubepods/podx-6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11/0a1b\n",
         "0::/kubepods-pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11\n"}) {
     EXPECT_FALSE(groupIsOfPod(text, kUid)) << text;
+    EXPECT_EQ(podOfGroup(text), "") << text;
   }
   EXPECT_FALSE(groupIsOfPod("0::/kubepods/pod/0a1b\n", ""));
   EXPECT_FALSE(processIsOfPod(getpid(), kUid));

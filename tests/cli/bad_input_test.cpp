@@ -157,6 +157,8 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--idle-stop", "low="}, "--idle-stop: time \"\""},
       {{"agent", "--idle-hook", "sh -c x"}, "accepted: the whole path of a program"},
       {{"agent", "--idle-notice", "off"}, "--idle-notice: time \"off\""},
+      {{"agent", "--on-bypass", "kill"}, "accepted: report, throttle, evict"},
+      {{"agent", "--bypass-notice", "off"}, "--bypass-notice: time \"off\""},
       {{"events", "a", "b"}, "not expected: b"},
   };
   for (const Case& one : cases) {

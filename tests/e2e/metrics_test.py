@@ -2,6 +2,7 @@
 """What Prometheus reads of an agent, as its tenants are."""
 import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -12,7 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from product import GIB, OUT_OF_MEMORY, PROFILE, SUCCESS, ProductTest, main, wait_until
+from product import BUILD, GIB, HAND, OUT_OF_MEMORY, PROFILE, SUCCESS, ProductTest, main, wait_until
 
 ROOT = pathlib.Path(__file__).parents[2]
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
@@ -79,6 +80,21 @@ class Metrics(Served):
                    "what it has is charged by the second")
         self.assertEqual(tenant.end(), 0)
         wait_until(lambda: self.value("divvy_tenant_info", **info) is None, "it is gone")
+
+    def test_processes_that_are_nobodys_are_counted(self):
+        wait_until(lambda: self.value("divvy_card_foreign_processes") == 0, "the card is looked at")
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(BUILD / "simgpu"),
+                           SIMGPU_PROFILE=self.profile,
+                           SIMGPU_DIR=str(self.product.runtime / f"sim-{self.profile}" / "card"))
+        stranger = subprocess.Popen([HAND], env=environment, text=True, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE)
+        self.addCleanup(stranger.wait)
+        self.addCleanup(stranger.kill)
+        stranger.stdin.write("open\n")
+        stranger.stdin.flush()
+        wait_until(lambda: self.value("divvy_card_foreign_processes") == 1, "it is counted")
+        self.assertGreater(self.value("divvy_card_foreign_memory_bytes"), 0)
+        self.assertEqual(self.value("divvy_card_graphics_memory_bytes"), 0)
 
     def test_other_paths_are_not_found(self):
         with self.assertRaises(urllib.error.HTTPError) as refused:

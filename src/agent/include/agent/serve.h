@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/bypass.h"
 #include "agent/cluster_node.h"
 #include "agent/excluded_cards.h"
 #include "agent/idle.h"
@@ -24,6 +25,7 @@ struct ServeOptions {
   int ready_fd = -1;          // told "ok\n", or the one-line error, once; -1 = nobody
   Oversubscription memory;
   IdlePolicy idle;
+  BypassPolicy bypass;
   Placing placing;
   std::optional<ClusterNode> cluster;    // this machine is a node of that cluster
   std::optional<MetricsListen> metrics;  // nothing: it tells Prometheus nothing

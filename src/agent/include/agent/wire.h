@@ -201,6 +201,7 @@ struct TenantView {
   std::uint64_t escapes = 0;     // waits given up because work in flight may depend on the waiter
   unsigned cpu_permille = 0;     // of one core, by Divvy's own threads in it, over the last second
   bool unpreemptible = false;    // its work did not end within the bound when it had to
+  std::string bypass;            // what it does past what limits it; empty: nothing
   bool distrusted = false;  // reports less than the driver sees: charged for what it is granted
   // Memory.
   // kept: nothing of it is swapped; resident; waiting: for its turn; coming: back to the device;

@@ -24,6 +24,8 @@ struct DeviceInfo {
 struct ProcessUse {
   int pid = 0;
   Bytes bytes;  // zero where the driver does not tell
+  bool graphics = false;  // it only draws: no limit of CUDA's counts that
+  friend bool operator==(const ProcessUse&, const ProcessUse&) = default;
 };
 
 // What is going on on one card now.
@@ -61,6 +63,8 @@ class Nvml {
   std::string driverVersion() const;
   Result<std::vector<DeviceInfo>> devices() const;
   Result<DeviceUse> use(unsigned index) const;
+  // Those with a context there, each once; empty where the card cannot tell.
+  std::vector<ProcessUse> processes(unsigned index) const;
   // Empty where nothing ran lately or the card cannot tell.
   std::vector<ProcessTime> processTimes(unsigned index) const;
 

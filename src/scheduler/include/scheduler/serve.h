@@ -65,6 +65,9 @@ struct ServeTerms {
   std::chrono::seconds idle_notice{300};
   std::chrono::seconds idle_extension{3600};
   std::optional<kube::Access> platform;
+  // Of pods that go around what limits them: from the notice to their eviction, where their node is
+  // to evict them (the agent's --on-bypass).
+  std::chrono::seconds bypass_notice{60};
   // Longer than kube-scheduler takes to bind at most.
   std::chrono::seconds reservation{120};
 };

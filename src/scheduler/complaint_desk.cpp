@@ -1,4 +1,4 @@
-#include "idle_desk.h"
+#include "complaint_desk.h"
 
 #include <chrono>
 #include <utility>
@@ -30,19 +30,10 @@ namespace json = boost::json;
 
 constexpr std::int64_t kAgain = 10;
 constexpr std::int64_t kLong = 600;
-constexpr const char* kIdleCondition = "divvy.dev/Idle";
 
-IdleDesk::Terms withClock(IdleDesk::Terms terms) {
+ComplaintDesk::Terms withClock(ComplaintDesk::Terms terms) {
   if (!terms.seconds) terms.seconds = [] { return wallNanoseconds() / 1'000'000'000; };
   return terms;
-}
-
-std::optional<kube::IdleState> stateOf(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kIdleStateKey);
-  if (said == pod.meta.annotations.end()) return std::nullopt;
-  const Result<kube::IdleState> state = kube::decodeIdleState(said->second);
-  // Only we write it: what cannot be read is as if it was not there, and is written over.
-  return state ? std::optional(*state) : std::nullopt;
 }
 
 std::string spanOf(std::int64_t span) {
@@ -51,13 +42,13 @@ std::string spanOf(std::int64_t span) {
   return std::to_string(span) + " s";
 }
 
-std::string conditionPatch(const std::string& uid, bool idle, const char* reason,
+std::string conditionPatch(const std::string& uid, const char* type, bool so, const char* reason,
                            const std::string& message, std::int64_t now) {
   return json::serialize(json::object{
       {"metadata", json::object{{"uid", uid}}},
       {"status", json::object{{"conditions", json::array{json::object{
-                                                 {"type", kIdleCondition},
-                                                 {"status", idle ? "True" : "False"},
+                                                 {"type", type},
+                                                 {"status", so ? "True" : "False"},
                                                  {"reason", reason},
                                                  {"message", message},
                                                  {"lastTransitionTime", timestamp(now)}}}}}}});
@@ -65,34 +56,60 @@ std::string conditionPatch(const std::string& uid, bool idle, const char* reason
 
 }  // namespace
 
-IdleDesk::IdleDesk(asio::any_io_executor executor, kube::Client& client,
-                   std::unique_ptr<Platform> platform, IdleCounts& counts, Terms terms)
-    : executor_(std::move(executor)),
+const Ground kIdleGround{
+    kube::kIdleKey,
+    kube::kIdleNoticeKey,
+    "divvy.dev/Idle",
+    "Idle",
+    "Works",
+    "EvictedIdle",
+    "it works again, or may be idle for longer now",
+    [](const kube::Notice& notice, const std::string&, std::int64_t now, bool past) {
+      return (past ? "its devices were not used for " : "its devices are not used for ") +
+             spanOf(now - notice.since);
+    },
+    "unless it works"};
+
+const Ground kBypassGround{
+    kube::kBypassKey,
+    kube::kBypassNoticeKey,
+    "divvy.dev/Bypass",
+    "Bypass",
+    "NoBypass",
+    "EvictedBypass",
+    "it does not go around what limits it any more",
+    [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },
+    "unless that ends"};
+
+ComplaintDesk::ComplaintDesk(const Ground& ground, asio::any_io_executor executor,
+                             kube::Client& client, std::unique_ptr<Platform> platform,
+                             NoticeCounts& counts, Terms terms)
+    : ground_(ground),
+      executor_(std::move(executor)),
       client_(client),
       platform_(std::move(platform)),
       counts_(counts),
       terms_(withClock(std::move(terms))) {}
 
-Result<std::unique_ptr<IdleDesk>> IdleDesk::make(asio::any_io_executor executor,
-                                                 kube::Client& client,
-                                                 const std::optional<kube::Access>& platform,
-                                                 IdleCounts& counts, Terms terms) {
+Result<std::unique_ptr<ComplaintDesk>> ComplaintDesk::make(
+    const Ground& ground, asio::any_io_executor executor, kube::Client& client,
+    const std::optional<kube::Access>& platform, NoticeCounts& counts, Terms terms) {
   std::unique_ptr<Platform> made;
   if (platform) {
     Result<std::unique_ptr<Platform>> opened = Platform::make(executor, *platform);
-    if (!opened) return std::move(opened).error().context("the platform of idle pods");
+    if (!opened) return std::move(opened).error().context("the platform of pods");
     made = std::move(*opened);
   }
-  return std::make_unique<IdleDesk>(std::move(executor), client, std::move(made), counts,
-                                    std::move(terms));
+  return std::make_unique<ComplaintDesk>(ground, std::move(executor), client, std::move(made),
+                                         counts, std::move(terms));
 }
 
-void IdleDesk::heard(const kube::Node& node) {
-  const auto said = node.meta.annotations.find(kube::kIdleKey);
+void ComplaintDesk::heard(const kube::Node& node) {
+  const auto said = node.meta.annotations.find(ground_.node_key);
   if (said == node.meta.annotations.end()) return gone(node.meta.name);
-  Result<kube::IdlePods> pods = kube::decodeIdlePods(said->second);
+  Result<kube::Complaints> pods = kube::decodeComplaints(said->second);
   if (!pods) {
-    say("node " + node.meta.name + ", annotation " + kube::kIdleKey + ": " +
+    say("node " + node.meta.name + ", annotation " + ground_.node_key + ": " +
         pods.error().message());
     return gone(node.meta.name);
   }
@@ -100,12 +117,20 @@ void IdleDesk::heard(const kube::Node& node) {
   look();
 }
 
-void IdleDesk::gone(const std::string& node) {
+void ComplaintDesk::gone(const std::string& node) {
   if (!said_.empty()) said_.erase(node);
 }
 
-void IdleDesk::see(const kube::Pod& pod) {
-  if (!pod.meta.annotations.contains(kube::kIdleStateKey)) return;
+std::optional<kube::Notice> ComplaintDesk::noticeOf(const kube::Pod& pod) const {
+  const auto said = pod.meta.annotations.find(ground_.pod_key);
+  if (said == pod.meta.annotations.end()) return std::nullopt;
+  const Result<kube::Notice> notice = kube::decodeNotice(said->second);
+  // Only we write it: what cannot be read is as if it was not there, and is written over.
+  return notice ? std::optional(*notice) : std::nullopt;
+}
+
+void ComplaintDesk::see(const kube::Pod& pod) {
+  if (!pod.meta.annotations.contains(ground_.pod_key)) return;
   if (pod.node.empty() || pod.ended() || pod.meta.deleting) return forget(pod.meta.uid);
   const Key key{pod.meta.uid, pod.node};
   if (cases_.contains(key)) return;
@@ -114,21 +139,21 @@ void IdleDesk::see(const kube::Pod& pod) {
   look();
 }
 
-void IdleDesk::forget(const std::string& uid) {
+void ComplaintDesk::forget(const std::string& uid) {
   const auto first = cases_.lower_bound({uid, ""});
   auto last = first;
   while (last != cases_.end() && last->first.first == uid) ++last;
   cases_.erase(first, last);
 }
 
-void IdleDesk::look() {
+void ComplaintDesk::look() {
   if (working_) return;
   working_ = true;
   asio::co_spawn(executor_, work(), rethrow);
 }
 
 // What nodes say now, into the cases.
-void IdleDesk::merge() {
+void ComplaintDesk::merge() {
   for (auto& [key, one] : cases_) {
     const auto node = said_.find(key.second);
     const bool named = node != said_.end() && node->second.contains(key.first);
@@ -149,15 +174,15 @@ void IdleDesk::merge() {
   }
 }
 
-asio::awaitable<void> IdleDesk::work() {
+asio::awaitable<void> ComplaintDesk::work() {
   while ((!said_.empty() || !cases_.empty()) && !*terms_.stopped) {
     if (terms_.why_not().empty()) {
       merge();
-      // Who works again first: nobody waits for a platform then.
+      // Those that it is over for first: nobody waits for a platform then.
       std::vector<Key> keys;
-      for (const bool idle : {false, true})
+      for (const bool so : {false, true})
         for (const auto& [key, one] : cases_)
-          if (one.said.has_value() == idle && one.not_before <= now()) keys.push_back(key);
+          if (one.said.has_value() == so && one.not_before <= now()) keys.push_back(key);
       for (const Key& key : keys)
         if (terms_.why_not().empty()) co_await settle(key);
     } else {
@@ -170,7 +195,7 @@ asio::awaitable<void> IdleDesk::work() {
   working_ = false;
 }
 
-asio::awaitable<std::optional<kube::Pod>> IdleDesk::podOf(Key key) {
+asio::awaitable<std::optional<kube::Pod>> ComplaintDesk::podOf(Key key) {
   const Case& one = cases_.at(key);
   kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
   const Result<json::value> object = co_await client_.ask(std::move(call));
@@ -184,69 +209,71 @@ asio::awaitable<std::optional<kube::Pod>> IdleDesk::podOf(Key key) {
   if (pod->node == key.second) co_return std::move(*pod);
   // Looked at again when it is not named any more.
   cases_.at(key).denied = true;
-  trouble(key, "node " + key.second + " says it is idle, and it is on " + pod->node);
+  trouble(key, "node " + key.second + " complains of it, and it is on " + pod->node);
   rest(key, kLong);
   co_return std::nullopt;
 }
 
 // What is known of a pod may be of a while ago: what is done goes by what it says now.
-asio::awaitable<void> IdleDesk::settle(Key key) {
+asio::awaitable<void> ComplaintDesk::settle(Key key) {
   if (!cases_.contains(key)) co_return;
   std::optional<kube::Pod> pod = co_await podOf(key);
   const auto known = cases_.find(key);
   if (!pod || known == cases_.end()) co_return;
-  const std::optional<kube::IdlePod> said = known->second.said;
-  const std::optional<kube::IdleState> state = stateOf(*pod);
+  const std::optional<kube::Complaint> said = known->second.said;
+  const std::optional<kube::Notice> notice = noticeOf(*pod);
   const auto work = std::make_shared<Work>();
   work->key = key;
   work->pod = std::move(*pod);
-  work->state = state.value_or(kube::IdleState());
-  switch (idleStep(said, state, now())) {
-    case IdleStep::kNothing:
-      if (!state) cases_.erase(known);
+  work->notice = notice.value_or(kube::Notice());
+  if (said) work->what = said->what;
+  switch (noticeStep(said, notice, now())) {
+    case NoticeStep::kNothing:
+      if (!notice) cases_.erase(known);
       // What its node says meanwhile is heard.
-      if (state) rest(key, state->deadline > now() ? state->deadline - now() : kLong);
+      if (notice) rest(key, notice->deadline > now() ? notice->deadline - now() : kLong);
       co_return;
-    case IdleStep::kNotice:
-      work->state = noticedAt(said->since, now(), terms_.idle);
-      co_return co_await notice(work);
-    case IdleStep::kTell:
+    case NoticeStep::kNotice:
+      work->notice = noticedAt(*said, now(), terms_.notice);
+      co_return co_await give(work);
+    case NoticeStep::kTell:
       co_return co_await tellAll(work);
-    case IdleStep::kCallOff:
+    case NoticeStep::kCallOff:
       co_return co_await callOff(work);
-    case IdleStep::kDue:
+    case NoticeStep::kDue:
       co_return co_await due(work);
   }
 }
 
-asio::awaitable<void> IdleDesk::notice(WorkPtr work) {
+asio::awaitable<void> ComplaintDesk::give(WorkPtr work) {
   const bool written = co_await write(work, true);
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.noticed;
   co_await tellAll(work);
 }
 
+std::string ComplaintDesk::warning(const Work& work) const {
+  if (work.notice.deadline == 0) return why(work);
+  return why(work) + ": it is evicted at " + timestamp(work.notice.deadline) + ' ' + ground_.unless;
+}
+
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
-asio::awaitable<void> IdleDesk::tellAll(WorkPtr work) {
+asio::awaitable<void> ComplaintDesk::tellAll(WorkPtr work) {
   // Telling makes another version of it: whatever else is written, the annotation is ours alone.
   work->pod.meta.version.clear();
   const std::optional<std::int64_t> more = co_await ask(PlatformNews::kNotice, work);
-  if (more) work->state = extendedBy(work->state, *more, now(), terms_.idle);
-  const bool told = co_await tell(work, true, "Idle",
-                                  "its devices are not used for " +
-                                      spanOf(now() - work->state.since) + ": it is evicted at " +
-                                      timestamp(work->state.deadline) + " unless it works");
+  if (more) work->notice = extendedBy(work->notice, *more, now(), terms_.notice);
+  const bool told = co_await tell(work, true, ground_.reason, warning(*work));
   if (!told || !more) co_return rest(work->key, kAgain);
-  work->state.told = true;
+  work->notice.told = true;
   const bool written = co_await write(work, true);
   if (!written) rest(work->key, kAgain);
 }
 
 // Told before it is written down that there is nothing to tell.
-asio::awaitable<void> IdleDesk::callOff(WorkPtr work) {
+asio::awaitable<void> ComplaintDesk::callOff(WorkPtr work) {
   work->pod.meta.version.clear();  // as above
-  const bool told =
-      co_await tell(work, false, "Works", "it works again, or may be idle for longer now");
+  const bool told = co_await tell(work, false, ground_.over_reason, ground_.over);
   if (!told) co_return rest(work->key, kAgain);
   const std::optional<std::int64_t> heard = co_await ask(PlatformNews::kCalledOff, work);
   if (!heard) co_return rest(work->key, kAgain);
@@ -254,28 +281,28 @@ asio::awaitable<void> IdleDesk::callOff(WorkPtr work) {
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.called_off;
   const auto known = cases_.find(work->key);
-  // Who is idle again by now is told again.
+  // Whom it holds for again by now is told again.
   if (known != cases_.end() && !known->second.said) cases_.erase(known);
 }
 
-asio::awaitable<void> IdleDesk::due(WorkPtr work) {
+asio::awaitable<void> ComplaintDesk::due(WorkPtr work) {
   const std::optional<std::int64_t> more = co_await ask(PlatformNews::kDue, work);
   if (!more) co_return rest(work->key, kAgain);
-  const kube::IdleState later = extendedBy(work->state, *more, now(), terms_.idle);
+  const kube::Notice later = extendedBy(work->notice, *more, now(), terms_.notice);
   if (later.deadline > now()) {
-    work->state = later;
+    work->notice = later;
     const bool written = co_await write(work, true);
     if (!written) co_return rest(work->key, kAgain);
-    co_await tell(work, true, "Idle",
+    co_await tell(work, true, ground_.reason,
                   "its platform has asked for more time: it is evicted at " +
-                      timestamp(later.deadline) + " unless it works");
+                      timestamp(later.deadline) + ' ' + ground_.unless);
     co_return;
   }
-  const bool idle = co_await stillIdle(work);
-  if (idle) co_await evict(work);
+  const bool still = co_await stillSo(work);
+  if (still) co_await evict(work);
 }
 
-asio::awaitable<bool> IdleDesk::stillIdle(const WorkPtr& work) {
+asio::awaitable<bool> ComplaintDesk::stillSo(const WorkPtr& work) {
   kube::Call call{kube::Verb::kGet, "/api/v1/nodes/" + work->key.second};
   const Result<json::value> object = co_await client_.ask(std::move(call));
   const Result<kube::Node> node =
@@ -288,10 +315,10 @@ asio::awaitable<bool> IdleDesk::stillIdle(const WorkPtr& work) {
   merge();
   const auto known = cases_.find(work->key);
   co_return known != cases_.end() &&
-      idleStep(known->second.said, work->state, now()) == IdleStep::kDue;
+      noticeStep(known->second.said, work->notice, now()) == NoticeStep::kDue;
 }
 
-asio::awaitable<void> IdleDesk::evict(WorkPtr work) {
+asio::awaitable<void> ComplaintDesk::evict(WorkPtr work) {
   kube::EvictionAsk ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
                         [this] { return terms_.why_not().empty(); }};
   const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
@@ -300,9 +327,7 @@ asio::awaitable<void> IdleDesk::evict(WorkPtr work) {
     case kube::EvictionEnd::kEvicted:
       ++counts_.evicted;
       cases_.erase(work->key);
-      co_return co_await event(
-          work, "EvictedIdle",
-          "its devices were not used for " + spanOf(now() - work->state.since));
+      co_return co_await event(work, ground_.evicted_reason, why(*work, true));
     case kube::EvictionEnd::kGone:
       cases_.erase(work->key);
       co_return;
@@ -312,12 +337,13 @@ asio::awaitable<void> IdleDesk::evict(WorkPtr work) {
   }
 }
 
-asio::awaitable<std::optional<std::int64_t>> IdleDesk::ask(PlatformNews news, const WorkPtr& work) {
+asio::awaitable<std::optional<std::int64_t>> ComplaintDesk::ask(PlatformNews news,
+                                                                const WorkPtr& work) {
   if (!platform_) co_return std::int64_t{0};
   // One that does not answer costs ten seconds: the others are not kept waiting for it.
   if (now() < platform_again_) co_return std::nullopt;
-  const kube::IdlePod pod{work->pod.meta.space, work->pod.meta.name, work->state.since};
-  std::string body = platformBody(news, work->key.first, work->key.second, pod, work->state);
+  const kube::Complaint pod{work->pod.meta.space, work->pod.meta.name, work->notice.since};
+  std::string body = platformBody(news, work->key.first, work->key.second, pod, work->notice);
   const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
   if (more) co_return *more;
   platform_again_ = now() + kAgain;
@@ -326,14 +352,14 @@ asio::awaitable<std::optional<std::int64_t>> IdleDesk::ask(PlatformNews news, co
   co_return std::nullopt;
 }
 
-asio::awaitable<bool> IdleDesk::write(const WorkPtr& work, bool there) {
+asio::awaitable<bool> ComplaintDesk::write(const WorkPtr& work, bool there) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
   json::object meta{{"uid", pod.uid}};
   if (!pod.version.empty()) meta["resourceVersion"] = pod.version;
-  const json::value text = there ? json::value(kube::encode(work->state)) : json::value(nullptr);
-  meta["annotations"] = json::object{{kube::kIdleStateKey, text}};
+  const json::value text = there ? json::value(kube::encode(work->notice)) : json::value(nullptr);
+  meta["annotations"] = json::object{{ground_.pod_key, text}};
   call.body = json::serialize(json::object{{"metadata", std::move(meta)}});
   call.still = [this] { return terms_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
@@ -341,13 +367,13 @@ asio::awaitable<bool> IdleDesk::write(const WorkPtr& work, bool there) {
   co_return done.has_value();
 }
 
-asio::awaitable<bool> IdleDesk::tell(const WorkPtr& work, bool idle, const char* reason,
-                                     std::string message) {
+asio::awaitable<bool> ComplaintDesk::tell(const WorkPtr& work, bool so, const char* reason,
+                                          std::string message) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
-  call.body = conditionPatch(pod.uid, idle, reason, message, now());
+  call.body = conditionPatch(pod.uid, ground_.condition, so, reason, message, now());
   call.still = [this] { return terms_.why_not().empty(); };
   const Result<json::value> written = co_await client_.ask(std::move(call));
   if (!written) trouble(work->key, written.error().message());
@@ -355,8 +381,8 @@ asio::awaitable<bool> IdleDesk::tell(const WorkPtr& work, bool idle, const char*
   co_return written.has_value();
 }
 
-asio::awaitable<void> IdleDesk::event(const WorkPtr& work, const char* reason,
-                                      std::string message) {
+asio::awaitable<void> ComplaintDesk::event(const WorkPtr& work, const char* reason,
+                                           std::string message) {
   const kube::Meta& pod = work->pod.meta;
   const PodNote note{pod.space, pod.name, pod.uid, reason, std::move(message)};
   kube::Call call = eventCall(note, terms_.name, wallNanoseconds());
@@ -364,13 +390,13 @@ asio::awaitable<void> IdleDesk::event(const WorkPtr& work, const char* reason,
   if (!told) say("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
 }
 
-void IdleDesk::rest(const Key& key, std::int64_t seconds) {
+void ComplaintDesk::rest(const Key& key, std::int64_t seconds) {
   const auto known = cases_.find(key);
   if (known != cases_.end()) known->second.not_before = now() + seconds;
 }
 
 // Tried again later; the same is said once.
-void IdleDesk::trouble(const Key& key, const std::string& what) {
+void ComplaintDesk::trouble(const Key& key, const std::string& what) {
   rest(key, kAgain);
   const auto known = cases_.find(key);
   if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;

@@ -1,5 +1,5 @@
-// Pods whose devices nobody uses: what is said of them, and what becomes of them by an API server
-// and a platform that fail, and a scheduler that is killed.
+// Pods that their nodes complain of: what is said of them, and what becomes of them by an API
+// server and a platform that fail, and a scheduler that is killed.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,8 +11,8 @@
 #include <boost/json.hpp>
 
 #include "base/rng.h"
+#include "complaint_desk.h"
 #include "http/server.h"
-#include "idle_desk.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -20,31 +20,35 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr IdleTerms kTerms{60, 300};
+constexpr NoticeTerms kTerms{60, 300};
+const kube::Complaint kIdle{"s", "p", 1'000};
 
-TEST(IdleStep, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
+TEST(NoticeStep, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
   const auto said = [](std::int64_t since, std::int64_t confirmed = 0) {
-    return kube::IdlePod{"s", "p", since, confirmed};
+    return kube::Complaint{"s", "p", since, confirmed};
   };
-  kube::IdleState state = noticedAt(1'000, 5'000, kTerms);
+  kube::Notice state = noticedAt(kIdle, 5'000, kTerms);
   EXPECT_EQ(state.deadline, 5'060);
-  EXPECT_EQ(idleStep(std::nullopt, std::nullopt, 5'000), IdleStep::kNothing);
-  EXPECT_EQ(idleStep(said(1'000), std::nullopt, 5'000), IdleStep::kNotice);
-  EXPECT_EQ(idleStep(said(1'000, 5'060), state, 9'000), IdleStep::kTell) << "it was not told";
+  EXPECT_EQ(noticeStep(std::nullopt, std::nullopt, 5'000), NoticeStep::kNothing);
+  EXPECT_EQ(noticeStep(said(1'000), std::nullopt, 5'000), NoticeStep::kNotice);
+  EXPECT_EQ(noticeStep(said(1'000, 5'060), state, 9'000), NoticeStep::kTell) << "it was not told";
   state.told = true;
-  EXPECT_EQ(idleStep(said(1'000), state, 5'059), IdleStep::kNothing);
-  EXPECT_EQ(idleStep(said(1'000), state, 9'000), IdleStep::kNothing) << "its agent may have gone";
-  EXPECT_EQ(idleStep(said(1'000, 5'000), state, 9'000), IdleStep::kNothing) << "another deadline";
-  EXPECT_EQ(idleStep(said(1'000, 5'060), state, 5'060), IdleStep::kDue);
-  EXPECT_EQ(idleStep(said(1'000 + kSameIdle, 5'060), state, 5'060), IdleStep::kDue) << "rounded";
-  EXPECT_EQ(idleStep(said(1'001 + kSameIdle, 5'060), state, 5'060), IdleStep::kCallOff)
+  EXPECT_EQ(noticeStep(said(1'000), state, 5'059), NoticeStep::kNothing);
+  EXPECT_EQ(noticeStep(said(1'000), state, 9'000), NoticeStep::kNothing)
+      << "its agent may have gone";
+  EXPECT_EQ(noticeStep(said(1'000, 5'000), state, 9'000), NoticeStep::kNothing)
+      << "another deadline";
+  EXPECT_EQ(noticeStep(said(1'000, 5'060), state, 5'060), NoticeStep::kDue);
+  EXPECT_EQ(noticeStep(said(1'000 + kSameSpell, 5'060), state, 5'060), NoticeStep::kDue)
+      << "rounded";
+  EXPECT_EQ(noticeStep(said(1'001 + kSameSpell, 5'060), state, 5'060), NoticeStep::kCallOff)
       << "it has worked";
-  EXPECT_EQ(idleStep(std::nullopt, state, 9'000), IdleStep::kCallOff);
+  EXPECT_EQ(noticeStep(std::nullopt, state, 9'000), NoticeStep::kCallOff);
 }
 
-TEST(Idle, NamesThatWouldBeAnotherCallAreRefused) {
+TEST(Complaint, NamesThatWouldBeAnotherCallAreRefused) {
   const auto named = [](const std::string& space, const std::string& name, const std::string& uid) {
-    return kube::decodeIdlePods(kube::encode(kube::IdlePods{{uid, {space, name, 1}}}));
+    return kube::decodeComplaints(kube::encode(kube::Complaints{{uid, {space, name, 1}}}));
   };
   EXPECT_TRUE(named("s", "p.q-1", "a-1"));
   for (const char* bad :
@@ -55,13 +59,37 @@ TEST(Idle, NamesThatWouldBeAnotherCallAreRefused) {
   }
 }
 
-RC_GTEST_PROP(IdleStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
+TEST(NoticeStep, WhoIsOnlyToldIsNeverDueAndHearsWhenThatChanges) {
+  kube::Complaint said{"s", "p", 1'000, 0, "it cheats", false};
+  kube::Notice notice = noticedAt(said, 5'000, kTerms);
+  EXPECT_EQ(notice.deadline, 0);
+  notice.told = true;
+  EXPECT_EQ(noticeStep(said, notice, 1'000'000), NoticeStep::kNothing);
+  EXPECT_EQ(extendedBy(notice, 60, 6'000, kTerms), notice);
+  said.evicts = true;
+  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeStep::kNotice);
+  notice = noticedAt(said, 6'000, kTerms);
+  notice.told = true;
+  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeStep::kNothing);
+  said.evicts = false;
+  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeStep::kNotice) << "it need not go any more";
+}
+
+TEST(Complaint, IsReadAsItWasWrittenAndHasOneLineOfWords) {
+  const kube::Complaints all{{"u", {"s", "p", 7, 9, "process 12 (python) does", false}},
+                             {"v", {"s", "q", 7}}};
+  EXPECT_EQ(kube::decodeComplaints(kube::encode(all)).value(), all);
+  for (const std::string& bad : {std::string("two\nlines"), std::string(300, 'x')})
+    EXPECT_FALSE(kube::decodeComplaints(kube::encode({{"u", {"s", "p", 7, 0, bad}}}))) << bad;
+}
+
+RC_GTEST_PROP(NoticeStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
   const auto asked = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange(0, 1'000));
-  const kube::IdleState first = noticedAt(1'000, 5'000, kTerms);
-  kube::IdleState state = first;
+  const kube::Notice first = noticedAt(kIdle, 5'000, kTerms);
+  kube::Notice state = first;
   std::int64_t now = 5'000;
   for (const std::int64_t seconds : asked) {
-    const kube::IdleState later = extendedBy(state, seconds, now, kTerms);
+    const kube::Notice later = extendedBy(state, seconds, now, kTerms);
     RC_ASSERT(later.deadline >= state.deadline);
     RC_ASSERT(later.deadline <= first.deadline + kTerms.extension);
     RC_ASSERT(later.noticed == first.noticed);
@@ -71,7 +99,7 @@ RC_GTEST_PROP(IdleStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
 }
 
 TEST(Platform, IsToldOfAPodAndAnswersWithTime) {
-  const kube::IdleState state{0, 60, 3'600};
+  const kube::Notice state{0, 60, 3'600};
   const json::value body =
       json::parse(platformBody(PlatformNews::kDue, "u", "n", {"s", "p", 0}, state));
   EXPECT_EQ(body, json::parse(R"({"kind":"idle-due","namespace":"s","pod":"p","uid":"u","node":"n",
@@ -131,15 +159,18 @@ class Cluster {
   }
   // As an agent would that lives.
   std::string said() const {
-    kube::IdlePod pod{"s", "p", *idle_since};
-    const Result<kube::IdleState> told = kube::decodeIdleState(state);
-    if (told && agent_lives && now >= told->deadline) pod.confirmed = told->deadline;
-    return kube::encode(kube::IdlePods{{"u", pod}});
+    kube::Complaint pod{"s", "p", *idle_since};
+    pod.evicts = evicts;
+    const Result<kube::Notice> told = kube::decodeNotice(state);
+    if (told && agent_lives && told->deadline != 0 && now >= told->deadline)
+      pod.confirmed = told->deadline;
+    return kube::encode(kube::Complaints{{"u", pod}});
   }
   void poll() { loop_.poll(), loop_.restart(); }
 
   std::int64_t now = 10'000;
   std::optional<std::int64_t> idle_since;
+  bool evicts = true;
   std::string state;  // annotation; empty: none
   bool there = true;
   bool agent_lives = true;
@@ -173,7 +204,7 @@ class Cluster {
                       {"uid", "u"},
                       {"resourceVersion", std::to_string(version_)}};
     if (ending) meta["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-    if (!state.empty()) meta["annotations"] = json::object{{kube::kIdleStateKey, state}};
+    if (!state.empty()) meta["annotations"] = json::object{{kube::kIdleNoticeKey, state}};
     return {200, json::serialize(json::object{{"metadata", std::move(meta)},
                                               {"spec", json::object{{"nodeName", "n"}}},
                                               {"status", json::object{{"phase", "Running"}}}})};
@@ -189,7 +220,7 @@ class Cluster {
     EXPECT_EQ(meta.at("uid").as_string(), "u");
     const json::value* asked = meta.if_contains("resourceVersion");
     if (asked != nullptr && asked->as_string() != std::to_string(version_)) return {409, "{}"};
-    const json::value& value = meta.at("annotations").at(kube::kIdleStateKey);
+    const json::value& value = meta.at("annotations").at(kube::kIdleNoticeKey);
     state = value.is_null() ? std::string() : std::string(value.as_string());
     ++version_;
     return fails() ? http::Answer{500, "{}"} : http::Answer{200, "{}"};
@@ -204,7 +235,7 @@ class Cluster {
   http::Answer evict() {
     if (fails()) return {500, "{}"};
     if (!there) return {404, "{}"};
-    const Result<kube::IdleState> noticed = kube::decodeIdleState(state);
+    const Result<kube::Notice> noticed = kube::decodeNotice(state);
     EXPECT_TRUE(noticed) << "it was never told";
     EXPECT_TRUE(said_idle_) << "its node says that it works";
     EXPECT_TRUE(agreed) << "its platform does not know";
@@ -229,11 +260,11 @@ struct Life {
   explicit Life(Cluster& with) : cluster(with) {
     client = std::move(*kube::Client::make(loop.get_executor(), cluster.api(),
                                            {1e6, 1e6, std::chrono::seconds(10), 1}));
-    desk = std::make_unique<IdleDesk>(
-        loop.get_executor(), *client,
+    desk = std::make_unique<ComplaintDesk>(
+        kIdleGround, loop.get_executor(), *client,
         std::move(*Platform::make(loop.get_executor(), cluster.platform())), counts,
-        IdleDesk::Terms{"divvy-scheduler", kTerms, [] { return std::string(); }, &stopped,
-                        [this] { return cluster.now; }, std::chrono::milliseconds(0)});
+        ComplaintDesk::Terms{"divvy-scheduler", kTerms, [] { return std::string(); }, &stopped,
+                             [this] { return cluster.now; }, std::chrono::milliseconds(0)});
     hear();
   }
   void hear() {
@@ -241,7 +272,7 @@ struct Life {
     if (cluster.state.empty()) return;
     kube::Pod pod;
     pod.meta.space = "s", pod.meta.name = "p", pod.meta.uid = "u", pod.node = "n";
-    pod.meta.annotations[kube::kIdleStateKey] = cluster.state;
+    pod.meta.annotations[kube::kIdleNoticeKey] = cluster.state;
     pod.meta.deleting = cluster.ending;
     if (cluster.there) desk->see(pod);
     if (!cluster.there) desk->forget("u");
@@ -255,10 +286,10 @@ struct Life {
 
   Cluster& cluster;
   asio::io_context loop;
-  IdleCounts counts;
+  NoticeCounts counts;
   bool stopped = false;
   std::unique_ptr<kube::Client> client;
-  std::unique_ptr<IdleDesk> desk;
+  std::unique_ptr<ComplaintDesk> desk;
 };
 
 // Until that is so, within what anybody would wait.
@@ -273,13 +304,13 @@ bool until(Life& life, const So& so, std::int64_t seconds = 0) {
   return so();
 }
 
-TEST(IdleDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
+TEST(ComplaintDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
   Life life(cluster);
   ASSERT_TRUE(until(life, [&] { return !cluster.state.empty(); }));
-  EXPECT_EQ(kube::decodeIdleState(cluster.state)->deadline, cluster.now + kTerms.notice);
+  EXPECT_EQ(kube::decodeNotice(cluster.state)->deadline, cluster.now + kTerms.notice);
   life.run(2'000);
   EXPECT_EQ(cluster.evictions, 0) << "not before its time";
   cluster.now += kTerms.notice;
@@ -288,7 +319,24 @@ TEST(IdleDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   EXPECT_EQ(life.counts.noticed, 1u);
 }
 
-TEST(IdleDesk, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
+TEST(ComplaintDesk, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  cluster.evicts = false;
+  Life life(cluster);
+  ASSERT_TRUE(until(life, [&] { return cluster.kinds.size() == 1; }));
+  EXPECT_FALSE(until(
+      life, [&] { return cluster.evictions > 0; }, 600));
+  EXPECT_EQ(kube::decodeNotice(cluster.state)->deadline, 0);
+  cluster.evicts = true;
+  const std::int64_t began = cluster.now;
+  ASSERT_TRUE(until(
+      life, [&] { return cluster.evictions == 1; }, 600));
+  EXPECT_GE(cluster.now, began + kTerms.notice);
+}
+
+TEST(ComplaintDesk, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -300,7 +348,7 @@ TEST(IdleDesk, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
   EXPECT_GE(cluster.now, began + kTerms.notice + kTerms.extension);
 }
 
-TEST(IdleDesk, WithoutItsPlatformsWordItStays) {
+TEST(ComplaintDesk, WithoutItsPlatformsWordItStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -317,7 +365,7 @@ TEST(IdleDesk, WithoutItsPlatformsWordItStays) {
 }
 
 // An agent that has gone leaves behind what it said.
-TEST(IdleDesk, APodOfAnAgentThatHasGoneStays) {
+TEST(ComplaintDesk, APodOfAnAgentThatHasGoneStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -332,7 +380,7 @@ TEST(IdleDesk, APodOfAnAgentThatHasGoneStays) {
 }
 
 // It ends for as long as its grace: its agent says meanwhile that it is idle.
-TEST(IdleDesk, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
+TEST(ComplaintDesk, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -349,7 +397,7 @@ TEST(IdleDesk, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   EXPECT_EQ(cluster.kinds, kinds);
 }
 
-TEST(IdleDesk, WhoWorksAgainIsToldThatToo) {
+TEST(ComplaintDesk, WhoWorksAgainIsToldThatToo) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -368,13 +416,13 @@ TEST(IdleDesk, WhoWorksAgainIsToldThatToo) {
   EXPECT_EQ(life.counts.called_off, 1u) << "and no second time";
 }
 
-TEST(IdleDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
+TEST(ComplaintDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
   Rng rng(1);
   Cluster cluster(rng);
   Life life(cluster);
   kube::Node other = cluster.node();
   other.meta.name = "other";
-  other.meta.annotations[kube::kIdleKey] = kube::encode(kube::IdlePods{{"u", {"s", "p", 1'000}}});
+  other.meta.annotations[kube::kIdleKey] = kube::encode(kube::Complaints{{"u", {"s", "p", 1'000}}});
   life.desk->heard(other);
   life.run(2'000);
   EXPECT_EQ(cluster.state, "");
@@ -382,7 +430,7 @@ TEST(IdleDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
 }
 
 // Killed at any instant, with a server and a platform that fail: the checks are the cluster's.
-RC_GTEST_PROP(IdleDesk, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
+RC_GTEST_PROP(ComplaintDesk, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
   Rng rng(*rc::gen::arbitrary<std::uint64_t>());
   Cluster cluster(rng);
   auto life = std::make_unique<Life>(cluster);

@@ -1,0 +1,107 @@
+#include "bypass.h"
+
+#include <algorithm>
+
+namespace divvy::agent {
+namespace {
+
+constexpr const char* kAccepted = "; accepted: report, throttle, evict";
+
+Bytes slackOf(Bytes most) {
+  return std::max(kBypassSlack, Bytes{most.count / 16});
+}
+
+void note(std::map<std::string, Bypass>* found, const std::string& owner, const Bypass& bypass) {
+  const auto [at, fresh] = found->try_emplace(owner, bypass);
+  if (!fresh && bypass.kind < at->second.kind) at->second = bypass;
+}
+
+}  // namespace
+
+const char* onBypassName(OnBypass on) {
+  switch (on) {
+    case OnBypass::kThrottle:
+      return "throttle";
+    case OnBypass::kEvict:
+      return "evict";
+    case OnBypass::kReport:
+      break;
+  }
+  return "report";
+}
+
+Result<OnBypass> parseOnBypass(std::string_view text) {
+  for (const OnBypass on : {OnBypass::kReport, OnBypass::kThrottle, OnBypass::kEvict})
+    if (text == onBypassName(on)) return on;
+  return Error{ErrorCode::kUsage, '"' + std::string(text) + "\" is not known" + kAccepted};
+}
+
+std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
+                                         const Allowances& allowances) {
+  std::map<std::string, Bypass> found;
+  std::map<std::string, std::map<unsigned, Bytes>> sums;
+  for (const CardProcess& process : processes) {
+    const auto owner = allowances.find(process.owner);
+    const bool given = owner != allowances.end() && owner->second.contains(process.device);
+    if (!given) {
+      note(&found, process.owner, {BypassKind::kOtherDevice, process.device, process.pid, {}, {}});
+      continue;
+    }
+    if (!process.registered)
+      note(&found, process.owner, {BypassKind::kUnregistered, process.device, process.pid, {}, {}});
+    Bytes& sum = sums[process.owner][process.device];
+    sum = sum + process.bytes;
+  }
+  for (const auto& [owner, devices] : sums) {
+    for (const auto& [device, bytes] : devices) {
+      const Bytes most = allowances.at(owner).at(device);
+      if (bytes > most + slackOf(most))
+        note(&found, owner, {BypassKind::kMemory, device, 0, bytes, most});
+    }
+  }
+  return found;
+}
+
+std::string describe(const Bypass& bypass, const std::string& command) {
+  const std::string who = "process " + std::to_string(bypass.pid) + " (" + command + ")";
+  const std::string device = "device " + std::to_string(bypass.device);
+  switch (bypass.kind) {
+    case BypassKind::kUnregistered:
+      return who + " uses " + device + " without Divvy's library";
+    case BypassKind::kMemory:
+      return "its processes have " + formatBytes(bypass.bytes) + " of " + device +
+             ", and may have " + formatBytes(bypass.most);
+    case BypassKind::kOtherDevice:
+      break;
+  }
+  return who + " uses " + device + ", of which it was given nothing";
+}
+
+BypassJudge::News BypassJudge::look(const std::map<std::string, Bypass>& seen, std::int64_t wall) {
+  News news;
+  ++looks_;
+  for (const auto& [owner, bypass] : seen) {
+    Count& count = counts_[owner];
+    if (count.bad == 0) count.first = {bypass, wall};
+    // What others are told of it stays the same for as long as it lasts.
+    ++count.bad;
+    count.good = 0;
+    if (count.bad < kLooks || going_.contains(owner)) continue;
+    going_[owner] = count.first;
+    news.begun.push_back(owner);
+  }
+  for (auto at = counts_.begin(); at != counts_.end();) {
+    Count& count = at->second;
+    const bool clean = !seen.contains(at->first);
+    const bool going = going_.contains(at->first);
+    if (clean) ++count.good;
+    if (clean && !going) count.bad = 0;
+    const bool over = clean && (!going || count.good >= kClearLooks);
+    if (over && going) news.over.push_back(at->first);
+    if (over) going_.erase(at->first);
+    at = over ? counts_.erase(at) : std::next(at);
+  }
+  return news;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,88 @@
+// Who uses devices past what limits him: what the driver sees against what the ledgers say. Pure.
+// Private.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/bypass.h"
+#include "base/bytes.h"
+
+namespace divvy::agent {
+
+// A process with a context on a device, as the driver tells.
+struct CardProcess {
+  unsigned device = 0;  // NVML index
+  int pid = 0;
+  std::string owner;        // a tenant's id, or podOwner() of a pod that has no tenant there
+  bool registered = false;  // it has a slot of its tenant's ledger
+  Bytes bytes;              // zero: the driver does not tell
+};
+
+// Never a tenant's id.
+inline std::string podOwner(const std::string& uid) {
+  return "pod:" + uid;
+}
+
+// Bytes that owners may have of devices, contexts included. An owner without any was given nothing.
+using Allowances = std::map<std::string, std::map<unsigned, Bytes>>;
+
+enum class BypassKind : std::uint8_t {
+  kOtherDevice,   // a device that it was not given
+  kUnregistered,  // a process without our library
+  kMemory,        // more than it may have
+};
+
+struct Bypass {
+  BypassKind kind = BypassKind::kOtherDevice;
+  unsigned device = 0;
+  int pid = 0;        // 0: of all its processes
+  Bytes bytes, most;  // of kMemory
+  friend bool operator==(const Bypass&, const Bypass&) = default;
+};
+
+// What is driver's own of a process, and in no ledger: modules, printf buffers, local memory. More
+// than that, and than a sixteenth of what it may have, is somebody's.
+inline constexpr Bytes kBypassSlack = mib(256);
+
+// The gravest of each owner: another device, then a process without library, then memory.
+std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
+                                         const Allowances& allowances);
+
+// "process 12 (python3) uses device 1, which it was not given".
+std::string describe(const Bypass& bypass, const std::string& command);
+
+// Believes what stays. Programs start and end while the driver is asked, and a process registers a
+// moment after it began.
+class BypassJudge {
+ public:
+  struct Verdict {
+    Bypass first;
+    std::int64_t since = 0;  // seconds since 1970: first seen
+  };
+  static constexpr unsigned kLooks = 3;       // in a row, to be believed
+  static constexpr unsigned kClearLooks = 5;  // in a row, to be over
+
+  struct News {
+    std::vector<std::string> begun, over;  // owners
+  };
+  // About once a second, with what was seen then. `wall`: seconds since 1970.
+  News look(const std::map<std::string, Bypass>& seen, std::int64_t wall);
+  // By owner.
+  const std::map<std::string, Verdict>& going() const { return going_; }
+  // Whoever went on before we began is known by now.
+  bool settled() const { return looks_ > kLooks; }
+
+ private:
+  struct Count {
+    Verdict first;
+    unsigned bad = 0, good = 0;
+  };
+  std::map<std::string, Count> counts_;
+  std::map<std::string, Verdict> going_;
+  unsigned looks_ = 0;
+};
+
+}  // namespace divvy::agent

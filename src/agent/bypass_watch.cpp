@@ -1,0 +1,213 @@
+#include "bypass_watch.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "agent/process.h"
+#include "event_watch.h"
+#include "pod_cgroup.h"
+
+namespace divvy::agent {
+namespace {
+
+// Our own helpers, which measure what a context costs or take checkpoints.
+constexpr const char* kSelf = "self";
+constexpr int kMostAncestors = 64;
+
+bool isOurs(int pid) {
+  const int self = getpid();
+  for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid))
+    if (pid == self) return true;
+  return false;
+}
+
+// As /proc has it: at most 15 bytes, of the program's choosing.
+std::string commandOf(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  for (char& c : name)
+    if (c < ' ' || c == '\x7f') c = '?';
+  return name.empty() ? "ended" : name;
+}
+
+bool isPod(const std::string& owner) {
+  return owner.starts_with(podOwner(""));
+}
+
+}  // namespace
+
+void BypassWatch::look() {
+  const std::optional<DriverProcesses> said = inventory_.driver().takeProcesses();
+  if (said) judge(*said);
+  endThose();
+}
+
+void BypassWatch::judge(const DriverProcesses& said) {
+  std::map<int, std::string> registered;
+  for (const auto& [id, tenant] : tenants_.all())
+    for (const auto& [key, process] : tenant->processes) registered[process.id.pid] = id;
+  std::map<unsigned, Strangers> strangers;
+  std::vector<CardProcess> processes;
+  std::set<int> there;
+  for (const auto& [device, uses] : said) {
+    // Cards that are not ours to share are not ours to watch.
+    const bool others = !tenants_.health().heldBy(device).empty();
+    Strangers& of = strangers[device];
+    for (const driver::ProcessUse& use : uses) {
+      there.insert(use.pid);
+      if (use.graphics) of.graphics = of.graphics + use.bytes;
+      const auto known = registered.find(use.pid);
+      const std::string owner = known == registered.end() ? ownerOf(use.pid) : known->second;
+      if (owner == kSelf) continue;
+      if (owner.empty() || isPod(owner)) {
+        ++of.processes;
+        of.bytes = of.bytes + use.bytes;
+      }
+      if (owner.empty() || (isPod(owner) && others)) continue;
+      // Drawing is no work of CUDA's: the library has no part in it.
+      processes.push_back(
+          {device, use.pid, owner, known != registered.end() || use.graphics, use.bytes});
+    }
+  }
+  std::erase_if(owners_, [&](const auto& one) { return !there.contains(one.first); });
+  strangers_ = std::move(strangers);
+  const BypassJudge::News news =
+      judge_.look(bypassesIn(processes, allowances()), std::time(nullptr));
+  for (const std::string& owner : news.begun) begin(owner);
+  for (const std::string& owner : news.over) finish(owner);
+}
+
+std::string BypassWatch::ownerOf(int pid) {
+  Known& known = owners_[pid];
+  const std::uint64_t start_time = startTimeOf(pid);
+  const bool stale = known.start_time != start_time ||
+                     (!known.owner.empty() && known.owner != kSelf && !isPod(known.owner) &&
+                      !tenants_.all().contains(known.owner));
+  if (stale) known = {start_time, findOwner(pid)};
+  return known.owner;
+}
+
+std::string BypassWatch::findOwner(int pid) const {
+  if (isOurs(pid)) return kSelf;
+  if (const TenantPtr tenant = tenants_.ownerOf(pid)) return tenant->record.id;
+  const std::string uid = pods_ ? podOf(pid) : std::string();
+  return uid.empty() ? "" : podOwner(uid);
+}
+
+Allowances BypassWatch::allowances() const {
+  Allowances all;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    std::map<unsigned, Bytes>& its = all[id];
+    const std::map<std::string, TenantUse> uses = useOf(*tenant);
+    for (const ShareRecord& share : tenant->record.shares) {
+      const Device* device = tenants_.deviceOf(share.uuid);
+      if (device == nullptr) continue;
+      // After a shrink it may have more than it was promised.
+      const auto use = uses.find(share.uuid);
+      const Bytes claimed = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
+      its[device->info.index] = std::max(share.reserve, claimed);
+    }
+  }
+  return all;
+}
+
+TenantPtr BypassWatch::tenantOf(const std::string& owner) const {
+  const auto found = tenants_.all().find(owner);
+  return found == tenants_.all().end() ? nullptr : found->second;
+}
+
+void BypassWatch::begin(const std::string& owner) {
+  const Bypass bypass = judge_.going().at(owner).first;
+  const std::string what = describe(bypass, commandOf(bypass.pid));
+  said_[owner] = what;
+  tell(owner, "bypass", what);
+  const TenantPtr tenant = tenantOf(owner);
+  if (tenant == nullptr) return;
+  tenant->bypass = what;
+  tenants_.throttle(*tenant, policy_.on != OnBypass::kReport);
+}
+
+void BypassWatch::finish(const std::string& owner) {
+  said_.erase(owner);
+  const TenantPtr tenant = tenantOf(owner);
+  // Of who has ended nobody wants to know.
+  if (tenant == nullptr && !isPod(owner)) return;
+  tell(owner, "bypass-over", "nothing of the kind is seen any more");
+  if (tenant == nullptr) return;
+  tenant->bypass.clear();
+  tenants_.throttle(*tenant, false);
+}
+
+void BypassWatch::endThose() {
+  if (policy_.on != OnBypass::kEvict) return;
+  std::erase_if(endings_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
+  const std::map<std::string, TenantPtr> living = tenants_.all();
+  for (const auto& [id, tenant] : living) {
+    // Pods are evicted, not signalled: whoever made them would only start their containers again.
+    if (tenant->record.ofPod()) continue;
+    Ending& ending = endings_[id];
+    if (tenant->bypass.empty()) ending.clean.note(true, 0, nowMs());
+    // Who used a share that is kept has ended: the next one is another.
+    if (tenant->bypass.empty() && ending.stop.phase == StopPhase::kEnding) ending.stop = {};
+    const StopTerms terms{1, policy_.notice_ms, policy_.grace_ms};
+    const StopStep step = nextStep(ending.stop, terms, ending.clean, HookState::kNone, nowMs());
+    ending.stop = after(step, ending.stop, terms, nowMs());
+    take(step, tenant);
+  }
+}
+
+void BypassWatch::take(StopStep step, const TenantPtr& tenant) {
+  const std::string& id = tenant->record.id;
+  switch (step) {
+    case StopStep::kNothing:
+    case StopStep::kGiveUp:
+      return;
+    case StopStep::kNotice:
+      return tell(
+          id, "notice",
+          tenant->bypass + ": SIGTERM in " + spanWord(policy_.notice_ms) + " unless that ends");
+    case StopStep::kCallOff:
+      return tell(id, "called-off", "it does not go around what limits it any more");
+    case StopStep::kEnd:
+      tell(id, "stopped", tenant->bypass + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
+      return tenants_.signal(tenant, SIGTERM);
+    case StopStep::kKill:
+      if (!std::exchange(tenant->killed, true))
+        tell(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
+      return tenants_.signal(tenant, SIGKILL);
+  }
+}
+
+std::optional<std::vector<BypassWatch::Case>> BypassWatch::cases() const {
+  if (!judge_.settled()) return std::nullopt;
+  std::vector<Case> cases;
+  for (const auto& [owner, verdict] : judge_.going()) {
+    const auto what = said_.find(owner);
+    Case one{{}, what == said_.end() ? std::string() : what->second, verdict.since};
+    const TenantPtr tenant = tenantOf(owner);
+    if (tenant != nullptr) one.pod = tenant->record.lodger;
+    if (isPod(owner)) one.pod.uid = owner.substr(podOwner("").size());
+    if (!one.pod.uid.empty()) cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+void BypassWatch::tell(const std::string& owner, const char* kind, std::string reason) {
+  EventView event;
+  const TenantPtr tenant = tenantOf(owner);
+  event.tenant = owner;
+  if (tenant != nullptr) event.name = tenant->record.name;
+  const auto going = judge_.going().find(owner);
+  if (going != judge_.going().end()) event.device = static_cast<int>(going->second.first.device);
+  event.kind = kind;
+  event.reason = std::move(reason);
+  events_.add(std::move(event));
+}
+
+}  // namespace divvy::agent

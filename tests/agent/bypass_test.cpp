@@ -1,0 +1,115 @@
+// Who goes around what limits him, by tables of what a driver may say.
+#include "bypass.h"
+
+#include <gtest/gtest.h>
+
+#include "bypass_pods.h"
+
+namespace divvy::agent {
+namespace {
+
+const Allowances kGiven{{"a", {{0, gib(4)}}}, {"b", {{0, gib(8)}, {1, gib(8)}}}};
+
+std::map<std::string, Bypass> seen(const std::vector<CardProcess>& processes) {
+  return bypassesIn(processes, kGiven);
+}
+
+TEST(Bypass, WhoIsWithinWhatHeWasGivenIsNot) {
+  EXPECT_TRUE(seen({}).empty());
+  EXPECT_TRUE(seen({{0, 10, "a", true, gib(4)},
+                    {0, 11, "b", true, gib(4)},
+                    {0, 12, "b", true, gib(4)},
+                    {1, 12, "b", true, gib(8)}})
+                  .empty());
+  EXPECT_TRUE(seen({{0, 10, "a", true, gib(4) + kBypassSlack}}).empty()) << "what the driver keeps";
+  EXPECT_TRUE(seen({{0, 10, "a", true, {}}}).empty()) << "a driver that does not tell";
+}
+
+TEST(Bypass, IsFoundOfEachKindAndTheGravestIsSaid) {
+  const Bypass other{BypassKind::kOtherDevice, 1, 10, {}, {}};
+  const Bypass strange{BypassKind::kUnregistered, 0, 11, {}, {}};
+  const Bytes much = gib(4) + kBypassSlack + Bytes{1};
+  const Bypass memory{BypassKind::kMemory, 0, 0, much, gib(4)};
+  EXPECT_EQ(seen({{1, 10, "a", true, {}}}).at("a"), other) << "registered, on another's card";
+  EXPECT_EQ(seen({{0, 11, "a", false, {}}}).at("a"), strange);
+  EXPECT_EQ(seen({{0, 10, "a", true, much}}).at("a"), memory);
+  EXPECT_EQ(seen({{0, 10, "a", true, much}, {0, 11, "a", false, {}}}).at("a"), strange);
+  EXPECT_EQ(
+      seen({{0, 11, "a", false, much}, {1, 10, "a", true, {}}, {0, 12, "a", true, much}}).at("a"),
+      other);
+  // Of all its processes together, and of each card alone.
+  EXPECT_EQ(seen({{0, 10, "a", true, gib(3)}, {0, 11, "a", true, gib(3)}}).at("a").bytes, gib(6));
+  EXPECT_TRUE(seen({{0, 11, "b", true, gib(8)}, {1, 11, "b", true, gib(8)}}).empty());
+  // A large share has more of what no ledger sees.
+  const Allowances large{{"c", {{0, gib(64)}}}};
+  EXPECT_TRUE(bypassesIn({{0, 1, "c", true, gib(68)}}, large).empty());
+  EXPECT_FALSE(bypassesIn({{0, 1, "c", true, gib(69)}}, large).empty());
+}
+
+TEST(Bypass, APodThatWasGivenNothingIsFound) {
+  const std::string owner = podOwner("6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11");
+  EXPECT_EQ(seen({{1, 7, owner, false, gib(1)}}).at(owner).kind, BypassKind::kOtherDevice);
+}
+
+TEST(Bypass, IsDescribedSoThatItCanBeLookedFor) {
+  EXPECT_EQ(describe({BypassKind::kOtherDevice, 1, 10, {}, {}}, "python3"),
+            "process 10 (python3) uses device 1, of which it was given nothing");
+  EXPECT_EQ(describe({BypassKind::kUnregistered, 0, 11, {}, {}}, "miner"),
+            "process 11 (miner) uses device 0 without Divvy's library");
+  EXPECT_EQ(describe({BypassKind::kMemory, 0, 0, gib(6), gib(4)}, ""),
+            "its processes have 6 GiB of device 0, and may have 4 GiB");
+}
+
+TEST(BypassJudge, BelievesWhatStaysAndForgetsWhatIsGone) {
+  BypassJudge judge;
+  const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
+  const std::map<std::string, Bypass> none;
+  std::int64_t wall = 100;
+  // A program that registers late, however often.
+  for (unsigned i = 0; i < 10; ++i) {
+    EXPECT_TRUE(judge.look(i % 3 == 2 ? none : bad, wall++).begun.empty());
+  }
+  EXPECT_TRUE(judge.look(none, wall++).over.empty()) << "it had not begun";
+  const std::int64_t first = wall;
+  for (unsigned i = 1; i < BypassJudge::kLooks; ++i)
+    EXPECT_TRUE(judge.look(bad, wall++).begun.empty());
+  EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
+  EXPECT_EQ(judge.going().at("a").since, first);
+  EXPECT_TRUE(judge.look(bad, wall++).begun.empty()) << "told once";
+  // One look in which the driver does not show it is no end.
+  for (unsigned i = 1; i < BypassJudge::kClearLooks; ++i)
+    EXPECT_TRUE(judge.look(none, wall++).over.empty());
+  EXPECT_TRUE(judge.look(bad, wall++).begun.empty()) << "it never ended";
+  EXPECT_EQ(judge.going().at("a").since, first);
+  for (unsigned i = 1; i < BypassJudge::kClearLooks; ++i) judge.look(none, wall++);
+  EXPECT_EQ(judge.look(none, wall++).over, std::vector<std::string>{"a"});
+  EXPECT_TRUE(judge.going().empty());
+  EXPECT_TRUE(judge.settled());
+}
+
+TEST(BypassPods, ThePodOfItsFirstContainerIsSaidAndConfirmedPastItsDeadline) {
+  const std::vector<PodBypass> found{{"u", "s", "p", "second", 200},
+                                     {"u", "s", "p", "first", 100},
+                                     {"v", kSystemNamespace, "q", "third", 300}};
+  kube::Complaints said = bypassPods(found, true, 400, {}, {});
+  EXPECT_EQ(said.at("u"), (kube::Complaint{"s", "p", 100, 0, "first", true}));
+  EXPECT_EQ(said.at("v"), (kube::Complaint{kSystemNamespace, "q", 300, 0, "third", false}))
+      << "the cluster's own stay";
+  EXPECT_FALSE(bypassPods(found, false, 400, {}, {}).at("u").evicts);
+  // A later agent has seen it later.
+  const kube::Complaints before{{"u", {"s", "p", 50, 0, "of old", true}}};
+  said = bypassPods(found, true, 459, before, {{"u", 460}});
+  EXPECT_EQ(said.at("u"), (kube::Complaint{"s", "p", 50, 0, "of old", true}));
+  said = bypassPods(found, true, 460, before, {{"u", 460}});
+  EXPECT_EQ(said.at("u").confirmed, 460);
+}
+
+TEST(OnBypass, IsReadAndAnythingElseNamed) {
+  for (const OnBypass on : {OnBypass::kReport, OnBypass::kThrottle, OnBypass::kEvict})
+    EXPECT_EQ(parseOnBypass(onBypassName(on)).value(), on);
+  EXPECT_EQ(parseOnBypass("kill").error().message(),
+            "\"kill\" is not known; accepted: report, throttle, evict");
+}
+
+}  // namespace
+}  // namespace divvy::agent
