@@ -55,6 +55,11 @@ std::string cdiFileOf(const std::string& dir, const std::string& name) {
 
 Result<void> writeCdi(const std::string& file, const std::string& name,
                       const ContainerEdits& edits) {
+  if (Result<void> free = checkFree(file, name); !free) return free;
+  return replaceCdi(file, cdiSpec(kCdiKind, name, edits));
+}
+
+Result<void> replaceCdi(const std::string& file, const std::string& text) {
   const std::string dir = file.substr(0, file.rfind('/'));
   if (mkdir(dir.c_str(), 0755) == 0) {
     // Whatever our umask: runtimes of all users read there.
@@ -62,12 +67,10 @@ Result<void> writeCdi(const std::string& file, const std::string& name,
   } else if (errno != EEXIST) {
     return ioError("creating " + dir);
   }
-  if (Result<void> free = checkFree(file, name); !free) return free;
   // Runtimes read what ends in .json.
   std::string fresh = dir + "/.divvy.XXXXXX";
   const Fd fd(mkostemp(fresh.data(), O_CLOEXEC));
   if (!fd.valid()) return ioError("writing into " + dir);
-  const std::string text = cdiSpec(name, edits);
   const bool whole =
       ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       fchmod(fd.get(), 0644) == 0 && fsync(fd.get()) == 0 &&

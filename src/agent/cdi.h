@@ -12,11 +12,12 @@
 namespace divvy::agent {
 
 inline constexpr const char* kCdiKind = "divvy.dev/share";
+inline constexpr const char* kPodCdiKind = "divvy.dev/pod";  // what a pod's container gets
 
 // The text of a file with that one device. Pure.
-std::string cdiSpec(const std::string& name, const ContainerEdits& edits);
+std::string cdiSpec(const char* kind, const std::string& name, const ContainerEdits& edits);
 
-// The control page that such a text mounts; empty: it is none of ours. Pure.
+// The control page that such a text mounts, of either kind; empty: it is none of ours. Pure.
 std::string controlIn(std::string_view spec);
 
 // Whether a device may be called so: beginning and ending with a letter or a digit. Of names that
@@ -29,6 +30,9 @@ std::string cdiFileOf(const std::string& dir, const std::string& name);
 // what is there is somebody else's, or of a share that lives.
 Result<void> writeCdi(const std::string& file, const std::string& name,
                       const ContainerEdits& edits);
+
+// Likewise without asking whose it was: of a name that nobody else has.
+Result<void> replaceCdi(const std::string& file, const std::string& text);
 
 // Removes it where it is of that control page, and nothing else.
 void removeCdi(const std::string& file, const std::string& control);

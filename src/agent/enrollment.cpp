@@ -29,6 +29,14 @@ void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
+// A member of the node's status.nodeInfo; empty: it does not say.
+std::string infoOf(const json::value& node, const char* name) {
+  boost::system::error_code fault;
+  const std::string path = std::string("/status/nodeInfo/") + name;
+  const json::value* found = node.find_pointer(path, fault);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
 }  // namespace
 
 std::string KubeletDesk::registration() const {
@@ -69,6 +77,7 @@ void KubeletDesk::followNode() {
 void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
+  injector_.heardNode(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
   for (const char* key :
        {kRegister, kScores, kube::kNicsKey, kube::kIdleKey, kube::kBypassKey, kube::kChangesKey}) {
     const auto written = node->meta.annotations.find(key);

@@ -33,7 +33,7 @@ std::string textOf(const bj::value& object, std::string_view name) {
 
 }  // namespace
 
-std::string cdiSpec(const std::string& name, const ContainerEdits& edits) {
+std::string cdiSpec(const char* kind, const std::string& name, const ContainerEdits& edits) {
   bj::array environment, mounts, nodes;
   for (const auto& [variable, value] : edits.environment)
     environment.emplace_back(json::clean(variable + "=" + value));
@@ -50,13 +50,15 @@ std::string cdiSpec(const std::string& name, const ContainerEdits& edits) {
   all["mounts"] = std::move(mounts);
   bj::object device{{"name", name}, {"containerEdits", std::move(all)}};
   const bj::object spec{
-      {"cdiVersion", "0.5.0"}, {"kind", kCdiKind}, {"devices", bj::array{std::move(device)}}};
+      {"cdiVersion", "0.5.0"}, {"kind", kind}, {"devices", bj::array{std::move(device)}}};
   return bj::serialize(spec) + "\n";
 }
 
 std::string controlIn(std::string_view spec) {
   const Result<bj::value> value = json::parse(spec);
-  if (!value || textOf(*value, "kind") != kCdiKind) return "";
+  if (!value) return "";
+  const std::string kind = textOf(*value, "kind");
+  if (kind != kCdiKind && kind != kPodCdiKind) return "";
   for (const bj::value& device : listOf(*value, "devices"))
     for (const bj::value& mount : listOf(memberOf(device, "containerEdits"), "mounts"))
       if (textOf(mount, "containerPath") == controlInside()) return textOf(mount, "hostPath");

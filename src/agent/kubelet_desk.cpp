@@ -9,6 +9,7 @@
 
 #include <boost/json.hpp>
 
+#include "container_state.h"
 #include "injection.h"
 #include "kube/node.h"
 #include "log.h"
@@ -68,6 +69,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       inventory_(inventory),
       door_(door),
       changes_(tenants, inventory, cluster_.name),
+      injector_(cluster_, node, paths_, install, inventory),
       bypass_watch_(bypass),
       units_(inventory.scores()),
       resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
@@ -81,6 +83,7 @@ Result<void> KubeletDesk::begin() {
   scores_ = linkScores();
   nics_ = nicPlaces();
   Result<void> good = door_.open();
+  if (good) good = injector_.open();
   if (good) good = serve();
   if (!good) return good;
   followNode();
@@ -112,10 +115,13 @@ Result<void> KubeletDesk::serve() {
   std::string socket = "divvy-" + cluster_.resource + ".sock";
   std::replace(socket.begin(), socket.end(), '/', '_');
   kubelet::Questions questions;
-  questions.allocate = [this, visible = visibleIn(inventory_.devices())](
-                           std::vector<std::string> ids,
-                           const kubelet::Answer<kubelet::Injection>& answer) {
-    answer(injectionFor(tenantIdFor(std::move(ids)), node_, paths_, install_, visible));
+  questions.allocate = [this](std::vector<std::string> ids,
+                              const kubelet::Answer<kubelet::Injection>& answer) {
+    const std::string tenant = tenantIdFor(std::move(ids));
+    bool by_cdi = false;
+    kubelet::Injection given = injector_.injection(tenant, &by_cdi);
+    if (by_cdi) asio::post(loop_, [this, tenant] { injector_.gaveName(tenant); });
+    answer(std::move(given));
   };
   questions.start = [this](std::vector<std::string> ids, kubelet::Answer<void> answer) {
     asio::post(loop_, [this, ids = std::move(ids), answer = std::move(answer)]() mutable {
@@ -199,6 +205,7 @@ void KubeletDesk::followPods() {
       units_.waits(pod->meta.uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
       if (changes_.heard(*pod)) tell();
       noteDeadlines(*pod);
+      noteRunning(pod->meta.uid, object);
     }
   };
   pods.gone = [this](const std::string& uid, const std::string&) { leave(uid); };
@@ -372,7 +379,7 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   endThoseBefore(pod, held.container, id);
   if (const TenantPtr there = tenants_.find(id); there != nullptr) {
     // The same container once more: it finds its pages where they were.
-    if (there->pages && there->record.lodger == share->container) return {};
+    if (there->pages && there->record.lodger == share->container) return injector_.prepare(*there);
     const PodContainer& lodger = there->record.lodger;
     if (lodger.uid != pod.meta.uid && living_.contains(lodger.uid))
       return Error{ErrorCode::kUnavailable, "the kubelet gave devices of pod " + lodger.space +
@@ -387,7 +394,19 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   if (!made) return made.error();
   // It may have ended while we asked.
   if (!living_.contains(pod.meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
-  return {};
+  return injector_.prepare(**made);
+}
+
+void KubeletDesk::noteRunning(const std::string& uid, const json::value& pod) {
+  const auto states = containerStates(pod);
+  for (const auto& [id, tenant] : tenants_.all()) {
+    if (tenant->record.lodger.uid != uid) continue;
+    const auto state = states.find(tenant->record.lodger.container);
+    // Or has run meanwhile.
+    const bool made = state != states.end() && (state->second.phase != ContainerPhase::kWaiting ||
+                                                !state->second.ended.empty());
+    if (made) injector_.runs(id);
+  }
 }
 
 // UUIDs of cards that its containers have something of.

@@ -23,6 +23,7 @@
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
 #include "pod_changes.h"
+#include "pod_injector.h"
 #include "tenants.h"
 #include "turn.h"
 #include "unit_choice.h"
@@ -84,6 +85,8 @@ class KubeletDesk {
   // Makes its tenant, or finds it as it is.
   Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
                      const kubelet::HeldDevices& held);
+  // Those of its containers that were made, by its status.
+  void noteRunning(const std::string& uid, const boost::json::value& pod);
   std::set<std::string> cardsOf(const std::string& uid) const;
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);
@@ -122,6 +125,7 @@ class KubeletDesk {
   };
   std::map<std::string, Turn> turns_;
   PodChanges changes_;
+  PodInjector injector_;
   const BypassWatch& bypass_watch_;
   Deadlines idle_deadlines_, bypass_deadlines_;
   // None: not looked at since the node is known.

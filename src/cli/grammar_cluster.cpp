@@ -81,6 +81,15 @@ void Grammar::addClusterNode(CLI::App* agent) {
                    "container itself, where the node has the folder under the same path [not]")
       ->type_name("DIR");
   agent
+      ->add_option("--injection", text.injection,
+                   "how the runtime is told what containers get; auto: by CDI where it is known to "
+                   "read that (containerd 2, CRI-O 1.28), else by mounts [auto]")
+      ->type_name("auto|mounts|cdi");
+  agent
+      ->add_option("--cdi-dir", text.cdi_dir,
+                   "where it looks for devices; none: nowhere [/var/run/cdi]")
+      ->type_name("DIR");
+  agent
       ->add_option("--resource", text.resource,
                    "the extended resource that devices are counted by [nvidia.com/gpu]")
       ->type_name("NAME");

@@ -308,16 +308,32 @@ bool isResourceName(const std::string& text) {
          text.find('/', slash + 1) == std::string::npos;
 }
 
+Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& cluster) {
+  if (!text.injection.empty()) {
+    const Result<agent::Injecting> read = agent::parseInjecting(text.injection);
+    if (!read) return Error(read.error()).context("--injection");
+    cluster.injecting = *read;
+  }
+  if (!text.cdi_dir.empty()) cluster.cdi_dir = text.cdi_dir == "none" ? "" : text.cdi_dir;
+  if (!cluster.cdi_dir.empty() && cluster.cdi_dir[0] != '/')
+    return Error{ErrorCode::kUsage, "--cdi-dir \"" + cluster.cdi_dir +
+                                        "\" is relative; an absolute path, or none, is accepted"};
+  if (cluster.cdi_dir.empty() && cluster.injecting == agent::Injecting::kCdi)
+    return Error{ErrorCode::kUsage, "--injection cdi needs a --cdi-dir"};
+  return {};
+}
+
 Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
         text.resource.empty() && text.per_device.empty() && text.install_dir.empty() &&
-        !text.announce_numa)
+        text.injection.empty() && text.cdi_dir.empty() && !text.announce_numa)
       return {};
     return Error{
         ErrorCode::kUsage,
-        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, --resource "
-        "and --per-device are of a node of Kubernetes: --node-name says which"};
+        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, --resource, "
+        "--per-device, --injection and --cdi-dir are of a node of Kubernetes: --node-name says "
+        "which"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
@@ -329,6 +345,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   if (!cluster.install_dir.empty() && cluster.install_dir[0] != '/')
     return Error{ErrorCode::kUsage, "--install-dir \"" + cluster.install_dir +
                                         "\" is relative; an absolute path is accepted"};
+  if (const Result<void> read = readInjection(text, cluster); !read) return read.error();
   if (!text.resource.empty()) cluster.resource = text.resource;
   if (!isResourceName(cluster.resource))
     return Error{ErrorCode::kUsage, "--resource \"" + cluster.resource +

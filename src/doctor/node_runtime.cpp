@@ -51,7 +51,7 @@ void lookCdi(const NodeFacts& facts, Sink& sink) {
     if (cdiOf(one)) {
       sink.ok(one.cdi ? "it is on" : "it is on by default", one.path);
     } else if (runtime.cdi_specs.empty()) {
-      sink.ok("it is off; nothing here is written for it, and Divvy does not need it", one.path);
+      sink.ok("it is off, and nothing here is written for it", one.path);
     } else {
       sink.warn({"it is off, and " + joined(runtime.cdi_specs) + " is there",
                  "who asks for a card by its CDI name gets none, without a word",

@@ -32,6 +32,7 @@ void write(const Injection& injection, v1beta1::ContainerAllocateResponse& respo
     one->set_host_path(mount.host_path);
     one->set_read_only(mount.read_only);
   }
+  for (const std::string& name : injection.cdi_devices) response.add_cdi_devices()->set_name(name);
 }
 
 void write(const std::vector<std::string>& units,

@@ -27,7 +27,7 @@ ContainerEdits editsOf(const std::string& control) {
 
 // What version 0.5.0 knows of; readers refuse whatever else there is.
 TEST(Cdi, SaysOneDeviceInTheWordsOfItsVersion) {
-  const bj::value said = bj::parse(cdiSpec("web", editsOf("/c")));
+  const bj::value said = bj::parse(cdiSpec(kCdiKind, "web", editsOf("/c")));
   const bj::value expected = bj::parse(R"({"cdiVersion":"0.5.0","kind":"divvy.dev/share","devices":
     [{"name":"web","containerEdits":{"env":["A=b=c"],
       "deviceNodes":[{"path":"/dev/nvidia0"}],"mounts":[
@@ -40,13 +40,15 @@ TEST(Cdi, SaysOneDeviceInTheWordsOfItsVersion) {
 }
 
 TEST(Cdi, WhatIsNotThereIsNotSaid) {
-  const std::string text = cdiSpec("web", {{}, {{"/c", "/run/divvy/tenant/control", true}}, {}});
+  const std::string text =
+      cdiSpec(kCdiKind, "web", {{}, {{"/c", "/run/divvy/tenant/control", true}}, {}});
   EXPECT_THAT(text, Not(HasSubstr("env")));
   EXPECT_THAT(text, Not(HasSubstr("deviceNodes")));
 }
 
 TEST(Cdi, WhoseATextIsItsControlPageSays) {
-  EXPECT_EQ(controlIn(cdiSpec("web", editsOf("/rt/abc/control"))), "/rt/abc/control");
+  for (const char* kind : {kCdiKind, kPodCdiKind})
+    EXPECT_EQ(controlIn(cdiSpec(kind, "web", editsOf("/rt/abc/control"))), "/rt/abc/control");
   for (const char* text :
        {"", "{", "[]", "7", R"({"kind":"divvy.dev/share"})",
         R"({"kind":"divvy.dev/share","devices":7})",
@@ -91,7 +93,7 @@ TEST_F(Folder, AFileIsWholeAndForAllToRead) {
   const mode_t before = umask(077);
   ASSERT_TRUE(writeCdi(file_, "web", editsOf(control_)));
   umask(before);
-  EXPECT_EQ(text(), cdiSpec("web", editsOf(control_)));
+  EXPECT_EQ(text(), cdiSpec(kCdiKind, "web", editsOf(control_)));
   struct stat info {};
   ASSERT_EQ(stat(file_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0644u);
@@ -113,7 +115,7 @@ TEST_F(Folder, SomebodyElsesFileIsLeftAlone) {
 }
 
 TEST_F(Folder, AnotherLivingSharesFileIsLeftAloneAndADeadOnesIsNot) {
-  put(cdiSpec("web", editsOf(control_)));
+  put(cdiSpec(kCdiKind, "web", editsOf(control_)));
   EXPECT_FALSE(writeCdi(file_, "web", editsOf("/rt/other/control")));
   removeCdi(file_, "/rt/other/control");
   EXPECT_EQ(controlIn(text()), control_);

@@ -159,6 +159,11 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--idle-notice", "off"}, "--idle-notice: time \"off\""},
       {{"agent", "--on-bypass", "kill"}, "accepted: report, throttle, evict"},
       {{"agent", "--bypass-notice", "off"}, "--bypass-notice: time \"off\""},
+      {{"agent", "--node-name", "n", "--injection", "hooks"}, "accepted: auto, mounts, cdi"},
+      {{"agent", "--node-name", "n", "--cdi-dir", "cdi"}, "an absolute path, or none"},
+      {{"agent", "--node-name", "n", "--injection", "cdi", "--cdi-dir", "none"},
+       "needs a --cdi-dir"},
+      {{"agent", "--injection", "cdi"}, "--node-name says which"},
       {{"events", "a", "b"}, "not expected: b"},
   };
   for (const Case& one : cases) {

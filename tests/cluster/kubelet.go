@@ -58,6 +58,9 @@ func (c *cluster) readNodeRecord() (nodeRecord, error) {
 	return record, err
 }
 
+// cdiDir is where the agent writes for containerd 2, not the machine's own.
+func (c *cluster) cdiDir() string { return c.path("cdi") }
+
 func (c *cluster) containerdSocket() string { return c.path("ctd", "ctd.sock") }
 
 // claimNode notes what is not there yet, before anything is made.
@@ -97,6 +100,7 @@ state = %[2]q
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = "` + pauseImage + `"
 [plugins.'io.containerd.cri.v1.runtime']
+  cdi_spec_dirs = [%[5]q]
   restrict_oom_score_adj = true
   disable_apparmor = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
@@ -180,8 +184,11 @@ func (c *cluster) startContainerd(ctx context.Context) error {
 		program, form = filepath.Join(record.Runtime, "containerd"), containerdConfig2
 		path = record.Runtime + ":" + path // of its shim
 	}
-	config := fmt.Sprintf(form, c.path("ctd", "root"), c.path("ctd", "state"), c.containerdSocket(),
-		c.path("ctd", "cni"))
+	places := []any{c.path("ctd", "root"), c.path("ctd", "state"), c.containerdSocket(), c.path("ctd", "cni")}
+	if record.Runtime != "" {
+		places = append(places, c.cdiDir())
+	}
+	config := fmt.Sprintf(form, places...)
 	if err := os.WriteFile(c.path("ctd", "config.toml"), []byte(config), 0o644); err != nil {
 		return err
 	}
@@ -314,6 +321,9 @@ func (c *cluster) runAgentOn(cards, build string, options ...string) error {
 		filepath.Join(build, "bin", "divvy"), "agent", "--node", cards,
 		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
 		"--metrics-listen", agentMetrics}, options...)
+	if record, err := c.readNodeRecord(); err == nil && record.Build == build {
+		words = append(words, "--cdi-dir", c.cdiDir()) // earlier builds know of none
+	}
 	return c.processes.start(agentProcess, "/usr/bin/env", words...)
 }
 
@@ -420,7 +430,7 @@ func (c *cluster) removeNode() error {
 	for _, path := range record.Made {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
-	for _, name := range []string{"ctd", "kubelet", "pods-log", "divvy", "kubelet.yaml",
+	for _, name := range []string{"ctd", "kubelet", "pods-log", "divvy", "cdi", "kubelet.yaml",
 		"kubelet.kubeconfig", "divvy-agent.kubeconfig", "node-settings.yaml"} {
 		err = errors.Join(err, os.RemoveAll(c.path(name)))
 	}

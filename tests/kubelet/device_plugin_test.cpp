@@ -32,6 +32,7 @@ class DevicePluginTest : public ::testing::Test {
       Injection given;
       given.environment["IDS"] = std::to_string(ids.size());
       given.mounts = {{"/inside", "/outside/" + ids.front(), true}, {"/rw", "/outside", false}};
+      given.cdi_devices = {"divvy.dev/pod=" + ids.front()};
       answer(given);
     };
     questions.start = [this](const std::vector<std::string>& ids, const Answer<void>& answer) {
@@ -257,6 +258,8 @@ TEST_F(DevicePluginTest, AllocateAnswersForEachContainer) {
   EXPECT_EQ(response.container_responses(0).mounts(0).host_path(), "/outside/a::0");
   EXPECT_TRUE(response.container_responses(0).mounts(0).read_only());
   EXPECT_FALSE(response.container_responses(0).mounts(1).read_only());
+  ASSERT_EQ(response.container_responses(0).cdi_devices_size(), 1);
+  EXPECT_EQ(response.container_responses(0).cdi_devices(0).name(), "divvy.dev/pod=a::0");
 }
 
 TEST_F(DevicePluginTest, OneBadContainerFailsTheCall) {

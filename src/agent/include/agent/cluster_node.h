@@ -1,11 +1,25 @@
 // What an agent is told that serves a node of Kubernetes.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "base/result.h"
 #include "kube/access.h"
 
 namespace divvy::agent {
+
+// How the node's runtime is told what a container gets.
+enum class Injecting : std::uint8_t {
+  kAuto,    // by CDI where it is known to read that, else by mounts
+  kMounts,  // by plain mounts, which every runtime has
+  kCdi,     // by CDI: nothing is made any more once a container went without
+};
+
+// "auto", "mounts", "cdi".
+const char* injectingName(Injecting injecting);
+Result<Injecting> parseInjecting(std::string_view text);
 
 struct ClusterNode {
   std::string name;  // of the Node that this machine is
@@ -17,6 +31,8 @@ struct ClusterNode {
   // The kubelet is told where each device is. Only of use where it aligns processors to devices,
   // and then it is to the units that it picks itself: to others than the scheduler's, sometimes.
   bool announce_numa = false;
+  Injecting injecting = Injecting::kAuto;
+  std::string cdi_dir = "/var/run/cdi";  // where the runtime looks for devices; empty: nowhere
   std::string install_dir;  // what is mounted into containers is copied there; empty: used as it is
 };
 

@@ -32,6 +32,9 @@ struct Mount {
 struct Injection {
   std::map<std::string, std::string> environment;
   std::vector<Mount> mounts;
+  // "VENDOR/CLASS=NAME", which have to be there when the container is made. Kubelets before 1.29
+  // and runtimes without CDI do not read them, and say nothing.
+  std::vector<std::string> cdi_devices = {};
   friend bool operator==(const Injection&, const Injection&) = default;
 };
 

@@ -1,0 +1,38 @@
+// Where a node's runtime looks for devices: what pods' containers get stands there while they live,
+// and it is seen whether anybody reads it. Private.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "agent/fd.h"
+#include "base/result.h"
+
+namespace divvy::agent {
+
+// For one thread.
+class CdiFolder {
+ public:
+  explicit CdiFolder(std::string dir) : dir_(std::move(dir)) {}
+
+  // Makes it where it is missing, takes away what an earlier agent left of tenants that are gone.
+  Result<void> open();
+  bool isOpen() const { return watch_.valid(); }
+  const std::string& dir() const { return dir_; }
+
+  std::string fileOf(const std::string& tenant) const;
+  // Whole, or not at all; what was there before of that tenant is replaced.
+  Result<void> write(const std::string& tenant, const std::string& text);
+  // Whether somebody has opened it since it was written last. Where too much happened to be told,
+  // yes: nobody is accused of what was not seen.
+  bool wasRead(const std::string& tenant);
+
+ private:
+  void drain();
+
+  const std::string dir_;
+  Fd watch_;                          // inotify
+  std::map<std::string, bool> read_;  // by file's name, of those written by us
+};
+
+}  // namespace divvy::agent

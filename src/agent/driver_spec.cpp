@@ -1,0 +1,140 @@
+#include "driver_spec.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include <yaml-cpp/yaml.h>
+#include <boost/json.hpp>
+
+#include "base/plain_file.h"
+
+namespace divvy::agent {
+namespace {
+
+namespace bj = boost::json;
+
+constexpr const char* kOwnPrefix = "divvy.dev-";
+constexpr const char* kDriverKind = "nvidia.com/gpu";
+constexpr std::size_t kMostSpec = 4u << 20;
+constexpr unsigned kMostDepth = 32;
+
+// Plain scalars are numbers and switches where they look like them, as in YAML's core schema.
+bj::value scalarOf(const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  if (node.Tag() == "!") return bj::value(text);
+  if (text.empty() || text == "null" || text == "~") return nullptr;
+  if (text == "true" || text == "false") return text == "true";
+  std::int64_t number = 0;
+  // Modes are written with a leading 0, which counts eight.
+  if (YAML::convert<std::int64_t>::decode(node, number)) return number;
+  return bj::value(text);
+}
+
+bj::value jsonOf(const YAML::Node& node, unsigned depth) {
+  if (depth > kMostDepth) throw YAML::RepresentationException(node.Mark(), "nested too deeply");
+  if (node.IsScalar()) return scalarOf(node);
+  if (node.IsSequence()) {
+    bj::array all;
+    for (const YAML::Node& one : node) all.push_back(jsonOf(one, depth + 1));
+    return all;
+  }
+  if (!node.IsMap()) return nullptr;
+  bj::object all;
+  for (const auto& member : node) all[member.first.Scalar()] = jsonOf(member.second, depth + 1);
+  return all;
+}
+
+// JSON is YAML, too.
+Result<bj::object> specOf(const std::string& text) {
+  try {
+    bj::value value = jsonOf(YAML::Load(text), 0);
+    if (value.is_object()) return std::move(value.get_object());
+  } catch (const YAML::Exception& fault) {
+    return Error{ErrorCode::kCorrupt, std::string("not YAML: ") + fault.what()};
+  }
+  return Error{ErrorCode::kCorrupt, "no CDI spec"};
+}
+
+std::string textOf(const bj::object& object, const char* name) {
+  const bj::value* found = object.if_contains(name);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+const bj::object* editsOf(const bj::object& object) {
+  const bj::value* found = object.if_contains("containerEdits");
+  return found == nullptr ? nullptr : found->if_object();
+}
+
+const bj::object* deviceNamed(const bj::object& spec, const std::string& name) {
+  const bj::value* devices = spec.if_contains("devices");
+  if (devices == nullptr || !devices->is_array()) return nullptr;
+  for (const bj::value& one : devices->get_array())
+    if (one.is_object() && textOf(one.get_object(), "name") == name) return &one.get_object();
+  return nullptr;
+}
+
+// Lists are joined, what is there already is not said twice; whatever else there is stays `to`'s.
+void join(const bj::object& from, bj::object* to) {
+  for (const auto& [key, value] : from) {
+    if (!value.is_array()) {
+      if (!to->contains(key)) (*to)[key] = value;
+      continue;
+    }
+    bj::value& mine = (*to)[key];
+    if (!mine.is_array()) mine = bj::array();
+    bj::array& list = mine.get_array();
+    for (const bj::value& one : value.get_array())
+      if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
+  }
+}
+
+}  // namespace
+
+Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::error_code fault;
+    std::vector<std::string> files;
+    for (std::filesystem::directory_iterator at(folder, fault), end; !fault && at != end;
+         at.increment(fault)) {
+      const std::string suffix = at->path().extension().string();
+      // Ours are not opened: it is watched who does.
+      if (at->path().filename().string().starts_with(kOwnPrefix)) continue;
+      if (suffix == ".json" || suffix == ".yaml") files.push_back(at->path().string());
+    }
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files) {
+      Result<std::string> text = readPlainFile(file, kMostSpec);
+      if (!text || text->find(kDriverKind) == std::string::npos) continue;
+      const Result<bj::object> spec = specOf(*text);
+      if (spec && textOf(*spec, "kind") == kDriverKind) return text;
+    }
+  }
+  return Error{ErrorCode::kNotFound, std::string("no CDI spec of ") + kDriverKind +
+                                         " is there; nvidia-ctk cdi generate writes one"};
+}
+
+Result<std::string> withDriver(std::string_view own, const std::string& driver,
+                               const std::vector<CardName>& cards) {
+  Result<bj::object> spec = specOf(std::string(own));
+  const Result<bj::object> theirs = specOf(driver);
+  if (!spec || !theirs) return spec ? theirs.error() : spec.error();
+  bj::object& device = (*spec)["devices"].as_array().at(0).as_object();
+  bj::object edits = device["containerEdits"].as_object();
+  for (const CardName& card : cards) {
+    const bj::object* named = deviceNamed(*theirs, card.uuid);
+    if (named == nullptr) named = deviceNamed(*theirs, std::to_string(card.index));
+    if (named == nullptr)
+      return Error{ErrorCode::kNotFound, "the CDI spec of the driver has no device " + card.uuid +
+                                             " and none called " + std::to_string(card.index)};
+    if (const bj::object* its = editsOf(*named)) join(*its, &edits);
+  }
+  if (const bj::object* common = editsOf(*theirs)) join(*common, &edits);
+  device["containerEdits"] = std::move(edits);
+  // Fields of theirs may be of a later version than ours.
+  const std::string version = textOf(*theirs, "cdiVersion");
+  if (!version.empty()) (*spec)["cdiVersion"] = version;
+  return bj::serialize(*spec) + "\n";
+}
+
+}  // namespace divvy::agent

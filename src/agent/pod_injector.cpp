@@ -1,0 +1,132 @@
+#include "pod_injector.h"
+
+#include <utility>
+
+#include "cdi.h"
+#include "driver_spec.h"
+#include "injection.h"
+#include "log.h"
+#include "runtime_cdi.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr const char* kStaticCdi = "/etc/cdi";
+
+std::string deviceOf(const std::string& tenant) {
+  return std::string(kPodCdiKind) + "=" + tenant;
+}
+
+}  // namespace
+
+PodInjector::PodInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
+                         const Install& install, const Inventory& inventory)
+    : wanted_(cluster.injecting),
+      node_(node),
+      paths_(paths),
+      install_(install),
+      inventory_(inventory),
+      visible_(visibleIn(inventory.devices())),
+      folder_(cluster.cdi_dir) {}
+
+Result<void> PodInjector::open() {
+  if (folder_.dir().empty()) return {};
+  // Also where mounts are wanted: pods that were given a name before need what stands under it.
+  const Result<void> opened = folder_.open();
+  if (!opened && wanted_ == Injecting::kCdi) return Error(opened.error()).context("--cdi-dir");
+  if (!opened && wanted_ == Injecting::kAuto)
+    info("containers are given theirs by mounts: " + opened.error().message());
+  if (wanted_ == Injecting::kCdi) decide(true, "--injection cdi");
+  return {};
+}
+
+kubelet::Injection PodInjector::injection(const std::string& tenant, bool* by_cdi) const {
+  *by_cdi = by_cdi_;
+  if (!*by_cdi) return injectionFor(tenant, node_, paths_, install_, visible_);
+  kubelet::Injection given;
+  given.cdi_devices.push_back(deviceOf(tenant));
+  return given;
+}
+
+void PodInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
+  if (runtime.empty() || runtime == runtime_) return;
+  // Another one has to show it again.
+  proven_ = false;
+  runtime_ = runtime;
+  if (wanted_ != Injecting::kAuto || !folder_.isOpen()) return;
+  std::string why = whyNoCdi(runtime, kubelet);
+  if (why.empty() && !node_.simulated()) {
+    const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
+    if (!driver) why = driver.error().message();
+  }
+  decide(why.empty(), why.empty() ? runtime + " reads it" : why);
+}
+
+void PodInjector::decide(bool by_cdi, const std::string& why) {
+  by_cdi_ = by_cdi;
+  info(std::string("containers are given theirs by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
+}
+
+Result<std::string> PodInjector::specOf(const Tenant& tenant) const {
+  const ContainerEdits ours = editsFor({tenant.dir, true}, node_, paths_, install_);
+  if (node_.simulated()) return cdiSpec(kPodCdiKind, tenant.record.id, ours);
+  // What a toolkit would add by itself is called off: its own words for these cards are used.
+  ContainerEdits edits = ours;
+  edits.environment["NVIDIA_VISIBLE_DEVICES"] = "void";
+  const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
+  if (!driver) return driver.error();
+  std::vector<CardName> cards;
+  for (const Device& device : inventory_.devices())
+    for (const ShareRecord& share : tenant.record.shares)
+      if (share.uuid == device.info.uuid) cards.push_back({share.uuid, device.info.index});
+  return withDriver(cdiSpec(kPodCdiKind, tenant.record.id, edits), *driver, cards);
+}
+
+Result<void> PodInjector::prepare(Tenant& tenant) {
+  const auto given = unproven_.find(tenant.record.id);
+  const bool named = given != unproven_.end() || by_cdi_;
+  // That it runs was said of who had these devices before.
+  if (given != unproven_.end()) given->second = false;
+  if (named && !refusal_.empty()) return Error{ErrorCode::kUnavailable, refusal_};
+  if (!folder_.isOpen()) return {};
+  const Result<std::string> spec = specOf(tenant);
+  Result<void> written = spec ? folder_.write(tenant.record.id, *spec) : spec.error();
+  if (written) {
+    // Its note says so: whoever takes it over removes the file with it.
+    tenant.record.cdi_file = folder_.fileOf(tenant.record.id);
+    written = saveRecord(tenant.dir, tenant.record);
+  }
+  if (written || named) return written;
+  // Nobody was given its name, as far as we know.
+  warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
+  return {};
+}
+
+void PodInjector::runs(const std::string& tenant) {
+  const auto known = unproven_.find(tenant);
+  if (known != unproven_.end()) known->second = true;
+}
+
+void PodInjector::look() {
+  for (auto at = unproven_.begin(); at != unproven_.end();) {
+    const auto& [tenant, runs] = *at;
+    // It is read before the container is made, and that is before it runs.
+    const bool read = !proven_ && folder_.wasRead(tenant);
+    if (read && runs) info("the runtime reads CDI specs: that of " + tenant + " was");
+    proven_ = proven_ || (read && runs);
+    if (!proven_ && runs) ignored(tenant);
+    at = runs ? unproven_.erase(at) : std::next(at);
+  }
+}
+
+void PodInjector::ignored(const std::string& tenant) {
+  const std::string what = "the container of tenant " + tenant + " runs, and nobody has read " +
+                           folder_.fileOf(tenant) + ": the runtime (" +
+                           (runtime_.empty() ? "not known" : runtime_) +
+                           ") ignores CDI, and gave it nothing of its share";
+  warn(what);
+  if (wanted_ == Injecting::kAuto) return decide(false, what);
+  refusal_ = what + "; --injection auto or mounts is what works here";
+}
+
+}  // namespace divvy::agent
