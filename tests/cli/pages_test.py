@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Command lines of divvy that pages show are such as it takes: each command and option is in its help."""
+import functools
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(os.environ["DIVVY_SOURCE_DIR"])
+DIVVY = pathlib.Path(os.environ["DIVVY_BUILD_DIR"]) / "bin" / "divvy"
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+# From here on another program's words, or a shell's.
+OTHERS = {"--", "--podman", "--docker", "|", "||", "&&", "&", ";", ">", ">>", "2>", "2>&1", "<"}
+LINE = re.compile(r"(?:^|[(;|&$]\s*)((?:[A-Z_]+=\S+ )*(?:sudo )?(?:kubectl )?divvy\s.*)")
+OPTION = re.compile(r"^(--?[a-z][a-z-]*)(?:[=\[,.…].*)?$")
+
+
+@functools.lru_cache(maxsize=None)
+def help_of(path):
+    """What `divvy PATH --help` says; None: there is no such command."""
+    done = subprocess.run([DIVVY, *path, "--help"], capture_output=True, text=True, check=False,
+                          env={"PATH": os.environ["PATH"]})
+    return done.stdout if done.returncode == 0 else None
+
+
+@functools.lru_cache(maxsize=None)
+def options_of(path):
+    text = help_of(path)
+    return set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", text)) | {"--help", "-h"}
+
+
+@functools.lru_cache(maxsize=None)
+def commands_of(path):
+    """Names of its commands, by the help's own list."""
+    found, listed = set(), False
+    for line in help_of(path).splitlines():
+        if re.match(r"^(Subcommands|Commands|SUBCOMMANDS)?:?$", line.strip()) and line.strip():
+            listed = True
+        elif listed and (match := re.match(r"^  ([a-z][a-z-]*)\s", line)):
+            found.add(match.group(1))
+        elif line and not line.startswith(" "):
+            listed = line.rstrip().lower() in ("subcommands:", "commands:")
+    return found
+
+
+def words_of(text):
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:  # a quote that a line of prose leaves open
+        return text.split()
+
+
+def fault_of(text):
+    """What of a command line is not divvy's; None: nothing."""
+    words = words_of(text)
+    while words and words[0] != "divvy":
+        words = words[1:]
+    path = ()
+    for word in words[1:]:
+        if word in OTHERS or word.startswith(("#", "(", "$(")):
+            break
+        if word in commands_of(path):
+            path += (word,)
+            continue
+        if not path and re.fullmatch(r"[a-z][a-z-]*", word):
+            return f"there is no command {word}"
+        # `divvy run ... PROGRAM --its-own`: from the first word on that is no option of ours.
+        option = OPTION.match(word)
+        if option is None:
+            continue
+        if option.group(1) not in options_of(path):
+            return f"divvy {' '.join(path)} has no {option.group(1)}"
+    return None
+
+
+def code_in(text):
+    """Lines of blocks, and inline code, each with its line's number."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            yield number, line.strip()
+        else:
+            for inline in re.findall(r"`([^`]+)`", line):
+                yield number, inline
+
+
+class Pages(unittest.TestCase):
+    def test_command_lines_are_such_as_divvy_takes(self):
+        seen, faults = 0, []
+        for page in PAGES:
+            for number, code in code_in(page.read_text()):
+                for line in LINE.findall(code):
+                    seen += 1
+                    fault = fault_of(line.replace("\\", " "))
+                    if fault:
+                        faults.append(f"{page.relative_to(ROOT)}:{number}: {fault}: {line.strip()}")
+        self.assertGreater(seen, 100, "pages show command lines")
+        self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
+    def test_what_is_not_divvys_is_found(self):
+        self.assertIsNone(fault_of("divvy run --memory 4Gi -- python3 --version"))
+        self.assertIn("no command lst", fault_of("divvy lst"))
+        self.assertIn("has no --memroy", fault_of("divvy run --memroy 4Gi -- sh"))
+        self.assertIn("has no --policyy", fault_of("divvy simulate openb --policyy fgd"))
+
+
+if __name__ == "__main__":
+    if not DIVVY.exists():
+        print(f"no {DIVVY}: build everything first", file=sys.stderr)
+        sys.exit(1)
+    unittest.main(verbosity=2)
