@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The page of reasons and the engine's lists are one: each reason has a row under its code, with the
-words that a waiting pod shows, and no row is of a reason that is gone."""
+"""The page of reasons and the sources' lists are one: each reason has a row under its code, with the
+words that people are shown, and no row is of a reason that is gone."""
 import re
 import sys
 import unittest
@@ -24,7 +24,7 @@ def words(text, enum):
     """What `case ENUM::kX:` returns; several cases may share one."""
     found, waiting = {}, []
     for line in text.split("\n"):
-        if case := re.search(rf"case {enum}::k(\w+):", line):
+        if case := re.search(rf"case (?:\w+::)*{enum}::k(\w+):", line):
             waiting.append(case.group(1))
         elif waiting and (said := re.search(r'return "([^"]*)"', line)):
             found.update({one: said.group(1) for one in waiting})
@@ -34,21 +34,45 @@ def words(text, enum):
     return found
 
 
+# Enumeration, where it is declared, where its words are, what its codes begin with, and what of it is
+# no reason.
+LISTS = [
+    ("DeviceWhy", "engine/include/engine/refusal.h", "engine/brief.cpp", "", ()),
+    ("NodeWhy", "engine/include/engine/refusal.h", "engine/brief.cpp", "node-", ()),
+    ("StayReason", "arbiter/include/arbiter/residency.h", "agent/snapshot.cpp", "stay-", ("Fits",)),
+    ("SwapRefusal", "ledger/include/ledger/swap.h", "agent/swap_reader.cpp", "swap-", ("None",)),
+]
+
+
+def of_quota():
+    """Its words are made of amounts: what tells the reasons apart is the piece behind them."""
+    listed = members((ROOT / "src/engine/include/engine/quota.h").read_text(), "QuotaWhy")
+    text = (ROOT / "src/engine/quota.cpp").read_text()
+    said = {"Limit": "left of the limit of", "Borrowing": "left of the guarantee of",
+            "Full": "can be had of what"}
+    return {"quota-" + code(one): said[one] if said.get(one, "?") in text else None for one in listed}
+
+
+def of_changes():
+    text = (ROOT / "src/kube/share_change.cpp").read_text()
+    body = re.search(r"std::string changeReason\(.*?\n}", text, re.DOTALL).group(0)
+    return {"change-" + code(word): word for word in re.findall(r'return "(\w+)"', body)}
+
+
 class Reasons(unittest.TestCase):
     def setUp(self):
-        header = (ROOT / "src/engine/include/engine/refusal.h").read_text()
-        brief = (ROOT / "src/engine/brief.cpp").read_text()
-        self.said = {}
-        for enum, prefix in (("DeviceWhy", ""), ("NodeWhy", "node-")):
-            told = words(brief, enum)
-            for member in members(header, enum):
-                self.said[prefix + code(member)] = told.get(member)
+        self.said = of_quota() | of_changes()
+        for enum, header, source, prefix, none in LISTS:
+            told = words((ROOT / "src" / source).read_text(), enum)
+            for member in members((ROOT / "src" / header).read_text(), enum):
+                if member not in none:
+                    self.said[prefix + code(member)] = told.get(member)
         page = (ROOT / "docs/troubleshooting.md").read_text()
         self.rows = {anchor: (name, text.strip(), means.strip(), do.strip())
                      for anchor, name, text, means, do in ROW.findall(page)}
 
     def test_the_lists_were_read(self):
-        self.assertGreater(len(self.said), 40)
+        self.assertGreater(len(self.said), 60)
         self.assertEqual([name for name, text in self.said.items() if not text], ["node-devices"],
                          "of a node without devices that will do, what most of them say is told")
 
