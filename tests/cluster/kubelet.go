@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -421,6 +423,7 @@ func (c *cluster) removeNode() error {
 			}
 		}
 	}
+	c.endShims()
 	if err := c.endCgroups(); err != nil {
 		return err
 	}
@@ -448,6 +451,21 @@ func (c *cluster) endContainers() {
 	}
 	for _, id := range strings.Fields(string(out)) {
 		_ = c.ctr("tasks", "rm", "-f", id)
+	}
+}
+
+// endShims kills those that lost their containerd, and so were never told to end: their containers did.
+func (c *cluster) endShims() {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		words := strings.Split(string(text), "\x00")
+		if err != nil || !strings.HasSuffix(words[0], "containerd-shim-runc-v2") || !slices.Contains(words, c.containerdSocket()) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }
 
