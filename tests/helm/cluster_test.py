@@ -211,7 +211,8 @@ def runs(world):
     with tempfile.TemporaryDirectory(prefix="divvy-chart-", ignore_cleanup_errors=True) as folder:
         # Not the node's usual ones: an uninstalled release leaves them, as it must.
         run_beside_a_pod(world, [*world.here(), "--set",
-                                 f"agent.runtimeDir={folder}/run,agent.installDir={folder}/lib"])
+                                 f"agent.runtimeDir={folder}/run,agent.installDir={folder}/lib,"
+                                 f"agent.cdiDir={folder}/cdi"])
 
 
 def run_beside_a_pod(world, words):
