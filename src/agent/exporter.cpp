@@ -26,6 +26,7 @@ Exporter::Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node
 
 Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where) {
   hami_ = where.hami;
+  pod_labels_ = where.pod_labels;
   http::Listen listen;
   listen.host = where.host;
   listen.port = where.port;
@@ -52,8 +53,13 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   all.node = node_;
   all.bills = accounts_.bills();
   all.tallies = accounts_.tallies();
-  for (const auto& [id, tenant] : tenants_.all())
-    if (!tenant->record.lodger.uid.empty()) all.pods[id] = tenant->record.lodger;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    if (!tenant->record.ofPod()) continue;
+    all.pods[id] = tenant->record.lodger;
+    for (const std::string& key : pod_labels_)
+      if (const auto said = tenant->labels.find(key); said != tenant->labels.end())
+        all.labels[id].emplace_back(metricsLabelOf(key), said->second);
+  }
   const SeenUse& seen = tenants_.seen();
   if (const auto nobody = seen.find(""); nobody != seen.end())
     for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);

@@ -35,6 +35,7 @@ class Exporter {
   const BypassWatch& bypass_;
   std::string node_;
   bool hami_ = false;
+  std::vector<std::string> pod_labels_;
   std::function<Snapshot()> look_;
   Accounts accounts_;
   std::unique_ptr<http::Server> server_;

@@ -205,7 +205,7 @@ void KubeletDesk::followPods() {
       units_.waits(pod->meta.uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
       if (changes_.heard(*pod)) tell();
       noteDeadlines(*pod);
-      noteRunning(pod->meta.uid, object);
+      note(*pod, object);
     }
   };
   pods.gone = [this](const std::string& uid, const std::string&) { leave(uid); };
@@ -392,15 +392,18 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   const Result<TenantPtr> made =
       tenants_.createFor(share->container, id, share->request, share->decision);
   if (!made) return made.error();
+  (*made)->labels = pod.meta.labels;
   // It may have ended while we asked.
   if (!living_.contains(pod.meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
   return injector_.prepare(**made);
 }
 
-void KubeletDesk::noteRunning(const std::string& uid, const json::value& pod) {
-  const auto states = containerStates(pod);
+void KubeletDesk::note(const kube::Pod& pod, const json::value& object) {
+  const std::string& uid = pod.meta.uid;
+  const auto states = containerStates(object);
   for (const auto& [id, tenant] : tenants_.all()) {
     if (tenant->record.lodger.uid != uid) continue;
+    tenant->labels = pod.meta.labels;
     const auto state = states.find(tenant->record.lodger.container);
     // Or has run meanwhile.
     const bool made = state != states.end() && (state->second.phase != ContainerPhase::kWaiting ||

@@ -85,8 +85,8 @@ class KubeletDesk {
   // Makes its tenant, or finds it as it is.
   Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
                      const kubelet::HeldDevices& held);
-  // Those of its containers that were made, by its status.
-  void noteRunning(const std::string& uid, const boost::json::value& pod);
+  // Its labels, and which of its containers were made, by its status.
+  void note(const kube::Pod& pod, const boost::json::value& object);
   std::set<std::string> cardsOf(const std::string& uid) const;
   void endThoseBefore(const kube::Pod& pod, const std::string& container, const std::string& but);
   void leave(const std::string& uid);

@@ -194,6 +194,7 @@ constexpr const char* kNodeInfo = "divvy_node_info";
 constexpr const char* kCardInfo = "divvy_card_info";
 constexpr const char* kFaults = "divvy_card_xid_errors_total";
 constexpr const char* kTenantInfo = "divvy_tenant_info";
+constexpr const char* kTenantLabels = "divvy_tenant_labels";
 constexpr const char* kQueued = "divvy_queued_requests";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
 constexpr const char* kHostPromised = "divvy_host_swap_promised_bytes";
@@ -213,6 +214,9 @@ constexpr Stated kStated[] = {
     {kTenantInfo, "gauge",
      "1; labels: name, priority, mode, backend, state, where its memory is; of a pod's: namespace, "
      "pod, container and pod_uid"},
+    {kTenantLabels, "gauge",
+     "1; labels: those of its pod that --metrics-labels names, as label_NAME; of pods that have "
+     "some"},
 };
 
 void begin(Exposition* out, const char* name) {
@@ -284,6 +288,14 @@ void tenants(Exposition* out, const Metered& all) {
                  {"state", one.state},
                  {"memory", one.memory}},
                 std::uint64_t{1});
+  }
+  begin(out, kTenantLabels);
+  for (const TenantView& one : all.snapshot.tenants) {
+    const auto labels = all.labels.find(one.id);
+    if (labels == all.labels.end()) continue;
+    metrics::LabelList list{{"tenant", one.id}};
+    list.insert(list.end(), labels->second.begin(), labels->second.end());
+    out->sample(list, std::uint64_t{1});
   }
   for (const Family<Whole>& family : kTenants) {
     out->family(family.name, family.type, family.help);

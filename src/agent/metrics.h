@@ -6,6 +6,7 @@
 
 #include "accounts.h"
 #include "agent/wire.h"
+#include "metrics/exposition.h"
 #include "tenant_record.h"
 
 namespace divvy::agent {
@@ -15,6 +16,8 @@ struct Metered {
   Snapshot snapshot;
   std::string node;                          // of the cluster, or else of the machine's agents
   std::map<std::string, PodContainer> pods;  // by tenant's id; of those that are a pod's
+  std::map<std::string, metrics::LabelList>
+      labels;  // by tenant's id: of those asked for, its pod's
   Accounts::Bills bills;
   std::map<std::string, Tally> tallies;  // by tenant's id
   // By number of the device: part of its time that processes had who are nobody's.

@@ -54,10 +54,11 @@ struct Tenant {
   std::optional<Watched> holder;         // the `divvy run`, while it lives
   Trust trust;
   CheckpointStatus checkpoint;
-  LastUse use;             // where knowsUse()
-  PendingStop stop;        // for want of use
-  std::string bypass;      // what it does past what limits it; empty: nothing
-  bool throttled = false;  // for that
+  LastUse use;                                // where knowsUse()
+  PendingStop stop;                           // for want of use
+  std::string bypass;                         // what it does past what limits it; empty: nothing
+  bool throttled = false;                     // for that
+  std::map<std::string, std::string> labels;  // its pod's; of no pod: none
   bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end
   unsigned empty_scans = 0;

@@ -81,9 +81,10 @@ void Grammar::addClusterNode(CLI::App* agent) {
                    "container itself, where the node has the folder under the same path [not]")
       ->type_name("DIR");
   agent
-      ->add_option("--injection", text.injection,
-                   "how the runtime is told what containers get; auto: by CDI where it is known to "
-                   "read that (containerd 2, CRI-O 1.28), else by mounts [auto]")
+      ->add_option(
+          "--injection", text.injection,
+          "how the runtime is told what containers get; auto: by CDI for simulated cards "
+          "where it is known to read that (containerd 2, CRI-O 1.28), else by mounts [auto]")
       ->type_name("auto|mounts|cdi");
   agent
       ->add_option("--cdi-dir", text.cdi_dir,
@@ -106,6 +107,11 @@ void Grammar::addClusterNode(CLI::App* agent) {
       ->add_option("--metrics-listen", text.metrics_listen,
                    "for Prometheus: /metrics; none: not [with --node-name 0.0.0.0:9394, else none]")
       ->type_name("HOST:PORT");
+  agent
+      ->add_option(
+          "--metrics-labels", text.metrics_labels,
+          "labels of pods that divvy_tenant_labels has, for whoever charges by them [none]")
+      ->type_name("KEY,...");
   agent->add_flag("--compat-metrics", text.compat_metrics,
                   "under the names of HAMi's node monitor, too");
 }

@@ -366,12 +366,18 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
 Result<void> readMetrics(const ClusterNodeText& told, AgentOptions& options) {
   const std::string& text = told.metrics_listen;
   if (text == "none" || (text.empty() && !options.cluster)) {
-    if (!told.compat_metrics) return {};
+    if (!told.compat_metrics && told.metrics_labels.empty()) return {};
     return Error{ErrorCode::kUsage,
-                 "--compat-metrics: nobody is told of metrics; accepted: with --metrics-listen"};
+                 std::string(told.compat_metrics ? "--compat-metrics" : "--metrics-labels") +
+                     ": nobody is told of metrics; accepted: with --metrics-listen"};
   }
   agent::MetricsListen where;
   where.hami = told.compat_metrics;
+  if (!told.metrics_labels.empty()) {
+    Result<std::vector<std::string>> keys = agent::parsePodLabels(told.metrics_labels);
+    if (!keys) return Error(keys.error()).context("--metrics-labels");
+    where.pod_labels = std::move(*keys);
+  }
   if (text.empty()) where.host = "0.0.0.0";
   const Result<void> read = readListen(text, "--metrics-listen", &where.host, &where.port);
   if (read) options.metrics = where;

@@ -54,7 +54,7 @@ struct ClusterText {
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
-      install_dir, settings, injection, cdi_dir;
+      install_dir, settings, injection, cdi_dir, metrics_labels;
   bool compat_metrics = false, announce_numa = false;
 };
 

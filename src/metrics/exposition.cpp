@@ -54,7 +54,8 @@ void Exposition::family(std::string_view name, std::string_view type, std::strin
   text_ += "\n# TYPE " + name_ + ' ' + std::string(type) + '\n';
 }
 
-void Exposition::begin(std::string_view name, Labels labels) {
+template <typename List>
+void Exposition::begin(std::string_view name, const List& labels) {
   text_ += name;
   if (labels.size() > 0) {
     char before = '{';
@@ -69,6 +70,11 @@ void Exposition::begin(std::string_view name, Labels labels) {
     text_ += '}';
   }
   text_ += ' ';
+}
+
+void Exposition::sample(const LabelList& labels, std::uint64_t value) {
+  begin(name_, labels);
+  text_ += std::to_string(value) + '\n';
 }
 
 void Exposition::sample(Labels labels, double value) {

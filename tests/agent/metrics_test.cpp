@@ -1,6 +1,8 @@
 // What Prometheus is told of cards and tenants, and what tenants are charged for over time.
 #include "metrics.h"
 
+#include "agent/metrics_listen.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -74,6 +76,23 @@ TEST(AgentMetrics, TellOfCardsAndTenants) {
     EXPECT_TRUE(lines.contains(line)) << line << '\n' << text;
   }
   EXPECT_NE(text.find(R"(name="a \"run\"")"), std::string::npos);
+}
+
+TEST(AgentMetrics, LabelsOfPodsAreToldForWhoeverChargesByThem) {
+  Metered known = all();
+  EXPECT_EQ(exposition(known).find("divvy_tenant_labels{"), std::string::npos);
+  known.labels["0123"] = {{"label_team", "a \"b\""}, {"label_example_com_project", "p"}};
+  EXPECT_TRUE(linesOf(exposition(known))
+                  .contains(R"(divvy_tenant_labels{tenant="0123",label_team="a \"b\"",)"
+                            R"(label_example_com_project="p"} 1)"));
+}
+
+TEST(MetricsLabels, AreKeysAsKubernetesHasThem) {
+  EXPECT_EQ(metricsLabelOf("app.kubernetes.io/part-of"), "label_app_kubernetes_io_part_of");
+  EXPECT_EQ(parsePodLabels("team,example.com/project").value(),
+            (std::vector<std::string>{"team", "example.com/project"}));
+  for (const char* bad : {"", "team,", "a b", "a/b/c", "-a", "a{", "team,team", "a.b,a-b"})
+    EXPECT_FALSE(parsePodLabels(bad)) << bad;
 }
 
 TEST(AgentMetrics, WhatIsNotKnownHasNoSample) {

@@ -164,6 +164,8 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--node-name", "n", "--injection", "cdi", "--cdi-dir", "none"},
        "needs a --cdi-dir"},
       {{"agent", "--injection", "cdi"}, "--node-name says which"},
+      {{"agent", "--metrics-labels", "team"}, "nobody is told of metrics"},
+      {{"agent", "--node-name", "n", "--metrics-labels", "a b"}, "is no key of a label"},
       {{"events", "a", "b"}, "not expected: b"},
   };
   for (const Case& one : cases) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace divvy::metrics {
 
@@ -33,6 +34,8 @@ class Histogram {
 };
 
 using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+// Of those whose names are known at run time only.
+using LabelList = std::vector<std::pair<std::string, std::string>>;
 
 // Families one after the other, each named once.
 class Exposition {
@@ -41,12 +44,14 @@ class Exposition {
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(Labels labels, double value);
   void sample(Labels labels, std::uint64_t value);
+  void sample(const LabelList& labels, std::uint64_t value);
   void histogram(std::string_view name, std::string_view help, const Histogram& of);
 
   const std::string& text() const { return text_; }
 
  private:
-  void begin(std::string_view name, Labels labels);
+  template <typename List = Labels>
+  void begin(std::string_view name, const List& labels);
 
   std::string text_;
   std::string name_;
