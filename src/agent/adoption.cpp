@@ -1,5 +1,6 @@
 // What a new agent finds in the runtime directory, and what it makes of it.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -77,6 +78,8 @@ Result<void> Tenants::adoptAll() {
   std::error_code fault;
   for (const std::string& id : *ids) {
     const std::string path = paths_.tenants() + "/" + id;
+    // An agent that was killed between the last file of a share and its folder.
+    if (isFolder(path) && rmdir(path.c_str()) == 0) continue;
     if (isHalf(path, id)) {
       fs::remove_all(path, fault);
     } else if (isShare(path)) {

@@ -153,6 +153,26 @@ Result<void> Tenants::makeMountable(Tenant& tenant) const {
   return tenant.pages->makeSwapFiles(*key);
 }
 
+// A pod's container is called after its units: whatever is left there would keep each one out that
+// gets them.
+Result<void> Tenants::clear(const std::string& dir) const {
+  if (access(dir.c_str(), F_OK) != 0) return {};
+  const std::vector<std::string> left = removeOwn(dir, tenantFiles());
+  if (left.empty()) {
+    info(dir + " was left by an earlier agent, and is gone now");
+    return {};
+  }
+  const std::string aside = dir + ".left";
+  if (rename(dir.c_str(), aside.c_str()) == 0) {
+    warn(dir + " held " + left.front() + ", which is not Divvy's: it is " + aside + " now");
+    return {};
+  }
+  return Error{ErrorCode::kIo, dir + " holds " + left.front() +
+                                   ", which is not Divvy's, and cannot be " + "moved to " + aside +
+                                   ": " + std::strerror(errno) +
+                                   "; take it away if it is nobody's"};
+}
+
 Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   TenantRecord& record = tenant->record;
   const ledger::TenantSpec spec = specOf(record, decision);
@@ -165,6 +185,7 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   if (mkdir(paths_.tenants().c_str(), 0700) != 0 && errno != EEXIST) {
     return Error{ErrorCode::kIo, "creating " + paths_.tenants() + ": " + std::strerror(errno)};
   }
+  if (Result<void> cleared = clear(tenant->dir); !cleared) return cleared;
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::create(tenant->dir, spec);
   if (!pages) return std::move(pages).error().context("creating the share");
   tenant->pages = std::move(*pages);

@@ -222,6 +222,8 @@ class Tenants {
   ledger::TenantSpec specOf(const TenantRecord& record, const Decision& decision) const;
   // A pod's container is given all files before it is known whether its memory is ever swapped.
   Result<void> makeMountable(Tenant& tenant) const;
+  // What an agent that was killed left under that name, or somebody put there, is not in the way.
+  Result<void> clear(const std::string& dir) const;
   // Makes the directory of `tenant`, whose record says all but the shares.
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
   // What the driver sees of all tenants, by tenant's id and device.

@@ -208,6 +208,13 @@ class BadInput(ProductTest):
 
     # Where it is to be.
 
+    def test_the_folder_of_a_share_that_was_taken_away_but_for_it_is_in_nobodys_way(self):
+        self.begin()
+        self.end_agent()
+        (self.shares / "pod-98b20ca276b22170").mkdir(parents=True)
+        self.begin()
+        self.assertEqual(list(self.shares.iterdir()), [])
+
     def test_a_file_in_place_of_the_socket_is_named_or_replaced(self):
         self.node.mkdir(parents=True, mode=0o700)
         os.chmod(self.product.runtime, 0o700)
