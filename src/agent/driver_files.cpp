@@ -6,8 +6,9 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+
+#include "base/plain_file.h"
 
 namespace divvy::agent {
 namespace {
@@ -96,9 +97,9 @@ Result<DriverFiles> findDriverFiles(const std::string& nvml, const std::vector<s
     if (fs::exists(root + node, fault)) found.devices.emplace_back(node);
   for (const std::string& card : pci) {
     const std::string folder = "/proc/driver/nvidia/gpus/" + procNameOf(card) + "/information";
-    std::ifstream file(root + folder);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const int minor = minorIn(text);
+    constexpr std::size_t kMost = 64u << 10;
+    const Result<std::string> text = readPlainFile(root + folder, kMost);
+    const int minor = text ? minorIn(*text) : -1;
     const std::string node = "/dev/nvidia" + std::to_string(minor);
     if (minor < 0) return missing(folder + " does not say which node of /dev the card is");
     if (!fs::exists(root + node, fault)) return missing(node + " is not there");

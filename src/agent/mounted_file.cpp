@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 
 #include "agent/fd.h"
+#include "base/plain_file.h"
 
 namespace divvy::agent {
 namespace {
@@ -62,9 +61,11 @@ void eachLine(std::string_view mountinfo, Visit visit) {
   }
 }
 
+// A process may end while it is read: streams throw then.
 std::string textOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t kMost = 16u << 20;
+  const Result<std::string> text = readPlainFile(path, kMost);
+  return text ? *text : std::string();
 }
 
 }  // namespace

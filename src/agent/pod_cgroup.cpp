@@ -1,8 +1,8 @@
 #include "pod_cgroup.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+
+#include "base/plain_file.h"
 
 namespace divvy::agent {
 namespace {
@@ -34,9 +34,11 @@ bool isUid(std::string_view text) {
   return true;
 }
 
+// A process may end while it is read: streams throw then.
 std::string groupOf(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
-  return {std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t kMost = 64u << 10;
+  const Result<std::string> text = readPlainFile("/proc/" + std::to_string(pid) + "/cgroup", kMost);
+  return text ? *text : std::string();
 }
 
 }  // namespace
