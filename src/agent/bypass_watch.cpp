@@ -53,6 +53,7 @@ void BypassWatch::judge(const DriverProcesses& said) {
   for (const auto& [id, tenant] : tenants_.all())
     for (const auto& [key, process] : tenant->processes) registered[process.id.pid] = id;
   std::map<unsigned, Strangers> strangers;
+  std::map<std::pair<unsigned, int>, unsigned> stays;
   std::vector<CardProcess> processes;
   std::set<int> there;
   for (const auto& [device, uses] : said) {
@@ -69,6 +70,8 @@ void BypassWatch::judge(const DriverProcesses& said) {
         ++of.processes;
         of.bytes = of.bytes + use.bytes;
       }
+      // What only draws has its memory and no more: a desktop is no reason to give a card up.
+      if (owner.empty() && !use.graphics) stays[{device, use.pid}] = stays_[{device, use.pid}] + 1;
       if (owner.empty() || (isPod(owner) && others)) continue;
       // Drawing is no work of CUDA's: the library has no part in it.
       processes.push_back(
@@ -77,6 +80,7 @@ void BypassWatch::judge(const DriverProcesses& said) {
   }
   std::erase_if(owners_, [&](const auto& one) { return !there.contains(one.first); });
   strangers_ = std::move(strangers);
+  stays_ = std::move(stays);
   const BypassJudge::News news =
       judge_.look(bypassesIn(processes, allowances()), std::time(nullptr));
   for (const std::string& owner : news.begun) begin(owner);
@@ -196,6 +200,16 @@ std::optional<std::vector<BypassWatch::Case>> BypassWatch::cases() const {
     if (!one.pod.uid.empty()) cases.push_back(std::move(one));
   }
   return cases;
+}
+
+std::map<unsigned, std::string> BypassWatch::occupants() const {
+  std::map<unsigned, std::string> all;
+  for (const auto& [where, looks] : stays_) {
+    const auto& [device, pid] = where;
+    if (looks >= BypassJudge::kLooks)
+      all.try_emplace(device, "process " + std::to_string(pid) + " (" + commandOf(pid) + ")");
+  }
+  return all;
 }
 
 void BypassWatch::tell(const std::string& owner, const char* kind, std::string reason) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bypass.h"
@@ -42,6 +43,8 @@ class BypassWatch {
   // Of pods; nothing before it is known what went on when this agent began.
   std::optional<std::vector<Case>> cases() const;
   const BypassPolicy& policy() const { return policy_; }
+  // By number of the device: the first process that is nobody's and has stayed for several looks.
+  std::map<unsigned, std::string> occupants() const;
   // By number of the device, as it was seen last.
   const std::map<unsigned, Strangers>& strangers() const { return strangers_; }
 
@@ -77,6 +80,8 @@ class BypassWatch {
   };
   std::map<std::string, Ending> endings_;  // by tenant
   std::map<unsigned, Strangers> strangers_;
+  // How often processes that are nobody's were seen in a row, by device and PID.
+  std::map<std::pair<unsigned, int>, unsigned> stays_;
 };
 
 }  // namespace divvy::agent

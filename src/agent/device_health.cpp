@@ -6,6 +6,22 @@
 
 namespace divvy::agent {
 
+namespace {
+
+using Whom = std::map<unsigned, std::string>;
+
+// Whether other cards are in it than before.
+bool replaceBy(Whom now, Whom* at) {
+  const Whom before = std::exchange(*at, std::move(now));
+  const auto differs = [](const Whom& all, const Whom& from) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& one) { return !from.contains(one.first); });
+  };
+  return differs(before, *at) || differs(*at, before);
+}
+
+}  // namespace
+
 bool isProgramsOwn(std::uint64_t xid) {
   constexpr std::array<std::uint64_t, 6> kOfPrograms{13, 31, 43, 45, 68, 109};
   return std::find(kOfPrograms.begin(), kOfPrograms.end(), xid) != kOfPrograms.end();
@@ -34,12 +50,11 @@ bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
 }
 
 bool DeviceHealth::held(std::map<unsigned, std::string> holders) {
-  const std::map<unsigned, std::string> before = std::exchange(holders_, std::move(holders));
-  const auto differs = [&](const auto& all, const auto& from) {
-    return std::any_of(all.begin(), all.end(),
-                       [&](const auto& one) { return !from.contains(one.first); });
-  };
-  return differs(before, holders_) || differs(holders_, before);
+  return replaceBy(std::move(holders), &holders_);
+}
+
+bool DeviceHealth::used(std::map<unsigned, std::string> strangers) {
+  return replaceBy(std::move(strangers), &strangers_);
 }
 
 std::string DeviceHealth::why(unsigned index) const {
@@ -47,8 +62,11 @@ std::string DeviceHealth::why(unsigned index) const {
   if (known != cards_.end() && !known->second.answers) return "it does not answer";
   if (known != cards_.end() && known->second.xid != 0)
     return "Xid " + std::to_string(known->second.xid);
-  const auto holder = holders_.find(index);
-  return holder == holders_.end() ? std::string() : holder->second + " has it from another plugin";
+  if (const auto holder = holders_.find(index); holder != holders_.end())
+    return holder->second + " has it from another plugin";
+  const auto stranger = strangers_.find(index);
+  return stranger == strangers_.end() ? std::string()
+                                      : stranger->second + ", which is nobody's, uses it";
 }
 
 std::string DeviceHealth::heldBy(unsigned index) const {

@@ -19,8 +19,11 @@ class DeviceHealth {
   // Who has which cards that we did not give: while one does, nobody else gets it. Whether another
   // card is good, or bad, than before.
   bool held(std::map<unsigned, std::string> holders);
+  // Likewise of processes that are nobody's: "process 12 (python3)".
+  bool used(std::map<unsigned, std::string> strangers);
   bool good(unsigned index) const { return why(index).empty(); }
-  // "Xid 79", "it does not answer", "pod a/b has it from another plugin"; empty: it is good.
+  // "Xid 79", "it does not answer", "pod a/b has it from another plugin", "process 12 (python3),
+  // which is nobody's, uses it"; empty: it is good.
   std::string why(unsigned index) const;
   // "pod a/b"; empty: nobody has it from another plugin.
   std::string heldBy(unsigned index) const;
@@ -35,7 +38,7 @@ class DeviceHealth {
     std::map<std::uint64_t, std::uint64_t> faults;
   };
   std::map<unsigned, Card> cards_;
-  std::map<unsigned, std::string> holders_;
+  std::map<unsigned, std::string> holders_, strangers_;
 };
 
 // Errors of the program that ran, not of the card. Source: NVIDIA's device plugin ignores them.

@@ -42,8 +42,9 @@ class KubeletDesk {
   Result<void> begin();
   // Of other cards somebody new may have something now: kubelet and scheduler are told.
   void healthChanged();
-  // Once a second: which of its pods do not use their devices is told with the node; and, every few
-  // seconds, who has cards from another plugin.
+  // Once a second: which of its pods do not use their devices, or others than theirs, is told with
+  // the node, and cards that somebody unknown uses are not offered; every few seconds, who has
+  // cards from another plugin.
   void tick();
   // Once begun, and with the loop stopped: runs it until nobody is asked any more.
   void end();

@@ -19,6 +19,7 @@ constexpr unsigned kHoldersEvery = 5;  // ticks
 void KubeletDesk::tick() {
   noteIdle();
   noteBypass();
+  if (tenants_.strangersOn(bypass_watch_.occupants())) healthChanged();
   injector_.look();
   if (ticks_++ % kHoldersEvery == 0) lookForHolders();
 }

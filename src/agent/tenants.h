@@ -142,6 +142,8 @@ class Tenants {
   const DeviceHealth& health() const { return health_; }
   // As DeviceHealth::held().
   bool holdDevices(std::map<unsigned, std::string> holders);
+  // As DeviceHealth::used().
+  bool strangersOn(std::map<unsigned, std::string> strangers);
   // What it saw when it last looked. Empty where the cards have a time of their own.
   const SeenUse& seen() const { return seen_; }
   // From now on the driver is asked also while nobody could lie: somebody wants to know.

@@ -143,6 +143,12 @@ bool Tenants::holdDevices(std::map<unsigned, std::string> holders) {
   return changed;
 }
 
+bool Tenants::strangersOn(std::map<unsigned, std::string> strangers) {
+  const bool changed = health_.used(std::move(strangers));
+  if (changed) tellHealth();
+  return changed;
+}
+
 void Tenants::tellHealth() {
   for (const Device& device : inventory_.devices()) {
     const unsigned index = device.info.index;
