@@ -62,8 +62,16 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& process
   return found;
 }
 
+// A program chooses its name: what is said of it becomes part of JSON and of people's terminals.
+std::string processWords(int pid, const std::string& command) {
+  std::string shown = command.empty() ? "ended" : command;
+  for (char& c : shown)
+    if (c < ' ' || c > '~') c = '?';
+  return "process " + std::to_string(pid) + " (" + shown + ")";
+}
+
 std::string describe(const Bypass& bypass, const std::string& command) {
-  const std::string who = "process " + std::to_string(bypass.pid) + " (" + command + ")";
+  const std::string who = processWords(bypass.pid, command);
   const std::string device = "device " + std::to_string(bypass.device);
   switch (bypass.kind) {
     case BypassKind::kUnregistered:

@@ -51,7 +51,10 @@ inline constexpr Bytes kBypassSlack = mib(256);
 std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
                                          const Allowances& allowances);
 
-// "process 12 (python3) uses device 1, which it was not given".
+// "process 12 (python3)". `command`: as the program calls itself, any bytes; what is no printable
+// ASCII is shown as '?'. Empty: it has ended.
+std::string processWords(int pid, const std::string& command);
+// "process 12 (python3) uses device 1, of which it was given nothing".
 std::string describe(const Bypass& bypass, const std::string& command);
 
 // Believes what stays. Programs start and end while the driver is asked, and a process registers a

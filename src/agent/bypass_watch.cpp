@@ -26,14 +26,12 @@ bool isOurs(int pid) {
   return false;
 }
 
-// As /proc has it: at most 15 bytes, of the program's choosing.
+// As /proc has it: at most 15 bytes, of the program's choosing. Empty: it has ended.
 std::string commandOf(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
   std::string name;
   std::getline(file, name);
-  for (char& c : name)
-    if (c < ' ' || c == '\x7f') c = '?';
-  return name.empty() ? "ended" : name;
+  return name;
 }
 
 bool isPod(const std::string& owner) {
@@ -206,8 +204,7 @@ std::map<unsigned, std::string> BypassWatch::occupants() const {
   std::map<unsigned, std::string> all;
   for (const auto& [where, looks] : stays_) {
     const auto& [device, pid] = where;
-    if (looks >= BypassJudge::kLooks)
-      all.try_emplace(device, "process " + std::to_string(pid) + " (" + commandOf(pid) + ")");
+    if (looks >= BypassJudge::kLooks) all.try_emplace(device, processWords(pid, commandOf(pid)));
   }
   return all;
 }

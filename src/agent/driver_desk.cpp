@@ -25,7 +25,7 @@ struct DriverDesk::Desk {
   std::chrono::steady_clock::time_point asked_at;
   DriverTimes times;
   std::optional<DriverProcesses> processes;  // that nobody took yet
-  std::optional<DriverHealth> health;        //  // that nobody took yet
+  std::optional<DriverHealth> health;        // likewise
   bool closed = false;
 };
 

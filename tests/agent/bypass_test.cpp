@@ -60,6 +60,17 @@ TEST(Bypass, IsDescribedSoThatItCanBeLookedFor) {
             "its processes have 6 GiB of device 0, and may have 4 GiB");
 }
 
+// Node annotations with other bytes are refused by API servers, and with them all that an agent
+// says.
+TEST(Bypass, WhatAProgramCallsItselfCanBeWrittenAnywhere) {
+  EXPECT_EQ(processWords(7, "a\xff\n\x1b[2J\xc3"), "process 7 (a???[2J?)");
+  EXPECT_EQ(processWords(7, ""), "process 7 (ended)");
+  const std::string what =
+      describe({BypassKind::kUnregistered, 0, 7, {}, {}}, std::string(15, '\xff'));
+  const kube::Complaints said{{"u", {"s", "p", 1, 0, what}}};
+  EXPECT_EQ(kube::decodeComplaints(kube::encode(said)).value(), said);
+}
+
 TEST(BypassJudge, BelievesWhatStaysAndForgetsWhatIsGone) {
   BypassJudge judge;
   const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
