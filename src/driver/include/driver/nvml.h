@@ -23,7 +23,7 @@ struct DeviceInfo {
 
 struct ProcessUse {
   int pid = 0;
-  Bytes bytes;  // zero where the driver does not tell
+  Bytes bytes;            // zero where the driver does not tell
   bool graphics = false;  // it only draws: no limit of CUDA's counts that
   friend bool operator==(const ProcessUse&, const ProcessUse&) = default;
 };
