@@ -5,6 +5,8 @@
 
 #include <boost/json.hpp>
 
+#include "base/quantity.h"
+#include "dialect.h"
 #include "kube/nics.h"
 #include "kube/node.h"
 #include "kubelet_desk.h"
@@ -20,9 +22,6 @@ namespace {
 
 namespace json = boost::json;
 
-// Source: facts on the incumbent's control plane, 2.1.
-constexpr const char* kRegister = "hami.io/node-nvidia-register";
-constexpr const char* kScores = "hami.io/node-nvidia-score";
 constexpr std::chrono::seconds kAgain{5};
 
 void rethrow(std::exception_ptr fault) {
@@ -39,9 +38,11 @@ std::string infoOf(const json::value& node, const char* name) {
 
 }  // namespace
 
-std::string KubeletDesk::registration() const {
-  return kube::encode(registrationOf(inventory_.devices(), tenants_.memory().devices,
-                                     cluster_.per_device, tenants_.health(), cluster_.cores));
+void KubeletDesk::describeDevices() {
+  devices_ = registrationOf(inventory_.devices(), tenants_.memory().devices, cluster_.per_device,
+                            tenants_.health(), cluster_.cores);
+  registration_ = registrationIn(cluster_.dialect, devices_, scores_);
+  announced_ = announcedOf(cluster_, devices_);
 }
 
 // Of those that are registered.
@@ -78,11 +79,12 @@ void KubeletDesk::heard(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
   if (!node) return warn(node.error().message());
   injector_.heardNode(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
-  for (const char* key :
-       {kRegister, kScores, kube::kNicsKey, kube::kIdleKey, kube::kBypassKey, kube::kChangesKey}) {
+  left_.merge(leftBehind(cluster_.dialect, node->meta.annotations));
+  for (const auto& [key, value] : wanted()) {
     const auto written = node->meta.annotations.find(key);
     said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
   }
+  noteAnnounced(*node);
   tell();
 }
 
@@ -97,48 +99,101 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
     if (!all) return said(key);
     return all->empty() ? std::string() : kube::encode(*all);
   };
-  return {{kRegister, holders_known_ ? registration_ : said(kRegister)},
-          {kScores, scores_},
-          {kube::kNicsKey, nics_},
-          {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},
-          {kube::kBypassKey, complaints(bypass_, kube::kBypassKey)},
-          {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
+  std::map<std::string, std::string> all{
+      {kube::kNicsKey, nics_},
+      {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},
+      {kube::kBypassKey, complaints(bypass_, kube::kBypassKey)},
+      {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
+  for (const std::string& key : left_) all[key] = "";
+  for (const auto& [key, value] : registration_)
+    all[key] = holders_known_ ? value : said(key.c_str());
+  return all;
 }
 
 void KubeletDesk::tell() {
-  if (enrolling_ || said_.empty() || said_ == wanted()) return;
+  if (enrolling_ || said_.empty() || (said_ == wanted() && announces())) return;
   enrolling_ = true;
   asio::co_spawn(loop_, enroll(), rethrow);
 }
 
 asio::awaitable<void> KubeletDesk::enroll() {
-  while (!stopped_ && said_ != wanted()) {
-    const std::map<std::string, std::string> wanted = this->wanted();
-    const bool registers = said_[kRegister] != wanted.at(kRegister);
-    json::object annotations;
-    for (const auto& [key, value] : wanted) {
-      if (said_[key] != value)
-        annotations[key] = value.empty() ? json::value(nullptr) : json::value(value);
+  while (!stopped_) {
+    const bool noted = said_ == wanted();
+    if (noted && announces()) break;
+    bool written = false;
+    if (noted) {
+      written = co_await announce();
+    } else {
+      std::map<std::string, std::string> wanted = this->wanted();
+      written = co_await annotate(std::move(wanted));
     }
-    kube::Call call;
-    call.verb = kube::Verb::kPatch;
-    call.path = "/api/v1/nodes/" + cluster_.name;
-    call.body = json::serialize(
-        json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
-    call.type = kube::kMergePatch;
-    const Result<json::value> done = co_await client_->ask(std::move(call));
-    if (done) {
-      said_ = wanted;
-      if (registers)
-        info("node " + cluster_.name + " is registered with " +
-             std::to_string(inventory_.devices().size()) + " devices");
-      continue;
-    }
-    warn("writing into node " + cluster_.name + ": " + done.error().message());
+    if (written) continue;
     asio::steady_timer pause(loop_, kAgain);
     co_await pause.async_wait(kNoThrow);
   }
   enrolling_ = false;
+}
+
+asio::awaitable<bool> KubeletDesk::annotate(std::map<std::string, std::string> wanted) {
+  const std::string key = registrationKey(cluster_.dialect);
+  const bool registers = said_[key] != wanted.at(key);
+  json::object annotations;
+  for (const auto& [name, value] : wanted) {
+    if (said_[name] != value)
+      annotations[name] = value.empty() ? json::value(nullptr) : json::value(value);
+  }
+  kube::Call call;
+  call.verb = kube::Verb::kPatch;
+  call.path = "/api/v1/nodes/" + cluster_.name;
+  call.body = json::serialize(
+      json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
+  call.type = kube::kMergePatch;
+  const Result<json::value> done = co_await client_->ask(std::move(call));
+  if (!done) {
+    warn("writing into node " + cluster_.name + ": " + done.error().message());
+    co_return false;
+  }
+  said_ = std::move(wanted);
+  if (registers)
+    info("node " + cluster_.name + " is registered with " +
+         std::to_string(inventory_.devices().size()) + " devices");
+  co_return true;
+}
+
+// ---- its status ---------------------------------------------------------------------------------
+
+// What cannot be read is not what it is to be.
+void KubeletDesk::noteAnnounced(const kube::Node& node) {
+  announced_now_.clear();
+  for (const auto& [name, value] : announced_) {
+    const auto said = node.capacity.find(name);
+    if (said == node.capacity.end()) continue;
+    const Result<Quantity> quantity = Quantity::parse(said->second);
+    if (quantity && !quantity->negative() && quantity->whole())
+      announced_now_[name] = static_cast<std::uint64_t>(*quantity->whole());
+  }
+}
+
+bool KubeletDesk::announces() const {
+  return !holders_known_ || announced_now_ == announced_;
+}
+
+// The kubelet makes what is allocatable of the capacity, a few seconds later.
+asio::awaitable<bool> KubeletDesk::announce() {
+  const std::map<std::string, std::uint64_t> now = announced_;
+  json::object capacity;
+  for (const auto& [name, value] : now) capacity[name] = std::to_string(value);
+  kube::Call call;
+  call.verb = kube::Verb::kPatch;
+  call.path = "/api/v1/nodes/" + cluster_.name + "/status";
+  call.body = json::serialize(
+      json::object{{"status", json::object{{"capacity", capacity}, {"allocatable", capacity}}}});
+  call.type = kube::kMergePatch;
+  const Result<json::value> done = co_await client_->ask(std::move(call));
+  if (!done)
+    warn("writing into the status of node " + cluster_.name + ": " + done.error().message());
+  if (done) announced_now_ = now;
+  co_return done.has_value();
 }
 
 }  // namespace divvy::agent

@@ -1,5 +1,6 @@
 #include "holders.h"
 
+#include <set>
 #include <string_view>
 
 namespace divvy::agent {
@@ -18,17 +19,20 @@ Unit unitOf(std::string_view id, std::string_view uuid) {
 }  // namespace
 
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
-                  const std::string& resource,
-                  const std::function<bool(const std::string&, const std::string&)>& ours) {
+                  const std::string& resource, const OursOf& ours) {
   Holders holders;
   for (const kubelet::HeldDevices& one : held) {
+    const bool given = one.resource == resource && ours.given(one.space, one.pod);
+    const std::set<std::string> shares = ours.cards(one.space, one.pod);
     for (const std::string& id : one.ids) {
       for (const Device& card : cards) {
         const Unit unit = unitOf(id, card.info.uuid);
-        if (unit == Unit::kOther) continue;
-        const bool by_us =
-            unit == Unit::kOurs && one.resource == resource && ours(one.space, one.pod);
-        if (!by_us) holders.try_emplace(card.info.index, "pod " + one.space + "/" + one.pod);
+        if (unit == Unit::kOther || (unit == Unit::kOurs && given)) continue;
+        for (const Device& other : cards) {
+          const bool has = unit == Unit::kOurs && !shares.empty() ? shares.contains(other.info.uuid)
+                                                                  : &other == &card;
+          if (has) holders.try_emplace(other.info.index, "pod " + one.space + "/" + one.pod);
+        }
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,19 @@ namespace divvy::agent {
 // By the card's index: "pod NAMESPACE/NAME".
 using Holders = std::map<unsigned, std::string>;
 
-// `held`: all that the kubelet says. `ours`: whether the scheduler gave that pod (namespace, name)
-// what it has. A unit is a card by its UUID, alone or with "::N" (NVIDIA's plugin with
-// time-slicing, ours) or "-N" (HAMi's) behind it; ours only of `resource`, with "::N", of such a
-// pod.
+// What is ours of a pod (namespace, name).
+struct OursOf {
+  // The scheduler that we serve now gave it what it has.
+  std::function<bool(const std::string&, const std::string&)> given;
+  // UUIDs of cards that its containers have shares of.
+  std::function<std::set<std::string>(const std::string&, const std::string&)> cards;
+};
+
+// `held`: all that the kubelet says. Who has shares of ours by another name, or of another
+// scheduler, holds the cards that these are of: units only count. A unit is a card by its UUID,
+// alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it; ours
+// only of `resource`, with "::N", of such a pod.
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
-                  const std::string& resource,
-                  const std::function<bool(const std::string&, const std::string&)>& ours);
+                  const std::string& resource, const OursOf& ours);
 
 }  // namespace divvy::agent

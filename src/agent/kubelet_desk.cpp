@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 
 #include "container_state.h"
+#include "dialect.h"
 #include "injection.h"
 #include "kube/node.h"
 #include "log.h"
@@ -25,7 +26,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 // The kubelet gives up on us after 30 s.
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
 constexpr int kNoNuma = -1;
@@ -79,8 +79,8 @@ Result<void> KubeletDesk::begin() {
       kube::Client::make(loop_.get_executor(), cluster_.access, kTerms);
   if (!client) return client.error();
   client_ = std::move(*client);
-  registration_ = registration();
   scores_ = linkScores();
+  describeDevices();
   nics_ = nicPlaces();
   Result<void> good = door_.open();
   if (good) good = injector_.open();
@@ -106,7 +106,7 @@ std::vector<kubelet::Device> KubeletDesk::units() const {
 }
 
 void KubeletDesk::healthChanged() {
-  registration_ = registration();
+  describeDevices();
   if (plugin_) plugin_->setDevices(units());
   tell();
 }
@@ -192,22 +192,7 @@ void KubeletDesk::followPods() {
   kube::Follower pods;
   pods.path = "/api/v1/pods";
   pods.query = "fieldSelector=spec.nodeName%3D" + cluster_.name;
-  pods.set = [this](const json::value& object) {
-    const Result<kube::Pod> pod = kube::podOf(object);
-    if (!pod) return warn(pod.error().message());
-    if (pod->ended()) {
-      leave(pod->meta.uid);
-    } else {
-      const bool given = pod->meta.annotations.contains(kAllocated);
-      living_.insert_or_assign(pod->meta.uid, Names{pod->meta.space, pod->meta.name, given});
-      // Of one that has a tenant here the kubelet has asked before.
-      const bool begun = !cardsOf(pod->meta.uid).empty();
-      units_.waits(pod->meta.uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
-      if (changes_.heard(*pod)) tell();
-      noteDeadlines(*pod);
-      note(*pod, object);
-    }
-  };
+  pods.set = [this](const json::value& object) { heardPod(object); };
   pods.gone = [this](const std::string& uid, const std::string&) { leave(uid); };
   pods.synced = [this] {
     if (!std::exchange(pods_known_, true)) lookForHolders();
@@ -219,6 +204,23 @@ void KubeletDesk::followPods() {
   };
   pods.trouble = [](const Error& error) { warn(error.message()); };
   asio::co_spawn(loop_, kube::follow(*client_, std::move(pods), pods_rein_, &stopped_), rethrow);
+}
+
+void KubeletDesk::heardPod(const json::value& object) {
+  Result<kube::Pod> pod = kube::podOf(object);
+  if (!pod) return warn(pod.error().message());
+  const std::string& uid = pod->meta.uid;
+  if (pod->ended()) return leave(uid);
+  // What is wrong is said when a container of it is made; many pods have no devices at all.
+  (void)understand(cluster_.dialect, devices_, &*pod);
+  const bool given = pod->meta.annotations.contains(assignmentKey(cluster_.dialect));
+  living_.insert_or_assign(uid, Names{pod->meta.space, pod->meta.name, given});
+  // Of one that has a tenant here the kubelet has asked before.
+  const bool begun = !cardsOf(uid).empty();
+  units_.waits(uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
+  if (changes_.heard(*pod)) tell();
+  noteDeadlines(*pod);
+  note(*pod, object);
 }
 
 void KubeletDesk::leave(const std::string& uid) {
@@ -343,8 +345,10 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::
   for (bool settled = false;; settled = std::chrono::steady_clock::now() >= until) {
     const Result<json::value> object = co_await pod(owner->space, owner->pod);
     if (!object) co_return object.error();
-    const Result<kube::Pod> now = kube::podOf(*object);
+    Result<kube::Pod> now = kube::podOf(*object);
     if (!now) co_return now.error();
+    const Result<void> understood = understand(cluster_.dialect, devices_, &*now);
+    if (!understood) co_return understood.error();
     // One of them has the same devices, or not: nobody is taken for another one.
     if (owner->unread && hasInit(*now, cluster_.resource))
       co_return Error(*owner->unread).context("an init container asks for devices");

@@ -19,6 +19,8 @@
 #include "kube/client.h"
 #include "kube/complaint.h"
 #include "kube/follow.h"
+#include "kube/node.h"
+#include "kube/registration.h"
 #include "kubelet/checkpoint.h"
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
@@ -52,16 +54,22 @@ class KubeletDesk {
  private:
   Result<void> serve();
   std::vector<kubelet::Device> units() const;
-  std::string registration() const;
+  // Looks anew at what the node is to say of its devices.
+  void describeDevices();
   std::string linkScores() const;
   std::string nicPlaces() const;
   void followNode();
   void followPods();
   void heard(const boost::json::value& node);
+  void noteAnnounced(const kube::Node& node);
+  void heardPod(const boost::json::value& object);
   // Writes into the node what it does not say yet.
   void tell();
   std::map<std::string, std::string> wanted() const;  // annotations; empty: not to be there
   asio::awaitable<void> enroll();
+  asio::awaitable<bool> annotate(std::map<std::string, std::string> wanted);
+  asio::awaitable<bool> announce();
+  bool announces() const;  // the node's status says what it is to say
   // Which units it should be: at once, or as soon as the pod is known that they are for.
   void prefer(kubelet::UnitsAsk ask, const kubelet::Answer<std::vector<std::string>>& answer);
   asio::awaitable<void> preferLater(kubelet::UnitsAsk ask,
@@ -109,13 +117,18 @@ class KubeletDesk {
   const Install install_;
   Tenants& tenants_;
   const Inventory& inventory_;
-  std::string registration_, scores_, nics_;  // as the node is to say them
+  std::vector<kube::RegisteredDevice> devices_;         // as schedulers are told of them
+  std::map<std::string, std::string> registration_;     // annotations of the node that say so
+  std::set<std::string> left_;                          // annotations that are to go
+  std::string scores_, nics_;                           // as the node is to say them
+  std::map<std::string, std::uint64_t> announced_;      // as its status is to say it, by resource
+  std::map<std::string, std::uint64_t> announced_now_;  // as it does
   ContainerDoor& door_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;
   struct Names {
     std::string space, pod;
-    bool given = false;  // the scheduler says what it was given
+    bool given = false;  // our scheduler says what it was given
   };
   std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
   // By tenant, also of one that ended meanwhile: who was made with these units last, and what its

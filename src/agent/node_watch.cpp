@@ -33,13 +33,21 @@ void KubeletDesk::lookForHolders() {
       looking_ = false;
       --asked_;
       if (!held) return;
-      // Who is not told of yet may be anybody's, and is looked at again soon.
-      const auto ours = [this](const std::string& space, const std::string& name) {
-        const auto pod = std::find_if(living_.begin(), living_.end(), [&](const auto& one) {
+      const auto known = [this](const std::string& space, const std::string& name) {
+        return std::find_if(living_.begin(), living_.end(), [&](const auto& one) {
           return one.second.space == space && one.second.pod == name;
         });
-        return pod == living_.end() || pod->second.given;
       };
+      // Who is not told of yet may be anybody's, and is looked at again soon.
+      const OursOf ours{[&](const std::string& space, const std::string& name) {
+                          const auto pod = known(space, name);
+                          return pod == living_.end() || pod->second.given;
+                        },
+                        [&](const std::string& space, const std::string& name) {
+                          const auto pod = known(space, name);
+                          return pod == living_.end() ? std::set<std::string>()
+                                                      : cardsOf(pod->first);
+                        }};
       const bool first = !std::exchange(holders_known_, true);
       Holders holders = holdersOf(*held, inventory_.devices(), cluster_.resource, ours);
       if (tenants_.holdDevices(std::move(holders)) || first) healthChanged();

@@ -91,8 +91,22 @@ void Grammar::addClusterNode(CLI::App* agent) {
                    "where it looks for devices; none: nowhere [/var/run/cdi]")
       ->type_name("DIR");
   agent
+      ->add_option("--dialect", text.dialect,
+                   "whose scheduler places the pods: hami is Divvy's or HAMi's [hami]")
+      ->type_name("hami|volcano");
+  agent
       ->add_option("--resource", text.resource,
-                   "the extended resource that devices are counted by [nvidia.com/gpu]")
+                   "the extended resource that devices are counted by [nvidia.com/gpu; of "
+                   "Volcano volcano.sh/vgpu-number]")
+      ->type_name("NAME");
+  agent
+      ->add_option("--announce-memory", text.announce_memory,
+                   "the resource under which the node's status says how many MiB its devices have "
+                   "together; none: not [none; of Volcano volcano.sh/vgpu-memory]")
+      ->type_name("NAME");
+  agent
+      ->add_option("--announce-cores", text.announce_cores,
+                   "of their compute, in percent [none; of Volcano volcano.sh/vgpu-cores]")
       ->type_name("NAME");
   agent->add_option("--per-device", text.per_device, "containers that may share one [10]")
       ->type_name("N");

@@ -4,6 +4,7 @@
 
 #include "engine/daily_text.h"
 #include "host_name.h"
+#include "kube/volcano.h"
 #include "listen.h"
 #include "node_settings.h"
 #include "placing_terms.h"
@@ -323,17 +324,45 @@ Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& clus
   return {};
 }
 
+// "none" is accepted where a node need not have one.
+Result<void> readName(const std::string& text, const char* option, bool may_lack,
+                      std::string* name) {
+  if (!text.empty()) *name = may_lack && text == "none" ? std::string() : text;
+  if ((may_lack && name->empty()) || isResourceName(*name)) return {};
+  return Error{ErrorCode::kUsage, std::string(option) + " \"" + *name +
+                                      "\" is no extended resource; DOMAIN/NAME" +
+                                      (may_lack ? ", or none," : "") + " is accepted"};
+}
+
+Result<void> readNames(const ClusterNodeText& text, agent::ClusterNode& cluster) {
+  if (!text.dialect.empty()) {
+    const Result<agent::Dialect> read = agent::parseDialect(text.dialect);
+    if (!read) return Error(read.error()).context("--dialect");
+    cluster.dialect = *read;
+  }
+  if (cluster.dialect == agent::Dialect::kVolcano) {
+    cluster.resource = kube::kVolcanoCount;
+    cluster.memory_resource = kube::kVolcanoMemory;
+    cluster.cores_resource = kube::kVolcanoCores;
+  }
+  return firstError(
+      {readName(text.resource, "--resource", false, &cluster.resource),
+       readName(text.announce_memory, "--announce-memory", true, &cluster.memory_resource),
+       readName(text.announce_cores, "--announce-cores", true, &cluster.cores_resource)});
+}
+
 Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
         text.resource.empty() && text.per_device.empty() && text.install_dir.empty() &&
-        text.injection.empty() && text.cdi_dir.empty() && !text.announce_numa)
+        text.injection.empty() && text.cdi_dir.empty() && !text.announce_numa &&
+        text.dialect.empty() && text.announce_memory.empty() && text.announce_cores.empty())
       return {};
     return Error{
         ErrorCode::kUsage,
-        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, --resource, "
-        "--per-device, --injection and --cdi-dir are of a node of Kubernetes: --node-name says "
-        "which"};
+        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, "
+        "--announce-memory, --announce-cores, --dialect, --resource, --per-device, --injection and "
+        "--cdi-dir are of a node of Kubernetes: --node-name says which"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
@@ -346,10 +375,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
     return Error{ErrorCode::kUsage, "--install-dir \"" + cluster.install_dir +
                                         "\" is relative; an absolute path is accepted"};
   if (const Result<void> read = readInjection(text, cluster); !read) return read.error();
-  if (!text.resource.empty()) cluster.resource = text.resource;
-  if (!isResourceName(cluster.resource))
-    return Error{ErrorCode::kUsage, "--resource \"" + cluster.resource +
-                                        "\" is no extended resource; DOMAIN/NAME is accepted"};
+  if (const Result<void> read = readNames(text, cluster); !read) return read.error();
   if (!text.per_device.empty()) {
     const Result<unsigned> count = parseCount(text.per_device, "--per-device", 1, kMostPerDevice);
     if (!count) return count.error();

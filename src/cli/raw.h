@@ -54,7 +54,8 @@ struct ClusterText {
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
-      install_dir, settings, injection, cdi_dir, metrics_labels;
+      install_dir, settings, injection, cdi_dir, metrics_labels, dialect, announce_memory,
+      announce_cores;
   bool compat_metrics = false, announce_numa = false;
 };
 

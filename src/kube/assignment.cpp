@@ -15,7 +15,9 @@ Error wrong(std::size_t container, std::size_t device, const std::string& what) 
                                    std::to_string(device) + ": " + what};
 }
 
-Result<std::vector<AssignedDevice>> containerOf(std::string_view text, std::size_t container) {
+}  // namespace
+
+Result<std::vector<AssignedDevice>> decodeDevices(std::string_view text, std::size_t container) {
   std::vector<AssignedDevice> devices;
   const auto parts = ended(text, ':');
   if (!parts) return wrong(container, 0, "no ':' at the end");
@@ -38,8 +40,6 @@ Result<std::vector<AssignedDevice>> containerOf(std::string_view text, std::size
   return devices;
 }
 
-}  // namespace
-
 std::string encode(const Assignment& assignment) {
   std::string text;
   for (const std::vector<AssignedDevice>& container : assignment) {
@@ -56,7 +56,7 @@ Result<Assignment> decodeAssignment(std::string_view text) {
   const auto containers = ended(text, ';');
   if (!containers) return wrong(0, 0, "no ';' at the end");
   for (const std::string_view container : *containers) {
-    Result<std::vector<AssignedDevice>> devices = containerOf(container, assignment.size());
+    Result<std::vector<AssignedDevice>> devices = decodeDevices(container, assignment.size());
     if (!devices) return devices.error();
     assignment.push_back(std::move(*devices));
   }

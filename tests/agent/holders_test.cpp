@@ -20,9 +20,14 @@ std::vector<Device> cards() {
 }
 
 Holders holders(const std::vector<kubelet::HeldDevices>& held) {
-  return holdersOf(held, cards(), kResource, [](const std::string& space, const std::string& pod) {
-    return space == "s" && pod == "ours";
-  });
+  const OursOf ours{[](const std::string& space, const std::string& pod) {
+                      return space == "s" && pod == "ours";
+                    },
+                    [](const std::string&, const std::string& pod) {
+                      return pod == "before" ? std::set<std::string>{"GPU-200"}
+                                             : std::set<std::string>();
+                    }};
+  return holdersOf(held, cards(), kResource, ours);
 }
 
 TEST(Holders, UnitsOfOurPodsAreOurs) {
@@ -45,6 +50,15 @@ TEST(Holders, AReplicaOfHamisIsAnothersWhateverItsPodSays) {
 TEST(Holders, TheSameCardUnderAnotherNameIsAnothers) {
   EXPECT_EQ(holders({{"s", "ours", "c", "other.com/gpu", {"GPU-000::1"}}}),
             (Holders{{0, "pod s/ours"}}));
+}
+
+// The node served another scheduler before, maybe under another name: units need not be of the card
+// that the pod has.
+TEST(Holders, SharesOfAnotherSchedulersPodAreOfTheirOwnCards) {
+  EXPECT_EQ(holders({{"s", "before", "c", "volcano.sh/vgpu-number", {"GPU-000::1"}}}),
+            (Holders{{2, "pod s/before"}}));
+  EXPECT_EQ(holders({{"s", "before", "c", kResource, {"GPU-000::1"}}}),
+            (Holders{{2, "pod s/before"}}));
 }
 
 TEST(Holders, WhatIsNoneOfTheCardsIsNobodys) {

@@ -48,6 +48,7 @@ type installation struct {
 	kills   int      // as often the extender is killed; 0: as fits into a minute
 	before  string   // where CMake put an earlier commit's programs; empty: nowhere
 	nvidia  string   // NVIDIA's device plugin; empty: there is none
+	volcano string   // Volcano's scheduler; empty: there is none
 	own     bool     // it looks after the webhook's certificate itself; else that is one of the cluster's
 }
 

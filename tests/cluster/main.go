@@ -30,6 +30,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --json FILE          one record per check
           --only TEXT          those whose names hold it
           --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
+          --volcano PROGRAM    Volcano's scheduler, with its kinds in volcano-crds beside it [its check is skipped]
           --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
           --kills N            how often those that kill do so [as fits into a minute]
   down    end them and remove everything but DIR/bin
@@ -70,6 +71,7 @@ func main() {
 	only := flags.String("only", "", "")
 	before := flags.String("before", "", "")
 	nvidia := flags.String("nvidia", "", "")
+	volcano := flags.String("volcano", "", "")
 	kills := flags.Int("kills", 0, "")
 	_ = flags.Parse(os.Args[2:])
 	if flags.NArg() > 0 {
@@ -87,7 +89,7 @@ func main() {
 	case "check":
 		if err = c.readPorts(); err == nil {
 			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
-				before: *before, nvidia: *nvidia}
+				before: *before, nvidia: *nvidia, volcano: *volcano}
 			err = i.runChecks(ctx, *only, *file)
 		}
 	case "down":

@@ -143,6 +143,27 @@ class AsksOfNodes(unittest.TestCase):
             return spec["template"]["metadata"]["annotations"]["divvy.dev/config"]
         self.assertNotEqual(stamp(), stamp("--set-string", "scheduler.pools=pools: []"))
 
+    def test_volcanos_words_are_used_where_it_places(self):
+        docs = render("--set", "agent.dialect=volcano")
+        args = one_of(docs, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn("--dialect=volcano", args)
+        self.assertIn("--resource=volcano.sh/vgpu-number", args)
+        # Its nodes say how much memory they have: the agent may write that, and otherwise may not.
+        self.assertEqual(one_of(docs, "ClusterRole", "divvy-agent-announce")["rules"],
+                         [{"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}])
+        test = one_of(docs, "Pod", "divvy-test-share")["spec"]
+        self.assertEqual(test["schedulerName"], "volcano")
+        self.assertEqual(set(test["containers"][0]["resources"]["limits"]),
+                         {"volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"})
+        self.assertFalse([d for d in render() if d["metadata"]["name"] == "divvy-agent-announce"])
+
+    def test_what_a_node_announces_is_named(self):
+        docs = render("--set", "agent.announce.memory=nvidia.com/gpumem", "--set", "agent.announce.cores=none")
+        args = one_of(docs, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn("--announce-memory=nvidia.com/gpumem", args)
+        self.assertIn("--announce-cores=none", args)
+        one_of(docs, "ClusterRole", "divvy-agent-announce")
+
     def test_settings_of_nodes_reach_the_agents(self):
         said = "settings:\n- nodes: [gpu-7]\n  exclude: {indices: [0]}\n"
         words = ("--set-string", "agent.nodeSettings=" + said.replace(",", "\\,"))

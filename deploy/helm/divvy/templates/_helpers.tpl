@@ -14,6 +14,18 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .part }}
 {{- end }}
 
+{{/* The resource that devices are counted by. */}}
+{{- define "divvy.counted" -}}
+{{- $volcano := eq .Values.agent.dialect "volcano" -}}
+{{- .Values.agent.resource | default (ternary "volcano.sh/vgpu-number" "nvidia.com/gpu" $volcano) }}
+{{- end }}
+{{- define "divvy.memory" -}}
+{{ ternary "volcano.sh/vgpu-memory" "nvidia.com/gpumem" (eq .Values.agent.dialect "volcano") }}
+{{- end }}
+{{- define "divvy.cores" -}}
+{{ ternary "volcano.sh/vgpu-cores" "nvidia.com/gpucores" (eq .Values.agent.dialect "volcano") }}
+{{- end }}
+
 {{/* A plain manifest of deploy/kubernetes, with this release's labels and namespace. It says the
      namespace once, in one word, and has no labels at the first indentation but where it says so.
      `keep`: a document whose kind that is stays when the release goes. The Namespace itself is

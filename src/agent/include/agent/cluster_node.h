@@ -21,13 +21,26 @@ enum class Injecting : std::uint8_t {
 const char* injectingName(Injecting injecting);
 Result<Injecting> parseInjecting(std::string_view text);
 
+// Whose scheduler places the node's pods, and what it is told and tells.
+enum class Dialect : std::uint8_t {
+  kHami,     // ours, or HAMi's
+  kVolcano,  // Volcano's, with its vGPU resources
+};
+
+// "hami", "volcano".
+Result<Dialect> parseDialect(std::string_view text);
+
 struct ClusterNode {
   std::string name;  // of the Node that this machine is
   kube::Access access;
   std::string kubelet_dir = "/var/lib/kubelet";  // its device-plugins/ and pod-resources/
-  std::string resource = "nvidia.com/gpu";       // devices are counted by
-  unsigned per_device = 10;                      // containers that may share one, 1 to 100
-  unsigned cores = 100;  // of each device's compute, what may be promised: percent, 1 to 100
+  Dialect dialect = Dialect::kHami;
+  std::string resource = "nvidia.com/gpu";  // devices are counted by
+  // Under these names the node's status says how much memory (MiB) and compute (percent) its
+  // devices have together; empty: not.
+  std::string memory_resource, cores_resource;
+  unsigned per_device = 10;  // containers that may share one, 1 to 100
+  unsigned cores = 100;      // of each device's compute, what may be promised: percent, 1 to 100
   // The kubelet is told where each device is. Only of use where it aligns processors to devices,
   // and then it is to the units that it picks itself: to others than the scheduler's, sometimes.
   bool announce_numa = false;

@@ -2,6 +2,7 @@
 // incumbent's control plane, 2.2.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,5 +27,7 @@ using Assignment = std::vector<std::vector<AssignedDevice>>;
 std::string encode(const Assignment& assignment);
 // kCorrupt: which container and device, what is wrong, what was expected.
 Result<Assignment> decodeAssignment(std::string_view text);
+// What one container has, the `container`-th: what is between two ';'.
+Result<std::vector<AssignedDevice>> decodeDevices(std::string_view text, std::size_t container);
 
 }  // namespace divvy::kube

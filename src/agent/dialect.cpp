@@ -1,0 +1,91 @@
+#include "dialect.h"
+
+#include "kube/assignment.h"
+#include "kube/volcano.h"
+
+namespace divvy::agent {
+namespace {
+
+// Source: facts on the incumbent's control plane, 2.1 and 2.2.
+constexpr const char* kRegister = "hami.io/node-nvidia-register";
+constexpr const char* kScores = "hami.io/node-nvidia-score";
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+
+// Volcano answers whatever else is said with the time, as a question, and takes a node off whose
+// question is older than a minute: two writes a minute of every node. A question that is never old
+// has it write nothing. That the agent is alive it sees by the kubelet's count of devices.
+constexpr const char* kNeverOld = "Requesting_2999.12.31 23:59:59";
+
+}  // namespace
+
+Result<Dialect> parseDialect(std::string_view text) {
+  if (text == "hami") return Dialect::kHami;
+  if (text == "volcano") return Dialect::kVolcano;
+  return Error{ErrorCode::kUsage,
+               '"' + std::string(text) + "\" is not known; accepted: hami, volcano"};
+}
+
+const char* registrationKey(Dialect dialect) {
+  return dialect == Dialect::kVolcano ? kube::kVolcanoRegister : kRegister;
+}
+
+const char* assignmentKey(Dialect dialect) {
+  return dialect == Dialect::kVolcano ? kube::kVolcanoAssigned : kAllocated;
+}
+
+std::map<std::string, std::string> registrationIn(
+    Dialect dialect, const std::vector<kube::RegisteredDevice>& devices,
+    const std::string& scores) {
+  if (dialect == Dialect::kHami) return {{kRegister, kube::encode(devices)}, {kScores, scores}};
+  std::string text = kube::encodeVolcano(devices);
+  const std::string handshake = text.empty() ? "" : kNeverOld;
+  // Which pod has what is not told by turns here, so that nobody has to wait for his.
+  return {{kube::kVolcanoRegister, std::move(text)},
+          {kube::kVolcanoHandshake, handshake},
+          {kube::kVolcanoLock, ""},
+          // Nobody else is to place on them.
+          {kRegister, ""},
+          {kScores, ""}};
+}
+
+std::set<std::string> leftBehind(Dialect dialect, const std::map<std::string, std::string>& notes) {
+  const auto handshake = notes.find(kube::kVolcanoHandshake);
+  if (dialect == Dialect::kVolcano || handshake == notes.end() || handshake->second != kNeverOld)
+    return {};
+  return {kube::kVolcanoRegister, kube::kVolcanoHandshake};
+}
+
+Result<void> understand(Dialect dialect, const std::vector<kube::RegisteredDevice>& devices,
+                        kube::Pod* pod) {
+  if (dialect == Dialect::kHami) return {};
+  std::map<std::string, std::string>& notes = pod->meta.annotations;
+  const auto given = notes.find(kube::kVolcanoAssigned);
+  if (given == notes.end()) {
+    if (notes.contains(kAllocated)) return {};
+    return Error{ErrorCode::kUnavailable,
+                 "pod " + pod->meta.space + "/" + pod->meta.name + " has no " +
+                     kube::kVolcanoAssigned +
+                     ": was it placed by Volcano, with deviceshare.VGPUEnable?"};
+  }
+  Result<kube::Assignment> assignment = kube::volcanoAssignment(*pod, given->second, devices);
+  if (!assignment)
+    return std::move(assignment)
+        .error()
+        .context("pod " + pod->meta.space + "/" + pod->meta.name + ": " + kube::kVolcanoAssigned);
+  notes[kAllocated] = kube::encode(*assignment);
+  return {};
+}
+
+std::map<std::string, std::uint64_t> announcedOf(
+    const ClusterNode& cluster, const std::vector<kube::RegisteredDevice>& devices) {
+  std::map<std::string, std::uint64_t> announced;
+  for (const kube::RegisteredDevice& one : devices) {
+    if (!cluster.memory_resource.empty())
+      announced[cluster.memory_resource] += one.healthy ? one.mebibytes : 0;
+    if (!cluster.cores_resource.empty())
+      announced[cluster.cores_resource] += one.healthy ? one.cores : 0;
+  }
+  return announced;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,114 @@
+// What a node says to schedulers in their words, and what it makes of theirs.
+#include "dialect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kube/volcano.h"
+
+namespace divvy::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+
+constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
+
+std::vector<kube::RegisteredDevice> devices(bool healthy = true) {
+  kube::RegisteredDevice device;
+  device.id = "GPU-a";
+  device.count = 10;
+  device.mebibytes = 1000;
+  device.cores = 100;
+  device.type = "NVIDIA X";
+  device.healthy = healthy;
+  kube::RegisteredDevice other = device;
+  other.id = "GPU-b";
+  other.healthy = true;
+  return {device, other};
+}
+
+TEST(Dialect, OursSaysNothingToVolcano) {
+  const auto said = registrationIn(Dialect::kHami, devices(), "[]");
+  EXPECT_EQ(said.size(), 2u);
+  EXPECT_EQ(said.at("hami.io/node-nvidia-score"), "[]");
+  EXPECT_TRUE(said.contains(registrationKey(Dialect::kHami)));
+}
+
+// A device that two schedulers place on is promised twice.
+TEST(Dialect, VolcanosTakesBackWhatOthersWereTold) {
+  const auto said = registrationIn(Dialect::kVolcano, devices(), "[]");
+  EXPECT_EQ(said.at(registrationKey(Dialect::kHami)), "");
+  EXPECT_EQ(said.at("hami.io/node-nvidia-score"), "");
+  EXPECT_EQ(said.at(kube::kVolcanoLock), "");
+  EXPECT_THAT(said.at(registrationKey(Dialect::kVolcano)), HasSubstr("GPU-a,10,1000,NVIDIA X"));
+  // Its scheduler answers anything but a question by writing into the node.
+  EXPECT_THAT(said.at(kube::kVolcanoHandshake), HasSubstr("Requesting_"));
+}
+
+TEST(Dialect, ANodeWithoutDevicesIsNoneOfVolcanos) {
+  const auto said = registrationIn(Dialect::kVolcano, {}, "");
+  for (const auto& [key, value] : said) EXPECT_EQ(value, "") << key;
+}
+
+TEST(Dialect, OnlyOurOwnIsTakenBack) {
+  const auto said = registrationIn(Dialect::kVolcano, devices(), "[]");
+  EXPECT_THAT(leftBehind(Dialect::kHami, said),
+              ElementsAre(kube::kVolcanoHandshake, kube::kVolcanoRegister));
+  EXPECT_THAT(leftBehind(Dialect::kVolcano, said), IsEmpty());
+  EXPECT_THAT(leftBehind(Dialect::kHami, {{kube::kVolcanoHandshake, "Reported_2026.11.26 01:00:00"},
+                                          {kube::kVolcanoRegister, "GPU-a,1,1,NVIDIA,true:"}}),
+              IsEmpty());
+}
+
+TEST(Dialect, UnderstandsVolcanosPods) {
+  kube::Pod pod;
+  pod.meta.space = "team";
+  pod.meta.name = "p";
+  pod.containers.resize(1);
+  pod.containers[0].limits[kube::kVolcanoCount] = "1";
+
+  const Result<void> none = understand(Dialect::kVolcano, devices(), &pod);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(none.error().message(), HasSubstr("team/p has no volcano.sh/vgpu-ids-new"));
+
+  // Placed by ours, before the node changed its dialect.
+  pod.meta.annotations[kAllocated] = "GPU-b,NVIDIA,5,0:;";
+  ASSERT_TRUE(understand(Dialect::kVolcano, devices(), &pod));
+  EXPECT_EQ(pod.meta.annotations.at(kAllocated), "GPU-b,NVIDIA,5,0:;");
+
+  pod.meta.annotations[kube::kVolcanoAssigned] = "GPU-a,NVIDIA,300,20:";
+  ASSERT_TRUE(understand(Dialect::kVolcano, devices(), &pod));
+  EXPECT_EQ(pod.meta.annotations.at(kAllocated), "GPU-a,NVIDIA,300,20:;");
+
+  pod.meta.annotations[kube::kVolcanoAssigned] = "GPU-a";
+  const Result<void> wrong = understand(Dialect::kVolcano, devices(), &pod);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code(), ErrorCode::kCorrupt);
+  EXPECT_THAT(wrong.error().message(), HasSubstr("pod team/p: volcano.sh/vgpu-ids-new"));
+}
+
+TEST(Dialect, OursLeavesVolcanosWordsAlone) {
+  kube::Pod pod;
+  pod.meta.annotations[kube::kVolcanoAssigned] = "GPU-a,NVIDIA,300,20:";
+  ASSERT_TRUE(understand(Dialect::kHami, devices(), &pod));
+  EXPECT_THAT(pod.meta.annotations, Not(testing::Contains(Pair(kAllocated, testing::_))));
+}
+
+TEST(Dialect, AnnouncesWhatIsHealthy) {
+  ClusterNode cluster;
+  EXPECT_THAT(announcedOf(cluster, devices()), IsEmpty());
+  cluster.memory_resource = "nvidia.com/gpumem";
+  cluster.cores_resource = "nvidia.com/gpucores";
+  EXPECT_THAT(announcedOf(cluster, devices()),
+              ElementsAre(Pair("nvidia.com/gpucores", 200), Pair("nvidia.com/gpumem", 2000)));
+  EXPECT_THAT(announcedOf(cluster, devices(false)),
+              ElementsAre(Pair("nvidia.com/gpucores", 100), Pair("nvidia.com/gpumem", 1000)));
+}
+
+}  // namespace
+}  // namespace divvy::agent
