@@ -14,6 +14,7 @@ struct Dispatch {
   int operator()(const ShareOptions& options) const { return share(options); }
   int operator()(const ExplainOptions& options) const { return explain(options); }
   int operator()(const ExplainPodOptions& options) const { return explainPod(options); }
+  int operator()(const ExplainReasonOptions& options) const { return explainReason(options); }
   int operator()(const PlanPodsOptions& options) const { return planPods(options); }
   int operator()(const ListOptions& options) const { return list(options); }
   int operator()(const CordonOptions& options) const { return cordon(options); }

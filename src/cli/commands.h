@@ -9,6 +9,7 @@ int run(const RunOptions& options);
 int share(const ShareOptions& options);
 int explain(const ExplainOptions& options);
 int explainPod(const ExplainPodOptions& options);
+int explainReason(const ExplainReasonOptions& options);
 int planPods(const PlanPodsOptions& options);
 int list(const ListOptions& options);
 int listCluster(const ListOptions& options);

@@ -182,7 +182,19 @@ Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
   return Options{share};
 }
 
+// `reason`, `reason CODE`, `reason "WORDS"`.
+Result<Options> makeExplainReason(const Raw& raw) {
+  const Result<Output> output = outputOf(raw);
+  if (!output) return output.error();
+  ExplainReasonOptions options;
+  options.output = *output;
+  if (raw.cluster.words.size() > 1) options.code = raw.cluster.words[1];
+  return Options{std::move(options)};
+}
+
 Result<Options> makeExplain(const Raw& raw) {
+  if (!raw.cluster.words.empty() && raw.cluster.words.front() == "reason")
+    return makeExplainReason(raw);
   if (meansCluster(raw)) return makeExplainPod(raw);
   ExplainOptions explain;
   const Result<void> good = readPlacing(raw, explain.run);

@@ -89,6 +89,11 @@ struct ExplainPodOptions {
   Output output;
 };
 
+struct ExplainReasonOptions {
+  std::string code;  // or words of a message; empty: all
+  Output output;
+};
+
 struct PlanPodsOptions {
   ClusterChoice cluster;
   std::vector<std::string> files;
@@ -338,8 +343,9 @@ using Options =
     std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
                  WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
                  SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
-                 ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions, PlanPodsOptions,
-                 CordonOptions, SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
+                 ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions,
+                 ExplainReasonOptions, PlanPodsOptions, CordonOptions, SetPodOptions, DoctorOptions,
+                 ShareOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

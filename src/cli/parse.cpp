@@ -145,7 +145,9 @@ void Grammar::addExplain() {
   CLI::App* explain =
       add("explain", "Whether a run, or a pod, would fit now, where, and what would fit instead",
           makeExplain);
-  explain->add_option("WHAT", raw.cluster.words, "pod NAMESPACE/NAME: one of a cluster [a run]")
+  explain
+      ->add_option("WHAT", raw.cluster.words,
+                   "pod NAMESPACE/NAME: one of a cluster; reason [CODE]: what it means [a run]")
       ->type_name("")
       ->expected(1, 2);
   addMemory(explain);

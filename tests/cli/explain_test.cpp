@@ -147,5 +147,37 @@ TEST(Explain, IsForPeopleToo) {
   EXPECT_EQ(sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "lots"}).code(), 2);
 }
 
+TEST(ExplainReason, ACodeShowsItsRow) {
+  Sandbox sandbox;
+  const Outcome row = sandbox.divvy({"explain", "reason", "too-large"});
+  ASSERT_EQ(row.code(), 0) << row.err;
+  EXPECT_NE(row.out.find("too-large (Of a device): devices with too little memory"),
+            std::string::npos)
+      << row.out;
+  EXPECT_NE(row.out.find("  do:    ask for less"), std::string::npos) << row.out;
+}
+
+TEST(ExplainReason, PartsOfAMessageWillDo) {
+  Sandbox sandbox;
+  const std::string event =
+      "PreStartContainer failed: container c of pod s/p was given 2 devices by the scheduler and 1 "
+      "by the kubelet";
+  const Outcome one = sandbox.divvy({"explain", "reason", event, "-o", "json"});
+  ASSERT_EQ(one.code(), 0) << one.err;
+  const bj::array found = bj::parse(one.out).at("reasons").as_array();
+  ASSERT_EQ(found.size(), 1u) << one.out;
+  EXPECT_EQ(found[0].at("code"), "start-count");
+  EXPECT_NE(found[0].at("remedy"), "");
+
+  const Outcome all = sandbox.divvy({"explain", "reason", "-o", "json"});
+  EXPECT_GT(bj::parse(all.out).at("reasons").as_array().size(), 80u);
+  const Outcome list = sandbox.divvy({"explain", "reason"});
+  EXPECT_NE(list.out.find("stay-others-turn"), std::string::npos);
+
+  const Outcome none = sandbox.divvy({"explain", "reason", "bad-weather"});
+  EXPECT_EQ(none.code(), 1);
+  EXPECT_NE(none.err.find("divvy explain reason lists all"), std::string::npos) << none.err;
+}
+
 }  // namespace
 }  // namespace divvy::test
