@@ -36,7 +36,7 @@ state = %[2]q
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
-      SystemdCgroup = false
+      SystemdCgroup = %[6]t
 `
 
 // A machine that is a virtual one may have no right to protect its processes from running out of
@@ -57,7 +57,7 @@ state = %[2]q
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-      SystemdCgroup = false
+      SystemdCgroup = %[5]t
 `
 
 // Pods here are on the host's network, as a rule; a kubelet is ready only where there is some network.
@@ -93,6 +93,7 @@ func (c *cluster) startContainerd(ctx context.Context) error {
 	if record.Runtime != "" {
 		places = append(places, c.cdiDir())
 	}
+	places = append(places, underSystemd())
 	config := fmt.Sprintf(form, places...)
 	if err := os.WriteFile(c.path("ctd", "config.toml"), []byte(config), 0o644); err != nil {
 		return err

@@ -59,7 +59,7 @@ func (c *cluster) readNodeRecord() (nodeRecord, error) {
 
 // claimNode notes what is not there yet, before anything is made.
 func (c *cluster) claimNode(build, runtime string) error {
-	for _, group := range cgroupsOf("kubepods") {
+	for _, group := range append(cgroupsOf("kubepods"), cgroupsOf("kubepods.slice")...) {
 		return fmt.Errorf("%s is there: is this a node of another cluster?", group)
 	}
 	record := nodeRecord{Build: build, Runtime: runtime}
@@ -75,6 +75,20 @@ func (c *cluster) claimNode(build, runtime string) error {
 		return err
 	}
 	return os.WriteFile(c.nodeFile(), text, 0o644)
+}
+
+// underSystemd: it makes control groups, in one hierarchy, as on the nodes that users have.
+func underSystemd() bool {
+	_, none := os.Stat("/run/systemd/system")
+	_, apart := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	return none == nil && apart == nil
+}
+
+func cgroupDriver() string {
+	if underSystemd() {
+		return "systemd"
+	}
+	return "cgroupfs"
 }
 
 func cgroupsOf(name string) []string {
@@ -97,7 +111,7 @@ authorization: {mode: AlwaysAllow}
 containerRuntimeEndpoint: unix://%[3]s
 podLogsDir: %[4]s
 volumePluginDir: %[5]s
-cgroupDriver: cgroupfs
+cgroupDriver: %[6]s
 failCgroupV1: false
 failSwapOn: false
 enforceNodeAllocatable: []
@@ -130,7 +144,7 @@ func (c *cluster) startKubelet(ctx context.Context) error {
 		return err
 	}
 	config := fmt.Sprintf(kubeletConfig, port, health, c.containerdSocket(), c.path("pods-log"),
-		c.path("kubelet", "volume-plugins"))
+		c.path("kubelet", "volume-plugins"), cgroupDriver())
 	if err := os.WriteFile(c.path("kubelet.yaml"), []byte(config), 0o644); err != nil {
 		return err
 	}
@@ -302,7 +316,7 @@ func (c *cluster) removeNode() error {
 // endCgroups kills who is left in pods, and takes their groups away.
 func (c *cluster) endCgroups() error {
 	var failed error
-	for _, group := range cgroupsOf("kubepods") {
+	for _, group := range append(cgroupsOf("kubepods"), cgroupsOf("kubepods.slice")...) {
 		var folders []string
 		_ = filepath.WalkDir(group, func(path string, entry os.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {

@@ -28,7 +28,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --bare               with it: without the agent, for one that comes in a pod
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
-          --only TEXT          those whose names hold it
+          --only TEXT,...      those whose names hold one of these
           --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
           --volcano PROGRAM    Volcano's scheduler, with its kinds in volcano-crds beside it [its check is skipped]
           --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]

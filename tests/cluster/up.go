@@ -18,10 +18,18 @@ import (
 )
 
 // How long one part may take to be ready on a machine that is busy with other things.
-const readyBound = 3 * time.Minute
+var readyBound = patiently(3 * time.Minute)
 
 // How long one may take to end by itself.
-const stopBound = 20 * time.Second
+var stopBound = patiently(20 * time.Second)
+
+// patiently: so many times as long where processors are emulated (DIVVY_PATIENCE, a whole number).
+func patiently(bound time.Duration) time.Duration {
+	if times, err := strconv.Atoi(os.Getenv("DIVVY_PATIENCE")); err == nil && times > 1 {
+		return bound * time.Duration(times)
+	}
+	return bound
+}
 
 // A cluster is what is in one folder: certificates, kubeconfigs, logs, and who runs.
 type cluster struct {
