@@ -28,7 +28,8 @@ inline void notePinned(Seat seat, PinReason reason) {
 // where it allocates for itself by its own public name in a call that we only pass on; nor do the
 // peers and network cards that a library of collectives shows its buffers to.
 inline bool mayBeSwapped(Seat seat, const void* caller) {
-  if (!swapsOn(seat)) return false;
+  // Whose code it is the loader's list says, under a lock.
+  if (!swapsOn(seat) || runtime().forked.load(std::memory_order_relaxed)) return false;
   const bool of_driver = runtime().driver.holds(caller);
   if (!of_driver && !runtime().collectives.holds(caller)) return true;
   notePinned(seat, of_driver ? PinReason::kDriver : PinReason::kCollectives);

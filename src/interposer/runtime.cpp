@@ -19,6 +19,7 @@ namespace {
 // mapped may be in use by an interrupted function of the forking thread.
 void startOver() {
   Runtime& state = runtime();
+  state.forked.store(true, std::memory_order_relaxed);
   state.blocks.forgetAfterFork();
   state.arrays.forgetAfterFork();
   state.array_owners.forgetAfterFork();

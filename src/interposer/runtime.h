@@ -97,7 +97,10 @@ struct Runtime {
 
   std::atomic<bool> fork_watched{false};
   std::atomic<std::uint64_t> context_bytes{0};  // of this process' contexts, for display
-  std::atomic<std::uint64_t> refusals{0};       // allocations answered with out-of-memory by us
+  // Forked off a process that had used the driver, which serves no such child. It has none of that
+  // process's other threads: what they held stays held, the loader's locks among it.
+  std::atomic<bool> forked{false};
+  std::atomic<std::uint64_t> refusals{0};  // allocations answered with out-of-memory by us
   std::atomic<std::uint64_t> fault_counts[kFaultCodes] = {};
 };
 

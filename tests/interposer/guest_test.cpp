@@ -1,5 +1,6 @@
 // A guest leaves no trace: S8, S9, B5, B6, and what happens when the ledger cannot be used.
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -214,6 +215,39 @@ TEST_F(GuestTest, B5ForkWhileThreadsAllocate) {
   }
   stop = true;
   for (auto& thread : threads) thread.join();
+}
+
+// Found by B5ForkWhileThreadsAllocate, once in some hundred runs of it: another thread was reading
+// the loader's list for us.
+TEST_F(GuestTest, B5AChildNeedsNoLockOfTheLoaders) {
+  if (outside()) return;
+  makeReady();
+  CUdeviceptr block = 0;
+  ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{512}), CUDA_SUCCESS);
+  lookedUp<Cu::cuMemFree_v2>();
+  struct Reading {
+    std::atomic<bool> begun{false}, over{false};
+  } reading;
+  std::thread reader([&] {
+    ::dl_iterate_phdr(
+        [](dl_phdr_info*, std::size_t, void* argument) {
+          auto& now = *static_cast<Reading*>(argument);
+          now.begun = true;
+          while (!now.over) std::this_thread::yield();
+          return 1;
+        },
+        &reading);
+  });
+  while (!reading.begun) std::this_thread::yield();
+  EXPECT_EQ(inChild([] {
+              ::alarm(20);  // it would wait for ever
+              CUdeviceptr other = 0;
+              EXPECT_NE(cu<Cu::cuMemAlloc_v2>(&other, std::size_t{512}), CUDA_SUCCESS);
+            }),
+            0);
+  reading.over = true;
+  reader.join();
+  EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
 }
 
 TEST_F(GuestTest, B5VforkAndSpawnWork) {
