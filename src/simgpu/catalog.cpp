@@ -18,6 +18,8 @@ std::string_view aliasOf(std::string_view name) {
 std::string_view noteOf(const Profile& profile) {
   if (profile.answers_at_once) return "answers every call at once; for measuring overheads";
   if (profile.name == "swap") return "small, its link at 1 GB/s; for measuring swapping";
+  if (profile.part_count > 0)
+    return "partitioned (MIG): four instances of 3, 2, 1 and 1 of seven slices";
   return "";
 }
 

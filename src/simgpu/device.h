@@ -20,9 +20,10 @@ class MemPool;
 
 struct Device {
   int ordinal;     // CUdevice
-  int card_index;  // NVML's index: position in PCI order on the host
+  int card_index;  // position among what the host's programs can use, in PCI order
   const Profile* profile;
   CardIdentity identity;
+  CardIdentity board;  // the same, but of an instance its card's
   Card card;
 
   std::mutex mutex;  // guards what follows
@@ -46,7 +47,8 @@ std::vector<int> cudaOrder(const char* text, const Machine& machine);
 
 // CUDA_VISIBLE_DEVICES: positions in `uuids` (the cards in CUDA's order) that become devices 0, 1,
 // ... The list ends before the first entry that is malformed, unknown or ambiguous; a repeated
-// entry makes it empty. nullptr: all.
+// entry makes it empty. nullptr: all cards. Of instances of partitioned cards a process has one at
+// most, and nothing beside it: the first that is named; unless there are cards, the first of all.
 std::vector<int> visibleCards(const char* text, const std::vector<std::string>& uuids);
 
 }  // namespace divvy::simgpu

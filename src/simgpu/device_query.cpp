@@ -25,9 +25,9 @@ void copyText(char* to, int room, const std::string& text) {
   to[length] = 0;
 }
 
-CUresult copyUuid(CUuuid* out, const Device& device) {
+CUresult copyUuid(CUuuid* out, const CardIdentity& identity) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(out->bytes, device.identity.uuid, sizeof out->bytes);
+  std::memcpy(out->bytes, identity.uuid, sizeof out->bytes);
   return CUDA_SUCCESS;
 }
 
@@ -111,11 +111,11 @@ SIMGPU_IMPL(cuDeviceGetName)(char* name, int length, CUdevice ordinal) {
 }
 SIMGPU_IMPL(cuDeviceGetUuid)(CUuuid* uuid, CUdevice ordinal) {
   return onDevice(Cu::cuDeviceGetUuid, ordinal,
-                  [&](Device& device) { return copyUuid(uuid, device); });
+                  [&](Device& device) { return copyUuid(uuid, device.board); });
 }
 SIMGPU_IMPL(cuDeviceGetUuid_v2)(CUuuid* uuid, CUdevice ordinal) {
   return onDevice(Cu::cuDeviceGetUuid_v2, ordinal,
-                  [&](Device& device) { return copyUuid(uuid, device); });
+                  [&](Device& device) { return copyUuid(uuid, device.identity); });
 }
 SIMGPU_IMPL(cuDeviceTotalMem_v2)(size_t* bytes, CUdevice ordinal) {
   return onDevice(Cu::cuDeviceTotalMem_v2, ordinal, [&](Device& device) -> CUresult {

@@ -151,12 +151,22 @@ SIMGPU_IMPL(nvmlDeviceClearEccErrorCounts)(nvmlDevice_t device, nvmlEccCounterTy
   });
 }
 
-// Of MIG devices only, and no card is partitioned here.
-SIMGPU_IMPL(nvmlDeviceGetGpuInstanceId)(nvmlDevice_t device, unsigned int*) {
-  return withCard(device, [](NvmlCard&) { return NVML_ERROR_NOT_SUPPORTED; });
+// Of instances only.
+SIMGPU_IMPL(nvmlDeviceGetGpuInstanceId)(nvmlDevice_t device, unsigned int* id) {
+  return withCard(device, [&](NvmlCard& card) {
+    if (card.whole() == nullptr) return NVML_ERROR_NOT_SUPPORTED;
+    if (id == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    *id = card.instanceId();
+    return NVML_SUCCESS;
+  });
 }
-SIMGPU_IMPL(nvmlDeviceGetComputeInstanceId)(nvmlDevice_t device, unsigned int*) {
-  return withCard(device, [](NvmlCard&) { return NVML_ERROR_NOT_SUPPORTED; });
+SIMGPU_IMPL(nvmlDeviceGetComputeInstanceId)(nvmlDevice_t device, unsigned int* id) {
+  return withCard(device, [&](NvmlCard& card) {
+    if (card.whole() == nullptr) return NVML_ERROR_NOT_SUPPORTED;
+    if (id == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    *id = 0;
+    return NVML_SUCCESS;
+  });
 }
 SIMGPU_IMPL(nvmlUnitGetCount)(unsigned int* count) {
   return noneAnywhere(count);

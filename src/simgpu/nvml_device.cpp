@@ -53,13 +53,16 @@ template <typename Matches>
 nvmlReturn_t lookUp(nvmlDevice_t* device, Matches&& matches) {
   return withNvml([&](NvmlMachine& machine) {
     if (device == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    NvmlCard* found = nullptr;
     for (const auto& card : machine.cards()) {
-      if (!matches(*card)) continue;
-      if (machine.lostHere() || card->lost()) return NVML_ERROR_GPU_IS_LOST;
-      *device = card->handle();
-      return NVML_SUCCESS;
+      if (found == nullptr && matches(*card)) found = card.get();
+      for (const auto& part : card->parts())
+        if (found == nullptr && matches(*part)) found = part.get();
     }
-    return NVML_ERROR_NOT_FOUND;
+    if (found == nullptr) return NVML_ERROR_NOT_FOUND;
+    if (machine.lostHere() || found->lost()) return NVML_ERROR_GPU_IS_LOST;
+    *device = found->handle();
+    return NVML_SUCCESS;
   });
 }
 
@@ -77,8 +80,9 @@ SIMGPU_IMPL(nvmlDeviceGetCount)(unsigned int* count) {
 }
 
 SIMGPU_IMPL(nvmlDeviceGetHandleByIndex_v2)(unsigned int index, nvmlDevice_t* device) {
-  const nvmlReturn_t result =
-      lookUp(device, [&](const NvmlCard& card) { return card.index() == static_cast<int>(index); });
+  const nvmlReturn_t result = lookUp(device, [&](const NvmlCard& card) {
+    return card.whole() == nullptr && card.index() == static_cast<int>(index);
+  });
   return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : result;
 }
 SIMGPU_IMPL(nvmlDeviceGetHandleByIndex)(unsigned int index, nvmlDevice_t* device) {
@@ -199,9 +203,20 @@ SIMGPU_IMPL(nvmlDeviceGetPciInfo)(nvmlDevice_t device, nvmlPciInfo_t* pci) {
   });
 }
 
-SIMGPU_IMPL(nvmlDeviceGetAttributes_v2)(nvmlDevice_t device, nvmlDeviceAttributes_t*) {
-  // About MIG devices only; no card is partitioned here.
-  return withCard(device, [](NvmlCard&) { return NVML_ERROR_NOT_SUPPORTED; });
+// About instances only.
+SIMGPU_IMPL(nvmlDeviceGetAttributes_v2)(nvmlDevice_t device, nvmlDeviceAttributes_t* attributes) {
+  return withCard(device, [&](NvmlCard& card) {
+    if (card.whole() == nullptr) return NVML_ERROR_NOT_SUPPORTED;
+    if (attributes == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    const Profile& profile = card.profile();
+    *attributes = {};
+    attributes->multiprocessorCount = static_cast<unsigned>(profile.sm_count);
+    attributes->sharedCopyEngineCount = static_cast<unsigned>(profile.copy_engines);
+    attributes->gpuInstanceSliceCount = static_cast<unsigned>(profile.slices);
+    attributes->computeInstanceSliceCount = static_cast<unsigned>(profile.slices);
+    attributes->memorySizeMB = profile.memory_bytes >> 20;
+    return NVML_SUCCESS;
+  });
 }
 SIMGPU_IMPL(nvmlDeviceGetAttributes)(nvmlDevice_t device, nvmlDeviceAttributes_t* attributes) {
   return sim_nvmlDeviceGetAttributes_v2(device, attributes);
@@ -212,20 +227,32 @@ SIMGPU_IMPL(nvmlDeviceGetMigMode)
   return withCard(device, [&](NvmlCard& card) {
     if (current == nullptr || pending == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
     if (!card.profile().mig_capable) return NVML_ERROR_NOT_SUPPORTED;
-    *current = *pending = NVML_DEVICE_MIG_DISABLE;
+    *current = *pending = card.partitioned() ? NVML_DEVICE_MIG_ENABLE : NVML_DEVICE_MIG_DISABLE;
     return NVML_SUCCESS;
   });
 }
 SIMGPU_IMPL(nvmlDeviceIsMigDeviceHandle)(nvmlDevice_t device, unsigned int* is_mig) {
-  return answer(device, is_mig, [](NvmlCard&) { return 0; });
+  return answer(device, is_mig, [](NvmlCard& card) { return card.whole() != nullptr ? 1 : 0; });
 }
 SIMGPU_IMPL(nvmlDeviceGetMaxMigDeviceCount)(nvmlDevice_t device, unsigned int* count) {
   return answer(device, count, [](NvmlCard& card) { return card.profile().mig_capable ? 7 : 0; });
 }
 SIMGPU_IMPL(nvmlDeviceGetMigDeviceHandleByIndex)
-(nvmlDevice_t device, unsigned int, nvmlDevice_t*) {
-  return withCard(device, [](NvmlCard& card) {
-    return card.profile().mig_capable ? NVML_ERROR_NOT_FOUND : NVML_ERROR_NOT_SUPPORTED;
+(nvmlDevice_t device, unsigned int index, nvmlDevice_t* instance) {
+  return withCard(device, [&](NvmlCard& card) {
+    if (!card.profile().mig_capable) return NVML_ERROR_NOT_SUPPORTED;
+    if (instance == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    if (index >= card.parts().size()) return NVML_ERROR_NOT_FOUND;
+    *instance = card.parts()[index]->handle();
+    return NVML_SUCCESS;
+  });
+}
+SIMGPU_IMPL(nvmlDeviceGetDeviceHandleFromMigDeviceHandle)
+(nvmlDevice_t instance, nvmlDevice_t* device) {
+  return withCard(instance, [&](NvmlCard& card) {
+    if (device == nullptr || card.whole() == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    *device = card.whole()->handle();
+    return NVML_SUCCESS;
   });
 }
 

@@ -18,7 +18,7 @@ constexpr unsigned long long kSupported =
     nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError | nvmlEventTypeXidCriticalError;
 
 struct Watch {
-  NvmlCard* card;
+  NvmlCard* card;  // or the instance of one, of which its card tells
   unsigned long long types;
   std::uint64_t seen;  // events with a sequence up to this were delivered or are from before
 };
@@ -77,11 +77,12 @@ bool nextEvent(Watch& watch, nvmlEventData_t* out) {
   }
   if (next == nullptr) return false;
   watch.seen = next->sequence;
-  *out = {.device = watch.card->handle(),
+  NvmlCard* const whole = watch.card->whole();
+  *out = {.device = whole == nullptr ? watch.card->handle() : whole->handle(),
           .eventType = next->type,
           .eventData = next->data,
-          .gpuInstanceId = 0xffffffff,
-          .computeInstanceId = 0xffffffff};
+          .gpuInstanceId = whole == nullptr ? 0xffffffff : watch.card->instanceId(),
+          .computeInstanceId = whole == nullptr ? 0xffffffff : 0};
   return true;
 }
 
@@ -120,8 +121,11 @@ SIMGPU_IMPL(nvmlDeviceRegisterEvents)
     const auto set = EventSets::get().find(handle);
     if (set == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
     if ((types & ~kSupported) != 0) return NVML_ERROR_NOT_SUPPORTED;
+    if (card.whole() != nullptr) return NVML_ERROR_NOT_SUPPORTED;
     const std::lock_guard lock(set->mutex);
-    set->watches.push_back({&card, types, newest(card)});
+    for (const auto& part : card.parts())
+      set->watches.push_back({part.get(), types, newest(*part)});
+    if (!card.partitioned()) set->watches.push_back({&card, types, newest(card)});
     return NVML_SUCCESS;
   });
 }

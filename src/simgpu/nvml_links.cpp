@@ -11,15 +11,15 @@ namespace {
 constexpr unsigned kSwitchBus = 0xc4;
 
 bool linked(const NvmlCard& a, const NvmlCard& b) {
-  return NvmlMachine::get().wiring().linked(a.index(), b.index());
+  return NvmlMachine::get().wiring().linked(a.board(), b.board());
 }
 
 LinkEnd endOf(const NvmlCard& card, unsigned link) {
-  return NvmlMachine::get().wiring().endOf(card.index(), static_cast<int>(link));
+  return NvmlMachine::get().wiring().endOf(card.board(), static_cast<int>(link));
 }
 
 int linkCount(const NvmlCard& card) {
-  return NvmlMachine::get().wiring().linkCount(card.index());
+  return NvmlMachine::get().wiring().linkCount(card.board());
 }
 
 // What NVML says of links that a card does not have.
@@ -43,12 +43,12 @@ SIMGPU_IMPL(nvmlDeviceGetTopologyCommonAncestor)
   return withTwo(first, second, [&](NvmlCard& a, NvmlCard& b) {
     if (level == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
     const Wiring& wiring = NvmlMachine::get().wiring();
-    const bool one_switch = wiring.onOneSwitch(a.index(), b.index());
-    const bool same_socket = wiring.numaNodeOf(a.index()) == wiring.numaNodeOf(b.index());
-    *level = &a == &b      ? NVML_TOPOLOGY_INTERNAL
-             : one_switch  ? NVML_TOPOLOGY_SINGLE
-             : same_socket ? NVML_TOPOLOGY_NODE
-                           : NVML_TOPOLOGY_SYSTEM;
+    const bool one_switch = wiring.onOneSwitch(a.board(), b.board());
+    const bool same_socket = wiring.numaNodeOf(a.board()) == wiring.numaNodeOf(b.board());
+    *level = a.board() == b.board() ? NVML_TOPOLOGY_INTERNAL
+             : one_switch           ? NVML_TOPOLOGY_SINGLE
+             : same_socket          ? NVML_TOPOLOGY_NODE
+                                    : NVML_TOPOLOGY_SYSTEM;
     return NVML_SUCCESS;
   });
 }
@@ -76,6 +76,10 @@ SIMGPU_IMPL(nvmlDeviceGetP2PStatus)
 (nvmlDevice_t first, nvmlDevice_t second, nvmlGpuP2PCapsIndex_t index, nvmlGpuP2PStatus_t* status) {
   return withTwo(first, second, [&](NvmlCard& a, NvmlCard& b) {
     if (status == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    if (a.whole() != nullptr || b.whole() != nullptr) {
+      *status = NVML_P2P_STATUS_NOT_SUPPORTED;
+      return NVML_SUCCESS;
+    }
     const bool nvlink_only = index == NVML_P2P_CAPS_INDEX_NVLINK;
     const bool consumer = !a.profile().ecc || !b.profile().ecc;
     if (nvlink_only) {

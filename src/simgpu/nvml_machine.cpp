@@ -1,5 +1,6 @@
 #include "nvml_machine.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -27,10 +28,11 @@ bool listed(std::string_view list, std::string_view name) {
 }  // namespace
 
 Card* NvmlCard::books() {
+  if (partitioned()) return nullptr;
   if (!open_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(mutex_);
     if (!open_.load(std::memory_order_relaxed)) {
-      if (!card_.openExisting(dir_, index_)) return nullptr;
+      if (!card_.openExisting(dir_, unit_)) return nullptr;
       open_.store(true, std::memory_order_release);
     }
   }
@@ -38,16 +40,23 @@ Card* NvmlCard::books() {
 }
 
 Card* NvmlCard::makeBooks() {
-  if (Card* existing = books(); existing != nullptr) return existing;
+  if (Card* existing = books(); existing != nullptr || partitioned()) return existing;
   const std::lock_guard lock(mutex_);
-  if (!prepareCardDirectory(dir_) || !card_.open(dir_, profile_, index_)) return nullptr;
+  if (!prepareCardDirectory(dir_) || !card_.open(dir_, profile_, unit_)) return nullptr;
   open_.store(true, std::memory_order_release);
   return &card_;
 }
 
-bool NvmlCard::lost() {
+bool NvmlCard::lostItself() {
   Card* card = books();
   return card != nullptr && card->lost();
+}
+
+bool NvmlCard::lost() {
+  const NvmlCard& card = whole_ != nullptr ? *whole_ : *this;
+  if (!card.partitioned()) return lostItself();
+  return std::any_of(card.parts_.begin(), card.parts_.end(),
+                     [](const auto& part) { return part->lostItself(); });
 }
 
 NvmlMachine& NvmlMachine::get() {
@@ -62,10 +71,18 @@ nvmlReturn_t NvmlMachine::load() {
   const std::string dir = cardDirectory();
   // A load that failed may have left some.
   cards_.clear();
-  for (std::size_t i = 0; i < machine->cards.size(); ++i) {
-    cards_.push_back(std::make_unique<NvmlCard>(*machine->cards[i], static_cast<int>(i), dir));
+  for (int board = 0; board < static_cast<int>(machine->boards.size()); ++board) {
+    const Profile& profile = *machine->boards[static_cast<std::size_t>(board)];
+    const auto first = std::find(machine->board_of.begin(), machine->board_of.end(), board);
+    const int unit = static_cast<int>(first - machine->board_of.begin());
+    NvmlCard& card = *cards_.emplace_back(std::make_unique<NvmlCard>(
+        profile, cardIdentity(profile, board), dir, board, profile.part_count == 0 ? unit : -1));
+    for (int at = 0; at < profile.part_count; ++at)
+      card.addPart(std::make_unique<NvmlCard>(profile.parts()[static_cast<std::size_t>(at)],
+                                              unitIdentity(*machine, unit + at), dir, at, unit + at,
+                                              &card));
   }
-  wiring_ = Wiring(machine->cards);
+  wiring_ = Wiring(machine->boards);
   const std::string_view links = variable("SIMGPU_NVLINKS", "");
   const std::string_view nodes = variable("SIMGPU_NUMA", "");
   if ((!links.empty() && !wiring_.readLinks(links)) ||
@@ -96,6 +113,8 @@ nvmlReturn_t NvmlMachine::shutdown() {
 NvmlCard* NvmlMachine::find(nvmlDevice_t device) const {
   for (const auto& card : cards_) {
     if (card->handle() == device) return card.get();
+    for (const auto& part : card->parts())
+      if (part->handle() == device) return part.get();
   }
   return nullptr;
 }

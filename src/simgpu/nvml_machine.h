@@ -16,32 +16,55 @@
 
 namespace divvy::simgpu {
 
-// A card; what nvmlDevice_t points to. Lives as long as the library.
+// A card, or an instance of a partitioned one; what nvmlDevice_t points to. Lives as long as the
+// library.
 class NvmlCard {
  public:
-  NvmlCard(const Profile& profile, int index, std::string dir)
+  // `index`: among the machine's cards, or those of its card. `unit`: among what programs can use;
+  // -1: a partitioned card, of which that is its parts.
+  NvmlCard(const Profile& profile, const CardIdentity& identity, std::string dir, int index,
+           int unit, NvmlCard* whole = nullptr)
       : profile_(profile),
-        identity_(cardIdentity(profile, index)),
+        identity_(identity),
         dir_(std::move(dir)),
-        index_(index) {}
+        index_(index),
+        unit_(unit),
+        whole_(whole) {}
 
   const Profile& profile() const { return profile_; }
   const CardIdentity& identity() const { return identity_; }
   int index() const { return index_; }
   nvmlDevice_t handle() { return reinterpret_cast<nvmlDevice_t>(this); }
 
-  // The card's books, or nullptr while nobody has used the card yet. Any thread.
+  // Its place among the machine's cards; of an instance its card's.
+  int board() const { return whole_ != nullptr ? whole_->index_ : index_; }
+
+  // Of an instance its card; else nullptr.
+  NvmlCard* whole() const { return whole_; }
+  bool partitioned() const { return unit_ < 0; }
+  const std::vector<std::unique_ptr<NvmlCard>>& parts() const { return parts_; }
+  void addPart(std::unique_ptr<NvmlCard> part) { parts_.push_back(std::move(part)); }
+  // What the driver calls an instance by, of its card.
+  unsigned instanceId() const { return static_cast<unsigned>(index_) + 1; }
+
+  // The card's books, or nullptr while nobody has used the card yet, or it is partitioned. Any
+  // thread.
   Card* books();
   // The card's books, made if nobody has used the card yet; nullptr when that is not possible.
   Card* makeBooks();
-  // Fallen off the bus.
+  // Fallen off the bus: all instances of a card have.
   bool lost();
 
  private:
+  bool lostItself();
+
   const Profile& profile_;
   CardIdentity identity_;
   std::string dir_;
   int index_;
+  int unit_;
+  NvmlCard* whole_;
+  std::vector<std::unique_ptr<NvmlCard>> parts_;
   std::mutex mutex_;
   std::atomic<bool> open_{false};
   Card card_;

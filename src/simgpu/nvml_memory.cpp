@@ -10,34 +10,45 @@ namespace {
 constexpr unsigned kNoInstance = 0xffffffff;  // outside MIG
 
 std::uint64_t usedBytes(NvmlCard& card) {
+  std::uint64_t of_parts = 0;
+  for (const auto& part : card.parts()) of_parts += usedBytes(*part);
+  if (card.partitioned()) return of_parts;
   Card* books = card.books();
   return books == nullptr ? 0 : books->used();
 }
 
 // Processes with a context, in the order of their records. A process that only queries is unseen,
 // and so is one of another container.
-std::vector<ProcessView> computeProcesses(NvmlCard& card) {
+struct Computing {
+  ProcessView process;
+  unsigned instance = kNoInstance;
+};
+
+std::vector<Computing> computeProcesses(NvmlCard& card) {
+  std::vector<Computing> all;
+  for (const auto& part : card.parts())
+    for (const Computing& one : computeProcesses(*part)) all.push_back(one);
   Card* books = card.books();
-  if (books == nullptr) return {};
-  std::vector<ProcessView> processes = books->view().processes;
-  std::erase_if(processes, [](const ProcessView& process) {
-    return process.contexts == 0 || process.pid == 0;
-  });
-  return processes;
+  if (books == nullptr) return all;
+  for (const ProcessView& process : books->view().processes) {
+    if (process.contexts == 0 || process.pid == 0) continue;
+    all.push_back({process, card.whole() == nullptr ? kNoInstance : card.instanceId()});
+  }
+  return all;
 }
 
-void fill(nvmlProcessInfo_v1_t* out, const ProcessView& process) {
+void fill(nvmlProcessInfo_v1_t* out, const Computing& one) {
   *out = {};
-  out->pid = static_cast<unsigned>(process.pid);
-  out->usedGpuMemory = process.bytes;
+  out->pid = static_cast<unsigned>(one.process.pid);
+  out->usedGpuMemory = one.process.bytes;
 }
 
-void fill(nvmlProcessInfo_v2_t* out, const ProcessView& process) {
+void fill(nvmlProcessInfo_v2_t* out, const Computing& one) {
   *out = {};
-  out->pid = static_cast<unsigned>(process.pid);
-  out->usedGpuMemory = process.bytes;
-  out->gpuInstanceId = kNoInstance;
-  out->computeInstanceId = kNoInstance;
+  out->pid = static_cast<unsigned>(one.process.pid);
+  out->usedGpuMemory = one.process.bytes;
+  out->gpuInstanceId = one.instance;
+  out->computeInstanceId = one.instance == kNoInstance ? kNoInstance : 0;
 }
 
 // NVML's size negotiation: the count comes back whatever the room, INSUFFICIENT_SIZE where it is
@@ -46,8 +57,8 @@ template <typename Info>
 nvmlReturn_t giveProcesses(nvmlDevice_t device, unsigned* count, Info* infos, bool compute) {
   return withCard(device, [&](NvmlCard& card) {
     if (count == nullptr || (*count > 0 && infos == nullptr)) return NVML_ERROR_INVALID_ARGUMENT;
-    const std::vector<ProcessView> processes =
-        compute ? computeProcesses(card) : std::vector<ProcessView>();
+    const std::vector<Computing> processes =
+        compute ? computeProcesses(card) : std::vector<Computing>();
     const unsigned room = *count;
     *count = static_cast<unsigned>(processes.size());
     if (processes.size() > room) return NVML_ERROR_INSUFFICIENT_SIZE;
@@ -136,17 +147,18 @@ SIMGPU_IMPL(nvmlDeviceGetRunningProcessDetailList)
     if (list == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
     if (list->version != nvmlProcessDetailList_v1) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (list->mode > NVML_PROCESS_MODE_MPS) return NVML_ERROR_INVALID_ARGUMENT;
-    const std::vector<ProcessView> processes = list->mode == NVML_PROCESS_MODE_COMPUTE
-                                                   ? computeProcesses(card)
-                                                   : std::vector<ProcessView>();
+    const std::vector<Computing> processes = list->mode == NVML_PROCESS_MODE_COMPUTE
+                                                 ? computeProcesses(card)
+                                                 : std::vector<Computing>();
     const unsigned room = list->procArray == nullptr ? 0 : list->numProcArrayEntries;
     list->numProcArrayEntries = static_cast<unsigned>(processes.size());
     if (processes.size() > room) return NVML_ERROR_INSUFFICIENT_SIZE;
     for (std::size_t i = 0; i < processes.size(); ++i) {
-      list->procArray[i] = {.pid = static_cast<unsigned>(processes[i].pid),
-                            .usedGpuMemory = processes[i].bytes,
-                            .gpuInstanceId = kNoInstance,
-                            .computeInstanceId = kNoInstance,
+      const Computing& one = processes[i];
+      list->procArray[i] = {.pid = static_cast<unsigned>(one.process.pid),
+                            .usedGpuMemory = one.process.bytes,
+                            .gpuInstanceId = one.instance,
+                            .computeInstanceId = one.instance == kNoInstance ? kNoInstance : 0,
                             .usedGpuCcProtectedMemory = 0};
     }
     return NVML_SUCCESS;

@@ -253,9 +253,63 @@ constexpr Profile swapCard() {
   return p;
 }
 
-constexpr std::array kProfiles{kConsumer, rtx4090(), kDataCenter, v100x32(),
-                               a100(),    a100x80(), h20(),       l20(),
-                               h100(),    h200(),    swapCard(),  nullCard()};
+// An instance: of memory bandwidth and caches it has a part, too.
+constexpr Profile partOf(Profile whole, std::string_view name, std::string_view model,
+                         std::string_view part, int slices, int sms, std::uint64_t mebibytes) {
+  constexpr std::uint64_t kSlices = 7;
+  const auto own = static_cast<std::uint64_t>(slices);
+  Profile p = whole;
+  p.name = name;
+  p.model = model;
+  p.part = part;
+  p.slices = slices;
+  p.sm_count = sms;
+  p.memory_bytes = mebibytes * kMiB;
+  p.reserved_bytes = 16 * kMiB;
+  p.l2_bytes = whole.l2_bytes / kSlices * own;
+  p.memory_link = whole.memory_link / kSlices * own;
+  p.copy_engines = slices;
+  p.nvlinks = 0;
+  p.mig_capable = false;
+  return p;
+}
+
+// Partitioned as is common: one large instance, a middle one and two small. Sizes as nvidia-smi
+// shows them for these cards.
+constexpr std::array kA100Parts{
+    partOf(a100(), "a100-mig-3g", "NVIDIA A100-SXM4-40GB MIG 3g.20gb", "3g.20gb", 3, 42, 20096),
+    partOf(a100(), "a100-mig-2g", "NVIDIA A100-SXM4-40GB MIG 2g.10gb", "2g.10gb", 2, 28, 9984),
+    partOf(a100(), "a100-mig-1g", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "1g.5gb", 1, 14, 4864),
+    partOf(a100(), "a100-mig-1g", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "1g.5gb", 1, 14, 4864)};
+constexpr std::array kH100Parts{
+    partOf(h100(), "h100-mig-3g", "NVIDIA H100 80GB HBM3 MIG 3g.40gb", "3g.40gb", 3, 60, 40448),
+    partOf(h100(), "h100-mig-2g", "NVIDIA H100 80GB HBM3 MIG 2g.20gb", "2g.20gb", 2, 32, 20096),
+    partOf(h100(), "h100-mig-1g", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "1g.10gb", 1, 16, 9856),
+    partOf(h100(), "h100-mig-1g", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "1g.10gb", 1, 16, 9856)};
+
+constexpr Profile partitioned(Profile whole, std::string_view name, const Profile* parts,
+                              int count) {
+  Profile p = whole;
+  p.name = name;
+  p.first_part = parts;
+  p.part_count = count;
+  return p;
+}
+
+constexpr std::array kProfiles{kConsumer,
+                               rtx4090(),
+                               kDataCenter,
+                               v100x32(),
+                               a100(),
+                               a100x80(),
+                               h20(),
+                               l20(),
+                               h100(),
+                               h200(),
+                               swapCard(),
+                               nullCard(),
+                               partitioned(a100(), "a100-mig", kA100Parts.data(), 4),
+                               partitioned(h100(), "h100-mig", kH100Parts.data(), 4)};
 
 struct Alias {
   std::string_view from;
@@ -286,10 +340,15 @@ bool appendCards(std::string_view part, Machine* machine) {
     if (error != std::errc() || stop != end || count < 1) return false;
     profile = findProfile(part.substr(0, x));
   }
-  const std::size_t room = static_cast<std::size_t>(kMaxCards) - machine->cards.size();
-  if (profile == nullptr || static_cast<std::size_t>(count) > room) return false;
-  machine->cards.insert(machine->cards.end(), static_cast<std::size_t>(count), profile);
-  return true;
+  for (int i = 0; profile != nullptr && i < count; ++i) {
+    const auto board = static_cast<int>(machine->boards.size());
+    machine->boards.push_back(profile);
+    if (profile->part_count == 0) machine->cards.push_back(profile);
+    for (const Profile& one : profile->parts()) machine->cards.push_back(&one);
+    machine->board_of.resize(machine->cards.size(), board);
+    if (machine->cards.size() > static_cast<std::size_t>(kMaxCards)) return false;
+  }
+  return profile != nullptr;
 }
 
 // A stable hash (FNV-1a) spread over 16 bytes; only has to differ between cards.
@@ -310,17 +369,21 @@ double Profile::peakFlops() const {
   return 2.0 * cores_per_sm * sm_count * sm_mhz * 1e6;
 }
 
+std::span<const Profile> Profile::parts() const {
+  return {first_part, static_cast<std::size_t>(part_count)};
+}
+
 std::span<const Profile> profiles() {
   return kProfiles;
 }
 
 std::string Machine::name() const {
   std::string text;
-  for (std::size_t i = 0; i < cards.size();) {
+  for (std::size_t i = 0; i < boards.size();) {
     std::size_t end = i;
-    while (end < cards.size() && cards[end] == cards[i]) ++end;
+    while (end < boards.size() && boards[end] == boards[i]) ++end;
     if (!text.empty()) text += '+';
-    text += cards[i]->name;
+    text += boards[i]->name;
     if (end - i > 1) text += "x" + std::to_string(end - i);
     i = end;
   }
@@ -352,8 +415,19 @@ CardIdentity cardIdentity(const Profile& profile, int index) {
   return identity;
 }
 
+CardIdentity unitIdentity(const Machine& machine, int unit) {
+  const int board = machine.board_of[static_cast<std::size_t>(unit)];
+  const Profile& profile = *machine.cards[static_cast<std::size_t>(unit)];
+  CardIdentity identity = cardIdentity(*machine.boards[static_cast<std::size_t>(board)], board);
+  if (profile.part.empty()) return identity;
+  identity.part = true;
+  fillUuid(std::string(profile.name) + "#" + std::to_string(board) + "/" + std::to_string(unit),
+           identity.uuid);
+  return identity;
+}
+
 std::string CardIdentity::uuidText() const {
-  std::string text = "GPU-";
+  std::string text = part ? "MIG-" : "GPU-";
   char digits[3];
   for (int i = 0; i < 16; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';

@@ -55,7 +55,15 @@ struct Profile {
   std::uint64_t vmm_access_ns = 36'000;
   std::uint64_t vmm_unmap_ns = 25'600;
   std::uint64_t vmm_granule = 2ULL << 20;  // what sizes and addresses there are multiples of
+  // Of an instance of a partitioned card (MIG): what its kind is called ("1g.10gb"), and how many
+  // of the card's slices of compute it has. Empty: this is a card.
+  std::string_view part = {};
+  int slices = 0;
+  // Of a card that is partitioned: its instances.
+  const Profile* first_part = nullptr;
+  int part_count = 0;
 
+  std::span<const Profile> parts() const;
   std::uint64_t usableBytes() const { return memory_bytes - reserved_bytes; }
   double peakFlops() const;  // fp32 multiply-adds counted twice, per second
 };
@@ -65,28 +73,34 @@ std::span<const Profile> profiles();
 
 // A host and its cards, in PCI order.
 struct Machine {
+  // What programs can use: cards that are not partitioned, and the instances of those that are.
   std::vector<const Profile*> cards;
+  std::vector<const Profile*> boards;  // physical cards
+  std::vector<int> board_of;           // for each of `cards` its place in `boards`
 
   // "a100", "a100x8", "l20+h100x2": the canonical form, also part of directory names.
   std::string name() const;
   bool answersAtOnce() const { return cards.front()->answers_at_once; }
 };
 
-// "h100", "a100x8", "4090x2" (with or without the rtx of the consumer cards), "null"; cards of
-// several kinds joined by "+". Case does not matter. nullopt: an unknown profile, more than
-// kMaxCards cards in all or none, or `null` beside others.
+// "h100", "a100x8", "h100-mig", "4090x2" (with or without the rtx of the consumer cards), "null";
+// cards of several kinds joined by "+". Case does not matter. nullopt: an unknown profile, more
+// than kMaxCards cards in all or none, or `null` beside others.
 std::optional<Machine> parseMachine(std::string_view text);
 
 // Identity of card `index` of a machine: the same in every process and after every restart.
 struct CardIdentity {
+  bool part;  // an instance of a partitioned card, with the card's place on the bus
   std::uint8_t uuid[16];
   std::uint32_t pci_domain;
   std::uint32_t pci_bus;
   std::uint32_t pci_device;
 
-  std::string uuidText() const;    // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+  std::string uuidText() const;  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", of instances "MIG-"
   std::string serialText() const;  // 13 digits
 };
 CardIdentity cardIdentity(const Profile& profile, int index);
+// Of `machine.cards[unit]`, card or instance.
+CardIdentity unitIdentity(const Machine& machine, int unit);
 
 }  // namespace divvy::simgpu

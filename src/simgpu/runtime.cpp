@@ -75,14 +75,16 @@ CUresult Runtime::openDevices() {
   const std::vector<int> order = cudaOrder(std::getenv("CUDA_DEVICE_ORDER"), machine_);
   std::vector<std::string> uuids;
   for (const int card : order) {
-    uuids.push_back(cardIdentity(*machine_.cards[card], card).uuidText());
+    uuids.push_back(unitIdentity(machine_, card).uuidText());
   }
   for (const int position : visibleCards(std::getenv("CUDA_VISIBLE_DEVICES"), uuids)) {
     auto device = std::make_unique<Device>();
     device->ordinal = static_cast<int>(devices_.size());
     device->card_index = order[position];
     device->profile = machine_.cards[device->card_index];
-    device->identity = cardIdentity(*device->profile, device->card_index);
+    device->identity = unitIdentity(machine_, device->card_index);
+    const int board = machine_.board_of[device->card_index];
+    device->board = cardIdentity(*machine_.boards[board], board);
     if (!device->card.open(directory_, *device->profile, device->card_index)) {
       return CUDA_ERROR_OPERATING_SYSTEM;
     }

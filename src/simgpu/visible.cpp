@@ -34,6 +34,10 @@ int leadingNumber(std::string_view text) {
 }
 
 // Position in `uuids` of the only one that starts with `prefix`; -1 for none or several.
+bool isInstance(std::string_view uuid) {
+  return uuid.starts_with("MIG-");
+}
+
 int byUuid(std::string_view prefix, const std::vector<std::string>& uuids) {
   int found = -1;
   for (std::size_t i = 0; i < uuids.size(); ++i) {
@@ -50,20 +54,26 @@ std::vector<int> visibleCards(const char* text, const std::vector<std::string>& 
   const int count = static_cast<int>(uuids.size());
   std::vector<int> visible;
   if (text == nullptr) {
-    for (int i = 0; i < count; ++i) visible.push_back(i);
+    for (int i = 0; i < count; ++i)
+      if (!isInstance(uuids[static_cast<std::size_t>(i)])) visible.push_back(i);
+    if (visible.empty() && count > 0) visible.push_back(0);
     return visible;
   }
-  // The first entry says of what form all are; one of another form ends the list. No card is
-  // partitioned here, so every MIG form names something that does not exist.
+  // The first entry says of what form all are; one of another form ends the list.
   std::string_view rest = text;
-  const bool uuid_form = trimmed(rest).starts_with("GPU-");
+  const auto named = [](std::string_view entry) {
+    return entry.starts_with("GPU-") || isInstance(entry);
+  };
+  const bool uuid_form = named(trimmed(rest));
   for (;;) {
     const std::size_t comma = rest.find(',');
     const std::string_view entry = trimmed(rest.substr(0, comma));
-    const bool is_uuid = entry.starts_with("GPU-");
+    const bool is_uuid = named(entry);
     int index = -1;
     if (is_uuid == uuid_form) index = is_uuid ? byUuid(entry, uuids) : leadingNumber(entry);
     if (index < 0 || index >= count) return visible;
+    const bool instance = isInstance(uuids[static_cast<std::size_t>(index)]);
+    if (instance) return visible.empty() ? std::vector<int>{index} : visible;
     for (const int seen : visible) {
       if (seen == index) return {};
     }
