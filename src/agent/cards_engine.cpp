@@ -6,6 +6,9 @@
 namespace divvy::agent {
 namespace {
 
+// What the driver's names of instances have in them.
+constexpr const char* kInstances = "MIG";
+
 engine::DeviceMemory memoryOf(const MemoryAsk& memory) {
   if (memory.isPercent()) return engine::Percent{memory.percent};
   return memory.bytes;
@@ -147,6 +150,8 @@ engine::Shape shapeOf(const Ask& ask) {
   shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
   for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);
+  // Of instances of partitioned cards a process has one at most, and nothing beside it.
+  if (ask.gpus > 1) shape.selector.not_models.emplace_back(kInstances);
   if (ask.pool) shape.pool = engine::PoolName(*ask.pool);
   shape.devices = ask.devices;
   shape.daily = ask.expected_use;

@@ -123,10 +123,11 @@ Result<std::string> withDriver(std::string_view own, const std::string& driver,
   bj::object edits = device["containerEdits"].as_object();
   for (const CardName& card : cards) {
     const bj::object* named = deviceNamed(*theirs, card.uuid);
-    if (named == nullptr) named = deviceNamed(*theirs, std::to_string(card.index));
+    const std::string other = card.part.empty() ? std::to_string(card.index) : card.part;
+    if (named == nullptr) named = deviceNamed(*theirs, other);
     if (named == nullptr)
       return Error{ErrorCode::kNotFound, "the CDI spec of the driver has no device " + card.uuid +
-                                             " and none called " + std::to_string(card.index)};
+                                             " and none called " + other};
     if (const bj::object* its = editsOf(*named)) join(*its, &edits);
   }
   if (const bj::object* common = editsOf(*theirs)) join(*common, &edits);

@@ -16,6 +16,7 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders);
 struct CardName {
   std::string uuid;
   unsigned index = 0;
+  std::string part = {};  // of an instance: "CARD:PLACE", its name in place of the index
 };
 
 // `own`, a text of cdiSpec(), with what `driver` says of these cards, called by UUID or else index,

@@ -36,7 +36,9 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
   Result<std::vector<driver::DeviceInfo>> devices = nvml->devices();
   if (!devices) return devices.error();
   if (devices->empty())
-    return Error{ErrorCode::kUnavailable, "the NVIDIA driver knows no usable device"};
+    return Error{ErrorCode::kUnavailable,
+                 "the NVIDIA driver knows no usable device; of a card in MIG mode that "
+                 "is an instance (nvidia-smi mig -lci)"};
   const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
   for (const std::string& uneven : unevenLinks(*devices, layout)) warn(uneven);
   std::vector<CardPlace> places = placesOf(*devices, layout);

@@ -190,6 +190,8 @@ std::string Refusal::text() const {
   switch (why) {
     case DeviceWhy::kModelNotAsked:
       return "is another model";
+    case DeviceWhy::kModelExcluded:
+      return "is a part of a card (MIG), of which a process has one, and no device beside it";
     case DeviceWhy::kUuidNotAsked:
       return "its UUID is " + uuid;
     case DeviceWhy::kUnhealthy:

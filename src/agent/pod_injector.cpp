@@ -77,7 +77,8 @@ Result<std::string> PodInjector::specOf(const Tenant& tenant) const {
   std::vector<CardName> cards;
   for (const Device& device : inventory_.devices())
     for (const ShareRecord& share : tenant.record.shares)
-      if (share.uuid == device.info.uuid) cards.push_back({share.uuid, device.info.index});
+      if (share.uuid == device.info.uuid)
+        cards.push_back({share.uuid, device.info.index, device.info.part});
   return withDriver(cdiSpec(kPodCdiKind, tenant.record.id, edits), *driver, cards);
 }
 

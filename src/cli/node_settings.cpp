@@ -196,7 +196,7 @@ class SettingsReader {
         {"operatingmode", {"hami-core"}, "cards are shared as hami-core has it"},
         {"preconfigureddevicememory", {}, "memory is what the driver says"},
         {"libcudaloglevel", {}, "the libraries in containers write no log"},
-        {"migstrategy", {"none"}, "MIG is not there yet"},
+        {"migstrategy", {"none", "single"}, "instances are counted as devices are"},
         {"enablegetpreferredallocation", {"true"}, "the kubelet can always ask"}};
     for (const Key& key : kUndone) {
       if (!said(node, key.name)) continue;

@@ -8,8 +8,11 @@ namespace {
 
 using abi::Cu;
 
+constexpr std::size_t kPrefix = 4;
+
+// What is behind "GPU-" or "MIG-".
 std::string uuidText(const CUuuid& uuid) {
-  std::string text = "GPU-";
+  std::string text;
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     std::array<char, 3> hex{};
@@ -28,7 +31,9 @@ Error refused(const char* call, CUresult status) {
 Result<CUdevice> findDevice(const Library& cuda, const std::string& uuid) {
   auto* count_of = cuda.find<Function<Cu::cuDeviceGetCount>>("cuDeviceGetCount");
   auto* get = cuda.find<Function<Cu::cuDeviceGet>>("cuDeviceGet");
-  auto* uuid_of = cuda.find<Function<Cu::cuDeviceGetUuid>>("cuDeviceGetUuid");
+  // The newer one tells of an instance of a partitioned card its own.
+  auto* uuid_of = cuda.find<Function<Cu::cuDeviceGetUuid>>("cuDeviceGetUuid_v2");
+  if (uuid_of == nullptr) uuid_of = cuda.find<Function<Cu::cuDeviceGetUuid>>("cuDeviceGetUuid");
   if (count_of == nullptr || get == nullptr || uuid_of == nullptr) {
     return Error{ErrorCode::kUnsupported, cuda.path() + " lacks the device calls"};
   }
@@ -39,7 +44,7 @@ Result<CUdevice> findDevice(const Library& cuda, const std::string& uuid) {
     CUdevice device = 0;
     CUuuid found{};
     if (get(&device, ordinal) == CUDA_SUCCESS && uuid_of(&found, device) == CUDA_SUCCESS &&
-        uuidText(found) == uuid)
+        uuid.size() > kPrefix && uuidText(found) == uuid.substr(kPrefix))
       return device;
   }
   return Error{ErrorCode::kNotFound, "the CUDA driver does not know " + uuid};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "nvml_api.h"
 
@@ -28,6 +29,41 @@ std::vector<nvmlProcessInfo_t> listOf(Ask ask, nvmlDevice_t device) {
   }
   if (status != NVML_SUCCESS) list.clear();
   return list;
+}
+
+std::string pciOf(const Nvml::Api& api, nvmlDevice_t device) {
+  nvmlPciInfo_t pci{};
+  if (api.pci != nullptr) api.pci(device, &pci);
+  return pci.busIdLegacy;
+}
+
+// None: it does not say what it cannot do without.
+std::optional<DeviceInfo> describe(const Nvml::Api& api, unsigned index, nvmlDevice_t device) {
+  std::array<char, kTextSize> uuid{};
+  std::array<char, kTextSize> name{};
+  const Result<nvmlMemory_v2_t> memory = api.memory(device);
+  if (!memory || api.uuid(device, uuid.data(), kTextSize) != NVML_SUCCESS) return std::nullopt;
+  api.name(device, name.data(), kTextSize);
+  return DeviceInfo{index, uuid.data(), name.data(), pciOf(api, device),
+                    Bytes{memory->total} - Bytes{memory->reserved}};
+}
+
+// Instances need not be in a row.
+void listParts(Nvml::Api& api, unsigned index, nvmlDevice_t card) {
+  unsigned most = 0;
+  if (api.most_parts == nullptr || api.part_handle == nullptr || api.handle_by_uuid == nullptr ||
+      api.most_parts(card, &most) != NVML_SUCCESS)
+    return;
+  for (unsigned place = 0; place < most; ++place) {
+    nvmlDevice_t part = nullptr;
+    std::array<char, kTextSize> uuid{};
+    if (api.part_handle(card, place, &part) != NVML_SUCCESS ||
+        api.uuid(part, uuid.data(), kTextSize) != NVML_SUCCESS)
+      continue;
+    unsigned id = 0;
+    if (api.instance_id != nullptr) api.instance_id(part, &id);
+    api.parts.push_back({uuid.data(), index, place, id});
+  }
 }
 
 }  // namespace
@@ -74,19 +110,28 @@ Result<std::vector<DeviceInfo>> Nvml::devices() const {
   const nvmlReturn_t status = api_->count(&count);
   if (status != NVML_SUCCESS)
     return Error{ErrorCode::kUnavailable, "counting devices: " + code(status)};
+  api_->cards = count;
+  api_->parts.clear();
   std::vector<DeviceInfo> all;
   for (unsigned index = 0; index < count; ++index) {
-    Result<nvmlDevice_t> device = api_->device(index);
+    const Result<nvmlDevice_t> device = api_->device(index);
     if (!device) continue;  // fallen off the bus: the others remain usable
-    std::array<char, kTextSize> uuid{};
-    std::array<char, kTextSize> name{};
-    Result<nvmlMemory_v2_t> memory = api_->memory(*device);
-    if (!memory || api_->uuid(*device, uuid.data(), kTextSize) != NVML_SUCCESS) continue;
-    api_->name(*device, name.data(), kTextSize);
-    nvmlPciInfo_t pci{};
-    if (api_->pci != nullptr) api_->pci(*device, &pci);
-    all.push_back({index, uuid.data(), name.data(), pci.busIdLegacy,
-                   Bytes{memory->total} - Bytes{memory->reserved}});
+    if (api_->partitioned(*device)) {
+      listParts(*api_, index, *device);
+    } else if (std::optional<DeviceInfo> info = describe(*api_, index, *device)) {
+      all.push_back(std::move(*info));
+    }
+  }
+  for (unsigned at = 0; at < api_->parts.size(); ++at) {
+    const Api::Part& part = api_->parts[at];
+    const Result<nvmlDevice_t> device = api_->device(count + at);
+    std::optional<DeviceInfo> info = device ? describe(*api_, count + at, *device) : std::nullopt;
+    if (!info) continue;
+    info->part = std::to_string(part.card) + ':' + std::to_string(part.place);
+    // Some drivers name its card.
+    if (info->model.find("MIG") == std::string::npos) info->model += " MIG";
+    if (const Result<nvmlDevice_t> card = api_->device(part.card)) info->pci = pciOf(*api_, *card);
+    all.push_back(std::move(*info));
   }
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "abi/nvml_enums.h"
 #include "abi/nvml_protos.h"
@@ -44,6 +45,12 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceGetNvLinkRemotePciInfo_v2> link_remote{};
   detail::Function<abi::Nv::nvmlDeviceGetNvLinkRemoteDeviceType> link_remote_type{};
 
+  detail::Function<abi::Nv::nvmlDeviceGetMigMode> mig_mode{};
+  detail::Function<abi::Nv::nvmlDeviceGetMaxMigDeviceCount> most_parts{};
+  detail::Function<abi::Nv::nvmlDeviceGetMigDeviceHandleByIndex> part_handle{};
+  detail::Function<abi::Nv::nvmlDeviceGetGpuInstanceId> instance_id{};
+  detail::Function<abi::Nv::nvmlDeviceGetHandleByUUID> handle_by_uuid{};
+
   detail::Function<abi::Nv::nvmlEventSetCreate> create_events{};
   detail::Function<abi::Nv::nvmlDeviceRegisterEvents> register_events{};
   detail::Function<abi::Nv::nvmlDeviceGetSupportedEventTypes> supported_events{};
@@ -75,6 +82,11 @@ struct Nvml::Api {
     get(link_state, "nvmlDeviceGetNvLinkState");
     get(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     get(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");
+    get(mig_mode, "nvmlDeviceGetMigMode");
+    get(most_parts, "nvmlDeviceGetMaxMigDeviceCount");
+    get(part_handle, "nvmlDeviceGetMigDeviceHandleByIndex");
+    get(instance_id, "nvmlDeviceGetGpuInstanceId");
+    get(handle_by_uuid, "nvmlDeviceGetHandleByUUID");
     get(create_events, "nvmlEventSetCreate");
     get(register_events, "nvmlDeviceRegisterEvents");
     get(supported_events, "nvmlDeviceGetSupportedEventTypes");
@@ -97,9 +109,29 @@ struct Nvml::Api {
     return nullptr;
   }
 
+  // Instances of partitioned cards, as they were when devices were last counted. They have the
+  // indexes behind those of all cards.
+  struct Part {
+    std::string uuid;
+    unsigned card = 0;   // NVML's index
+    unsigned place = 0;  // on it
+    unsigned id = 0;     // the driver's, of its card
+  };
+  unsigned cards = 0;
+  std::vector<Part> parts;
+
+  bool partitioned(nvmlDevice_t card) const {
+    unsigned now = 0, then = 0;
+    return mig_mode != nullptr && mig_mode(card, &now, &then) == NVML_SUCCESS &&
+           now == NVML_DEVICE_MIG_ENABLE;
+  }
+
+  // Of an instance by its name: its place may be another one's meanwhile.
   Result<nvmlDevice_t> device(unsigned index) const {
     nvmlDevice_t found = nullptr;
-    const nvmlReturn_t status = handle(index, &found);
+    const bool part = index >= cards && index - cards < parts.size();
+    const nvmlReturn_t status =
+        part ? handle_by_uuid(parts[index - cards].uuid.c_str(), &found) : handle(index, &found);
     if (status != NVML_SUCCESS) {
       return Error{ErrorCode::kUnavailable,
                    "device " + std::to_string(index) + ": " + detail::code(status)};

@@ -20,6 +20,19 @@ std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
   return api.uuid(device, uuid.data(), kTextSize) == NVML_SUCCESS ? uuid.data() : "";
 }
 
+// Devices that an event of this card is about: where it is partitioned the instance that the event
+// names, or all of them.
+std::vector<unsigned> meantBy(const Nvml::Api& api, unsigned card, unsigned instance) {
+  std::vector<unsigned> of_card, named;
+  for (unsigned at = 0; at < api.parts.size(); ++at) {
+    if (api.parts[at].card != card) continue;
+    of_card.push_back(api.cards + at);
+    if (api.parts[at].id == instance) named.push_back(api.cards + at);
+  }
+  if (of_card.empty()) return {card};
+  return named.empty() ? of_card : named;
+}
+
 bool follow(Nvml::Api& api) {
   if (api.events != nullptr) return true;
   const bool told = api.create_events != nullptr && api.register_events != nullptr &&
@@ -60,7 +73,9 @@ std::vector<DeviceFault> Nvml::faults() const {
     const std::uint64_t xid = event.eventType == kXid ? event.eventData : kXidOfDoubleBitEcc;
     const auto known = indexes.find(uuidOf(*api_, event.device));
     // Of a card that is not there any more nobody says which it was: all that do not answer then.
-    if (known != indexes.end()) all.push_back({known->second, xid});
+    if (known == indexes.end()) continue;
+    for (const unsigned index : meantBy(*api_, known->second, event.gpuInstanceId))
+      all.push_back({index, xid});
   }
   return all;
 }

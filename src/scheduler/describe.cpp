@@ -39,6 +39,24 @@ std::vector<const vendors::Kind*> namedOtherwise(
   return kinds;
 }
 
+// A container with several devices gets none that can only be used alone.
+void keepFromLoners(const std::vector<asks::ContainerAsks>& init,
+                    const std::vector<asks::ContainerAsks>& containers, engine::Shape* shape) {
+  for (const auto* list : {&init, &containers}) {
+    for (const asks::ContainerAsks& one : *list) {
+      for (const vendors::Ask& ask : one.devices) {
+        if (ask.count < 2 || ask.kind->count.alone.empty()) continue;
+        auto& models = asks::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
+        for (const std::string& word : ask.kind->count.alone) {
+          const engine::ModelName model(word);
+          if (std::find(models.begin(), models.end(), model) == models.end())
+            models.push_back(model);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
@@ -77,6 +95,7 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
       asks::keepCompany(init, containers, pod.meta.annotations, &request.shape);
   if (!company) return company.error();
   keepFromOwnPlugins(namedOtherwise(init, containers), &request.shape);
+  keepFromLoners(init, containers, &request.shape);
   Result<engine::DevicePolicy> linked = base;
   for (const asks::ContainerAsks& container : containers) {
     for (const vendors::Ask& ask : container.devices) {

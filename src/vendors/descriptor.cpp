@@ -17,7 +17,7 @@ constexpr std::uint32_t kMostSlices = 16;
 constexpr Bytes kMostUnit = gib(4);  // of which 2^31 can be asked for
 
 void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
-  const auto node = read.child(kind, "count", {"resource", "absent", "pairs", "runs"});
+  const auto node = read.child(kind, "count", {"resource", "absent", "pairs", "runs", "alone"});
   if (!node) return;
   read.require(*node, "resource");
   read.text(*node, "resource", &out->resource);
@@ -25,6 +25,10 @@ void readCount(YamlReader& read, const YAML::Node& kind, CountRule* out) {
   read.flag(*node, "pairs", &out->pairs);
   read.list(*node, "runs", [&](const YAML::Node& item) {
     out->runs.push_back(static_cast<std::uint32_t>(read.numberOf(item, 1, kMostDevices)));
+  });
+  read.list(*node, "alone", [&](const YAML::Node& item) {
+    out->alone.push_back(item.IsScalar() ? item.Scalar() : std::string());
+    if (out->alone.back().empty()) read.fail(item, "accepted: words of a model's name");
   });
 }
 

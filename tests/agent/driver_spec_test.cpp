@@ -99,6 +99,19 @@ TEST(DriverSpec, ACardIsFoundByItsIndexToo) {
   EXPECT_EQ(edits.at("deviceNodes").at(2).at("permissions").as_string(), "0660");
 }
 
+// NVIDIA's tools call an instance (MIG) by its card and its place there.
+TEST(DriverSpec, AnInstanceIsFoundByItsPlaceOnItsCard) {
+  std::string driver = kDriver;
+  driver.replace(driver.find("name: \"0\""), 9, "name: \"2:1\"");
+  const Result<std::string> merged = withDriver(own(), driver, {{"MIG-x", 9, "2:1"}});
+  ASSERT_TRUE(merged) << merged.error().message();
+  EXPECT_EQ(nodesIn(editsIn(*merged)),
+            (std::vector<std::string>{"/dev/nvidia0", "/dev/nvidiactl"}));
+  const Result<std::string> missing = withDriver(own(), driver, {{"MIG-y", 9, "2:3"}});
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message().find("2:3"), std::string::npos);
+}
+
 TEST(DriverSpec, WhatIsMissingOrNoSpecIsNamed) {
   const Result<std::string> missing = withDriver(own(), kDriver, {{"GPU-c", 7}});
   ASSERT_FALSE(missing);

@@ -158,5 +158,28 @@ TEST_F(Places, WhoseHoursDifferShareACard) {
   EXPECT_TRUE(says(wrong, "--expected-use: expected use \"8-20\"; accepted: ")) << wrong;
 }
 
+// Of a partitioned card (MIG) the instances are the devices.
+TEST(Instances, AreSharedAsCardsAre) {
+  Sandbox sandbox;
+  const std::vector<std::string> half{"run", "--sim",   "h100-mig", "--memory",
+                                      "4Gi", "--cores", "50"};
+  const auto with = [&](std::vector<std::string> options) {
+    std::vector<std::string> words = half;
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "/bin/true"});
+    return sandbox.divvy(words);
+  };
+  EXPECT_EQ(with({}).code(), 0);
+  EXPECT_EQ(with({"--model", "3g.40gb"}).code(), 0);
+  // The largest has less than the card.
+  EXPECT_NE(
+      sandbox.divvy({"run", "--sim", "h100-mig", "--memory", "60Gi", "--", "/bin/true"}).code(), 0);
+  const Outcome two = with({"--gpus", "2"});
+  EXPECT_NE(two.code(), 0);
+  EXPECT_NE(two.err.find("is a part of a card (MIG), of which a process has one"),
+            std::string::npos)
+      << two.err;
+}
+
 }  // namespace
 }  // namespace divvy::test

@@ -62,7 +62,7 @@ func (w *world) volcanoBegins() (func() error, error) {
 		files = append(files, "-f", kind)
 	}
 	end := func() error {
-		return errors.Join(w.endProcess(volcanoProcess),
+		return errors.Join(w.endProcess(volcanoProcess), os.RemoveAll(w.path("volcano.yaml")),
 			w.kubectl(w.ctx, append([]string{"delete", "--ignore-not-found"}, files...)...))
 	}
 	// Some are too large for what a client's apply notes of them.

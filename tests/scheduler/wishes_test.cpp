@@ -46,6 +46,16 @@ TEST(Wishes, OurResourcesAreTheSameAsTheOthers) {
   EXPECT_EQ(shapeOf({}), plain());
 }
 
+// CUDA uses one instance of partitioned cards, and no device beside it.
+TEST(Wishes, AContainerWithSeveralDevicesGetsNoInstances) {
+  const Texts several{{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "1Gi"}};
+  const Texts one{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1Gi"}};
+  const std::vector<engine::ModelName> none{engine::ModelName("MIG")};
+  EXPECT_EQ(shapeOf({}, {several}).selector.not_models, none);
+  EXPECT_EQ(shapeOf({}, {one, several, several}).selector.not_models, none);
+  EXPECT_TRUE(shapeOf({}, {one, one}).selector.not_models.empty());
+}
+
 TEST(Wishes, AGuaranteeIsOfEachContainer) {
   const std::vector<Texts> two{kShare, kShare};
   engine::Shape shape = shapeOf({{"use.divvy.dev/guaranteed", "4Gi"}}, two);

@@ -12,13 +12,19 @@
 
 namespace divvy::driver {
 
-// Fixed facts of one card.
+// Fixed facts of one card, or of one instance of a card that is partitioned (MIG): of such a card
+// only its instances are devices.
 struct DeviceInfo {
-  unsigned index = 0;  // NVML's own, which is PCI order
+  unsigned index = 0;  // NVML's own, which is PCI order; of instances from the number of cards on
   std::string uuid;
   std::string model;
   std::string pci;
   Bytes physical;  // what programs can use: the total without what the driver keeps for itself
+  // Of an instance: "CARD:PLACE", which is how NVIDIA's own tools call it. Empty: a card.
+  std::string part = {};
+
+  // A process has one instance, and no device beside it.
+  bool instance() const { return !part.empty(); }
 };
 
 struct ProcessUse {

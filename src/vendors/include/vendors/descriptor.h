@@ -19,6 +19,8 @@ struct CountRule {
   std::uint32_t absent = 0;  // taken where only other resources are asked for; 0: refused then
   bool pairs = false;        // handed out by twos: one becomes two, other odd numbers are refused
   std::vector<std::uint32_t> runs;  // several are neighbours: so many at a time; empty: any
+  // Words of models of which a program uses one at a time, and nothing beside it.
+  std::vector<std::string> alone;
 };
 
 // Memory of each device.

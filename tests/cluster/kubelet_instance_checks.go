@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-instances-of-a-partitioned-card-are-shared",
+			"of a card in MIG mode its instances are the node's devices: two pods share one, each is held to its " +
+				"limit, a pod that names a profile gets such an instance, and one that wants two devices gets none",
+			instancesShared})
+}
+
+const partitionedCards = "sim-h100-mig"
+
+func instancesShared(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	return w.onCards(partitionedCards, nil, func(uuids []string) error {
+		if len(uuids) != 4 {
+			return fmt.Errorf("the node has %v", uuids)
+		}
+		for _, uuid := range uuids {
+			if !strings.HasPrefix(uuid, "MIG-") {
+				return fmt.Errorf("%s is no instance", uuid)
+			}
+		}
+		if err := w.onOneInstance(uuids[0]); err != nil {
+			return err
+		}
+		named := annotated(probe("named", one("3000", "0")), "nvidia.com/use-gputype", "MIG 2g.20gb")
+		if _, err := w.create(named); err != nil {
+			return err
+		}
+		if _, err := w.ended("named", 0); err != nil {
+			return err
+		}
+		if on, err := w.onCard("named"); err != nil || on != uuids[1] {
+			return errors.Join(err, fmt.Errorf("who names a profile is on %s, not %s", on, uuids[1]))
+		}
+		two := probe("two", asks{"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1000"})
+		if _, err := w.create(two); err != nil {
+			return err
+		}
+		why, err := w.refused("two")
+		if err == nil && !strings.Contains(why, "devices of models that were not asked for") {
+			err = fmt.Errorf("who wants two waits for: %s", why)
+		}
+		return err
+	})
+}
+
+// onOneInstance: two pods at once, of which neither can have what the other was given.
+func (w *world) onOneInstance(uuid string) error {
+	for _, name := range []string{"left", "right"} {
+		p := annotated(probe(name, one("2000", "30")), "nvidia.com/use-gpuuuid", uuid)
+		if _, err := w.create(p); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"left", "right"} {
+		said, err := w.ended(name, 0)
+		if err == nil {
+			err = said.limited(2000 << 20)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if on, err := w.onCard(name); err != nil || on != uuid {
+			return errors.Join(err, fmt.Errorf("%s is on %s, not %s", name, on, uuid))
+		}
+	}
+	return nil
+}
