@@ -1,4 +1,5 @@
 // What the node says of this machine's cards, and that it says so.
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -23,6 +24,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::chrono::seconds kAgain{5};
+constexpr std::chrono::seconds kSeldom{300};
 
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
@@ -111,22 +113,21 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
 }
 
 void KubeletDesk::tell() {
-  if (enrolling_ || said_.empty() || (said_ == wanted() && announces())) return;
-  enrolling_ = true;
-  asio::co_spawn(loop_, enroll(), rethrow);
+  if (said_.empty()) return;
+  if (!enrolling_ && said_ != wanted()) {
+    enrolling_ = true;
+    asio::co_spawn(loop_, enroll(), rethrow);
+  }
+  if (!announcing_ && !announces()) {
+    announcing_ = true;
+    asio::co_spawn(loop_, announce(), rethrow);
+  }
 }
 
 asio::awaitable<void> KubeletDesk::enroll() {
-  while (!stopped_) {
-    const bool noted = said_ == wanted();
-    if (noted && announces()) break;
-    bool written = false;
-    if (noted) {
-      written = co_await announce();
-    } else {
-      std::map<std::string, std::string> wanted = this->wanted();
-      written = co_await annotate(std::move(wanted));
-    }
+  while (!stopped_ && said_ != wanted()) {
+    std::map<std::string, std::string> wanted = this->wanted();
+    const bool written = co_await annotate(std::move(wanted));
     if (written) continue;
     asio::steady_timer pause(loop_, kAgain);
     co_await pause.async_wait(kNoThrow);
@@ -178,22 +179,32 @@ bool KubeletDesk::announces() const {
   return !holders_known_ || announced_now_ == announced_;
 }
 
-// The kubelet makes what is allocatable of the capacity, a few seconds later.
-asio::awaitable<bool> KubeletDesk::announce() {
-  const std::map<std::string, std::uint64_t> now = announced_;
-  json::object capacity;
-  for (const auto& [name, value] : now) capacity[name] = std::to_string(value);
-  kube::Call call;
-  call.verb = kube::Verb::kPatch;
-  call.path = "/api/v1/nodes/" + cluster_.name + "/status";
-  call.body = json::serialize(
-      json::object{{"status", json::object{{"capacity", capacity}, {"allocatable", capacity}}}});
-  call.type = kube::kMergePatch;
-  const Result<json::value> done = co_await client_->ask(std::move(call));
-  if (!done)
+// The kubelet makes what is allocatable of the capacity, a few seconds later. Who may not write it
+// is told so, and less and less often.
+asio::awaitable<void> KubeletDesk::announce() {
+  std::chrono::seconds again = kAgain;
+  while (!stopped_ && !announces()) {
+    const std::map<std::string, std::uint64_t> now = announced_;
+    json::object capacity;
+    for (const auto& [name, value] : now) capacity[name] = std::to_string(value);
+    kube::Call call;
+    call.verb = kube::Verb::kPatch;
+    call.path = "/api/v1/nodes/" + cluster_.name + "/status";
+    call.body = json::serialize(
+        json::object{{"status", json::object{{"capacity", capacity}, {"allocatable", capacity}}}});
+    call.type = kube::kMergePatch;
+    const Result<json::value> done = co_await client_->ask(std::move(call));
+    if (done) {
+      announced_now_ = now;
+      again = kAgain;
+      continue;
+    }
     warn("writing into the status of node " + cluster_.name + ": " + done.error().message());
-  if (done) announced_now_ = now;
-  co_return done.has_value();
+    asio::steady_timer pause(loop_, again);
+    co_await pause.async_wait(kNoThrow);
+    again = std::min(again * 2, kSeldom);
+  }
+  announcing_ = false;
 }
 
 }  // namespace divvy::agent

@@ -68,7 +68,7 @@ class KubeletDesk {
   std::map<std::string, std::string> wanted() const;  // annotations; empty: not to be there
   asio::awaitable<void> enroll();
   asio::awaitable<bool> annotate(std::map<std::string, std::string> wanted);
-  asio::awaitable<bool> announce();
+  asio::awaitable<void> announce();
   bool announces() const;  // the node's status says what it is to say
   // Which units it should be: at once, or as soon as the pod is known that they are for.
   void prefer(kubelet::UnitsAsk ask, const kubelet::Answer<std::vector<std::string>>& answer);
@@ -152,6 +152,7 @@ class KubeletDesk {
   bool holders_known_ = false;
   bool looking_ = false;  // for holders
   bool enrolling_ = false;
+  bool announcing_ = false;
   bool stopped_ = false;
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
   kubelet::PodResources resources_;

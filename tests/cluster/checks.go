@@ -65,6 +65,9 @@ func (i *installation) runChecks(ctx context.Context, only, file string) error {
 		}
 		w := &world{i, ctx, client, "", ""}
 		began := time.Now()
+		if os.Getenv("DIVVY_PATIENCE") != "" {
+			fmt.Printf("     %s begins\n", one.name)
+		}
 		err := w.try(at, one)
 		var cannot skip
 		var first string
