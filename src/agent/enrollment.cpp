@@ -25,6 +25,7 @@ namespace json = boost::json;
 
 constexpr std::chrono::seconds kAgain{5};
 constexpr std::chrono::seconds kSeldom{300};
+constexpr std::chrono::seconds kLeave{2};
 
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
@@ -159,6 +160,42 @@ asio::awaitable<bool> KubeletDesk::annotate(std::map<std::string, std::string> w
     info("node " + cluster_.name + " is registered with " +
          std::to_string(inventory_.devices().size()) + " devices");
   co_return true;
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+void KubeletDesk::takeLeave() {
+  // Nobody places on a node that says nothing.
+  if (said_.empty() || said_[registrationKey(cluster_.dialect)].empty()) return;
+  const auto done = std::make_shared<bool>(false);
+  loop_.restart();
+  asio::co_spawn(loop_, closeNode(done), rethrow);
+  const auto until = std::chrono::steady_clock::now() + kLeave;
+  while (!*done && std::chrono::steady_clock::now() < until) {
+    if (loop_.stopped()) loop_.restart();
+    loop_.run_one_for(std::chrono::milliseconds(50));
+  }
+  if (!*done) warn("node " + cluster_.name + " was not told that its agent ends");
+}
+
+// The next agent says anew what there is, as soon as it knows who has it.
+asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
+  std::vector<kube::RegisteredDevice> closed = devices_;
+  for (kube::RegisteredDevice& one : closed) one.healthy = false;
+  json::object annotations;
+  for (const auto& [name, value] : registrationIn(cluster_.dialect, closed, scores_)) {
+    if (said_[name] != value)
+      annotations[name] = value.empty() ? json::value(nullptr) : json::value(value);
+  }
+  kube::Call call;
+  call.verb = kube::Verb::kPatch;
+  call.path = "/api/v1/nodes/" + cluster_.name;
+  call.body = json::serialize(
+      json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
+  call.type = kube::kMergePatch;
+  const Result<json::value> told = co_await client_->ask(std::move(call));
+  if (!told) warn("writing into node " + cluster_.name + ": " + told.error().message());
+  *done = true;
 }
 
 // ---- its status ---------------------------------------------------------------------------------

@@ -171,6 +171,7 @@ asio::awaitable<void> KubeletDesk::preferLater(kubelet::UnitsAsk ask,
 void KubeletDesk::end() {
   if (!plugin_) return;
   stopped_ = true;
+  takeLeave();
   std::atomic<bool> quiet = false;
   std::thread stopper([&] {
     plugin_->stop();

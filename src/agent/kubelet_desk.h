@@ -48,7 +48,9 @@ class KubeletDesk {
   // the node, and cards that somebody unknown uses are not offered; every few seconds, who has
   // cards from another plugin.
   void tick();
-  // Once begun, and with the loop stopped: runs it until nobody is asked any more.
+  // Once begun, and with the loop stopped: has the node say that nobody new can come, which takes
+  // 2 s at most, and runs the loop until nobody is asked any more. The kubelet turns pods away
+  // for good that come to a node whose agent is gone; those that are not placed wait.
   void end();
 
  private:
@@ -69,6 +71,8 @@ class KubeletDesk {
   asio::awaitable<void> enroll();
   asio::awaitable<bool> annotate(std::map<std::string, std::string> wanted);
   asio::awaitable<void> announce();
+  void takeLeave();
+  asio::awaitable<void> closeNode(std::shared_ptr<bool> done);
   bool announces() const;  // the node's status says what it is to say
   // Which units it should be: at once, or as soon as the pod is known that they are for.
   void prefer(kubelet::UnitsAsk ask, const kubelet::Answer<std::vector<std::string>>& answer);
