@@ -147,9 +147,8 @@ SIMGPU_IMPL(nvmlDeviceGetRunningProcessDetailList)
     if (list == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
     if (list->version != nvmlProcessDetailList_v1) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (list->mode > NVML_PROCESS_MODE_MPS) return NVML_ERROR_INVALID_ARGUMENT;
-    const std::vector<Computing> processes = list->mode == NVML_PROCESS_MODE_COMPUTE
-                                                 ? computeProcesses(card)
-                                                 : std::vector<Computing>();
+    const std::vector<Computing> processes =
+        list->mode == NVML_PROCESS_MODE_COMPUTE ? computeProcesses(card) : std::vector<Computing>();
     const unsigned room = list->procArray == nullptr ? 0 : list->numProcArrayEntries;
     list->numProcArrayEntries = static_cast<unsigned>(processes.size());
     if (processes.size() > room) return NVML_ERROR_INSUFFICIENT_SIZE;
