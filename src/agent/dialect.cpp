@@ -12,8 +12,8 @@ constexpr const char* kScores = "hami.io/node-nvidia-score";
 constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 
 // Volcano answers whatever else is said with the time, as a question, and takes a node off whose
-// question is older than a minute: two writes a minute of every node. A question that is never old
-// has it write nothing. That the agent is alive it sees by the kubelet's count of devices.
+// question is older than a minute: its agent would have to write as often. A question that is never
+// old has it write nothing. That the agent is alive it sees by the kubelet's count of devices.
 constexpr const char* kNeverOld = "Requesting_2999.12.31 23:59:59";
 
 }  // namespace

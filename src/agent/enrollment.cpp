@@ -39,6 +39,28 @@ std::string infoOf(const json::value& node, const char* name) {
   return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
 }
 
+kube::Call patching(const std::string& node, const char* below, const char* member,
+                    json::object value) {
+  kube::Call call;
+  call.verb = kube::Verb::kPatch;
+  call.path = "/api/v1/nodes/" + node + below;
+  call.body = json::serialize(json::object{{member, std::move(value)}});
+  call.type = kube::kMergePatch;
+  return call;
+}
+
+// Writes what of the annotations is not said yet; empty ones are taken away.
+kube::Call noting(const std::string& node, const std::map<std::string, std::string>& said,
+                  const std::map<std::string, std::string>& wanted) {
+  json::object annotations;
+  for (const auto& [name, value] : wanted) {
+    const auto now = said.find(name);
+    if ((now == said.end() ? std::string() : now->second) != value)
+      annotations[name] = value.empty() ? json::value(nullptr) : json::value(value);
+  }
+  return patching(node, "", "metadata", json::object{{"annotations", std::move(annotations)}});
+}
+
 }  // namespace
 
 void KubeletDesk::describeDevices() {
@@ -139,17 +161,7 @@ asio::awaitable<void> KubeletDesk::enroll() {
 asio::awaitable<bool> KubeletDesk::annotate(std::map<std::string, std::string> wanted) {
   const std::string key = registrationKey(cluster_.dialect);
   const bool registers = said_[key] != wanted.at(key);
-  json::object annotations;
-  for (const auto& [name, value] : wanted) {
-    if (said_[name] != value)
-      annotations[name] = value.empty() ? json::value(nullptr) : json::value(value);
-  }
-  kube::Call call;
-  call.verb = kube::Verb::kPatch;
-  call.path = "/api/v1/nodes/" + cluster_.name;
-  call.body = json::serialize(
-      json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
-  call.type = kube::kMergePatch;
+  kube::Call call = noting(cluster_.name, said_, wanted);
   const Result<json::value> done = co_await client_->ask(std::move(call));
   if (!done) {
     warn("writing into node " + cluster_.name + ": " + done.error().message());
@@ -182,17 +194,7 @@ void KubeletDesk::takeLeave() {
 asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
   std::vector<kube::RegisteredDevice> closed = devices_;
   for (kube::RegisteredDevice& one : closed) one.healthy = false;
-  json::object annotations;
-  for (const auto& [name, value] : registrationIn(cluster_.dialect, closed, scores_)) {
-    if (said_[name] != value)
-      annotations[name] = value.empty() ? json::value(nullptr) : json::value(value);
-  }
-  kube::Call call;
-  call.verb = kube::Verb::kPatch;
-  call.path = "/api/v1/nodes/" + cluster_.name;
-  call.body = json::serialize(
-      json::object{{"metadata", json::object{{"annotations", std::move(annotations)}}}});
-  call.type = kube::kMergePatch;
+  kube::Call call = noting(cluster_.name, said_, registrationIn(cluster_.dialect, closed, scores_));
   const Result<json::value> told = co_await client_->ask(std::move(call));
   if (!told) warn("writing into node " + cluster_.name + ": " + told.error().message());
   *done = true;
@@ -224,12 +226,8 @@ asio::awaitable<void> KubeletDesk::announce() {
     const std::map<std::string, std::uint64_t> now = announced_;
     json::object capacity;
     for (const auto& [name, value] : now) capacity[name] = std::to_string(value);
-    kube::Call call;
-    call.verb = kube::Verb::kPatch;
-    call.path = "/api/v1/nodes/" + cluster_.name + "/status";
-    call.body = json::serialize(
-        json::object{{"status", json::object{{"capacity", capacity}, {"allocatable", capacity}}}});
-    call.type = kube::kMergePatch;
+    json::object status{{"capacity", capacity}, {"allocatable", capacity}};
+    kube::Call call = patching(cluster_.name, "/status", "status", std::move(status));
     const Result<json::value> done = co_await client_->ask(std::move(call));
     if (done) {
       announced_now_ = now;

@@ -1,7 +1,9 @@
 // What Books tells those who only ask.
+#include <algorithm>
 #include <utility>
 
 #include "books_inside.h"
+#include "own_plugin.h"
 
 namespace divvy::scheduler {
 
@@ -27,6 +29,15 @@ Result<std::optional<engine::Request>> Books::requestFor(const kube::Pod& pod) c
 const engine::Node* Books::nodeNamed(const std::string& name) const {
   const auto known = inside_->nodes.find(name);
   return known == inside_->nodes.end() ? nullptr : &known->second.node;
+}
+
+bool Books::excludesItself(const std::string& model) const {
+  if (model == kOwnPlugin) return true;
+  for (const vendors::Kind* kind : inside_->catalog.kinds())
+    if (std::find(kind->count.alone.begin(), kind->count.alone.end(), model) !=
+        kind->count.alone.end())
+      return true;
+  return false;
 }
 
 std::string Books::faultOf(const std::string& node) const {

@@ -32,6 +32,15 @@ std::vector<std::tuple<engine::ChangeKind, std::size_t, engine::DeviceKind>> kin
   return kind;
 }
 
+// What the pod did not say cannot be taken back by whoever wrote it.
+bool liftsOurs(const Books& books, const Remedy& remedy) {
+  return std::any_of(remedy.begin(), remedy.end(), [&](const Change& change) {
+    return change.kind == engine::ChangeKind::kNotModels &&
+           std::any_of(change.names.begin(), change.names.end(),
+                       [&](const std::string& name) { return books.excludesItself(name); });
+  });
+}
+
 }  // namespace
 
 Result<std::vector<NodeVerdict>> inquire(const Books& books, const engine::Request& request,
@@ -50,6 +59,7 @@ Result<std::vector<NodeVerdict>> inquire(const Books& books, const engine::Reque
       verdict.refusal = std::move(refused->second);
       Result<std::vector<Remedy>> remedies = engine.remedies(request, engine::NodeName(name));
       if (!remedies) return remedies.error();
+      std::erase_if(*remedies, [&](const Remedy& one) { return liftsOurs(books, one); });
       verdict.remedies = std::move(*remedies);
     } else if (books.nodeNamed(name) != nullptr) {
       verdict.fits = true;

@@ -55,6 +55,33 @@ TEST(Inquiry, SaysWhyAndWhatWouldFit) {
   EXPECT_TRUE(inquire(books, *books.requestFor(asking("20000")).value(), names)->at(1).fits);
 }
 
+// That a container with two devices gets no instances of partitioned cards is no wish of the pod's.
+TEST(Inquiry, NobodyIsToldToLiftWhatHeDidNotSay) {
+  kube::Node node = cards("a", 10'000);
+  auto devices = *kube::decodeRegistration(node.meta.annotations["hami.io/node-nvidia-register"]);
+  devices.front().type = "NVIDIA H100 80GB HBM3 MIG 1g.10gb";
+  devices.push_back(devices.front());
+  devices.back().id = "MIG-b";
+  node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(devices);
+  Books books(allVendors(), {});
+  ASSERT_TRUE(books.setNode(node));
+  const auto changesFor = [&](const std::string& count, const Texts& annotations) {
+    const kube::Pod pod = *kube::podOf(
+        podObject({{{"nvidia.com/gpu", count}, {"nvidia.com/gpumem", "1000"}}}, annotations));
+    const auto verdicts = inquire(books, **books.requestFor(pod), std::vector<std::string>{"a"});
+    EXPECT_EQ(verdicts->at(0).refusal->devices.at(0).why, engine::DeviceWhy::kModelExcluded);
+    unsigned lifting = 0;
+    for (const engine::Remedy& remedy : verdicts->at(0).remedies)
+      for (const engine::Change& change : remedy)
+        lifting += change.kind == engine::ChangeKind::kNotModels ? 1 : 0;
+    return lifting;
+  };
+  EXPECT_EQ(changesFor("2", {}), 0u);
+  EXPECT_EQ(changesFor("2", {{"nvidia.com/nouse-gputype", "1g.10gb"}}), 0u)
+      << "both are in its way";
+  EXPECT_EQ(changesFor("1", {{"nvidia.com/nouse-gputype", "1g.10gb"}}), 1u);
+}
+
 TEST(Inquiry, KnowsWhoWaitsAndForWhat) {
   Books books(allVendors(), {});
   ASSERT_TRUE(books.setNode(cards("a", 10'000)));

@@ -4,25 +4,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "abi/nvml_entries.h"
-#include "abi/nvml_protos.h"
-#include "abi/nvml_types.h"
-#include "driver_process.h"
+#include "nvml_calls.h"
 
 namespace divvy::simgpu {
 namespace {
-
-using abi::Nv;
-
-// Calls an entry point of the management library by its exported name.
-template <Nv id, typename... Arguments>
-nvmlReturn_t nv(Arguments... arguments) {
-  static void* const library = dlopen(driverPath("simgpu", "libnvidia-ml.so.1").c_str(), RTLD_NOW);
-  static auto* const function = reinterpret_cast<typename abi::NvFn<id>::type*>(
-      dlsym(library, abi::kNvEntries[static_cast<unsigned>(id)].symbol));
-  if (function == nullptr) return NVML_ERROR_FUNCTION_NOT_FOUND;
-  return function(arguments...);
-}
 
 class Nvml : public DriverTest {
  protected:

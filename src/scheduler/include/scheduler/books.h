@@ -196,12 +196,13 @@ class Books {
   const engine::Request* askOf(const std::string& uid) const;
 
   // For those who only ask (inquiry.h): who decides; what a pod asks of it (errors as of choose:
-  // kUsage; none: it asks for no devices); a node as it is known, or null; and why it is not, or
-  // not any more.
+  // kUsage; none: it asks for no devices); a node as it is known, or null; why it is not, or not
+  // any more; and whether that model is one that requests exclude without their pods' saying so.
   const engine::Engine& engine() const;
   Result<std::optional<engine::Request>> requestFor(const kube::Pod& pod) const;
   const engine::Node* nodeNamed(const std::string& name) const;
   std::string faultOf(const std::string& node) const;
+  bool excludesItself(const std::string& model) const;
 
  private:
   struct Inside;
