@@ -1,14 +1,13 @@
 #include "bypass_watch.h"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <utility>
 
 #include "agent/process.h"
+#include "base/plain_file.h"
+#include "base/processes.h"
 #include "event_watch.h"
 #include "pod_cgroup.h"
 
@@ -20,7 +19,7 @@ constexpr const char* kSelf = "self";
 constexpr int kMostAncestors = 64;
 
 bool isOurs(int pid) {
-  const int self = getpid();
+  const int self = processes().self();
   for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid))
     if (pid == self) return true;
   return false;
@@ -28,10 +27,9 @@ bool isOurs(int pid) {
 
 // As /proc has it: at most 15 bytes, of the program's choosing. Empty: it has ended.
 std::string commandOf(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
+  constexpr std::size_t kMost = 64;
+  const Result<std::string> name = readPlainFile(procPath(pid, "comm"), kMost);
+  return name ? name->substr(0, name->find('\n')) : std::string();
 }
 
 bool isPod(const std::string& owner) {

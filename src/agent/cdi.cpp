@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "base/plain_file.h"
 
 namespace divvy::agent {

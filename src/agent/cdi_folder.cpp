@@ -12,6 +12,7 @@
 
 #include "base/plain_file.h"
 #include "cdi.h"
+#include "helper/far.h"
 #include "log.h"
 
 namespace divvy::agent {
@@ -31,8 +32,10 @@ std::string CdiFolder::fileOf(const std::string& tenant) const {
 }
 
 Result<void> CdiFolder::open() {
-  if (mkdir(dir_.c_str(), 0755) != 0 && errno != EEXIST) return ioError("creating " + dir_);
-  if (access(dir_.c_str(), R_OK | W_OK | X_OK) != 0) return ioError("writing into " + dir_);
+  if (!link_ && mkdir(dir_.c_str(), 0755) != 0 && errno != EEXIST)
+    return ioError("creating " + dir_);
+  if (access(dir_.c_str(), R_OK | X_OK | (link_ ? 0 : W_OK)) != 0)
+    return ioError("writing into " + dir_);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(dir_.c_str()), closedir);
   if (!folder) return ioError("reading " + dir_);
   while (const dirent* entry = readdir(folder.get())) {
@@ -41,7 +44,7 @@ Result<void> CdiFolder::open() {
     const Result<std::string> text = readPlainFile(file, kMostSpec);
     const std::string control = text ? controlIn(*text) : std::string();
     if (control.empty() || access(control.c_str(), F_OK) == 0) continue;
-    if (unlink(file.c_str()) == 0) info("removed " + file + ": its container is gone");
+    if (remove(entry->d_name)) info("removed " + file + ": its container is gone");
   }
   Fd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!watch.valid() || inotify_add_watch(watch.get(), dir_.c_str(), IN_OPEN | IN_MOVED_TO) < 0)
@@ -54,9 +57,19 @@ Result<void> CdiFolder::write(const std::string& tenant, const std::string& text
   const std::string file = fileOf(tenant);
   // Whoever opened an earlier one is heard of first.
   drain();
-  if (Result<void> written = replaceCdi(file, text); !written) return written;
-  read_[file.substr(dir_.size() + 1)] = false;
+  const std::string name = file.substr(dir_.size() + 1);
+  if (Result<void> written = replace(name, text); !written) return written;
+  read_[name] = false;
   return {};
+}
+
+Result<void> CdiFolder::replace(const std::string& name, const std::string& text) {
+  return link_ ? helper::writeSpec(*link_, name, text) : replaceCdi(dir_ + "/" + name, text);
+}
+
+bool CdiFolder::remove(const std::string& name) {
+  if (link_) return helper::removeSpec(*link_, name).has_value();
+  return unlink((dir_ + "/" + name).c_str()) == 0;
 }
 
 bool CdiFolder::wasRead(const std::string& tenant) {

@@ -3,17 +3,21 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "base/result.h"
+#include "helper/link.h"
 
 namespace divvy::agent {
 
 // For one thread.
 class CdiFolder {
  public:
-  explicit CdiFolder(std::string dir) : dir_(std::move(dir)) {}
+  // `link`: to a helper that writes there; null: we do.
+  explicit CdiFolder(std::string dir, std::shared_ptr<helper::Link> link = nullptr)
+      : dir_(std::move(dir)), link_(std::move(link)) {}
 
   // Makes it where it is missing, takes away what an earlier agent left of tenants that are gone.
   Result<void> open();
@@ -28,9 +32,12 @@ class CdiFolder {
   bool wasRead(const std::string& tenant);
 
  private:
+  Result<void> replace(const std::string& name, const std::string& text);
+  bool remove(const std::string& name);
   void drain();
 
   const std::string dir_;
+  const std::shared_ptr<helper::Link> link_;
   Fd watch_;                          // inotify
   std::map<std::string, bool> read_;  // by file's name, of those written by us
 };

@@ -9,7 +9,7 @@
 #include <array>
 #include <utility>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "log.h"
 
 extern char** environ;

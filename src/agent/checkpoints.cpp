@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/processes.h"
 #include "host_memory.h"
 #include "log.h"
 
@@ -36,7 +37,7 @@ std::vector<int> pidsOf(const Tenant& tenant) {
 // Another user's: only root may stop it.
 bool isForeign(int pid) {
   struct stat status {};
-  const bool known = stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0;
+  const bool known = stat(procPath(pid, "").c_str(), &status) == 0;
   return known && geteuid() != 0 && status.st_uid != geteuid();
 }
 

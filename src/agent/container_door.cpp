@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/folder_mode.h"
 #include "injection.h"
 
 namespace divvy::agent {
@@ -46,14 +47,15 @@ Result<void> ContainerDoor::layOut() {
   if (const Result<std::string> libraries = install_.preload(); !libraries)
     return libraries.error();
   const std::string dir = paths_.containersDir();
-  if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return ioError("creating " + dir);
-  if (chmod(dir.c_str(), 0755) != 0) return ioError("opening " + dir + " to containers");
+  const mode_t mode = modeIn(paths_.dir(), 0755);
+  if (mkdir(dir.c_str(), mode) != 0 && errno != EEXIST) return ioError("creating " + dir);
+  if (!allow(dir, mode)) return ioError("opening " + dir + " to containers");
   const std::string fresh = paths_.preloadList() + ".new";
   std::ofstream file(fresh, std::ios::trunc);
   file << preloadListInside();
   file.close();
   // Containers that have the old one keep it.
-  if (!file || chmod(fresh.c_str(), 0644) != 0 ||
+  if (!file || !allow(fresh, modeIn(paths_.dir(), 0644)) ||
       rename(fresh.c_str(), paths_.preloadList().c_str()) != 0)
     return ioError("writing " + paths_.preloadList());
   return {};
@@ -62,11 +64,11 @@ Result<void> ContainerDoor::layOut() {
 // Real cards' nodes can be opened by everybody; the folder above lets no one else in.
 Result<void> ContainerDoor::openCards() {
   const std::string dir = paths_.cards();
-  if (chmod(dir.c_str(), 0777) != 0) return ioError("opening " + dir + " to containers");
+  if (!allow(dir, 0777)) return ioError("opening " + dir + " to containers");
   std::error_code fault;
   for (const auto& entry : std::filesystem::directory_iterator(dir, fault)) {
     // Files in the making have gone by now.
-    if (chmod(entry.path().c_str(), 0666) != 0 && errno != ENOENT)
+    if (!allow(entry.path(), 0666) && errno != ENOENT)
       return ioError("opening " + entry.path().string() + " to containers");
   }
   return {};

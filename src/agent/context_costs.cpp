@@ -14,7 +14,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "base/plain_file.h"
 #include "log.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "idle_stop.h"
 

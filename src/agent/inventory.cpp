@@ -1,37 +1,18 @@
 #include "inventory.h"
 
-#include <cstdlib>
-
 #include "card_places.h"
 #include "context_costs.h"
-#include "driver/library.h"
 #include "log.h"
+#include "open_driver.h"
 
 namespace divvy::agent {
-
-Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
-                                  const Install& install) {
-  std::string nvml_path = "libnvidia-ml.so.1";
-  std::string cuda_path;
-  if (node.simulated()) {
-    nvml_path = driver::findIn({install.sim_dir}, nvml_path);
-    cuda_path = driver::findIn({install.sim_dir}, "libcuda.so.1");
-    if (nvml_path[0] != '/' || cuda_path[0] != '/') {
-      return Error{ErrorCode::kUnavailable, "the simulated driver is missing: " + install.sim_dir +
-                                                " should hold libcuda.so.1 and libnvidia-ml.so.1"};
-    }
-    setenv("SIMGPU_PROFILE", node.profile().c_str(), 1);
-    setenv("SIMGPU_DIR", paths.cards().c_str(), 1);
-  }
-  Result<driver::Nvml> nvml = driver::Nvml::open(nvml_path);
-  if (!nvml && !node.simulated()) {
-    return Error{nvml.error().code(),
-                 nvml.error().message() +
-                     "; install the NVIDIA driver, or share a simulated card with --sim h100"};
-  }
+Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths, const Install& install,
+                                  std::shared_ptr<driver::ProcessSource> source) {
+  Result<driver::Nvml> nvml = openDriver(node, paths, install);
   if (!nvml) return nvml.error();
+  if (source) nvml->askForProcesses(std::move(source));
   Inventory inventory;
-  inventory.cuda_path_ = cuda_path;
+  inventory.cuda_path_ = cudaOf(node, install);
   inventory.driver_version_ = nvml->driverVersion();
   Result<std::vector<driver::DeviceInfo>> devices = nvml->devices();
   if (!devices) return devices.error();

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "driver/nvml.h"
+#include "driver/process_source.h"
 #include "driver_desk.h"
 #include "kube/device_scores.h"
 #include "kube/nics.h"
@@ -33,10 +34,10 @@ constexpr Bytes kAssumedContext = mib(512);
 // about 10 s, and driver() for kDriverPatience at most.
 class Inventory {
  public:
-  // Opens the node's driver. Simulated nodes get their cards' state under paths.cards(): sets
-  // SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is missing and what is
-  // accepted.
-  static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install);
+  // Opens the node's driver, as openDriver does.
+  // `source`: who says which processes use a device; null: the driver.
+  static Result<Inventory> open(const Node& node, const NodePaths& paths, const Install& install,
+                                std::shared_ptr<driver::ProcessSource> source = nullptr);
 
   // From now on these are given to nobody new. Names that fit no card are said in the diary.
   void exclude(const ExcludedCards& told);

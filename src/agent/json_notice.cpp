@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "notice.h"
 #include "wire_json.h"
 
@@ -35,7 +35,7 @@ Result<void> writeNotice(const std::string& tenant_dir, const Notice& notice) {
       "before calls it off";
   const std::string text = json::pretty(object);
   unlink(temporary.c_str());
-  Fd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Fd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0660));
   if (!file.valid()) return failed();
   const ssize_t put = write(file.get(), text.data(), text.size());
   file.reset();

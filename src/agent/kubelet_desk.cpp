@@ -59,7 +59,8 @@ bool hasInit(const kube::Pod& pod, const std::string& resource) {
 
 KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node,
                          NodePaths paths, const Install& install, Tenants& tenants,
-                         ContainerDoor& door, const Inventory& inventory, const BypassWatch& bypass)
+                         ContainerDoor& door, const Inventory& inventory, const BypassWatch& bypass,
+                         Reach reach)
     : loop_(loop),
       cluster_(std::move(cluster)),
       node_(node),
@@ -69,10 +70,11 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       inventory_(inventory),
       door_(door),
       changes_(tenants, inventory, cluster_.name),
-      injector_(cluster_, node, paths_, install, inventory),
+      injector_(cluster_, node, paths_, install, inventory, std::move(reach.link)),
       bypass_watch_(bypass),
       units_(inventory.scores()),
-      resources_(cluster_.kubelet_dir + "/pod-resources/kubelet.sock") {}
+      sockets_(std::move(reach.sockets)),
+      resources_(sockets_) {}
 
 Result<void> KubeletDesk::begin() {
   Result<std::unique_ptr<kube::Client>> client =
@@ -133,7 +135,7 @@ Result<void> KubeletDesk::serve() {
     prefer(std::move(ask), answer);
   };
   kubelet::PluginTerms terms{
-      cluster_.kubelet_dir + "/device-plugins", socket, cluster_.resource,
+      sockets_, socket, cluster_.resource,
       [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); },
       rivalsOf(cluster_.resource)};
   Result<std::unique_ptr<kubelet::DevicePlugin>> plugin =
@@ -296,8 +298,7 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held,
   Owner owner;
   if (const auto* holder = kubelet::holderOf(*held, cluster_.resource, ids))
     owner = {holder->space, holder->pod, holder->container, {}, {}};
-  const auto noted =
-      kubelet::readCheckpoint(cluster_.kubelet_dir + "/device-plugins/" + kubelet::kCheckpointName);
+  const auto noted = kubelet::readCheckpoint(*sockets_);
   if (!noted && owner.pod.empty())
     co_return Error(noted.error()).context("the kubelet does not say whose devices these are");
   if (!noted) owner.unread = noted.error();

@@ -24,6 +24,7 @@
 #include "kubelet/checkpoint.h"
 #include "kubelet/device_plugin.h"
 #include "kubelet/pod_resources.h"
+#include "kubelet/sockets.h"
 #include "pod_changes.h"
 #include "pod_injector.h"
 #include "tenants.h"
@@ -32,13 +33,19 @@
 
 namespace divvy::agent {
 
+// How we come to what is the node's.
+struct Reach {
+  std::shared_ptr<kubelet::Sockets> sockets;
+  std::shared_ptr<helper::Link> link;  // to our helper; null: we have the rights ourselves
+};
+
 // Everything on the loop's one thread, but for what the kubelet asks on threads of gRPC's: that is
 // answered at once or handed to the loop.
 class KubeletDesk {
  public:
   KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node& node, NodePaths paths,
               const Install& install, Tenants& tenants, ContainerDoor& door,
-              const Inventory& inventory, const BypassWatch& bypass);
+              const Inventory& inventory, const BypassWatch& bypass, Reach reach);
 
   // Once, when earlier tenants are known. Neither kubelet nor API server need be there yet.
   Result<void> begin();
@@ -159,6 +166,7 @@ class KubeletDesk {
   bool announcing_ = false;
   bool stopped_ = false;
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
+  const std::shared_ptr<kubelet::Sockets> sockets_;
   kubelet::PodResources resources_;
   std::unique_ptr<kubelet::DevicePlugin> plugin_;
 };

@@ -19,7 +19,7 @@ Fd lockPath(const std::string& path, bool directory, bool wait) {
   const int flags =
       O_CLOEXEC | O_NOFOLLOW | (directory ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT);
   for (;;) {
-    Fd fd(open(path.c_str(), flags, 0600));
+    Fd fd(open(path.c_str(), flags, 0660));
     if (!fd.valid()) return fd;
     while (flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
       if (errno != EINTR) return Fd();

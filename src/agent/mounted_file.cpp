@@ -7,8 +7,9 @@
 #include <array>
 #include <charconv>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "base/plain_file.h"
+#include "base/processes.h"
 
 namespace divvy::agent {
 namespace {
@@ -113,7 +114,7 @@ std::optional<MountedFile> placeOf(const std::string& path) {
 }
 
 bool hasMounted(int pid, std::string_view point, const MountedFile& file) {
-  const std::string mounts = textOf("/proc/" + std::to_string(pid) + "/mountinfo");
+  const std::string mounts = textOf(procPath(pid, "mountinfo"));
   return mountedAt(mounts, point) == file;
 }
 

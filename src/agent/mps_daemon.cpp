@@ -8,7 +8,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 
 namespace divvy::agent {
 namespace {

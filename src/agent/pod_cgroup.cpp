@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/plain_file.h"
+#include "base/processes.h"
 
 namespace divvy::agent {
 namespace {
@@ -37,7 +38,7 @@ bool isUid(std::string_view text) {
 // A process may end while it is read: streams throw then.
 std::string groupOf(int pid) {
   constexpr std::size_t kMost = 64u << 10;
-  const Result<std::string> text = readPlainFile("/proc/" + std::to_string(pid) + "/cgroup", kMost);
+  const Result<std::string> text = readPlainFile(procPath(pid, "cgroup"), kMost);
   return text ? *text : std::string();
 }
 

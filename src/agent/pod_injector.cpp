@@ -20,14 +20,15 @@ std::string deviceOf(const std::string& tenant) {
 }  // namespace
 
 PodInjector::PodInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
-                         const Install& install, const Inventory& inventory)
+                         const Install& install, const Inventory& inventory,
+                         std::shared_ptr<helper::Link> link)
     : wanted_(cluster.injecting),
       node_(node),
       paths_(paths),
       install_(install),
       inventory_(inventory),
       visible_(visibleIn(inventory.devices())),
-      folder_(cluster.cdi_dir) {}
+      folder_(cluster.cdi_dir, std::move(link)) {}
 
 Result<void> PodInjector::open() {
   if (folder_.dir().empty()) return {};

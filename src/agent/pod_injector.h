@@ -23,7 +23,8 @@ namespace divvy::agent {
 class PodInjector {
  public:
   PodInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
-              const Install& install, const Inventory& inventory);
+              const Install& install, const Inventory& inventory,
+              std::shared_ptr<helper::Link> link);
 
   // kIo: the folder cannot be used, and nothing but CDI is wanted.
   Result<void> open();

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,8 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+
+#include "base/processes.h"
 
 namespace divvy::agent {
 namespace {
@@ -36,7 +37,7 @@ std::string readProc(const std::string& path) {
 // Calls visit(pid, uid) for every process directory.
 template <typename Visit>
 void forEachProcess(Visit visit) {
-  DIR* proc = opendir("/proc");
+  DIR* proc = opendir(processes().folder().c_str());
   if (proc == nullptr) return;
   while (const dirent* entry = readdir(proc)) {
     int pid = 0;
@@ -51,7 +52,7 @@ void forEachProcess(Visit visit) {
 
 // /proc/<pid>/stat from its third field, the state, on; empty when there is no such process.
 std::string statOf(int pid) {
-  const std::string stat = readProc("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = readProc(procPath(pid, "stat"));
   // The command name may hold anything, parentheses included: fields count from its last ')'.
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return {};
@@ -101,7 +102,7 @@ int parentOf(int pid) {
 
 Fd openProcess(const ProcessId& id) {
   if (id.pid <= 0 || id.start_time == 0) return Fd();
-  Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, id.pid, 0)));
+  Fd pidfd = processes().open(id.pid);
   // Checked after opening: the pidfd pins the process, so the answer cannot go stale.
   if (pidfd.valid() && startTimeOf(id.pid) != id.start_time) pidfd.reset();
   return pidfd;
@@ -113,7 +114,7 @@ bool hasEnded(int pidfd) {
 }
 
 std::string tenantDirOf(int pid) {
-  return tenantDirIn(readProc("/proc/" + std::to_string(pid) + "/environ")).value_or("");
+  return tenantDirIn(readProc(procPath(pid, "environ"))).value_or("");
 }
 
 std::vector<ProcessId> processesIn(const std::string& tenant_dir, uid_t uid) {

@@ -13,6 +13,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/processes.h"
 #include "ledger/registration.h"
 #include "log.h"
 
@@ -27,7 +28,7 @@ constexpr std::chrono::milliseconds kRest{100};
 struct Registration {
   ledger::RegisterPacket packet{};
   Fd pidfd;
-  ucred peer{};
+  Peer peer;
 };
 
 // Takes the descriptors that came with a message; all but the first are closed.
@@ -61,9 +62,9 @@ Receipt receive(int connection, bool from_all, Registration& out) {
   const ssize_t got = recvmsg(connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Receipt::kNotYet : Receipt::kRubbish;
   out.pidfd = takeDescriptor(message);
-  socklen_t size = sizeof out.peer;
-  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &out.peer, &size) != 0)
-    return Receipt::kRubbish;
+  const Result<Peer> peer = processes().peer(connection);
+  if (!peer) return Receipt::kRubbish;
+  out.peer = *peer;
   const bool ours = from_all || out.peer.uid == geteuid() || out.peer.uid == 0;
   const bool whole = got == static_cast<ssize_t>(sizeof out.packet) &&
                      out.packet.magic == ledger::kRegisterMagic &&

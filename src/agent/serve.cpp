@@ -13,11 +13,13 @@
 
 #include "agent/lock.h"
 #include "asio.h"
+#include "base/processes.h"
 #include "bypass_watch.h"
 #include "checkpoints.h"
 #include "container_door.h"
 #include "event_watch.h"
 #include "exporter.h"
+#include "helper/far.h"
 #include "host_memory.h"
 #include "inventory.h"
 #include "kubelet_desk.h"
@@ -39,6 +41,7 @@ using Clock = asio::steady_timer::clock_type;
 constexpr std::chrono::seconds kSweep{1};
 // How often a node without a driver is looked at: GPU operators bring theirs when they get to it.
 constexpr std::chrono::seconds kDriverAgain{10};
+constexpr std::chrono::seconds kHelperAgain{1};
 
 // Answers whoever started us, once.
 void tell(int fd, const std::string& line) {
@@ -102,13 +105,14 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
 void removeNode(const NodePaths& paths) {
   rmdir(paths.tenants().c_str());
   for (const std::string& left : removeOwn(paths.dir(), nodeFiles()))
-    warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+    if (left != "helper.sock")
+      warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
 }
 
 class Agent {
  public:
   Agent(const ServeOptions& options, NodePaths paths, const Install& install, Inventory inventory,
-        MemoryPolicy memory, Fd lock)
+        MemoryPolicy memory, Fd lock, Reach reach)
       : options_(options),
         paths_(std::move(paths)),
         inventory_(std::move(inventory)),
@@ -128,7 +132,7 @@ class Agent {
         registrar_(loop_, tenants_) {
     if (options_.cluster)
       desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, door_,
-                    inventory_, bypass_);
+                    inventory_, bypass_, std::move(reach));
     if (options_.cluster) bypass_.lookForPods(), tenants_.keepLooking();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
@@ -271,13 +275,19 @@ bool toldToEndWithin(std::chrono::seconds time) {
   return told;
 }
 
+struct Way {
+  Reach reach;
+  std::shared_ptr<driver::ProcessSource> source;  // null: the driver
+};
+
 // On a node of a cluster agents are everywhere: where there is no driver yet, or no card at all,
 // they wait. Nothing: told to end while it did.
-std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
-                                               const Install& install) {
+std::optional<Result<Inventory>> openInventory(
+    const ServeOptions& options, const NodePaths& paths, const Install& install,
+    const std::shared_ptr<driver::ProcessSource>& source) {
   std::string said;
   for (;;) {
-    Result<Inventory> inventory = Inventory::open(options.node, paths, install);
+    Result<Inventory> inventory = Inventory::open(options.node, paths, install, source);
     if (inventory || !options.cluster || options.node.simulated()) return inventory;
     if (inventory.error().message() != said) {
       said = inventory.error().message();
@@ -287,12 +297,47 @@ std::optional<Result<Inventory>> openInventory(const ServeOptions& options, cons
   }
 }
 
+// How this process comes to what it may not do itself. Nothing: told to end before the helper was
+// there.
+std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths) {
+  Way way;
+  if (!options.cluster) return way;
+  const std::string& kubelet_dir = options.cluster->kubelet_dir;
+  if (!options.cluster->by_helper) {
+    way.reach.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
+    return way;
+  }
+  // Three connections: nobody waits for another one's answer, least of all the driver's.
+  const auto link = [&] {
+    return std::make_shared<helper::Link>(paths.helper(), helper::kPatience);
+  };
+  way.reach.link = link();
+  way.reach.sockets = std::make_shared<helper::FarSockets>(link(), kubelet_dir);
+  way.source = std::make_shared<helper::FarUses>(link());
+  std::string said;
+  for (;;) {
+    Result<std::unique_ptr<helper::FarProcesses>> far = helper::FarProcesses::make(way.reach.link);
+    if (far) {
+      useProcesses(std::move(*far));
+      return way;
+    }
+    if (far.error().message() != said) {
+      said = far.error().message();
+      warn("waits for its helper: " + said);
+    }
+    if (toldToEndWithin(kHelperAgain)) return std::nullopt;
+  }
+}
+
 Result<void> start(const ServeOptions& options) {
   Result<std::string> root = runtimeRoot();
   if (!root) return root.error();
   Result<Install> install = findInstall();
   if (!install) return install.error();
   NodePaths paths(*root, options.node);
+  // The folders that follow are made, and given to our group, by the helper.
+  const std::optional<Way> way = findWay(options, paths);
+  if (!way) return {};
   Result<MadeDirs> made = makeNodeDir(paths);
   if (!made) return made.error();
   // Of a node there is always one: who comes while its predecessor, perhaps killed, still ends
@@ -310,7 +355,7 @@ Result<void> start(const ServeOptions& options) {
     install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
     if (!install) return install.error();
   }
-  std::optional<Result<Inventory>> opened = openInventory(options, paths, *install);
+  std::optional<Result<Inventory>> opened = openInventory(options, paths, *install, way->source);
   if (!opened) return {};
   Result<Inventory> inventory = std::move(*opened);
   if (inventory) inventory->exclude(options.excluded);
@@ -322,7 +367,7 @@ Result<void> start(const ServeOptions& options) {
     memory->reclaim = options.idle.reclaim;
     memory->stop = options.idle.stop;
     Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
-                std::move(lock));
+                std::move(lock), way->reach);
     result = agent.adopt();
     if (!result) return result;
     result = agent.run();
@@ -340,7 +385,9 @@ Result<void> start(const ServeOptions& options) {
 }  // namespace
 
 Result<void> serve(const ServeOptions& options) {
-  umask(077);
+  // What a helper lets our group do, whoever takes our place may do with what we made, root
+  // without capabilities, too.
+  umask(options.cluster && options.cluster->by_helper ? 007 : 077);
   signal(SIGPIPE, SIG_IGN);
   raiseDescriptorLimit();
   Result<void> result = start(options);

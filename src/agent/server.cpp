@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "backends.h"
+#include "base/processes.h"
 #include "cdi.h"
 #include "log.h"
 
@@ -97,14 +98,12 @@ bool Server::acceptPending() {
 }
 
 void Server::start(Socket socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  const bool known = getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  const bool allowed = known && (peer.uid == geteuid() || peer.uid == 0);
+  const Result<Peer> peer = processes().peer(socket.native_handle());
+  const bool allowed = peer && (peer->uid == geteuid() || peer->uid == 0);
   if (!allowed || sessions_ >= kMaxSessions) return;
   auto session = std::make_shared<Session>(std::move(socket));
-  session->peer = peer.pid;
-  session->user = userName(peer.uid);
+  session->peer = peer->pid;
+  session->user = userName(peer->uid);
   asio::co_spawn(loop_, talk(std::move(session)), asio::detached);
 }
 
@@ -170,6 +169,11 @@ asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& ti
 }
 
 asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
+  // What a tenant's processes were started with it could not see.
+  if (processes().self() != getpid())
+    co_return failed({ErrorCode::kUnsupported,
+                      "this agent has a helper for its rights: it serves containers of its kubelet "
+                      "only"});
   const TenantPtr lost = tenants_.unstartedOf({session->peer, request.start_time});
   if (lost != nullptr) {
     const Result<GrantedReply> again = granted(*lost, request);

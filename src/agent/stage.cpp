@@ -13,7 +13,8 @@
 #include <iterator>
 #include <vector>
 
-#include "agent/fd.h"
+#include "base/fd.h"
+#include "base/folder_mode.h"
 
 namespace divvy::agent {
 namespace {
@@ -84,8 +85,8 @@ bool holds(const std::string& folder, const std::vector<File>& files) {
 }
 
 // On disk when it returns; for all to read.
-Result<void> write(const std::string& path, const std::string& text) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+Result<void> write(const std::string& path, const std::string& text, mode_t mode) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return ioError("creating " + path);
   std::size_t done = 0;
   while (done < text.size()) {
@@ -94,13 +95,14 @@ Result<void> write(const std::string& path, const std::string& text) {
     if (got <= 0) return ioError("writing " + path);
     done += static_cast<std::size_t>(got);
   }
-  if (fchmod(fd.get(), 0755) != 0 || fsync(fd.get()) != 0) return ioError("writing " + path);
+  if (fchmod(fd.get(), mode) != 0 || fsync(fd.get()) != 0) return ioError("writing " + path);
   return {};
 }
 
 Result<void> makeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return ioError("creating " + path);
-  if (chmod(path.c_str(), 0755) != 0) return ioError("opening " + path + " to containers");
+  const mode_t mode = modeIn(fs::path(path).parent_path().string(), 0755);
+  if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return ioError("creating " + path);
+  if (!allow(path, mode)) return ioError("opening " + path + " to containers");
   return {};
 }
 
@@ -108,7 +110,7 @@ Result<void> fill(const std::string& folder, const std::vector<File>& files) {
   Result<void> good = makeFolder(folder);
   for (const File& file : files) {
     if (good) good = makeFolder(folder + "/" + file.path.substr(0, file.path.find('/')));
-    if (good) good = write(folder + "/" + file.path, file.text);
+    if (good) good = write(folder + "/" + file.path, file.text, modeIn(folder, 0755));
   }
   return good;
 }

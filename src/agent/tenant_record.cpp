@@ -94,7 +94,7 @@ Result<CheckpointPhase> parsePhase(std::string_view word) {
 Result<void> saveRecord(const std::string& dir, const TenantRecord& record) {
   const std::string path = fileOf(dir);
   const std::string temporary = path + ".new";
-  Fd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Fd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0660));
   if (!file.valid()) return ioError("writing " + path);
   Result<void> written = writeAll(file.get(), json::bj::serialize(toJson(record)) + "\n");
   file.reset();

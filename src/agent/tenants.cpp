@@ -12,6 +12,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/folder_mode.h"
+#include "base/processes.h"
 #include "cdi.h"
 #include "injection.h"
 #include "ledger/grants.h"
@@ -182,7 +184,7 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
         {spec.devices[at].uuid, placed.limit, placed.reserve, placed.cores, placed.guarantee});
   }
   tenant->dir = paths_.tenants() + "/" + record.id;
-  if (mkdir(paths_.tenants().c_str(), 0700) != 0 && errno != EEXIST) {
+  if (mkdir(paths_.tenants().c_str(), modeIn(paths_.dir(), 0700)) != 0 && errno != EEXIST) {
     return Error{ErrorCode::kIo, "creating " + paths_.tenants() + ": " + std::strerror(errno)};
   }
   if (Result<void> cleared = clear(tenant->dir); !cleared) return cleared;
@@ -287,8 +289,7 @@ void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
   if (!pidfd.valid()) pidfd = openProcess(id);
   if (!pidfd.valid()) {
     // Out of descriptors is no death: the next sweep looks again.
-    const bool gone = kill(id.pid, 0) != 0 && errno == ESRCH;
-    return gone ? reap(tenant, key) : void();
+    return mayLive(id.pid) ? void() : reap(tenant, key);
   }
   static_cast<void>(
       tenant->pages->adoptSlot(key.slot, key.generation, static_cast<std::uint32_t>(id.pid)));
@@ -336,7 +337,7 @@ bool Tenants::watchSurvivors(const TenantPtr& tenant) {
       tenant->record.contained ? processesWhere([&](int pid) { return isIn(*tenant, pid); })
                                : processesIn(tenant->dir, geteuid());
   for (const ProcessId& id : found) {
-    if (id.pid == getpid() || tenant->survivors.contains(id.pid)) continue;
+    if (id.pid == processes().self() || tenant->survivors.contains(id.pid)) continue;
     Fd pidfd = openProcess(id);
     if (!pidfd.valid()) continue;
     Watched& watched = tenant->survivors[id.pid];

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 
 namespace divvy::agent {
 
 void markWatch(const std::string& file) {
   if (utimensat(AT_FDCWD, file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0) return;
-  const Fd made(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const Fd made(open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0660));
 }
 
 bool watchedLately(const std::string& file) {

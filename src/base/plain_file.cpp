@@ -38,13 +38,15 @@ Result<std::string> readPlainFile(const std::string& path, std::size_t most) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return failed(path);
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is no plain file"};
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return failed(path);
-  Result<std::string> text = fstat(file, &info) == 0 && S_ISREG(info.st_mode)
-                                 ? readAll(file, path, most)
-                                 : Error{ErrorCode::kCorrupt, path + " is no plain file"};
-  close(file);
-  return text;
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return file.valid() ? readPlainFile(file, path, most) : failed(path);
+}
+
+Result<std::string> readPlainFile(const Fd& file, const std::string& path, std::size_t most) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return failed(path);
+  if (S_ISREG(info.st_mode)) return readAll(file.get(), path, most);
+  return Error{ErrorCode::kCorrupt, path + " is no plain file"};
 }
 
 }  // namespace divvy

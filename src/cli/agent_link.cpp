@@ -41,7 +41,7 @@ void removeMade(const agent::NodePaths& paths, const agent::MadeDirs& made) {
 }
 
 Result<AgentLink> connectTo(const agent::NodePaths& paths) {
-  agent::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid())
     return Error{ErrorCode::kIo, std::string("making a socket: ") + std::strerror(errno)};
   sockaddr_un address{};
@@ -129,7 +129,7 @@ Result<AgentLink> findOrStartAgent(const agent::Node& node) {
     if (link) return link;
     Result<agent::MadeDirs> made = agent::makeNodeDir(paths);
     if (!made) return made.error();
-    const agent::Fd gate = agent::lockPath(paths.dir(), true, true);
+    const Fd gate = agent::lockPath(paths.dir(), true, true);
     if (!gate.valid() && errno != ENOENT) {
       last = {ErrorCode::kIo, "locking " + paths.dir() + ": " + std::strerror(errno)};
       removeMade(paths, *made);

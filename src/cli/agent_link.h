@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "agent/fd.h"
 #include "agent/node.h"
 #include "agent/wire.h"
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace divvy::cli {
@@ -14,7 +14,7 @@ namespace divvy::cli {
 class AgentLink {
  public:
   AgentLink() = default;
-  explicit AgentLink(agent::Fd socket) : socket_(std::move(socket)) {}
+  explicit AgentLink(Fd socket) : socket_(std::move(socket)) {}
 
   bool open() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }
@@ -31,7 +31,7 @@ class AgentLink {
   static constexpr int kPatienceMs = 30000;
 
  private:
-  agent::Fd socket_;
+  Fd socket_;
   std::string buffer_;
 };
 

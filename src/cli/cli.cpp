@@ -27,6 +27,7 @@ struct Dispatch {
   int operator()(const StopOptions& options) const { return stop(options); }
   int operator()(const DoctorOptions& options) const { return examine(options); }
   int operator()(const AgentOptions& options) const { return serveAgent(options); }
+  int operator()(const AgentHelperOptions& options) const { return serveAgentHelper(options); }
   int operator()(const SchedulerOptions& options) const { return serveScheduler(options); }
   int operator()(const ProbeOptions& options) const { return probe(options); }
   int operator()(const SimOptions& options) const { return sim(options); }

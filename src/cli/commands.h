@@ -23,6 +23,7 @@ int wait(const WaitOptions& options);
 int stop(const StopOptions& options);
 int examine(const DoctorOptions& options);
 int serveAgent(const AgentOptions& options);
+int serveAgentHelper(const AgentHelperOptions& options);
 int serveScheduler(const SchedulerOptions& options);
 int probe(const ProbeOptions& options);
 int sim(const SimOptions& options);

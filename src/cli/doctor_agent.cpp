@@ -19,7 +19,7 @@ namespace {
 constexpr int kPatienceMs = 2000;
 
 Result<AgentLink> connectWithin(const std::string& path) {
-  agent::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (!fd.valid() || path.size() >= sizeof address.sun_path)

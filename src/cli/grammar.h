@@ -75,6 +75,7 @@ struct Grammar {
   void addPlan();
   void addCordon();
   void addDoctor();
+  void addAgentHelper();
   void addMigrate();
   void addControl();
   void addSize();

@@ -18,6 +18,20 @@ Result<Options> makeMigrateValues(const Raw& raw) {
   return Options{PrintOptions{std::move(*values)}};
 }
 
+void addMetrics(CLI::App* agent, ClusterNodeText& text) {
+  agent
+      ->add_option("--metrics-listen", text.metrics_listen,
+                   "for Prometheus: /metrics; none: not [with --node-name 0.0.0.0:9394, else none]")
+      ->type_name("HOST:PORT");
+  agent
+      ->add_option(
+          "--metrics-labels", text.metrics_labels,
+          "labels of pods that divvy_tenant_labels has, for whoever charges by them [none]")
+      ->type_name("KEY,...");
+  agent->add_flag("--compat-metrics", text.compat_metrics,
+                  "under the names of HAMi's node monitor, too");
+}
+
 }  // namespace
 
 // As kubectl has them; and by which names devices are known there.
@@ -71,6 +85,8 @@ void Grammar::addClusterNode(CLI::App* agent) {
       ->type_name("FILE");
   agent->add_option("--context", text.context, "of the kubeconfig [its current one]")
       ->type_name("NAME");
+  agent->add_flag("--helper", text.by_helper,
+                  "this process has no rights on the node: divvy agent-helper beside it does");
   agent
       ->add_option("--kubelet-dir", text.kubelet_dir,
                    "device-plugins/ and pod-resources/ are there [/var/lib/kubelet]")
@@ -117,17 +133,7 @@ void Grammar::addClusterNode(CLI::App* agent) {
                    "what holds for single nodes: cards left out, and more (docs/node-settings.md); "
                    "or HAMi's config.json; read at the start, goes before options [none]")
       ->type_name("FILE");
-  agent
-      ->add_option("--metrics-listen", text.metrics_listen,
-                   "for Prometheus: /metrics; none: not [with --node-name 0.0.0.0:9394, else none]")
-      ->type_name("HOST:PORT");
-  agent
-      ->add_option(
-          "--metrics-labels", text.metrics_labels,
-          "labels of pods that divvy_tenant_labels has, for whoever charges by them [none]")
-      ->type_name("KEY,...");
-  agent->add_flag("--compat-metrics", text.compat_metrics,
-                  "under the names of HAMi's node monitor, too");
+  addMetrics(agent, text);
 }
 
 void Grammar::addFiles(CLI::App* command) {

@@ -6,7 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 33> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 34> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -326,6 +326,15 @@ usage.)"},
   source <(divvy completion bash)
   divvy completion zsh > "${fpath[1]}/_divvy"
   divvy completion fish > ~/.config/fish/completions/divvy.fish)"},
+    {"agent-helper",
+     R"(Examples:
+  divvy agent-helper                                    as root, on the node
+  divvy agent --helper --node-name worker-1             as user 65532, group 0
+
+The helper opens the kubelet's sockets and its note, says who is at the other end of a
+connection, and asks the driver which processes use a card; the agent does everything else,
+without rights on the node. The helper needs the node's pid namespace (hostPID) and no network:
+it closes that to itself (docs/security-model.md).)"},
     {"agent",
      R"(Examples:
   divvy agent                            the machine's own cards, until Ctrl-C

@@ -367,12 +367,12 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
         text.resource.empty() && text.per_device.empty() && text.install_dir.empty() &&
-        text.injection.empty() && text.cdi_dir.empty() && !text.announce_numa &&
+        text.injection.empty() && text.cdi_dir.empty() && !text.announce_numa && !text.by_helper &&
         text.dialect.empty() && text.announce_memory.empty() && text.announce_cores.empty())
       return {};
     return Error{
         ErrorCode::kUsage,
-        "--kubeconfig, --context, --kubelet-dir, --install-dir, --announce-numa, "
+        "--kubeconfig, --context, --kubelet-dir, --helper, --install-dir, --announce-numa, "
         "--announce-memory, --announce-cores, --dialect, --resource, --per-device, --injection and "
         "--cdi-dir are of a node of Kubernetes: --node-name says which"};
   }
@@ -394,6 +394,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
     cluster.per_device = *count;
   }
   cluster.announce_numa = text.announce_numa;
+  cluster.by_helper = text.by_helper;
   options.cluster = std::move(cluster);
   options.kubeconfig = text.kubeconfig;
   options.context = text.context;
@@ -452,6 +453,10 @@ Result<Options> makeAgent(const Raw& raw) {
   const std::string name = options.cluster ? options.cluster->name : hostName();
   if (const auto read = applyNodeSettings(raw.cluster_node.settings, name, &options); !read)
     return read.error();
+  if (options.cluster && options.cluster->by_helper && options.memory.checkpoint.value_or(false))
+    return Error{
+        ErrorCode::kUsage,
+        "--checkpoint on is not for --helper: the driver is asked by who sees the processes"};
   if (options.cluster && !raw.idle_exit.empty())
     return Error{
         ErrorCode::kUsage,

@@ -17,6 +17,7 @@
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "agent/placement.h"
+#include "agent/serve_helper.h"
 #include "base/duration.h"
 #include "base/result.h"
 #include "container_words.h"
@@ -207,6 +208,10 @@ struct AgentOptions {
   std::vector<std::string> notices;  // of what is said of nodes: a warning each
 };
 
+struct AgentHelperOptions {
+  agent::HelperOptions helper;
+};
+
 // What a context costs, whether time slices hold, calls that take processes off their cards.
 enum class Probe { kContext, kTimeslice, kCheckpoint };
 
@@ -341,11 +346,11 @@ struct PrintOptions {
 
 using Options =
     std::variant<RunOptions, ExplainOptions, ListOptions, TopOptions, SetOptions, EventsOptions,
-                 WaitOptions, StopOptions, AgentOptions, SchedulerOptions, ProbeOptions, SimOptions,
-                 SizeOptions, VersionOptions, OpenbOptions, PlanOptions, DayOptions, DefragOptions,
-                 ReplayOptions, SnapshotOptions, QueuesOptions, ExplainPodOptions,
-                 ExplainReasonOptions, PlanPodsOptions, CordonOptions, SetPodOptions, DoctorOptions,
-                 ShareOptions, PrintOptions>;
+                 WaitOptions, StopOptions, AgentOptions, AgentHelperOptions, SchedulerOptions,
+                 ProbeOptions, SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
+                 DayOptions, DefragOptions, ReplayOptions, SnapshotOptions, QueuesOptions,
+                 ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions, CordonOptions,
+                 SetPodOptions, DoctorOptions, ShareOptions, PrintOptions>;
 
 // kUsage errors are one line that says what is accepted.
 Result<Options> parseOptions(int argc, char** argv);

@@ -291,6 +291,7 @@ void Grammar::addService() {
                   "write agent.log in the runtime directory instead of stderr");
   agent->add_option("--ready-fd", raw.ready_fd)->group("");
   addClusterNode(agent);
+  addAgentHelper();
   CLI::App* completion = add("completion", "Print a completion script",
                              [this](const Raw& r) { return completionScript(app, r.shell); });
   completion->add_option("SHELL", raw.shell, "whose script")

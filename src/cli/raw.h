@@ -56,7 +56,12 @@ struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
       install_dir, settings, injection, cdi_dir, metrics_labels, dialect, announce_memory,
       announce_cores;
-  bool compat_metrics = false, announce_numa = false;
+  bool compat_metrics = false, announce_numa = false, by_helper = false;
+};
+
+// Of `divvy agent-helper`.
+struct AgentHelperText {
+  std::string kubelet_dir, cdi_dir, install_dir, agent_user;
 };
 
 // Of `divvy doctor`.
@@ -79,6 +84,7 @@ struct Raw {
   SchedulerText scheduler;
   ClusterText cluster;
   ClusterNodeText cluster_node;
+  AgentHelperText agent_helper;
   DoctorText doctor;
   SizeText size;
   SimulateText simulate;
@@ -115,6 +121,7 @@ Result<Options> makeEvents(const Raw& raw);
 Result<Options> makeSnapshot(const Raw& raw);
 Result<Options> makeWait(const Raw& raw);
 Result<Options> makeStop(const Raw& raw);
+Result<Options> makeAgentHelper(const Raw& raw);
 Result<Options> makeDoctor(const Raw& raw);
 Result<Options> makeAgent(const Raw& raw);
 Result<Options> makeScheduler(const Raw& raw);

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "agent/serve.h"
+#include "agent/serve_helper.h"
 #include "api.h"
 #include "commands.h"
 #include "driver/checkpoint_calls.h"
@@ -96,6 +97,11 @@ int serveAgent(const AgentOptions& options) {
       agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd,
                     options.memory, options.idle, options.bypass, options.placing,
                     std::move(cluster), options.metrics, options.excluded, options.notices});
+  return served ? 0 : fail(served.error());
+}
+
+int serveAgentHelper(const AgentHelperOptions& options) {
+  const Result<void> served = agent::serveHelper(options.helper);
   return served ? 0 : fail(served.error());
 }
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/fd.h"
 #include "agent/install.h"
 #include "agent/wire.h"
+#include "base/fd.h"
 #include "options.h"
 #include "placing_terms.h"
 
@@ -118,8 +118,8 @@ Result<void> startAgent(const agent::Node& node) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::kIo, std::string("making a pipe: ") + std::strerror(errno)};
   }
-  agent::Fd read_end(ends[0]);
-  agent::Fd write_end(ends[1]);
+  Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
   const pid_t first = fork();
   if (first < 0)
     return Error{ErrorCode::kIo, std::string("starting the agent: ") + std::strerror(errno)};

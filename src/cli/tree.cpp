@@ -14,7 +14,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 
 namespace divvy::cli {
 namespace {
@@ -87,8 +87,8 @@ Result<pid_t> Tree::start(const Launch& launch) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::kIo, std::string("making a pipe: ") + std::strerror(errno)};
   }
-  agent::Fd read_end(ends[0]);
-  agent::Fd write_end(ends[1]);
+  Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
   const pid_t pid = fork();
   if (pid < 0)
     return Error{ErrorCode::kIo, std::string("starting the command: ") + std::strerror(errno)};

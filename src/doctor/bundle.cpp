@@ -11,7 +11,7 @@
 
 #include <boost/json.hpp>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "words.h"
 
 namespace divvy::doctor {
@@ -27,7 +27,7 @@ Error isThere(const std::string& path) {
   return {ErrorCode::kUsage, path + " is there already; accepted: another name, or --force"};
 }
 
-Result<void> fill(const agent::Fd& file, const std::string& bytes, const std::string& path) {
+Result<void> fill(const Fd& file, const std::string& bytes, const std::string& path) {
   for (std::size_t at = 0; at < bytes.size();) {
     const ssize_t put = write(file.get(), bytes.data() + at, bytes.size() - at);
     if (put < 0 && errno == EINTR) continue;
@@ -86,7 +86,7 @@ Result<void> writeBundle(const std::string& path, const std::string& bytes, bool
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   std::string fresh = folder + ".divvy-bundle-XXXXXX";
-  const agent::Fd file(mkostemp(fresh.data(), O_CLOEXEC));
+  const Fd file(mkostemp(fresh.data(), O_CLOEXEC));
   if (!file.valid()) return failed("writing " + path);
   Result<void> good = fill(file, bytes, path);
   if (good) good = place(fresh, path, force);

@@ -182,7 +182,7 @@ AgentFacts readAgent(const Tree& tree, const NodeTerms& terms, const std::string
   readTenants(tree, &facts);
   const Result<Place> socket = tree.place(dir + "/agent.sock", false);
   facts.socket = socket && socket->kind == Place::Kind::kSocket;
-  const Result<agent::Fd> folder = tree.folder(dir);
+  const Result<Fd> folder = tree.folder(dir);
   if (facts.socket && folder && terms.ask)
     facts.answer = terms.ask("/proc/self/fd/" + std::to_string(folder->get()));
   if (!facts.socket) facts.answer = Error(ErrorCode::kNotFound, "there is no socket");

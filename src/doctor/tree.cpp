@@ -24,7 +24,7 @@ Error failed(const std::string& path, int code) {
 }
 
 // Of a descriptor that is only a name (O_PATH).
-std::string nameOf(const agent::Fd& fd) {
+std::string nameOf(const Fd& fd) {
   return "/proc/self/fd/" + std::to_string(fd.get());
 }
 
@@ -46,29 +46,29 @@ Place placeOf(const struct stat& info) {
 }  // namespace
 
 Result<Tree> Tree::open(const std::string& root) {
-  agent::Fd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Fd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid())
     return Error{ErrorCode::kUsage, root + ": " + std::strerror(errno) +
                                         "; a folder with a machine's files in it is accepted"};
   return Tree(root, std::move(fd));
 }
 
-Result<agent::Fd> Tree::at(const std::string& path, std::uint64_t flags) const {
+Result<Fd> Tree::at(const std::string& path, std::uint64_t flags) const {
   open_how how{};
   how.flags = flags | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  agent::Fd fd(static_cast<int>(::syscall(SYS_openat2, fd_.get(), path.c_str(), &how, sizeof how)));
+  Fd fd(static_cast<int>(::syscall(SYS_openat2, fd_.get(), path.c_str(), &how, sizeof how)));
   if (!fd.valid()) return failed(path, errno);
   return fd;
 }
 
-Result<agent::Fd> Tree::file(const std::string& path, std::uint64_t* size) const {
-  const Result<agent::Fd> named = at(path, O_PATH);
+Result<Fd> Tree::file(const std::string& path, std::uint64_t* size) const {
+  const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   struct stat info {};
   if (fstat(named->get(), &info) != 0) return failed(path, errno);
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kCorrupt, path + " is no regular file"};
-  agent::Fd file(::open(nameOf(*named).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  Fd file(::open(nameOf(*named).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) return failed(path, errno);
   *size = static_cast<std::uint64_t>(info.st_size);
   return file;
@@ -76,7 +76,7 @@ Result<agent::Fd> Tree::file(const std::string& path, std::uint64_t* size) const
 
 Result<std::string> Tree::text(const std::string& path, std::size_t most) const {
   std::uint64_t size = 0;
-  const Result<agent::Fd> file = this->file(path, &size);
+  const Result<Fd> file = this->file(path, &size);
   if (!file) return file.error();
   std::string text;
   std::array<char, 16384> part;
@@ -93,7 +93,7 @@ Result<std::string> Tree::text(const std::string& path, std::size_t most) const 
 
 Result<FileStart> Tree::start(const std::string& path, std::size_t most) const {
   FileStart start;
-  const Result<agent::Fd> file = this->file(path, &start.size);
+  const Result<Fd> file = this->file(path, &start.size);
   if (!file) return file.error();
   start.text.resize(most);
   std::size_t size = 0;
@@ -109,7 +109,7 @@ Result<FileStart> Tree::start(const std::string& path, std::size_t most) const {
 }
 
 Result<std::vector<std::string>> Tree::list(const std::string& path) const {
-  Result<agent::Fd> fd = at(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  Result<Fd> fd = at(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
   if (!fd) return fd.error();
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(fdopendir(fd->get()), closedir);
   if (!folder) return failed(path, errno);
@@ -132,7 +132,7 @@ Result<std::vector<std::string>> Tree::list(const std::string& path) const {
 }
 
 Result<Place> Tree::place(const std::string& path, bool follow) const {
-  const Result<agent::Fd> named = at(path, O_PATH | (follow ? 0u : O_NOFOLLOW));
+  const Result<Fd> named = at(path, O_PATH | (follow ? 0u : O_NOFOLLOW));
   if (!named) return named.error();
   struct stat info {};
   if (fstat(named->get(), &info) != 0) return failed(path, errno);
@@ -140,7 +140,7 @@ Result<Place> Tree::place(const std::string& path, bool follow) const {
 }
 
 Result<std::string> Tree::resolved(const std::string& path) const {
-  const Result<agent::Fd> named = at(path, O_PATH);
+  const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   std::array<char, PATH_MAX> target{}, root{};
   const ssize_t size = readlink(nameOf(*named).c_str(), target.data(), target.size() - 1);
@@ -153,7 +153,7 @@ Result<std::string> Tree::resolved(const std::string& path) const {
 }
 
 Result<Space> Tree::space(const std::string& path) const {
-  const Result<agent::Fd> named = at(path, O_PATH);
+  const Result<Fd> named = at(path, O_PATH);
   if (!named) return named.error();
   struct statvfs info {};
   if (fstatvfs(named->get(), &info) != 0) return failed(path, errno);
@@ -167,7 +167,7 @@ Result<Space> Tree::space(const std::string& path) const {
   return space;
 }
 
-Result<agent::Fd> Tree::folder(const std::string& path) const {
+Result<Fd> Tree::folder(const std::string& path) const {
   return at(path, O_PATH | O_DIRECTORY);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "driver/process_source.h"
 #include "nvml_api.h"
 
 namespace divvy::driver {
@@ -35,6 +36,12 @@ std::string pciOf(const Nvml::Api& api, nvmlDevice_t device) {
   nvmlPciInfo_t pci{};
   if (api.pci != nullptr) api.pci(device, &pci);
   return pci.busIdLegacy;
+}
+
+// "": it does not say.
+std::string uuidOf(const Nvml::Api& api, nvmlDevice_t device) {
+  std::array<char, kTextSize> uuid{};
+  return api.uuid(device, uuid.data(), kTextSize) == NVML_SUCCESS ? uuid.data() : "";
 }
 
 // None: it does not say what it cannot do without.
@@ -97,6 +104,10 @@ const std::string& Nvml::path() const {
   return api_->library.path();
 }
 
+void Nvml::askForProcesses(std::shared_ptr<ProcessSource> source) {
+  api_->process_source = std::move(source);
+}
+
 std::string Nvml::driverVersion() const {
   std::array<char, kTextSize> text{};
   if (api_->driver_version == nullptr ||
@@ -155,6 +166,7 @@ std::vector<ProcessUse> Nvml::processes(unsigned index) const {
   std::vector<ProcessUse> all;
   const Result<nvmlDevice_t> device = api_->device(index);
   if (!device) return all;
+  if (api_->process_source) return api_->process_source->processes(uuidOf(*api_, *device));
   for (const bool graphics : {false, true}) {
     const auto ask = graphics ? api_->graphics_processes : api_->processes;
     for (const nvmlProcessInfo_t& info : listOf(ask, *device)) {
@@ -172,7 +184,9 @@ std::vector<ProcessUse> Nvml::processes(unsigned index) const {
 std::vector<ProcessTime> Nvml::processTimes(unsigned index) const {
   std::vector<ProcessTime> times;
   Result<nvmlDevice_t> device = api_->device(index);
-  if (!device || api_->process_utilization == nullptr) return times;
+  if (!device) return times;
+  if (api_->process_source) return api_->process_source->times(uuidOf(*api_, *device));
+  if (api_->process_utilization == nullptr) return times;
   unsigned count = 0;
   api_->process_utilization(*device, nullptr, &count, 0);
   if (count == 0 || count > kMaxProcesses) return times;

@@ -1,6 +1,7 @@
 // The entry points of the management library that daemons use. Private.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +56,8 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceRegisterEvents> register_events{};
   detail::Function<abi::Nv::nvmlDeviceGetSupportedEventTypes> supported_events{};
   detail::Function<abi::Nv::nvmlEventSetWait_v2> wait_events{};
-  nvmlEventSet_t events = nullptr;  // of all devices, once somebody asked
+  std::shared_ptr<ProcessSource> process_source;  // null: the driver itself
+  nvmlEventSet_t events = nullptr;                // of all devices, once somebody asked
 
   explicit Api(Library opened) : library(std::move(opened)) {
     get(init, "nvmlInit_v2");

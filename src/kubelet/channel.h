@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace divvy::kubelet {
@@ -14,15 +16,14 @@ namespace divvy::kubelet {
 // As much as any call of ours to a kubelet may take.
 inline constexpr std::chrono::seconds kCallBound{5};
 
-// A new one: one that gRPC keeps from earlier would go on waiting as long as its back-off says.
-inline std::shared_ptr<grpc::Channel> openChannel(const std::string& socket) {
+// A new one, on a connection that is there: calls on one that breaks fail, none is made again.
+inline std::shared_ptr<grpc::Channel> openChannel(Fd connection) {
   grpc::ChannelArguments arguments;
   // Servers in Go refuse the path that later versions of gRPC would say here.
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomInsecureChannelFromFd("localhost", connection.release(), arguments);
 }
 
 inline Error errorOf(const grpc::Status& status, const std::string& socket) {

@@ -76,8 +76,11 @@ Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
   return noted;
 }
 
-Result<std::vector<NotedDevices>> readCheckpoint(const std::string& path) {
-  Result<std::string> text = readPlainFile(path, kMostBytes);
+Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets) {
+  const std::string path = sockets.pathOf(kCheckpointName);
+  const Result<Fd> file = sockets.checkpoint();
+  if (!file) return Error(file.error()).context("the kubelet's checkpoint");
+  Result<std::string> text = readPlainFile(*file, path, kMostBytes);
   if (!text) return std::move(text).error().context("the kubelet's checkpoint");
   Result<std::vector<NotedDevices>> noted = checkpointOf(*text);
   if (!noted) return std::move(noted).error().context("the kubelet's checkpoint " + path);

@@ -1,7 +1,6 @@
 #include "kubelet/device_plugin.h"
 
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "channel.h"
+#include "doorman.h"
 #include "service.h"
 #include "socket_folder.h"
 
@@ -41,11 +41,10 @@ struct DevicePlugin::Inside {
   Inside(PluginTerms told, std::vector<Device> first, Questions asked)
       : terms(std::move(told)),
         questions(std::move(asked)),
-        folder(terms.folder),
+        folder(terms.sockets),
         devices(std::move(first)) {}
 
-  std::string ownSocket() const { return terms.folder + "/" + terms.socket; }
-  std::string kubeletSocket() const { return terms.folder + "/kubelet.sock"; }
+  FileId ownSocket() const { return terms.sockets->look(terms.socket); }
 
   // The same trouble is said once, however often it is tried.
   void complain(const std::string& line) {
@@ -59,31 +58,34 @@ struct DevicePlugin::Inside {
     request.set_endpoint(terms.socket);
     request.set_resource_name(terms.resource);
     *request.mutable_options() = pluginOptions(questions);
+    const std::string kubelet = terms.sockets->pathOf(Api::kRegistration);
+    Result<Fd> connection = terms.sockets->dial(Api::kRegistration);
+    if (!connection) return Error(connection.error()).context("the kubelet at " + kubelet);
     grpc::ClientContext context;
     context.set_deadline(in(kCallBound));
     v1beta1::Empty nothing;
-    const auto stub = v1beta1::Registration::NewStub(openChannel(kubeletSocket()));
+    const auto stub = v1beta1::Registration::NewStub(openChannel(std::move(*connection)));
     const grpc::Status status = stub->Register(&context, request, &nothing);
-    if (!status.ok()) return errorOf(status, kubeletSocket());
+    if (!status.ok()) return errorOf(status, kubelet);
     return {};
   }
 
   // Who else serves the resource now; empty: nobody.
   std::string rival() const {
     for (const std::string& name : terms.rivals)
-      if (isListenedTo(terms.folder + "/" + name)) return name;
+      if (terms.sockets->isListenedTo(name)) return name;
     return {};
   }
 
   // Both sockets are those that were there when we registered.
   void serveWhile(const FileId& own) {
     FileId kubelet;  // that knows us
-    while (!stopped && fileId(ownSocket()) == own) {
-      const FileId now = fileId(kubeletSocket());
+    while (!stopped && ownSocket() == own) {
+      const FileId now = terms.sockets->look(std::string(kKubeletSocket));
       const std::string other = rival();
       if (!other.empty()) {
         kubelet = {};  // it may have registered after us
-        complain("another plugin serves " + terms.resource + " (" + terms.folder + "/" + other +
+        complain("another plugin serves " + terms.resource + " (" + terms.sockets->pathOf(other) +
                  "): not registering until it has ended; remove it, or serve another resource");
       } else if (now.exists() && !(now == kubelet)) {
         const Result<void> enrolled = enroll();
@@ -107,20 +109,21 @@ struct DevicePlugin::Inside {
           return devices;
         }(),
         questions);
-    unlink(ownSocket().c_str());
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + ownSocket(), grpc::InsecureServerCredentials());
-    builder.RegisterService(&own);
-    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-    const FileId socket = fileId(ownSocket());
-    if (server == nullptr || !socket.exists()) {
-      complain("listening on " + ownSocket() + " failed: is the kubelet's folder there?");
-      if (server) server->Shutdown();
+    Result<Fd> listening = terms.sockets->listen(terms.socket);
+    const FileId socket = listening ? ownSocket() : FileId();
+    if (!socket.exists()) {
+      complain(listening ? "our socket is gone" : listening.error().message());
       return folder.wait(kLookMs);
     }
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&own);
+    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    Doorman doorman(std::move(*listening), *server);
     setService(&own);
     serveWhile(socket);
     setService(nullptr);
+    doorman.stop();
+    if (ownSocket() == socket) terms.sockets->remove(terms.socket);
     own.endStreams();
     server->Shutdown(in(kFarewell));
   }
@@ -143,11 +146,10 @@ Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginTerms terms,
                                                           std::vector<Device> devices,
                                                           Questions questions) {
   constexpr std::size_t kMostPath = sizeof(sockaddr_un::sun_path) - 1;
+  const std::string path = terms.sockets->pathOf(terms.socket);
   if (terms.socket.empty() || terms.socket.find('/') != std::string::npos)
     return Error{ErrorCode::kUsage, "\"" + terms.socket + "\" is no name of a file"};
-  if (terms.folder.size() + 1 + terms.socket.size() > kMostPath)
-    return Error{ErrorCode::kUsage,
-                 terms.folder + "/" + terms.socket + " is too long for a socket"};
+  if (path.size() > kMostPath) return Error{ErrorCode::kUsage, path + " is too long for a socket"};
   auto inside =
       std::make_unique<Inside>(std::move(terms), std::move(devices), std::move(questions));
   inside->thread = std::thread([inside = inside.get()] {

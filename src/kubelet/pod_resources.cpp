@@ -36,8 +36,11 @@ std::vector<HeldDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
 }
 
 // A connection must not be given up by the thread that gRPC calls back on: this waits instead.
-Result<std::vector<HeldDevices>> listNow(const std::string& socket) {
-  const auto stub = v1::PodResourcesLister::NewStub(openChannel(socket));
+Result<std::vector<HeldDevices>> listNow(Sockets& sockets) {
+  const std::string socket = sockets.pathOf(Api::kPodResources);
+  Result<Fd> connection = sockets.dial(Api::kPodResources);
+  if (!connection) return Error(connection.error()).context("the kubelet at " + socket);
+  const auto stub = v1::PodResourcesLister::NewStub(openChannel(std::move(*connection)));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kCallBound);
   v1::ListPodResourcesResponse response;
@@ -49,7 +52,7 @@ Result<std::vector<HeldDevices>> listNow(const std::string& socket) {
 }  // namespace
 
 struct PodResources::Inside {
-  explicit Inside(std::string where) : socket(std::move(where)) {}
+  explicit Inside(std::shared_ptr<Sockets> those) : sockets(std::move(those)) {}
 
   void work() {
     for (;;) {
@@ -59,11 +62,11 @@ struct PodResources::Inside {
       const Answer answer = std::move(questions.front());
       questions.pop_front();
       hold.unlock();
-      answer(listNow(socket));
+      answer(listNow(*sockets));
     }
   }
 
-  const std::string socket;
+  const std::shared_ptr<Sockets> sockets;
   std::mutex mutex;  // of all below but the thread
   std::condition_variable asked;
   std::deque<Answer> questions;
@@ -71,8 +74,8 @@ struct PodResources::Inside {
   std::thread thread;
 };
 
-PodResources::PodResources(std::string socket)
-    : inside_(std::make_unique<Inside>(std::move(socket))) {
+PodResources::PodResources(std::shared_ptr<Sockets> sockets)
+    : inside_(std::make_unique<Inside>(std::move(sockets))) {
   inside_->thread = std::thread([inside = inside_.get()] { inside->work(); });
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/folder_mode.h"
 #include "ledger/tenant_ledger.h"
 #include "mapping.h"
 #include "new_file.h"
@@ -66,7 +67,10 @@ Result<TenantLedger> TenantLedger::create(const fs::path& dir, const TenantSpec&
   std::string pattern = (dir.parent_path() / ".new-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return ioError(doing, errno);
   const fs::path fresh = pattern;
-  Result<void> made = fill(fresh, spec);
+  Result<void> made;
+  if (chmod(fresh.c_str(), modeIn(dir.parent_path().string(), 0700)) != 0)
+    made = ioError("opening to its group", errno);
+  if (made) made = fill(fresh, spec);
   if (made) made = moveIntoPlace(fresh, dir);
   if (!made) {
     std::error_code ignored;

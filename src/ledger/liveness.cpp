@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,12 +12,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/processes.h"
 #include "proc_self.h"
 
 namespace divvy::ledger {
 namespace {
-
-constexpr long kSysPidfdOpen = 434;
 
 // kNo only for what is certainly so: running out of descriptors is nobody's death.
 enum class Answer { kYes, kNo, kCannotTell };
@@ -34,7 +32,7 @@ struct Text {
 
 Text readProc(std::uint32_t pid, const char* name) {
   Text text;
-  const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+  const std::string path = procPath(static_cast<int>(pid), name);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     text.readable = fromErrno(errno);
@@ -50,11 +48,10 @@ Text readProc(std::uint32_t pid, const char* name) {
 
 // A leader that ended before its threads is a zombie in /proc but not to its pidfd.
 Answer lives(std::uint32_t pid) {
-  const int fd = static_cast<int>(syscall(kSysPidfdOpen, pid, 0));
-  if (fd < 0) return fromErrno(errno);
-  pollfd poller{fd, POLLIN, 0};
+  const Fd fd = processes().open(static_cast<int>(pid));
+  if (!fd.valid()) return fromErrno(errno);
+  pollfd poller{fd.get(), POLLIN, 0};
   const bool ended = poll(&poller, 1, 0) == 1;
-  close(fd);
   return ended ? Answer::kNo : Answer::kYes;
 }
 
@@ -104,7 +101,7 @@ Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible) 
   const Answer direct = matching(owner.pid);
   if (direct == Answer::kYes) return owner.pid;
   bool certain = direct == Answer::kNo;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir(processes().folder().c_str()), closedir);
   if (!proc) return cannotTell();
   while (const dirent* entry = readdir(proc.get())) {
     const std::string_view name = entry->d_name;

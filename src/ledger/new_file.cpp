@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/folder_mode.h"
+
 namespace divvy::ledger {
 namespace {
 
@@ -38,7 +40,7 @@ Result<void> writeFile(int dir, const NewFile& file) {
     const int code = posix_fallocate(fd, 0, static_cast<off_t>(file.allocated));
     if (code != 0) result = ioError(std::string("preallocating ") + file.name, code);
   }
-  if (result && (fchmod(fd, file.mode) != 0 || fsync(fd) != 0)) {
+  if (result && (fchmod(fd, modeIn(dir, file.mode)) != 0 || fsync(fd) != 0)) {
     result = ioError(std::string("finishing ") + file.name, errno);
   }
   close(fd);

@@ -33,7 +33,7 @@ class Stuck : public testing::Test {
   }
   std::string file() const { return dir_ + "/stuck"; }
   void stick() {
-    lock_ = agent::Fd(::open(file().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    lock_ = Fd(::open(file().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
     ASSERT_EQ(flock(lock_.get(), LOCK_EX), 0);
   }
   void free() { lock_.reset(); }
@@ -45,7 +45,7 @@ class Stuck : public testing::Test {
   }
 
   std::string dir_;
-  agent::Fd lock_;
+  Fd lock_;
 };
 
 TEST_F(Stuck, AnswersWhileTheDriverDoes) {

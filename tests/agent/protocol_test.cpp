@@ -17,8 +17,8 @@
 namespace divvy::test {
 namespace {
 
-agent::Fd connectTo(const std::string& path, int type) {
-  agent::Fd fd(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+Fd connectTo(const std::string& path, int type) {
+  Fd fd(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -26,7 +26,7 @@ agent::Fd connectTo(const std::string& path, int type) {
   return fd;
 }
 
-void say(const agent::Fd& fd, const std::string& text) {
+void say(const Fd& fd, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t put = send(fd.get(), text.data() + at, text.size() - at, MSG_NOSIGNAL);
     if (put <= 0) return;
@@ -35,7 +35,7 @@ void say(const agent::Fd& fd, const std::string& text) {
 }
 
 // Everything until the agent hangs up, or `lines` lines.
-std::string hear(const agent::Fd& fd, unsigned lines) {
+std::string hear(const Fd& fd, unsigned lines) {
   std::string text;
   std::array<char, 4096> chunk;
   while (std::count(text.begin(), text.end(), '\n') < static_cast<std::ptrdiff_t>(lines)) {
@@ -61,8 +61,8 @@ class Protocol : public ::testing::Test {
     EXPECT_EQ(now.tenants.size(), 1u);
     EXPECT_EQ(now.tenants.at(0).shares.at(0).used, 1048576u);
   }
-  agent::Fd control() { return connectTo(sandbox_.dir() + "/agent.sock", SOCK_STREAM); }
-  agent::Fd registrar() { return connectTo(sandbox_.dir() + "/register.sock", SOCK_SEQPACKET); }
+  Fd control() { return connectTo(sandbox_.dir() + "/agent.sock", SOCK_STREAM); }
+  Fd registrar() { return connectTo(sandbox_.dir() + "/register.sock", SOCK_SEQPACKET); }
   ledger::RegisterPacket packet() {
     ledger::RegisterPacket packet{};
     packet.magic = ledger::kRegisterMagic;
@@ -73,7 +73,7 @@ class Protocol : public ::testing::Test {
   }
   // The status the agent answers; nothing when it hung up.
   std::optional<ledger::RegisterStatus> answerTo(const ledger::RegisterPacket& packet) {
-    const agent::Fd fd = registrar();
+    const Fd fd = registrar();
     EXPECT_EQ(send(fd.get(), &packet, sizeof packet, MSG_NOSIGNAL),
               static_cast<ssize_t>(sizeof packet));
     ledger::RegisterReply reply{};
@@ -92,7 +92,7 @@ class Protocol : public ::testing::Test {
 TEST_F(Protocol, RubbishIsAnsweredOnceAndDropped) {
   for (const char* line :
        {"\n", "rubbish\n", "{}\n", "{\"verb\":7}\n", "{\"verb\":\"run\",\"memory\":-1}\n"}) {
-    const agent::Fd fd = control();
+    const Fd fd = control();
     say(fd, line);
     const std::string answer = hear(fd, 2);
     EXPECT_NE(answer.find("\"reply\":\"failed\""), std::string::npos) << line;
@@ -101,13 +101,13 @@ TEST_F(Protocol, RubbishIsAnsweredOnceAndDropped) {
 }
 
 TEST_F(Protocol, EndlessLineIsDropped) {
-  const agent::Fd fd = control();
+  const Fd fd = control();
   say(fd, std::string(3u << 20, 'x'));
   EXPECT_EQ(hear(fd, 1), "<gone>");
 }
 
 TEST_F(Protocol, SeveralRequestsInOnePacketAreAllAnswered) {
-  const agent::Fd fd = control();
+  const Fd fd = control();
   say(fd, "{\"verb\":\"ping\"}\n{\"verb\":\"ping\"}\n{\"ve");
   say(fd, "rb\":\"ping\"}\n");
   const std::string answer = hear(fd, 3);
@@ -115,14 +115,14 @@ TEST_F(Protocol, SeveralRequestsInOnePacketAreAllAnswered) {
 }
 
 TEST_F(Protocol, ManySilentConnectionsHinderNobody) {
-  std::vector<agent::Fd> silent;
+  std::vector<Fd> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(control());
   EXPECT_EQ(sandbox_.divvy(sandbox_.runWords("1Gi", {"true"})).code(), 0);
 }
 
 TEST_F(Protocol, OnlyTheHolderMayEndItsTenant) {
   const std::string id = sandbox_.snapshot().tenants.at(0).id;
-  const agent::Fd fd = control();
+  const Fd fd = control();
   say(fd, agent::encode(agent::Request(agent::EndRequest{id})));
   say(fd, agent::encode(agent::Request(agent::StartedRequest{id, 1})));
   const std::string answer = hear(fd, 2);
@@ -131,7 +131,7 @@ TEST_F(Protocol, OnlyTheHolderMayEndItsTenant) {
 }
 
 TEST_F(Protocol, TalkingWhileQueuedGivesThePlaceUp) {
-  const agent::Fd fd = control();
+  const Fd fd = control();
   agent::RunRequest run;
   run.ask.memory = {gib(78), 0};
   run.wait = true;
@@ -146,12 +146,12 @@ TEST_F(Protocol, OtherUsersAreNotServed) {
   if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: becoming another user needs root";
   const std::string path = sandbox_.dir() + "/agent.sock";
   chmod(path.c_str(), 0666);
-  const agent::Fd dir(open(sandbox_.dir().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Fd dir(open(sandbox_.dir().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const pid_t child = fork();
   if (child == 0) {
     // The open directory gets past the closed ones above it.
     if (fchdir(dir.get()) != 0 || setresuid(65534, 65534, 65534) != 0) _exit(2);
-    const agent::Fd fd = connectTo("agent.sock", SOCK_STREAM);
+    const Fd fd = connectTo("agent.sock", SOCK_STREAM);
     if (!fd.valid()) _exit(0);
     say(fd, "{\"verb\":\"ping\"}\n");
     _exit(hear(fd, 1) == "<gone>" ? 0 : 1);
@@ -182,14 +182,14 @@ TEST_F(Protocol, RubbishRegistrationsAreDropped) {
   wrong = packet();
   wrong.version = 99;
   EXPECT_EQ(answerTo(wrong), std::nullopt);
-  const agent::Fd fd = registrar();
+  const Fd fd = registrar();
   ASSERT_EQ(send(fd.get(), "x", 1, MSG_NOSIGNAL), 1);
   char byte = 0;
   EXPECT_EQ(recv(fd.get(), &byte, 1, 0), 0);
 }
 
 TEST_F(Protocol, SilentRegistrationsHinderNobody) {
-  std::vector<agent::Fd> silent;
+  std::vector<Fd> silent;
   for (int i = 0; i < 50; ++i) silent.push_back(registrar());
   Child other = sandbox_.run("1Gi", {tenantProgram(), "4096"});
   ASSERT_TRUE(other.printed("held 4096"));

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kLimit{60};
 
-void readInto(const agent::Fd& fd, std::string& text) {
+void readInto(const Fd& fd, std::string& text) {
   std::array<char, 4096> chunk;
   for (;;) {
     const ssize_t got = read(fd.get(), chunk.data(), chunk.size());
@@ -35,10 +35,10 @@ void readInto(const agent::Fd& fd, std::string& text) {
   }
 }
 
-std::array<agent::Fd, 2> makePipe() {
+std::array<Fd, 2> makePipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) abort();
-  return {agent::Fd(ends[0]), agent::Fd(ends[1])};
+  return {Fd(ends[0]), Fd(ends[1])};
 }
 
 std::vector<std::string> environmentWith(const std::map<std::string, std::string>& changes) {
@@ -241,7 +241,7 @@ Child Sandbox::run(const std::string& memory, const Words& command) {
 }
 
 agent::Snapshot Sandbox::snapshot() {
-  agent::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   (dir() + "/agent.sock").copy(address.sun_path, sizeof address.sun_path - 1);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/fd.h"
 #include "agent/wire.h"
+#include "base/fd.h"
 
 namespace divvy::test {
 
@@ -55,9 +55,9 @@ class Child {
   void poll(int options);
 
   pid_t pid_ = -1;
-  agent::Fd input_;
-  agent::Fd output_;
-  agent::Fd errors_;
+  Fd input_;
+  Fd output_;
+  Fd errors_;
   bool stopped_ = false;
   Outcome outcome_;
 };

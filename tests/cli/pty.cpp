@@ -15,11 +15,11 @@ namespace divvy::test {
 
 Pty::Pty(const Words& words, const std::map<std::string, std::string>& environment,
          unsigned short columns, unsigned short rows) {
-  terminal_ = agent::Fd(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  terminal_ = Fd(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
   grantpt(terminal_.get());
   unlockpt(terminal_.get());
   const std::string name = ptsname(terminal_.get());
-  keep_open_ = agent::Fd(open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  keep_open_ = Fd(open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
   resize(columns, rows);
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));

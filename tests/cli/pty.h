@@ -36,8 +36,8 @@ class Pty {
   void drain();
 
   pid_t pid_ = -1;
-  agent::Fd terminal_;
-  agent::Fd keep_open_;  // the other side, so that its settings outlive the program
+  Fd terminal_;
+  Fd keep_open_;  // the other side, so that its settings outlive the program
   std::string screen_;
 };
 

@@ -112,7 +112,7 @@ func (b *nodeBench) measure(ctx context.Context, c *cluster, build, deploy strin
 		err = errors.Join(err, ended)
 	}()
 	divvy := build + "/bin/divvy"
-	if err = c.command(ctx, "", divvy, deploy, build, "", false); err != nil {
+	if err = c.command(ctx, "", divvy, deploy, build, "", false, false); err != nil {
 		return err
 	}
 	client, err := c.client()

@@ -18,20 +18,22 @@ import (
 )
 
 const (
-	kubeletNode  = "kubelet-1"
-	kubeletDir   = "/var/lib/kubelet" // a kubelet has its plugins there, whatever it is told
-	pauseImage   = "cluster.test/pause:1"
-	probeImage   = "cluster.test/share-probe:1"
-	agentProcess = "divvy-agent"
-	agentAccount = "divvy-agent"
-	agentMetrics = "127.0.0.1:19394"
+	kubeletNode   = "kubelet-1"
+	kubeletDir    = "/var/lib/kubelet" // a kubelet has its plugins there, whatever it is told
+	pauseImage    = "cluster.test/pause:1"
+	probeImage    = "cluster.test/share-probe:1"
+	agentProcess  = "divvy-agent"
+	helperProcess = "divvy-agent-helper"
+	agentUser     = 65532 // of an agent with a helper
+	agentAccount  = "divvy-agent"
+	agentMetrics  = "127.0.0.1:19394"
 )
 
 // The cards of the node with a kubelet; a bench has others.
 var simulated = "sim-h100x4"
 
 // nodeParts are the processes of the node with a kubelet, in the order in which they are ended.
-var nodeParts = []string{agentProcess, nvidiaProcess, "kubelet", "containerd"}
+var nodeParts = []string{agentProcess, helperProcess, nvidiaProcess, "kubelet", "containerd"}
 
 // What containerd and a kubelet make outside of our folder. Who is on record made what was not
 // there before.
@@ -44,6 +46,8 @@ type nodeRecord struct {
 	Made  []string `json:"made"`  // outside of our folder, by that node
 	// Folder of containerd 2 and its shim; empty: the machine's own containerd, of 1.6.
 	Runtime string `json:"runtime,omitempty"`
+	// The agent has no rights, and a helper for them.
+	Helper bool `json:"helper,omitempty"`
 }
 
 func (c *cluster) nodeFile() string { return c.path("node.json") }
@@ -58,11 +62,11 @@ func (c *cluster) readNodeRecord() (nodeRecord, error) {
 }
 
 // claimNode notes what is not there yet, before anything is made.
-func (c *cluster) claimNode(build, runtime string) error {
+func (c *cluster) claimNode(build, runtime string, helper bool) error {
 	for _, group := range append(cgroupsOf("kubepods"), cgroupsOf("kubepods.slice")...) {
 		return fmt.Errorf("%s is there: is this a node of another cluster?", group)
 	}
-	record := nodeRecord{Build: build, Runtime: runtime}
+	record := nodeRecord{Build: build, Runtime: runtime, Helper: helper}
 	for _, path := range outsiders {
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 			record.Made = append(record.Made, path)
@@ -70,6 +74,10 @@ func (c *cluster) claimNode(build, runtime string) error {
 			return fmt.Errorf("%s is there: is this a node of another cluster?", path)
 		}
 	}
+	return c.writeNodeRecord(record)
+}
+
+func (c *cluster) writeNodeRecord(record nodeRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -193,10 +201,42 @@ func (c *cluster) runAgentOn(cards, build string, options ...string) error {
 		filepath.Join(build, "bin", "divvy"), "agent", "--node", cards,
 		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
 		"--metrics-listen", agentMetrics}, options...)
-	if record, err := c.readNodeRecord(); err == nil && record.Build == build {
-		words = append(words, "--cdi-dir", c.cdiDir()) // earlier builds know of none
+	record, err := c.readNodeRecord()
+	if err != nil || record.Build != build {
+		// Earlier builds know neither of a folder for devices nor of a helper.
+		return errors.Join(c.endHelper(), c.processes.start(agentProcess, "/usr/bin/env", words...))
 	}
-	return c.processes.start(agentProcess, "/usr/bin/env", words...)
+	words = append(words, "--cdi-dir", c.cdiDir())
+	if !record.Helper {
+		return errors.Join(c.endHelper(), c.processes.start(agentProcess, "/usr/bin/env", words...))
+	}
+	if err := c.runHelper(cards, build); err != nil {
+		return err
+	}
+	return c.processes.startWithout(agentUser, agentProcess, "/usr/bin/env", append(words, "--helper")...)
+}
+
+// runHelper runs the agent's helper of these cards, unless it does already.
+func (c *cluster) runHelper(cards, build string) error {
+	if one, known := c.processes.find(helperProcess); known && one.alive() {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", one.Pid)); err == nil &&
+			strings.Contains(string(text), "\x00"+cards+"\x00") {
+			return nil
+		}
+	}
+	if err := c.endHelper(); err != nil {
+		return err
+	}
+	return c.processes.start(helperProcess, "/usr/bin/env", "DIVVY_RUNTIME_DIR="+c.path("divvy"),
+		filepath.Join(build, "bin", "divvy"), "agent-helper", "--node", cards, "--cdi-dir", c.cdiDir(),
+		"--agent-user", fmt.Sprint(agentUser))
+}
+
+func (c *cluster) endHelper() error {
+	if one, known := c.processes.find(helperProcess); known {
+		return one.end(stopBound)
+	}
+	return nil
 }
 
 // writeAgentAccount makes a kubeconfig of the service account's on this node, as a pod there has it.
@@ -222,8 +262,12 @@ func (c *cluster) writeAgentAccount(ctx context.Context, deploy string) error {
 	if err != nil {
 		return err
 	}
-	return writeTokenKubeconfig(c.path("divvy-agent.kubeconfig"), local("https", c.ports.Apiserver),
-		c.path("pki", "ca.crt"), made.Status.Token)
+	file := c.path("divvy-agent.kubeconfig")
+	if err := writeTokenKubeconfig(file, local("https", c.ports.Apiserver), c.path("pki", "ca.crt"),
+		made.Status.Token); err != nil {
+		return err
+	}
+	return os.Chmod(file, 0o640) // its group is the agent's
 }
 
 func (c *cluster) startAgent(ctx context.Context, build, deploy string) error {
@@ -249,7 +293,7 @@ func (c *cluster) startAgent(ctx context.Context, build, deploy string) error {
 
 // addNode makes this machine a node of the cluster, with a kubelet, containerd and, unless it is to
 // be `bare`, Divvy's agent.
-func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, bare bool) (err error) {
+func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, bare, helper bool) (err error) {
 	if c.readPorts() != nil {
 		return errors.New("there is no cluster that a node could join")
 	}
@@ -259,7 +303,7 @@ func (c *cluster) addNode(ctx context.Context, build, runtime, deploy string, ba
 	if build, err = filepath.Abs(build); err != nil {
 		return err
 	}
-	if err = c.claimNode(build, runtime); err != nil {
+	if err = c.claimNode(build, runtime, helper); err != nil {
 		return err
 	}
 	if err = c.startContainerd(ctx); err == nil {

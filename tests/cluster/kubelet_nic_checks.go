@@ -39,6 +39,10 @@ func writeSysfs(root string, cards int) error {
 		}
 		return os.Symlink(whole, filepath.Join(root, "bus", "pci", "devices", filepath.Base(path)))
 	}
+	// Whoever reads there need not be root.
+	if err := os.Chmod(root, 0o755); err != nil {
+		return err
+	}
 	beside := filepath.Join(root, "class", "infiniband", nicName)
 	for _, dir := range []string{filepath.Join(root, "bus", "pci", "devices"), beside} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

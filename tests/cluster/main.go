@@ -25,6 +25,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
           --kubelet BUILD      then make this machine a node, with containerd, a kubelet and the
                                agent that CMake built there, on simulated cards (as root)
           --containerd DIR     with it: containerd 2 and its shim [the machine's own, 1.6]
+          --helper             with it: an agent without rights, and its helper
           --bare               with it: without the agent, for one that comes in a pod
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
@@ -67,6 +68,7 @@ func main() {
 	kubelet := flags.String("kubelet", "", "")
 	runtime := flags.String("containerd", "", "")
 	bare := flags.Bool("bare", false, "")
+	helper := flags.Bool("helper", false, "")
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
 	before := flags.String("before", "", "")
@@ -85,7 +87,7 @@ func main() {
 	defer stop()
 	switch command {
 	case "up":
-		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet, *runtime, *bare)
+		err = c.command(ctx, *nodes, *divvy, *deploy, *kubelet, *runtime, *bare, *helper)
 	case "check":
 		if err = c.readPorts(); err == nil {
 			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
@@ -118,7 +120,7 @@ func open(dir string) (*cluster, error) {
 }
 
 // command is `up`: of a cluster that is up only the nodes are made.
-func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet, runtime string, bare bool) error {
+func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet, runtime string, bare, helper bool) error {
 	began := time.Now()
 	if c.running() != nil {
 		// What an earlier one left that was ended from outside.
@@ -142,7 +144,7 @@ func (c *cluster) command(ctx context.Context, nodes, divvy, deploy, kubelet, ru
 		fmt.Fprintf(os.Stderr, "cluster: Divvy places pods after %.1f s\n", time.Since(began).Seconds())
 	}
 	if kubelet != "" {
-		if err := c.addNode(ctx, kubelet, runtime, deploy, bare); err != nil {
+		if err := c.addNode(ctx, kubelet, runtime, deploy, bare, helper); err != nil {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "cluster: node %s is ready after %.1f s\n", kubeletNode,

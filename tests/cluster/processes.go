@@ -73,16 +73,20 @@ func (ps processes) start(name, program string, args ...string) error {
 
 // startAs runs it on a machine that is called `host`, as far as it can tell; empty: as this is.
 func (ps processes) startAs(host, name, program string, args ...string) error {
-	log, err := os.OpenFile(ps.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	command := exec.Command(program, args...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if host != "" {
 		command = onHost(host, program, args)
 	}
+	return ps.launch(name, command)
+}
+
+func (ps processes) launch(name string, command *exec.Cmd) error {
+	log, err := os.OpenFile(ps.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	command.Stdout = log
 	command.Stderr = log
 	if err := command.Start(); err != nil {
@@ -105,6 +109,15 @@ func (ps processes) startAs(host, name, program string, args ...string) error {
 		_ = command.Process.Kill()
 	}
 	return err
+}
+
+// startWithout runs it as that user, without rights of root's but root's group, and where it sees
+// no process but its own: as a container does.
+func (ps processes) startWithout(user uint32, name, program string, args ...string) error {
+	command := exec.Command(program, args...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWPID,
+		Credential: &syscall.Credential{Uid: user, Gid: 0}}
+	return ps.launch(name, command)
 }
 
 // tail is the end of what a process said, for whoever has to find out why it ended.

@@ -88,23 +88,68 @@ class AsksOfNodes(unittest.TestCase):
     def setUp(self):
         self.documents = render()
         self.agent = one_of(self.documents, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]
+        self.helper = one_of(self.documents, "DaemonSet", "divvy-agent-helper")["spec"]["template"]["spec"]
         self.scheduler = one_of(self.documents, "Deployment", "divvy-scheduler")["spec"]
-        self.pods = [self.agent, self.scheduler["template"]["spec"],
+        self.pods = [self.helper, self.agent, self.scheduler["template"]["spec"],
                      one_of(self.documents, "Pod", "divvy-test-share")["spec"]]
 
+    def folders(self, name, *words):
+        """of the host, and which of them can be written"""
+        spec = one_of(render(*words), "DaemonSet", name)["spec"]["template"]["spec"]
+        paths = {v["name"]: v["hostPath"]["path"] for v in spec["volumes"]}
+        return {paths[m["name"]]: not m.get("readOnly", False) for m in spec["containers"][0]["volumeMounts"]}
+
     def test_the_agent_has_these_folders_and_no_others(self):
-        folders = sorted(v["hostPath"]["path"] for v in self.agent["volumes"])
-        usual = ["/run/divvy", "/var/lib/divvy", "/var/lib/kubelet/device-plugins",
-                 "/var/lib/kubelet/pod-resources"]
-        self.assertEqual(folders, usual)
+        own = {"/run/divvy": True, "/var/lib/divvy": True}
+        kubelets = {"/var/lib/kubelet/device-plugins": True, "/var/lib/kubelet/pod-resources": False}
+        cdi = ("--set", "agent.injection=cdi")
+        self.assertEqual(self.folders("divvy-agent"), own)
+        self.assertEqual(self.folders("divvy-agent-helper"), {**own, **kubelets})
         # And where the runtime is told by CDI, where it looks for that.
-        agent = one_of(render("--set", "agent.injection=cdi"), "DaemonSet", "divvy-agent")
-        folders = sorted(v["hostPath"]["path"] for v in agent["spec"]["template"]["spec"]["volumes"])
-        self.assertEqual(folders, sorted([*usual, "/etc/cdi", "/var/run/cdi"]))
+        self.assertEqual(self.folders("divvy-agent", *cdi), {**own, "/etc/cdi": False, "/var/run/cdi": False})
+        self.assertEqual(self.folders("divvy-agent-helper", *cdi), {**own, **kubelets, "/var/run/cdi": True})
+        # The agent alone is both.
+        alone = ("--set", "agent.helper.enabled=false")
+        self.assertEqual(self.folders("divvy-agent", *alone), {**own, **kubelets})
+        self.assertEqual(self.folders("divvy-agent", *alone, *cdi),
+                         {**own, **kubelets, "/etc/cdi": False, "/var/run/cdi": True})
+
+    def test_who_is_root_has_no_network_and_no_token(self):
+        self.assertEqual([pod["securityContext"].get("runAsUser") for pod in self.pods[:2]], [0, 65532])
+        self.assertTrue(self.helper["hostPID"])
+        self.assertFalse(self.helper["automountServiceAccountToken"])
+        self.assertNotIn("serviceAccountName", self.helper)
+        self.assertFalse(self.helper.get("hostNetwork", False))
+        policy = one_of(self.documents, "NetworkPolicy", "divvy-agent-helper")["spec"]
+        self.assertEqual(policy["policyTypes"], ["Ingress", "Egress"])
+        self.assertNotIn("ingress", policy)
+        self.assertNotIn("egress", policy)
+        labels = one_of(self.documents, "DaemonSet", "divvy-agent-helper")["spec"]["template"]["metadata"]["labels"]
+        self.assertLessEqual(policy["podSelector"]["matchLabels"].items(), labels.items())
+
+    def test_both_are_told_the_same(self):
+        words = ("--set", "agent.helper.agentUser=7,agent.node=sim-h100,agent.kubeletDir=/k,agent.runtimeDir=/r")
+        agent, helper = (one_of(render(*words), "DaemonSet", name)["spec"]["template"]["spec"]
+                         for name in ("divvy-agent", "divvy-agent-helper"))
+        self.assertEqual(agent["securityContext"]["runAsUser"], 7)
+        for word in ("--agent-user=7", "--node=sim-h100", "--kubelet-dir=/k", "--cdi-dir=/var/run/cdi"):
+            self.assertIn(word, helper["containers"][0]["args"])
+        self.assertIn("--helper", agent["containers"][0]["args"])
+        for spec in (agent, helper):
+            self.assertIn({"name": "DIVVY_RUNTIME_DIR", "value": "/r"}, spec["containers"][0]["env"])
+
+    def test_without_a_helper_the_agent_is_root(self):
+        documents = render("--set", "agent.helper.enabled=false")
+        agent = one_of(documents, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]
+        self.assertEqual(agent["securityContext"]["runAsUser"], 0)
+        self.assertTrue(agent["hostPID"])
+        self.assertNotIn("--helper", agent["containers"][0]["args"])
+        self.assertFalse([d for d in documents if d["metadata"]["name"] == "divvy-agent-helper"])
 
     def test_nobody_else_has_any(self):
-        for pod in self.pods[1:]:
+        for pod in self.pods[2:]:
             self.assertEqual([v for v in pod.get("volumes", []) if "hostPath" in v], [])
+        for pod in self.pods[1:]:
             self.assertFalse(pod.get("hostPID", False))
             self.assertTrue(pod["securityContext"]["runAsNonRoot"])
 
@@ -119,17 +164,19 @@ class AsksOfNodes(unittest.TestCase):
                 self.assertEqual(context["seccompProfile"], {"type": "RuntimeDefault"})
 
     def test_new_nodes_are_joined_without_a_label(self):
-        self.assertNotIn("nodeSelector", self.agent)
-        self.assertNotIn("affinity", self.agent)
-        self.assertEqual(self.agent["tolerations"], [{"operator": "Exists"}])
-        self.assertEqual(self.agent["priorityClassName"], "system-node-critical")
+        for pod in (self.agent, self.helper):
+            self.assertNotIn("nodeSelector", pod)
+            self.assertNotIn("affinity", pod)
+            self.assertEqual(pod["tolerations"], [{"operator": "Exists"}])
+            self.assertEqual(pod["priorityClassName"], "system-node-critical")
 
     def test_two_replicas_on_two_nodes_and_a_budget(self):
         self.assertEqual(self.scheduler["replicas"], 2)
         one_of(self.documents, "PodDisruptionBudget", "divvy-scheduler")
-        self.assertIn("podAntiAffinity", self.pods[1]["affinity"])
+        pod = self.scheduler["template"]["spec"]
+        self.assertIn("podAntiAffinity", pod["affinity"])
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-            self.assertIn(probe, self.pods[1]["containers"][0])
+            self.assertIn(probe, pod["containers"][0])
 
     def test_secrets_are_allowed_by_name(self):
         for role in (d for d in self.documents if d["kind"] in ("Role", "ClusterRole")):
@@ -211,7 +258,7 @@ class Images(unittest.TestCase):
 
     def test_pull_secrets_reach_all_pods(self):
         words = ["--set", "imagePullSecrets[0].name=mine"]
-        for kind, name in (("DaemonSet", "divvy-agent"), ("Deployment", "divvy-scheduler")):
+        for kind, name in (("DaemonSet", "divvy-agent"), ("DaemonSet", "divvy-agent-helper"), ("Deployment", "divvy-scheduler")):
             spec = one_of(render(*words), kind, name)["spec"]["template"]["spec"]
             self.assertEqual(spec["imagePullSecrets"], [{"name": "mine"}])
 

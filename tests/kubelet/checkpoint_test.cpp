@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 namespace divvy::kubelet {
@@ -61,20 +62,23 @@ TEST(Checkpoint, HalfOfItIsNone) {
 }
 
 TEST(Checkpoint, SaysWhichFileAndWhatIsWrongWithIt) {
-  const std::string path = ::testing::TempDir() + "/kubelet_internal_checkpoint";
-  std::remove(path.c_str());
-  const auto none = readCheckpoint(path);
+  std::string pattern = ::testing::TempDir() + "/checkpoint-XXXXXX";
+  const std::string root = mkdtemp(pattern.data());
+  std::filesystem::create_directory(root + "/device-plugins");
+  const std::string path = root + "/device-plugins/kubelet_internal_checkpoint";
+  OwnSockets sockets(root);
+  const auto none = readCheckpoint(sockets);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);
   EXPECT_NE(none.error().message().find(path), std::string::npos);
   std::ofstream(path) << "{\"Data\":";
-  const auto broken = readCheckpoint(path);
+  const auto broken = readCheckpoint(sockets);
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().code(), ErrorCode::kCorrupt);
   EXPECT_NE(broken.error().message().find(path), std::string::npos);
   std::ofstream(path) << kTwo;
-  EXPECT_TRUE(readCheckpoint(path));
-  std::remove(path.c_str());
+  EXPECT_TRUE(readCheckpoint(sockets));
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class DevicePluginTest : public ::testing::Test {
         answer(std::vector<std::string>{"a::1", "a::0"});
       };
     Result<std::unique_ptr<DevicePlugin>> plugin =
-        DevicePlugin::begin({kubelet_.folder(),
+        DevicePlugin::begin({std::make_shared<OwnSockets>(kubelet_.root()),
                              "ours.sock",
                              "example.com/gpu",
                              [this](const std::string& line) {
@@ -330,8 +330,9 @@ TEST_F(DevicePluginTest, EndsWhileSomebodyWatches) {
 
 TEST(DevicePluginTerms, PathsThatAreNoSocketsAreRefused) {
   for (const auto& [folder, socket] : {std::pair(std::string("/tmp"), std::string("a/b.sock")),
-                                       {std::string(101, 'x'), "a.sock"}}) {
-    const auto plugin = DevicePlugin::begin({folder, socket, "example.com/gpu", {}}, {}, {});
+                                       {std::string(86, 'x'), "a.sock"}}) {
+    const auto plugin = DevicePlugin::begin(
+        {std::make_shared<OwnSockets>(folder), socket, "example.com/gpu", {}}, {}, {});
     ASSERT_FALSE(plugin);
     EXPECT_EQ(plugin.error().code(), ErrorCode::kUsage);
   }

@@ -34,13 +34,15 @@ class FakeKubelet::Registry final : public v1beta1::Registration::Service {
 
 FakeKubelet::FakeKubelet() : registry_(std::make_unique<Registry>()) {
   std::string pattern = (fs::temp_directory_path() / "kubelet-XXXXXX").string();
-  folder_ = mkdtemp(pattern.data());
+  root_ = mkdtemp(pattern.data());
+  folder_ = root_ + "/device-plugins";
+  fs::create_directory(folder_);
 }
 
 FakeKubelet::~FakeKubelet() {
   end();
   std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  fs::remove_all(root_, ignored);
 }
 
 void FakeKubelet::begin() {

@@ -19,7 +19,8 @@ class FakeKubelet {
   FakeKubelet();
   ~FakeKubelet();
 
-  const std::string& folder() const { return folder_; }
+  const std::string& root() const { return root_; }      // the kubelet's folder
+  const std::string& folder() const { return folder_; }  // of device plugins
   // As a kubelet does when it starts: all that is in the folder goes, and kubelet.sock comes.
   void begin();
   // Ends without a word; its socket stays where it was.
@@ -39,7 +40,7 @@ class FakeKubelet {
  private:
   class Registry;
 
-  std::string folder_;
+  std::string root_, folder_;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -37,10 +37,10 @@ class Lister final : public v1::PodResourcesLister::Service {
   }
 };
 
-Result<std::vector<HeldDevices>> listed(const std::string& socket) {
+Result<std::vector<HeldDevices>> listed(const std::string& kubelet_dir) {
   std::promise<Result<std::vector<HeldDevices>>> promise;
   std::future<Result<std::vector<HeldDevices>>> future = promise.get_future();
-  PodResources resources(socket);
+  PodResources resources(std::make_shared<OwnSockets>(kubelet_dir));
   resources.list(
       [&](Result<std::vector<HeldDevices>> held) { promise.set_value(std::move(held)); });
   return future.get();
@@ -49,12 +49,14 @@ Result<std::vector<HeldDevices>> listed(const std::string& socket) {
 TEST(PodResources, WhoHasTheseDevices) {
   std::string pattern = (fs::temp_directory_path() / "resources-XXXXXX").string();
   const std::string folder = mkdtemp(pattern.data());
+  const std::string socket = folder + "/pod-resources/kubelet.sock";
+  fs::create_directory(folder + "/pod-resources");
   Lister lister;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("unix:" + folder + "/kubelet.sock", grpc::InsecureServerCredentials());
+  builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
   builder.RegisterService(&lister);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const Result<std::vector<HeldDevices>> held = listed(folder + "/kubelet.sock");
+  const Result<std::vector<HeldDevices>> held = listed(folder);
   ASSERT_TRUE(held) << held.error().message();
   ASSERT_EQ(held->size(), 2u);
   const HeldDevices* holder = holderOf(*held, "example.com/gpu", {"b::1", "a::3"});

@@ -88,6 +88,40 @@ capabilities: {drop: [ALL]}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{/* Where agents, and their helpers, are. */}}
+{{- define "divvy.on-nodes" -}}
+{{- $a := .Values.agent -}}
+{{- with $a.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with $a.nodeSelector }}
+nodeSelector: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with $a.tolerations }}
+tolerations: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with $a.affinity }}
+affinity: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* For runtimes with NVIDIA's hook: NVML, and every card. */}}
+{{- define "divvy.cards" -}}
+{{- if eq .Values.agent.node "gpu" }}
+- {name: NVIDIA_VISIBLE_DEVICES, value: all}
+- {name: NVIDIA_DRIVER_CAPABILITIES, value: "compute,utility"}
+{{- end }}
+{{- end }}
+
+{{/* Whether the runtime can be told by CDI what containers get; empty: not. */}}
+{{- define "divvy.cdi" -}}
+{{- $a := .Values.agent -}}
+{{- if and $a.cdiDir (or (eq $a.injection "cdi") (and (eq $a.injection "auto") (ne $a.node "gpu"))) }}yes{{ end }}
+{{- end }}
+
 {{- define "divvy.monitored" -}}
 {{- if and .Values.monitoring.enabled (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}yes{{ end }}
 {{- end }}

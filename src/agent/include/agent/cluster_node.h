@@ -46,6 +46,8 @@ struct ClusterNode {
   bool announce_numa = false;
   Injecting injecting = Injecting::kAuto;
   std::string cdi_dir = "/var/run/cdi";  // where the runtime looks for devices; empty: nowhere
+  // This process has no rights on the node: `divvy agent-helper`, which runs beside it, has them.
+  bool by_helper = false;
   std::string install_dir;  // what is mounted into containers is copied there; empty: used as it is
 };
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 
 namespace divvy::agent {
 

@@ -51,6 +51,8 @@ class NodePaths {
   std::string contextCosts() const { return dir_ + "/context-costs"; }
   std::string watchMark() const { return dir_ + "/watched"; }
   std::string timesliceTrial() const { return dir_ + "/timeslice-trial"; }
+  // Where the helper of an agent without rights listens.
+  std::string helper() const { return dir_ + "/helper.sock"; }
   // State of the simulated cards (SIMGPU_DIR); unused with real ones.
   std::string cards() const { return dir_ + "/card"; }
 
@@ -60,7 +62,8 @@ class NodePaths {
 };
 
 // Creates the root and the node directory (0700) where missing. Refuses a directory that is a link,
-// belongs to someone else or that others may write. `made_root`/`made_dir` say what was created.
+// belongs to someone else or that others may write; root may have given it to our group.
+// `made_root`/`made_dir` say what was created.
 struct MadeDirs {
   bool made_root = false;
   bool made_dir = false;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 
 namespace divvy::agent {
 

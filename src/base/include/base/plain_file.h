@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace divvy {
@@ -12,5 +13,7 @@ namespace divvy {
 // socket, a device, a folder or a link is not opened. kNotFound: nothing is there; kCorrupt: it is
 // no plain file, or larger; kIo. Errors name the path.
 Result<std::string> readPlainFile(const std::string& path, std::size_t most);
+// Likewise, of what somebody opened, without waiting, at that path.
+Result<std::string> readPlainFile(const Fd& file, const std::string& path, std::size_t most);
 
 }  // namespace divvy

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/fd.h"
+#include "base/fd.h"
 #include "doctor/node_facts.h"
 
 namespace divvy::doctor {
@@ -40,18 +40,18 @@ class Tree {
   Result<std::string> resolved(const std::string& path) const;
   Result<Space> space(const std::string& path) const;
   // A folder, for those who go on from there (O_PATH).
-  Result<agent::Fd> folder(const std::string& path) const;
+  Result<Fd> folder(const std::string& path) const;
 
   const std::string& root() const { return root_; }
 
  private:
-  Tree(std::string root, agent::Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
+  Tree(std::string root, Fd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
   // A regular file; its size goes to `size`.
-  Result<agent::Fd> file(const std::string& path, std::uint64_t* size) const;
-  Result<agent::Fd> at(const std::string& path, std::uint64_t flags) const;
+  Result<Fd> file(const std::string& path, std::uint64_t* size) const;
+  Result<Fd> at(const std::string& path, std::uint64_t flags) const;
 
   std::string root_;
-  agent::Fd fd_;
+  Fd fd_;
 };
 
 }  // namespace divvy::doctor

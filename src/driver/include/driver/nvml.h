@@ -55,6 +55,8 @@ struct DeviceFault {
   friend bool operator==(const DeviceFault&, const DeviceFault&) = default;
 };
 
+class ProcessSource;
+
 // One initialised NVML. Calls block as long as the driver does; one thread at a time.
 class Nvml {
  public:
@@ -65,6 +67,8 @@ class Nvml {
   Nvml& operator=(Nvml&&) noexcept;
 
   const std::string& path() const;
+  // From now on which processes use a device is asked of this (driver/process_source.h).
+  void askForProcesses(std::shared_ptr<ProcessSource> source);
   // "" where the driver does not tell.
   std::string driverVersion() const;
   Result<std::vector<DeviceInfo>> devices() const;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kubelet/sockets.h"
 
 namespace divvy::kubelet {
 
@@ -26,7 +27,7 @@ inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
 // kCorrupt: what is wrong, and where.
 Result<std::vector<NotedDevices>> checkpointOf(std::string_view text);
 // kNotFound: there is none; kIo: it cannot be read; kCorrupt. Names the file.
-Result<std::vector<NotedDevices>> readCheckpoint(const std::string& path);
+Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets);
 
 // Those who have exactly these, in the order in which they are noted.
 std::vector<NotedDevices> notedWith(const std::vector<NotedDevices>& noted,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kubelet/sockets.h"
 
 namespace divvy::kubelet {
 
@@ -63,8 +64,8 @@ struct Questions {
 };
 
 struct PluginTerms {
-  std::string folder;    // of kubelet.sock: /var/lib/kubelet/device-plugins
-  std::string socket;    // a name in it, of our own
+  std::shared_ptr<Sockets> sockets;
+  std::string socket;    // a name among them, of our own
   std::string resource;  // "nvidia.com/gpu"
   // What happened, for the diary; from a thread of the plugin's.
   std::function<void(const std::string&)> say;

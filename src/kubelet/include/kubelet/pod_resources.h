@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kubelet/sockets.h"
 
 namespace divvy::kubelet {
 
@@ -25,8 +26,7 @@ class PodResources {
   // One row per container and resource. kUnavailable: nobody answers there.
   using Answer = std::function<void(Result<std::vector<HeldDevices>>)>;
 
-  // `socket`: /var/lib/kubelet/pod-resources/kubelet.sock.
-  explicit PodResources(std::string socket);
+  explicit PodResources(std::shared_ptr<Sockets> sockets);
   ~PodResources();  // when all that was asked is answered: 5 s for each at most
   PodResources(const PodResources&) = delete;
   PodResources& operator=(const PodResources&) = delete;

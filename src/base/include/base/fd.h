@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace divvy::agent {
+namespace divvy {
 
 // Owns one descriptor (or none: -1) and closes it. Movable.
 class Fd {
@@ -34,4 +34,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace divvy::agent
+}  // namespace divvy

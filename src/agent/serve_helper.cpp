@@ -1,0 +1,50 @@
+#include "agent/serve_helper.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "agent/install.h"
+#include "helper/lend.h"
+#include "helper/serve.h"
+#include "kubelet/sockets.h"
+#include "log.h"
+#include "open_driver.h"
+
+namespace divvy::agent {
+
+Result<void> serveHelper(const HelperOptions& options) {
+  // What is for the agent is for our group.
+  umask(007);
+  openLog("");
+  const Result<std::string> root = runtimeRoot();
+  if (!root) return root.error();
+  const Result<Install> install = findInstall();
+  if (!install) return install.error();
+  const NodePaths paths(*root, options.node);
+  for (const std::string& folder : {paths.root(), paths.dir(), options.install_dir}) {
+    if (folder.empty()) continue;
+    if (Result<void> lent = helper::lend(folder); !lent) return lent;
+  }
+  // The agent looks there, and writes through us.
+  if (!options.cdi_dir.empty() && mkdir(options.cdi_dir.c_str(), 0755) == 0)
+    static_cast<void>(chmod(options.cdi_dir.c_str(), 0755));
+  const helper::Terms terms{paths.helper(),
+                            options.agent_uid,
+                            std::make_shared<kubelet::OwnSockets>(options.kubelet_dir),
+                            options.cdi_dir,
+                            [&] { return openDriver(options.node, paths, *install); },
+                            [](const std::string& line) { info(line); }};
+  const Result<void> served = helper::serve(terms);
+  // Without us nothing new is made here, and earlier versions want these to be root's alone.
+  for (const std::string& folder : {paths.dir(), paths.root()}) {
+    helper::takeBack(folder);
+    // Only what is empty goes.
+    if (served) rmdir(folder.c_str());
+  }
+  return served;
+}
+
+}  // namespace divvy::agent

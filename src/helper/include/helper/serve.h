@@ -1,0 +1,31 @@
+// The part of a node's agent that needs rights: a process of its own that has them and does little.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/nvml.h"
+#include "kubelet/sockets.h"
+
+namespace divvy::helper {
+
+struct Terms {
+  std::string socket;      // where it listens; its folder is there
+  unsigned agent_uid = 0;  // who is answered, beside root
+  std::shared_ptr<kubelet::Sockets> sockets;
+  std::string cdi_dir;  // where the runtime looks for devices; empty: nothing is written there
+  // When somebody asks first who uses a device; again while it fails.
+  std::function<Result<driver::Nvml>()> open_driver;
+  std::function<void(const std::string&)> say;  // any thread
+};
+
+// Answers until SIGTERM or SIGINT, each connection on a thread of its own. From its beginning on
+// this process can make no socket but those of this machine, start no program, and signal, trace
+// or read nobody (filter.h). Returns once nobody is answered any more, or a second later: who waits
+// for a driver that does not answer is left to the process' end.
+Result<void> serve(const Terms& terms);
+
+}  // namespace divvy::helper

@@ -1,0 +1,192 @@
+#include "helper/far.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "helper/serve.h"
+
+namespace divvy::helper {
+namespace {
+
+namespace fs = std::filesystem;
+using kubelet::Api;
+
+constexpr unsigned kNobody = 64321;
+
+// A helper in a process of its own, and an agent here.
+class FarTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "far-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    ASSERT_EQ(chmod(root_.c_str(), 0755), 0);
+    fs::create_directories(root_ + "/device-plugins");
+    link_ = std::make_shared<Link>(root_ + "/helper.sock", std::chrono::seconds(20));
+    begin();
+  }
+  void TearDown() override {
+    end(SIGTERM);
+    EXPECT_FALSE(fs::exists(root_ + "/helper.sock"));
+    fs::remove_all(root_);
+  }
+
+  void begin() {
+    std::array<int, 2> told{};
+    ASSERT_EQ(pipe(told.data()), 0);
+    helper_ = fork();
+    if (helper_ == 0) {
+      const Terms terms{root_ + "/helper.sock",
+                        kNobody + 1,
+                        std::make_shared<kubelet::OwnSockets>(root_),
+                        "",
+                        []() -> Result<driver::Nvml> {
+                          return Error{ErrorCode::kUnavailable, "no driver here"};
+                        },
+                        [&](const std::string&) { (void)!write(told[1], "x", 1); }};
+      _exit(serve(terms) ? 0 : 1);
+    }
+    const Fd end(told[1]);
+    const Fd ready(told[0]);
+    pollfd said{ready.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&said, 1, 20'000), 1);
+  }
+  void end(int signal) {
+    if (helper_ <= 0) return;
+    kill(helper_, signal);
+    int status = 0;
+    waitpid(helper_, &status, 0);
+    if (signal == SIGTERM) {
+      EXPECT_EQ(status, 0);
+    }
+    helper_ = 0;
+  }
+
+  std::string root_;
+  pid_t helper_ = 0;
+  std::shared_ptr<Link> link_;
+};
+
+bool endedSoon(const Fd& process) {
+  pollfd over{process.get(), POLLIN, 0};
+  return poll(&over, 1, 20'000) == 1;
+}
+
+TEST_F(FarTest, ProcessesAreSeenByTheHelpersNumbers) {
+  const auto far = FarProcesses::make(link_);
+  ASSERT_TRUE(far) << far.error().message();
+  EXPECT_EQ((*far)->self(), getpid());
+  std::ifstream own((*far)->folder() + "/" + std::to_string(getpid()) + "/comm");
+  std::string name;
+  EXPECT_TRUE(std::getline(own, name));
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const Fd process = (*far)->open(child);
+  ASSERT_TRUE(process.valid());
+  pollfd over{process.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&over, 1, 0), 0);
+  kill(child, SIGKILL);
+  EXPECT_TRUE(endedSoon(process));
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE((*far)->open(child).valid());
+  EXPECT_EQ(errno, ESRCH);
+}
+
+TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
+  const auto far = FarProcesses::make(link_);
+  ASSERT_TRUE(far) << far.error().message();
+  kubelet::OwnSockets own(root_);
+  const Result<Fd> listening = own.listen("kubelet.sock");
+  ASSERT_TRUE(listening) << listening.error().message();
+  const pid_t child = fork();
+  if (child == 0) {
+    const Result<Fd> caller = own.dial(Api::kRegistration);
+    pause();
+    _exit(caller ? 0 : 1);
+  }
+  pollfd comes{listening->get(), POLLIN, 0};
+  ASSERT_EQ(poll(&comes, 1, 20'000), 1);
+  const Fd connection(accept4(listening->get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const Result<Peer> peer = (*far)->peer(connection.get());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  ASSERT_TRUE(peer) << peer.error().message();
+  EXPECT_EQ(*peer, (Peer{child, geteuid()}));
+}
+
+TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {
+  FarSockets sockets(link_, root_);
+  EXPECT_FALSE(sockets.look("divvy-a.sock").exists());
+  const Result<Fd> events = sockets.watch();
+  ASSERT_TRUE(events) << events.error().message();
+  const Result<Fd> listening = sockets.listen("divvy-a.sock");
+  ASSERT_TRUE(listening) << listening.error().message();
+  pollfd changed{events->get(), POLLIN, 0};
+  EXPECT_EQ(poll(&changed, 1, 20'000), 1);
+  EXPECT_TRUE(sockets.look("divvy-a.sock") == kubelet::OwnSockets(root_).look("divvy-a.sock"));
+  EXPECT_TRUE(sockets.isListenedTo("divvy-a.sock"));
+  const Result<Fd> nobody = sockets.dial(Api::kRegistration);
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code(), ErrorCode::kUnavailable);
+  std::ofstream(root_ + "/device-plugins/kubelet_internal_checkpoint") << "x";
+  EXPECT_TRUE(sockets.checkpoint());
+  sockets.remove("divvy-a.sock");
+  EXPECT_FALSE(sockets.look("divvy-a.sock").exists());
+}
+
+// A rollout of helpers: a plugin's server must not begin anew because nobody can look.
+TEST_F(FarTest, WhileItIsAwayFilesAreWhatTheyWereAndLaterItIsThereAgain) {
+  FarSockets sockets(link_, root_);
+  const Result<Fd> listening = sockets.listen("divvy-a.sock");
+  ASSERT_TRUE(listening);
+  const kubelet::FileId file = sockets.look("divvy-a.sock");
+  const auto far = FarProcesses::make(link_);
+  ASSERT_TRUE(far);
+  end(SIGKILL);
+  EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
+  EXPECT_FALSE(sockets.isListenedTo("theirs.sock"));
+  const Result<Fd> note = sockets.checkpoint();
+  ASSERT_FALSE(note);
+  EXPECT_EQ(note.error().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(note.error().message().find("helper"), std::string::npos);
+  EXPECT_FALSE((*far)->open(getpid()).valid());
+  EXPECT_EQ(errno, EAGAIN);  // which is no death
+  std::ifstream proc((*far)->folder() + "/" + std::to_string(getpid()) + "/stat");
+  EXPECT_TRUE(proc.good());
+  begin();
+  EXPECT_TRUE((*far)->open(getpid()).valid());
+  EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
+}
+
+TEST_F(FarTest, OtherUsersAreNotAnswered) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  const auto asks = [&](unsigned user) {
+    const pid_t child = fork();
+    if (child == 0) {
+      // The socket is the group's.
+      if (setresuid(user, user, user) != 0) _exit(2);
+      const auto far = FarProcesses::make(
+          std::make_shared<Link>(root_ + "/helper.sock", std::chrono::seconds(20)));
+      _exit(far ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(asks(kNobody), 1);
+  EXPECT_EQ(asks(kNobody + 1), 0);
+}
+
+}  // namespace
+}  // namespace divvy::helper
