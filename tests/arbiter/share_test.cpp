@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <numeric>
 
@@ -30,8 +31,9 @@ std::vector<Kind> kinds() {
 constexpr Nanos kReaction = 400 * kMicrosecond;
 
 // What a turn may exceed its end in virtual time by; README.md.
-Nanos turnOf(const Constants& constants, Nanos longest) {
-  return constants.quantum + constants.inflight + longest + kReaction;
+Nanos turnOf(const Constants& constants, std::size_t tenants, Nanos longest) {
+  const auto quanta = std::clamp<Nanos>(static_cast<Nanos>(tenants - 1) / 2, 1, 4);
+  return quanta * constants.quantum + constants.inflight + longest + kReaction;
 }
 
 std::vector<Nanos> bounds(const std::vector<double>& parts, const std::vector<Nanos>& turns) {
@@ -62,7 +64,7 @@ RC_GTEST_PROP(Shares, StayWithinTheProvedBoundInEveryWindow, ()) {
     const Kind kind = kinds()[picks[i]];
     tenants.push_back(world.add({.guarantee = weights[i]}, endless(kind.lengths)));
     parts.push_back(weights[i] / sum);
-    turns.push_back(turnOf(settings.constants, kind.longest));
+    turns.push_back(turnOf(settings.constants, count, kind.longest));
   }
   world.runUntil(500 * kMillisecond);
   Record record(&world, tenants, 2 * kMillisecond);
@@ -81,6 +83,31 @@ RC_GTEST_PROP(Shares, StayWithinTheProvedBoundInEveryWindow, ()) {
       RC_ASSERT(error <= 2 * 100.0 * static_cast<double>(bound[i]) / device_time);
     }
   }
+}
+
+// Of a card that ten share, the worst wait of requests that come now and then; and what hand-overs
+// leave of the card.
+TEST(Shares, WhoComesBackDoesNotWaitForTheLongTurnsOfThoseWhoAlwaysWantMore) {
+  Settings settings;
+  World world(settings);
+  std::vector<unsigned> tenants;
+  for (int i = 0; i < 9; ++i) tenants.push_back(world.add({}, endless(fixed(kMillisecond))));
+  auto latencies = std::make_shared<std::vector<Nanos>>();
+  const Service service{.per_second = 8, .requests = 400, .launches = 2, .seed = 3};
+  tenants.push_back(world.add({}, serving(service, latencies)));
+  Record record(&world, tenants);
+  record.runFor(60 * kSecond);
+  ASSERT_EQ(world.fault(), "");
+  ASSERT_GE(latencies->size(), 390u);
+  // Another one may come just before it.
+  const Nanos turn = turnOf(settings.constants, 2, kMillisecond);
+  // The first ones find everybody at the beginning of its time.
+  constexpr std::ptrdiff_t kFirst = 10;
+  const Nanos worst = *std::max_element(latencies->begin() + kFirst, latencies->end());
+  std::printf("worst request %.1f ms, the card is used %.4f of the time\n",
+              static_cast<double>(worst) / 1e6, record.total());
+  EXPECT_LE(worst, 2 * turn + service.time);
+  EXPECT_GE(record.total(), 0.98);
 }
 
 // Groups merge and fall apart as tenants of several devices come and go. Each of these instants is

@@ -4,6 +4,12 @@
 #include <tuple>
 
 namespace divvy::arbiter {
+namespace {
+
+// Of the longest turn.
+constexpr Nanos kMostQuanta = 4;
+
+}  // namespace
 
 void Rotation::turn(Agenda* agenda) {
   agenda_ = agenda;
@@ -95,6 +101,31 @@ bool Rotation::stranded(const Tenant& tenant) const {
          agenda_->reached(tenant.stopped_at + group_.constants().drain_bound);
 }
 
+// Whether it has wanted to run ever since its last turn: one more moment makes no difference to it.
+bool Rotation::steady(const Tenant& tenant) const {
+  return tenant.wants() && !tenant.throttled &&
+         tenant.idle_since + group_.constants().idle <= tenant.granted_at;
+}
+
+// Each hand-over costs the card a drain, and the node two wake-ups: many who only ever want more
+// take longer turns.
+Nanos Rotation::lengthFor(const Tenant& tenant) const {
+  const Nanos quantum = group_.constants().quantum;
+  if (tenant.wide() || tenant.has_below || !tenant.above.empty()) return quantum;
+  Nanos others = 0;
+  for (const Tenant* rival : tenant.rivals) {
+    if (rival->wide()) return quantum;
+    if (steady(*rival)) ++others;
+  }
+  return quantum * std::clamp<Nanos>(others / 2, 1, kMostQuanta);
+}
+
+// When the holder's turn is over for this one: who has come back does not wait for longer turns.
+Nanos Rotation::endFor(const Tenant& holder, const Tenant& other) const {
+  if (steady(other)) return holder.quantum_end;
+  return std::min(holder.quantum_end, holder.granted_at + group_.constants().quantum);
+}
+
 // Whether the holder makes room for a tenant of its class, before which it stood in line.
 bool Rotation::yields(const Tenant& holder, const Tenant& to) const {
   if (!holder.wants()) return !awaited(holder, to);
@@ -102,7 +133,7 @@ bool Rotation::yields(const Tenant& holder, const Tenant& to) const {
   const double owed = 1.25 * static_cast<double>(group_.constants().quantum);
   if (!holder.rescued && holder.granted_v - to.projected() > virtualOf(owed, to.weight))
     return true;
-  if (!agenda_->reached(holder.quantum_end)) return false;
+  if (!agenda_->reached(endFor(holder, to))) return false;
   if (stranded(to)) return true;
   const Virtual ahead = to.projected() - holder.projected();
   if (ahead < 0) return true;
@@ -193,7 +224,7 @@ bool Rotation::claim(Tenant* tenant) {
   if (taken & tenant->terms.devices) return false;
   const Nanos now = agenda_->now();
   const Nanos quantum = group_.constants().quantum;
-  const Nanos until = std::min(now + quantum, promisedUntil(*tenant));
+  const Nanos until = std::min(now + lengthFor(*tenant), promisedUntil(*tenant));
   if (until - now < quantum / 10) return false;
   // Then it is too late for this one, and others may run.
   if (until < now + quantum) agenda_->reached(until - quantum / 10 + 1);
@@ -202,7 +233,7 @@ bool Rotation::claim(Tenant* tenant) {
   Nanos held_until = now;
   for (const Tenant* rival : tenant->rivals) {
     if (rival->turn != Turn::kRunning || yields(*rival, *tenant)) continue;
-    held_until = std::max(held_until, rival->quantum_end);
+    held_until = std::max(held_until, endFor(*rival, *tenant));
     next = next && tenant->projected() < rival->projected();
   }
   if (held_until > now || !next) {
@@ -236,6 +267,7 @@ Nanos Rotation::promisedUntil(const Tenant& tenant) const {
 void Rotation::run(Tenant* tenant, Nanos until) {
   tenant->rescued = stranded(*tenant);
   tenant->turn = Turn::kRunning;
+  tenant->granted_at = agenda_->now();
   tenant->quantum_end = until;
   tenant->granted_v = tenant->projected();
   tenant->alone = !contended(*tenant);

@@ -26,6 +26,9 @@ class Rotation {
   bool awaited(const Tenant& holder, const Tenant& other) const;
   bool stranded(const Tenant& tenant) const;
   bool yields(const Tenant& holder, const Tenant& to) const;
+  bool steady(const Tenant& tenant) const;
+  Nanos lengthFor(const Tenant& tenant) const;
+  Nanos endFor(const Tenant& holder, const Tenant& other) const;
   // Each of these: true if something changed.
   bool finishLeaving();
   void noteDrain(Tenant* left);

@@ -40,6 +40,7 @@ struct Course {
   bool rescued = false;      // has this turn because its work does not end without
   bool left_behind = false;  // somebody was let run while it left
   bool stray = false;        // still at work although it has left
+  Nanos granted_at = 0;      // when its present, or last, turn began
   Nanos quantum_end = 0;
   Nanos stopped_at = 0;
   Nanos left_at = 0;
