@@ -28,8 +28,10 @@ namespace {
 constexpr std::chrono::milliseconds kRecheck{100};
 // Looks that must find nobody before a tenant is given up whose holder did not say good-bye.
 constexpr unsigned kEmptyScans = 2;
-// Slots to keep free for processes to come.
-constexpr unsigned kFreeSlots = 64;
+// Slots of a new tenant, and those that are kept free for processes to come: what is ready is
+// looked at, and mapped, as long as the tenant lives, and most have a few processes.
+constexpr unsigned kFirstSlots = 64;
+constexpr unsigned kFreeSlots = 48;
 constexpr unsigned kThrottledCeiling = 1;  // percent of a device's time
 constexpr std::size_t kIdLength = 6;
 
@@ -122,6 +124,7 @@ TenantRecord recordOf(const RunRequest& request, const Decision& decision) {
 
 ledger::TenantSpec Tenants::specOf(const TenantRecord& record, const Decision& decision) const {
   ledger::TenantSpec spec;
+  spec.slots = kFirstSlots;
   spec.id = record.id;
   spec.name = record.name;
   spec.context_overhead_outside = !record.context_inside;
