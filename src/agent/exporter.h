@@ -25,6 +25,7 @@ class Exporter {
 
   // kIo: the address cannot be had.
   Result<void> listen(asio::io_context& loop, const MetricsListen& where);
+  bool listening() const { return server_ != nullptr; }
   // Once a second, with what a look at the tenants showed then.
   void tick(const Snapshot& looked, std::uint64_t now_ms);
 

@@ -195,7 +195,7 @@ class Agent {
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
-    warn("nobody is told of metrics: " + listening.error().message());
+    warn("nobody is told of metrics until that is free: " + listening.error().message());
     return {};
   }
 
@@ -210,6 +210,9 @@ class Agent {
     tenants_.crossCheck();
     const Snapshot looked = lookAtMemory(tenants_, inventory_);
     for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
+    // Whoever has its port may go.
+    if (exporter_ && !exporter_->listening())
+      static_cast<void>(exporter_->listen(loop_, *options_.metrics));
     if (exporter_) exporter_->tick(looked, nowMs());
     idle_.look();
     if (desk_) desk_->tick();
