@@ -212,7 +212,9 @@ TEST_P(HostMapFaultTest, LosesNothing) {
   EXPECT_EQ(shown()->device[0].mapped, kBytes) << "it says what it has";
   EXPECT_EQ(takenUnderWork(), 0u);
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);
-  EXPECT_LE(resident(), GetParam().leaks ? 2 * kMiB : 0u);
+  // What the mover has in hand it lets go of a moment later.
+  const std::uint64_t most = GetParam().leaks ? 2 * kMiB : 0;
+  EXPECT_TRUE(eventually([most] { return resident() <= most; })) << resident() << " stay";
 }
 
 INSTANTIATE_TEST_SUITE_P(
