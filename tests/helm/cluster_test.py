@@ -6,6 +6,7 @@ DIR is where `cluster up` put its kubeconfig and kubectl. Without a kubelet (and
 release's pods do not run: objects are looked at, and what API servers make of them. One record per
 check, as `cluster check` writes them."""
 import argparse
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -17,6 +18,7 @@ import traceback
 import yaml
 
 SPACE, RELEASE, NODE = "divvy-system", "divvy", "kubelet-1"
+AGENT_USER = 65532
 BOUND = 120  # seconds, for what a cluster does at once
 SHARE = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1024"}
 
@@ -66,7 +68,7 @@ class World:
         """Values for a cluster without a network: pods are on the host's."""
         server = yaml.safe_load(pathlib.Path(self.kubeconfig).read_text())
         port = server["clusters"][0]["cluster"]["server"].rsplit(":", 1)[1]
-        return ["--set", "scheduler.replicas=1,scheduler.hostNetwork=true,agent.hostNetwork=true",
+        return ["--set", "scheduler.replicas=1,scheduler.hostNetwork=true,agent.hostNetwork=true,agent.helper.hostNetwork=true",
                 "--set", f"apiServer.host=127.0.0.1,apiServer.port={port}",
                 "--set", "scheduler.ports.kubeScheduler=21259,image.pullPolicy=Never",
                 "--set", "webhook.url=https://127.0.0.1:9443/webhook,agent.node=sim-h100"]
@@ -204,8 +206,8 @@ def authority(world):
 
 
 def runs(world):
-    """the images of the recipes, under the chart's own security contexts: helm test passes; an
-    upgrade and an uninstall disturb no pod with a share"""
+    """the images of the recipes, under the chart's own security contexts: helm test passes; upgrades, those
+    from an agent and its helper to one of root's and back among them, and an uninstall disturb no pod with a share"""
     if not world.told.images:
         raise Skip("no node with a kubelet here")
     with tempfile.TemporaryDirectory(prefix="divvy-chart-", ignore_cleanup_errors=True) as folder:
@@ -218,6 +220,7 @@ def runs(world):
 def run_beside_a_pod(world, words):
     installed(world, *words)
     status(world)
+    rights(AGENT_USER)
     tested(world)
     staying = json.loads(pod("staying", SHARE, "divvy:0.1.0"))
     staying["spec"].update(hostNetwork=True)
@@ -239,10 +242,45 @@ def run_beside_a_pod(world, words):
     world.until("the agent is another", anew)
     status(world, "12")
     tested(world)
+    for enabled, user in (("false", 0), ("true", AGENT_USER)):
+        world.helm("upgrade", RELEASE, world.told.chart, *words, "--set", f"agent.helper.enabled={enabled}")
+        world.until(f"the agent is user {user}", lambda user=user: rights(user))
+        status(world, pods=3 if user else 2)
+        tested(world)
     assert stays() == before, "it was started again"
     uninstalled(world)
     assert stays() == before, "it ended with the release"
     world.kubectl("delete", "pod", "staying", "-n", "default", "--now")
+
+
+def processes(word):
+    """of this machine's `divvy WORD`: what the kernel says of each"""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if len(words) > 1 and words[0].endswith(b"divvy") and words[1] == word.encode():
+                lines = (folder / "status").read_text().splitlines()
+                found.append(dict(line.split(":\t", 1) for line in lines if ":\t" in line))
+    return found
+
+
+def rights(user):
+    """the agent is that user's; it sees the node's processes only where it has no helper for that"""
+    agents = processes("agent")
+    assert len(agents) == 1, agents
+    agent = agents[0]
+    assert agent["Uid"].split() == [str(user)] * 4, agent["Uid"]
+    # Its numbers, from ours inwards.
+    assert (len(agent["NSpid"].split()) == 1) == (user == 0), agent["NSpid"]
+    helpers = processes("agent-helper")
+    assert len(helpers) == (1 if user else 0), helpers
+    for one in [agent, *helpers]:
+        assert int(one["CapEff"], 16) == 0 and one["NoNewPrivs"] == "1" and one["Seccomp"] == "2", one
+    for one in helpers:
+        assert one["Uid"].split() == ["0"] * 4 and len(one["NSpid"].split()) == 1, one
+        # The runtime's own, and that it took from itself.
+        assert int(one["Seccomp_filters"]) >= 2, one
 
 
 def tested(world):
@@ -254,16 +292,15 @@ def tested(world):
         raise AssertionError(f"helm test: {done.stderr}; its container: {over}")
 
 
-def status(world, per_device="10"):
+def status(world, per_device="10", pods=3):
     def ready():
         node = world.get("node", NODE)
         count = node["status"]["allocatable"].get("nvidia.com/gpu")
-        pods = world.get("pods", "-n", SPACE)["items"]
         states = {p["metadata"]["name"]: [(c["name"], c.get("ready"), c["state"], c.get("lastState"))
                                           for c in p["status"].get("containerStatuses", [])]
-                  for p in pods}
+                  for p in world.get("pods", "-n", SPACE)["items"]}
         assert count == per_device, f"{NODE} has {count} nvidia.com/gpu; {states}"
-        assert all(c[1] for s in states.values() for c in s) and len(states) == 2, states
+        assert all(c[1] for s in states.values() for c in s) and len(states) == pods, states
         done = world.kubectl("create", "-n", "default", "--dry-run=server", "-f", "-", "-o", "json",
                              text=pod("asks", SHARE), good=False)
         assert done.returncode == 0, done.stderr
