@@ -213,13 +213,14 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   view.processes = static_cast<unsigned>(tenant.processes.size());
   view.created = tenant.record.created;
   view.command = tenant.record.command;
+  std::map<std::string, TenantUse> uses;
   if (tenant.pages) {
     const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
     if (report) view.refused = report->refusals;
+    if (report) uses = useOf(tenant, *report);
     if (report && report->suspect())
       view.note = "report: " + ledger::suspicionNames(report->suspicions);
   }
-  const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const ShareRecord& share : tenant.record.shares)
     view.shares.push_back(viewOf(share, tenant, uses, inventory, times));
   showSwap(tenant, tenants.memory().host_map, view);
@@ -335,7 +336,8 @@ Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory) {
     view.pressure_wait_ms = tenant->record.pressure_wait_ms;
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
     if (report) view.refused = report->refusals;
-    const std::map<std::string, TenantUse> uses = useOf(*tenant);
+    const std::map<std::string, TenantUse> uses =
+        report ? useOf(*tenant, *report) : std::map<std::string, TenantUse>();
     for (const ShareRecord& share : tenant->record.shares) {
       ShareView& shown = view.shares.emplace_back();
       const auto use = uses.find(share.uuid);

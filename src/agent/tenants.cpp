@@ -52,19 +52,22 @@ unsigned coresCeiling(CoresPolicy policy, unsigned cores) {
 }
 
 std::map<std::string, TenantUse> useOf(const Tenant& tenant) {
-  std::map<std::string, TenantUse> uses;
-  if (!tenant.pages) return uses;
+  if (!tenant.pages) return {};
   const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
-  if (!report) return uses;
+  return report ? useOf(tenant, *report) : std::map<std::string, TenantUse>();
+}
+
+std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report) {
+  std::map<std::string, TenantUse> uses;
   const ledger::TenantSpec& spec = tenant.pages->spec();
-  for (std::size_t i = 0; i < spec.devices.size() && i < report->devices.size(); ++i) {
+  for (std::size_t i = 0; i < spec.devices.size() && i < report.devices.size(); ++i) {
     TenantUse& use = uses[spec.devices[i].uuid];
-    use.inside = report->devices[i].total;
+    use.inside = report.devices[i].total;
   }
   if (!spec.context_overhead_outside || uses.empty()) return uses;
   // A process' contexts are told as one sum; with one device it is that device's.
   Bytes contexts;
-  for (const ledger::SlotSnapshot& slot : report->slots) contexts = contexts + slot.context;
+  for (const ledger::SlotSnapshot& slot : report.slots) contexts = contexts + slot.context;
   for (auto& [uuid, use] : uses) use.outside = {contexts.count / uses.size()};
   return uses;
 }

@@ -283,6 +283,8 @@ struct TenantUse {
   Bytes outside;
 };
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
+// Likewise, of one that has pages, as they were just read.
+std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report);
 // Milliseconds of CLOCK_MONOTONIC.
 std::uint64_t nowMs();
 // Milliseconds since 1970.
