@@ -63,7 +63,8 @@ Receipt receive(int connection, bool from_all, Registration& out) {
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Receipt::kNotYet : Receipt::kRubbish;
   out.pidfd = takeDescriptor(message);
   const Result<Peer> peer = processes().peer(connection);
-  if (!peer) return Receipt::kRubbish;
+  // Unknown is nobody's: it comes again, or is found by what it wrote.
+  if (!peer || peer->pid <= 0) return Receipt::kRubbish;
   out.peer = *peer;
   const bool ours = from_all || out.peer.uid == geteuid() || out.peer.uid == 0;
   const bool whole = got == static_cast<ssize_t>(sizeof out.packet) &&

@@ -353,6 +353,9 @@ Result<void> start(const ServeOptions& options) {
   if (!lock.valid())
     return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
   openLog(options.to_log_file ? paths.log() : "");
+  // Until here a predecessor may have made what is its own alone.
+  if (way->reach.link)
+    if (Result<void> lent = helper::lendAgain(*way->reach.link); !lent) return lent;
   for (const std::string& notice : options.notices) warn(notice);
   if (options.cluster && !options.cluster->install_dir.empty()) {
     install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/install.h"
 #include "helper/lend.h"
@@ -24,19 +27,24 @@ Result<void> serveHelper(const HelperOptions& options) {
   const Result<Install> install = findInstall();
   if (!install) return install.error();
   const NodePaths paths(*root, options.node);
-  for (const std::string& folder : {paths.root(), paths.dir(), options.install_dir}) {
-    if (folder.empty()) continue;
-    if (Result<void> lent = helper::lend(folder); !lent) return lent;
-  }
+  std::vector<std::string> lent{paths.root(), paths.dir()};
+  if (!options.install_dir.empty()) lent.push_back(options.install_dir);
+  for (const std::string& folder : lent)
+    if (Result<void> good = helper::lend(folder); !good) return good;
   // The agent looks there, and writes through us.
   if (!options.cdi_dir.empty() && mkdir(options.cdi_dir.c_str(), 0755) == 0)
     static_cast<void>(chmod(options.cdi_dir.c_str(), 0755));
   const helper::Terms terms{paths.helper(),
                             options.agent_uid,
+                            lent,
                             std::make_shared<kubelet::OwnSockets>(options.kubelet_dir),
                             options.cdi_dir,
                             [&] { return openDriver(options.node, paths, *install); },
-                            [](const std::string& line) { info(line); }};
+                            [](const std::string& line) {
+                              static std::mutex saying;
+                              const std::lock_guard<std::mutex> hold(saying);
+                              info(line);
+                            }};
   const Result<void> served = helper::serve(terms);
   // Without us nothing new is made here, and earlier versions want these to be root's alone.
   for (const std::string& folder : {paths.dir(), paths.root()}) {

@@ -14,6 +14,7 @@
 
 #include "base/plain_file.h"
 #include "base/processes.h"
+#include "helper/lend.h"
 
 namespace divvy::helper {
 namespace {
@@ -72,6 +73,8 @@ Result<Answer> Desk::answer(const Question& question, int asker) {
   switch (question.ask.op) {
     case Op::kHello:
       return hello(asker);
+    case Op::kLend:
+      return lendAll();
     case Op::kPeer:
       return peerAt(question.fd);
     case Op::kProcess:
@@ -88,7 +91,14 @@ Result<Answer> Desk::answer(const Question& question, int asker) {
   }
 }
 
+Result<Answer> Desk::lendAll() const {
+  for (const std::string& folder : terms_.lent)
+    if (Result<void> good = lend(folder); !good) return good.error();
+  return Answer{};
+}
+
 Result<Answer> Desk::hello(int asker) const {
+  if (Result<Answer> lent = lendAll(); !lent) return lent;
   Fd proc(open(processes().folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!proc.valid()) return ioError("opening " + processes().folder());
   Answer answer;
@@ -150,7 +160,10 @@ Result<unsigned> Desk::indexOf(const std::string& uuid) {
 }
 
 Result<Answer> Desk::ofDevice(const Ask& ask) {
-  const std::lock_guard<std::mutex> hold(driver_mutex_);
+  // Whoever asked before, perhaps in vain: one thread at a time waits for the driver.
+  const std::unique_lock<std::mutex> hold(driver_mutex_, std::try_to_lock);
+  if (!hold.owns_lock())
+    return Error{ErrorCode::kUnavailable, "the driver has not answered an earlier question"};
   const Result<unsigned> index = indexOf(textOf(ask));
   if (!index) return index.error();
   Answer answer;

@@ -26,6 +26,7 @@ class Desk {
 
  private:
   Result<Answer> hello(int asker) const;
+  Result<Answer> lendAll() const;
   Result<Answer> ofSockets(const Ask& ask);
   Result<Answer> ofDevice(const Ask& ask);
   Result<unsigned> indexOf(const std::string& uuid);

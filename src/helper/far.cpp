@@ -1,6 +1,7 @@
 #include "helper/far.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
@@ -53,10 +54,15 @@ Fd FarProcesses::open(int pid) const {
   return Fd();
 }
 
+// Users have the same numbers everywhere here: who it is is known also while the helper is away.
 Result<Peer> FarProcesses::peer(int connection) const {
+  ucred found{};
+  socklen_t size = sizeof found;
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
+    return Error{ErrorCode::kUnavailable,
+                 std::string("asking who is at a socket's end: ") + std::strerror(errno)};
   const Result<Answer> answer = link_->ask(Op::kPeer, 0, "", connection);
-  if (!answer) return answer.error();
-  return Peer{static_cast<int>(answer->values[0]), static_cast<unsigned>(answer->values[1])};
+  return Peer{answer ? static_cast<int>(answer->values[0]) : 0, found.uid};
 }
 
 // ---- the kubelet's folders ----------------------------------------------------------------------
@@ -120,6 +126,14 @@ std::vector<driver::ProcessTime> FarUses::times(const std::string& uuid) {
   last.clear();
   for (const Row& row : answer->rows) last.push_back({row.pid, row.small, row.large});
   return last;
+}
+
+// ---- folders ------------------------------------------------------------------------------------
+
+Result<void> lendAgain(Link& link) {
+  const Result<Answer> answer = link.ask(Op::kLend);
+  if (!answer) return answer.error();
+  return {};
 }
 
 // ---- devices of runtimes ------------------------------------------------------------------------

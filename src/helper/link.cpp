@@ -17,6 +17,10 @@ Link::Link(std::string socket, std::chrono::milliseconds patience)
 
 Link::~Link() = default;
 
+Error Link::away(const std::string& why) const {
+  return {ErrorCode::kUnavailable, "the agent's helper at " + socket_ + ": " + why};
+}
+
 Result<void> Link::connect() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -31,9 +35,7 @@ Result<void> Link::connect() {
       fd.valid() && setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
       setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  if (!good)
-    return Error{ErrorCode::kUnavailable,
-                 "the agent's helper at " + socket_ + ": " + std::strerror(errno)};
+  if (!good) return away(std::strerror(errno));
   connection_ = std::move(fd);
   return {};
 }
@@ -49,10 +51,13 @@ Result<Answer> Link::ask(Op op, int number, std::string_view text, int fd) {
     if (Result<void> there = connect(); !there) return there.error();
     sent = sendAsk(connection_.get(), op, number, text, fd);
   }
-  Result<Answer> answer = sent ? receiveAnswer(connection_.get()) : Result<Answer>(sent.error());
+  bool came = false;
+  Result<Answer> answer =
+      sent ? receiveAnswer(connection_.get(), &came) : Result<Answer>(sent.error());
+  if (came) return answer;
   // An answer that comes later would be taken for the next one's.
-  if (!answer && answer.error().code() == ErrorCode::kUnavailable) connection_.reset();
-  return answer;
+  connection_.reset();
+  return away(answer.error().message());
 }
 
 }  // namespace divvy::helper

@@ -128,7 +128,8 @@ Result<void> sendAnswer(int connection, const Result<Answer>& answer) {
   return sendPacket(connection, parts.data(), parts.size(), answer->fd.get());
 }
 
-Result<Answer> receiveAnswer(int connection) {
+Result<Answer> receiveAnswer(int connection, bool* came) {
+  *came = false;
   AnswerHead head;
   Answer answer;
   answer.rows.resize(kMostRows);
@@ -140,6 +141,7 @@ Result<Answer> receiveAnswer(int connection) {
       *got != sizeof head + head.rows * sizeof(Row))
     return Error{ErrorCode::kUnavailable,
                  *got == 0 ? "it has left" : "no answer of Divvy's helper"};
+  *came = true;
   if (head.code != AnswerHead::kGood) return Error{codeOf(head.code), taken(head.text)};
   answer.values = head.values;
   answer.rows.resize(head.rows);

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kMagic = 0x70687664;  // "dvhp"
 inline constexpr std::uint32_t kVersion = 1;
 
 enum class Op : std::uint32_t {
-  kHello = 1,   // values[0]: the asker's own number; descriptor: the node's /proc
+  kHello = 1,   // folders are lent; values[0]: the asker's own number; descriptor: the node's /proc
   kPeer,        // descriptor: a connection; values: the pid and uid at its other end
   kProcess,     // number: a pid; descriptor: its pidfd
   kLook,        // of kubelet::Sockets, text: a name; values: a FileId
@@ -32,6 +32,7 @@ enum class Op : std::uint32_t {
   kTimes,       // likewise; rows: pid, percent, time in us
   kWriteSpec,   // text: a name of ours; descriptor: a file with the text
   kRemoveSpec,  // likewise
+  kLend,        // the agent's folders
 };
 
 // Both structs are sent as they are in memory.
@@ -79,7 +80,8 @@ Result<Question> receiveAsk(int connection);
 std::string textOf(const Ask& ask);
 
 Result<void> sendAnswer(int connection, const Result<Answer>& answer);
-// What the other one refused is an error as it said it; kUnavailable: there was no answer.
-Result<Answer> receiveAnswer(int connection);
+// What the other one refused is an error as it said it. `came`: there was an answer; else the error
+// says why not.
+Result<Answer> receiveAnswer(int connection, bool* came);
 
 }  // namespace divvy::helper

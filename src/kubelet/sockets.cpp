@@ -39,8 +39,11 @@ Fd connectTo(const std::string& path) {
   }
   Fd fd = streamSocket();
   if (fd.valid() &&
-      connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
+      connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
+    const int why = errno;
     fd.reset();
+    errno = why;
+  }
   return fd;
 }
 

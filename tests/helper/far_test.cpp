@@ -46,6 +46,7 @@ class FarTest : public testing::Test {
     if (helper_ == 0) {
       const Terms terms{root_ + "/helper.sock",
                         kNobody + 1,
+                        {root_ + "/lent"},
                         std::make_shared<kubelet::OwnSockets>(root_),
                         "",
                         []() -> Result<driver::Nvml> {
@@ -167,6 +168,38 @@ TEST_F(FarTest, WhileItIsAwayFilesAreWhatTheyWereAndLaterItIsThereAgain) {
   begin();
   EXPECT_TRUE((*far)->open(getpid()).valid());
   EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
+}
+
+// In a rollout: the helper is there before root's agent has gone.
+TEST_F(FarTest, WhatRootsAgentMadeMeanwhileIsLentWhenTheNextOneBegins) {
+  const auto modeOf = [](const std::string& path) {
+    return static_cast<unsigned>(fs::status(path).permissions()) & 0777u;
+  };
+  const auto make = [&](const std::string& name) {
+    std::ofstream(root_ + "/lent/" + name) << "x";
+    fs::permissions(root_ + "/lent/" + name, fs::perms(0600));
+    return root_ + "/lent/" + name;
+  };
+  fs::create_directory(root_ + "/lent");
+  const std::string early = make("early");
+  ASSERT_TRUE(FarProcesses::make(link_));
+  EXPECT_EQ(modeOf(early), 0660u);
+  const std::string late = make("late");
+  ASSERT_TRUE(lendAgain(*link_));
+  EXPECT_EQ(modeOf(late), 0660u);
+}
+
+TEST_F(FarTest, WhoseAUserIsIsKnownWithoutIt) {
+  const auto far = FarProcesses::make(link_);
+  ASSERT_TRUE(far);
+  std::array<int, 2> both{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()), 0);
+  const Fd near(both[0]);
+  const Fd other(both[1]);
+  EXPECT_EQ(*(*far)->peer(near.get()), (Peer{getpid(), geteuid()}));
+  end(SIGKILL);
+  EXPECT_EQ(*(*far)->peer(near.get()), (Peer{0, geteuid()}));
+  begin();
 }
 
 TEST_F(FarTest, OtherUsersAreNotAnswered) {

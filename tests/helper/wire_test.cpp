@@ -47,8 +47,10 @@ TEST(Wire, AnAnswerComesAsItWasSent) {
     answer.rows.push_back({at, 50u, static_cast<std::uint64_t>(at) << 30});
   answer.fd = Fd(dup(pair.near.get()));
   ASSERT_TRUE(sendAnswer(pair.far.get(), std::move(answer)));
-  const Result<Answer> got = receiveAnswer(pair.near.get());
+  bool came = false;
+  const Result<Answer> got = receiveAnswer(pair.near.get(), &came);
   ASSERT_TRUE(got) << got.error().message();
+  EXPECT_TRUE(came);
   EXPECT_EQ(got->values, (std::array<std::int64_t, 4>{1, -2, 3, 4}));
   ASSERT_EQ(got->rows.size(), 4096u);
   EXPECT_EQ(got->rows[4095].pid, 4095);
@@ -59,8 +61,10 @@ TEST(Wire, AnAnswerComesAsItWasSent) {
 TEST(Wire, ARefusalKeepsItsKindAndItsWords) {
   const Pair pair;
   ASSERT_TRUE(sendAnswer(pair.far.get(), Error{ErrorCode::kNotFound, "no process 7"}));
-  const Result<Answer> got = receiveAnswer(pair.near.get());
+  bool came = false;
+  const Result<Answer> got = receiveAnswer(pair.near.get(), &came);
   ASSERT_FALSE(got);
+  EXPECT_TRUE(came);
   EXPECT_EQ(got.error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(got.error().message(), "no process 7");
 }
@@ -99,9 +103,9 @@ TEST(Wire, RowsThatWerePromisedHaveToBeThere) {
   AnswerHead head;
   head.rows = 3;
   ASSERT_EQ(send(pair.far.get(), &head, sizeof head, 0), static_cast<ssize_t>(sizeof head));
-  const Result<Answer> got = receiveAnswer(pair.near.get());
-  ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().code(), ErrorCode::kUnavailable);
+  bool came = true;
+  ASSERT_FALSE(receiveAnswer(pair.near.get(), &came));
+  EXPECT_FALSE(came);
 }
 
 TEST(Wire, TextThatDoesNotFitIsNotCut) {

@@ -13,7 +13,7 @@ namespace divvy {
 
 // Who is at the other end of a socket, by the kernel's word. Source: unix(7), SO_PEERCRED.
 struct Peer {
-  int pid = 0;
+  int pid = 0;  // 0: it cannot be told now
   unsigned uid = 0;
   friend bool operator==(const Peer&, const Peer&) = default;
 };
@@ -27,7 +27,7 @@ class Processes {
   virtual std::string folder() const = 0;
   // A pidfd. Invalid, with errno: ESRCH where there is none, else it cannot be told.
   virtual Fd open(int pid) const = 0;
-  // kUnavailable: it cannot be told now.
+  // kUnavailable: it is no such socket.
   virtual Result<Peer> peer(int connection) const = 0;
   // This process' own number.
   virtual int self() const = 0;

@@ -75,6 +75,9 @@ class FarUses final : public driver::ProcessSource {
   std::map<std::string, std::vector<driver::ProcessTime>> times_;
 };
 
+// What an agent of root's made meanwhile is for this one, too.
+Result<void> lendAgain(Link& link);
+
 // The folder of a runtime's devices (CDI): what it may read there it reads itself. `name`: of a
 // file of ours (isSpecName).
 Result<void> writeSpec(Link& link, const std::string& name, const std::string& text);

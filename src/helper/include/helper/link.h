@@ -29,6 +29,7 @@ class Link {
 
  private:
   Result<void> connect();
+  Error away(const std::string& why) const;
 
   const std::string socket_;
   const std::chrono::milliseconds patience_;

@@ -15,6 +15,8 @@ namespace divvy::helper {
 struct Terms {
   std::string socket;      // where it listens; its folder is there
   unsigned agent_uid = 0;  // who is answered, beside root
+  // Folders that are lent again whenever an agent begins: its predecessor may have been root.
+  std::vector<std::string> lent;
   std::shared_ptr<kubelet::Sockets> sockets;
   std::string cdi_dir;  // where the runtime looks for devices; empty: nothing is written there
   // When somebody asks first who uses a device; again while it fails.
