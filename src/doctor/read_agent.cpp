@@ -22,7 +22,7 @@ using Kind = Oddity::Kind;
 bool isKnown(const std::string& name) {
   for (const char* known :
        {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload", "agent.log", "tenants",
-        "context-costs", "timeslice-trial", "card", "watched"})
+        "context-costs", "timeslice-trial", "card", "watched", "helper.sock"})
     if (name == known) return true;
   return false;
 }
@@ -50,10 +50,12 @@ void judgeFolder(const Tree& tree, const std::string& path, std::vector<Oddity>*
     return out->push_back({path, "is a link", false, Kind::kAccess});
   if (place->kind != Place::Kind::kFolder)
     return out->push_back({path, "is no folder", false, Kind::kAccess});
-  if ((place->mode & 022u) != 0)
+  // Of root and its group, in which an agent is that has a helper.
+  const bool roots = place->gid == 0 && (place->mode & 002u) == 0;
+  if ((place->mode & 022u) != 0 && !roots)
     out->push_back({path, "may be written by others (mode " + modeText(place->mode) + ")", false,
                     Kind::kAccess});
-  if (place->uid != geteuid() && place->uid != 0)
+  if (place->uid != geteuid() && place->uid != 0 && !roots)
     out->push_back({path, "belongs to user " + std::to_string(place->uid), false, Kind::kAccess});
 }
 

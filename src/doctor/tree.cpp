@@ -39,6 +39,7 @@ Place placeOf(const struct stat& info) {
                                                                 : Kind::kOther;
   place.mode = info.st_mode & 07777u;
   place.uid = info.st_uid;
+  place.gid = info.st_gid;
   place.size = static_cast<std::uint64_t>(info.st_size);
   return place;
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -113,6 +114,9 @@ func (w *world) underHelper(build string) error {
 	if _, err := w.setDone("staying", "3500Mi"); err != nil {
 		return err
 	}
+	if err := w.doctorHasNothingAgainstIt(build); err != nil {
+		return err
+	}
 	if err := w.withoutHelper(build); err != nil {
 		return fmt.Errorf("its helper is killed: %w", err)
 	}
@@ -134,6 +138,23 @@ func (w *world) underHelper(build string) error {
 		return fmt.Errorf("that took %v", took)
 	}
 	return errors.Join(w.remove("cheat"), w.stillWorks("staying"))
+}
+
+// doctorHasNothingAgainstIt: folders that are lent, and are another user's, are as they should be.
+func (w *world) doctorHasNothingAgainstIt(build string) error {
+	text, _ := exec.Command(filepath.Join(build, "bin", "divvy"), "doctor", "--node", "-v", "--runtime-dir",
+		w.path("divvy")).CombinedOutput()
+	if !strings.Contains(string(text), w.path("divvy", simulated)) {
+		return fmt.Errorf("it does not look there: %s", text)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		for _, bad := range []string{"written by others", "belongs to user", "helper.sock"} {
+			if strings.Contains(line, bad) {
+				return fmt.Errorf("divvy doctor: %s", line)
+			}
+		}
+	}
+	return nil
 }
 
 func (w *world) withoutHelper(build string) error {

@@ -29,6 +29,7 @@ struct Place {
   std::uint32_t mode = 0;  // permission bits
   std::uint32_t uid = 0;
   std::uint64_t size = 0;
+  std::uint32_t gid = 0;
 };
 
 // Of the file system that a path is on.
