@@ -1,16 +1,14 @@
 #include "cdi.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
-#include "base/fd.h"
 #include "base/plain_file.h"
+#include "base/replace_file.h"
 
 namespace divvy::agent {
 namespace {
@@ -67,18 +65,7 @@ Result<void> replaceCdi(const std::string& file, const std::string& text) {
   } else if (errno != EEXIST) {
     return ioError("creating " + dir);
   }
-  // Runtimes read what ends in .json.
-  std::string fresh = dir + "/.divvy.XXXXXX";
-  const Fd fd(mkostemp(fresh.data(), O_CLOEXEC));
-  if (!fd.valid()) return ioError("writing into " + dir);
-  const bool whole =
-      ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      fchmod(fd.get(), 0644) == 0 && fsync(fd.get()) == 0 &&
-      rename(fresh.c_str(), file.c_str()) == 0;
-  if (whole) return {};
-  Error error = ioError("writing " + file);
-  unlink(fresh.c_str());
-  return error;
+  return replaceFile(dir, file.substr(dir.size() + 1), text, 0644);
 }
 
 void removeCdi(const std::string& file, const std::string& control) {

@@ -14,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/processes.h"
+#include "base/received_fd.h"
 #include "ledger/registration.h"
 #include "log.h"
 
@@ -30,23 +31,6 @@ struct Registration {
   Fd pidfd;
   Peer peer;
 };
-
-// Takes the descriptors that came with a message; all but the first are closed.
-Fd takeDescriptor(msghdr& message) {
-  Fd first;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-      Fd owned(fd);
-      if (!first.valid()) first = std::move(owned);
-    }
-  }
-  return first;
-}
 
 enum class Receipt { kWhole, kNotYet, kRubbish };
 

@@ -1,19 +1,17 @@
 #include "desk.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "base/plain_file.h"
 #include "base/processes.h"
+#include "base/replace_file.h"
 #include "helper/lend.h"
 
 namespace divvy::helper {
@@ -184,19 +182,8 @@ Result<Answer> Desk::writeSpec(const std::string& name, const Fd& from) const {
   if (lseek(from.get(), 0, SEEK_SET) != 0) return ioError("reading what is to be written");
   const Result<std::string> text = readPlainFile(from, name, kMostSpec);
   if (!text) return text.error();
-  // Runtimes read what ends in .json.
-  std::string fresh = terms_.cdi_dir + "/.divvy.XXXXXX";
-  const std::string file = terms_.cdi_dir + "/" + name;
-  const Fd fd(mkostemp(fresh.data(), O_CLOEXEC));
-  if (!fd.valid()) return ioError("writing into " + terms_.cdi_dir);
-  const bool whole =
-      ::write(fd.get(), text->data(), text->size()) == static_cast<ssize_t>(text->size()) &&
-      fchmod(fd.get(), 0644) == 0 && fsync(fd.get()) == 0 &&
-      rename(fresh.c_str(), file.c_str()) == 0;
-  if (whole) return Answer{};
-  Error error = ioError("writing " + file);
-  unlink(fresh.c_str());
-  return error;
+  if (Result<void> put = replaceFile(terms_.cdi_dir, name, *text, 0644); !put) return put.error();
+  return Answer{};
 }
 
 Result<Answer> Desk::removeSpec(const std::string& name) const {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/received_fd.h"
+
 namespace divvy::helper {
 namespace {
 
@@ -32,23 +34,6 @@ Result<void> sendPacket(int connection, iovec* parts, std::size_t count, int fd)
     if (sendmsg(connection, &message, MSG_NOSIGNAL) >= 0) return {};
     if (errno != EINTR) return broken("sending");
   }
-}
-
-// All but the first descriptor are closed.
-Fd takeDescriptor(msghdr& message) {
-  Fd first;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t at = 0; at < count; ++at) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + at * sizeof fd, sizeof fd);
-      Fd owned(fd);
-      if (!first.valid()) first = std::move(owned);
-    }
-  }
-  return first;
 }
 
 // How many bytes came; 0: the other one has left.
