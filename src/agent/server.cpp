@@ -169,8 +169,8 @@ asio::awaitable<bool> Server::waitConnected(SessionPtr session, steady_timer& ti
 }
 
 asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
-  // What a tenant's processes were started with it could not see.
-  if (processes().self() != getpid())
+  // Tenants that are no container's are known by what their processes were started with.
+  if (!processes().direct())
     co_return failed({ErrorCode::kUnsupported,
                       "this agent has a helper for its rights: it serves containers of its kubelet "
                       "only"});

@@ -27,6 +27,8 @@ class OwnProcesses final : public Processes {
   }
 
   int self() const override { return getpid(); }
+
+  bool direct() const override { return true; }
 };
 
 std::unique_ptr<Processes>& current() {

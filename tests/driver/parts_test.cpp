@@ -10,6 +10,7 @@
 #include "driver/context_probe.h"
 #include "driver/library.h"
 #include "driver/nvml.h"
+#include "driver/process_source.h"
 
 namespace divvy::driver {
 namespace {
@@ -50,6 +51,35 @@ class Parts : public ::testing::Test {
   std::optional<Nvml> nvml_;
   std::vector<DeviceInfo> devices_;
 };
+
+// Who asks for it is in another pid namespace than those that work: somebody else says who does.
+class Elsewhere : public ProcessSource {
+ public:
+  std::vector<ProcessUse> processes(const std::string& uuid) override {
+    asked.push_back(uuid);
+    return {{7, Bytes{1}, false}};
+  }
+  std::vector<ProcessTime> times(const std::string& uuid) override {
+    asked.push_back(uuid);
+    return {{8, 50, 1}};
+  }
+  std::vector<std::string> asked;
+};
+
+TEST_F(Parts, WhoUsesThemIsAskedElsewhereByTheirUuids) {
+  const auto elsewhere = std::make_shared<Elsewhere>();
+  nvml_->askForProcesses(elsewhere);
+  std::vector<std::string> uuids;
+  for (const DeviceInfo& device : devices_) {
+    const Result<DeviceUse> use = nvml_->use(device.index);
+    ASSERT_TRUE(use) << use.error().message();
+    EXPECT_EQ(use->processes, (std::vector<ProcessUse>{{7, Bytes{1}, false}}));
+    ASSERT_EQ(nvml_->processTimes(device.index).size(), 1u);
+    EXPECT_EQ(nvml_->processTimes(device.index).front().pid, 8);
+    for (int asked = 0; asked < 3; ++asked) uuids.push_back(device.uuid);
+  }
+  EXPECT_EQ(elsewhere->asked, uuids);
+}
 
 template <Cu id>
 auto* find(const Library& cuda, const char* symbol) {

@@ -85,6 +85,7 @@ TEST_F(FarTest, ProcessesAreSeenByTheHelpersNumbers) {
   const auto far = FarProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
   EXPECT_EQ((*far)->self(), getpid());
+  EXPECT_FALSE((*far)->direct());
   std::ifstream own((*far)->folder() + "/" + std::to_string(getpid()) + "/comm");
   std::string name;
   EXPECT_TRUE(std::getline(own, name));

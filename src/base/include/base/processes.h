@@ -31,6 +31,8 @@ class Processes {
   virtual Result<Peer> peer(int connection) const = 0;
   // This process' own number.
   virtual int self() const = 0;
+  // Whether they are seen directly: read and signalled with this user's rights.
+  virtual bool direct() const = 0;
 };
 
 // Those of this program's own namespace, unless it was told of others.

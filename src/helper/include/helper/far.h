@@ -29,6 +29,7 @@ class FarProcesses final : public Processes {
   Fd open(int pid) const override;
   Result<Peer> peer(int connection) const override;
   int self() const override { return self_; }
+  bool direct() const override { return false; }
 
  private:
   FarProcesses(std::shared_ptr<Link> link, Fd proc, int self);
