@@ -1,6 +1,7 @@
 // What the benches of shared cards have in common.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +21,13 @@ struct CardBenchPlan {
   int slower = 20;      // a simulated card's clock runs this much slower than the host's
   unsigned cards = 64;  // simulated cards side by side
   std::string profile = "h100";
-  bool cut_stalls = true;  // time stands still while the machine does
+  bool cut_stalls = true;         // time stands still while the machine does
+  int seconds = 0;                // of a case, of the card's time; 0: as long as the bench has it
+  std::vector<std::string> only;  // cases, by name; empty: all
+
+  bool wants(const std::string& name) const {
+    return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+  }
 };
 
 // The products that the benches start.

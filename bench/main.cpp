@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "dataplane.h"
 #include "engine.h"
@@ -32,11 +34,14 @@ constexpr const char* kUsage =
     "  --check         exit status 1 when a bar is missed\n"
     "  --time-scale N  shares, priority, swap: the simulated card runs N times slower [20, swap: "
     "1]\n"
-    "  --cards N       shares, priority: simulated cards side by side [64]\n";
+    "  --cards N       shares, priority: simulated cards side by side [64]\n"
+    "  --only A,B      shares, priority: these cases only, as the table names them [all]\n"
+    "  --seconds N     shares, priority: of each case, of the card's time [12, 20 to 200]\n";
 
 constexpr int kSlowest = 20;
 constexpr int kQuickSlower = 2;
 constexpr int kSwapSlower = 4;
+constexpr int kMostSeconds = 600;
 
 struct Options {
   std::string bench = "dataplane";
@@ -46,6 +51,8 @@ struct Options {
   bool check = false;
   int slower = 0;  // 0: not said
   int cards = 64;
+  int seconds = 0;  // 0: not said
+  std::vector<std::string> only;
 };
 
 bool parseCount(const char* text, int most, int* out) {
@@ -53,6 +60,13 @@ bool parseCount(const char* text, int most, int* out) {
   const long value = std::strtol(text, &end, 10);
   *out = static_cast<int>(value);
   return end != text && *end == 0 && value >= 1 && value <= most;
+}
+
+std::vector<std::string> parseNames(const char* text) {
+  std::vector<std::string> names;
+  std::stringstream stream(text);
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  return names;
 }
 
 bool isBench(const std::string& word) {
@@ -76,6 +90,10 @@ bool parse(int argc, char** argv, Options& options) {
       if (!parseCount(argv[++i], kSlowest, &options.slower)) return false;
     } else if (word == "--cards" && more) {
       if (!parseCount(argv[++i], 1000, &options.cards)) return false;
+    } else if (word == "--seconds" && more) {
+      if (!parseCount(argv[++i], kMostSeconds, &options.seconds)) return false;
+    } else if (word == "--only" && more) {
+      options.only = parseNames(argv[++i]);
     } else if (word == "--quick") {
       options.quick = true;
     } else if (word == "--real") {
@@ -112,6 +130,8 @@ Report measure(const Options& options) {
   if (options.bench == "swap") plan.slower = options.quick ? 1 : kSwapSlower;
   if (options.slower != 0) plan.slower = options.slower;
   plan.cards = static_cast<unsigned>(options.cards);
+  plan.seconds = options.seconds;
+  plan.only = options.only;
   if (options.bench == "swap") return measureSwap(plan, say);
   if (options.bench == "oversubscribe") return measureOversubscription(plan, say);
   return options.bench == "shares" ? measureShares(plan, say) : measurePriority(plan, say);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "share_cases.h"
 
@@ -28,6 +29,10 @@ struct Timing {
 };
 
 Timing timingOf(const CardBenchPlan& plan) {
+  if (plan.seconds != 0) {
+    const double seconds = plan.seconds;
+    return {static_cast<CardTime>(seconds / 6 * kSecond), seconds + 0.3, seconds / 2};
+  }
   if (plan.quick) return {300 * kMilli, 1.4, 0.8};
   return {2 * kSecond, 12.3, 5};
 }
@@ -205,7 +210,10 @@ class ShareBench {
       : plan_(plan), say_(say), timing_(timingOf(plan)), hall_(plan), report_(headOf(plan)) {}
 
   Report measure() {
-    cases_ = plan_.quick ? quickShareCases() : shareCases();
+    for (const ShareCase& one : plan_.quick ? quickShareCases() : shareCases()) {
+      if (plan_.wants(one.name)) cases_.push_back(one);
+    }
+    if (cases_.empty()) throw std::runtime_error("no such case: " + plan_.only.front());
     std::vector<Judged> judged = runCases();
     summarise(judged);
     if (!plan_.quick && !plan_.real) unscaled();

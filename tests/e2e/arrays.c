@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMostArrays = 512, kWidth = 131072, kChannels = 4, kUint32 = 3, kNoEntry = 500 };
+enum { kMostArrays = 2048, kWidth = 131072, kChannels = 4, kUint32 = 3, kNoEntry = 500 };
 
 typedef struct {
   size_t width, height;

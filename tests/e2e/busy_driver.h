@@ -61,13 +61,15 @@ struct Entries {
 // A context with the kernels that are needed, on one device.
 struct Place {
   Handle context, spin, until, fill, add;
+  unsigned blocks, threads;  // of launches that touch much memory
 };
 
 extern struct Entries cu;
 
 // Binds all entries and initialises the driver. 0, or a driver error code.
 int bindDriver(void);
-// Loads the kernels into place->context, which is current. 0, or a driver error code.
+// Loads the kernels into place->context, which is current: those that the simulated card has, else
+// as PTX. 0, or a driver error code.
 int loadKernels(struct Place* place);
 
 // Launches. 0, or a driver error code. Times are of the card.
