@@ -27,6 +27,9 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
 constexpr std::uint64_t kShortestSleep = 50 * kMicrosecond;
 constexpr std::uint64_t kMostSlack = 500 * kMicrosecond;
+// A machine that is later than that is short of processors, and whom others wait for is not to
+// have more in flight for it.
+constexpr std::uint64_t kMostLate = 200 * kMicrosecond;
 constexpr std::uint64_t kMostSpin = 200 * kMicrosecond;
 constexpr std::uint64_t kDefaultEscapeMs = 100;
 
@@ -200,11 +203,24 @@ bool Gate::fits(const Need& need) const {
   return bound == 0 || runtime().meter.unsettledOn(need.device) + need.estimate <= bound;
 }
 
+// A part of what may be in flight; where that is less than what a thread that sleeps wakes up too
+// late by, as much: else the device would have nothing to do each time until the thread is there.
+std::uint64_t Gate::lead() const {
+  const std::uint64_t late = smaller(late_.load(std::memory_order_relaxed), kMostLate);
+  return larger(smaller(inflightBound() / 4, kMostSlack), late);
+}
+
+// Follows the ninth tenth: it rises eight times as fast as it falls.
+void Gate::noteLate(std::uint64_t by) {
+  const std::uint64_t usual = late_.load(std::memory_order_relaxed);
+  const std::uint64_t next = by > usual ? usual + (by - usual) / 4 : usual - (usual - by) / 32;
+  late_.store(next, std::memory_order_relaxed);
+}
+
 // One long kernel may follow another without a hole.
 bool Gate::fitsSoon(const Need& need, std::uint64_t now) const {
   const Meter& meter = runtime().meter;
-  return meter.unsettledOn(need.device) == 0 ||
-         meter.untilOn(need.device) <= now + smaller(inflightBound() / 4, kMostSlack);
+  return meter.unsettledOn(need.device) == 0 || meter.untilOn(need.device) <= now + lead();
 }
 
 // Host functions run in the driver's own thread, which must go on for anything to end; fork
@@ -313,6 +329,8 @@ class Gate::Wait {
   ~Wait() {
     endHold();
     if (budgeted_) gate_.budget_waits_.fetch_sub(1, std::memory_order_relaxed);
+    // Waits of few launches each are as good as the estimates are.
+    if (tight_) divvy_meter.until_sample = 1;
   }
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
@@ -334,6 +352,7 @@ class Gate::Wait {
   std::uint64_t since_ = 0;  // of any wait
   bool held_ = false;
   bool budgeted_ = false;  // counted in budget_waits_
+  bool tight_ = false;     // few of these launches may be in flight
 };
 
 bool Gate::Wait::stuck(std::uint64_t now) {
@@ -395,16 +414,22 @@ bool Gate::Wait::budget(std::uint32_t word, const Need& need) {
   if (!budgeted_) {
     budgeted_ = true;
     gate_.budget_waits_.fetch_add(1, std::memory_order_relaxed);
+    // What it waits for is seen to end by nothing else: on a real card that cost a kernel's time.
+    runtime().meter.mark();
+    tight_ = need.estimate >= gate_.inflightBound() / 4;
   }
   const std::uint64_t now = sys::now();
   const Settled settled = runtime().meter.settle(now);
   gate_.noteProgress(settled, now);
   if (settled.ended) return true;
   if (stuck(now)) return false;
-  const std::uint64_t slack = smaller(gate_.inflightBound() / 4, kMostSlack);
+  const std::uint64_t lead = gate_.lead();
   const std::uint64_t until = runtime().meter.untilOn(need.device);
-  const std::uint64_t target = until > now + slack ? until - slack : now + kShortestSleep;
-  doze(word, smaller(larger(target, now + kShortestSleep), now + kMillisecond));
+  const std::uint64_t wanted = until > now + lead ? until - lead : now + kShortestSleep;
+  const std::uint64_t target = smaller(larger(wanted, now + kShortestSleep), now + kMillisecond);
+  doze(word, target);
+  const std::uint64_t woken = sys::now();
+  if (woken > target) gate_.noteLate(woken - target);
   return true;
 }
 

@@ -100,6 +100,9 @@ class Gate {
   };
   bool fits(const Need& need) const;
   bool fitsSoon(const Need& need, std::uint64_t now) const;
+  // How long before the end of what is in flight the next launch may follow.
+  std::uint64_t lead() const;
+  void noteLate(std::uint64_t by);
   bool admitSlowly(ThreadLine* line, const Need& need);
   bool admit(const Work& work, Ticket& ticket);
   bool force(ThreadLine* line);
@@ -135,7 +138,9 @@ class Gate {
   Lease lease_;
   Helper helper_;
   std::atomic<std::uint32_t> budget_waits_{0};  // threads that wait for less to be in flight
-  std::atomic<std::uint64_t> progress_{0};      // when in-flight work was last seen to shrink
+  // How late this machine wakes who sleeps until a moment: nine times of ten not later.
+  std::atomic<std::uint64_t> late_{0};
+  std::atomic<std::uint64_t> progress_{0};  // when in-flight work was last seen to shrink
   std::atomic<std::uint32_t> word_noted_{0};
   // The same while launches under it may be let go quickly; else no word at all.
   std::atomic<std::uint32_t> quick_word_{kNoWord};

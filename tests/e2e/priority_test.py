@@ -20,6 +20,21 @@ class Classes(ComputeTest):
         self.end(low)
 
 
+class Estimates(ComputeTest):
+    scale = 1
+
+    def test_low_work_whose_kernels_became_shorter_fills_the_gaps(self):
+        """On an H100 a kernel that had taken milliseconds was waited for as long for seconds after, each time."""
+        service = self.idle("service", "--priority", "high")
+        low = self.idle("low", "--priority", "low")
+        for _ in range(5):
+            self.assertEqual(low.hands[0].ask("once", 3000), [SUCCESS])
+        self.assertEqual(low.hands[0].ask("run", 100), [SUCCESS])
+        self.assertGreater(self.window(2).of(low), 0.45, "of the card, beside an idle service")
+        self.rest(low)
+        self.assertEqual((service.end(), low.end()), (0, 0))
+
+
 class LeastShare(ComputeTest):
     scale = 2  # what low work is promised counts over ten seconds of the card
 

@@ -28,7 +28,9 @@ Nanos inflightOf(const Tenant& tenant, const Constants& constants) {
     return tenant.usual_drain > static_cast<double>(bound) ? bound / 4 : bound;
   }
   if (tenant.terms.ceiling < 100) return constants.inflight;
-  return tenant.alone ? constants.inflight_alone : constants.inflight;
+  // Whom others make room for, and nobody takes turns with, hands over to nobody.
+  const bool first = tenant.rivals.empty() && modeOf(tenant) == Mode::kLatency;
+  return tenant.alone || first ? constants.inflight_alone : constants.inflight;
 }
 
 // Whether a tenant that was told `old` has to be told `fresh`.
