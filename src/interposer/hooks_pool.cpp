@@ -137,12 +137,22 @@ bool isPlain(const CUmemPoolProps& props) {
          props.maxSize == 0 && props.usage == 0 && props.gpuDirectRDMACapable == 0;
 }
 
+// Also of what was freed in this stream just now, which the driver would use again by itself.
+template <typename Form>
+bool reserveGrowth(const Pool& pool, std::uint64_t growth, CUstream stream) {
+  if (reserveOrReclaim(pool.device, growth)) return true;
+  if (!PoolBook::observeFrees(stream, Form::record)) return false;
+  runtime().pools.trimAll(pool.device);
+  return runtime().tenant.account().reserve(pool.device, growth) ==
+         divvy::ledger::Admission::kGranted;
+}
+
 // `told`: it was noted already why this stays on the device.
-template <typename Call>
-CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, Cu site, bool told,
-                          Call call) {
+template <typename Form, typename Call>
+CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, CUstream stream,
+                          Cu site, bool told, Call call) {
   const std::uint64_t growth = mostGrowth(pool, bytes);
-  if (!reserveOrReclaim(pool.device, growth)) return refuse();
+  if (!reserveGrowth<Form>(pool, growth, stream)) return refuse();
   pool.charge.begin(growth);
   const CUresult result = call();
   if (result == CUDA_SUCCESS && out != nullptr) {
@@ -188,7 +198,8 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
       return result;
     }
   }
-  if (source.pool != nullptr) return allocateFromPool(*source.pool, out, bytes, site, stays, call);
+  if (source.pool != nullptr)
+    return allocateFromPool<Form>(*source.pool, out, bytes, stream, site, stays, call);
   if (source.ours) {
     noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(site), bytes);
     return refuse();

@@ -12,6 +12,8 @@ namespace {
 
 constexpr unsigned kEnterRounds = 1000;
 constexpr long kEnterNanoseconds = 100'000;
+constexpr std::uint64_t kFreePatience = 2'000'000'000;
+constexpr long kFreeNap = 50'000;
 
 }  // namespace
 
@@ -152,6 +154,27 @@ void PoolBook::trimAll(unsigned device) {
     }
     settle(&pools_[i]);
   }
+}
+
+// The wait has a bound: work that waits for this thread never ends.
+bool PoolBook::observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream)) {
+  if (divvy_thread.callback || divvy_thread.forking || runtime().captures.open()) return false;
+  const ErrnoKeeper keeper;
+  const RelaxedCapture relaxed;
+  CUevent event = nullptr;
+  if (real<Cu::cuEventCreate>()(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return false;
+  bool ended = false;
+  if (record(event, stream) == CUDA_SUCCESS) {
+    const std::uint64_t until = sys::now() + kFreePatience;
+    CUresult seen = real<Cu::cuEventQuery>()(event);
+    while (seen == CUDA_ERROR_NOT_READY && sys::now() < until) {
+      sys::nap(kFreeNap);
+      seen = real<Cu::cuEventQuery>()(event);
+    }
+    ended = seen == CUDA_SUCCESS && real<Cu::cuEventSynchronize>()(event) == CUDA_SUCCESS;
+  }
+  real<Cu::cuEventDestroy_v2>()(event);
+  return ended;
 }
 
 void PoolBook::forgetAfterFork() {

@@ -78,6 +78,10 @@ class PoolBook {
   void settleAll(unsigned device = kNoDevice);
   // Makes the pools of a device give back what they hold unused, as the driver does under pressure.
   void trimAll(unsigned device);
+  // Makes the driver see that what was freed in this stream is free: it gives back nothing of it
+  // before somebody waited for that stream (driver 580; a query is not enough). At most 2 s; false:
+  // not in that time, or not from here.
+  static bool observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream));
 
   // Around cuMemPoolDestroy: off the book before the driver may hand out the handle again, back on
   // it should the driver refuse.

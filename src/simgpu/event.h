@@ -3,6 +3,7 @@
 
 #include "abi/cuda_types.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -42,6 +43,10 @@ class Event {
     const std::lock_guard guard(mutex_);
     last_ = std::move(completion);
   }
+
+  // The stream of the last record; of all of a context none.
+  std::atomic<std::uint64_t> recorded_in{kNoStream};
+  static constexpr std::uint64_t kNoStream = ~std::uint64_t{0};
 
   // Guarded by captureMutex(): set while the last record was made in a capturing stream.
   bool captured = false;

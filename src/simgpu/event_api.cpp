@@ -51,6 +51,7 @@ CUresult record(Cu id, CUevent handle, StreamArgument argument, unsigned flags) 
     if (capture != nullptr && !external) return captureRecord(*stream, *capture, *event);
     if (capture == nullptr && external) return CUDA_ERROR_INVALID_VALUE;
     if (capture == nullptr) uncapture(*event);
+    event->recorded_in = stream->id;
     return submit(*stream, EventRecordOp{handle});
   });
 }
@@ -84,7 +85,7 @@ CUresult synchronizeContext(Context& context) {
   if (result == CUDA_SUCCESS) result = checkUnsafe();
   if (result != CUDA_SUCCESS) return result;
   result = waitForAll(exec);
-  trimPoolsAfterSynchronize(context.device());
+  trimPoolsAfterSynchronize(context.device(), 0);
   return result;
 }
 
@@ -175,7 +176,7 @@ SIMGPU_IMPL(cuEventSynchronize)(CUevent handle) {
     if (result == CUDA_SUCCESS) result = checkUnsafe();
     if (result != CUDA_SUCCESS) return result;
     result = waitForEvent(event);
-    trimPoolsAfterSynchronize(event.exec.context.device());
+    trimPoolsAfterSynchronize(event.exec.context.device(), event.recorded_in.load());
     return result;
   });
 }
@@ -207,6 +208,7 @@ SIMGPU_IMPL(cuCtxRecordEvent)(CUcontext handle, CUevent event_handle) {
     if (result == CUDA_SUCCESS) result = refuseCapturingIn(*exec);
     if (result != CUDA_SUCCESS) return result;
     uncapture(*event);
+    event->recorded_in = Event::kNoStream;
     WholeContext whole(*exec, false);
     place(*exec, recordWork(*event), whole);
     return CUDA_SUCCESS;

@@ -143,7 +143,7 @@ CUresult MemPool::allocate(std::size_t requested, std::uint64_t stream, CUdevice
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void MemPool::release(Region& region) {
+void MemPool::release(Region& region, std::uint64_t stream) {
   const CUdeviceptr address = region.begin;
   const std::uint64_t bytes = region.bytes;
   PoolSegment* segment = segmentOf(address);
@@ -151,14 +151,20 @@ void MemPool::release(Region& region) {
   // Large parts are given back to the host, so that laying poison over them again costs nothing.
   if (bytes >= kSmallLimit) Window::get().discard(Window::get().offsetOf(address), bytes);
   segment->free.give(address, bytes);
+  if (stream != 0) segment->unseen = stream;
   used_ -= bytes;
   --blocks;
 }
 
-void MemPool::trim(std::uint64_t keep) {
+void MemPool::see(std::uint64_t stream) {
+  for (auto& [begin, segment] : segments_)
+    if (stream == 0 || segment.unseen == stream) segment.unseen = 0;
+}
+
+void MemPool::trim(std::uint64_t keep, TrimScope scope) {
   for (auto at = segments_.begin(); at != segments_.end() && reserved_ > keep;) {
     auto& [begin, segment] = *at;
-    if (!segment.free.wholeFree()) {
+    if (!segment.free.wholeFree() || (scope == TrimScope::kSeen && segment.unseen != 0)) {
       ++at;
       continue;
     }
@@ -297,22 +303,24 @@ MemPool* currentPool(Device& device) {
 
 void buryPool(MemPool* pool) {
   if (!pool->destroyed || pool->blocks != 0) return;
-  pool->trim(0);
+  pool->trim(0, TrimScope::kAll);
   livePools().erase(pool);
   delete pool;
 }
 
 void trimAllPools(Device& device) {
   for (MemPool* pool : livePools()) {
-    if (pool->device() == &device) pool->trim(0);
+    if (pool->device() == &device) pool->trim(0, TrimScope::kAll);
   }
   trimGraphMemory(device);
 }
 
-void trimPoolsAfterSynchronize(Device& device) {
+void trimPoolsAfterSynchronize(Device& device, std::uint64_t stream) {
   const std::unique_lock guard(MemoryTable::get().mutex);
   for (MemPool* pool : livePools()) {
-    if (pool->device() == &device) pool->trim(pool->release_threshold);
+    if (pool->device() != &device) continue;
+    pool->see(stream);
+    pool->trim(pool->release_threshold, TrimScope::kSeen);
   }
 }
 

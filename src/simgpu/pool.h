@@ -22,7 +22,15 @@ struct PoolSegment {
   std::uint64_t bytes;
   AddressSpace free;
   std::uint64_t block = 0;  // shared block of the card, once a pointer into it was exported
+  // In which stream something of it was freed that nobody has waited for yet; 0: none.
+  std::uint64_t unseen = 0;
 };
+
+// Driver 580 gives back only what it knows to be free, and learns that when somebody waits for the
+// stream in which it was freed, for an event recorded there, or for the context; no query, no other
+// stream and no event of the whole context tells it (tried on an H100:
+// bench/results/2026-11-26-h100.md).
+enum class TrimScope { kSeen, kAll };
 
 // A block whose free is queued in a stream: work put into that stream later may have it at once.
 struct PendingFree {
@@ -48,9 +56,12 @@ class MemPool {
   // Makes plain memory of this process, as large as growthFor() said, a segment of the pool.
   void adopt(CUdeviceptr plain);
   // Gives a block back to the pool. It is gone for the program; the card keeps it charged.
-  void release(Region& region);
+  // `stream`: in which that was, 0 where whoever freed it waited.
+  void release(Region& region, std::uint64_t stream);
   // Returns whole unused segments until no more than `keep` bytes are reserved.
-  void trim(std::uint64_t keep);
+  void trim(std::uint64_t keep, TrimScope scope);
+  // Somebody waited for that stream; 0: for all of the context.
+  void see(std::uint64_t stream);
   CUresult setAccess(const CUmemAccessDesc& access);
 
   CUresult getAttribute(CUmemPool_attribute attribute, void* value) const;

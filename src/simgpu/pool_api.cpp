@@ -94,7 +94,7 @@ SIMGPU_IMPL(cuMemPoolDestroy)(CUmemoryPool pool) {
 }
 SIMGPU_IMPL(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep) {
   return onPool(Cu::cuMemPoolTrimTo, handle, [&](MemPool& pool) {
-    pool.trim(keep);
+    pool.trim(keep, TrimScope::kSeen);
     return CUDA_SUCCESS;
   });
 }

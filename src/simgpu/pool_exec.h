@@ -11,8 +11,8 @@
 namespace divvy::simgpu {
 
 // Every stream, event or context synchronisation ends with this: pools give back what exceeds their
-// release threshold, as the real driver does.
-void trimPoolsAfterSynchronize(Device& device);
+// release threshold, as the real driver does. `stream`: the one that was waited for; 0: all.
+void trimPoolsAfterSynchronize(Device& device, std::uint64_t stream);
 
 // Memory of a graph's allocation node. Addresses are fixed when the node is made (reserve), backed
 // while an executable graph may run (back: charges the card as graph memory on first launch) and

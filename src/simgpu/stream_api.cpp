@@ -78,7 +78,7 @@ CUresult synchronizeApi(Cu id, StreamArgument argument) {
     if (result == CUDA_SUCCESS) result = checkUnsafe();
     if (result != CUDA_SUCCESS) return result;
     result = synchronize(stream);
-    trimPoolsAfterSynchronize(stream.exec.context.device());
+    trimPoolsAfterSynchronize(stream.exec.context.device(), stream.id);
     return result;
   });
 }

@@ -34,8 +34,13 @@ void finishFree(CUdeviceptr address, std::uint64_t token) {
     return;
   }
   MemPool* pool = region->pool;
-  pool->pending.remove_if([&](const PendingFree& free) { return free.address == address; });
-  pool->release(*region);
+  std::uint64_t stream = 0;
+  pool->pending.remove_if([&](const PendingFree& free) {
+    if (free.address != address) return false;
+    stream = free.stream;
+    return true;
+  });
+  pool->release(*region, stream);
   buryPool(pool);
 }
 

@@ -100,6 +100,23 @@ TEST_F(PoolTest, WhatAPoolKeepsUnusedIsTakenBackForOthers) {
   EXPECT_EXACT();
 }
 
+// PyTorch's cudaMallocAsync backend on an H100: what it had freed was out of memory for it as a
+// larger block, because a driver gives nothing back before somebody synchronises.
+TEST_F(PoolTest, WhatWasFreedAndNotSynchronisedIsHadAsALargerBlock) {
+  if (outside({.ceiling = 2 * kGiB})) return;
+  makeReady();
+  keepAll(defaultPool());
+  CUdeviceptr blocks[6], large = 0;
+  for (CUdeviceptr& block : blocks) {
+    ASSERT_EQ(cu<Cu::cuMemAllocAsync>(&block, std::size_t{100 * kMiB}, kNull), CUDA_SUCCESS);
+  }
+  for (const CUdeviceptr block : blocks) {
+    ASSERT_EQ(cu<Cu::cuMemFreeAsync>(block, kNull), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(cu<Cu::cuMemAllocAsync>(&large, std::size_t{900 * kMiB}, kNull), CUDA_SUCCESS);
+  EXPECT_EXACT();
+}
+
 TEST_F(PoolTest, S5OverTheShareIsOutOfMemory) {
   if (outside({.ceiling = kGiB})) return;
   makeReady();

@@ -44,6 +44,8 @@ TEST_F(Pools, ReserveInUnitsOf32MiBAndCountUsedSeparately) {
         EXPECT_EQ(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), kUnit + 512 + 1024);
         EXPECT_EQ(booked(Charge::kPool), 3 * kUnit) << "freed memory stays reserved until a sync";
         EXPECT_EQ(cu<Cu::cuMemPoolTrimTo>(pool, size_t{0}), CUDA_SUCCESS);
+        EXPECT_EQ(booked(Charge::kPool), 3 * kUnit) << "and trimming makes no difference before";
+        EXPECT_EQ(cu<Cu::cuStreamSynchronize>(CUstream{nullptr}), CUDA_SUCCESS);
         EXPECT_EQ(booked(Charge::kPool), 0U);
       },
       {});
@@ -73,9 +75,14 @@ TEST_F(Pools, ASynchroniseGivesBackWhatExceedsTheReleaseThreshold) {
 TEST_F(Pools, TrimKeepsTheMinimumAndWhatIsInUse) {
   runReady([] {
     const CUmemoryPool pool = defaultPool();
+    cuuint64_t threshold = 10 * kUnit;
+    EXPECT_EQ(cu<Cu::cuMemPoolSetAttribute>(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                            static_cast<void*>(&threshold)),
+              CUDA_SUCCESS);
     const CUdeviceptr p = allocate(100);
     const CUdeviceptr q = allocate(kUnit);
     release(q);
+    EXPECT_EQ(cu<Cu::cuStreamSynchronize>(CUstream{nullptr}), CUDA_SUCCESS);
     EXPECT_EQ(cu<Cu::cuMemPoolTrimTo>(pool, 2 * kUnit), CUDA_SUCCESS);
     EXPECT_EQ(booked(Charge::kPool), 2 * kUnit);
     EXPECT_EQ(cu<Cu::cuMemPoolTrimTo>(pool, size_t{0}), CUDA_SUCCESS);
