@@ -17,14 +17,19 @@ constexpr std::chrono::seconds kRecent{2};
 // Host PID -> percent of one device's time.
 using Times = std::map<int, unsigned>;
 
+// On average, where a driver tells of several times.
 Times recent(const std::vector<driver::ProcessTime>& samples) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto oldest = std::chrono::duration_cast<std::chrono::microseconds>(now - kRecent).count();
-  Times times;
+  std::map<int, std::pair<unsigned, unsigned>> sums;
   for (const driver::ProcessTime& sample : samples) {
-    if (sample.time_us >= static_cast<std::uint64_t>(oldest))
-      times[sample.pid] = std::max(times[sample.pid], sample.percent);
+    if (sample.time_us < static_cast<std::uint64_t>(oldest)) continue;
+    auto& [sum, count] = sums[sample.pid];
+    sum += sample.percent;
+    ++count;
   }
+  Times times;
+  for (const auto& [pid, one] : sums) times[pid] = one.first / one.second;
   return times;
 }
 
@@ -34,7 +39,15 @@ constexpr int kMostAncestors = 64;
 }  // namespace
 
 bool Trust::compare(int charged, int seen) {
-  const bool bad = seen >= charged + kTooMuch;
+  std::copy_backward(charged_.begin(), charged_.end() - 1, charged_.end());
+  charged_[0] = charged;
+  int most = 0;
+  int sum = 0;
+  for (unsigned i = 0; i < kAges; ++i) {
+    sum += charged_[i];
+    most = std::max(most, sum / static_cast<int>(i + 1));
+  }
+  const bool bad = seen >= most + kTooMuch;
   bad_ = bad ? bad_ + 1 : 0;
   good_ = bad ? 0 : good_ + 1;
   const bool before = distrusted_;

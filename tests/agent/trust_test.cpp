@@ -18,10 +18,31 @@ TEST(Trust, ALargeOneMustStay) {
     EXPECT_FALSE(trust.compare(0, 90));
     EXPECT_FALSE(trust.compare(80, 90));
   }
-  EXPECT_FALSE(trust.compare(0, 20));
-  EXPECT_FALSE(trust.compare(0, 20));
-  EXPECT_TRUE(trust.compare(0, 20));
-  EXPECT_TRUE(trust.distrusted());
+  Trust other;
+  EXPECT_FALSE(other.compare(0, 20));
+  EXPECT_FALSE(other.compare(0, 20));
+  EXPECT_TRUE(other.compare(0, 20));
+  EXPECT_TRUE(other.distrusted());
+}
+
+// On an H100 two tenants whose memory took turns of a second were said to lie.
+TEST(Trust, WhoTakesTurnsOfSecondsIsBelieved) {
+  for (const int turn : {1, 2, 3, 5}) {
+    Trust trust;
+    for (int second = 0; second < 60; ++second) {
+      // The driver's 2 s ended a second ago.
+      const auto on = [turn](int at) { return at >= 0 && at / turn % 2 == 0 ? 100 : 0; };
+      trust.compare(on(second), (on(second - 1) + on(second - 2)) / 2);
+      EXPECT_FALSE(trust.distrusted()) << "turns of " << turn << " s, after " << second;
+    }
+  }
+}
+
+TEST(Trust, WhoSaysATenthOfItIsFoundAllTheSame) {
+  Trust trust;
+  int seconds = 0;
+  while (!trust.distrusted() && seconds < 60) trust.compare(seconds++ % 2 == 0 ? 10 : 0, 90);
+  EXPECT_EQ(seconds, 3);
 }
 
 TEST(Trust, ComesBack) {
