@@ -39,6 +39,7 @@ std::vector<ShareCase> shareCases() {
       {"k20_30_70", CaseKind::kShare, 20, {{k20, 30}, {k20, 70}}},
       {"k1_50_50", CaseKind::kShare, 1, {{k1, 50}, {k1, 50}}},
       {"k1_10_20_70", CaseKind::kShare, 1, {{k1, 10}, {k1, 20}, {k1, 70}}},
+      {"k1_10x10", CaseKind::kShare, 1, std::vector<ShareTenant>(10, {k1, 10})},
       {"mixed_30_70", CaseKind::kShare, 20, {{k20, 30}, {k03, 70}}},
       {"mixed_10_20_70", CaseKind::kShare, 20, {{k20, 10}, {k1, 20}, {k03, 70}}},
       {"streams4_30_70", CaseKind::kShare, 1, {{kStreams, 30}, {kStreams, 70}}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 namespace divvy::bench {
 namespace {
@@ -51,6 +52,8 @@ end:
 constexpr std::uint64_t kRoom = 2'000'000;
 constexpr std::uint64_t kCalibrationSteps = 100'000;
 constexpr int kClockTries = 50;
+constexpr int kRateTries = 5;
+constexpr std::uint64_t kLeastRoom = 4096;
 
 }  // namespace
 
@@ -62,37 +65,44 @@ WorkKernel::WorkKernel(bool spans) {
   }
   must(cuModuleLoadData(&module, kPtx), "cuModuleLoadData");
   must(cuModuleGetFunction(&function_, module, "work"), "cuModuleGetFunction");
-  const std::uint64_t header[2] = {0, spans ? kRoom : 1};
+  const std::uint64_t header[2] = {0, spans ? kRoom : kLeastRoom};
   must(cuMemAlloc_v2(&stamps_, sizeof header + header[1] * sizeof(Span)), "cuMemAlloc of stamps");
   must(cuMemcpyHtoD_v2(stamps_, header, sizeof header), "cuMemcpyHtoD");
   calibrate();
   must(cuMemcpyHtoD_v2(stamps_, header, sizeof header), "cuMemcpyHtoD");
 }
 
-Span WorkKernel::stamped(std::uint64_t steps) {
+// One launch: the intervals in which it ran.
+Spans WorkKernel::stamped(std::uint64_t steps) {
   const std::uint64_t none = 0;
-  Span span;
+  std::uint64_t count = 0;
   void* params[] = {&steps, &stamps_};
   must(cuMemcpyHtoD_v2(stamps_, &none, sizeof none), "cuMemcpyHtoD");
   must(cuLaunchKernel(function_, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr), "cuLaunchKernel");
   must(cuCtxSynchronize(), "cuCtxSynchronize");
-  must(cuMemcpyDtoH_v2(&span, stamps_ + 2 * sizeof none, sizeof span), "cuMemcpyDtoH");
-  return span;
+  must(cuMemcpyDtoH_v2(&count, stamps_, sizeof count), "cuMemcpyDtoH");
+  Spans spans(std::min(count, kLeastRoom));
+  must(cuMemcpyDtoH_v2(spans.data(), stamps_ + 2 * sizeof none, spans.size() * sizeof(Span)),
+       "cuMemcpyDtoH");
+  return spans;
 }
 
-// How long a step takes, and where the card's clock stands: by the try that took the least time.
+// How long a step takes, and where the card's clock stands, by the try that took the least time.
+// Others calibrate at the same time: what they ran in between does not count.
 void WorkKernel::calibrate() {
   stamped(kCalibrationSteps);
-  double best = 0;
-  for (int i = 0; i < 5; ++i) {
-    best = std::max(best, static_cast<double>(kCalibrationSteps) /
-                              (stamped(kCalibrationSteps).seconds() * 1e6));
+  std::vector<double> rates;
+  for (int i = 0; i < kRateTries; ++i) {
+    double seconds = 0;
+    for (const Span& span : stamped(kCalibrationSteps)) seconds += span.seconds();
+    rates.push_back(static_cast<double>(kCalibrationSteps) / (seconds * 1e6));
   }
-  steps_per_us_ = best;
+  std::sort(rates.begin(), rates.end());
+  steps_per_us_ = rates[kRateTries / 2];
   std::uint64_t shortest = UINT64_MAX;
   for (int i = 0; i < kClockTries; ++i) {
     const std::uint64_t before = monotonicNow();
-    const Span span = stamped(1);
+    const Span span = stamped(1).front();
     const std::uint64_t took = monotonicNow() - before;
     if (took >= shortest) continue;
     shortest = took;

@@ -28,7 +28,7 @@ class WorkKernel {
  private:
   void calibrate();
   // When a kernel of `steps` steps began and ended by the card's own clock.
-  Span stamped(std::uint64_t steps);
+  Spans stamped(std::uint64_t steps);
 
   CUfunction function_ = nullptr;
   CUdeviceptr stamps_ = 0;  // 0: simulated
