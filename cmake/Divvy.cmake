@@ -8,7 +8,6 @@ endif()
 
 set(DIVVY_SANITIZE "" CACHE STRING "Comma-separated list for -fsanitize=")
 option(DIVVY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
-option(DIVVY_GPU_TESTS "Build the checks that need a real card" OFF)
 
 set(DIVVY_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror)
 
@@ -58,8 +57,8 @@ endfunction()
 # where they are absent.
 #
 # LABELS that mean something: sanitize (runs under asan and tsan too, built by divvy_sanitize), asan
-# (under asan only: what has one thread gains nothing from tsan), e2e (whole product), gpu (needs a
-# real card), long (left out of nothing, only marked).
+# (under asan only: what has one thread gains nothing from tsan), e2e (whole product), long
+# (left out of nothing, only marked).
 find_package(GTest REQUIRED)
 set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}
   DIVVY_CUDA_HEADERS=${CMAKE_SOURCE_DIR}/build/headers

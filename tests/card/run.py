@@ -35,6 +35,7 @@ PARTS = {
     "memory": test("card/memory_test.py", 90),
     "frameworks": test("card/frameworks_test.py", 180),
     "agent": test("card/agent_test.py", 90),
+    "containers": test("card/containers_test.py", 90),
     "swap": test("card/swap_test.py", 240),
     "dataplane": bench("dataplane", seconds=300),
     "shares": bench("shares", seconds=900),
@@ -44,7 +45,7 @@ PARTS = {
 SHORT = {
     "dataplane-quick": bench("dataplane", "--quick", seconds=60),
     "shares-short": bench("shares", "--seconds", "5", "--only",
-                          "k005_30_70,k1_30_70,mixed_10_20_70,gaps_50_50,cap20,cap50", seconds=120),
+                          "k005_30_70,k1_30_70,mixed_10_20_70,gaps_50_50,cap50,k1_10x10", seconds=120),
     "priority-short": bench("priority", "--seconds", "10", "--only", "rate100_unit0.1", seconds=90),
 }
 
@@ -52,6 +53,8 @@ SHORT = {
 def environment(build):
     """Libraries of the pack come last: a machine's own are better."""
     found = dict(os.environ, DIVVY_BUILD_DIR=str(build), DIVVY_SOURCE_DIR=str(SOURCE), DIVVY_E2E_PROFILE="")
+    if (build / "bin/runc").exists():
+        found["DIVVY_RUNC"] = str(build / "bin/runc")
     packed = build / "libraries"
     if packed.exists():
         found["LD_LIBRARY_PATH"] = ":".join(filter(None, (found.get("LD_LIBRARY_PATH"), str(packed))))
