@@ -4,6 +4,7 @@
 
 #include "cel.h"
 #include "guarded.h"
+#include "kube/volcano.h"
 #include "scheduler/fencing.h"
 #include "scheduler/membership.h"
 
@@ -76,14 +77,13 @@ std::string hasGuarded(const AnnotationKeys& keys) {
                        cel + "))");
 }
 
-// `touched`: the guarded annotations that are not what they were. `own`: by the agent, of what is
-// its node's.
-std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
-                      const std::string& node) {
+std::string variable(const std::string& name, const std::string& expression) {
+  return "    - name: " + name + "\n      " + folded("expression", expression);
+}
+
+// `touched`: the guarded annotations that are not what they were.
+std::string touched(const AnnotationKeys& keys) {
   const std::string cel = keys.cel();
-  const auto variable = [](const std::string& name, const std::string& expression) {
-    return "    - name: " + name + "\n      " + folded("expression", expression);
-  };
   return variable("now", "object.metadata.?annotations.orValue({})") +
          variable("before",
                   "request.operation == 'UPDATE' ? oldObject.metadata.?annotations.orValue({}) : "
@@ -91,7 +91,13 @@ std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
          variable("touched", "variables.now.filter(k, (" + cel +
                                  ") && !(k in variables.before && variables.before[k] == "
                                  "variables.now[k])) + variables.before.filter(k, (" +
-                                 cel + ") && !(k in variables.now))") +
+                                 cel + ") && !(k in variables.now))");
+}
+
+// The same, and `own`: by the agent, of what is its node's.
+std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
+                      const std::string& node) {
+  return touched(keys) +
          variable("node",
                   std::string("request.userInfo.?extra[?'") + kNodeClaim + "'][0].orValue('')") +
          variable("own", "request.userInfo.username == '" + account(terms.agent) +
@@ -127,6 +133,24 @@ Policy podAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
                  "variables.touched.join(', ')")};
 }
 
+constexpr const char* kMayBind =
+    "authorizer.group('').resource('pods').subresource('binding').check('create').allowed()";
+
+// Agents of nodes on which Volcano places go by what it wrote. Who it is nobody needs to be told:
+// a scheduler of the cluster's may bind everywhere, and no tenant may.
+Policy volcanoAnnotations() {
+  const AnnotationKeys keys{{kube::kVolcanoAssigned}, {}};
+  return {"divvy-volcano-annotations",
+          "# What Volcano gave a pod is written by Volcano, or another scheduler that may bind\n"
+          "# pods everywhere.\n",
+          constraints("CREATE, UPDATE", "pods, pods/status, pods/ephemeralcontainers, pods/resize"),
+          hasGuarded(keys),
+          touched(keys),
+          validation(std::string("size(variables.touched) == 0 || ") + kMayBind,
+                     "'which devices Volcano gave a pod is written by schedulers only: ' + "
+                     "variables.touched.join(', ')")};
+}
+
 Policy bindings(const vendors::Catalog& catalog, std::vector<std::string> binders) {
   binders.emplace_back("system:kube-scheduler");
   const std::string cel = guardedOfPods(catalog).cel();
@@ -143,8 +167,7 @@ Policy bindings(const vendors::Catalog& catalog, std::vector<std::string> binder
                  "'annotations that say which devices a pod was given are written by the "
                  "scheduler only: ' + object.metadata.annotations.filter(k, " +
                      cel + ").join(', ')") +
-          validation("authorizer.group('').resource('pods').subresource('binding').check('create')."
-                     "allowed()",
+          validation(kMayBind,
                      "request.userInfo.username + ' may not bind pods itself: leave it to the "
                      "scheduler that the pod names'")};
 }
@@ -265,7 +288,7 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms&
          "# servers hold it up themselves, whether Divvy is there or not.\n" +
          yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
          yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(devices(catalog, schedulers)) +
-         yamlOf(gates(writers)) + yamlOf(visibleDevices());
+         yamlOf(gates(writers)) + yamlOf(visibleDevices()) + yamlOf(volcanoAnnotations());
 }
 
 }  // namespace divvy::scheduler

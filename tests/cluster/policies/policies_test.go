@@ -182,7 +182,7 @@ func scheduler(name string) func(*core.Pod) {
 
 func TestPolicies(t *testing.T) {
 	policies := read(t)
-	if len(policies) != 6 {
+	if len(policies) != 7 {
 		t.Fatalf("%d policies", len(policies))
 	}
 	compiled := map[string]validating.Validator{}
@@ -192,6 +192,8 @@ func TestPolicies(t *testing.T) {
 	yes := true
 	const pods, nodes, bindings, devices, gates, visible = "divvy-pod-annotations", "divvy-node-annotations",
 		"divvy-bindings", "divvy-devices", "divvy-gates", "divvy-visible-devices"
+	const volcanos, given = "divvy-volcano-annotations", "volcano.sh/vgpu-ids-new"
+	placed := pod(noted(given, "a", "mine", "1"))
 	held := pod(noted(allocated, "a", "mine", "1"))
 	asks := []ask{
 		{"made plain", pods, tenant, "", nil, pod(nil), "pods", false, ""},
@@ -242,6 +244,14 @@ func TestPolicies(t *testing.T) {
 		{"the last gate", gates, tenant, "", gated(ourGate), pod(nil), "pods", true, ourGate},
 		{"another's gate", gates, tenant, "", gated(ourGate, "x"), gated(ourGate), "pods", false, ""},
 		{"a gate, by us", gates, ours, "", gated(ourGate), pod(nil), "pods", false, ""},
+		{"given by Volcano", volcanos, "volcano", "", pod(nil), placed, "pods", false, ""},
+		{"given by himself", volcanos, tenant, "", nil, placed, "pods", true, given},
+		{"given later", volcanos, tenant, "", pod(nil), placed, "pods/status", true, given},
+		{"more given", volcanos, tenant, "", placed, pod(noted(given, "b", "mine", "1")), "pods", true, given},
+		{"thrown away", volcanos, tenant, "", placed, pod(noted("mine", "1")), "pods", true, given},
+		{"his own, beside it", volcanos, tenant, "", placed, pod(noted(given, "a", "mine", "2")), "pods", false, ""},
+		{"an administrator gives", volcanos, "admin", "", nil, placed, "pods", true, given},
+		{"nothing of Volcano's", volcanos, tenant, "", nil, pod(nil), "pods", false, ""},
 		{"no gate", gates, tenant, "", pod(nil), pod(noted("a", "b")), "pods", false, ""},
 		{"names no cards", visible, tenant, "", nil, naming("void"), "pods", false, ""},
 		{"names none", visible, tenant, "", nil, naming(""), "pods", false, ""},
