@@ -166,6 +166,23 @@ TEST(Law, TakesTheGrantOfAnIdleHolderAtOnceButOnlyForSomebody) {
   EXPECT_EQ(orders[1].gate, Gate::kRun);
 }
 
+// On an H100 a service's request of ten launches waited for its own, where each was thought long.
+TEST(Law, WhoIsFirstAndHandsOverToNobodyMayHaveMoreInFlight) {
+  Script script;
+  const Key low = script.tenant({.cls = Class::kBestEffort});
+  const Key first = script.tenant({.cls = Class::kLatency});
+  script.wants(low, true, false);
+  script.wants(first, true, false);
+  script.decide();
+  EXPECT_EQ(script.told[first].mode, Mode::kLatency);
+  EXPECT_EQ(script.told[first].inflight, Constants{}.inflight_alone);
+  const Key second = script.tenant({.cls = Class::kLatency});
+  script.wants(first, false, true);
+  script.wants(second, true, false);
+  script.decide();
+  EXPECT_EQ(script.told[first].inflight, Constants{}.inflight) << "somebody takes turns with it";
+}
+
 TEST(Law, LetsAHolderThatNobodyDisturbsGoOnWithMoreInFlight) {
   Script script;
   const Key a = script.tenant();

@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.request
 
-from card import GIB, CardTest, ask, wait_until
+from card import GIB, MIB, CardTest, named, total, wait_until
 from product import HAND, SUCCESS, Hand, Tenant, main
 
 
@@ -25,10 +25,9 @@ class Agent(CardTest):
 
     def test_inventory_is_the_drivers(self):
         card = self.product.rows("gpus")[0]
-        uuid, name, total = ask("gpu", "uuid", "name", "memory.total")[0]
         print(card, file=sys.stderr)
-        self.assertEqual((card["uuid"], card["model"]), (uuid, name))
-        self.assertLessEqual(abs((card["physical"] >> 20) - int(total)), 2048)
+        self.assertEqual([card["uuid"], card["model"]], named())
+        self.assertLessEqual(abs(card["physical"] - total()), 2048 * MIB)
 
     def test_metrics_tell_of_card_and_tenant(self):
         port = free_port()
@@ -73,6 +72,8 @@ class Agent(CardTest):
         self.assertEqual(stranger.wait(30), 0)
 
     def test_devices_of_a_share_for_containers_are_there(self):
+        if not pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("there are no device nodes of NVIDIA's here")
         folder = self.product.root / "cdi"
         folder.mkdir()
         status, out, err = self.product.divvy("share", "create", "web", "--memory", "4Gi", "--cdi-dir",

@@ -1,10 +1,8 @@
-"""This machine's own card, as its driver's tool tells of it: the judge of the checks on real cards."""
+"""This machine's own card, as its driver's NVML tells of it: the judge of the checks on real cards."""
 import ctypes
 import functools
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
@@ -12,16 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 from product import GIB, MIB, ProductTest, SWAPPER, Tenant, wait_until  # noqa: E402
 
 PATIENCE = 60.0  # seconds for an answer
-
-
-def ask(query, *fields):
-    """Rows of nvidia-smi: each a list of words."""
-    done = subprocess.run(["nvidia-smi", f"--query-{query}={','.join(fields)}",
-                           "--format=csv,noheader,nounits"],
-                          capture_output=True, text=True, timeout=30, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"nvidia-smi: {done.stdout}{done.stderr}")
-    return [[word.strip() for word in line.split(",")] for line in done.stdout.splitlines() if line]
+UNKNOWN = 2**64 - 1  # NVML_VALUE_NOT_AVAILABLE
 
 
 class Memory(ctypes.Structure):
@@ -46,12 +35,37 @@ def used():
     return memory.used
 
 
+class Process(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("bytes", ctypes.c_ulonglong), ("instance", ctypes.c_uint),
+                ("compute_instance", ctypes.c_uint)]
+
+
 def bytes_of(pid):
     """What the driver says that a process has on the card; None where it does not tell."""
-    for row in ask("compute-apps", "pid", "used_memory"):
-        if row[0] == str(pid):
-            return int(row[1]) * MIB
-    return None
+    (nvml, card), count, processes = _first(), ctypes.c_uint(256), (Process * 256)()
+    if nvml.nvmlDeviceGetComputeRunningProcesses_v3(card, ctypes.byref(count), processes) != 0:
+        raise AssertionError("NVML does not tell of processes")
+    found = [one.bytes for one in processes[:count.value] if one.pid == pid]
+    return found[0] if found and found[0] != UNKNOWN else None
+
+
+def named():
+    """UUID and name of the first card."""
+    (nvml, card), words = _first(), []
+    for call in (nvml.nvmlDeviceGetUUID, nvml.nvmlDeviceGetName):
+        text = ctypes.create_string_buffer(96)
+        if call(card, text, ctypes.c_uint(96)) != 0:
+            raise AssertionError("NVML does not tell of names")
+        words.append(text.value.decode())
+    return words
+
+
+def total():
+    """Bytes that the first card has."""
+    (nvml, card), memory = _first(), Memory()
+    if nvml.nvmlDeviceGetMemoryInfo(card, ctypes.byref(memory)) != 0:
+        raise AssertionError("NVML does not tell of memory")
+    return memory.total
 
 
 class CardTest(ProductTest):
@@ -90,4 +104,4 @@ class CardTest(ProductTest):
         return json.loads(out)
 
 
-__all__ = ["CardTest", "GIB", "MIB", "ask", "bytes_of", "used", "wait_until"]
+__all__ = ["CardTest", "GIB", "MIB", "bytes_of", "named", "total", "used", "wait_until"]
