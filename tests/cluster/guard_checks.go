@@ -131,6 +131,8 @@ func (w *world) attempts(tenant *kubernetes.Clientset, held *core.Pod, waits str
 	}
 	return []attempt{
 		{"a new pod with devices of its own choice", create(allocated, forged)},
+		{"a new pod with devices as Volcano gives them", create(volcanoAssigned, "GPU-0,NVIDIA,1000,10:;")},
+		{"devices as Volcano gives them for its pod", patch(held.Name, volcanoAssigned, "GPU-0,NVIDIA,1000,10:;")},
 		{"a new pod that names a term", create(termOf, held.Annotations[termOf])},
 		{"other devices for its pod", patch(held.Name, allocated, ";")},
 		{"other devices for its pod, through its status", patch(held.Name, allocated, ";", "status")},
