@@ -64,6 +64,21 @@ set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=
   DIVVY_CUDA_HEADERS=${CMAKE_SOURCE_DIR}/build/headers
   DIVVY_OLD_LIBC=${CMAKE_SOURCE_DIR}/build/old-libc/root)
 add_custom_target(divvy_sanitize)
+
+# A processor is two slots of ctest's (tools/run-tests). A test takes both, or one where it waits for
+# most of its time: its processor time was measured to be below half of what passes by the clock.
+set(DIVVY_WAITING agent_driver_desk_test agent_start_test arbiter_thread_test card_simulated_agent
+  cli_control_test cli_doctor_test e2e_agent_death e2e_bypass e2e_checkpoint e2e_idle e2e_metrics
+  e2e_podman e2e_pressure interposer_gate_test interposer_last_use_test interposer_memory_gate_test
+  interposer_mover_test kubelet_plugin_test)
+# divvy_slots(TEST [LIKE]): LIKE is the test of which it is a variant.
+function(divvy_slots test)
+  set(slots 2)
+  if(test IN_LIST DIVVY_WAITING OR "${ARGN}" IN_LIST DIVVY_WAITING)
+    set(slots 1)
+  endif()
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${slots})
+endfunction()
 function(divvy_test name)
   cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -89,4 +104,5 @@ function(divvy_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "${DIVVY_TEST_ENVIRONMENT}")
+  divvy_slots(${name})
 endfunction()
