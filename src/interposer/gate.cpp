@@ -206,12 +206,13 @@ bool Gate::fits(const Need& need) const {
 // A part of what may be in flight; where that is less than what a thread that sleeps wakes up too
 // late by, as much: else the device would have nothing to do each time until the thread is there.
 std::uint64_t Gate::lead() const {
-  const std::uint64_t late = smaller(late_.load(std::memory_order_relaxed), kMostLate);
+  const std::uint64_t late = late_.load(std::memory_order_relaxed);
   return larger(smaller(inflightBound() / 4, kMostSlack), late);
 }
 
 // Follows the ninth tenth: it rises eight times as fast as it falls.
 void Gate::noteLate(std::uint64_t by) {
+  by = smaller(by, kMostLate);
   const std::uint64_t usual = late_.load(std::memory_order_relaxed);
   const std::uint64_t next = by > usual ? usual + (by - usual) / 4 : usual - (usual - by) / 32;
   late_.store(next, std::memory_order_relaxed);
