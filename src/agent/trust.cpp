@@ -41,12 +41,9 @@ constexpr int kMostAncestors = 64;
 bool Trust::compare(int charged, int seen) {
   std::copy_backward(charged_.begin(), charged_.end() - 1, charged_.end());
   charged_[0] = charged;
-  int most = 0;
-  int sum = 0;
-  for (unsigned i = 0; i < kAges; ++i) {
-    sum += charged_[i];
-    most = std::max(most, sum / static_cast<int>(i + 1));
-  }
+  int most = charged;
+  for (unsigned i = 0; i + 1 < kAges; ++i)
+    most = std::max(most, (charged_[i] + charged_[i + 1]) / 2);
   const bool bad = seen >= most + kTooMuch;
   bad_ = bad ? bad_ + 1 : 0;
   good_ = bad ? 0 : good_ + 1;

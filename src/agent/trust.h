@@ -10,9 +10,10 @@ namespace divvy::agent {
 class Trust {
  public:
   // Percent of a device's time: as the tenant was charged since the last time, and as the driver
-  // saw it, on average over some seconds that ended a while ago. Who takes turns of seconds is
-  // charged all in one and nothing in the next: the most that it was charged on average over one
-  // to kAges of the last times is what counts. True when the verdict changed.
+  // saw it, on average over two seconds that ended a while ago. Who takes turns of seconds is
+  // charged all in one and nothing in the next: what counts is the most that it was charged the
+  // last time, or on average over any two that followed each other of the last kAges. True when
+  // the verdict changed.
   bool compare(int charged, int seen);
   bool distrusted() const { return distrusted_; }
 
@@ -21,8 +22,8 @@ class Trust {
   static constexpr unsigned kSamples = 3;       // in a row to lose trust
   static constexpr unsigned kGoodSamples = 10;  // in a row to regain it
 
-  // Drivers average over 2 s and are up to 1.4 s late (seen on an H100, driver 580).
-  static constexpr unsigned kAges = 4;
+  // Drivers average over 2 s and are up to 1.6 s late (seen on an H100, driver 580).
+  static constexpr unsigned kAges = 5;
 
   std::array<int, kAges> charged_{};  // the latest first
   unsigned bad_ = 0;
