@@ -26,7 +26,8 @@ class BadInput(ProductTest):
         def answers():
             self.assertIsNone(self.agent.poll(), self.said())
             return self.product.divvy("ls", *self.product.sim, "-o", "json")[0] == 0
-        wait_until(lambda: (self.node / "agent.sock").exists() and answers(), "the agent answers")
+        # Nobody is asked before: a command that finds no agent starts one, which would be there first.
+        wait_until(lambda: "ready" in self.said() and answers(), "the agent answers")
 
     def end_agent(self, signum=signal.SIGKILL):
         if self.agent and self.agent.poll() is None:
