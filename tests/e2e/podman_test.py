@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Containers of a real podman in shares: `divvy run --podman`, and devices by CDI."""
+"""Containers of a real podman in shares: `divvy run --podman`."""
 import contextlib
 import ctypes
-import json
 import os
 import pathlib
 import pty
@@ -12,72 +11,13 @@ import socket
 import struct
 import subprocess
 
+from contained import HARDENED, PodmanTest
 from containers import IMAGE, Podman, User, ended, fields, skip_unless_possible
-from product import (BOUND, BUILD, DIVVY, GIB, MIB, OUT_OF_MEMORY, SUCCESS, Hand, ProductTest, line_of,
-                     main, wait_until)
+from product import (BOUND, BUILD, DIVVY, GIB, MIB, OUT_OF_MEMORY, SUCCESS, line_of, main,
+                     wait_until)
 
-HARDENED = ("--user", "1000:1000", "--read-only", "--cap-drop", "all", "--security-opt",
-            "no-new-privileges")
 UNKNOWN_TENANT, BAD_SLOT = 1, 2  # what the registrar answers
 CLONE_NEWNS = 0x20000
-
-
-class PodmanTest(ProductTest):
-    def setUp(self):
-        super().setUp()
-        self.podman = self.make_podman()
-        self.addCleanup(self.podman.close)
-        self.product.environment.update(self.podman.environment)
-        self.sockets = self.product.root / "sockets"
-        self.sockets.mkdir()
-        self.sockets.chmod(0o777)
-
-    def make_podman(self):
-        return Podman(self.product.root / "pm")
-
-    def words(self, memory, options, command, arguments=()):
-        return ("run", *self.product.sim, "--memory", memory, *arguments, "--podman", "--network",
-                "none", *options, IMAGE, *command)
-
-    def contain(self, memory, *command, options=(), arguments=()):
-        """A container in a share to its end: (exit status, output, error output)."""
-        return self.product.divvy(*self.words(memory, ("--rm", *options), command, arguments))
-
-    def hand(self, memory, name, options=(), arguments=()):
-        """(`divvy run`, the hand in its container)."""
-        listener = self.listen(name)
-        mount = ("-v", f"{self.sockets}:/sockets")
-        run = self.product.start(*self.words(memory, ("--rm", "--name", name, *mount, *options),
-                                             ("/bin/hand", f"/sockets/{name}"), arguments))
-        return run, self.accept(listener, run)
-
-    def listen(self, name):
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(self.sockets / name))
-        (self.sockets / name).chmod(0o777)
-        listener.listen(1)
-        listener.settimeout(BOUND)
-        return listener
-
-    def accept(self, listener, run=None):
-        with contextlib.closing(listener):
-            try:
-                connection = listener.accept()[0]
-            except socket.timeout:
-                if run:
-                    run.kill()
-                raise AssertionError(f"no hand in a container: {run and run.communicate()}") from None
-        self.addCleanup(connection.close)
-        return Hand(connection.makefile("r"), connection.makefile("w"), connection.close)
-
-    def row(self, name):
-        return self.product.tenant_row(name)
-
-    def gone(self, name):
-        wait_until(lambda: self.row(name) is None, f"share {name} is back")
-
-    def registered(self, name, count=1):
-        wait_until(lambda: self.row(name)["processes"] == count, f"{count} processes of {name}")
 
 
 class Limits(PodmanTest):
@@ -315,130 +255,6 @@ class Endings(PodmanTest):
         hand.exit()
         self.assertEqual(run.wait(BOUND), 0)
         self.gone("web")
-
-
-class Devices(PodmanTest):
-    """Shares that are kept under a name, by CDI: `podman run --device divvy.dev/share=NAME`."""
-
-    def setUp(self):
-        super().setUp()
-        self.name = f"divvy-test-{os.getpid()}"
-        # Debian's podman reads there and in /etc/cdi, and can be told no other folder.
-        self.file = pathlib.Path(f"/run/cdi/divvy.dev-share-{self.name}.json")
-        self.device = f"divvy.dev/share={self.name}"
-        self.addCleanup(self.file.unlink, missing_ok=True)
-
-    def create(self, memory):
-        return self.product.divvy("share", "create", self.name, *self.product.sim, "--memory", memory)
-
-    def created(self, memory):
-        status, out, err = self.create(memory)
-        self.assertEqual((status, out), (0, self.device + "\n"), err)
-
-    def remove(self):
-        return self.product.divvy("share", "rm", self.name)
-
-    def removed(self):
-        self.assertEqual(self.remove()[0], 0)
-        self.assertIsNone(self.row(self.name))
-        self.assertFalse(self.file.exists())
-
-    def probe(self, *options):
-        return self.podman.run("run", "--rm", "--network", "none", "--device", self.device, *options,
-                               IMAGE, "/bin/share_probe")
-
-    def device_hand(self, name):
-        listener = self.listen(name)
-        words = ("podman", "run", "--rm", "--name", name, "--network", "none", "--device", self.device,
-                 "-v", f"{self.sockets}:/sockets", IMAGE, "/bin/hand", f"/sockets/{name}")
-        run = subprocess.Popen(words, env=self.product.environment, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.product.started.append(run)
-        return run, self.accept(listener, run)
-
-    def test_a_share_is_a_device_until_it_is_given_back(self):
-        self.created("3Gi")
-        spec = json.loads(self.file.read_text())
-        self.assertEqual((spec["cdiVersion"], spec["kind"]), ("0.5.0", "divvy.dev/share"))
-        self.assertEqual([device["name"] for device in spec["devices"]], [self.name])
-        self.assertEqual(self.file.stat().st_mode & 0o777, 0o644)
-        self.assertEqual(self.row(self.name)["state"], "reserved")
-        for options in ((), HARDENED, ("--tmpfs", "/run")):
-            status, out, err = self.probe(*options)
-            self.assertEqual(status, 0, err)
-            said = fields(out)
-            self.assertEqual((said["total"], said["nvml"], said["above"], said["exact"], said["full"]),
-                             (3 * GIB, 3 * GIB, OUT_OF_MEMORY, SUCCESS, OUT_OF_MEMORY), options)
-            # Who died before the agent could look at it is found within a second.
-            wait_until(lambda: self.row(self.name)["shares"][0]["used"] == 0, "its memory is back")
-        self.removed()
-        # Who asks for it then is not run, rather than run without a limit.
-        status, out, err = self.probe()
-        self.assertNotEqual(status, 0)
-        self.assertIn(self.device, err)
-        self.assertEqual(out, "")
-
-    def test_containers_share_its_limit_and_keep_it_from_being_given_back(self):
-        self.created("4Gi")
-        first, hand = self.device_hand("first")
-        second, other = self.device_hand("second")
-        for one in (hand, other):
-            self.assertEqual(one.ask("open"), [SUCCESS])
-        self.registered(self.name, 2)
-        self.assertEqual(self.row(self.name)["state"], "running")
-        self.assertEqual(hand.ask("alloc", 2 * GIB)[0], SUCCESS)
-        self.assertEqual(other.ask("alloc", 2 * GIB)[0], OUT_OF_MEMORY)
-        status, _, err = self.remove()
-        self.assertEqual(status, 1)
-        self.assertIn("in use", err)
-        hand.exit()
-        self.assertEqual(first.wait(BOUND), 0)
-        self.registered(self.name, 1)
-        self.assertEqual(other.ask("alloc", 2 * GIB)[0], SUCCESS)
-        other.exit()
-        self.assertEqual(second.wait(BOUND), 0)
-        self.registered(self.name, 0)
-        self.removed()
-
-    def test_it_is_kept_by_whatever_agent(self):
-        self.created("2Gi")
-        agent = self.product.agent_pid()
-        os.kill(agent, signal.SIGKILL)
-        wait_until(lambda: self.product.agent_pid() != agent, "another agent is there")
-        self.assertEqual(self.row(self.name)["state"], "reserved")
-        run, hand = self.device_hand("web")
-        self.assertEqual(hand.ask("open"), [SUCCESS])
-        self.registered(self.name)
-        self.assertEqual(hand.ask("info")[2], 2 * GIB)
-        hand.exit()
-        self.assertEqual(run.wait(BOUND), 0)
-        self.removed()
-
-    def test_what_is_not_ours_is_left_alone(self):
-        self.file.parent.mkdir(exist_ok=True)
-        self.file.write_text("somebody's")
-        status, _, err = self.create("1Gi")
-        self.assertEqual(status, 2)
-        self.assertIn("not Divvy's", err)
-        self.assertEqual(self.file.read_text(), "somebody's")
-        self.assertEqual(self.product.rows("ls"), [])
-
-    def test_a_name_is_given_once(self):
-        self.created("1Gi")
-        self.assertEqual(self.create("2Gi")[0], 2)
-        self.assertEqual(self.row(self.name)["shares"][0]["limit"], GIB)
-        tenant = self.tenant("plain", "1Gi")
-        status, _, err = self.product.divvy("share", "rm", "plain")
-        self.assertEqual(status, 2)
-        self.assertIn("not kept", err)
-        self.assertEqual(tenant.end(), 0)
-        self.removed()
-
-    def test_an_agent_that_is_stopped_by_force_leaves_none(self):
-        self.created("1Gi")
-        self.assertEqual(self.product.divvy("stop", *self.product.sim)[0], 1)
-        self.assertEqual(self.product.divvy("stop", "--force", *self.product.sim)[0], 0)
-        self.assertFalse(self.file.exists())
 
 
 class Rootless(PodmanTest):
