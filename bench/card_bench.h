@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -24,14 +25,24 @@ struct CardBenchPlan {
   bool cut_stalls = true;         // time stands still while the machine does
   int seconds = 0;                // of a case, of the card's time; 0: as long as the bench has it
   std::vector<std::string> only;  // cases, by name; empty: all
-
-  bool wants(const std::string& name) const {
-    return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
-  }
 };
 
 // The products that the benches start.
 std::vector<std::string> cardProducts();
+
+// Those of `cases` that the plan wants. Throws std::runtime_error that names what is no case's
+// name.
+template <typename Case, typename NameOf>
+std::vector<Case> wanted(const CardBenchPlan& plan, std::vector<Case> cases, NameOf name_of) {
+  std::vector<Case> found;
+  for (const std::string& name : plan.only) {
+    const auto one = std::find_if(cases.begin(), cases.end(),
+                                  [&](const Case& each) { return name_of(each) == name; });
+    if (one == cases.end()) throw std::runtime_error("no such case: " + name);
+    found.push_back(*one);
+  }
+  return plan.only.empty() ? cases : found;
+}
 
 // Owns the private directory of a bench.
 class CardHall {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <stdexcept>
+#include <utility>
 
 #include "arrivals.h"
 
@@ -123,14 +123,10 @@ std::vector<PriorityCase> casesOf(const CardBenchPlan& plan) {
       cases.push_back({rate, unit, static_cast<std::size_t>(20 * rate), 1, false});
     }
   }
-  std::vector<PriorityCase> wanted;
   for (PriorityCase& one : cases) {
-    if (!plan.wants(one.name())) continue;
     if (plan.seconds != 0) one.arrivals = static_cast<std::size_t>(plan.seconds * one.per_second);
-    wanted.push_back(one);
   }
-  if (wanted.empty()) throw std::runtime_error("no such case: " + plan.only.front());
-  return wanted;
+  return wanted(plan, std::move(cases), [](const PriorityCase& one) { return one.name(); });
 }
 
 std::string caseTable(const std::vector<Judged>& cases) {

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <stdexcept>
 
 #include "share_cases.h"
 
@@ -210,10 +209,8 @@ class ShareBench {
       : plan_(plan), say_(say), timing_(timingOf(plan)), hall_(plan), report_(headOf(plan)) {}
 
   Report measure() {
-    for (const ShareCase& one : plan_.quick ? quickShareCases() : shareCases()) {
-      if (plan_.wants(one.name)) cases_.push_back(one);
-    }
-    if (cases_.empty()) throw std::runtime_error("no such case: " + plan_.only.front());
+    cases_ = wanted(plan_, plan_.quick ? quickShareCases() : shareCases(),
+                    [](const ShareCase& one) { return one.name; });
     std::vector<Judged> judged = runCases();
     summarise(judged);
     if (!plan_.quick && !plan_.real) unscaled();

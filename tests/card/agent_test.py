@@ -35,10 +35,16 @@ class Agent(CardTest):
         tenant = self.tenant("one", "4Gi")
         self.assertEqual(tenant.hands[0].ask("open"), [SUCCESS])
         self.assertEqual(tenant.hands[0].ask("alloc", GIB)[0], SUCCESS)
-        text = wait_until(lambda: (seen := self.metrics(port)) and
-                          any(line.startswith("divvy_tenant_") and "one" in line
-                              for line in seen.splitlines()) and seen, "its figures")
-        print(text, file=sys.stderr)
+        def figures():
+            seen = {line.split("{")[0]: float(line.split()[-1]) for line in self.metrics(port).splitlines()
+                    if not line.startswith("#")}
+            return seen if seen.get("divvy_tenant_memory_used_bytes", 0) >= GIB else None
+
+        seen = wait_until(figures, "its figures")
+        self.assertEqual(seen["divvy_tenant_memory_limit_bytes"], 4 * GIB)
+        self.assertEqual(seen["divvy_card_healthy"], 1)
+        self.assertLessEqual(abs(seen["divvy_card_memory_bytes"] - total()), 2048 * MIB)
+        self.assertGreaterEqual(seen["divvy_card_memory_used_bytes"], GIB)
         tenant.end()
 
     def test_who_goes_around_his_limit_is_found(self):
@@ -90,9 +96,14 @@ class Agent(CardTest):
         self.assertTrue(any("libcuda.so" in mount["containerPath"] for mount in edits["mounts"]))
 
     def test_doctor_knows_this_machine(self):
-        status, out, err = self.product.divvy("doctor", "--node", "-v")
+        if not pathlib.Path("/proc/driver/nvidia/version").exists():
+            self.skipTest("there is no kernel module of NVIDIA's here")
+        status, out, err = self.product.divvy("doctor", "--node", "-v", "-o", "json")
         print(status, out, err, file=sys.stderr)
-        self.assertIn(status, (0, 1))
+        states = {one["id"]: one["state"] for one in json.loads(out)["findings"]}
+        for check in ("driver-loaded", "driver-libraries", "driver-versions", "driver-devices",
+                      "interposer-libraries"):
+            self.assertEqual(states[check], "ok", check)
 
 
 if __name__ == "__main__":

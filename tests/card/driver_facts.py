@@ -2,8 +2,9 @@
 """What the driver of this machine does and costs, where Divvy and the simulated driver depend on it: bare, or of a
 share. Figures that this printed are in bench/results/.
 
-usage: driver_facts.py [calls] [host] [pools] [arrays]"""
+usage: driver_facts.py [calls] [host] [chunks] [pools] [arrays] [use]"""
 import ctypes
+import os
 import sys
 import time
 from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
@@ -13,6 +14,25 @@ NOT_READY = 600
 NON_BLOCKING, NO_TIMING = 1, 2
 RELEASE_THRESHOLD, RESERVED = 4, 5
 PTX = b".version 6.4\n.target sm_52\n.address_size 64\n.visible .entry nothing()\n{\n ret;\n}\n\0"
+
+# spin(ns), by the card's clock.
+SPIN = b""".version 6.4
+.target sm_52
+.address_size 64
+.visible .entry spin(.param .u64 ns)
+{
+  .reg .pred %p;
+  .reg .b64 %ns, %begin, %now;
+  ld.param.u64 %ns, [ns];
+  mov.u64 %begin, %globaltimer;
+again:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %now, %now, %begin;
+  setp.lt.u64 %p, %now, %ns;
+  @%p bra again;
+  ret;
+}
+\0"""
 
 cuda = ctypes.CDLL("libcuda.so.1")
 libc = ctypes.CDLL(None)
@@ -118,6 +138,34 @@ def host(_device, _context):
     print(f"GB/s out {rate(out):.1f}, in {rate(back):.1f}, both at once {rate(out, lambda: back(other)):.1f} each")
 
 
+class Properties(ctypes.Structure):
+    """CUmemAllocationProp of memory of a device."""
+    _fields_ = [("type", c_int), ("handles", c_int), ("location", c_int), ("device", c_int),
+                ("windows", c_void_p), ("rest", c_uint64)]
+
+
+class Access(ctypes.Structure):
+    _fields_ = [("location", c_int), ("device", c_int), ("flags", c_int)]
+
+
+def chunks(_device, _context):
+    """What is done to a chunk of 32 MiB when it leaves and comes back."""
+    count, size = 64, 32 * MIB
+    place = made("cuMemAddressReserve", c_size_t(count * size), c_size_t(0), c_uint64(0), c_uint64(0), kind=c_uint64)
+    properties, access = Properties(1, 0, 1, 0), Access(1, 0, 3)
+    handles = [c_uint64() for _ in range(count)]
+    at = lambda i: c_uint64(place.value + i * size)
+    steps = {
+        "create": lambda i: call("cuMemCreate", byref(handles[i]), c_size_t(size), byref(properties), c_uint64(0)),
+        "map": lambda i: call("cuMemMap", at(i), c_size_t(size), c_size_t(0), handles[i], c_uint64(0)),
+        "open": lambda i: call("cuMemSetAccess", at(i), c_size_t(size), byref(access), c_size_t(1)),
+        "unmap": lambda i: call("cuMemUnmap", at(i), c_size_t(size)),
+        "release": lambda i: call("cuMemRelease", handles[i]),
+    }
+    took = {name: micros(lambda: [step(i) for i in range(count)]) / count for name, step in steps.items()}
+    print(", ".join(f"{name} {one:.1f} us" for name, one in took.items()))
+
+
 def pools(device, context):
     """When memory that was freed in a stream can be given back by trimming its pool."""
     pool = made("cuDeviceGetDefaultMemPool", device)
@@ -177,8 +225,31 @@ def arrays(_device, _context):
     print(f"an array of 131072 texels of 16 bytes (2 MiB) takes {(before - free()) / count / MIB:.1f} MiB")
 
 
+class Sample(ctypes.Structure):
+    """nvmlProcessUtilizationSample_t."""
+    _fields_ = [("pid", c_uint), ("micros", c_uint64), *((name, c_uint) for name in ("sm", "memory", "in_", "out"))]
+
+
+def use(_device, _context):
+    """What NVML says of this process, which computes half of each second, each second."""
+    function = made("cuModuleGetFunction", made("cuModuleLoadData", SPIN), b"spin")
+    stream, half = made("cuStreamCreate", NON_BLOCKING), c_uint64(500_000_000)
+    parameters = (c_void_p * 1)(ctypes.addressof(half))
+    nvml, card = ctypes.CDLL("libnvidia-ml.so.1"), c_void_p()
+    if nvml.nvmlInit_v2() != 0 or nvml.nvmlDeviceGetHandleByIndex_v2(0, byref(card)) != 0:
+        raise SystemExit("NVML does not tell of a card")
+    for _ in range(6):
+        call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, None)
+        call("cuStreamSynchronize", stream)
+        time.sleep(0.5)
+        count, samples, now = c_uint(256), (Sample * 256)(), time.time()
+        status = nvml.nvmlDeviceGetProcessUtilization(card, samples, byref(count), c_uint64(int((now - 2) * 1e6)))
+        own = [one for one in samples[:count.value if status == 0 else 0] if one.pid == os.getpid()]
+        print(f"status {status}:", *(f"{one.sm} %, {now - one.micros / 1e6:.1f} s old;" for one in own))
+
+
 def main():
-    known = {one.__name__: one for one in (calls, host, pools, arrays)}
+    known = {one.__name__: one for one in (calls, host, chunks, pools, arrays, use)}
     unknown = [word for word in sys.argv[1:] if word not in known]
     if unknown:
         raise SystemExit(f"driver_facts.py: no {unknown[0]}; accepted: {' '.join(known)}")

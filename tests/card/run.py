@@ -32,6 +32,7 @@ PARTS = {
     "facts": (60, [sys.executable, "-B", str(HERE / "facts.py")]),
     "clients": test("e2e/clients_test.py", 60),
     "ptx": test("e2e/ptx_test.py", 60),
+    "names": test("card/names_test.py", 30),
     "memory": test("card/memory_test.py", 90),
     "frameworks": test("card/frameworks_test.py", 180),
     "agent": test("card/agent_test.py", 90),

@@ -3,9 +3,11 @@
 import os
 import sys
 import threading
+import time
 
 from card import GIB, MIB, CardTest, bytes_of, used, wait_until
 from product import SUCCESS, main
+from swapping import Swappers
 
 BLOCK = 64 * MIB
 # Of the card, for all tenants; the rest of it is never touched.
@@ -21,7 +23,7 @@ def blocks(fraction):
     return round(BUDGET * fraction) // BLOCK
 
 
-class Swap(CardTest):
+class Swap(Swappers, CardTest):
     def setUp(self):
         super().setUp()
         self.product.environment |= {"DIVVY_OVERCOMMIT": "2", "DIVVY_DEVICE_BUDGET": f"0={part(1)}",
@@ -51,28 +53,19 @@ class Swap(CardTest):
         for tenant in tenants:
             self.assertEqual(tenant.hands[0].answer(), [SUCCESS], tenant.name)
 
-    def work(self, *tenants):
-        for tenant in tenants:
-            self.assertEqual(tenant.hands[0].ask("work", 5000), [SUCCESS])
-
-    def end_correctly(self, *tenants):
-        for tenant in tenants:
-            tenant.hands[0].tell("rest")
-        for tenant in tenants:
-            code, rounds = tenant.hands[0].answer()
-            self.assertEqual(code, SUCCESS, tenant.name)
-            self.assertGreater(rounds, 0, tenant.name)
-            print(f"{tenant.name}: {rounds} rounds", file=sys.stderr)
-        for tenant in tenants:
-            tenant.hands[0].tell("verify")
-        for tenant in tenants:
-            self.assertEqual(tenant.hands[0].answer(), [SUCCESS, 0], tenant.name)
-            self.assertEqual(tenant.end(), 0)
+    def rate(self, *tenants, seconds=4):
+        """Rounds per second, of all together."""
+        before, begun = sum(map(self.rounds, tenants)), time.monotonic()
+        time.sleep(seconds)
+        return (sum(map(self.rounds, tenants)) - before) / (time.monotonic() - begun)
 
     def test_two_tenants_that_do_not_fit_take_turns(self):
         one, two = (self.filled(name, part(0.7), blocks(0.58)) for name in ("one", "two"))
         self.answered(one, two)
-        self.work(one, two)
+        self.work(one)
+        self.goes_on(one, 3)
+        alone = self.rate(one)
+        self.work(two)
 
         def turns():
             rows = {row["name"]: row for row in self.product.rows("ls")}
@@ -80,6 +73,9 @@ class Swap(CardTest):
 
         rows = wait_until(turns, "three turns each", 60)
         print({name: rows[name]["shares"] for name in rows}, file=sys.stderr)
+        card = self.product.rows("gpus")[0]
+        print(f"a swap: {card['swap_actual_ms']} ms, predicted {card['swap_predicted_ms']}; rounds of work: alone "
+              f"{alone:.0f} per second, by turns {self.rate(one, two):.0f}", file=sys.stderr)
         self.end_correctly(one, two)
         self.budget_held()
 
@@ -89,7 +85,7 @@ class Swap(CardTest):
         row = self.row(tenant)
         print(row["host_map"], row["shares"], file=sys.stderr)
         self.work(tenant)
-        wait_until(lambda: tenant.hands[0].ask("rounds")[0] >= 3, "it works", 60)
+        self.goes_on(tenant, 3)
         self.end_correctly(tenant)
         self.budget_held()
 
@@ -109,12 +105,12 @@ class Swap(CardTest):
         print(f"low had {held}, has {bytes_of(low.hands[0].pid)}", file=sys.stderr)
         self.answered(high)
         self.work(high)
-        wait_until(lambda: high.hands[0].ask("rounds")[0] >= 3, "high works", 60)
+        self.goes_on(high, 3)
         self.end_correctly(high)
         wait_until(lambda: self.row(low)["checkpoint"] == "here", "low is back", 60)
         self.assertEqual(low.hands[0].ask("intact"), [SUCCESS, 0])
         self.work(low)
-        wait_until(lambda: low.hands[0].ask("rounds")[0] >= 3, "low works", 60)
+        self.goes_on(low, 3)
         self.end_correctly(low)
         self.budget_held()
 

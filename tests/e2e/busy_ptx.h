@@ -2,8 +2,8 @@
 #pragma once
 
 // spin(ns): until so much time has passed by the card's clock, whoever had the card meanwhile.
-// until(flag, value): until somebody writes it there. fill(words, count, value), add(words, count,
-// value): all words, however many threads are launched.
+// until(flag, value): until somebody writes it there. fill(words, count, value): by one thread.
+// add(words, count, value): by however many are launched.
 static const char kBusyPtx[] =
     ".version 6.4\n"
     ".target sm_52\n"
@@ -38,26 +38,18 @@ static const char kBusyPtx[] =
     ".visible .entry fill(.param .u64 fill_words, .param .u64 fill_count, .param .u32 fill_value)\n"
     "{\n"
     "  .reg .pred %p;\n"
-    "  .reg .b32 %value, %block, %size, %thread, %blocks;\n"
-    "  .reg .b64 %words, %count, %at, %step, %place;\n"
-    "  ld.param.u64 %words, [fill_words];\n"
-    "  ld.param.u64 %count, [fill_count];\n"
+    "  .reg .b32 %value;\n"
+    "  .reg .b64 %at, %left;\n"
+    "  ld.param.u64 %at, [fill_words];\n"
+    "  ld.param.u64 %left, [fill_count];\n"
     "  ld.param.u32 %value, [fill_value];\n"
-    "  cvta.to.global.u64 %words, %words;\n"
-    "  mov.u32 %block, %ctaid.x;\n"
-    "  mov.u32 %size, %ntid.x;\n"
-    "  mov.u32 %thread, %tid.x;\n"
-    "  mov.u32 %blocks, %nctaid.x;\n"
-    "  cvt.u64.u32 %at, %thread;\n"
-    "  mad.wide.u32 %at, %block, %size, %at;\n"
-    "  mul.wide.u32 %step, %blocks, %size;\n"
+    "  cvta.to.global.u64 %at, %at;\n"
     "again:\n"
-    "  setp.ge.u64 %p, %at, %count;\n"
+    "  setp.eq.u64 %p, %left, 0;\n"
     "  @%p bra done;\n"
-    "  shl.b64 %place, %at, 2;\n"
-    "  add.u64 %place, %words, %place;\n"
-    "  st.global.u32 [%place], %value;\n"
-    "  add.u64 %at, %at, %step;\n"
+    "  st.global.u32 [%at], %value;\n"
+    "  add.u64 %at, %at, 4;\n"
+    "  sub.u64 %left, %left, 1;\n"
     "  bra again;\n"
     "done:\n"
     "  ret;\n"

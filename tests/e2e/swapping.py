@@ -11,7 +11,41 @@ BLOCK = 4 * MIB
 PATIENCE = 120.0  # seconds for an answer: it may wait for its turn on a machine that is busy
 
 
-class SwapTest(ProductTest):
+class Swappers:
+    """What a test has its swappers do, on whatever card."""
+
+    def work(self, *tenants, us=5000):
+        for tenant in tenants:
+            self.assertEqual(tenant.hands[0].ask("work", us), [SUCCESS])
+
+    def rounds(self, tenant):
+        return tenant.hands[0].ask("rounds")[0]
+
+    def goes_on(self, tenant, rounds=1):
+        before = self.rounds(tenant)
+        wait_until(lambda: self.rounds(tenant) >= before + rounds, f"{tenant.name} works", 60)
+
+    def rest_correctly(self, *tenants):
+        """All rest, and every word of each is right."""
+        for tenant in tenants:
+            tenant.hands[0].tell("rest")
+        for tenant in tenants:
+            code, rounds = tenant.hands[0].answer()
+            self.assertEqual(code, SUCCESS, tenant.name)
+            self.assertGreater(rounds, 0, tenant.name)
+        for tenant in tenants:
+            tenant.hands[0].tell("verify")
+        for tenant in tenants:
+            self.assertEqual(tenant.hands[0].answer(), [SUCCESS, 0], tenant.name)
+
+    def end_correctly(self, *tenants):
+        """The same, and then they end."""
+        self.rest_correctly(*tenants)
+        for tenant in tenants:
+            self.assertEqual(tenant.end(), 0)
+
+
+class SwapTest(Swappers, ProductTest):
     """512 MiB, of which 2 are left to the driver; 8 for each context."""
 
     profile = "swap"
@@ -36,34 +70,6 @@ class SwapTest(ProductTest):
         tenant = self.swapper(name, memory, *arguments)
         self.assertEqual(tenant.hands[0].ask("fill", blocks, BLOCK), [SUCCESS])
         return tenant
-
-    def work(self, *tenants, us=5000):
-        for tenant in tenants:
-            self.assertEqual(tenant.hands[0].ask("work", us), [SUCCESS])
-
-    def rounds(self, tenant):
-        return tenant.hands[0].ask("rounds")[0]
-
-    def goes_on(self, tenant, rounds=1):
-        before = self.rounds(tenant)
-        wait_until(lambda: self.rounds(tenant) >= before + rounds, f"{tenant.name} works", 60)
-
-    def rest_correctly(self, *tenants):
-        """All rest, and every word of each is right."""
-        for tenant in tenants:
-            tenant.hands[0].tell("rest")
-        for tenant in tenants:
-            code, rounds = tenant.hands[0].answer()
-            self.assertEqual(code, SUCCESS, tenant.name)
-            self.assertGreater(rounds, 0, tenant.name)
-        for tenant in tenants:
-            self.assertEqual(tenant.hands[0].ask("verify"), [SUCCESS, 0], tenant.name)
-
-    def end_correctly(self, *tenants):
-        """The same, and then they end."""
-        self.rest_correctly(*tenants)
-        for tenant in tenants:
-            self.assertEqual(tenant.end(), 0)
 
     def assert_card_held(self):
         card = self.product.card()
