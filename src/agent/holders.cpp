@@ -19,10 +19,10 @@ Unit unitOf(std::string_view id, std::string_view uuid) {
 }  // namespace
 
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
-                  const std::string& resource, const OursOf& ours) {
+                  const std::set<std::string>& resources, const OursOf& ours) {
   Holders holders;
   for (const kubelet::HeldDevices& one : held) {
-    const bool given = one.resource == resource && ours.given(one.space, one.pod);
+    const bool given = resources.contains(one.resource) && ours.given(one.space, one.pod);
     const std::set<std::string> shares = ours.cards(one.space, one.pod);
     for (const std::string& id : one.ids) {
       for (const Device& card : cards) {

@@ -27,8 +27,8 @@ struct OursOf {
 // `held`: all that the kubelet says. Who has shares of ours by another name, or of another
 // scheduler, holds the cards that these are of: units only count. A unit is a card by its UUID,
 // alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it; ours
-// only of `resource`, with "::N", of such a pod.
+// only of one of `resources`, with "::N", of such a pod.
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
-                  const std::string& resource, const OursOf& ours);
+                  const std::set<std::string>& resources, const OursOf& ours);
 
 }  // namespace divvy::agent

@@ -83,8 +83,9 @@ std::string visibleIn(const std::vector<Device>& devices) {
   return uuids.empty() ? "none" : uuids;
 }
 
-std::string tenantIdFor(std::vector<std::string> ids) {
+std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource) {
   std::sort(ids.begin(), ids.end());
+  if (!resource.empty()) ids.push_back(resource);
   // FNV-1a: ids are the kubelet's and ours, nobody chooses them.
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::string& id : ids) {

@@ -28,10 +28,7 @@ namespace json = boost::json;
 
 // The kubelet gives up on us after 30 s.
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 2};
-constexpr int kNoNuma = -1;
 constexpr std::chrono::seconds kAgain{5};
-// As long as a kubelet is kept waiting for which units it should take.
-constexpr std::chrono::milliseconds kHeard{250};
 // As long as it takes until a pod that the kubelet knows is told to us.
 constexpr std::chrono::seconds kTold{5};
 // As long as it takes at most until what a kubelet knows of a container is in the pod's status.
@@ -41,12 +38,6 @@ constexpr std::chrono::milliseconds kLongestLook{400};
 
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
-}
-
-// As NVIDIA's own plugin calls its socket, and HAMi's, which is made of it.
-std::vector<std::string> rivalsOf(const std::string& resource) {
-  return resource == "nvidia.com/gpu" ? std::vector<std::string>{"nvidia-gpu.sock"}
-                                      : std::vector<std::string>{};
 }
 
 bool hasInit(const kube::Pod& pod, const std::string& resource) {
@@ -68,13 +59,15 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       install_(install),
       tenants_(tenants),
       inventory_(inventory),
+      names_(countedNames(cluster_, inventory.devices())),
+      resources_(resourcesOf(names_)),
       door_(door),
       changes_(tenants, inventory, cluster_.name),
       injector_(cluster_, node, paths_, install, inventory, std::move(reach.link)),
       bypass_watch_(bypass),
       units_(inventory.scores()),
       sockets_(std::move(reach.sockets)),
-      resources_(sockets_) {}
+      pod_resources_(sockets_) {}
 
 Result<void> KubeletDesk::begin() {
   Result<std::unique_ptr<kube::Client>> client =
@@ -93,90 +86,20 @@ Result<void> KubeletDesk::begin() {
   return {};
 }
 
-std::vector<kubelet::Device> KubeletDesk::units() const {
-  std::vector<kubelet::Device> units;
-  for (const Device& device : inventory_.devices()) {
-    if (device.excluded) continue;
-    const bool told = cluster_.announce_numa && device.place.numa.has_value();
-    const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
-    for (kubelet::Device& unit : unitsOf(device.info.uuid, numa, cluster_.per_device)) {
-      unit.healthy = tenants_.health().good(device.info.index);
-      units.push_back(std::move(unit));
-    }
-  }
-  return units;
-}
-
 void KubeletDesk::healthChanged() {
   describeDevices();
-  if (plugin_) plugin_->setDevices(units());
+  for (std::size_t at = 0; at < plugins_.size(); ++at)
+    plugins_[at]->setDevices(unitsOf(names_[at]));
   tell();
 }
 
-Result<void> KubeletDesk::serve() {
-  std::string socket = "divvy-" + cluster_.resource + ".sock";
-  std::replace(socket.begin(), socket.end(), '/', '_');
-  kubelet::Questions questions;
-  questions.allocate = [this](std::vector<std::string> ids,
-                              const kubelet::Answer<kubelet::Injection>& answer) {
-    const std::string tenant = tenantIdFor(std::move(ids));
-    bool by_cdi = false;
-    kubelet::Injection given = injector_.injection(tenant, &by_cdi);
-    if (by_cdi) asio::post(loop_, [this, tenant] { injector_.gaveName(tenant); });
-    answer(std::move(given));
-  };
-  questions.start = [this](std::vector<std::string> ids, kubelet::Answer<void> answer) {
-    asio::post(loop_, [this, ids = std::move(ids), answer = std::move(answer)]() mutable {
-      start(std::move(ids), std::move(answer));
-    });
-  };
-  questions.prefer = [this](kubelet::UnitsAsk ask,
-                            const kubelet::Answer<std::vector<std::string>>& answer) {
-    prefer(std::move(ask), answer);
-  };
-  kubelet::PluginTerms terms{
-      sockets_, socket, cluster_.resource,
-      [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); },
-      rivalsOf(cluster_.resource)};
-  Result<std::unique_ptr<kubelet::DevicePlugin>> plugin =
-      kubelet::DevicePlugin::begin(std::move(terms), units(), std::move(questions));
-  if (!plugin) return plugin.error();
-  plugin_ = std::move(*plugin);
-  return {};
-}
-
-// On a thread of gRPC's.
-void KubeletDesk::prefer(kubelet::UnitsAsk ask,
-                         const kubelet::Answer<std::vector<std::string>>& answer) {
-  if (auto units = units_.assigned(ask)) return answer(std::move(*units));
-  asio::post(loop_, [this, ask = std::move(ask), answer]() mutable {
-    ++asked_;
-    asio::co_spawn(loop_, preferLater(std::move(ask), answer), rethrow);
-  });
-}
-
-// The kubelet hears of a pod when we do, or a little before.
-asio::awaitable<void> KubeletDesk::preferLater(kubelet::UnitsAsk ask,
-                                               kubelet::Answer<std::vector<std::string>> answer) {
-  const auto until = std::chrono::steady_clock::now() + kHeard;
-  asio::steady_timer pause(loop_);
-  auto units = units_.assigned(ask);
-  while (!units && !stopped_ && std::chrono::steady_clock::now() < until) {
-    pause.expires_after(kLook);
-    co_await pause.async_wait(kNoThrow);
-    units = units_.assigned(ask);
-  }
-  answer(units ? std::move(*units) : units_.otherwise(ask));
-  --asked_;
-}
-
 void KubeletDesk::end() {
-  if (!plugin_) return;
+  if (plugins_.empty()) return;
   stopped_ = true;
   takeLeave();
   std::atomic<bool> quiet = false;
   std::thread stopper([&] {
-    plugin_->stop();
+    for (const auto& plugin : plugins_) plugin->stop();
     quiet = true;
   });
   loop_.restart();
@@ -220,7 +143,7 @@ void KubeletDesk::heardPod(const json::value& object) {
   living_.insert_or_assign(uid, Names{pod->meta.space, pod->meta.name, given});
   // Of one that has a tenant here the kubelet has asked before.
   const bool begun = !cardsOf(uid).empty();
-  units_.waits(uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod));
+  units_.waits(uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod, resources_));
   if (changes_.heard(*pod)) tell();
   noteDeadlines(*pod);
   note(*pod, object);
@@ -273,36 +196,34 @@ asio::awaitable<void> KubeletDesk::verify(std::string id) {
 
 // ---- containers ---------------------------------------------------------------------------------
 
-void KubeletDesk::start(std::vector<std::string> ids, kubelet::Answer<void> answer) {
+void KubeletDesk::start(Units units, kubelet::Answer<void> answer) {
   ++asked_;
   const auto told = [this, answer = std::move(answer)](Result<void> result) {
     if (!result) warn("a container is not started: " + result.error().message());
     answer(std::move(result));
     --asked_;
   };
-  resources_.list([this, ids = std::move(ids), told](Held held) {
-    asio::post(loop_, [this, ids, told, held = std::move(held)]() mutable {
-      asio::co_spawn(loop_, prepare(std::move(held), ids, told), rethrow);
+  pod_resources_.list([this, units = std::move(units), told](Held held) {
+    asio::post(loop_, [this, units, told, held = std::move(held)]() mutable {
+      asio::co_spawn(loop_, prepare(std::move(held), units, told), rethrow);
     });
   });
 }
 
-asio::awaitable<void> KubeletDesk::prepare(Held held, std::vector<std::string> ids,
-                                           kubelet::Answer<void> answer) {
-  answer(co_await startOne(std::move(held), std::move(ids)));
+asio::awaitable<void> KubeletDesk::prepare(Held held, Units units, kubelet::Answer<void> answer) {
+  answer(co_await startOne(std::move(held), std::move(units)));
 }
 
-asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held,
-                                                                 std::vector<std::string> ids) {
+asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held, Units units) {
   if (!held) co_return held.error();
   Owner owner;
-  if (const auto* holder = kubelet::holderOf(*held, cluster_.resource, ids))
+  if (const auto* holder = kubelet::holderOf(*held, units.resource, units.ids))
     owner = {holder->space, holder->pod, holder->container, {}, {}};
   const auto noted = kubelet::readCheckpoint(*sockets_);
   if (!noted && owner.pod.empty())
     co_return Error(noted.error()).context("the kubelet does not say whose devices these are");
   if (!noted) owner.unread = noted.error();
-  if (noted) owner.noted = kubelet::notedWith(*noted, cluster_.resource, ids);
+  if (noted) owner.noted = kubelet::notedWith(*noted, units.resource, units.ids);
   // Of who ends only the UID is known: the pod is told of a little later.
   const auto until = std::chrono::steady_clock::now() + kTold;
   asio::steady_timer pause(loop_);
@@ -316,7 +237,7 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held,
   }
   if (!owner.pod.empty()) co_return owner;
   co_return Error{ErrorCode::kUnavailable, "the kubelet does not say whose devices these are: " +
-                                               ids.front() + " and others"};
+                                               units.ids.front() + " and others"};
 }
 
 std::vector<std::string> KubeletDesk::sharingOf(const Owner& owner, const std::string& uid) {
@@ -337,10 +258,10 @@ std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
   return LastTurn{there->record.lodger.container, std::nullopt};
 }
 
-asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::string> ids) {
-  const Result<Owner> owner = co_await ownerOf(std::move(held), ids);
+asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
+  const Result<Owner> owner = co_await ownerOf(std::move(held), units);
   if (!owner) co_return owner.error();
-  const std::string tenant = tenantIdFor(ids);
+  const std::string tenant = tenantOf(units);
   const auto until = std::chrono::steady_clock::now() + kSettled;
   asio::steady_timer pause(loop_);
   std::chrono::milliseconds wait = kLook;
@@ -352,14 +273,14 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, std::vector<std::
     const Result<void> understood = understand(cluster_.dialect, devices_, &*now);
     if (!understood) co_return understood.error();
     // One of them has the same devices, or not: nobody is taken for another one.
-    if (owner->unread && hasInit(*now, cluster_.resource))
+    if (owner->unread && hasInit(*now, units.resource))
       co_return Error(*owner->unread).context("an init container asks for devices");
     const auto states = containerStates(*object);
     const auto turn = whoseTurn(*now, states, sharingOf(*owner, now->meta.uid),
                                 lastTurn(tenant, now->meta.uid), settled);
     if (turn) {
       Result<void> lodged =
-          lodge(*object, *now, {owner->space, owner->pod, *turn, cluster_.resource, ids});
+          lodge(*object, *now, {owner->space, owner->pod, *turn, units.resource, units.ids});
       if (lodged) turns_[tenant] = {now->meta.uid, {*turn, states}};
       co_return lodged;
     }
@@ -379,7 +300,7 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   const Result<PodShare> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
-  const std::string id = tenantIdFor(held.ids);
+  const std::string id = tenantOf({held.resource, held.ids});
   // Those before it in the pod have what they have until they are ended.
   const Result<void> open = openTo(share->decision, inventory_.devices(), cardsOf(pod.meta.uid));
   endThoseBefore(pod, held.container, id);

@@ -14,6 +14,7 @@
 #include "asio.h"
 #include "bypass_watch.h"
 #include "container_door.h"
+#include "counted_name.h"
 #include "idle_pods.h"
 #include "inventory.h"
 #include "kube/client.h"
@@ -61,8 +62,16 @@ class KubeletDesk {
   void end();
 
  private:
+  // Units that the kubelet gave, or is about to give.
+  struct Units {
+    std::string resource;
+    std::vector<std::string> ids;
+  };
+
   Result<void> serve();
-  std::vector<kubelet::Device> units() const;
+  Result<void> serveName(const CountedName& name);
+  std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
+  std::string tenantOf(const Units& units) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
   std::string linkScores() const;
@@ -82,14 +91,14 @@ class KubeletDesk {
   asio::awaitable<void> closeNode(std::shared_ptr<bool> done);
   bool announces() const;  // the node's status says what it is to say
   // Which units it should be: at once, or as soon as the pod is known that they are for.
-  void prefer(kubelet::UnitsAsk ask, const kubelet::Answer<std::vector<std::string>>& answer);
-  asio::awaitable<void> preferLater(kubelet::UnitsAsk ask,
+  void prefer(const std::string& resource, kubelet::UnitsAsk ask,
+              const kubelet::Answer<std::vector<std::string>>& answer);
+  asio::awaitable<void> preferLater(std::string resource, kubelet::UnitsAsk ask,
                                     kubelet::Answer<std::vector<std::string>> answer);
-  // A container with these devices is about to be made: whose is it, and what was it given?
-  void start(std::vector<std::string> ids, kubelet::Answer<void> answer);
+  // A container with these units is about to be made: whose is it, and what was it given?
+  void start(Units units, kubelet::Answer<void> answer);
   using Held = Result<std::vector<kubelet::HeldDevices>>;
-  asio::awaitable<void> prepare(Held held, std::vector<std::string> ids,
-                                kubelet::Answer<void> answer);
+  asio::awaitable<void> prepare(Held held, Units units, kubelet::Answer<void> answer);
   // Of which pod they are, and of which of its containers: by what the kubelet says of all that
   // go on, and by its checkpoint of those that end.
   struct Owner {
@@ -98,8 +107,8 @@ class KubeletDesk {
     std::vector<kubelet::NotedDevices> noted;  // of whichever pods
     std::optional<Error> unread;               // why nothing is noted
   };
-  asio::awaitable<Result<Owner>> ownerOf(Held held, std::vector<std::string> ids);
-  asio::awaitable<Result<void>> startOne(Held held, std::vector<std::string> ids);
+  asio::awaitable<Result<Owner>> ownerOf(Held held, Units units);
+  asio::awaitable<Result<void>> startOne(Held held, Units units);
   static std::vector<std::string> sharingOf(const Owner& owner, const std::string& uid);
   std::optional<LastTurn> lastTurn(const std::string& tenant, const std::string& uid) const;
   // Makes its tenant, or finds it as it is.
@@ -128,6 +137,8 @@ class KubeletDesk {
   const Install install_;
   Tenants& tenants_;
   const Inventory& inventory_;
+  const std::vector<CountedName> names_;
+  const std::set<std::string> resources_;               // of these names
   std::vector<kube::RegisteredDevice> devices_;         // as schedulers are told of them
   std::map<std::string, std::string> registration_;     // annotations of the node that say so
   std::set<std::string> left_;                          // annotations that are to go
@@ -167,8 +178,8 @@ class KubeletDesk {
   bool stopped_ = false;
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
   const std::shared_ptr<kubelet::Sockets> sockets_;
-  kubelet::PodResources resources_;
-  std::unique_ptr<kubelet::DevicePlugin> plugin_;
+  kubelet::PodResources pod_resources_;
+  std::vector<std::unique_ptr<kubelet::DevicePlugin>> plugins_;  // as names_, once begun
 };
 
 }  // namespace divvy::agent

@@ -28,7 +28,7 @@ void KubeletDesk::lookForHolders() {
   if (!pods_known_ || looking_ || stopped_) return;
   looking_ = true;
   ++asked_;
-  resources_.list([this](Held held) {
+  pod_resources_.list([this](Held held) {
     asio::post(loop_, [this, held = std::move(held)] {
       looking_ = false;
       --asked_;
@@ -49,7 +49,7 @@ void KubeletDesk::lookForHolders() {
                                                       : cardsOf(pod->first);
                         }};
       const bool first = !std::exchange(holders_known_, true);
-      Holders holders = holdersOf(*held, inventory_.devices(), cluster_.resource, ours);
+      Holders holders = holdersOf(*held, inventory_.devices(), resources_, ours);
       if (tenants_.holdDevices(std::move(holders)) || first) healthChanged();
     });
   });

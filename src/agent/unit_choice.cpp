@@ -95,9 +95,17 @@ std::optional<std::vector<std::string>> unitsOn(const std::vector<std::string>& 
   return stock.give();
 }
 
+// By which of them it asks for devices.
+std::string nameIn(const kube::PodContainer& container, const std::set<std::string>& resources) {
+  for (const std::string& resource : resources)
+    if (container.limits.contains(resource)) return resource;
+  return {};
+}
+
 }  // namespace
 
-std::vector<WaitingContainer> waitingOf(const kube::Pod& pod) {
+std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
+                                        const std::set<std::string>& resources) {
   std::vector<WaitingContainer> waiting;
   const auto written = pod.meta.annotations.find(kAllocated);
   if (pod.phase != kube::PodPhase::kPending || written == pod.meta.annotations.end())
@@ -108,7 +116,7 @@ std::vector<WaitingContainer> waitingOf(const kube::Pod& pod) {
   for (const auto* list : {&pod.init, &pod.containers}) {
     for (const kube::PodContainer& container : *list) {
       if (at >= assignment->size()) return waiting;
-      WaitingContainer one{container.name, {}};
+      WaitingContainer one{container.name, {}, nameIn(container, resources)};
       for (const kube::AssignedDevice& device : (*assignment)[at++])
         one.cards.push_back(device.uuid);
       if (!one.cards.empty()) waiting.push_back(std::move(one));
@@ -152,7 +160,8 @@ void UnitChoice::forget(const std::string& uid) {
   pods_.erase(uid);
 }
 
-std::optional<std::vector<std::string>> UnitChoice::assigned(const kubelet::UnitsAsk& ask) {
+std::optional<std::vector<std::string>> UnitChoice::assigned(const std::string& resource,
+                                                             const kubelet::UnitsAsk& ask) {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::uint64_t, std::string>> order;
   for (const auto& [uid, pod] : pods_) order.emplace_back(pod.heard, uid);
@@ -160,7 +169,9 @@ std::optional<std::vector<std::string>> UnitChoice::assigned(const kubelet::Unit
   for (const auto& [time, uid] : order) {
     Waiting& pod = pods_.at(uid);
     for (const WaitingContainer& one : pod.containers) {
-      if (one.cards.size() != ask.count || pod.answered.contains(one.name)) continue;
+      if (one.resource != resource || one.cards.size() != ask.count ||
+          pod.answered.contains(one.name))
+        continue;
       std::optional<std::vector<std::string>> units = unitsOn(one.cards, ask);
       if (!units) continue;
       pod.answered.insert(one.name);

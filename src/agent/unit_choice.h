@@ -24,12 +24,14 @@ namespace divvy::agent {
 struct WaitingContainer {
   std::string name;
   std::vector<std::string> cards;  // UUIDs, as the scheduler assigned them
+  std::string resource = {};       // by which it asks for them; empty: by none of the node's
   friend bool operator==(const WaitingContainer&, const WaitingContainer&) = default;
 };
 
 // Those of a pod that has not begun, in its own order, init containers first. Empty: none, or what
-// is written of them is not understood.
-std::vector<WaitingContainer> waitingOf(const kube::Pod& pod);
+// is written of them is not understood. `resources`: by which the node's devices are counted.
+std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
+                                        const std::set<std::string>& resources);
 
 // So that the cards are as well linked as can be, all that are required among them: at most
 // `ask.count` of what is available. Of cards that are alike the one with more units left.
@@ -44,9 +46,10 @@ class UnitChoice {
   void waits(const std::string& uid, std::vector<WaitingContainer> containers);
   void forget(const std::string& uid);
 
-  // Of the container that has waited longest for such units; it is taken to have them from now on.
-  // None: nobody waits for so many, or not for cards that have units left.
-  std::optional<std::vector<std::string>> assigned(const kubelet::UnitsAsk& ask);
+  // Of the container that has waited longest for such units of that resource; it is taken to have
+  // them from now on. None: nobody waits for so many, or not for cards that have units left.
+  std::optional<std::vector<std::string>> assigned(const std::string& resource,
+                                                   const kubelet::UnitsAsk& ask);
   std::vector<std::string> otherwise(const kubelet::UnitsAsk& ask) const {
     return unitsByScore(ask, scores_);
   }

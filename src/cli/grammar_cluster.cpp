@@ -18,6 +18,39 @@ Result<Options> makeMigrateValues(const Raw& raw) {
   return Options{PrintOptions{std::move(*values)}};
 }
 
+// Whose words it speaks, and what it calls its devices.
+void addNames(CLI::App* agent, ClusterNodeText& text) {
+  agent
+      ->add_option("--dialect", text.dialect,
+                   "whose scheduler places the pods: hami is Divvy's or HAMi's [hami]")
+      ->type_name("hami|volcano");
+  agent
+      ->add_option("--resource", text.resources,
+                   "extended resources that each count all devices; may be repeated, and the first "
+                   "one stays the first [nvidia.com/gpu,divvy.dev/gpu; of Volcano "
+                   "volcano.sh/vgpu-number]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  agent
+      ->add_option("--model-names", text.model_names,
+                   "devices of a model are counted by its name, too (divvy.dev/gpu-h100), and "
+                   "instances by their profile's (nvidia.com/mig-3g.40gb) [on; of Volcano off]")
+      ->type_name("on|off");
+  agent
+      ->add_option("--model-resources", text.model_resources,
+                   "further names of models, the file that the scheduler was given [none]")
+      ->type_name("FILE");
+  agent
+      ->add_option("--announce-memory", text.announce_memory,
+                   "the resource under which the node's status says how many MiB its devices have "
+                   "together; none: not [none; of Volcano volcano.sh/vgpu-memory]")
+      ->type_name("NAME");
+  agent
+      ->add_option("--announce-cores", text.announce_cores,
+                   "of their compute, in percent [none; of Volcano volcano.sh/vgpu-cores]")
+      ->type_name("NAME");
+}
+
 void addMetrics(CLI::App* agent, ClusterNodeText& text) {
   agent
       ->add_option("--metrics-listen", text.metrics_listen,
@@ -106,24 +139,7 @@ void Grammar::addClusterNode(CLI::App* agent) {
       ->add_option("--cdi-dir", text.cdi_dir,
                    "where it looks for devices; none: nowhere [/var/run/cdi]")
       ->type_name("DIR");
-  agent
-      ->add_option("--dialect", text.dialect,
-                   "whose scheduler places the pods: hami is Divvy's or HAMi's [hami]")
-      ->type_name("hami|volcano");
-  agent
-      ->add_option("--resource", text.resource,
-                   "the extended resource that devices are counted by [nvidia.com/gpu; of "
-                   "Volcano volcano.sh/vgpu-number]")
-      ->type_name("NAME");
-  agent
-      ->add_option("--announce-memory", text.announce_memory,
-                   "the resource under which the node's status says how many MiB its devices have "
-                   "together; none: not [none; of Volcano volcano.sh/vgpu-memory]")
-      ->type_name("NAME");
-  agent
-      ->add_option("--announce-cores", text.announce_cores,
-                   "of their compute, in percent [none; of Volcano volcano.sh/vgpu-cores]")
-      ->type_name("NAME");
+  addNames(agent, text);
   agent->add_option("--per-device", text.per_device, "containers that may share one [10]")
       ->type_name("N");
   agent->add_flag("--announce-numa", text.announce_numa,

@@ -4,8 +4,8 @@
 
 #include "engine/daily_text.h"
 #include "host_name.h"
-#include "kube/volcano.h"
 #include "listen.h"
+#include "node_names.h"
 #include "node_settings.h"
 #include "placing_terms.h"
 #include "raw.h"
@@ -315,12 +315,6 @@ namespace {
 // A card is shared by at most so many: device ids are bounded, and so is what a kubelet is told.
 constexpr unsigned kMostPerDevice = 100;
 
-bool isResourceName(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  return slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
-         text.find('/', slash + 1) == std::string::npos;
-}
-
 Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& cluster) {
   if (!text.injection.empty()) {
     const Result<agent::Injecting> read = agent::parseInjecting(text.injection);
@@ -336,45 +330,20 @@ Result<void> readInjection(const ClusterNodeText& text, agent::ClusterNode& clus
   return {};
 }
 
-// "none" is accepted where a node need not have one.
-Result<void> readName(const std::string& text, const char* option, bool may_lack,
-                      std::string* name) {
-  if (!text.empty()) *name = may_lack && text == "none" ? std::string() : text;
-  if ((may_lack && name->empty()) || isResourceName(*name)) return {};
-  return Error{ErrorCode::kUsage, std::string(option) + " \"" + *name +
-                                      "\" is no extended resource; DOMAIN/NAME" +
-                                      (may_lack ? ", or none," : "") + " is accepted"};
-}
-
-Result<void> readNames(const ClusterNodeText& text, agent::ClusterNode& cluster) {
-  if (!text.dialect.empty()) {
-    const Result<agent::Dialect> read = agent::parseDialect(text.dialect);
-    if (!read) return Error(read.error()).context("--dialect");
-    cluster.dialect = *read;
-  }
-  if (cluster.dialect == agent::Dialect::kVolcano) {
-    cluster.resource = kube::kVolcanoCount;
-    cluster.memory_resource = kube::kVolcanoMemory;
-    cluster.cores_resource = kube::kVolcanoCores;
-  }
-  return firstError(
-      {readName(text.resource, "--resource", false, &cluster.resource),
-       readName(text.announce_memory, "--announce-memory", true, &cluster.memory_resource),
-       readName(text.announce_cores, "--announce-cores", true, &cluster.cores_resource)});
-}
-
 Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options) {
   if (text.name.empty()) {
     if (text.kubeconfig.empty() && text.context.empty() && text.kubelet_dir.empty() &&
-        text.resource.empty() && text.per_device.empty() && text.install_dir.empty() &&
-        text.injection.empty() && text.cdi_dir.empty() && !text.announce_numa && !text.by_helper &&
-        text.dialect.empty() && text.announce_memory.empty() && text.announce_cores.empty())
+        text.resources.empty() && text.model_names.empty() && text.model_resources.empty() &&
+        text.per_device.empty() && text.install_dir.empty() && text.injection.empty() &&
+        text.cdi_dir.empty() && !text.announce_numa && !text.by_helper && text.dialect.empty() &&
+        text.announce_memory.empty() && text.announce_cores.empty())
       return {};
     return Error{
         ErrorCode::kUsage,
         "--kubeconfig, --context, --kubelet-dir, --helper, --install-dir, --announce-numa, "
-        "--announce-memory, --announce-cores, --dialect, --resource, --per-device, --injection and "
-        "--cdi-dir are of a node of Kubernetes: --node-name says which"};
+        "--announce-memory, --announce-cores, --dialect, --resource, --model-names, "
+        "--model-resources, --per-device, --injection and --cdi-dir are of a node of Kubernetes: "
+        "--node-name says which"};
   }
   agent::ClusterNode cluster;
   cluster.name = text.name;
@@ -387,7 +356,7 @@ Result<void> readClusterNode(const ClusterNodeText& text, AgentOptions& options)
     return Error{ErrorCode::kUsage, "--install-dir \"" + cluster.install_dir +
                                         "\" is relative; an absolute path is accepted"};
   if (const Result<void> read = readInjection(text, cluster); !read) return read.error();
-  if (const Result<void> read = readNames(text, cluster); !read) return read.error();
+  if (const Result<void> read = readNames(text, &options, &cluster); !read) return read.error();
   if (!text.per_device.empty()) {
     const Result<unsigned> count = parseCount(text.per_device, "--per-device", 1, kMostPerDevice);
     if (!count) return count.error();

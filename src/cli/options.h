@@ -202,6 +202,8 @@ struct AgentOptions {
   agent::Placing placing;
   // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
   std::optional<agent::ClusterNode> cluster;
+  bool model_names = false;     // its devices are also counted by those of their models
+  std::string model_resources;  // a file of further ones; empty: none
   std::string kubeconfig, context;
   std::optional<agent::MetricsListen> metrics;
   agent::ExcludedCards excluded;

@@ -53,9 +53,10 @@ struct ClusterText {
 
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
-  std::string name, kubeconfig, context, kubelet_dir, resource, per_device, metrics_listen,
-      install_dir, settings, injection, cdi_dir, metrics_labels, dialect, announce_memory,
-      announce_cores;
+  std::string name, kubeconfig, context, kubelet_dir, per_device, metrics_listen, install_dir,
+      settings, injection, cdi_dir, metrics_labels, dialect, announce_memory, announce_cores,
+      model_names, model_resources;
+  std::vector<std::string> resources;
   bool compat_metrics = false, announce_numa = false, by_helper = false;
 };
 

@@ -11,6 +11,7 @@
 #include "driver/context_probe.h"
 #include "driver/timeslice_probe.h"
 #include "help.h"
+#include "node_names.h"
 #include "quote.h"
 #include "simgpu/catalog.h"
 #include "table.h"
@@ -92,6 +93,7 @@ int serveAgent(const AgentOptions& options) {
     Result<kube::Access> access = accessFor(options.kubeconfig, options.context);
     if (!access) return fail(access.error());
     cluster->access = std::move(*access);
+    if (const Result<void> named = addNames(options, &*cluster); !named) return fail(named.error());
   }
   const Result<void> served =
       agent::serve({options.node, options.idle_ms, options.to_log_file, options.ready_fd,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "selection.h"
+#include "engine/selection.h"
 #include "shape_class.h"
 
 namespace divvy::engine {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "selection.h"
+#include "engine/selection.h"
 
 namespace divvy::engine {
 namespace {

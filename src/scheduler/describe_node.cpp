@@ -182,19 +182,36 @@ std::shared_ptr<const engine::Parting> slicesOf(const RegisteredDevice& device) 
   return sorted(std::move(parting));
 }
 
-std::shared_ptr<const engine::Parting> partingOf(const RegisteredDevice& device,
-                                                 const vendors::Kind& kind) {
-  if (kind.wire.node.form == vendors::NodeForm::kDrs) return slicesOf(device);
-  auto known = asks::partingOf(kind, device.type);
-  if (kind.geometries.empty() || device.profiles.empty()) return known;
-  return instancesOf(device, known.get());
-}
-
 engine::Compute computeOf(const RegisteredDevice& device, const vendors::Kind& kind) {
   // How much of a device there is of other kinds is for the kind to say; its units are not percent.
   const bool percent = kind.wire.pod.cores == vendors::CoreForm::kPercent && !kind.wholeOnly();
   return percent ? engine::Compute{static_cast<std::int32_t>(device.cores) * kMilliPerPercent}
                  : engine::kWholeDevice;
+}
+
+// An instance that somebody made is a device of its own; who asks for its profile has it alone. The
+// name is as names of resources have it: "1g.10gb.me".
+std::shared_ptr<const engine::Parting> wholeInstance(const RegisteredDevice& device,
+                                                     const vendors::Kind& kind) {
+  constexpr std::string_view kInstance = " MIG ";
+  const std::size_t at = device.type.rfind(kInstance);
+  if (kind.instances_prefix.empty() || device.mode == "mig" || at == std::string::npos)
+    return nullptr;
+  std::string profile = device.type.substr(at + kInstance.size());
+  std::replace(profile.begin(), profile.end(), '+', '.');
+  auto parting = std::make_shared<engine::Parting>();
+  const engine::Compute all = computeOf(device, kind);
+  parting->parts.push_back({engine::PartName(profile), mib(device.mebibytes), all, 0, 0, {}});
+  return parting;
+}
+
+std::shared_ptr<const engine::Parting> partingOf(const RegisteredDevice& device,
+                                                 const vendors::Kind& kind) {
+  if (auto instance = wholeInstance(device, kind)) return instance;
+  if (kind.wire.node.form == vendors::NodeForm::kDrs) return slicesOf(device);
+  auto known = asks::partingOf(kind, device.type);
+  if (kind.geometries.empty() || device.profiles.empty()) return known;
+  return instancesOf(device, known.get());
 }
 
 engine::Device deviceOf(const RegisteredDevice& from, const vendors::Kind& kind,

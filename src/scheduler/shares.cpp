@@ -37,10 +37,12 @@ std::uint32_t maskOf(const engine::Share& share, std::uint32_t cores) {
   return ((1u << share.size) - 1) << share.start;
 }
 
-// Of devices whose parts have no places: the one with so much memory.
-const engine::DevicePart* partOf(const kube::AssignedDevice& assigned,
+// Of devices whose parts have no places: the one with so much memory. Of an instance that is all
+// of it, with all of the compute.
+const engine::DevicePart* partOf(const kube::AssignedDevice& assigned, const vendors::Kind& kind,
                                  const engine::Parting* parting) {
   if (parting == nullptr || parting->slices != 0) return nullptr;
+  if (!kind.instances_prefix.empty() && assigned.cores * kMilliPerPercent < kWhole) return nullptr;
   const auto found = std::find_if(
       parting->parts.begin(), parting->parts.end(),
       [&](const engine::DevicePart& one) { return one.memory == mib(assigned.mebibytes); });
@@ -84,7 +86,7 @@ engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind&
   } else if (!kind.templates.empty()) {
     parting = asks::partingOf(kind, "");
   }
-  const engine::DevicePart* part = soft ? nullptr : partOf(assigned, parting.get());
+  const engine::DevicePart* part = soft ? nullptr : partOf(assigned, kind, parting.get());
   if (part != nullptr) {
     share.part = part->name;
     share.memory = part->memory;

@@ -27,7 +27,7 @@ Holders holders(const std::vector<kubelet::HeldDevices>& held) {
                       return pod == "before" ? std::set<std::string>{"GPU-200"}
                                              : std::set<std::string>();
                     }};
-  return holdersOf(held, cards(), kResource, ours);
+  return holdersOf(held, cards(), {kResource, "divvy.dev/gpu"}, ours);
 }
 
 TEST(Holders, UnitsOfOurPodsAreOurs) {

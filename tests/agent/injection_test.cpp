@@ -147,6 +147,11 @@ TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
   EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0"}));
   EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0b::1"}));
   EXPECT_LE(tenantIdFor({"a::0"}).size(), 31u);
+  // Two containers may have units that are called alike, by different names of the node's.
+  EXPECT_NE(tenantIdFor({"a::0"}, "divvy.dev/gpu"), tenantIdFor({"a::0"}));
+  EXPECT_NE(tenantIdFor({"a::0"}, "divvy.dev/gpu"), tenantIdFor({"a::0"}, "divvy.dev/gpu-a100"));
+  // As agents before those names called it: their containers run on.
+  EXPECT_EQ(tenantIdFor({"a::0", "b::1"}), "pod-d53623c03bd7d303");
 }
 
 TEST(Injection, UnitsAreAsManyAsMayShareACard) {

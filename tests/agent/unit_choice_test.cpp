@@ -82,21 +82,30 @@ kube::Pod podWith(const std::string& assigned) {
 
 TEST(WaitingOf, IsWhatTheSchedulerWrote) {
   const kube::Pod pod = podWith(";GPU-a,NVIDIA,10,1:GPU-b,NVIDIA,10,1:;GPU-c,NVIDIA,5,0:;");
-  EXPECT_EQ(waitingOf(pod),
+  EXPECT_EQ(waitingOf(pod, {}),
             (std::vector<WaitingContainer>{{"main", {"GPU-a", "GPU-b"}}, {"side", {"GPU-c"}}}));
   kube::Pod begun = pod;
   begun.phase = kube::PodPhase::kRunning;
-  EXPECT_TRUE(waitingOf(begun).empty());
-  EXPECT_TRUE(waitingOf(podWith("rubbish")).empty());
-  EXPECT_TRUE(waitingOf(kube::Pod()).empty());
+  EXPECT_TRUE(waitingOf(begun, {}).empty());
+  EXPECT_TRUE(waitingOf(podWith("rubbish"), {}).empty());
+  EXPECT_TRUE(waitingOf(kube::Pod(), {}).empty());
   // More containers than the pod has.
-  EXPECT_EQ(waitingOf(podWith(";;;GPU-a,NVIDIA,10,1:;")).size(), 0u);
+  EXPECT_EQ(waitingOf(podWith(";;;GPU-a,NVIDIA,10,1:;"), {}).size(), 0u);
+}
+
+TEST(WaitingOf, SaysByWhichNameSomethingIsAskedFor) {
+  kube::Pod pod = podWith(";GPU-a,NVIDIA,10,1:;GPU-c,NVIDIA,5,0:;");
+  pod.containers[0].limits = {{"cpu", "1"}, {"divvy.dev/gpu-h100", "1"}};
+  pod.containers[1].limits = {{"nvidia.com/gpu", "1"}};
+  EXPECT_EQ(waitingOf(pod, {"nvidia.com/gpu", "divvy.dev/gpu-h100"}),
+            (std::vector<WaitingContainer>{{"main", {"GPU-a"}, "divvy.dev/gpu-h100"},
+                                           {"side", {"GPU-c"}, "nvidia.com/gpu"}}));
 }
 
 class UnitChoiceTest : public ::testing::Test {
  protected:
   std::string given(const Units& available, std::size_t count, const Units& required = {}) {
-    const auto units = choice_.assigned({available, required, count});
+    const auto units = choice_.assigned("", {available, required, count});
     return units ? cardsOf(*units) : "none";
   }
   UnitChoice choice_{kTwoPairs};
@@ -143,6 +152,18 @@ TEST_F(UnitChoiceTest, TwoSharesOfOneCardAreTwoUnits) {
   choice_.waits("u", {{"main", {"a", "a"}}});
   EXPECT_EQ(given(unitsOf("a", 1), 2), "none");
   EXPECT_EQ(given(unitsOf("a", 2), 2), "aa");
+}
+
+// Units of one card are called alike by every name.
+TEST_F(UnitChoiceTest, WhoAsksByOneNameIsNotMeantByAnother) {
+  choice_.waits("u", {{"main", {"a"}, "by/one"}, {"side", {"b"}, "by/other"}});
+  const auto by = [&](const char* name) {
+    const auto units = choice_.assigned(name, {unitsOf("abcd", 2), {}, 1});
+    return units ? cardsOf(*units) : "none";
+  };
+  EXPECT_EQ(by("by/other"), "b");
+  EXPECT_EQ(by("by/other"), "none");
+  EXPECT_EQ(by("by/one"), "a");
 }
 
 }  // namespace

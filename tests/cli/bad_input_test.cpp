@@ -120,6 +120,22 @@ TEST(BadInput, UsageErrorsAboutChangesOfPods) {
   for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
 }
 
+TEST(BadInput, UsageErrorsAboutNamesOfANodesDevices) {
+  Sandbox sandbox;
+  const std::vector<Case> cases{
+      {{"agent", "--node-name", "n", "--resource", "gpu"}, "DOMAIN/NAME is accepted"},
+      {{"agent", "--node-name", "n", "--dialect", "volcano", "--resource", "none"},
+       "DOMAIN/NAME is accepted"},
+      {{"agent", "--node-name", "n", "--resource", "a.com/gpu,gpu"}, "\"gpu\" is no extended"},
+      {{"agent", "--node-name", "n", "--model-names", "yes"}, "accepted: on, off"},
+      {{"agent", "--node-name", "n", "--model-names", "off", "--model-resources", "m.yaml"},
+       "names of models are off"},
+      {{"agent", "--model-names", "on"}, "--node-name says which"},
+      {{"agent", "--model-resources", "m.yaml"}, "--node-name says which"},
+  };
+  for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);
+}
+
 TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
   Sandbox sandbox;
   const std::vector<Case> cases{
@@ -133,7 +149,6 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent-helper", "--agent-user", "0"}, "--agent-user"},
       {{"agent-helper", "--agent-user", "nobody"}, "--agent-user"},
       {{"agent-helper", "--node", "h100"}, "gpu, sim-<profile>"},
-      {{"agent", "--node-name", "n", "--resource", "gpu"}, "DOMAIN/NAME is accepted"},
       {{"agent", "--node-name", "n", "--per-device", "0"}, "--per-device"},
       {{"agent", "--node-name", "n", "--per-device", "101"}, "1 to 100"},
       {{"agent", "--metrics-listen", "9394"}, "HOST:PORT is"},
@@ -174,8 +189,6 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--dialect", "volcano"}, "--node-name says which"},
       {{"agent", "--node-name", "n", "--dialect", "kai"}, "accepted: hami, volcano"},
       {{"agent", "--node-name", "n", "--announce-memory", "gpumem"}, "DOMAIN/NAME, or none,"},
-      {{"agent", "--node-name", "n", "--dialect", "volcano", "--resource", "none"},
-       "DOMAIN/NAME is accepted"},
       {{"agent", "--metrics-labels", "team"}, "nobody is told of metrics"},
       {{"agent", "--node-name", "n", "--metrics-labels", "a b"}, "is no key of a label"},
       {{"events", "a", "b"}, "not expected: b"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -267,13 +268,16 @@ func (w *world) runs(name string) error {
 	})
 }
 
+// firstKnown: agents serve devices by several names, this one first.
+var firstKnown = regexp.MustCompile(`the kubelet knows (nvidia\.com/gpu|volcano\.sh/vgpu-number)\n`)
+
 // registrations is how often agents said that the kubelet knows them.
 func (w *world) registrations() int {
 	text, err := os.ReadFile(w.processes.log(agentProcess))
 	if err != nil {
 		return 0
 	}
-	return strings.Count(string(text), "the kubelet knows ")
+	return len(firstKnown.FindAllString(string(text), -1))
 }
 
 func enforcedAnew(w *world) error {

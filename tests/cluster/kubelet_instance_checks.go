@@ -10,7 +10,8 @@ func init() {
 	checks = append(checks,
 		check{"kubelet-instances-of-a-partitioned-card-are-shared",
 			"of a card in MIG mode its instances are the node's devices: two pods share one, each is held to its " +
-				"limit, a pod that names a profile gets such an instance, and one that wants two devices gets none",
+				"limit, a pod that names a profile gets such an instance, and one that wants two devices gets none; " +
+				"who asks by a profile's resource has all of one",
 			instancesShared})
 }
 
@@ -50,8 +51,50 @@ func instancesShared(w *world) error {
 		if err == nil && !strings.Contains(why, "devices of models that were not asked for") {
 			err = fmt.Errorf("who wants two waits for: %s", why)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return w.byProfile(uuids[1])
 	})
+}
+
+// byProfile: there is one of that profile, and who has it has all of it.
+func (w *world) byProfile(uuid string) error {
+	const profile = "nvidia.com/mig-2g.20gb"
+	if err := w.countedBy(profile, 1); err != nil {
+		return err
+	}
+	p := probe("all-of-it", asks{profile: "1"})
+	p.Spec.Containers[0].Args = []string{"work"}
+	if _, err := w.create(p); err != nil {
+		return err
+	}
+	if err := w.runs("all-of-it"); err != nil {
+		return err
+	}
+	if on, err := w.onCard("all-of-it"); err != nil || on != uuid {
+		return errors.Join(err, fmt.Errorf("who asks by a profile is on %s, not %s", on, uuid))
+	}
+	for name, limits := range map[string]asks{"second": {profile: "1"}, "beside": one("1000", "10")} {
+		if _, err := w.create(annotated(probe(name, limits), "nvidia.com/use-gpuuuid", uuid)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"second", "beside"} {
+		if _, err := w.refused(name); err != nil {
+			return err
+		}
+	}
+	if err := w.remove("all-of-it"); err != nil {
+		return err
+	}
+	// Whoever is first, the other one waits for it.
+	for _, name := range []string{"second", "beside"} {
+		if _, err := w.ended(name, 0); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // onOneInstance: two pods at once, of which neither can have what the other was given.

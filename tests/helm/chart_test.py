@@ -194,7 +194,8 @@ class AsksOfNodes(unittest.TestCase):
         docs = render("--set", "agent.dialect=volcano")
         args = one_of(docs, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]["containers"][0]["args"]
         self.assertIn("--dialect=volcano", args)
-        self.assertIn("--resource=volcano.sh/vgpu-number", args)
+        # Its name is the agent's own default of that dialect, and there are no names of models.
+        self.assertFalse([a for a in args if a.startswith(("--resource", "--model"))])
         # Its nodes say how much memory they have: the agent may write that, and otherwise may not.
         self.assertEqual(one_of(docs, "ClusterRole", "divvy-agent-announce")["rules"],
                          [{"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}])
@@ -210,6 +211,33 @@ class AsksOfNodes(unittest.TestCase):
         self.assertIn("--announce-memory=nvidia.com/gpumem", args)
         self.assertIn("--announce-cores=none", args)
         one_of(docs, "ClusterRole", "divvy-agent-announce")
+
+    def test_names_of_models_are_the_schedulers(self):
+        said = "model_resources:\n- {kind: NVIDIA, resource: example.com/l20, models: [L20]}\n"
+        words = ("--set-string", "scheduler.modelResources=" + said.replace(",", "\\,"))
+
+        def agent(*words):
+            return one_of(render(*words), "DaemonSet", "divvy-agent")["spec"]["template"]
+        documents = render(*words)
+        self.assertEqual(one_of(documents, "ConfigMap", "divvy-agent")["data"], {"model-resources.yaml": said})
+        container = agent(*words)["spec"]["containers"][0]
+        self.assertIn("--model-resources=/etc/divvy/model-resources.yaml", container["args"])
+        self.assertIn({"name": "config", "mountPath": "/etc/divvy", "readOnly": True}, container["volumeMounts"])
+        self.assertIn("divvy.dev/config", agent(*words)["metadata"]["annotations"])
+        # Where they are off nothing of it is said; with Volcano they are, if nobody says otherwise.
+        for off in (("agent.modelNames=off",), ("agent.dialect=volcano",)):
+            args = agent(*words, "--set", *off)["spec"]["containers"][0]["args"]
+            self.assertNotIn("--model-resources", " ".join(args), off)
+        args = agent(*words, "--set", "agent.dialect=volcano,agent.modelNames=on")["spec"]["containers"][0]["args"]
+        self.assertIn("--model-names=on", args)
+        self.assertIn("--model-resources=/etc/divvy/model-resources.yaml", args)
+
+    def test_the_first_of_several_names_is_what_notes_and_tests_ask_for(self):
+        docs = render("--set-string", "agent.resource=example.com/a\\,example.com/b")
+        args = one_of(docs, "DaemonSet", "divvy-agent")["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn("--resource=example.com/a,example.com/b", args)
+        test = one_of(docs, "Pod", "divvy-test-share")["spec"]
+        self.assertIn("example.com/a", test["containers"][0]["resources"]["limits"])
 
     def test_settings_of_nodes_reach_the_agents(self):
         said = "settings:\n- nodes: [gpu-7]\n  exclude: {indices: [0]}\n"

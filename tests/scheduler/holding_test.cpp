@@ -23,6 +23,9 @@ std::vector<Texts> asksOf(const std::string& node) {
     return {{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "8000"}},
             {{"nvidia.com/mig-1g.5gb", "2"}},
             {{"nvidia.com/mig-3g.20gb", "1"}}};
+  if (node == "nvidia-instances")
+    return {{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "8000"}, {"nvidia.com/gpucores", "7"}},
+            {{"nvidia.com/mig-3g.20gb", "1"}}};
   if (node.rfind("ascend-", 0) == 0) {
     const std::string name = "huawei.com/Ascend" + node.substr(7);
     std::vector<Texts> asks{{{name, "1"}}, {{name, "1"}, {name + "-memory", "2000"}}};
@@ -225,6 +228,14 @@ TEST(Holding, WhatOthersWroteIsHeldAsTheEngineWould) {
          R"("placement":{"start":2,"size":2},"migUUID":"MIG-x","gpuInstanceID":4,)"
          R"("computeInstanceID":0}])"}},
        "GPU-0 9856 285 2g.10gb@2+2 parts 1 cpus 0 slices 12"},
+      {"nvidia-instances",
+       {{"nvidia.com/mig-3g.20gb", "1"}},
+       {{"hami.io/vgpu-devices-allocated", "MIG-1,NVIDIA,19968,100:;"}},
+       "MIG-1 19968 1000 3g.20gb@0+0 parts 1 cpus 0 slices 0"},
+      {"nvidia-instances",
+       {{"nvidia.com/gpu", "1"}},
+       {{"hami.io/vgpu-devices-allocated", "MIG-1,NVIDIA,19968,30:;"}},
+       "MIG-1 19968 300 @0+0 parts 0 cpus 0 slices 0"},
       {"ascend-310P",
        {{"huawei.com/Ascend310P", "1"}},
        {{"hami.io/Ascend310P-devices-allocated", "Ascend310P-0,Ascend310P,6144,0:;"}},

@@ -196,7 +196,12 @@ INSTANTIATE_TEST_SUITE_P(
             with(both("vgpu-devices", "*,NVIDIA,19968,43:;"),
                  {{"hami.io/vgpu-mig-allocations",
                    R"([{"containerIndex":0,"deviceIndex":0,"gpuUUID":"*","profile":"3g.20gb",)"
-                   R"("placement":{"start":*,"size":4}}])"}})}),
+                   R"("placement":{"start":*,"size":4}}])"}})},
+        // That somebody made: nothing is to be made of it, and the pod has all of it.
+        Row{"InstancesThatAreThere",
+            "nvidia-instances",
+            {{{"nvidia.com/mig-3g.20gb", "1"}}},
+            both("vgpu-devices", "*,NVIDIA,19968,100:;")}),
     [](const auto& each) { return each.param.name; });
 
 Row hard(const char* name, const std::string& chip, const char* asked, const std::string& part,

@@ -63,6 +63,10 @@ std::map<std::string, Said> all() {
   said["nvidia-mig"] = {{{"hami.io/node-nvidia-register",
                           json2("GPU-", "NVIDIA A100-SXM4-40GB", 7, 40960, 100, kMig)}},
                         {}};
+  said["nvidia-instances"] = {
+      {{"hami.io/node-nvidia-register",
+        json2("MIG-", "NVIDIA A100-SXM4-40GB MIG 3g.20gb", 10, 19968, 100)}},
+      {}};
   for (const auto& [chip, mebibytes, cores] :
        {std::tuple{"910A", 32768u, 30u}, std::tuple{"910B2", 65536u, 24u},
         std::tuple{"910B3", 65536u, 20u}, std::tuple{"910B4", 32768u, 20u},

@@ -14,10 +14,10 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .part }}
 {{- end }}
 
-{{/* The resource that devices are counted by. */}}
+{{/* The first of the resources that all devices are counted by. */}}
 {{- define "divvy.counted" -}}
 {{- $volcano := eq .Values.agent.dialect "volcano" -}}
-{{- .Values.agent.resource | default (ternary "volcano.sh/vgpu-number" "nvidia.com/gpu" $volcano) }}
+{{- .Values.agent.resource | default (ternary "volcano.sh/vgpu-number" "nvidia.com/gpu" $volcano) | splitList "," | first }}
 {{- end }}
 {{- define "divvy.memory" -}}
 {{ ternary "volcano.sh/vgpu-memory" "nvidia.com/gpumem" (eq .Values.agent.dialect "volcano") }}

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "kube/access.h"
@@ -30,12 +31,23 @@ enum class Dialect : std::uint8_t {
 // "hami", "volcano".
 Result<Dialect> parseDialect(std::string_view text);
 
+// A name by which devices of some models are counted.
+struct ModelCount {
+  std::string resource;
+  std::vector<std::string> models, not_models;  // as engine::ModelMatch::kWords
+};
+
 struct ClusterNode {
   std::string name;  // of the Node that this machine is
   kube::Access access;
   std::string kubelet_dir = "/var/lib/kubelet";  // its device-plugins/ and pod-resources/
   Dialect dialect = Dialect::kHami;
-  std::string resource = "nvidia.com/gpu";  // devices are counted by
+  // Each counts all devices; at least one. An agent that follows has to have the same first one:
+  // what containers have by it is called otherwise than what they have by further names.
+  std::vector<std::string> resources = {"nvidia.com/gpu"};
+  std::vector<ModelCount> of_models;
+  // Behind it the name of an instance's profile: such instances are counted by that. Empty: not.
+  std::string instances_prefix;
   // Under these names the node's status says how much memory (MiB) and compute (percent) its
   // devices have together; empty: not.
   std::string memory_resource, cores_resource;

@@ -1,0 +1,116 @@
+// What the kubelet is told to count, and what it asks when it gives some of it away.
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "injection.h"
+#include "kubelet_desk.h"
+#include "log.h"
+
+// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
+// Asio's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace divvy::agent {
+namespace {
+
+constexpr int kNoNuma = -1;
+// As long as a kubelet is kept waiting for which units it should take.
+constexpr std::chrono::milliseconds kHeard{250};
+constexpr std::chrono::milliseconds kLook{25};
+
+void rethrow(std::exception_ptr fault) {
+  if (fault) std::rethrow_exception(fault);
+}
+
+}  // namespace
+
+std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const {
+  std::vector<kubelet::Device> units;
+  for (const std::size_t at : name.devices) {
+    const Device& device = inventory_.devices()[at];
+    const bool told = cluster_.announce_numa && device.place.numa.has_value();
+    const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
+    for (kubelet::Device& unit : agent::unitsOf(device.info.uuid, numa, name.units)) {
+      unit.healthy = tenants_.health().good(device.info.index);
+      units.push_back(std::move(unit));
+    }
+  }
+  return units;
+}
+
+// From any thread.
+std::string KubeletDesk::tenantOf(const Units& units) const {
+  const auto name = std::find_if(names_.begin(), names_.end(), [&](const CountedName& one) {
+    return one.resource == units.resource;
+  });
+  return tenantIdFor(units.ids, name == names_.end() ? units.resource : name->salt());
+}
+
+Result<void> KubeletDesk::serve() {
+  for (const CountedName& name : names_)
+    if (const Result<void> served = serveName(name); !served)
+      return Error(served.error()).context(name.resource);
+  return {};
+}
+
+Result<void> KubeletDesk::serveName(const CountedName& name) {
+  const std::string resource = name.resource;
+  std::string socket = "divvy-" + resource + ".sock";
+  std::replace(socket.begin(), socket.end(), '/', '_');
+  kubelet::Questions questions;
+  questions.allocate = [this, resource](std::vector<std::string> ids,
+                                        const kubelet::Answer<kubelet::Injection>& answer) {
+    const std::string tenant = tenantOf({resource, std::move(ids)});
+    bool by_cdi = false;
+    kubelet::Injection given = injector_.injection(tenant, &by_cdi);
+    if (by_cdi) asio::post(loop_, [this, tenant] { injector_.gaveName(tenant); });
+    answer(std::move(given));
+  };
+  questions.start = [this, resource](std::vector<std::string> ids, kubelet::Answer<void> answer) {
+    asio::post(loop_, [this, units = Units{resource, std::move(ids)},
+                       answer = std::move(answer)]() mutable {
+      start(std::move(units), std::move(answer));
+    });
+  };
+  questions.prefer = [this, resource](kubelet::UnitsAsk ask,
+                                      const kubelet::Answer<std::vector<std::string>>& answer) {
+    prefer(resource, std::move(ask), answer);
+  };
+  kubelet::PluginTerms terms{
+      sockets_, socket, resource,
+      [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); }, name.rivals};
+  Result<std::unique_ptr<kubelet::DevicePlugin>> plugin =
+      kubelet::DevicePlugin::begin(std::move(terms), unitsOf(name), std::move(questions));
+  if (!plugin) return plugin.error();
+  plugins_.push_back(std::move(*plugin));
+  return {};
+}
+
+// On a thread of gRPC's.
+void KubeletDesk::prefer(const std::string& resource, kubelet::UnitsAsk ask,
+                         const kubelet::Answer<std::vector<std::string>>& answer) {
+  if (auto units = units_.assigned(resource, ask)) return answer(std::move(*units));
+  asio::post(loop_, [this, resource, ask = std::move(ask), answer]() mutable {
+    ++asked_;
+    asio::co_spawn(loop_, preferLater(resource, std::move(ask), answer), rethrow);
+  });
+}
+
+// The kubelet hears of a pod when we do, or a little before.
+asio::awaitable<void> KubeletDesk::preferLater(std::string resource, kubelet::UnitsAsk ask,
+                                               kubelet::Answer<std::vector<std::string>> answer) {
+  const auto until = std::chrono::steady_clock::now() + kHeard;
+  asio::steady_timer pause(loop_);
+  auto units = units_.assigned(resource, ask);
+  while (!units && !stopped_ && std::chrono::steady_clock::now() < until) {
+    pause.expires_after(kLook);
+    co_await pause.async_wait(kNoThrow);
+    units = units_.assigned(resource, ask);
+  }
+  answer(units ? std::move(*units) : units_.otherwise(ask));
+  --asked_;
+}
+
+}  // namespace divvy::agent

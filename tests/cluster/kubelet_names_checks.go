@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-one-card-has-many-names",
+			"a card is counted by every device, by Divvy's own name and by its model's, and is one card: who asks by " +
+				"another name gets his own share of it, and nothing once it is full; without names of models " +
+				"the node has none of them",
+			manyNames})
+}
+
+const (
+	ownName   = "divvy.dev/gpu"
+	modelName = "divvy.dev/gpu-h100"
+)
+
+// by is a share of that card, asked for by another name.
+func by(name, pod, uuid, mebibytes string) *core.Pod {
+	limits := asks{name: "1", "divvy.dev/gpumem": mebibytes, "divvy.dev/gpucores": "10"}
+	return annotated(probe(pod, limits), "use.divvy.dev/uuid", uuid)
+}
+
+// holding is the same, by a container that does nothing.
+func holding(p *core.Pod) *core.Pod {
+	p.Spec.Containers[0].Image, p.Spec.Containers[0].Command = pauseImage, []string{"/pause"}
+	return p
+}
+
+// countedBy waits until the kubelet counts so many units by that name.
+func (w *world) countedBy(name string, units int64) error {
+	return w.until(fmt.Sprintf("%d units of %s", units, name), func() error {
+		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now, known := node.Status.Allocatable[core.ResourceName(name)]
+		if now.Value() != units {
+			return fmt.Errorf("there are %s (%v); %s", now.String(), known, w.processes.tail(agentProcess))
+		}
+		return nil
+	})
+}
+
+func manyNames(w *world) error {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	uuids, units, err := w.cardsNow()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"nvidia.com/gpu", ownName, modelName} {
+		if err := w.countedBy(name, units); err != nil {
+			return err
+		}
+	}
+	if err := w.eachByItsName(uuids[0]); err != nil {
+		return err
+	}
+	if err := w.fullByOneName(uuids[1]); err != nil {
+		return err
+	}
+	return w.withoutNames()
+}
+
+// eachByItsName: units are called alike by every name, shares are not mixed up.
+func (w *world) eachByItsName(uuid string) error {
+	wanted := map[string]string{"nvidia.com/gpu": "2000", ownName: "3000", modelName: "4000"}
+	podOf := func(name string) string { return strings.NewReplacer("/", "-", ".", "-").Replace(name) }
+	for name, mebibytes := range wanted {
+		if _, err := w.create(by(name, podOf(name), uuid, mebibytes)); err != nil {
+			return err
+		}
+	}
+	for name, mebibytes := range wanted {
+		said, err := w.ended(podOf(name), 0)
+		var total uint64
+		if err == nil {
+			_, err = fmt.Sscan(mebibytes, &total)
+		}
+		if err == nil {
+			err = said.limited(total << 20)
+		}
+		if err != nil {
+			return fmt.Errorf("by %s: %w", name, err)
+		}
+		if on, err := w.onCard(podOf(name)); err != nil || on != uuid {
+			return errors.Join(err, fmt.Errorf("who asked by %s is on %s, not %s", name, on, uuid))
+		}
+	}
+	return nil
+}
+
+// fullByOneName: whoever comes by another name waits, and has his share when there is room.
+func (w *world) fullByOneName(uuid string) error {
+	whole := annotated(probe("whole", asks{"nvidia.com/gpu": "1"}), "use.divvy.dev/uuid", uuid)
+	if _, err := w.create(holding(whole)); err != nil {
+		return err
+	}
+	if err := w.runs("whole"); err != nil {
+		return err
+	}
+	for pod, name := range map[string]string{"own": ownName, "model": modelName} {
+		if _, err := w.create(by(name, pod, uuid, "1000")); err != nil {
+			return err
+		}
+	}
+	for _, pod := range []string{"own", "model"} {
+		if why, err := w.refused(pod); err != nil || !strings.Contains(why, "memory") {
+			return errors.Join(err, fmt.Errorf("%s waits for: %s", pod, why))
+		}
+	}
+	if err := w.remove("whole"); err != nil {
+		return err
+	}
+	for _, pod := range []string{"own", "model"} {
+		said, err := w.ended(pod, 0)
+		if err == nil {
+			err = said.limited(1000 << 20)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", pod, err)
+		}
+	}
+	return nil
+}
+
+// withoutNames is the control.
+func (w *world) withoutNames() (err error) {
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.agentBegins(record.Build)) }()
+	if err := w.agentBegins(record.Build, "--resource", "nvidia.com/gpu", "--model-names", "off"); err != nil {
+		return err
+	}
+	// Names that nobody serves any more stay in a node's status, with none to have.
+	for _, name := range []string{ownName, modelName} {
+		if err := w.countedBy(name, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
