@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "injection.h"
+#include "kube/full_devices.h"
 #include "kubelet_desk.h"
 #include "log.h"
+#include "pod_share.h"
 
 // GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
 // Asio's.
@@ -33,12 +35,66 @@ std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const
     const bool told = cluster_.announce_numa && device.place.numa.has_value();
     const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
     for (kubelet::Device& unit : agent::unitsOf(device.info.uuid, numa, name.units)) {
-      unit.healthy = tenants_.health().good(device.info.index);
+      unit.healthy = tenants_.health().good(device.info.index) &&
+                     !withheld(device.info.uuid, {name.resource, {unit.id}});
       units.push_back(std::move(unit));
     }
   }
   return units;
 }
+
+// Pods keep theirs: a kubelet that begins anew turns those away whose units are not well.
+bool KubeletDesk::withheld(const std::string& uuid, const Units& unit) const {
+  if (!taken_ || !full_.withdrawn().contains(uuid)) return false;
+  const auto taken = taken_->find(unit.resource);
+  return taken == taken_->end() || !taken->second.contains(unit.ids.front());
+}
+
+void KubeletDesk::offer() {
+  for (std::size_t at = 0; at < plugins_.size(); ++at)
+    plugins_[at]->setDevices(unitsOf(names_[at]));
+}
+
+// ---- what is full -------------------------------------------------------------------------------
+
+// All is promised, or as many have a share as may.
+std::set<std::string> KubeletDesk::fullNow() const {
+  std::set<std::string> full;
+  for (const CountedName& name : names_) {
+    for (const std::size_t at : name.devices) {
+      const Device& device = inventory_.devices()[at];
+      const Card card = tenants_.cards().at(at);
+      const Bytes offered = offeredBy(device, card.overcommit_permille);
+      if (card.reserved + mib(1) > offered || card.tenants >= cluster_.per_device)
+        full.insert(device.info.uuid);
+    }
+  }
+  return full;
+}
+
+// Of pods that are over it notes some for a while longer.
+void KubeletDesk::noteTaken() {
+  taken_.reset();
+  const auto noted = kubelet::readCheckpoint(*sockets_);
+  if (!noted) return warn(noted.error().message());
+  taken_.emplace();
+  for (const kubelet::NotedDevices& one : *noted)
+    if (living_.contains(one.uid)) (*taken_)[one.resource].insert(one.ids.begin(), one.ids.end());
+}
+
+void KubeletDesk::noteFull() {
+  // By one name the kubelet counts itself what it has given.
+  if (names_.size() < 2 || said_.empty() || !pods_known_) return;
+  const std::set<std::string> before = full_.withdrawn();
+  if (!full_.look(fullNow(), kube::decodeFull(said_[kube::kFullKey]), nowMs())) return;
+  if (full_.withdrawn() != before) {
+    noteTaken();
+    offer();
+  }
+  tell();
+}
+
+// ---- what it asks -------------------------------------------------------------------------------
 
 // From any thread.
 std::string KubeletDesk::tenantOf(const Units& units) const {

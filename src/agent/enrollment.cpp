@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "dialect.h"
+#include "kube/full_devices.h"
 #include "kube/nics.h"
 #include "kube/node.h"
 #include "kubelet_desk.h"
@@ -126,6 +127,8 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   };
   std::map<std::string, std::string> all{
       {kube::kNicsKey, nics_},
+      // Until it is known who has what, what an earlier agent said.
+      {kube::kFullKey, holders_known_ ? kube::encodeFull(full_.closed()) : said(kube::kFullKey)},
       {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},
       {kube::kBypassKey, complaints(bypass_, kube::kBypassKey)},
       {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
@@ -194,7 +197,9 @@ void KubeletDesk::takeLeave() {
 asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
   std::vector<kube::RegisteredDevice> closed = devices_;
   for (kube::RegisteredDevice& one : closed) one.healthy = false;
-  kube::Call call = noting(cluster_.name, said_, registrationIn(cluster_.dialect, closed, scores_));
+  std::map<std::string, std::string> last = registrationIn(cluster_.dialect, closed, scores_);
+  last[kube::kFullKey] = "";
+  kube::Call call = noting(cluster_.name, said_, last);
   const Result<json::value> told = co_await client_->ask(std::move(call));
   if (!told) warn("writing into node " + cluster_.name + ": " + told.error().message());
   *done = true;

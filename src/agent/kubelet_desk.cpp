@@ -88,8 +88,7 @@ Result<void> KubeletDesk::begin() {
 
 void KubeletDesk::healthChanged() {
   describeDevices();
-  for (std::size_t at = 0; at < plugins_.size(); ++at)
-    plugins_[at]->setDevices(unitsOf(names_[at]));
+  offer();
   tell();
 }
 
@@ -157,6 +156,7 @@ void KubeletDesk::leave(const std::string& uid) {
   std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
   if (changes_.forget(uid)) tell();
   endPod(uid);
+  noteFull();
 }
 
 void KubeletDesk::endPod(const std::string& uid) {

@@ -15,6 +15,7 @@
 #include "bypass_watch.h"
 #include "container_door.h"
 #include "counted_name.h"
+#include "full_devices.h"
 #include "idle_pods.h"
 #include "inventory.h"
 #include "kube/client.h"
@@ -69,8 +70,15 @@ class KubeletDesk {
   };
 
   Result<void> serve();
+  // What the kubelet may give, by each name.
+  void offer();
+  // Nothing more fits some devices, or does again.
+  void noteFull();
+  std::set<std::string> fullNow() const;
+  void noteTaken();
   Result<void> serveName(const CountedName& name);
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
+  bool withheld(const std::string& uuid, const Units& unit) const;
   std::string tenantOf(const Units& units) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
@@ -167,6 +175,9 @@ class KubeletDesk {
   // None: not looked at since the node is known.
   std::optional<kube::Complaints> idle_, bypass_;
   UnitChoice units_;
+  FullDevices full_;
+  // By resource: units that pods have, by the kubelet's own notes. None: they cannot be read.
+  std::optional<std::map<std::string, std::set<std::string>>> taken_;
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   unsigned ticks_ = 0;
   bool pods_known_ = false;

@@ -21,6 +21,7 @@ void KubeletDesk::tick() {
   noteBypass();
   if (tenants_.strangersOn(bypass_watch_.occupants())) healthChanged();
   injector_.look();
+  noteFull();
   if (ticks_++ % kHoldersEvery == 0) lookForHolders();
 }
 

@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
 #include "clocks.h"
@@ -13,6 +17,9 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 using http::Answer;
+
+constexpr std::chrono::seconds kOffered{5};
+constexpr std::chrono::milliseconds kLook{10};
 
 // Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
 // a conflict may be that it is bound already, by a call whose answer was lost.
@@ -56,8 +63,21 @@ asio::awaitable<Answer> Binder::answer(http::Query query) {
     ++counts_.not_reserved;
     co_return Answer{200, bindAnswer(assigned.error().message())};
   }
+  co_await offered(ask->uid);
   const std::string fault = co_await lockAndBind(*ask, *assigned);
   co_return Answer{200, bindAnswer(fault)};
+}
+
+// A kubelet turns pods away for good whose devices it does not offer. The agent gives them back as
+// soon as it hears of the room that we know of. If it does not say so, it is not there, or an
+// earlier one, which withdraws nothing: whoever waits then waits in vain.
+asio::awaitable<void> Binder::offered(std::string uid) {
+  const auto until = std::chrono::steady_clock::now() + kOffered;
+  asio::steady_timer pause(co_await asio::this_coro::executor);
+  while (!books_.withdrawnFrom(uid).empty() && std::chrono::steady_clock::now() < until) {
+    pause.expires_after(kLook);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
 }
 
 asio::awaitable<std::string> Binder::lockAndBind(const BindAsk& ask, const Assigned& assigned) {

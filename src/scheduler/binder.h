@@ -44,6 +44,8 @@ class Binder {
   boost::asio::awaitable<http::Answer> answer(http::Query query);
 
  private:
+  // Until the node's kubelet offers again what it was given; not for ever.
+  boost::asio::awaitable<void> offered(std::string uid);
   boost::asio::awaitable<std::string> lockAndBind(const BindAsk& ask, const Assigned& assigned);
   boost::asio::awaitable<std::string> bind(const BindAsk& ask, const Assigned& assigned,
                                            BindEnd* end);

@@ -8,6 +8,7 @@
 
 #include "annotate.h"
 #include "books_inside.h"
+#include "kube/full_devices.h"
 #include "pending_change.h"
 #include "would_fit.h"
 
@@ -334,6 +335,21 @@ void Books::endBind(const std::string& uid, BindEnd end) {
   if (end == BindEnd::kRefused) inside_->reclaim(uid);
   if (end == BindEnd::kBound) inside_->claims.erase(uid);
   if (end == BindEnd::kUncertain) inside_->uncertain.insert(uid);
+}
+
+std::string Books::withdrawnFrom(const std::string& uid) const {
+  const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
+  if (held == nullptr) return {};
+  const auto node = inside_->nodes.find(held->placement.node.text);
+  if (node == inside_->nodes.end()) return {};
+  const kube::Labels& notes = node->second.said.meta.annotations;
+  const auto said = notes.find(kube::kFullKey);
+  if (said == notes.end()) return {};
+  const std::set<std::string> full = kube::decodeFull(said->second);
+  for (const auto& container : held->placement.containers)
+    for (const engine::Share& share : container)
+      if (full.contains(share.uuid.text)) return share.uuid.text;
+  return {};
 }
 
 std::size_t Books::expire(engine::Instant now) {

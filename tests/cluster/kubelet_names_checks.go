@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,10 +14,15 @@ func init() {
 	checks = append(checks,
 		check{"kubelet-one-card-has-many-names",
 			"a card is counted by every device, by Divvy's own name and by its model's, and is one card: who asks by " +
-				"another name gets his own share of it, and nothing once it is full; without names of models " +
-				"the node has none of them",
+				"another name gets his own share of it, and nothing once it is full: then the kubelet offers none of it " +
+				"by any name, and all of it again before somebody comes; without names of models the node has none " +
+				"of them, and a full card's units stay",
 			manyNames})
 }
+
+// withdrawnBound: ten seconds until the node says that a card is full, five until the kubelet is told,
+// ten until its status says so.
+const withdrawnBound = 27 * time.Second
 
 const (
 	ownName   = "divvy.dev/gpu"
@@ -66,10 +72,13 @@ func manyNames(w *world) error {
 	if err := w.eachByItsName(uuids[0]); err != nil {
 		return err
 	}
-	if err := w.fullByOneName(uuids[1]); err != nil {
+	if err := w.fullByOneName(uuids[1], units, units/int64(len(uuids))); err != nil {
 		return err
 	}
-	return w.withoutNames()
+	if err := w.emptied(); err != nil {
+		return err
+	}
+	return w.withoutNames(uuids[1], units)
 }
 
 // eachByItsName: units are called alike by every name, shares are not mixed up.
@@ -100,8 +109,9 @@ func (w *world) eachByItsName(uuid string) error {
 	return nil
 }
 
-// fullByOneName: whoever comes by another name waits, and has his share when there is room.
-func (w *world) fullByOneName(uuid string) error {
+// fullByOneName: whoever comes by another name waits, and has his share when there is room. `each`:
+// units of one card.
+func (w *world) fullByOneName(uuid string, units, each int64) error {
 	whole := annotated(probe("whole", asks{"nvidia.com/gpu": "1"}), "use.divvy.dev/uuid", uuid)
 	if _, err := w.create(holding(whole)); err != nil {
 		return err
@@ -119,6 +129,13 @@ func (w *world) fullByOneName(uuid string) error {
 			return errors.Join(err, fmt.Errorf("%s waits for: %s", pod, why))
 		}
 	}
+	// Who has the card keeps its unit; by other names none of it is left.
+	for name, left := range map[string]int64{"nvidia.com/gpu": units - each + 1, ownName: units - each,
+		modelName: units - each} {
+		if err := w.countedBy(name, left); err != nil {
+			return err
+		}
+	}
 	if err := w.remove("whole"); err != nil {
 		return err
 	}
@@ -131,11 +148,11 @@ func (w *world) fullByOneName(uuid string) error {
 			return fmt.Errorf("%s: %w", pod, err)
 		}
 	}
-	return nil
+	return w.countedBy(modelName, units)
 }
 
 // withoutNames is the control.
-func (w *world) withoutNames() (err error) {
+func (w *world) withoutNames(uuid string, units int64) (err error) {
 	record, err := w.readNodeRecord()
 	if err != nil {
 		return err
@@ -148,6 +165,27 @@ func (w *world) withoutNames() (err error) {
 	for _, name := range []string{ownName, modelName} {
 		if err := w.countedBy(name, 0); err != nil {
 			return err
+		}
+	}
+	whole := annotated(probe("whole", asks{"nvidia.com/gpu": "1"}), "use.divvy.dev/uuid", uuid)
+	if _, err := w.create(holding(whole)); err != nil {
+		return err
+	}
+	if err := w.runs("whole"); err != nil {
+		return err
+	}
+	return w.countedThroughout("nvidia.com/gpu", units, withdrawnBound)
+}
+
+// countedThroughout: for so long nothing else is counted.
+func (w *world) countedThroughout(name string, units int64, long time.Duration) error {
+	for until := time.Now().Add(long); time.Now().Before(until); time.Sleep(time.Second) {
+		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now := node.Status.Allocatable[core.ResourceName(name)]; now.Value() != units {
+			return fmt.Errorf("there are %s of %s, and not %d", now.String(), name, units)
 		}
 	}
 	return nil

@@ -213,6 +213,21 @@ TEST_F(BooksTest, ARefusedBindGivesBack) {
   EXPECT_EQ(choose(pod("q"), {"a"}), "a");
 }
 
+// Of a device that was full its kubelet offers nothing until its agent says that there is room: who
+// is given some of it is not bound before.
+TEST_F(BooksTest, WhoseDeviceIsSaidToBeFullIsToWait) {
+  kube::Node full = node("a", 2);
+  full.meta.annotations["divvy.dev/full"] = "GPU-a-0,GPU-b-1";
+  ASSERT_TRUE(books.setNode(full));
+  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  const std::string mine = books.withdrawnFrom("p"), others = books.withdrawnFrom("q");
+  EXPECT_EQ(mine + others, "GPU-a-0") << "one of them has that device, the other one the other";
+  EXPECT_EQ(books.withdrawnFrom("r"), "") << "nothing is reserved for it";
+  ASSERT_TRUE(books.setNode(node("a", 2)));
+  EXPECT_EQ(books.withdrawnFrom("p") + books.withdrawnFrom("q"), "");
+}
+
 // Regression: kube-scheduler asked for a pod that was gone, and its reservation stayed.
 TEST_F(BooksTest, NothingIsReservedForAPodThatIsGone) {
   ASSERT_TRUE(books.setNode(node("a")));

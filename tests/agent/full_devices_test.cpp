@@ -1,0 +1,94 @@
+// When the kubelet is told not to offer what is full.
+#include "full_devices.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kube/full_devices.h"
+
+namespace divvy::agent {
+namespace {
+
+using Set = std::set<std::string>;
+
+constexpr std::uint64_t kStays = FullDevices::kStaysMs;
+constexpr std::uint64_t kKnown = FullDevices::kKnownMs;
+
+TEST(FullDevices, TheNodeSaysSoFirstAndTheUnitsGoLater) {
+  FullDevices full;
+  EXPECT_FALSE(full.look({"a"}, {}, 1000));
+  EXPECT_FALSE(full.look({"a"}, {}, 1000 + kStays - 1));
+  EXPECT_TRUE(full.look({"a"}, {}, 1000 + kStays));
+  EXPECT_EQ(full.closed(), (Set{"a"}));
+  EXPECT_EQ(full.withdrawn(), Set()) << "the node does not say it yet";
+  EXPECT_FALSE(full.look({"a"}, {}, 1000 + 2 * kStays)) << "nor has it been able to";
+  EXPECT_FALSE(full.look({"a"}, {"a"}, 100'000));
+  EXPECT_TRUE(full.look({"a"}, {"a"}, 100'000 + kKnown));
+  EXPECT_EQ(full.withdrawn(), (Set{"a"}));
+}
+
+TEST(FullDevices, RoomIsThereAtOnce) {
+  FullDevices full;
+  for (const std::uint64_t at : {std::uint64_t{0}, kStays, kStays + kKnown})
+    full.look({"a", "b"}, {"a", "b"}, at);
+  ASSERT_EQ(full.withdrawn(), (Set{"a", "b"}));
+  EXPECT_TRUE(full.look({"b"}, {"a", "b"}, kStays + kKnown + 1));
+  EXPECT_EQ(full.closed(), (Set{"b"}));
+  EXPECT_EQ(full.withdrawn(), (Set{"b"}));
+  // Full again a moment later is full anew.
+  EXPECT_FALSE(full.look({"a", "b"}, {"b"}, kStays + kKnown + 2));
+  EXPECT_EQ(full.closed(), (Set{"b"}));
+}
+
+TEST(FullDevices, WhatTheNodeSaysNoLongerIsOfferedAgain) {
+  FullDevices full;
+  full.look({"a"}, {"a"}, 0);
+  full.look({"a"}, {"a"}, kStays);
+  full.look({"a"}, {"a"}, kStays + kKnown);
+  ASSERT_EQ(full.withdrawn(), (Set{"a"}));
+  // Somebody took the annotation away: nobody waits for its units any more.
+  EXPECT_TRUE(full.look({"a"}, {}, kStays + kKnown + 1));
+  EXPECT_EQ(full.withdrawn(), Set());
+  EXPECT_EQ(full.closed(), (Set{"a"}));
+}
+
+// Whatever comes and goes: units are withheld only of what is full now, and of what the node has
+// been saying is full for long enough.
+RC_GTEST_PROP(FullDevices, UnitsAreWithheldOnlyWhereEverybodyKnows, ()) {
+  FullDevices full;
+  std::map<std::string, std::uint64_t> full_for, said_for;  // since
+  std::uint64_t now = 0;
+  const auto steps = *rc::gen::inRange(1, 60);
+  for (int step = 0; step < steps; ++step) {
+    now += *rc::gen::inRange<std::uint64_t>(0, 6000);
+    Set is, said;
+    for (const char* uuid : {"a", "b", "c"}) {
+      if (*rc::gen::inRange(0, 10) > 0) is.insert(uuid);
+      if (*rc::gen::inRange(0, 10) > 0) said.insert(uuid);
+      if (is.contains(uuid)) full_for.try_emplace(uuid, now);
+      if (!is.contains(uuid)) full_for.erase(uuid);
+      if (said.contains(uuid)) said_for.try_emplace(uuid, now);
+      if (!said.contains(uuid)) said_for.erase(uuid);
+    }
+    full.look(is, said, now);
+    for (const std::string& uuid : full.closed())
+      RC_ASSERT(full_for.contains(uuid) && now - full_for[uuid] >= kStays);
+    for (const std::string& uuid : full.withdrawn()) {
+      RC_ASSERT(full.closed().contains(uuid));
+      RC_ASSERT(said_for.contains(uuid) && now - said_for[uuid] >= kKnown);
+    }
+  }
+}
+
+TEST(FullDevices, AreWrittenAsAListAndReadAgain) {
+  for (const Set& set : {Set(), Set{"GPU-a"}, Set{"GPU-a", "MIG-b"}})
+    EXPECT_EQ(kube::decodeFull(kube::encodeFull(set)), set);
+  EXPECT_EQ(kube::encodeFull({"GPU-b", "GPU-a"}), "GPU-a,GPU-b");
+  EXPECT_EQ(kube::decodeFull(",GPU-a,,GPU-b,"), (Set{"GPU-a", "GPU-b"}));
+}
+
+}  // namespace
+}  // namespace divvy::agent
