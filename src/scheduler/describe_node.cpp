@@ -302,11 +302,13 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     const std::set<std::string> cordoned =
         itemsOf(find(node.meta.annotations, kind->wire.node.cordon));
     const bool served = agentServes(node, *kind);
+    const bool one_name = registered && !servedByOtherNames(node, *kind);
     for (const RegisteredDevice& one : *devices) {
       engine::Device device = deviceOf(one, *kind, node);
       if (registered && !served) device.health = engine::Health::kUnhealthy;
       device.cordoned = cordoned.contains(one.id) || !upgradeOf(node, *kind).empty();
       if (!registered) giveWhole(&device);
+      if (one_name) device.model = engine::ModelName(device.model.text + ' ' + kOneName);
       KnownDevice known = knownOf(one, *kind, device);
       known.own_plugin = !registered;
       described.devices.emplace(one.id, std::move(known));

@@ -76,7 +76,20 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
 
 void keepFromOwnPlugins(const std::vector<const vendors::Kind*>& kinds, engine::Shape* shape) {
   for (const vendors::Kind* kind : kinds)
-    asks::selectorOf(engine::DeviceKind(kind->name), shape).not_models.emplace_back(kOwnPlugin);
+    for (const char* word : {kOwnPlugin, kOneName})
+      asks::selectorOf(engine::DeviceKind(kind->name), shape).not_models.emplace_back(word);
+}
+
+// A name that was served once stays in the node's capacity, with 0.
+bool servedByOtherNames(const kube::Node& node, const vendors::Kind& kind) {
+  if (countOf(node.capacity, kind.count.resource) == 0) return true;
+  bool others = false;
+  for (const vendors::OtherName& other : kind.also) {
+    if (other.means != vendors::OtherName::Means::kCount) continue;
+    others = true;
+    if (countOf(node.capacity, other.resource) > 0) return true;
+  }
+  return !others;
 }
 
 std::uint32_t ofOwnPlugin(const kube::Pod& pod, const vendors::Kind& kind) {

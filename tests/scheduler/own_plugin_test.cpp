@@ -126,6 +126,29 @@ TEST_F(OwnPlugin, IsNoNodeOfOurs) {
   EXPECT_NE(choose(podOf("a", kOne)), "own");
 }
 
+// HAMi's agent, or one of ours from before: the kubelet there would start a container without its
+// devices.
+TEST_F(OwnPlugin, AnAgentWithOneNameGetsNobodyWhoAsksByAnother) {
+  kube::Node hamis = nodeWith("nvidia");
+  hamis.meta.name = hamis.meta.uid = "own";
+  hamis.capacity = hamis.allocatable = {{"nvidia.com/gpu", "20"}};
+  ASSERT_TRUE(books.setNode(hamis));
+  const Texts share{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}};
+  EXPECT_EQ(choose(podOf("a", share)), "own");
+  const std::vector<Texts> others{{{"divvy.dev/gpu", "1"}, {"nvidia.com/gpumem", "1000"}},
+                                  {{"divvy.dev/gpu-h100", "1"}, {"nvidia.com/gpumem", "1000"}}};
+  for (const Texts& other : others) EXPECT_NE(choose(podOf("b", other)), "own");
+  // It was told of the other names.
+  hamis.capacity["divvy.dev/gpu"] = "20";
+  ASSERT_TRUE(books.setNode(hamis));
+  for (const Texts& other : others) EXPECT_EQ(choose(podOf("b", other)), "own");
+  // And serves none of them any more.
+  hamis.capacity["divvy.dev/gpu"] = "0";
+  ASSERT_TRUE(books.setNode(hamis));
+  for (const Texts& other : others) EXPECT_NE(choose(podOf("b", other)), "own");
+  EXPECT_EQ(choose(podOf("a", share)), "own");
+}
+
 TEST_F(OwnPlugin, ADriversUpgradeKeepsOthersOff) {
   const std::string label = "nvidia.com/gpu-driver-upgrade-state";
   for (const char* state : {"drain-required", "pod-restart-required", "upgrade-failed"}) {
