@@ -57,17 +57,24 @@ void KubeletDesk::offer() {
 
 // ---- what is full -------------------------------------------------------------------------------
 
-// All is promised, or as many have a share as may.
+// All is promised, or as many have a share as may: by what tenants were given, which costs nothing
+// to look at.
 std::set<std::string> KubeletDesk::fullNow() const {
-  std::set<std::string> full;
-  for (const CountedName& name : names_) {
-    for (const std::size_t at : name.devices) {
-      const Device& device = inventory_.devices()[at];
-      const Card card = tenants_.cards().at(at);
-      const Bytes offered = offeredBy(device, card.overcommit_permille);
-      if (card.reserved + mib(1) > offered || card.tenants >= cluster_.per_device)
-        full.insert(device.info.uuid);
+  std::map<std::string, std::pair<Bytes, unsigned>> given;  // by UUID: memory, and to how many
+  for (const auto& [id, tenant] : tenants_.all()) {
+    for (const ShareRecord& share : tenant->record.shares) {
+      auto& [memory, count] = given[share.uuid];
+      memory = memory + share.reserve;
+      ++count;
     }
+  }
+  std::set<std::string> full;
+  const std::vector<DeviceTerms>& terms = tenants_.memory().devices;
+  for (std::size_t at = 0; at < inventory_.devices().size(); ++at) {
+    const Device& device = inventory_.devices()[at];
+    const Bytes offered = offeredBy(device, terms.at(at).overcommit_permille);
+    const auto& [memory, count] = given[device.info.uuid];
+    if (memory + mib(1) > offered || count >= cluster_.per_device) full.insert(device.info.uuid);
   }
   return full;
 }

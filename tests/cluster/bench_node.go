@@ -46,8 +46,11 @@ const (
 	mostScrapeMs     = 20
 )
 
-// The machine that the bars are said of.
-const benchCards = "sim-h100x8"
+// The machine that the bars are said of, and how many pods may share a card.
+const (
+	benchCards     = "sim-h100x8"
+	tenantsPerCard = 10
+)
 
 // A nodeBench acts in a namespace of its own.
 type nodeBench struct {

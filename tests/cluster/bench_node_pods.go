@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	core "k8s.io/api/core/v1"
 )
 
 // measureStarts: from when a pod is bound until its container's own program begins, with a share
@@ -93,6 +95,9 @@ func (b *nodeBench) measureContention() error {
 	if err := b.allocations(); err != nil {
 		return err
 	}
+	if err := b.fullKnown(); err != nil {
+		return err
+	}
 	say("looking at them for %v", b.plan.contend)
 	if err := b.log.read(func(*write) {}); err != nil {
 		return err
@@ -119,6 +124,21 @@ func (b *nodeBench) measureContention() error {
 	b.report.atMost("agent/rss_mib_most", most, mostAgentMiB)
 	b.report.add("agent/rss_mib", now)
 	return err
+}
+
+// fullKnown waits until the node has said which cards are full: that is what changed last.
+func (b *nodeBench) fullKnown() error {
+	return b.until("the node says which cards are full", func() error {
+		node, err := b.kubeletNode(b.ctx, core.NodeReady)
+		if err != nil {
+			return err
+		}
+		said := strings.FieldsFunc(node.Annotations["divvy.dev/full"], func(r rune) bool { return r == ',' })
+		if full := b.plan.tenants / tenantsPerCard; len(said) != full {
+			return fmt.Errorf("it says it of %d, not of %d", len(said), full)
+		}
+		return nil
+	})
 }
 
 // writes to the API server by the agent, with nothing that changes.
