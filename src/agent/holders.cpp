@@ -24,13 +24,15 @@ Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vect
   for (const kubelet::HeldDevices& one : held) {
     const bool given = resources.contains(one.resource) && ours.given(one.space, one.pod);
     const std::set<std::string> shares = ours.cards(one.space, one.pod);
+    const std::set<std::string> assigned = ours.assigned(one.space, one.pod);
     for (const std::string& id : one.ids) {
       for (const Device& card : cards) {
         const Unit unit = unitOf(id, card.info.uuid);
         if (unit == Unit::kOther || (unit == Unit::kOurs && given)) continue;
+        const std::set<std::string>& said = unit == Unit::kReplica ? assigned : shares;
         for (const Device& other : cards) {
-          const bool has = unit == Unit::kOurs && !shares.empty() ? shares.contains(other.info.uuid)
-                                                                  : &other == &card;
+          const bool has = unit != Unit::kWhole && !said.empty() ? said.contains(other.info.uuid)
+                                                                 : &other == &card;
           if (has) holders.try_emplace(other.info.index, "pod " + one.space + "/" + one.pod);
         }
       }

@@ -22,12 +22,15 @@ struct OursOf {
   std::function<bool(const std::string&, const std::string&)> given;
   // UUIDs of cards that its containers have shares of.
   std::function<std::set<std::string>(const std::string&, const std::string&)> cards;
+  // UUIDs of cards that its scheduler says it has, whoever that is; empty: it says nothing.
+  std::function<std::set<std::string>(const std::string&, const std::string&)> assigned;
 };
 
 // `held`: all that the kubelet says. Who has shares of ours by another name, or of another
 // scheduler, holds the cards that these are of: units only count. A unit is a card by its UUID,
-// alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it; ours
-// only of one of `resources`, with "::N", of such a pod.
+// alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it. HAMi's
+// only count, too: what its plugin gave is what the pod was assigned, where it says so. Ours only
+// of one of `resources`, with "::N", of such a pod.
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
                   const std::set<std::string>& resources, const OursOf& ours);
 

@@ -139,7 +139,7 @@ void KubeletDesk::heardPod(const json::value& object) {
   // What is wrong is said when a container of it is made; many pods have no devices at all.
   (void)understand(cluster_.dialect, devices_, &*pod);
   const bool given = pod->meta.annotations.contains(assignmentKey(cluster_.dialect));
-  living_.insert_or_assign(uid, Names{pod->meta.space, pod->meta.name, given});
+  living_.insert_or_assign(uid, Names{pod->meta.space, pod->meta.name, given, assignedCards(*pod)});
   // Of one that has a tenant here the kubelet has asked before.
   const bool begun = !cardsOf(uid).empty();
   units_.waits(uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod, resources_));

@@ -158,7 +158,8 @@ class KubeletDesk {
   kube::Rein node_rein_, pods_rein_;
   struct Names {
     std::string space, pod;
-    bool given = false;  // our scheduler says what it was given
+    bool given = false;                // our scheduler says what it was given
+    std::set<std::string> cards = {};  // what is said: UUIDs
   };
   std::map<std::string, Names> living_;  // by UID: this node's pods that are not over
   // By tenant, also of one that ended meanwhile: who was made with these units last, and what its

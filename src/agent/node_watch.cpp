@@ -48,6 +48,10 @@ void KubeletDesk::lookForHolders() {
                           const auto pod = known(space, name);
                           return pod == living_.end() ? std::set<std::string>()
                                                       : cardsOf(pod->first);
+                        },
+                        [&](const std::string& space, const std::string& name) {
+                          const auto pod = known(space, name);
+                          return pod == living_.end() ? std::set<std::string>() : pod->second.cards;
                         }};
       const bool first = !std::exchange(holders_known_, true);
       Holders holders = holdersOf(*held, inventory_.devices(), resources_, ours);

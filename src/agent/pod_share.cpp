@@ -118,6 +118,17 @@ Result<void> openTo(const Decision& decision, const std::vector<Device>& devices
   return {};
 }
 
+std::set<std::string> assignedCards(const kube::Pod& pod) {
+  std::set<std::string> cards;
+  const auto written = pod.meta.annotations.find(kAllocated);
+  if (written == pod.meta.annotations.end()) return cards;
+  const Result<kube::Assignment> assignment = kube::decodeAssignment(written->second);
+  if (!assignment) return cards;
+  for (const auto& container : *assignment)
+    for (const kube::AssignedDevice& one : container) cards.insert(one.uuid);
+  return cards;
+}
+
 Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,
                                                      const std::string& container,
                                                      const std::string& text) {

@@ -36,6 +36,9 @@ Result<PodShare> podShare(const kube::Pod& pod, const kubelet::HeldDevices& held
 Result<void> openTo(const Decision& decision, const std::vector<Device>& devices,
                     const std::set<std::string>& has);
 
+// UUIDs of all that its scheduler says it has; empty: it says nothing that is understood.
+std::set<std::string> assignedCards(const kube::Pod& pod);
+
 // What a text of kAllocated's form gives that container of the pod. kUnavailable: there is none of
 // that name; kCorrupt.
 Result<std::vector<kube::AssignedDevice>> assignedIn(const kube::Pod& pod,

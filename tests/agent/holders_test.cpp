@@ -20,13 +20,16 @@ std::vector<Device> cards() {
 }
 
 Holders holders(const std::vector<kubelet::HeldDevices>& held) {
-  const OursOf ours{[](const std::string& space, const std::string& pod) {
-                      return space == "s" && pod == "ours";
-                    },
-                    [](const std::string&, const std::string& pod) {
-                      return pod == "before" ? std::set<std::string>{"GPU-200"}
-                                             : std::set<std::string>();
-                    }};
+  const OursOf ours{
+      [](const std::string& space, const std::string& pod) {
+        return space == "s" && pod == "ours";
+      },
+      [](const std::string&, const std::string& pod) {
+        return pod == "before" ? std::set<std::string>{"GPU-200"} : std::set<std::string>();
+      },
+      [](const std::string&, const std::string& pod) {
+        return pod == "hamis" ? std::set<std::string>{"GPU-100"} : std::set<std::string>();
+      }};
   return holdersOf(held, cards(), {kResource, "divvy.dev/gpu"}, ours);
 }
 
@@ -45,6 +48,15 @@ TEST(Holders, WholeCardsAndReplicasAreOthers) {
 TEST(Holders, AReplicaOfHamisIsAnothersWhateverItsPodSays) {
   EXPECT_EQ(holders({{"s", "ours", "c", kResource, {"GPU-200-0"}}}), (Holders{{2, "pod s/ours"}}));
   EXPECT_EQ(holders({{"s", "ours", "c", kResource, {"GPU-200"}}}), (Holders{{2, "pod s/ours"}}));
+}
+
+// Regression: HAMi's plugin gives what the pod was assigned, whatever units the kubelet took: other
+// cards were closed than those that its pods work on.
+TEST(Holders, APodOfHamisHasTheCardThatItWasAssignedAndNotTheUnits) {
+  EXPECT_EQ(holders({{"s", "hamis", "c", kResource, {"GPU-200-0"}}}),
+            (Holders{{1, "pod s/hamis"}}));
+  // A whole card of NVIDIA's plugin is that card.
+  EXPECT_EQ(holders({{"s", "hamis", "c", kResource, {"GPU-200"}}}), (Holders{{2, "pod s/hamis"}}));
 }
 
 TEST(Holders, TheSameCardUnderAnotherNameIsAnothers) {

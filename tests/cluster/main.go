@@ -15,6 +15,7 @@ import (
 
 const usage = `usage: cluster up|check|down|status [--dir DIR]
        cluster bench|bench-node ...
+       cluster hami-plugin ...
        cluster etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kubectl ...
 
   up      start etcd, apiserver, controller manager and scheduler, and return when pods can be
@@ -55,6 +56,9 @@ func main() {
 	command := os.Args[1]
 	if command == "bench" {
 		os.Exit(benchCommand(os.Args[2:]))
+	}
+	if command == "hami-plugin" {
+		os.Exit(hamiPluginCommand(os.Args[2:]))
 	}
 	if command == "bench-node" {
 		os.Exit(benchNodeCommand(os.Args[2:]))

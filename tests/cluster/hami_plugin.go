@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	device "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+const hamiPluginUsage = `usage: cluster hami-plugin --kubeconfig FILE --node NAME --cards FILE [--dir DIR]
+
+  Does what HAMi's NVIDIA device plugin does to a node, by facts/hami-control-plane.md 2.1 to 2.5 and none
+  of our code: HAMi's own module cannot be had. What it mounts into containers is not there, so nothing in
+  them is limited.
+  --cards FILE   JSON: [{"uuid", "mebibytes", "type", "mounts": {CONTAINER: HOST}, "env": {...}}]
+`
+
+// A hamiCard is what a node's driver would say of it, and what makes it visible in a container.
+type hamiCard struct {
+	UUID      string            `json:"uuid"`
+	Mebibytes int               `json:"mebibytes"`
+	Type      string            `json:"type"`
+	Mounts    map[string]string `json:"mounts"`
+	Env       map[string]string `json:"env"`
+}
+
+// hamiSplit is how many share a card.
+const hamiSplit = 10
+
+// A hamiPlugin serves one node's nvidia.com/gpu.
+type hamiPlugin struct {
+	device.UnimplementedDevicePluginServer
+	client kubernetes.Interface
+	node   string
+	cards  []hamiCard
+	ended  <-chan struct{}
+	mutex  sync.Mutex // one Allocate at a time, on all of the node
+}
+
+func hamiPluginCommand(args []string) int {
+	flags := flag.NewFlagSet("cluster hami-plugin", flag.ExitOnError)
+	flags.Usage = func() { fmt.Fprint(os.Stderr, hamiPluginUsage) }
+	kubeconfig := flags.String("kubeconfig", "", "")
+	node := flags.String("node", "", "")
+	cards := flags.String("cards", "", "")
+	dir := flags.String("dir", device.DevicePluginPath, "")
+	_ = flags.Parse(args)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := runHamiPlugin(ctx, *kubeconfig, *node, *cards, *dir); err != nil {
+		fmt.Fprintf(os.Stderr, "hami-plugin: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func runHamiPlugin(ctx context.Context, kubeconfig, node, cards, dir string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	p := &hamiPlugin{client: client, node: node, ended: ctx.Done()}
+	text, err := os.ReadFile(cards)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &p.cards); err != nil {
+		return err
+	}
+	if err := p.register(ctx); err != nil {
+		return err
+	}
+	return p.serve(ctx, dir)
+}
+
+// register writes what the node has; of a device that is well and first "index" and "numa" are left out.
+func (p *hamiPlugin) register(ctx context.Context) error {
+	var devices []map[string]any
+	for at, card := range p.cards {
+		one := map[string]any{"id": card.UUID, "count": hamiSplit, "devmem": card.Mebibytes, "devcore": 100,
+			"type": card.Type, "mode": "hami-core", "health": true}
+		if at > 0 {
+			one["index"] = at
+		}
+		devices = append(devices, one)
+	}
+	text, err := json.Marshal(devices)
+	if err != nil {
+		return err
+	}
+	return p.note(ctx, map[string]any{"hami.io/node-nvidia-register": string(text)})
+}
+
+// note writes annotations of the node; nil takes one away.
+func (p *hamiPlugin) note(ctx context.Context, notes map[string]any) error {
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": notes}})
+	if err != nil {
+		return err
+	}
+	_, err = p.client.CoreV1().Nodes().Patch(ctx, p.node, types.MergePatchType, text, meta.PatchOptions{})
+	return err
+}
+
+func (p *hamiPlugin) serve(ctx context.Context, dir string) error {
+	const socket = "nvidia-gpu.sock"
+	path := filepath.Join(dir, socket)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer()
+	device.RegisterDevicePluginServer(server, p)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	defer server.Stop()
+	kubelet, err := grpc.NewClient("unix:"+filepath.Join(dir, "kubelet.sock"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer kubelet.Close()
+	_, err = device.NewRegistrationClient(kubelet).Register(ctx, &device.RegisterRequest{Version: device.Version,
+		Endpoint: socket, ResourceName: "nvidia.com/gpu", Options: &device.DevicePluginOptions{}})
+	if err != nil {
+		return err
+	}
+	fmt.Println("the kubelet knows HAMi's plugin")
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
+func (p *hamiPlugin) GetDevicePluginOptions(context.Context, *device.Empty) (*device.DevicePluginOptions, error) {
+	return &device.DevicePluginOptions{}, nil
+}
+
+func (p *hamiPlugin) ListAndWatch(_ *device.Empty, stream grpc.ServerStreamingServer[device.ListAndWatchResponse]) error {
+	answer := &device.ListAndWatchResponse{}
+	for _, card := range p.cards {
+		for at := range hamiSplit {
+			answer.Devices = append(answer.Devices, &device.Device{ID: fmt.Sprintf("%s-%d", card.UUID, at),
+				Health: device.Healthy})
+		}
+	}
+	if err := stream.Send(answer); err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+	case <-stream.Context().Done():
+	}
+	return nil
+}
+
+// Allocate guesses which pod it is: that of the node's lock, or one that is being bound here.
+func (p *hamiPlugin) Allocate(ctx context.Context, ask *device.AllocateRequest) (*device.AllocateResponse, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	pod, err := p.pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.give(ctx, pod, ask)
+	phase := "success"
+	if err != nil {
+		phase = "failed"
+	}
+	now, got := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, meta.GetOptions{})
+	done := got == nil && !strings.Contains(now.Annotations["hami.io/vgpu-devices-to-allocate"], "NVIDIA")
+	if err == nil && !done {
+		return answer, got // others of its containers come
+	}
+	marked := p.mark(ctx, pod, map[string]any{"hami.io/bind-phase": phase})
+	return answer, errors.Join(err, marked, p.note(ctx, map[string]any{"hami.io/mutex.lock": nil}))
+}
+
+func (p *hamiPlugin) pending(ctx context.Context) (*core.Pod, error) {
+	node, err := p.client.CoreV1().Nodes().Get(ctx, p.node, meta.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if words := strings.Split(node.Annotations["hami.io/mutex.lock"], ","); len(words) == 3 {
+		return p.client.CoreV1().Pods(words[1]).Get(ctx, words[2], meta.GetOptions{})
+	}
+	pods, err := p.client.CoreV1().Pods("").List(ctx, meta.ListOptions{FieldSelector: "spec.nodeName=" + p.node})
+	if err != nil {
+		return nil, err
+	}
+	for at := range pods.Items {
+		notes := pods.Items[at].Annotations
+		phase := notes["hami.io/bind-phase"]
+		if pods.Items[at].Status.Phase == core.PodPending && notes["hami.io/bind-time"] != "" &&
+			(phase == "allocating" || phase == "success") && notes["hami.io/vgpu-node"] == p.node {
+			return &pods.Items[at], nil
+		}
+	}
+	return nil, fmt.Errorf("no binding pod found on node %s", p.node)
+}
+
+// give takes the first container that has something left.
+func (p *hamiPlugin) give(ctx context.Context, pod *core.Pod, ask *device.AllocateRequest) (*device.AllocateResponse, error) {
+	const toAllocate = "hami.io/vgpu-devices-to-allocate"
+	slots := strings.Split(pod.Annotations[toAllocate], ";")
+	if len(ask.ContainerRequests) != 1 {
+		return nil, fmt.Errorf("%d containers at once", len(ask.ContainerRequests))
+	}
+	for at, slot := range slots {
+		devices := strings.FieldsFunc(slot, func(r rune) bool { return r == ':' })
+		if len(devices) == 0 {
+			continue
+		}
+		if len(devices) != len(ask.ContainerRequests[0].DevicesIds) {
+			return nil, errors.New("device number not matched")
+		}
+		given, err := p.injected(devices)
+		if err != nil {
+			return nil, err
+		}
+		slots[at] = ""
+		return &device.AllocateResponse{ContainerResponses: []*device.ContainerAllocateResponse{given}},
+			p.mark(ctx, pod, map[string]any{toAllocate: strings.Join(slots, ";")})
+	}
+	return nil, fmt.Errorf("pod %s/%s has nothing left to be given", pod.Namespace, pod.Name)
+}
+
+// injected: each is "UUID,NVIDIA,MIB,CORES".
+func (p *hamiPlugin) injected(devices []string) (*device.ContainerAllocateResponse, error) {
+	given := &device.ContainerAllocateResponse{Envs: map[string]string{}}
+	var uuids []string
+	for at, one := range devices {
+		words := strings.Split(one, ",")
+		if len(words) != 4 {
+			return nil, fmt.Errorf("%q is no device", one)
+		}
+		uuids = append(uuids, words[0])
+		given.Envs["CUDA_DEVICE_MEMORY_LIMIT_"+strconv.Itoa(at)] = words[2] + "m"
+		if at == 0 {
+			given.Envs["CUDA_DEVICE_SM_LIMIT"] = words[3]
+		}
+		if err := p.show(words[0], given); err != nil {
+			return nil, err
+		}
+	}
+	given.Envs["NVIDIA_VISIBLE_DEVICES"] = strings.Join(uuids, ",")
+	return given, nil
+}
+
+// show is what a card's runtime would do.
+func (p *hamiPlugin) show(uuid string, given *device.ContainerAllocateResponse) error {
+	for _, card := range p.cards {
+		if card.UUID != uuid {
+			continue
+		}
+		for name, value := range card.Env {
+			given.Envs[name] = value
+		}
+		given.Mounts = given.Mounts[:0]
+		for inside, host := range card.Mounts {
+			given.Mounts = append(given.Mounts, &device.Mount{ContainerPath: inside, HostPath: host})
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no card %s", uuid)
+}
+
+func (p *hamiPlugin) mark(ctx context.Context, pod *core.Pod, notes map[string]any) error {
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": notes}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, text, meta.PatchOptions{})
+	return err
+}

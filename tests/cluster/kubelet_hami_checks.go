@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+)
+
+const hamiProcess = "hami-device-plugin"
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-pods-of-hamis-plugin-keep-their-cards",
+			"a plugin that does to a node what HAMi's does is replaced by Divvy's agent, and that by it again, while pods " +
+				"of both run: nothing starts again, a card that its pods share is given to nobody until they end; " +
+				"the pods have HAMi's words, and Divvy's scheduler places them for either",
+			migratedFromHami})
+}
+
+// hamiServes begins the plugin, with the pod that its DaemonSet would be: by that schedulers know that
+// the node has to be locked.
+func (w *world) hamiServes(build string) error {
+	daemon := holding(probe("hami-plugin", nil))
+	daemon.Labels = map[string]string{"app.kubernetes.io/component": "hami-device-plugin"}
+	daemon.Spec.NodeName = kubeletNode
+	if _, err := w.create(daemon); err != nil {
+		return err
+	}
+	if err := w.runs(daemon.Name); err != nil {
+		return err
+	}
+	cards, err := w.hamiCards(build)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	before := w.hamiRegistrations()
+	err = w.processes.start(hamiProcess, program, "hami-plugin", "--kubeconfig", w.path("kubeconfig"), "--node",
+		kubeletNode, "--cards", cards, "--dir", filepath.Join(kubeletDir, "device-plugins"))
+	if err != nil {
+		return err
+	}
+	return w.until("the kubelet counts its units", func() error {
+		if w.hamiRegistrations() == before {
+			return errors.New(w.processes.tail(hamiProcess))
+		}
+		node, err := w.kubeletNode(w.ctx, core.NodeReady)
+		if err != nil {
+			return err
+		}
+		if count := node.Status.Allocatable["nvidia.com/gpu"]; count.Value() != 4*hamiSplit {
+			return fmt.Errorf("there are %s", count.String())
+		}
+		return nil
+	})
+}
+
+// hamiRegistrations is how often its plugin said that the kubelet knows it.
+func (w *world) hamiRegistrations() int {
+	text, err := os.ReadFile(w.processes.log(hamiProcess))
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(text), "the kubelet knows")
+}
+
+// hamiCards is what its plugin is told of the simulated cards, as whose agent ended last had them.
+func (w *world) hamiCards(build string) (string, error) {
+	node, err := w.kubeletNode(w.ctx, core.NodeReady)
+	if err != nil {
+		return "", err
+	}
+	var said []struct {
+		ID, Type string
+		Devmem   int
+	}
+	if err := json.Unmarshal([]byte(node.Annotations["hami.io/node-nvidia-register"]), &said); err != nil {
+		return "", err
+	}
+	shown := w.bare("shown", build).Spec
+	var cards []hamiCard
+	for _, one := range said {
+		card := hamiCard{one.ID, one.Devmem, one.Type, map[string]string{}, map[string]string{}}
+		for at, volume := range shown.Volumes {
+			card.Mounts[shown.Containers[0].VolumeMounts[at].MountPath] = volume.HostPath.Path
+		}
+		for _, env := range shown.Containers[0].Env {
+			card.Env[env.Name] = env.Value
+		}
+		cards = append(cards, card)
+	}
+	text, err := json.Marshal(cards)
+	if err != nil {
+		return "", err
+	}
+	file := w.path("log", "hami-cards.json")
+	return file, os.WriteFile(file, text, 0o644)
+}
+
+func (w *world) hamiEnds() error {
+	return errors.Join(w.endProcess(hamiProcess), w.remove("hami-plugin"), w.until("its pod is gone", func() error {
+		if _, err := w.get("hami-plugin"); err == nil {
+			return errors.New("it is there")
+		}
+		return nil
+	}))
+}
+
+// hamisPod is a share of that card that HAMi's plugin hands out, and has handed out.
+func (w *world) hamisPod(name, uuid string) error {
+	// Without HAMi's library nothing limits what its programs take.
+	p := holding(annotated(probe(name, one("2000", "10")), "nvidia.com/use-gpuuuid", uuid))
+	if _, err := w.create(p); err != nil {
+		return err
+	}
+	if err := w.runs(name); err != nil {
+		return errors.Join(err, errors.New(w.processes.tail(hamiProcess)))
+	}
+	now, err := w.get(name)
+	if err != nil {
+		return err
+	}
+	lock, err := w.lockOf(kubeletNode)
+	if phase := now.Annotations["hami.io/bind-phase"]; err == nil && (phase != "success" || lock != "") {
+		err = fmt.Errorf("%s is %q, and the node's lock %q", name, phase, lock)
+	}
+	if on, other := w.onCard(name); err == nil && (other != nil || on != uuid) {
+		err = errors.Join(other, fmt.Errorf("%s is on %s, not %s", name, on, uuid))
+	}
+	return err
+}
+
+func migratedFromHami(w *world) (err error) {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	uuids, _, err := w.cardsNow()
+	if err != nil {
+		return err
+	}
+	// However it ends, whoever comes next finds Divvy's agent.
+	defer func() {
+		err = errors.Join(err, w.endProcess(hamiProcess))
+		if one, known := w.processes.find(agentProcess); !known || !one.alive() {
+			err = errors.Join(err, w.agentBegins(record.Build), w.emptied())
+		}
+	}()
+	// Who writes what nodes have is the node's own agent, where our policies are: HAMi's is not.
+	return w.withoutPolicies(func() error {
+		if err := w.fromHami(record.Build, uuids); err != nil {
+			return err
+		}
+		return w.backToHami(record.Build, uuids)
+	})
+}
+
+// fromHami: two of its pods share a card.
+func (w *world) fromHami(build string, uuids []string) error {
+	if err := w.endProcess(agentProcess); err != nil {
+		return err
+	}
+	if err := w.hamiServes(build); err != nil {
+		return err
+	}
+	for _, name := range []string{"theirs-0", "theirs-1"} {
+		if err := w.hamisPod(name, uuids[0]); err != nil {
+			return err
+		}
+	}
+	if err := w.hamiEnds(); err != nil {
+		return err
+	}
+	if err := w.agentBegins(build); err != nil {
+		return err
+	}
+	if err := w.offers(len(uuids) - 1); err != nil {
+		return err
+	}
+	p := annotated(probe("beside", one("1000", "10")), "nvidia.com/use-gpuuuid", uuids[0])
+	if _, err := w.create(p); err != nil {
+		return err
+	}
+	if _, err := w.refused("beside"); err != nil {
+		return err
+	}
+	for _, name := range []string{"theirs-0", "theirs-1"} {
+		if err := w.stillWorks(name); err != nil {
+			return err
+		}
+		if err := w.offers(len(uuids) - 1); err != nil {
+			return err
+		}
+		if err := w.remove(name); err != nil {
+			return err
+		}
+	}
+	if err := w.offers(len(uuids)); err != nil {
+		return err
+	}
+	said, err := w.ended("beside", 0)
+	if err == nil {
+		err = said.limited(1000 << 20)
+	}
+	return err
+}
+
+// backToHami: what Divvy gave stays given, and is counted for who comes then.
+func (w *world) backToHami(build string, uuids []string) error {
+	whole := annotated(probe("ours", asks{"nvidia.com/gpu": "1"}), "nvidia.com/use-gpuuuid", uuids[1])
+	whole.Spec.Containers[0].Args = []string{"stay"}
+	if _, err := w.create(whole); err != nil {
+		return err
+	}
+	if err := w.runs("ours"); err != nil {
+		return err
+	}
+	if err := w.endProcess(agentProcess); err != nil {
+		return err
+	}
+	if err := w.hamiServes(build); err != nil {
+		return err
+	}
+	if _, err := w.create(annotated(probe("no-room", one("1000", "10")), "nvidia.com/use-gpuuuid", uuids[1])); err != nil {
+		return err
+	}
+	if why, err := w.refused("no-room"); err != nil || !strings.Contains(why, "memory") {
+		return errors.Join(err, fmt.Errorf("on the card of ours it waits for: %s", why))
+	}
+	if err := w.hamisPod("theirs-2", uuids[2]); err != nil {
+		return err
+	}
+	if err := w.stillWorks("ours"); err != nil {
+		return err
+	}
+	if err := w.hamiEnds(); err != nil {
+		return err
+	}
+	if err := w.agentBegins(build); err != nil {
+		return err
+	}
+	return w.emptied()
+}
