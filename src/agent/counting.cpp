@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "injection.h"
-#include "kube/full_devices.h"
 #include "kubelet_desk.h"
 #include "log.h"
-#include "pod_share.h"
 
 // GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
 // Asio's.
@@ -30,78 +28,24 @@ void rethrow(std::exception_ptr fault) {
 
 std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const {
   std::vector<kubelet::Device> units;
+  const auto withheld = withheld_.find(name.resource);
   for (const std::size_t at : name.devices) {
     const Device& device = inventory_.devices()[at];
     const bool told = cluster_.announce_numa && device.place.numa.has_value();
     const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
     for (kubelet::Device& unit : agent::unitsOf(device.info.uuid, numa, name.units)) {
       unit.healthy = tenants_.health().good(device.info.index) &&
-                     !withheld(device.info.uuid, {name.resource, {unit.id}});
+                     (withheld == withheld_.end() || !withheld->second.contains(unit.id));
       units.push_back(std::move(unit));
     }
   }
   return units;
 }
 
-// Pods keep theirs: a kubelet that begins anew turns those away whose units are not well.
-bool KubeletDesk::withheld(const std::string& uuid, const Units& unit) const {
-  if (!taken_ || !full_.withdrawn().contains(uuid)) return false;
-  const auto taken = taken_->find(unit.resource);
-  return taken == taken_->end() || !taken->second.contains(unit.ids.front());
-}
-
 void KubeletDesk::offer() {
   for (std::size_t at = 0; at < plugins_.size(); ++at)
     plugins_[at]->setDevices(unitsOf(names_[at]));
 }
-
-// ---- what is full -------------------------------------------------------------------------------
-
-// All is promised, or as many have a share as may: by what tenants were given, which costs nothing
-// to look at.
-std::set<std::string> KubeletDesk::fullNow() const {
-  std::map<std::string, std::pair<Bytes, unsigned>> given;  // by UUID: memory, and to how many
-  for (const auto& [id, tenant] : tenants_.all()) {
-    for (const ShareRecord& share : tenant->record.shares) {
-      auto& [memory, count] = given[share.uuid];
-      memory = memory + share.reserve;
-      ++count;
-    }
-  }
-  std::set<std::string> full;
-  const std::vector<DeviceTerms>& terms = tenants_.memory().devices;
-  for (std::size_t at = 0; at < inventory_.devices().size(); ++at) {
-    const Device& device = inventory_.devices()[at];
-    const Bytes offered = offeredBy(device, terms.at(at).overcommit_permille);
-    const auto& [memory, count] = given[device.info.uuid];
-    if (memory + mib(1) > offered || count >= cluster_.per_device) full.insert(device.info.uuid);
-  }
-  return full;
-}
-
-// Of pods that are over it notes some for a while longer.
-void KubeletDesk::noteTaken() {
-  taken_.reset();
-  const auto noted = kubelet::readCheckpoint(*sockets_);
-  if (!noted) return warn(noted.error().message());
-  taken_.emplace();
-  for (const kubelet::NotedDevices& one : *noted)
-    if (living_.contains(one.uid)) (*taken_)[one.resource].insert(one.ids.begin(), one.ids.end());
-}
-
-void KubeletDesk::noteFull() {
-  // By one name the kubelet counts itself what it has given.
-  if (names_.size() < 2 || said_.empty() || !pods_known_) return;
-  const std::set<std::string> before = full_.withdrawn();
-  if (!full_.look(fullNow(), kube::decodeFull(said_[kube::kFullKey]), nowMs())) return;
-  if (full_.withdrawn() != before) {
-    noteTaken();
-    offer();
-  }
-  tell();
-}
-
-// ---- what it asks -------------------------------------------------------------------------------
 
 // From any thread.
 std::string KubeletDesk::tenantOf(const Units& units) const {

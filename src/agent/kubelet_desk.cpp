@@ -88,6 +88,7 @@ Result<void> KubeletDesk::begin() {
 
 void KubeletDesk::healthChanged() {
   describeDevices();
+  noteWithheld();
   offer();
   tell();
 }

@@ -74,11 +74,12 @@ class KubeletDesk {
   void offer();
   // Nothing more fits some devices, or does again.
   void noteFull();
+  using Given = std::map<std::string, std::pair<Bytes, unsigned>>;
+  Given given() const;
   std::set<std::string> fullNow() const;
-  void noteTaken();
+  void noteWithheld();
   Result<void> serveName(const CountedName& name);
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
-  bool withheld(const std::string& uuid, const Units& unit) const;
   std::string tenantOf(const Units& units) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
@@ -177,8 +178,7 @@ class KubeletDesk {
   std::optional<kube::Complaints> idle_, bypass_;
   UnitChoice units_;
   FullDevices full_;
-  // By resource: units that pods have, by the kubelet's own notes. None: they cannot be read.
-  std::optional<std::map<std::string, std::set<std::string>>> taken_;
+  std::map<std::string, std::set<std::string>> withheld_;  // by resource: units
   std::map<std::string, std::string> said_;  // as wanted(), by the node; empty: it is not known
   unsigned ticks_ = 0;
   bool pods_known_ = false;

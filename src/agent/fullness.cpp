@@ -1,0 +1,87 @@
+// Which cards are full, and what of them the kubelet is not to offer by any name.
+#include <algorithm>
+#include <utility>
+
+#include "injection.h"
+#include "kube/full_devices.h"
+#include "kubelet_desk.h"
+#include "log.h"
+#include "pod_share.h"
+#include "withheld.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr int kNoNuma = -1;
+
+}  // namespace
+
+// By UUID: memory that tenants were given, and to how many. It costs nothing to look at that.
+KubeletDesk::Given KubeletDesk::given() const {
+  Given given;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    for (const ShareRecord& share : tenant->record.shares) {
+      auto& [memory, count] = given[share.uuid];
+      memory = memory + share.reserve;
+      ++count;
+    }
+  }
+  return given;
+}
+
+// All is promised, or as many have a share as may.
+std::set<std::string> KubeletDesk::fullNow() const {
+  Given given = this->given();
+  std::set<std::string> full;
+  const std::vector<DeviceTerms>& terms = tenants_.memory().devices;
+  for (std::size_t at = 0; at < inventory_.devices().size(); ++at) {
+    const Device& device = inventory_.devices()[at];
+    const Bytes offered = offeredBy(device, terms.at(at).overcommit_permille);
+    const auto& [memory, count] = given[device.info.uuid];
+    if (memory + mib(1) > offered || count >= cluster_.per_device) full.insert(device.info.uuid);
+  }
+  return full;
+}
+
+// Pods keep theirs: a kubelet that begins anew turns those away whose units are not well. Of pods
+// that are over it notes some for a while longer. Where its notes cannot be read nothing is taken.
+void KubeletDesk::noteWithheld() {
+  withheld_.clear();
+  if (full_.withdrawn().empty()) return;
+  const auto noted = kubelet::readCheckpoint(*sockets_);
+  if (!noted) return warn(noted.error().message());
+  std::set<std::pair<std::string, std::string>> taken;  // resource, unit
+  for (const kubelet::NotedDevices& one : *noted)
+    if (living_.contains(one.uid))
+      for (const std::string& id : one.ids) taken.emplace(one.resource, id);
+  Given given = this->given();
+  for (const CountedName& name : names_) {
+    std::vector<CountedDevice> devices;
+    for (const std::size_t at : name.devices) {
+      const std::string& uuid = inventory_.devices()[at].info.uuid;
+      // None of it is offered, and nobody sent there.
+      if (!tenants_.health().good(inventory_.devices()[at].info.index)) continue;
+      CountedDevice& device = devices.emplace_back();
+      device.withdrawn = full_.withdrawn().contains(uuid);
+      const unsigned there = std::min(given[uuid].second, cluster_.per_device);
+      device.seats = device.withdrawn ? 0 : std::min(name.units, cluster_.per_device - there);
+      for (kubelet::Device& unit : agent::unitsOf(uuid, kNoNuma, name.units))
+        if (!taken.contains({name.resource, unit.id})) device.free.push_back(std::move(unit.id));
+    }
+    withheld_[name.resource] = withheldOf(devices);
+  }
+}
+
+void KubeletDesk::noteFull() {
+  // By one name the kubelet counts itself what it has given.
+  if (names_.size() < 2 || said_.empty() || !pods_known_) return;
+  const std::set<std::string> before = full_.withdrawn();
+  if (!full_.look(fullNow(), kube::decodeFull(said_[kube::kFullKey]), nowMs())) return;
+  if (full_.withdrawn() != before) {
+    noteWithheld();
+    offer();
+  }
+  tell();
+}
+
+}  // namespace divvy::agent
