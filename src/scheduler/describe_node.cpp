@@ -254,19 +254,32 @@ KnownDevice knownOf(const RegisteredDevice& from, const vendors::Kind& kind,
   return known;
 }
 
+// By one of its names, or an instance's.
+bool counts(const std::string& resource, const vendors::Kind& kind,
+            const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), resource) != names.end() ||
+         (!kind.instances_prefix.empty() && resource.starts_with(kind.instances_prefix));
+}
+
 // Where its agent is gone nobody would hand out what is given: the kubelet says that by allocatable
-// 0, agents that leave by their handshake. A node that never had an agent of the kind in its
-// capacity says nothing.
+// 0, agents that leave by their handshake. By one name it may say so of an agent that is there, and
+// has given all by others. A node that never had an agent of the kind in its capacity says nothing.
 bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
   const std::string* said = find(node.meta.annotations, kind.wire.node.handshake);
   if (said != nullptr && said->compare(0, kDeleted.size(), kDeleted) == 0) return false;
-  const std::string& resource = kind.count.resource.empty() ? kind.slice : kind.count.resource;
-  if (kind.wire.node.form == vendors::NodeForm::kCapacity || !node.capacity.contains(resource))
-    return true;
-  const auto usable = node.allocatable.find(resource);
-  if (usable == node.allocatable.end()) return false;
-  const Result<Quantity> amount = Quantity::parse(usable->second);
-  return !amount || amount->whole().value_or(1) > 0;
+  if (kind.wire.node.form == vendors::NodeForm::kCapacity) return true;
+  const std::vector<std::string> names =
+      vendors::namesOf(kind, kind.count.resource.empty() ? kind.slice : kind.count.resource);
+  bool known = false;
+  for (const auto& [resource, capacity] : node.capacity) {
+    if (!counts(resource, kind, names)) continue;
+    known = true;
+    const auto usable = node.allocatable.find(resource);
+    if (usable == node.allocatable.end()) continue;
+    const Result<Quantity> amount = Quantity::parse(usable->second);
+    if (!amount || amount->whole().value_or(1) > 0) return true;
+  }
+  return !known;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,18 +30,16 @@ import (
 const hamiPluginUsage = `usage: cluster hami-plugin --kubeconfig FILE --node NAME --cards FILE [--dir DIR]
 
   Does what HAMi's NVIDIA device plugin does to a node, by facts/hami-control-plane.md 2.1 to 2.5 and none
-  of our code: HAMi's own module cannot be had. What it mounts into containers is not there, so nothing in
-  them is limited.
-  --cards FILE   JSON: [{"uuid", "mebibytes", "type", "mounts": {CONTAINER: HOST}, "env": {...}}]
+  of our code: HAMi's own module cannot be had. What it mounts into containers is not there: they have its
+  variables, and nothing in them is limited.
+  --cards FILE   JSON: [{"uuid", "mebibytes", "type"}]
 `
 
-// A hamiCard is what a node's driver would say of it, and what makes it visible in a container.
+// A hamiCard is what a node's driver would say of it.
 type hamiCard struct {
-	UUID      string            `json:"uuid"`
-	Mebibytes int               `json:"mebibytes"`
-	Type      string            `json:"type"`
-	Mounts    map[string]string `json:"mounts"`
-	Env       map[string]string `json:"env"`
+	UUID      string `json:"uuid"`
+	Mebibytes int    `json:"mebibytes"`
+	Type      string `json:"type"`
 }
 
 // hamiSplit is how many share a card.
@@ -266,30 +265,16 @@ func (p *hamiPlugin) injected(devices []string) (*device.ContainerAllocateRespon
 		if at == 0 {
 			given.Envs["CUDA_DEVICE_SM_LIMIT"] = words[3]
 		}
-		if err := p.show(words[0], given); err != nil {
-			return nil, err
+		if !p.has(words[0]) {
+			return nil, fmt.Errorf("there is no card %s", words[0])
 		}
 	}
 	given.Envs["NVIDIA_VISIBLE_DEVICES"] = strings.Join(uuids, ",")
 	return given, nil
 }
 
-// show is what a card's runtime would do.
-func (p *hamiPlugin) show(uuid string, given *device.ContainerAllocateResponse) error {
-	for _, card := range p.cards {
-		if card.UUID != uuid {
-			continue
-		}
-		for name, value := range card.Env {
-			given.Envs[name] = value
-		}
-		given.Mounts = given.Mounts[:0]
-		for inside, host := range card.Mounts {
-			given.Mounts = append(given.Mounts, &device.Mount{ContainerPath: inside, HostPath: host})
-		}
-		return nil
-	}
-	return fmt.Errorf("there is no card %s", uuid)
+func (p *hamiPlugin) has(uuid string) bool {
+	return slices.ContainsFunc(p.cards, func(one hamiCard) bool { return one.UUID == uuid })
 }
 
 func (p *hamiPlugin) mark(ctx context.Context, pod *core.Pod, notes map[string]any) error {

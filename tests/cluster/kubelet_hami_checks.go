@@ -24,7 +24,7 @@ func init() {
 
 // hamiServes begins the plugin, with the pod that its DaemonSet would be: by that schedulers know that
 // the node has to be locked.
-func (w *world) hamiServes(build string) error {
+func (w *world) hamiServes() error {
 	daemon := holding(probe("hami-plugin", nil))
 	daemon.Labels = map[string]string{"app.kubernetes.io/component": "hami-device-plugin"}
 	daemon.Spec.NodeName = kubeletNode
@@ -34,7 +34,7 @@ func (w *world) hamiServes(build string) error {
 	if err := w.runs(daemon.Name); err != nil {
 		return err
 	}
-	cards, err := w.hamiCards(build)
+	cards, err := w.hamiCards()
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (w *world) hamiRegistrations() int {
 }
 
 // hamiCards is what its plugin is told of the simulated cards, as whose agent ended last had them.
-func (w *world) hamiCards(build string) (string, error) {
+func (w *world) hamiCards() (string, error) {
 	node, err := w.kubeletNode(w.ctx, core.NodeReady)
 	if err != nil {
 		return "", err
@@ -85,17 +85,9 @@ func (w *world) hamiCards(build string) (string, error) {
 	if err := json.Unmarshal([]byte(node.Annotations["hami.io/node-nvidia-register"]), &said); err != nil {
 		return "", err
 	}
-	shown := w.bare("shown", build).Spec
 	var cards []hamiCard
 	for _, one := range said {
-		card := hamiCard{one.ID, one.Devmem, one.Type, map[string]string{}, map[string]string{}}
-		for at, volume := range shown.Volumes {
-			card.Mounts[shown.Containers[0].VolumeMounts[at].MountPath] = volume.HostPath.Path
-		}
-		for _, env := range shown.Containers[0].Env {
-			card.Env[env.Name] = env.Value
-		}
-		cards = append(cards, card)
+		cards = append(cards, hamiCard{one.ID, one.Devmem, one.Type})
 	}
 	text, err := json.Marshal(cards)
 	if err != nil {
@@ -171,7 +163,7 @@ func (w *world) fromHami(build string, uuids []string) error {
 	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
-	if err := w.hamiServes(build); err != nil {
+	if err := w.hamiServes(); err != nil {
 		return err
 	}
 	for _, name := range []string{"theirs-0", "theirs-1"} {
@@ -229,7 +221,7 @@ func (w *world) backToHami(build string, uuids []string) error {
 	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
-	if err := w.hamiServes(build); err != nil {
+	if err := w.hamiServes(); err != nil {
 		return err
 	}
 	if _, err := w.create(annotated(probe("no-room", one("1000", "10")), "nvidia.com/use-gpuuuid", uuids[1])); err != nil {

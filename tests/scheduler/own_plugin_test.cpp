@@ -149,6 +149,21 @@ TEST_F(OwnPlugin, AnAgentWithOneNameGetsNobodyWhoAsksByAnother) {
   EXPECT_EQ(choose(podOf("a", share)), "own");
 }
 
+// Regression: cards that were full by other names left none to have by the plugin's, and with that
+// their agent was taken to be gone.
+TEST_F(OwnPlugin, WhatIsFullByOtherNamesIsStillServed) {
+  kube::Node full = nodeWith("nvidia");
+  full.meta.name = full.meta.uid = "own";
+  full.capacity = {{"nvidia.com/gpu", "20"}, {"divvy.dev/gpu", "20"}, {"divvy.dev/gpu-h100", "20"}};
+  full.allocatable = {{"nvidia.com/gpu", "0"}, {"divvy.dev/gpu", "0"}, {"divvy.dev/gpu-h100", "3"}};
+  ASSERT_TRUE(books.setNode(full));
+  const Texts share{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}};
+  EXPECT_EQ(choose(podOf("a", share)), "own") << "by then there is room again";
+  full.allocatable["divvy.dev/gpu-h100"] = "0";
+  ASSERT_TRUE(books.setNode(full));
+  EXPECT_NE(choose(podOf("a", share)), "own");
+}
+
 TEST_F(OwnPlugin, ADriversUpgradeKeepsOthersOff) {
   const std::string label = "nvidia.com/gpu-driver-upgrade-state";
   for (const char* state : {"drain-required", "pod-restart-required", "upgrade-failed"}) {
