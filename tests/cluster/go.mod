@@ -1,6 +1,6 @@
 // The control plane of Kubernetes that the end-to-end tests run against, as one program.
 // Made for Kubernetes 1.34.4: its staging modules are v0.0.0 in its own go.mod, so that every user has
-// to say which they are (v1.M.P goes with v0.M.P). pins.sh writes this file anew for another version.
+// to say which they are (v1.M.P goes with v0.M.P).
 module divvy.dev/tests/cluster
 
 go 1.24.0

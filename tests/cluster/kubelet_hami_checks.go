@@ -242,5 +242,8 @@ func (w *world) backToHami(build string, uuids []string) error {
 	if err := w.agentBegins(build); err != nil {
 		return err
 	}
-	return w.emptied()
+	if err := w.emptied(); err != nil {
+		return err
+	}
+	return w.offers(len(uuids))
 }
