@@ -8,7 +8,7 @@
 
 #include "base/quantity.h"
 #include "dialect.h"
-#include "kube/full_devices.h"
+#include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/node.h"
 #include "kubelet_desk.h"
@@ -128,7 +128,7 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   std::map<std::string, std::string> all{
       {kube::kNicsKey, nics_},
       // Until it is known who has what, what an earlier agent said.
-      {kube::kFullKey, holders_known_ ? kube::encodeFull(full_.closed()) : said(kube::kFullKey)},
+      {kube::kFullKey, holders_known_ ? kube::encodeDevices(full_.closed()) : said(kube::kFullKey)},
       {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},
       {kube::kBypassKey, complaints(bypass_, kube::kBypassKey)},
       {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};

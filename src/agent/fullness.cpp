@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "injection.h"
-#include "kube/full_devices.h"
+#include "kube/device_list.h"
 #include "kubelet_desk.h"
 #include "log.h"
 #include "pod_share.h"
@@ -73,10 +73,12 @@ void KubeletDesk::noteWithheld() {
 }
 
 void KubeletDesk::noteFull() {
-  // By one name the kubelet counts itself what it has given.
-  if (names_.size() < 2 || said_.empty() || !pods_known_) return;
+  // By one name the kubelet counts itself what it has given; and whoever else places pods would not
+  // wait for units to come back.
+  const bool ours = cluster_.dialect == Dialect::kHami;
+  if (!ours || names_.size() < 2 || said_.empty() || !pods_known_) return;
   const std::set<std::string> before = full_.withdrawn();
-  if (!full_.look(fullNow(), kube::decodeFull(said_[kube::kFullKey]), nowMs())) return;
+  if (!full_.look(fullNow(), kube::decodeDevices(said_[kube::kFullKey]), nowMs())) return;
   if (full_.withdrawn() != before) {
     noteWithheld();
     offer();

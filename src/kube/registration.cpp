@@ -86,6 +86,15 @@ json::object profile(const RegisteredProfile& from) {
 
 }  // namespace
 
+std::string profileIn(std::string_view type) {
+  constexpr std::string_view kInstance = " MIG ";
+  const std::size_t at = type.rfind(kInstance);
+  if (at == std::string_view::npos) return {};
+  std::string profile(type.substr(at + kInstance.size()));
+  std::replace(profile.begin(), profile.end(), '+', '.');
+  return profile;
+}
+
 std::string encode(const std::vector<RegisteredDevice>& devices) {
   json::array list;
   for (const RegisteredDevice& device : devices) {

@@ -85,8 +85,9 @@ struct DevicePlugin::Inside {
       const std::string other = rival();
       if (!other.empty()) {
         kubelet = {};  // it may have registered after us
-        complain("another plugin serves " + terms.resource + " (" + terms.sockets->pathOf(other) +
-                 "): not registering until it has ended; remove it, or serve another resource");
+        complain("another plugin serves the same devices (" + terms.sockets->pathOf(other) +
+                 "): not registering " + terms.resource +
+                 " until it has ended; remove it, or serve other resources than its own");
       } else if (now.exists() && !(now == kubelet)) {
         const Result<void> enrolled = enroll();
         if (enrolled) {

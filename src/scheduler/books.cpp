@@ -8,7 +8,7 @@
 
 #include "annotate.h"
 #include "books_inside.h"
-#include "kube/full_devices.h"
+#include "kube/device_list.h"
 #include "pending_change.h"
 #include "would_fit.h"
 
@@ -345,7 +345,7 @@ std::string Books::withdrawnFrom(const std::string& uid) const {
   const kube::Labels& notes = node->second.said.meta.annotations;
   const auto said = notes.find(kube::kFullKey);
   if (said == notes.end()) return {};
-  const std::set<std::string> full = kube::decodeFull(said->second);
+  const std::set<std::string> full = kube::decodeDevices(said->second);
   for (const auto& container : held->placement.containers)
     for (const engine::Share& share : container)
       if (full.contains(share.uuid.text)) return share.uuid.text;

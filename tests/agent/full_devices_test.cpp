@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "kube/full_devices.h"
-
 namespace divvy::agent {
 namespace {
 
@@ -81,13 +79,6 @@ RC_GTEST_PROP(FullDevices, UnitsAreWithheldOnlyWhereEverybodyKnows, ()) {
       RC_ASSERT(said_for.contains(uuid) && now - said_for[uuid] >= kKnown);
     }
   }
-}
-
-TEST(FullDevices, AreWrittenAsAListAndReadAgain) {
-  for (const Set& set : {Set(), Set{"GPU-a"}, Set{"GPU-a", "MIG-b"}})
-    EXPECT_EQ(kube::decodeFull(kube::encodeFull(set)), set);
-  EXPECT_EQ(kube::encodeFull({"GPU-b", "GPU-a"}), "GPU-a,GPU-b");
-  EXPECT_EQ(kube::decodeFull(",GPU-a,,GPU-b,"), (Set{"GPU-a", "GPU-b"}));
 }
 
 }  // namespace

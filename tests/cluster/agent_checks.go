@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -84,8 +83,7 @@ func (w *world) lockOf(node string) (string, error) {
 
 // unlock is what an agent does when it has handed out a pod's devices.
 func (w *world) unlock(node string) error {
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{nodeLock: nil}}})
+	text, err := annotating(map[string]any{nodeLock: nil})
 	if err != nil {
 		return err
 	}

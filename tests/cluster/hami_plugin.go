@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -115,12 +114,15 @@ func (p *hamiPlugin) register(ctx context.Context) error {
 
 // note writes annotations of the node; nil takes one away.
 func (p *hamiPlugin) note(ctx context.Context, notes map[string]any) error {
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": notes}})
-	if err != nil {
-		return err
+	text, err := annotating(notes)
+	if err == nil {
+		_, err = p.client.CoreV1().Nodes().Patch(ctx, p.node, types.MergePatchType, text, meta.PatchOptions{})
 	}
-	_, err = p.client.CoreV1().Nodes().Patch(ctx, p.node, types.MergePatchType, text, meta.PatchOptions{})
 	return err
+}
+
+func annotating(notes map[string]any) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{"annotations": notes}})
 }
 
 func (p *hamiPlugin) serve(ctx context.Context, dir string) error {
@@ -278,12 +280,10 @@ func (p *hamiPlugin) has(uuid string) bool {
 }
 
 func (p *hamiPlugin) mark(ctx context.Context, pod *core.Pod, notes map[string]any) error {
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": notes}})
-	if err != nil {
-		return err
+	text, err := annotating(notes)
+	if err == nil {
+		_, err = p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, text,
+			meta.PatchOptions{})
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, err = p.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, text, meta.PatchOptions{})
 	return err
 }

@@ -346,13 +346,10 @@ func enforcedAnew(w *world) error {
 	return err
 }
 
-// In a namespace that the webhook leaves alone pods can be put onto nodes by anyone.
-func nothingStarts(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
+// pastTheScheduler puts the pod onto the node, in a namespace that the webhook leaves alone, until it is
+// seen to be as it should, and takes it away.
+func (w *world) pastTheScheduler(p *core.Pod, what string, seen func(*core.Pod) error) (err error) {
 	pods := w.client.CoreV1().Pods("kube-system")
-	p := probe(w.space, asks{"nvidia.com/gpu": "1"})
 	p.Spec.NodeName = kubeletNode
 	if _, err := pods.Create(w.ctx, p, meta.CreateOptions{}); err != nil {
 		return err
@@ -361,11 +358,21 @@ func nothingStarts(w *world) (err error) {
 		none := int64(0)
 		err = errors.Join(err, pods.Delete(w.ctx, p.Name, meta.DeleteOptions{GracePeriodSeconds: &none}))
 	}()
-	return w.until("the kubelet is told why not", func() error {
+	return w.until(what, func() error {
 		found, err := pods.Get(w.ctx, p.Name, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
+		return seen(found)
+	})
+}
+
+func nothingStarts(w *world) (err error) {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	p := probe(w.space, asks{"nvidia.com/gpu": "1"})
+	return w.pastTheScheduler(p, "the kubelet is told why not", func(found *core.Pod) error {
 		for _, one := range found.Status.ContainerStatuses {
 			if waits := one.State.Waiting; waits != nil && strings.Contains(waits.Message, "has no "+allocated) {
 				return nil

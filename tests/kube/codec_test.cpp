@@ -4,6 +4,7 @@
 
 #include "kube/assignment.h"
 #include "kube/base64.h"
+#include "kube/device_list.h"
 #include "kube/nics.h"
 #include "kube/registration.h"
 
@@ -66,6 +67,21 @@ RC_GTEST_PROP(Registration, IsReadAsItWasWritten, ()) {
   const Result<std::vector<RegisteredDevice>> read = decodeRegistration(encode(devices));
   RC_ASSERT(read.has_value());
   RC_ASSERT(*read == devices);
+}
+
+TEST(Registration, ATypeTellsWhichInstanceItIs) {
+  EXPECT_EQ(profileIn("NVIDIA H100 80GB HBM3 MIG 3g.40gb"), "3g.40gb");
+  EXPECT_EQ(profileIn("NVIDIA-NVIDIA A30 MIG 1g.6gb+me"), "1g.6gb.me");
+  for (const char* none : {"", "NVIDIA H100 80GB HBM3", "NVIDIA A30 MIG", "NVIDIA MIGHTY 1"})
+    EXPECT_EQ(profileIn(none), "") << none;
+}
+
+TEST(DeviceList, IsReadAsItWasWrittenAndAsPeopleWriteIt) {
+  using Set = std::set<std::string>;
+  for (const Set& set : {Set(), Set{"GPU-a"}, Set{"GPU-a", "MIG-b"}})
+    EXPECT_EQ(decodeDevices(encodeDevices(set)), set);
+  EXPECT_EQ(encodeDevices({"GPU-b", "GPU-a"}), "GPU-a,GPU-b");
+  EXPECT_EQ(decodeDevices(", GPU-a,,\tGPU-b ,"), (Set{"GPU-a", "GPU-b"}));
 }
 
 // As the incumbent's device plugin writes it: what is 0 or false is left out.

@@ -45,6 +45,10 @@ struct RegisteredDevice {
   friend bool operator==(const RegisteredDevice&, const RegisteredDevice&) = default;
 };
 
+// Of a device's type, or model, that is an instance's: which, as names of resources have it, where
+// there is no plus ("1g.10gb.me"). Empty: it is none's. Source: NVML's names of MIG devices.
+std::string profileIn(std::string_view type);
+
 // As JSON: what is 0, false or empty is left out. Members that are not known are left.
 // kCorrupt: which device and member, what was expected.
 std::string encode(const std::vector<RegisteredDevice>& devices);

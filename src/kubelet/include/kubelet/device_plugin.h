@@ -69,8 +69,8 @@ struct PluginTerms {
   std::string resource;  // "nvidia.com/gpu"
   // What happened, for the diary; from a thread of the plugin's.
   std::function<void(const std::string&)> say;
-  // Names in the folder of sockets by which others serve the same resource. The kubelet heeds who
-  // registered last: while somebody listens at one of them, we do not.
+  // Names in the folder of sockets by which others serve the same resource, or the same devices.
+  // The kubelet heeds who registered last: while somebody listens at one of them, we do not.
   std::vector<std::string> rivals = {};
 };
 

@@ -137,7 +137,7 @@ class Books {
                              std::int64_t nanoseconds);
   void endBind(const std::string& uid, BindEnd end);
   // A device that it was given whose units the node's kubelet does not offer, because it was full
-  // (kube/full_devices.h): UUID. Empty: there is none.
+  // (kube/device_list.h): UUID. Empty: there is none.
   std::string withdrawnFrom(const std::string& uid) const;
   // Places for pods that kube-scheduler does not know yet (books_plans.cpp): all of these or none,
   // each reserved under its UID until `expires`; in their order. Devices of models in `without` are
