@@ -32,7 +32,7 @@ const engine::Node* Books::nodeNamed(const std::string& name) const {
 }
 
 bool Books::excludesItself(const std::string& model) const {
-  if (model == kOwnPlugin || model == kOneName) return true;
+  if (model == kOwnPlugin || isNotServedBy(model)) return true;
   for (const vendors::Kind* kind : inside_->catalog.kinds())
     if (std::find(kind->count.alone.begin(), kind->count.alone.end(), model) !=
         kind->count.alone.end())

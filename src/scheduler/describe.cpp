@@ -25,20 +25,6 @@ bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog) {
 
 namespace {
 
-// Kinds of which devices are asked for by other names than their plugin's.
-std::vector<const vendors::Kind*> namedOtherwise(
-    const std::vector<asks::ContainerAsks>& init,
-    const std::vector<asks::ContainerAsks>& containers) {
-  std::vector<const vendors::Kind*> kinds;
-  for (const auto* list : {&init, &containers})
-    for (const asks::ContainerAsks& one : *list)
-      for (const vendors::Ask& ask : one.devices)
-        if (ask.otherwise && ask.kind->wire.node.own_plugin.there &&
-            std::find(kinds.begin(), kinds.end(), ask.kind) == kinds.end())
-          kinds.push_back(ask.kind);
-  return kinds;
-}
-
 // A container with several devices gets none that can only be used alone.
 void keepFromLoners(const std::vector<asks::ContainerAsks>& init,
                     const std::vector<asks::ContainerAsks>& containers, engine::Shape* shape) {
@@ -94,7 +80,9 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   const Result<void> company =
       asks::keepCompany(init, containers, pod.meta.annotations, &request.shape);
   if (!company) return company.error();
-  keepFromOwnPlugins(namedOtherwise(init, containers), &request.shape);
+  for (const auto* list : {&init, &containers})
+    for (const asks::ContainerAsks& one : *list)
+      for (const vendors::Ask& ask : one.devices) keepFromOtherNames(ask, &request.shape);
   keepFromLoners(init, containers, &request.shape);
   Result<engine::DevicePolicy> linked = base;
   for (const asks::ContainerAsks& container : containers) {

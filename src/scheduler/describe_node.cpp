@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "describe.h"
 #include "device_links.h"
+#include "kube/device_list.h"
 #include "kube/registration.h"
 #include "own_plugin.h"
 
@@ -111,20 +112,6 @@ Result<Registered> registeredOf(const kube::Node& node, const vendors::Kind& kin
   return devices;
 }
 
-std::set<std::string> itemsOf(const std::string* text) {
-  std::set<std::string> items;
-  std::string item;
-  for (const char c : (text == nullptr ? std::string() : *text) + ',') {
-    if (c == ',') {
-      if (!item.empty()) items.insert(item);
-      item.clear();
-    } else if (c != ' ' && c != '\t') {
-      item += c;
-    }
-  }
-  return items;
-}
-
 // ---- in the engine's terms ----------------------------------------------------------------------
 
 // The descriptor's where it knows the instance: it is exact where a node rounds.
@@ -189,16 +176,17 @@ engine::Compute computeOf(const RegisteredDevice& device, const vendors::Kind& k
                  : engine::kWholeDevice;
 }
 
-// An instance that somebody made is a device of its own; who asks for its profile has it alone. The
-// name is as names of resources have it: "1g.10gb.me".
+// Of an instance that somebody made, which is a device of its own; empty: it is none.
+std::string profileOf(const RegisteredDevice& device, const vendors::Kind& kind) {
+  if (kind.instances_prefix.empty() || device.mode == "mig") return {};
+  return kube::profileIn(device.type);
+}
+
+// Who asks for its profile has it alone.
 std::shared_ptr<const engine::Parting> wholeInstance(const RegisteredDevice& device,
                                                      const vendors::Kind& kind) {
-  constexpr std::string_view kInstance = " MIG ";
-  const std::size_t at = device.type.rfind(kInstance);
-  if (kind.instances_prefix.empty() || device.mode == "mig" || at == std::string::npos)
-    return nullptr;
-  std::string profile = device.type.substr(at + kInstance.size());
-  std::replace(profile.begin(), profile.end(), '+', '.');
+  const std::string profile = profileOf(device, kind);
+  if (profile.empty()) return nullptr;
   auto parting = std::make_shared<engine::Parting>();
   const engine::Compute all = computeOf(device, kind);
   parting->parts.push_back({engine::PartName(profile), mib(device.mebibytes), all, 0, 0, {}});
@@ -312,16 +300,17 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     std::optional<engine::Merit> merit =
         meritOf(node, *kind, *devices, described.node.devices.size(), &described.unread);
     if (merit) described.node.merits.push_back(std::move(*merit));
+    const std::string* closed = find(node.meta.annotations, kind->wire.node.cordon);
     const std::set<std::string> cordoned =
-        itemsOf(find(node.meta.annotations, kind->wire.node.cordon));
+        kube::decodeDevices(closed == nullptr ? std::string() : *closed);
     const bool served = agentServes(node, *kind);
-    const bool one_name = registered && !servedByOtherNames(node, *kind);
     for (const RegisteredDevice& one : *devices) {
       engine::Device device = deviceOf(one, *kind, node);
       if (registered && !served) device.health = engine::Health::kUnhealthy;
       device.cordoned = cordoned.contains(one.id) || !upgradeOf(node, *kind).empty();
       if (!registered) giveWhole(&device);
-      if (one_name) device.model = engine::ModelName(device.model.text + ' ' + kOneName);
+      if (registered && kind->wire.node.own_plugin.there)
+        device.model.text += missingNames(node, *kind, one.type, profileOf(one, *kind));
       KnownDevice known = knownOf(one, *kind, device);
       known.own_plugin = !registered;
       described.devices.emplace(one.id, std::move(known));

@@ -6,6 +6,7 @@
 #include "asks/shape.h"
 #include "base/quantity.h"
 #include "engine/model.h"
+#include "engine/selection.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -33,6 +34,18 @@ std::uint32_t countOf(const kube::Quantities& amounts, const std::string& resour
   const auto whole = read ? read->whole() : std::nullopt;
   constexpr std::int64_t kMost = engine::kMaxDevicesPerNode;
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole.value_or(0), 0, kMost));
+}
+
+constexpr const char* kNotServed = " is not served)";
+
+std::vector<engine::ModelName> wordsOf(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+bool counts(const vendors::ModelResource& one, const std::string& model) {
+  constexpr auto kWords = engine::ModelMatch::kWords;
+  return engine::namesModel(wordsOf(one.models), kWords, engine::ModelName(model)) &&
+         !engine::namesModel(wordsOf(one.not_models), kWords, engine::ModelName(model));
 }
 
 std::uint32_t countOf(const kube::PodContainer& container, const std::string& resource) {
@@ -74,22 +87,43 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
   return devices;
 }
 
-void keepFromOwnPlugins(const std::vector<const vendors::Kind*>& kinds, engine::Shape* shape) {
-  for (const vendors::Kind* kind : kinds)
-    for (const char* word : {kOwnPlugin, kOneName})
-      asks::selectorOf(engine::DeviceKind(kind->name), shape).not_models.emplace_back(word);
+void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape) {
+  if (!ask.kind->wire.node.own_plugin.there) return;
+  auto& models = asks::selectorOf(engine::DeviceKind(ask.kind->name), shape).not_models;
+  const auto add = [&](const std::string& word) {
+    const engine::ModelName model(word);
+    if (std::find(models.begin(), models.end(), model) == models.end()) models.push_back(model);
+  };
+  if (ask.counted_by != ask.kind->count.resource) add(kOwnPlugin);
+  if (!ask.counted_by.empty()) add(notServedBy(ask.counted_by));
+}
+
+// Unlike those of all other resources, however a pod's words are matched with models.
+std::string notServedBy(const std::string& resource) {
+  return '(' + resource + kNotServed;
+}
+
+bool isNotServedBy(const std::string& model) {
+  return model.starts_with('(') && model.ends_with(kNotServed);
 }
 
 // A name that was served once stays in the node's capacity, with 0.
-bool servedByOtherNames(const kube::Node& node, const vendors::Kind& kind) {
-  if (countOf(node.capacity, kind.count.resource) == 0) return true;
-  bool others = false;
-  for (const vendors::OtherName& other : kind.also) {
-    if (other.means != vendors::OtherName::Means::kCount) continue;
-    others = true;
-    if (countOf(node.capacity, other.resource) > 0) return true;
+std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
+                         const std::string& model, const std::string& profile) {
+  std::vector<std::string> names{kind.count.resource};
+  for (const vendors::OtherName& other : kind.also)
+    if (other.means == vendors::OtherName::Means::kCount) names.push_back(other.resource);
+  for (const vendors::ModelResource& one : kind.of_models)
+    if (counts(one, model)) names.push_back(one.resource);
+  if (!profile.empty()) names.push_back(kind.instances_prefix + profile);
+  std::string missing;
+  bool any = false;
+  for (const std::string& name : names) {
+    const bool served = countOf(node.capacity, name) > 0;
+    any = any || served;
+    if (!served) missing += ' ' + notServedBy(name);
   }
-  return !others;
+  return any ? missing : std::string();
 }
 
 std::uint32_t ofOwnPlugin(const kube::Pod& pod, const vendors::Kind& kind) {

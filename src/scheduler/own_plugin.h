@@ -12,6 +12,7 @@
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "kube/registration.h"
+#include "vendors/ask.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -19,21 +20,23 @@ namespace divvy::scheduler {
 // In the name of each of their models: no other device is called so.
 inline constexpr const char* kOwnPlugin = "(own plugin)";
 
-// Likewise, where devices are registered whose agent the kubelet knows by the count's own resource
-// only: HAMi's, or one of ours that was told so. Who asks by another name would begin without a
-// device.
-inline constexpr const char* kOneName = "(one name)";
-// Whether that node's agent serves devices of the kind by others of its names, too.
-bool servedByOtherNames(const kube::Node& node, const vendors::Kind& kind);
+// Likewise, where the kubelet knows devices by other resources than that one: HAMi's agent serves
+// the count's own only, and ours what it was told. Who asks by it would begin without a device.
+std::string notServedBy(const std::string& resource);
+bool isNotServedBy(const std::string& model);
+// In the model of a registered device: by which of the resources that count it the node's kubelet
+// does not give it. `profile`: of an instance that is asked for whole. Empty where nothing is
+// served: nobody says then what the kubelet knows.
+std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
+                         const std::string& model, const std::string& profile);
 
 // As many as can be had of a node where such devices are not registered; empty: it is not served
 // so. kCorrupt: which resource, what was expected.
 Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& node,
                                                              const vendors::Kind& kind);
 
-// Requests that name devices otherwise than by the plugin's resource would get none from it, nor
-// from an agent that has no other name for them.
-void keepFromOwnPlugins(const std::vector<const vendors::Kind*>& kinds, engine::Shape* shape);
+// Those who ask by another name than a plugin's, or an agent's, get none there.
+void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape);
 
 // How many devices a pod has of the plugin of a kind, init containers included.
 std::uint32_t ofOwnPlugin(const kube::Pod& pod, const vendors::Kind& kind);

@@ -340,7 +340,8 @@ Result<std::optional<Ask>> Reading::wholeOnes() const {
 void Reading::nameModel(Ask* ask) const {
   for (const ModelResource& one : kind_.of_models)
     if (under(one.resource) != nullptr) ask->of_model = &one;
-  ask->otherwise = under(kind_.count.resource) == nullptr;
+  const std::string* name = nullptr;
+  if (find(kind_.count.resource, &name) != nullptr) ask->counted_by = *name;
 }
 
 Result<std::optional<Ask>> Reading::read() {
@@ -378,6 +379,7 @@ Result<std::vector<Ask>> Reading::readInstances() const {
     Ask ask;
     ask.kind = &kind_;
     ask.count = static_cast<std::uint32_t>(**count);
+    ask.counted_by = name;
     ask.instance = name.substr(kind_.instances_prefix.size());
     if (ask.instance.empty()) return wrong(name, "accepted: with the name of an instance");
     asks.push_back(std::move(ask));

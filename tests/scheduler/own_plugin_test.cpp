@@ -1,7 +1,9 @@
 // Nodes that the vendor's own plugin serves, and nodes whose driver is being changed.
 #include <gtest/gtest.h>
 
+#include "engine/selection.h"
 #include "kube/registration.h"
+#include "own_plugin.h"
 #include "scheduler/books.h"
 #include "strays.h"
 #include "world.h"
@@ -126,27 +128,43 @@ TEST_F(OwnPlugin, IsNoNodeOfOurs) {
   EXPECT_NE(choose(podOf("a", kOne)), "own");
 }
 
-// HAMi's agent, or one of ours from before: the kubelet there would start a container without its
-// devices.
-TEST_F(OwnPlugin, AnAgentWithOneNameGetsNobodyWhoAsksByAnother) {
-  kube::Node hamis = nodeWith("nvidia");
-  hamis.meta.name = hamis.meta.uid = "own";
-  hamis.capacity = hamis.allocatable = {{"nvidia.com/gpu", "20"}};
-  ASSERT_TRUE(books.setNode(hamis));
-  const Texts share{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}};
-  EXPECT_EQ(choose(podOf("a", share)), "own");
-  const std::vector<Texts> others{{{"divvy.dev/gpu", "1"}, {"nvidia.com/gpumem", "1000"}},
-                                  {{"divvy.dev/gpu-h100", "1"}, {"nvidia.com/gpumem", "1000"}}};
-  for (const Texts& other : others) EXPECT_NE(choose(podOf("b", other)), "own");
-  // It was told of the other names.
-  hamis.capacity["divvy.dev/gpu"] = "20";
-  ASSERT_TRUE(books.setNode(hamis));
-  for (const Texts& other : others) EXPECT_EQ(choose(podOf("b", other)), "own");
-  // And serves none of them any more.
-  hamis.capacity["divvy.dev/gpu"] = "0";
-  ASSERT_TRUE(books.setNode(hamis));
-  for (const Texts& other : others) EXPECT_NE(choose(podOf("b", other)), "own");
-  EXPECT_EQ(choose(podOf("a", share)), "own");
+// HAMi's agent serves one name, and ours those that it was told: the kubelet would start a
+// container that asks by another one without its devices.
+TEST_F(OwnPlugin, NobodyIsPlacedWhereHisNameIsNotServed) {
+  kube::Node node = nodeWith("nvidia");
+  node.meta.name = node.meta.uid = "own";
+  const std::vector<std::string> names{"nvidia.com/gpu", "divvy.dev/gpu", "divvy.dev/gpu-h100"};
+  // Of each set of names, those that were served once among them.
+  for (unsigned served = 1; served < 1u << names.size(); ++served) {
+    node.capacity.clear();
+    for (unsigned at = 0; at < names.size(); ++at)
+      if (served >> at & 1)
+        node.capacity[names[at]] = "20";
+      else if (served % 2 == 0)
+        node.capacity[names[at]] = "0";
+    node.allocatable = node.capacity;
+    ASSERT_TRUE(books.setNode(node));
+    for (unsigned at = 0; at < names.size(); ++at) {
+      const Texts share{{names[at], "1"}, {"nvidia.com/gpumem", "1000"}};
+      EXPECT_EQ(choose(podOf("a", share)) == "own", (served >> at & 1) != 0)
+          << names[at] << " of " << served;
+    }
+    const std::vector<Texts> both{{{names[0], "1"}, {"nvidia.com/gpumem", "1000"}},
+                                  {{names[1], "1"}, {"nvidia.com/gpumem", "1000"}}};
+    EXPECT_EQ(choose(*kube::podOf(podObject(both, {}))) == "own", (served & 3) == 3) << served;
+  }
+}
+
+// Regression: a name's words were found in those of a longer one where models are matched loosely.
+TEST_F(OwnPlugin, NamesThatBeginAlikeAreTwo) {
+  const std::string one = notServedBy("divvy.dev/gpu");
+  const std::string other = notServedBy("divvy.dev/gpu-h100");
+  for (const auto match : {engine::ModelMatch::kExact, engine::ModelMatch::kWords,
+                           engine::ModelMatch::kLoose, engine::ModelMatch::kContains})
+    for (const auto& [word, model] : {std::pair(one, other), std::pair(other, one)})
+      EXPECT_FALSE(engine::namesModel({engine::ModelName(word)}, match, engine::ModelName(model)));
+  EXPECT_TRUE(isNotServedBy(one));
+  EXPECT_FALSE(isNotServedBy("NVIDIA H100 " + one));
 }
 
 // Regression: cards that were full by other names left none to have by the plugin's, and with that

@@ -9,6 +9,7 @@
 
 #include "describe.h"
 #include "kube/base64.h"
+#include "own_plugin.h"
 #include "terms/terms.h"
 #include "webhook.h"
 #include "world.h"
@@ -30,9 +31,10 @@ engine::Shape shapeOf(const Texts& annotations, const std::vector<Texts>& limits
   const auto request = asked(annotations, limits);
   EXPECT_TRUE(request) << request.error().message();
   engine::Shape shape = request && *request ? (*request)->shape : engine::Shape{};
-  // What is asked for by our names a vendor's own plugin would not hand out.
-  for (const char* word : {"(own plugin)", "(one name)"})
-    std::erase(shape.selector.not_models, engine::ModelName(word));
+  // By which name something is asked for decides where it is served, not what it is.
+  std::erase_if(shape.selector.not_models, [](const engine::ModelName& word) {
+    return word.text == kOwnPlugin || isNotServedBy(word.text);
+  });
   return shape;
 }
 

@@ -36,7 +36,7 @@ struct Ask {
   std::uint64_t slice = 0;          // size; 0: none
   bool partitioned = false;         // of instances (MIG), the smallest with the memory and compute
   std::string instance;             // of those that are called so
-  bool otherwise = false;           // counted by another name than that of the kind's own plugin
+  std::string counted_by;           // the resource; empty: by none, parts of devices are asked for
   const ModelResource* of_model = nullptr;  // the kind's: how they were counted; null: any model
   friend bool operator==(const Ask&, const Ask&) = default;
 };
