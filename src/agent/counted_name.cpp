@@ -4,12 +4,12 @@
 #include <string_view>
 
 #include "engine/selection.h"
+#include "kube/registration.h"
 
 namespace divvy::agent {
 namespace {
 
 constexpr std::string_view kNvidias = "nvidia.com/";
-constexpr std::string_view kInstance = " MIG ";
 
 std::vector<engine::ModelName> wordsOf(const std::vector<std::string>& texts) {
   std::vector<engine::ModelName> words;
@@ -47,22 +47,17 @@ void addRivals(std::size_t own, std::vector<CountedName>* names) {
   }
 }
 
-}  // namespace
-
-std::string profileOf(const driver::DeviceInfo& device) {
-  const std::size_t at = device.model.rfind(kInstance);
-  if (!device.instance() || at == std::string::npos) return {};
-  std::string profile = device.model.substr(at + kInstance.size());
-  // Names of resources have no plus: "1g.10gb+me".
-  std::replace(profile.begin(), profile.end(), '+', '.');
-  return profile;
+std::string profileOf(const Device& device) {
+  return device.info.instance() ? kube::profileIn(device.info.model) : std::string();
 }
+
+}  // namespace
 
 std::vector<CountedName> countedNames(const ClusterNode& cluster,
                                       const std::vector<Device>& devices) {
   std::vector<CountedName> names;
   const auto add = [&](const std::string& resource, unsigned units, const auto& has) {
-    CountedName name{resource, {}, units, {}, names.empty()};
+    CountedName name{resource, {}, units, {}};
     for (std::size_t at = 0; at < devices.size(); ++at)
       if (!devices[at].excluded && has(devices[at])) name.devices.push_back(at);
     const bool known = std::any_of(names.begin(), names.end(), [&](const CountedName& other) {
@@ -77,13 +72,13 @@ std::vector<CountedName> countedNames(const ClusterNode& cluster,
     add(one.resource, cluster.per_device,
         [&](const Device& device) { return counts(one, device); });
   std::set<std::string> profiles;
-  for (const Device& device : devices) profiles.insert(profileOf(device.info));
+  for (const Device& device : devices) profiles.insert(profileOf(device));
   profiles.erase("");
   // Who asks for an instance by its profile has it alone.
   if (!cluster.instances_prefix.empty())
     for (const std::string& profile : profiles)
       add(cluster.instances_prefix + profile, 1,
-          [&](const Device& device) { return profileOf(device.info) == profile; });
+          [&](const Device& device) { return profileOf(device) == profile; });
   for (std::size_t at = names.size(); at-- > own;)
     if (names[at].devices.empty()) names.erase(names.begin() + static_cast<std::ptrdiff_t>(at));
   addRivals(own, &names);

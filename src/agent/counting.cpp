@@ -47,14 +47,6 @@ void KubeletDesk::offer() {
     plugins_[at]->setDevices(unitsOf(names_[at]));
 }
 
-// From any thread.
-std::string KubeletDesk::tenantOf(const Units& units) const {
-  const auto name = std::find_if(names_.begin(), names_.end(), [&](const CountedName& one) {
-    return one.resource == units.resource;
-  });
-  return tenantIdFor(units.ids, name == names_.end() ? units.resource : name->salt());
-}
-
 Result<void> KubeletDesk::serve() {
   for (const CountedName& name : names_)
     if (const Result<void> served = serveName(name); !served)
@@ -69,7 +61,7 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
   kubelet::Questions questions;
   questions.allocate = [this, resource](std::vector<std::string> ids,
                                         const kubelet::Answer<kubelet::Injection>& answer) {
-    const std::string tenant = tenantOf({resource, std::move(ids)});
+    const std::string tenant = tenantIdFor(std::move(ids), resource);
     bool by_cdi = false;
     kubelet::Injection given = injector_.injection(tenant, &by_cdi);
     if (by_cdi) asio::post(loop_, [this, tenant] { injector_.gaveName(tenant); });

@@ -83,9 +83,13 @@ std::string visibleIn(const std::vector<Device>& devices) {
   return uuids.empty() ? "none" : uuids;
 }
 
+// A resource's tenants are called the same whatever others are served, and in whatever order; those
+// of this one as by agents that served no other.
+constexpr std::string_view kUnnamed = "nvidia.com/gpu";
+
 std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource) {
   std::sort(ids.begin(), ids.end());
-  if (!resource.empty()) ids.push_back(resource);
+  if (resource != kUnnamed) ids.push_back(resource);
   // FNV-1a: ids are the kubelet's and ours, nobody chooses them.
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::string& id : ids) {

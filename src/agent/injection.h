@@ -46,8 +46,8 @@ std::string visibleIn(const std::vector<Device>& devices);
 std::string preloadListInside();
 
 // Of a container's device ids, in whatever order, always the same: which pod's it is shows later.
-// `resource`: by which they are counted; empty: by the first one that the node has.
-std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource = "");
+// `resource`: by which they are counted; units of several resources may have the same ids.
+std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource);
 
 // "GPU-...::0" to "::N-1": units of one card, as the kubelet counts them.
 std::vector<kubelet::Device> unitsOf(const std::string& uuid, int numa, unsigned count);

@@ -262,7 +262,7 @@ std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
 asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
   const Result<Owner> owner = co_await ownerOf(std::move(held), units);
   if (!owner) co_return owner.error();
-  const std::string tenant = tenantOf(units);
+  const std::string tenant = tenantIdFor(units.ids, units.resource);
   const auto until = std::chrono::steady_clock::now() + kSettled;
   asio::steady_timer pause(loop_);
   std::chrono::milliseconds wait = kLook;
@@ -301,7 +301,7 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   const Result<PodShare> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
   if (!share) return share.error();
-  const std::string id = tenantOf({held.resource, held.ids});
+  const std::string id = tenantIdFor(held.ids, held.resource);
   // Those before it in the pod have what they have until they are ended.
   const Result<void> open = openTo(share->decision, inventory_.devices(), cardsOf(pod.meta.uid));
   endThoseBefore(pod, held.container, id);

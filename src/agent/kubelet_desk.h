@@ -80,7 +80,6 @@ class KubeletDesk {
   void noteWithheld();
   Result<void> serveName(const CountedName& name);
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
-  std::string tenantOf(const Units& units) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
   std::string linkScores() const;

@@ -72,15 +72,6 @@ TEST(CountedNames, InstancesCountByTheirProfileOnce) {
   EXPECT_EQ(names.back().units, 1u) << "who asks for a profile has all of an instance";
 }
 
-// Its tenants are called as agents called them that had one name only.
-TEST(CountedNames, TheFirstHasNoSalt) {
-  const auto names = countedNames(node(), devicesOf({"NVIDIA H200"}));
-  ASSERT_EQ(names.size(), 3u);
-  EXPECT_EQ(names[0].salt(), "");
-  EXPECT_EQ(names[1].salt(), "divvy.dev/gpu");
-  EXPECT_EQ(names[2].salt(), "divvy.dev/gpu-h200");
-}
-
 TEST(CountedNames, WhoServesNvidiasNameServesTheSameDevices) {
   using Names = std::vector<std::string>;
   const auto devices = devicesOf({"NVIDIA A30 MIG 1g.6gb"});

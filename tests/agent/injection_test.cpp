@@ -143,15 +143,16 @@ TEST(Edits, OfRealCardsNamesThoseOfTheShareAndCallsTheToolkitOff) {
 }
 
 TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
-  EXPECT_EQ(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"b::1", "a::0"}));
-  EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0"}));
-  EXPECT_NE(tenantIdFor({"a::0", "b::1"}), tenantIdFor({"a::0b::1"}));
-  EXPECT_LE(tenantIdFor({"a::0"}).size(), 31u);
+  const std::string ours = "divvy.dev/gpu";
+  EXPECT_EQ(tenantIdFor({"a::0", "b::1"}, ours), tenantIdFor({"b::1", "a::0"}, ours));
+  EXPECT_NE(tenantIdFor({"a::0", "b::1"}, ours), tenantIdFor({"a::0"}, ours));
+  EXPECT_NE(tenantIdFor({"a::0", "b::1"}, ours), tenantIdFor({"a::0b::1"}, ours));
+  EXPECT_LE(tenantIdFor({"a::0"}, ours).size(), 31u);
   // Two containers may have units that are called alike, by different names of the node's.
-  EXPECT_NE(tenantIdFor({"a::0"}, "divvy.dev/gpu"), tenantIdFor({"a::0"}));
-  EXPECT_NE(tenantIdFor({"a::0"}, "divvy.dev/gpu"), tenantIdFor({"a::0"}, "divvy.dev/gpu-a100"));
+  EXPECT_NE(tenantIdFor({"a::0"}, ours), tenantIdFor({"a::0"}, "nvidia.com/gpu"));
+  EXPECT_NE(tenantIdFor({"a::0"}, ours), tenantIdFor({"a::0"}, "divvy.dev/gpu-a100"));
   // As agents before those names called it: their containers run on.
-  EXPECT_EQ(tenantIdFor({"a::0", "b::1"}), "pod-d53623c03bd7d303");
+  EXPECT_EQ(tenantIdFor({"a::0", "b::1"}, "nvidia.com/gpu"), "pod-d53623c03bd7d303");
 }
 
 TEST(Injection, UnitsAreAsManyAsMayShareACard) {

@@ -17,7 +17,12 @@ func init() {
 				"another name gets his own share of it, and nothing once it is full: then the kubelet offers none of it " +
 				"by any name, and all of it again before somebody comes; without names of models the node has none " +
 				"of them, and a full card's units stay",
-			manyNames})
+			manyNames},
+		check{"kubelet-names-come-and-go-under-pods",
+			"an agent that serves a card's names in another order knows the shares of running pods, and keeps them " +
+				"apart from new ones; who asks by a name that a node's agent does not serve any more waits, and comes " +
+				"once it does",
+			namesInAnyOrder})
 }
 
 // withdrawnBound: ten seconds until the node says that a card is full, five until the kubelet is told,
@@ -139,6 +144,17 @@ func (w *world) fullByOneName(uuid string, units, each int64) error {
 			return err
 		}
 	}
+	// The cards have so many, and more; offered is one less.
+	more := probe(w.space, asks{modelName: fmt.Sprint(units - each + 1)})
+	err := w.pastTheScheduler(more, "the kubelet turns it away", func(found *core.Pod) error {
+		if found.Status.Phase != core.PodFailed || found.Status.Reason != tooEarly {
+			return fmt.Errorf("it is %s %s: %s", found.Status.Phase, found.Status.Reason, found.Status.Message)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	if err := w.remove("whole"); err != nil {
 		return err
 	}
@@ -192,4 +208,86 @@ func (w *world) countedThroughout(name string, units int64, long time.Duration) 
 		}
 	}
 	return nil
+}
+
+// Pods by two names, whose units on a card are called alike; MiB.
+var twoNames = map[string]int{"nvidia.com/gpu": 2000, ownName: 3000}
+
+func (w *world) begunByBoth(prefix, uuid string) error {
+	pods := map[string]string{"nvidia.com/gpu": prefix + "-theirs", ownName: prefix + "-own"}
+	for name, pod := range pods {
+		if _, err := w.create(holding(by(name, pod, uuid, fmt.Sprint(twoNames[name])))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.runs(prefix+"-theirs"), w.runs(prefix+"-own"), w.limitedByBoth(prefix))
+}
+
+// limitedByBoth: the agent knows whose each share is.
+func (w *world) limitedByBoth(prefix string) error {
+	const family = "divvy_tenant_memory_limit_bytes"
+	limit := func(name string) string { return fmt.Sprintf("} %d", twoNames[name]<<20) }
+	return errors.Join(w.shows(family, prefix+"-theirs", limit("nvidia.com/gpu")),
+		w.shows(family, prefix+"-own", limit(ownName)))
+}
+
+func namesInAnyOrder(w *world) (err error) {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	uuids, _, err := w.cardsNow()
+	if err != nil {
+		return err
+	}
+	if err := w.begunByBoth("before", uuids[0]); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.agentBegins(record.Build)) }()
+	if err := w.agentBegins(record.Build, "--resource", ownName+",nvidia.com/gpu"); err != nil {
+		return err
+	}
+	if err := w.limitedByBoth("before"); err != nil {
+		return err
+	}
+	if err := w.begunByBoth("after", uuids[0]); err != nil {
+		return err
+	}
+	if err := w.limitedByBoth("before"); err != nil {
+		return err
+	}
+	return w.oneNameLeft(record.Build, uuids[1])
+}
+
+// oneNameLeft: the other one is not served, and asked for.
+func (w *world) oneNameLeft(build, uuid string) error {
+	if err := w.agentBegins(build, "--resource", ownName, "--model-names", "off"); err != nil {
+		return err
+	}
+	if err := w.countedBy("nvidia.com/gpu", 0); err != nil {
+		return err
+	}
+	if _, err := w.create(by("nvidia.com/gpu", "unserved", uuid, "1000")); err != nil {
+		return err
+	}
+	if why, err := w.refused("unserved"); err != nil || !strings.Contains(why, "models that were not asked for") {
+		return errors.Join(err, fmt.Errorf("who asks by a name that is not served waits for: %s", why))
+	}
+	if _, err := w.create(by(ownName, "served", uuid, "1000")); err != nil {
+		return err
+	}
+	if _, err := w.ended("served", 0); err != nil {
+		return err
+	}
+	if err := w.agentBegins(build); err != nil {
+		return err
+	}
+	said, err := w.ended("unserved", 0)
+	if err == nil {
+		err = said.limited(1000 << 20)
+	}
+	return err
 }

@@ -42,8 +42,7 @@ struct ClusterNode {
   kube::Access access;
   std::string kubelet_dir = "/var/lib/kubelet";  // its device-plugins/ and pod-resources/
   Dialect dialect = Dialect::kHami;
-  // Each counts all devices; at least one. An agent that follows has to have the same first one:
-  // what containers have by it is called otherwise than what they have by further names.
+  // Each counts all devices; at least one.
   std::vector<std::string> resources = {"nvidia.com/gpu"};
   std::vector<ModelCount> of_models;
   // Behind it the name of an instance's profile: such instances are counted by that. Empty: not.
