@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"syscall"
-	"time"
 
 	authentication "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
@@ -63,9 +61,6 @@ func (c *cluster) readNodeRecord() (nodeRecord, error) {
 
 // claimNode notes what is not there yet, before anything is made.
 func (c *cluster) claimNode(build, runtime string, helper bool) error {
-	for _, group := range append(cgroupsOf("kubepods"), cgroupsOf("kubepods.slice")...) {
-		return fmt.Errorf("%s is there: is this a node of another cluster?", group)
-	}
 	record := nodeRecord{Build: build, Runtime: runtime, Helper: helper}
 	for _, path := range outsiders {
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -73,6 +68,9 @@ func (c *cluster) claimNode(build, runtime string, helper bool) error {
 		} else if path == kubeletDir {
 			return fmt.Errorf("%s is there: is this a node of another cluster?", path)
 		}
+	}
+	if err := takeLeftGroups(); err != nil {
+		return err
 	}
 	return c.writeNodeRecord(record)
 }
@@ -83,28 +81,6 @@ func (c *cluster) writeNodeRecord(record nodeRecord) error {
 		return err
 	}
 	return os.WriteFile(c.nodeFile(), text, 0o644)
-}
-
-// underSystemd: it makes control groups, in one hierarchy, as on the nodes that users have.
-func underSystemd() bool {
-	_, none := os.Stat("/run/systemd/system")
-	_, apart := os.Stat("/sys/fs/cgroup/cgroup.controllers")
-	return none == nil && apart == nil
-}
-
-func cgroupDriver() string {
-	if underSystemd() {
-		return "systemd"
-	}
-	return "cgroupfs"
-}
-
-func cgroupsOf(name string) []string {
-	found, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", "*", name))
-	if _, err := os.Stat(filepath.Join("/sys/fs/cgroup", name)); err == nil {
-		found = append(found, filepath.Join("/sys/fs/cgroup", name))
-	}
-	return found
 }
 
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -338,7 +314,7 @@ func (c *cluster) removeNode() error {
 		}
 	}
 	c.endShims()
-	if err := c.endCgroups(); err != nil {
+	if err := endPodGroups(); err != nil {
 		return err
 	}
 	if err := c.unmountAll(); err != nil {
@@ -355,49 +331,6 @@ func (c *cluster) removeNode() error {
 		err = os.Remove(c.nodeFile())
 	}
 	return err
-}
-
-// endCgroups kills who is left in pods, and takes their groups away.
-func (c *cluster) endCgroups() error {
-	var failed error
-	for _, group := range append(cgroupsOf("kubepods"), cgroupsOf("kubepods.slice")...) {
-		var folders []string
-		_ = filepath.WalkDir(group, func(path string, entry os.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				folders = append(folders, path)
-			}
-			return nil
-		})
-		sort.Sort(sort.Reverse(sort.StringSlice(folders)))
-		for _, folder := range folders {
-			failed = errors.Join(failed, emptied(folder))
-		}
-	}
-	return failed
-}
-
-// emptied: nobody is in the group, and it is gone.
-func emptied(group string) error {
-	var err error
-	for end := time.Now().Add(stopBound); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		var text []byte
-		if text, err = os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil {
-			break
-		}
-		for _, pid := range strings.Fields(string(text)) {
-			var number int
-			if _, err := fmt.Sscan(pid, &number); err == nil && number > 1 {
-				_ = syscall.Kill(number, syscall.SIGKILL)
-			}
-		}
-		if err = syscall.Rmdir(group); err == nil {
-			return nil
-		}
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", group, err)
 }
 
 // unmountAll takes away what is mounted below our folder and the kubelet's.
