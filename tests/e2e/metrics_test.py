@@ -34,8 +34,11 @@ def parse(text):
 class Served(ProductTest):
     """An agent that tells."""
 
+    variables = {}  # in its environment
+
     def setUp(self):
         super().setUp()
+        self.product.environment |= self.variables
         self.agent = self.product.start("agent", "--node", f"sim-{PROFILE}", "--metrics-listen",
                                         "127.0.0.1:0", "--log-file")
         log = self.product.runtime / f"sim-{PROFILE}" / "agent.log"
