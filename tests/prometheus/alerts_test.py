@@ -52,6 +52,16 @@ class Alerts(unittest.TestCase):
                 self.assertFalse(cells & places, f"{file.name}: {panel['title']}")
                 places |= cells
 
+    # promtool passes what no case names, and a case of no alert that expects nothing.
+    def test_each_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(self):
+        names = set(re.findall(r"- alert: (\w+)", ALERTS.read_text("utf-8")))
+        cases = (HERE / "alerts_test.yaml").read_text("utf-8")
+        for what, case in (
+                ("fires", r"^ +alertname: (\w+)\n +exp_alerts:\n +- exp_labels: "),
+                ("does not", r"^ +- \{alertname: (\w+), eval_time: \w+, exp_alerts: \[\]\}$")):
+            with self.subTest(what):
+                self.assertEqual(set(re.findall(case, cases, re.M)), names)
+
     @unittest.skipUnless(shutil.which("promtool"), "promtool (Debian: prometheus) is not installed")
     def test_what_fires_and_what_does_not(self):
         with tempfile.TemporaryDirectory() as folder:
