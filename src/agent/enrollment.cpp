@@ -127,6 +127,7 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   };
   std::map<std::string, std::string> all{
       {kube::kNicsKey, nics_},
+      {kube::kServedKey, kube::encodeDevices(resources_)},
       // Until it is known who has what, what an earlier agent said.
       {kube::kFullKey, holders_known_ ? kube::encodeDevices(full_.closed()) : said(kube::kFullKey)},
       {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "asks/shape.h"
 #include "base/quantity.h"
 #include "engine/model.h"
 #include "engine/selection.h"
+#include "kube/device_list.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -118,8 +120,12 @@ std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
   if (!profile.empty()) names.push_back(kind.instances_prefix + profile);
   std::string missing;
   bool any = false;
+  // Agents of before, and HAMi's, say nothing.
+  const auto said = node.meta.annotations.find(kube::kServedKey);
+  const bool says = said != node.meta.annotations.end();
+  const std::set<std::string> ours = kube::decodeDevices(says ? said->second : std::string());
   for (const std::string& name : names) {
-    const bool served = countOf(node.capacity, name) > 0;
+    const bool served = countOf(node.capacity, name) > 0 && (!says || ours.contains(name));
     any = any || served;
     if (!served) missing += ' ' + notServedBy(name);
   }

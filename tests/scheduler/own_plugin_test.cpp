@@ -155,6 +155,24 @@ TEST_F(OwnPlugin, NobodyIsPlacedWhereHisNameIsNotServed) {
   }
 }
 
+// NVIDIA's plugin serves other cards of that node: its capacity has both names.
+TEST_F(OwnPlugin, WhatAnotherPluginServesThereIsNotTheAgents) {
+  kube::Node node = nodeWith("nvidia");
+  node.meta.name = node.meta.uid = "own";
+  node.capacity = node.allocatable = {{"nvidia.com/gpu", "4"}, {"divvy.dev/gpu", "20"}};
+  node.meta.annotations["divvy.dev/served"] = "divvy.dev/gpu";
+  ASSERT_TRUE(books.setNode(node));
+  const std::string memory = "nvidia.com/gpumem";
+  EXPECT_NE(choose(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
+  EXPECT_EQ(choose(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
+  // HAMi's plugin has the node now, and left the annotation where it was.
+  node.capacity = node.allocatable = {{"nvidia.com/gpu", "20"}, {"divvy.dev/gpu", "0"}};
+  node.meta.annotations["divvy.dev/served"] = "divvy.dev/gpu,nvidia.com/gpu";
+  ASSERT_TRUE(books.setNode(node));
+  EXPECT_EQ(choose(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
+  EXPECT_NE(choose(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
+}
+
 // Regression: a name's words were found in those of a longer one where models are matched loosely.
 TEST_F(OwnPlugin, NamesThatBeginAlikeAreTwo) {
   const std::string one = notServedBy("divvy.dev/gpu");

@@ -10,6 +10,9 @@ namespace divvy::kube {
 // Devices on which nothing more fits, and whose units the kubelet is, or soon will be, told not to
 // offer: nobody is to be bound to one until the node's agent, which writes it, names it no more.
 inline constexpr const char* kFullKey = "divvy.dev/full";
+// Likewise a list: of the resources by which its agent has the kubelet give its devices. Others may
+// serve other devices of the node by other ones.
+inline constexpr const char* kServedKey = "divvy.dev/served";
 
 // Ascending; empty for none.
 std::string encodeDevices(const std::set<std::string>& uuids);
