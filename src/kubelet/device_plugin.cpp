@@ -15,9 +15,13 @@
 namespace divvy::kubelet {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr const char* kVersion = "v1beta1";
 // Between two looks at the sockets where no event tells of a change.
 constexpr int kLookMs = 1000;
+// For so long a kubelet that was told of us does not watch, or no longer, before it is told again.
+constexpr std::chrono::seconds kUnwatched{3};
 // For calls that are being answered when a server ends.
 constexpr std::chrono::seconds kFarewell{2};
 
@@ -35,6 +39,7 @@ struct DevicePlugin::Inside {
   std::vector<Device> devices;
   Service* service = nullptr;  // of the server that is there now
   std::atomic<bool> stopped = false;
+  std::atomic<bool> settled = false;
   std::thread thread;
   std::string last_said;
 
@@ -77,14 +82,19 @@ struct DevicePlugin::Inside {
     return {};
   }
 
-  // Both sockets are those that were there when we registered.
-  void serveWhile(const FileId& own) {
-    FileId kubelet;  // that knows us
+  // Both sockets are those that were there when we registered, and it watches.
+  void serveWhile(const FileId& own, Service* serving) {
+    FileId kubelet;             // that knows us
+    Clock::time_point watched;  // last, or when it was told of us
     while (!stopped && ownSocket() == own) {
       const FileId now = terms.sockets->look(std::string(kKubeletSocket));
+      if (serving->isWatched()) watched = Clock::now();
+      if (Clock::now() - watched > kUnwatched) kubelet = {};
+      settled = kubelet.exists() && now == kubelet;
       const std::string other = rival();
       if (!other.empty()) {
         kubelet = {};  // it may have registered after us
+        settled = true;
         complain("another plugin serves the same devices (" + terms.sockets->pathOf(other) +
                  "): not registering " + terms.resource +
                  " until it has ended; remove it, or serve other resources than its own");
@@ -92,6 +102,8 @@ struct DevicePlugin::Inside {
         const Result<void> enrolled = enroll();
         if (enrolled) {
           kubelet = now;
+          watched = Clock::now();
+          settled = true;
           last_said.clear();
           terms.say("the kubelet knows " + terms.resource);
         } else {
@@ -121,7 +133,8 @@ struct DevicePlugin::Inside {
     const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
     Doorman doorman(std::move(*listening), *server);
     setService(&own);
-    serveWhile(socket);
+    serveWhile(socket, &own);
+    settled = false;
     setService(nullptr);
     doorman.stop();
     if (ownSocket() == socket) terms.sockets->remove(terms.socket);
@@ -157,6 +170,10 @@ Result<std::unique_ptr<DevicePlugin>> DevicePlugin::begin(PluginTerms terms,
     while (!inside->stopped) inside->serveOnce();
   });
   return std::unique_ptr<DevicePlugin>(new DevicePlugin(std::move(inside)));
+}
+
+bool DevicePlugin::settled() const {
+  return inside_->settled;
 }
 
 void DevicePlugin::setDevices(std::vector<Device> devices) {

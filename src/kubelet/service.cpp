@@ -133,6 +133,11 @@ void Service::setDevices(std::vector<Device> devices) {
   for (Stream* stream : streams_) stream->proceed();
 }
 
+bool Service::isWatched() {
+  const std::lock_guard<std::mutex> hold(mutex_);
+  return !streams_.empty();
+}
+
 void Service::endStreams() {
   const std::lock_guard<std::mutex> hold(mutex_);
   ending_ = true;

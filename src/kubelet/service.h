@@ -20,6 +20,8 @@ class Service final : public v1beta1::DevicePlugin::CallbackService {
       : questions_(questions), devices_(std::move(devices)) {}
 
   void setDevices(std::vector<Device> devices);
+  // A kubelet is being told of the devices.
+  bool isWatched();
   // Streams end, those that begin later, too: without it a server would wait for them.
   void endStreams();
 

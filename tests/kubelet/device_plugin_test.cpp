@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 
 #include "fake_kubelet.h"
 
@@ -182,6 +183,43 @@ TEST_F(DevicePluginTest, RegistersAgainAfterAnotherPluginCameAndEnded) {
   EXPECT_TRUE(wasSaid("not registering example.com/gpu until"));
   other.end();
   EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
+}
+
+// Regression: a kubelet that lost us (another plugin of a name that we do not know registered, and
+// went) does not come back, and its sockets are where they were.
+TEST_F(DevicePluginTest, RegistersAgainWithAKubeletThatDoesNotWatchAnyMore) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  grpc::ClientContext context;
+  const auto stub = kubelet_.plugin();
+  v1beta1::ListAndWatchResponse response;
+  const auto stream = stub->ListAndWatch(&context, {});
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_TRUE(plugin_->settled());
+  EXPECT_EQ(kubelet_.registrations(), 1u);
+  context.TryCancel();
+  EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
+}
+
+TEST_F(DevicePluginTest, IsSettledOnceTheKubeletKnowsUsOrIsToKnowAnother) {
+  beginPlugin();
+  EXPECT_FALSE(plugin_->settled());
+  kubelet_.begin();
+  kubelet_.registration(1);
+  const auto becomes = [this](bool settled) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (plugin_->settled() != settled && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    return plugin_->settled() == settled;
+  };
+  EXPECT_TRUE(becomes(true));
+  kubelet_.end();
+  kubelet_.refuse(true);
+  kubelet_.begin();
+  EXPECT_TRUE(becomes(false));
+  Rival other(kubelet_.folder() + "/theirs.sock");
+  EXPECT_TRUE(becomes(true));
 }
 
 TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {

@@ -71,6 +71,11 @@ v1beta1::RegisterRequest FakeKubelet::registration(std::size_t number) {
   return came ? registry_->registered[number - 1] : v1beta1::RegisterRequest();
 }
 
+std::size_t FakeKubelet::registrations() const {
+  const std::lock_guard<std::mutex> hold(registry_->mutex);
+  return registry_->registered.size();
+}
+
 bool FakeKubelet::attempted() {
   std::unique_lock<std::mutex> hold(registry_->mutex);
   return registry_->changed.wait_for(hold, kBound, [&] { return registry_->attempts > 0; });

@@ -31,6 +31,7 @@ class FakeKubelet {
   // The so-many-th registration since the first begin(), from 1; waits for it, 20 s at most. No
   // endpoint: it did not come.
   v1beta1::RegisterRequest registration(std::size_t number);
+  std::size_t registrations() const;  // so far
   // Somebody tried, refused or not; waits likewise.
   bool attempted();
 

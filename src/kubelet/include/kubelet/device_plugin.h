@@ -74,9 +74,9 @@ struct PluginTerms {
   std::vector<std::string> rivals = {};
 };
 
-// Serves and registers on threads of its own, again whenever the kubelet begins anew or somebody
-// takes our socket away: the kubelet clears its folder when it starts. Members may be called from
-// any thread.
+// Serves and registers on threads of its own, again whenever the kubelet begins anew, somebody
+// takes our socket away (the kubelet clears its folder when it starts), or the kubelet watches our
+// devices no longer: it does not come back by itself. Members may be called from any thread.
 class DevicePlugin {
  public:
   // Begins; a kubelet that is not there yet is waited for. kUsage: a path that is no socket's.
@@ -84,6 +84,8 @@ class DevicePlugin {
                                                      Questions questions);
   ~DevicePlugin();  // as stop()
 
+  // The kubelet knows us, or is to know another plugin while that is there.
+  bool settled() const;
   // From now on these. Kubelets that watch are told.
   void setDevices(std::vector<Device> devices);
   // Returns when nobody is asked any more. Questions that are being answered have to be answered.
