@@ -2,8 +2,11 @@
 asks of nodes, and which values it refuses. Usage: chart_test.py HELM CHART MANIFESTS"""
 import json
 import pathlib
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import yaml
@@ -34,6 +37,18 @@ def key(one):
 
 def one_of(documents, kind, name):
     return next(d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name)
+
+
+def pod_of(documents, kind, name):
+    return one_of(documents, kind, name)["spec"]["template"]["spec"]
+
+
+def of_deploy(*path):
+    return pathlib.Path(CHART).parents[1].joinpath(*path).read_text("utf-8")
+
+
+def page(name):
+    return (pathlib.Path(CHART).parents[2] / "docs" / name).read_text("utf-8")
 
 
 def without_ours(one):
@@ -83,6 +98,21 @@ class SaysWhatTheManifestsSay(unittest.TestCase):
         config = one_of(documents, "ConfigMap", "divvy-scheduler")["data"]["scheduler-config.yaml"]
         self.assertEqual(yaml.safe_load(config), {"kind": "Another"})
 
+    # Regression: policies refused HAMi's plugins what they write while one came from HAMi.
+    def test_policies_that_name_others_accounts_are_said_whole(self):
+        ours, theirs = "system:serviceaccount:divvy-system:divvy-scheduler", "system:serviceaccount:kube-system:hami-device-plugin"
+        text = pathlib.Path(MANIFESTS, "policies.yaml").read_text()
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text.replace(f"'{ours}'", f"'{ours}', '{theirs}'"))
+            file.flush()
+            documents = render("--set-file", "generated.policies=" + file.name, namespace="gpus")
+        policies = [d for d in documents if d["kind"] == "ValidatingAdmissionPolicy"]
+        naming = {d["metadata"]["name"] for d in policies if theirs in json.dumps(d["spec"])}
+        self.assertLessEqual({"divvy-pod-annotations", "divvy-node-annotations", "divvy-bindings"}, naming)
+        self.assertIn("system:serviceaccount:gpus:divvy-scheduler", json.dumps(policies))
+        for option in ("--writers", "--other-schedulers", "generated.policies"):
+            self.assertIn(option, page("migration.md").split("## From HAMi")[1].split("## From NVIDIA")[0])
+
 
 class AsksOfNodes(unittest.TestCase):
     def setUp(self):
@@ -113,6 +143,28 @@ class AsksOfNodes(unittest.TestCase):
         self.assertEqual(self.folders("divvy-agent", *alone), {**own, **kubelets})
         self.assertEqual(self.folders("divvy-agent", *alone, *cdi),
                          {**own, **kubelets, "/etc/cdi": False, "/var/run/cdi": True})
+
+    # Regression: a pod with one path mounted twice is none.
+    def test_a_folder_is_mounted_once_wherever_it_is(self):
+        for folder in ("/etc/cdi", "/etc/cdi/"):
+            for enabled, writes in (("true", False), ("false", True)):
+                documents = render("--set", f"agent.injection=cdi,agent.cdiDir={folder},agent.helper.enabled={enabled}")
+                spec = pod_of(documents, "DaemonSet", "divvy-agent")
+                mounts = [m for m in spec["containers"][0]["volumeMounts"] if m["mountPath"].rstrip("/") == "/etc/cdi"]
+                self.assertEqual([not m.get("readOnly", False) for m in mounts], [writes], folder)
+                self.assertNotIn("static-cdi", [v["name"] for v in spec["volumes"]])
+
+    # Regression: numbers from 1000000 on were 1.00065e+09, which is nobody.
+    def test_large_numbers_stay_numbers(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("agent: {helper: {agentUser: 1000650000}}\ntest: {memoryMiB: 1048576}\n")
+            file.flush()
+            documents = render("--values", file.name)
+        self.assertEqual(pod_of(documents, "DaemonSet", "divvy-agent")["securityContext"]["runAsUser"], 1000650000)
+        self.assertIn("--agent-user=1000650000",
+                      pod_of(documents, "DaemonSet", "divvy-agent-helper")["containers"][0]["args"])
+        limits = one_of(documents, "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]
+        self.assertIs(type(limits["nvidia.com/gpumem"]), int)
 
     def test_who_is_root_has_no_network_and_no_token(self):
         self.assertEqual([pod["securityContext"].get("runAsUser") for pod in self.pods[:2]], [0, 65532])
@@ -165,10 +217,49 @@ class AsksOfNodes(unittest.TestCase):
 
     def test_new_nodes_are_joined_without_a_label(self):
         for pod in (self.agent, self.helper):
-            self.assertNotIn("nodeSelector", pod)
+            # That one the kubelet gives.
+            self.assertEqual(pod["nodeSelector"], {"kubernetes.io/os": "linux"})
             self.assertNotIn("affinity", pod)
             self.assertEqual(pod["tolerations"], [{"operator": "Exists"}])
             self.assertEqual(pod["priorityClassName"], "system-node-critical")
+
+    # Regression: where a node has another system, or no runtime of that class, rollouts waited for its pods.
+    def test_nodes_on_which_agents_cannot_run_are_left_out(self):
+        words = r"agent.nodeSelector.nvidia\.com/gpu\.present=true"
+        documents = render("--set", "agent.runtimeClassName=nvidia", "--set-string", words,
+                           "--set-string", r"agent.nodeSelector.kubernetes\.io/os=windows")
+        for name in ("divvy-agent", "divvy-agent-helper"):
+            pod = pod_of(documents, "DaemonSet", name)
+            self.assertEqual(pod["runtimeClassName"], "nvidia")
+            self.assertEqual(pod["nodeSelector"], {"kubernetes.io/os": "linux", "nvidia.com/gpu.present": "true"})
+        for name in ("install.md", "rke2.md"):
+            self.assertIn(words, page(name))
+
+    # Regression: it was not to be changed where there is no address of IPv4.
+    def test_all_that_is_asked_from_elsewhere_listens_where_it_is_told(self):
+        for words, address in (((), "0.0.0.0"), (("--set-string", "listenAddress=[::]"), "[::]")):
+            documents = render(*words)
+            scheduler = pod_of(documents, "Deployment", "divvy-scheduler")["containers"][0]["args"]
+            self.assertLessEqual({f"--webhook-listen={address}:9443", f"--metrics-listen={address}:9395",
+                                  "--listen=127.0.0.1:9396"}, set(scheduler))
+            self.assertIn(f"--metrics-listen={address}:9394",
+                          pod_of(documents, "DaemonSet", "divvy-agent")["containers"][0]["args"])
+
+    # Regression: of an address of IPv6 the certificate was for "[fd00".
+    def test_a_certificate_is_for_whom_api_servers_call(self):
+        for host, name in (("10.0.0.1", "10.0.0.1"), ("gate.example", "gate.example"), ("[fd00::1]", "fd00::1")):
+            for port in ("", ":9443"):
+                words = ("--set-string", f"webhook.url=https://{host}{port}/webhook")
+                args = pod_of(render(*words), "Deployment", "divvy-scheduler")["containers"][0]["args"]
+                self.assertIn("--cert-names=" + name, args)
+
+    # Regression: on a node of a control plane its own kube-scheduler had the port.
+    def test_on_a_hosts_network_there_is_another_kube_scheduler(self):
+        for words, port in (("scheduler.hostNetwork=false", 10259), ("scheduler.hostNetwork=true", 9397),
+                            ("scheduler.hostNetwork=true,scheduler.ports.kubeScheduler=7", 7)):
+            container = pod_of(render("--set", words), "Deployment", "divvy-scheduler")["containers"][1]
+            self.assertIn(f"--secure-port={port}", container["command"])
+            self.assertEqual(container["livenessProbe"]["httpGet"]["port"], port)
 
     def test_two_replicas_on_two_nodes_and_a_budget(self):
         self.assertEqual(self.scheduler["replicas"], 2)
@@ -177,6 +268,16 @@ class AsksOfNodes(unittest.TestCase):
         self.assertIn("podAntiAffinity", pod["affinity"])
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             self.assertIn(probe, pod["containers"][0])
+
+    def test_agents_are_looked_after_where_their_port_is_theirs(self):
+        probes = {"livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+        for words, there in (("agent.hostNetwork=false", True), ("agent.hostNetwork=true", False),
+                             ("agent.metrics.enabled=false", False)):
+            container = pod_of(render("--set", words), "DaemonSet", "divvy-agent")["containers"][0]
+            for probe, path in probes.items():
+                self.assertEqual(probe in container, there, words)
+                if there:
+                    self.assertEqual(container[probe]["httpGet"], {"path": path, "port": "metrics"})
 
     def test_secrets_are_allowed_by_name(self):
         for role in (d for d in self.documents if d["kind"] in ("Role", "ClusterRole")):
@@ -211,6 +312,25 @@ class AsksOfNodes(unittest.TestCase):
         self.assertIn("--announce-memory=nvidia.com/gpumem", args)
         self.assertIn("--announce-cores=none", args)
         one_of(docs, "ClusterRole", "divvy-agent-announce")
+
+    # Regression: where resources have other names `helm test` asked for memory by one that nobody serves.
+    def test_what_the_scheduler_calls_otherwise_the_test_does_too(self):
+        said = "nvidia:\n  resourceCountName: volcano.sh/vgpu-number\n  resourceMemoryName: volcano.sh/vgpu-memory\n"
+        whole = yaml.safe_dump({"kind": "ConfigMap", "data": {"device-config.yaml": said}})
+        for text in (said, whole):
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                file.write(text)
+                file.flush()
+                documents = render("--set-file", "scheduler.deviceConfig=" + file.name,
+                                   "--set", "agent.resource=volcano.sh/vgpu-number")
+            test = one_of(documents, "Pod", "divvy-test-share")["spec"]
+            self.assertEqual(test["containers"][0]["resources"]["limits"],
+                             {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 1024})
+            self.assertNotIn("schedulerName", test)
+        for text in ("", "nvidia: {}", "nvidia: {resourceMemoryName: }", "hygon: {}", "- no map"):
+            documents = render("--set-string", "scheduler.deviceConfig=" + text)
+            limits = one_of(documents, "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]
+            self.assertEqual(set(limits), {"nvidia.com/gpu", "nvidia.com/gpumem"}, text)
 
     def test_names_of_models_are_the_schedulers(self):
         said = "model_resources:\n- {kind: NVIDIA, resource: example.com/l20, models: [L20]}\n"
@@ -277,6 +397,13 @@ class Images(unittest.TestCase):
         self.assertEqual(found, {"here.example:5000/mirror/divvy:0.1.0",
                                  "here.example:5000/mirror/kube-scheduler:v1.34.4"})
 
+    # Regression: of two images one was told of.
+    def test_who_has_no_way_out_is_told_of_all(self):
+        told = page("install.md").split("## Without a way out")[1].split("\n## ")[0]
+        for image in self.images():
+            self.assertIn(image.split(":")[0], told)
+        self.assertIn("kube-scheduler:vX.Y.Z", told)
+
     def test_providers_suffixes_are_no_part_of_the_tag(self):
         self.assertIn("kube-scheduler:v1.33.1", self.images("--kube-version", "v1.33.1-eks-ab12"))
 
@@ -305,6 +432,14 @@ class ByCapability(unittest.TestCase):
         self.assertIn("PodMonitor", self.kinds(*OPERATOR))
         self.assertNotIn("PodMonitor", self.kinds(*OPERATOR, "--set", "agent.metrics.enabled=false"))
 
+    # Regression: alerts named a pod's address where runbooks want a node.
+    def test_an_agents_instance_is_its_nodes_name(self):
+        documents = render(*OPERATOR)
+        monitor = one_of(documents, "PodMonitor", "divvy-agent")["spec"]["podMetricsEndpoints"]
+        self.assertEqual(monitor, [{"port": "metrics", "interval": "30s", "honorLabels": True, "relabelings": [
+            {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "instance"}]}])
+        self.assertNotIn("relabelings", one_of(documents, "ServiceMonitor", "divvy-scheduler")["spec"]["endpoints"][0])
+
     def test_agents_answer_where_they_are_scraped(self):
         def arguments(*words):
             agent = one_of(render(*words), "DaemonSet", "divvy-agent")
@@ -322,6 +457,9 @@ class ByCapability(unittest.TestCase):
         alerts = yaml.safe_load((pathlib.Path(CHART).parents[1] / "prometheus" / "alerts.yaml").read_text("utf-8"))
         self.assertEqual(rules["spec"], alerts)
         self.assertNotIn("PrometheusRule", self.kinds(*OPERATOR, "--set", "monitoring.rules=false"))
+        # Regression: where none was installed one was missed for ever.
+        rules = one_of(render(*OPERATOR, "--set", "scheduler.enabled=false"), "PrometheusRule", "divvy-alerts")
+        self.assertEqual(rules["spec"]["groups"], [g for g in alerts["groups"] if g["name"] == "divvy-node"])
         boards = [d for d in render("--set", "monitoring.dashboards=true") if d["kind"] == "ConfigMap"
                   and d["metadata"]["name"].startswith("divvy-dashboard-")]
         self.assertEqual(len(boards), 3)
@@ -341,11 +479,68 @@ class ByCapability(unittest.TestCase):
         self.assertNotIn("DaemonSet", self.kinds("--set", "agent.enabled=false"))
         self.assertNotIn("Deployment", self.kinds("--set", "scheduler.enabled=false"))
 
+    # Regression: agents of Volcano's nodes went by what any maker of a pod could write.
+    def test_agents_alone_have_the_policies_that_let_others_place(self):
+        def policies(*words):
+            return {d["metadata"]["name"] for d in render("--set", "scheduler.enabled=false", *words)
+                    if d["kind"].startswith("ValidatingAdmissionPolicy")}
+        documents = {key(d): without_ours(d) for d in render("--set", "scheduler.enabled=false")}
+        for wanted in plain():
+            if wanted["metadata"]["name"] in ("divvy-volcano-annotations", "divvy-visible-devices"):
+                self.assertEqual(documents.get(key(wanted)), without_ours(wanted), key(wanted))
+        self.assertEqual(policies(), {"divvy-volcano-annotations", "divvy-visible-devices"})
+        self.assertEqual(policies("--set", "agent.enabled=false"), set())
+        # Who gives some has them all.
+        given = policies("--set-file", f"generated.policies={MANIFESTS}/policies.yaml")
+        self.assertEqual(given, {d["metadata"]["name"] for d in
+                                 yaml.safe_load_all(pathlib.Path(MANIFESTS, "policies.yaml").read_text()) if d})
+
     def test_a_certificate_of_ones_own_leaves_divvys_secret_out(self):
         documents = render("--set", "webhook.secretName=mine")
         self.assertNotIn("Secret", {d["kind"] for d in documents})
         args = one_of(documents, "Deployment", "divvy-scheduler")["spec"]["template"]["spec"]
         self.assertIn("--cert-file=/etc/divvy-webhook/tls.crt", args["containers"][0]["args"])
+
+
+class Tells(unittest.TestCase):
+    def notes(self, *words):
+        """Helm shows them to who installs only."""
+        with tempfile.TemporaryDirectory() as folder:
+            chart = pathlib.Path(folder, "divvy")
+            shutil.copytree(CHART, chart)
+            (chart / "templates" / "NOTES.txt").rename(chart / "notes.txt")
+            (chart / "templates" / "notes.yaml").write_text(
+                'kind: Notes\nmetadata: {name: notes}\ntext: {{ tpl (.Files.Get "notes.txt") . | toJson }}\n')
+            done = helm("template", "divvy", str(chart), "--kube-version", "v1.34.4", "-s", "templates/notes.yaml", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return yaml.safe_load(done.stdout)["text"]
+
+    # Regression: shells ate the backslashes, and each node had <none>.
+    def test_a_command_of_the_notes_is_what_a_shell_makes_of_it(self):
+        line = next(l for l in self.notes().splitlines() if l.startswith("Cards, by node:"))
+        self.assertEqual(shlex.split(line.split(":", 1)[1])[-1],
+                         r"custom-columns=NODE:.metadata.name,SHARES:.status.allocatable.nvidia\.com/gpu")
+
+    def test_notes_tell_of_a_scheduler_where_there_is_one(self):
+        self.assertIn("Lease", self.notes())
+        self.assertNotIn("Lease", self.notes("--set", "scheduler.enabled=false"))
+
+    # Regression: the page said half of what the chart asks for.
+    def test_the_page_says_how_much_memory_the_test_asks_for(self):
+        limits = one_of(render(), "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]
+        self.assertIn(f"a pod asks for {limits['nvidia.com/gpumem'] // 1024} GiB of a card", page("install.md"))
+
+
+class Service(unittest.TestCase):
+    # Regression: an agent that was to write there ended at its start; and it is not ours to take away.
+    def test_it_may_write_where_runtimes_look_for_devices(self):
+        lines = [l.split("=", 1) for l in of_deploy("systemd", "divvy-agent.service").splitlines() if "=" in l]
+        said = {}
+        for name, value in lines:
+            said.setdefault(name, []).append(value)
+        self.assertIn("-/run/cdi", said["ReadWritePaths"][0].split())
+        self.assertEqual(said["ExecStartPre"], ["+/bin/mkdir -p -m 755 /run/cdi"])
+        self.assertEqual(said["RuntimeDirectory"], ["divvy"])
 
 
 class Refuses(unittest.TestCase):
@@ -362,6 +557,42 @@ class Refuses(unittest.TestCase):
             said = refusal(*words)
             self.assertIn(named, said, words)
             self.assertIn("schema", said, words)
+
+    # Regression: they were let through, and then the scheduler did not begin.
+    def test_times_that_the_scheduler_does_not_understand(self):
+        for name in ("minRuntime", "idle.notice", "idle.extension", "bypassNotice"):
+            for time in ("1d", "0s", "0", "00ms", "1.5h", "-1s", "h"):
+                self.assertIn(name.split(".")[-1], refusal("--set-string", f"scheduler.{name}={time}"), time)
+            for time in ("", "500ms", "30", "30s", "10m", "02h"):
+                self.assertEqual(refusal("--set-string", f"scheduler.{name}={time}"), "", time)
+
+    # Regression: a number, which it is in HAMi's chart, was refused.
+    def test_overcommitment_is_a_number_or_text_and_the_same(self):
+        def said(text):
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                file.write(f"agent: {{overcommit: {text}}}\n")
+                file.flush()
+                args = pod_of(render("--values", file.name), "DaemonSet", "divvy-agent")["containers"][0]["args"]
+            return [a.split("=", 1)[1] for a in args if a.startswith("--overcommit=")]
+        for number in ("1.3", "2", "1.125"):
+            self.assertEqual((said(number), said(f'"{number}"')), ([number], [number]))
+        self.assertEqual(said('"1.3,0=2"'), ["1.3,0=2"])
+        self.assertEqual(said('""'), [])
+        for number in ("0.5", "5"):
+            self.assertIn("overcommit", refusal("--set-json", "agent.overcommit=" + number))
+
+    # Regression: agents, and the scheduler, ended at their start.
+    def test_what_goes_together_and_is_said_in_part(self):
+        said = refusal("--set", "agent.injection=cdi,agent.cdiDir=")
+        self.assertIn("agent.cdiDir, which is empty; accepted", said)
+        self.assertEqual(refusal("--set", "agent.cdiDir="), "")
+        said = refusal("--set-string", "scheduler.idle.ca=PEM")
+        self.assertIn("scheduler.idle.url, which is empty; accepted", said)
+        self.assertEqual(refusal("--set-string", "scheduler.idle.ca=PEM,scheduler.idle.url=https://x.example"), "")
+
+    def test_addresses_that_are_none(self):
+        for address in ("", "::", "localhost", "[::]:80"):
+            self.assertIn("listenAddress", refusal("--set-string", "listenAddress=" + address), address)
 
     def test_kubernetes_without_admission_policies(self):
         done = helm("template", "divvy", CHART, "--kube-version", "v1.29.9")

@@ -19,11 +19,20 @@ app.kubernetes.io/component: {{ .part }}
 {{- $volcano := eq .Values.agent.dialect "volcano" -}}
 {{- .Values.agent.resource | default (ternary "volcano.sh/vgpu-number" "nvidia.com/gpu" $volcano) | splitList "," | first }}
 {{- end }}
+{{/* What scheduler.deviceConfig, the file or the ConfigMap that holds it, calls another of NVIDIA's: empty
+     where it does not. root, key. */}}
+{{- define "divvy.renamed" -}}
+{{- $config := fromYaml .root.Values.scheduler.deviceConfig -}}
+{{- with $config.data }}{{ $config = fromYaml (get . "device-config.yaml") }}{{ end -}}
+{{- with $config.nvidia }}{{ get . $.key | default "" }}{{ end -}}
+{{- end }}
 {{- define "divvy.memory" -}}
-{{ ternary "volcano.sh/vgpu-memory" "nvidia.com/gpumem" (eq .Values.agent.dialect "volcano") }}
+{{- $renamed := include "divvy.renamed" (dict "root" . "key" "resourceMemoryName") | default "nvidia.com/gpumem" -}}
+{{ ternary "volcano.sh/vgpu-memory" $renamed (eq .Values.agent.dialect "volcano") }}
 {{- end }}
 {{- define "divvy.cores" -}}
-{{ ternary "volcano.sh/vgpu-cores" "nvidia.com/gpucores" (eq .Values.agent.dialect "volcano") }}
+{{- $renamed := include "divvy.renamed" (dict "root" . "key" "resourceCoreName") | default "nvidia.com/gpucores" -}}
+{{ ternary "volcano.sh/vgpu-cores" $renamed (eq .Values.agent.dialect "volcano") }}
 {{- end }}
 
 {{/* A plain manifest of deploy/kubernetes, with this release's labels and namespace. It says the
@@ -97,9 +106,8 @@ runtimeClassName: {{ . | quote }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
 {{- end }}
-{{- with $a.nodeSelector }}
-nodeSelector: {{ toYaml . | nindent 2 }}
-{{- end }}
+{{- /* Every taint is tolerated; on nodes of another system each rollout would wait for pods that never start. */}}
+nodeSelector: {{ toYaml (merge (dict "kubernetes.io/os" "linux") ($a.nodeSelector | default dict)) | nindent 2 }}
 {{- with $a.tolerations }}
 tolerations: {{ toYaml . | nindent 2 }}
 {{- end }}
@@ -120,6 +128,12 @@ affinity: {{ toYaml . | nindent 2 }}
 {{- define "divvy.cdi" -}}
 {{- $a := .Values.agent -}}
 {{- if and $a.cdiDir (or (eq $a.injection "cdi") (and (eq $a.injection "auto") (ne $a.node "gpu"))) }}yes{{ end }}
+{{- end }}
+
+{{/* Where NVIDIA's toolkit says what cards are, if that is another folder than what we write into; empty: not. */}}
+{{- define "divvy.static-cdi" -}}
+{{- $a := .Values.agent -}}
+{{- if and (include "divvy.cdi" .) (eq $a.node "gpu") (ne (clean $a.cdiDir) "/etc/cdi") }}yes{{ end }}
 {{- end }}
 
 {{- define "divvy.monitored" -}}
