@@ -48,7 +48,7 @@ void Grammar::addScheduler() {
                    "for Prometheus: /metrics [0.0.0.0:9395]")
       ->type_name("HOST:PORT");
   scheduler->add_flag("--compat-metrics", text.compat_metrics,
-                      "metrics under HAMi's names, too, and pod by pod");
+                      "metrics under HAMi's and Volcano's names, too, and pod by pod");
   addAgentWords(scheduler);
   scheduler
       ->add_option("--lease", text.lease,

@@ -34,9 +34,12 @@ constexpr std::string_view kOwnCertificate = "Divvy makes the webhook's certific
 constexpr std::string_view kNoNodePorts = "no port of nodes is opened";
 constexpr std::string_view kDead = "HAMi does not read it either";
 
+// A number of HAMi's, and a text of ours: "1.5", or "150%".
+constexpr std::string_view kOvercommit = "agent.overcommit";
+
 constexpr Rule kRules[] = {
     {"devicePlugin.deviceSplitCount", Fate::kSame, "agent.perDevice"},
-    {"devicePlugin.deviceMemoryScaling", Fate::kUnless, "agent.overcommit", "1"},
+    {"devicePlugin.deviceMemoryScaling", Fate::kUnless, kOvercommit, "1"},
     {"devicePlugin.runtimeClassName", Fate::kUnless, "agent.runtimeClassName"},
     {"devicePlugin.tolerations", Fate::kSame, "agent.tolerations"},
     {"devicePlugin.podAnnotations.", Fate::kSame, "agent.podAnnotations"},
@@ -48,7 +51,8 @@ constexpr Rule kRules[] = {
      "agent.nodeSettings: that ConfigMap's config.json is read as it is"},
     {"devicePlugin.deviceCoreScaling", Fate::kMoot, "compute is a part of what there is"},
     {"devicePlugin.disablecorelimit", Fate::kMoot, kDead},
-    {"devicePlugin.migStrategy", Fate::kByHand, "MIG: not there yet"},
+    {"devicePlugin.migStrategy", Fate::kByHand,
+     "instances are offered as they were made, docs/mig.md"},
     {"devicePlugin.enableNumaTopology", Fate::kByHand, "use.divvy.dev/device-policy: numa-strict"},
     {"devicePlugin.createRuntimeClass", Fate::kByHand, "make the RuntimeClass yourself"},
     {"devicePlugin.passDeviceSpecsEnabled", Fate::kMoot, "devices are the runtime's to pass"},
@@ -147,7 +151,7 @@ class Migration {
     for (const std::string& path : unknown_) head += "#   " + path + "\n";
     if (values_.size() == 0) return head + "{}\n";
     YAML::Emitter out;
-    out << values_;
+    emit(&out, values_);
     return head + out.c_str() + "\n";
   }
 
@@ -160,6 +164,28 @@ class Migration {
     std::string text = "# " + title + ": " + std::to_string(said.size()) + "\n";
     for (const auto& [path, why] : said) text += "#   " + path + ": " + why + "\n";
     return text;
+  }
+
+  // What was written as text stays text: the chart's schema tells "true" from true. yaml-cpp, which
+  // drops the quotes, has the tag "!" for it.
+  static void emit(YAML::Emitter* out, const YAML::Node& node) {
+    if (node.IsMap()) {
+      *out << YAML::BeginMap;
+      for (const auto& entry : node) {
+        *out << YAML::Key << entry.first.Scalar() << YAML::Value;
+        emit(out, entry.second);
+      }
+      *out << YAML::EndMap;
+    } else if (node.IsSequence()) {
+      *out << YAML::BeginSeq;
+      for (const auto& item : node) emit(out, item);
+      *out << YAML::EndSeq;
+    } else if (node.IsScalar() && node.Tag() == "!") {
+      const bool lines = node.Scalar().find('\n') != std::string::npos;
+      *out << (lines ? YAML::Literal : YAML::DoubleQuoted) << node.Scalar();
+    } else {
+      *out << node;
+    }
   }
 
   void apply(const Rule& rule, const YAML::Node& node, const std::string& path) {
@@ -177,6 +203,7 @@ class Migration {
       YAML::Node at = values_;
       for (std::size_t i = 0; i + 1 < keys.size(); ++i) at.reset(at[keys[i]]);
       at[keys.back()] = YAML::Clone(node);
+      if (ours == kOvercommit) at[keys.back()].SetTag("!");
     }
     if (path == "resourceName" || path == "device-config.content")
       by_hand_.emplace_back(path, std::string(kRenamed));

@@ -47,8 +47,7 @@ struct Seen {
   std::vector<QuotaUse> quotas;
 };
 
-// `hami`: also under HAMi's names, new and old. Source: facts on the incumbent's control
-// plane, 5.1.
-std::string exposition(const Counts& counts, const Seen& seen, bool hami);
+// `compat`: also under other schedulers' names.
+std::string exposition(const Counts& counts, const Seen& seen, bool compat);
 
 }  // namespace divvy::scheduler

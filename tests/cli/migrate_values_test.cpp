@@ -49,6 +49,17 @@ legacyMetrics: true
   EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
 }
 
+// Regression: what the chart's schema has as text came out as booleans and numbers, and was
+// refused.
+TEST(MigrateValues, TextStaysText) {
+  const std::string text = migrated(
+      "devicePlugin:\n  deviceMemoryScaling: 1.5\n  podAnnotations: {prometheus.io/scrape: "
+      "\"true\", plain: word}\n  nvidiaNodeSelector: {nvidia.com/gpu.present: 'true'}\n");
+  for (const char* line : {"overcommit: \"1.5\"\n", "prometheus.io/scrape: \"true\"\n",
+                           "plain: word\n", "nvidia.com/gpu.present: \"true\"\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
 // Its chart's own false would have switched off the names that it always tells.
 // What comes of it is what agents read.
 TEST(MigrateValues, SettingsOfSingleNodesAreTakenOverAsTheyAre) {

@@ -75,7 +75,7 @@ TEST(Metrics, TellOfDevicesAndWhatIsPromised) {
 }
 
 // Names, labels and units: facts on the incumbent's control plane, 5.1.
-TEST(Metrics, HamisNamesSayTheSame) {
+TEST(Metrics, OthersNamesSayTheSame) {
   const std::string text = exposition({}, seen(), true);
   expectLines(
       text,
@@ -91,7 +91,14 @@ TEST(Metrics, HamisNamesSayTheSame) {
        "device_type=\"NVIDIA L4\",device_cores=\"60\",device_memory_limit=\"8000\","
        "zone=\"vGPU\"} 4194304000",
        "vGPUCoreAllocated{podnamespace=\"lab\",nodename=\"a\",podname=\"p\",containeridx=\"1\","
-       "deviceuuid=\"GPU-0\",zone=\"vGPU\"} 30"});
+       "deviceuuid=\"GPU-0\",zone=\"vGPU\"} 30",
+       "volcano_vgpu_device_memory_limit{devID=\"GPU-0\",NodeName=\"a\"} 8000",
+       "volcano_vgpu_device_allocated_memory{devID=\"GPU-0\",NodeName=\"a\"} 4000",
+       "volcano_vgpu_device_allocated_cores{devID=\"GPU-0\",NodeName=\"a\"} 60",
+       "volcano_vgpu_device_shared_number{devID=\"GPU-0\",NodeName=\"a\"} 2",
+       "volcano_vgpu_device_core_allocation_for_a_certain_pod{devID=\"GPU-0\",NodeName=\"a\","
+       "podName=\"p\"} 60"});
+  EXPECT_EQ(exposition({}, seen(), false).find("volcano_"), std::string::npos);
   // A family is one block.
   std::set<std::string> families;
   std::istringstream lines(text);
