@@ -34,7 +34,11 @@ std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const
     const bool told = cluster_.announce_numa && device.place.numa.has_value();
     const int numa = told ? static_cast<int>(*device.place.numa) : kNoNuma;
     for (kubelet::Device& unit : agent::unitsOf(device.info.uuid, numa, name.units)) {
-      unit.healthy = tenants_.health().good(device.info.index) &&
+      const unsigned index = device.info.index;
+      // Who has some of a device that somebody else came to keeps it.
+      const bool kept =
+          taken_.contains({name.resource, unit.id}) && !tenants_.health().faulty(index);
+      unit.healthy = (kept || tenants_.health().good(index)) &&
                      (withheld == withheld_.end() || !withheld->second.contains(unit.id));
       units.push_back(std::move(unit));
     }
@@ -45,6 +49,13 @@ std::vector<kubelet::Device> KubeletDesk::unitsOf(const CountedName& name) const
 void KubeletDesk::offer() {
   for (std::size_t at = 0; at < plugins_.size(); ++at)
     plugins_[at]->setDevices(unitsOf(names_[at]));
+}
+
+std::string KubeletDesk::unready() const {
+  if (plugins_.size() < names_.size()) return "it looks at what is there";
+  for (std::size_t at = 0; at < plugins_.size(); ++at)
+    if (!plugins_[at]->settled()) return "the kubelet does not know " + names_[at].resource;
+  return {};
 }
 
 Result<void> KubeletDesk::serve() {

@@ -6,11 +6,14 @@
 #include "log.h"
 #include "metrics.h"
 #include "metrics/exposition.h"
+#include "standby.h"
 
 namespace divvy::agent {
 namespace {
 
 constexpr double kPercent = 100;
+constexpr unsigned kGood = 200;
+constexpr unsigned kNotYet = 503;
 
 double partOf(const Seen& seen) {
   return std::min(seen.registered + seen.strange, 100u) / kPercent;
@@ -19,8 +22,12 @@ double partOf(const Seen& seen) {
 }  // namespace
 
 Exporter::Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
-                   std::function<Snapshot()> look)
-    : tenants_(tenants), bypass_(bypass), node_(std::move(node)), look_(std::move(look)) {
+                   std::function<Snapshot()> look, std::function<std::string()> unready)
+    : tenants_(tenants),
+      bypass_(bypass),
+      node_(std::move(node)),
+      look_(std::move(look)),
+      unready_(std::move(unready)) {
   tenants_.keepLooking();
 }
 
@@ -32,6 +39,15 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where
   listen.port = where.port;
   std::vector<http::Route> routes;
   routes.push_back({"GET", "/metrics", 0, [this](http::Query) { return answer(); }});
+  // That it is answered says that the loop runs.
+  routes.push_back({"GET", kAlivePath, 0, [](http::Query) -> asio::awaitable<http::Answer> {
+                      co_return http::Answer{kGood, "ok\n", "text/plain"};
+                    }});
+  routes.push_back({"GET", kReadyPath, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
+                      const std::string why = unready_();
+                      co_return http::Answer{why.empty() ? kGood : kNotYet,
+                                             (why.empty() ? "ok" : why) + '\n', "text/plain"};
+                    }});
   Result<std::unique_ptr<http::Server>> server =
       http::Server::start(loop.get_executor(), listen, std::move(routes));
   if (!server) return Error{server.error().code(), "--metrics-listen: " + server.error().message()};

@@ -1,4 +1,4 @@
-// Answers Prometheus. Private.
+// Answers Prometheus, and whoever looks after the agent. Private.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace divvy::agent {
 class Exporter {
  public:
   // All outlives it. `node`: whose samples these are; `look`: everything as it is now, as
-  // `divvy ls` has it.
+  // `divvy ls` has it; `unready`: why nobody can come yet, empty where he can.
   Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
-           std::function<Snapshot()> look);
+           std::function<Snapshot()> look, std::function<std::string()> unready);
 
   // kIo: the address cannot be had.
   Result<void> listen(asio::io_context& loop, const MetricsListen& where);
@@ -38,6 +38,7 @@ class Exporter {
   bool hami_ = false;
   std::vector<std::string> pod_labels_;
   std::function<Snapshot()> look_;
+  std::function<std::string()> unready_;
   Accounts accounts_;
   std::unique_ptr<http::Server> server_;
 };

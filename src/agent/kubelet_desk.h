@@ -57,6 +57,8 @@ class KubeletDesk {
   // the node, and cards that somebody unknown uses are not offered; every few seconds, who has
   // cards from another plugin.
   void tick();
+  // Why the kubelet can give nobody anything of ours yet; empty: it can.
+  std::string unready() const;
   // Once begun, and with the loop stopped: has the node say that nobody new can come, which takes
   // 2 s at most, and runs the loop until nobody is asked any more. The kubelet turns pods away
   // for good that come to a node whose agent is gone; those that are not placed wait.
@@ -78,6 +80,9 @@ class KubeletDesk {
   Given given() const;
   std::set<std::string> fullNow() const;
   void noteWithheld();
+  // Units that pods have, by resource; nothing: the kubelet's notes cannot be read.
+  using Taken = std::set<std::pair<std::string, std::string>>;
+  std::optional<Taken> takenUnits() const;
   Result<void> serveName(const CountedName& name);
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
   // Looks anew at what the node is to say of its devices.
@@ -117,11 +122,19 @@ class KubeletDesk {
   };
   asio::awaitable<Result<Owner>> ownerOf(Held held, Units units);
   asio::awaitable<Result<void>> startOne(Held held, Units units);
+  // The pod of that name may be another one already.
+  static bool isNoted(const Owner& owner, const std::string& uid);
   static std::vector<std::string> sharingOf(const Owner& owner, const std::string& uid);
   std::optional<LastTurn> lastTurn(const std::string& tenant, const std::string& uid) const;
-  // Makes its tenant, or finds it as it is.
-  Result<void> lodge(const boost::json::value& object, const kube::Pod& pod,
-                     const kubelet::HeldDevices& held);
+  // Makes its tenant, or finds it as it is. False: there is no room yet, and it is not the `last`
+  // time that it is tried.
+  Result<bool> lodge(const boost::json::value& object, const kube::Pod& pod,
+                     const kubelet::HeldDevices& held, bool last);
+  Result<bool> prepared(Tenant& tenant);
+  // Who has what is to be given now, of pods that are over, say, and whose processes are not;
+  // empty: there is room. Those before it in its pod are left out.
+  std::string crampedBy(const Decision& decision, const std::string& uid,
+                        const std::string& id) const;
   // Its labels, and which of its containers were made, by its status.
   void note(const kube::Pod& pod, const boost::json::value& object);
   std::set<std::string> cardsOf(const std::string& uid) const;
@@ -187,6 +200,8 @@ class KubeletDesk {
   bool enrolling_ = false;
   bool announcing_ = false;
   bool stopped_ = false;
+  Taken taken_;               // while not all devices are offered
+  std::string held_trouble_;  // why the kubelet did not say who has what, last; empty: it did
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
   const std::shared_ptr<kubelet::Sockets> sockets_;
   kubelet::PodResources pod_resources_;

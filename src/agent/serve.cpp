@@ -28,6 +28,7 @@
 #include "registrar.h"
 #include "server.h"
 #include "stage.h"
+#include "standby.h"
 #include "tenants.h"
 #include "timeslice_trial.h"
 #include "watch_mark.h"
@@ -136,7 +137,9 @@ class Agent {
     if (options_.cluster) bypass_.lookForPods(), tenants_.keepLooking();
     const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
     if (options_.metrics)
-      exporter_.emplace(tenants_, bypass_, name, [this] { return server_.snapshot(); });
+      exporter_.emplace(
+          tenants_, bypass_, name, [this] { return server_.snapshot(); },
+          [this] { return desk_ ? desk_->unready() : std::string(); });
   }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
@@ -266,18 +269,6 @@ class Agent {
 };
 
 // True: told to end before so much time was over.
-bool toldToEndWithin(std::chrono::seconds time) {
-  sigset_t ends, before;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  sigprocmask(SIG_BLOCK, &ends, &before);
-  const timespec limit{time.count(), 0};
-  const bool told = sigtimedwait(&ends, nullptr, &limit) > 0;
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  return told;
-}
-
 struct Way {
   Reach reach;
   std::shared_ptr<driver::ProcessSource> source;  // null: the driver
@@ -285,24 +276,21 @@ struct Way {
 
 // On a node of a cluster agents are everywhere: where there is no driver yet, or no card at all,
 // they wait. Nothing: told to end while it did.
-std::optional<Result<Inventory>> openInventory(
-    const ServeOptions& options, const NodePaths& paths, const Install& install,
-    const std::shared_ptr<driver::ProcessSource>& source) {
-  std::string said;
+std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
+                                               const Install& install,
+                                               const std::shared_ptr<driver::ProcessSource>& source,
+                                               Standby* standby) {
   for (;;) {
     Result<Inventory> inventory = Inventory::open(options.node, paths, install, source);
     if (inventory || !options.cluster || options.node.simulated()) return inventory;
-    if (inventory.error().message() != said) {
-      said = inventory.error().message();
-      warn("waits for cards: " + said);
-    }
-    if (toldToEndWithin(kDriverAgain)) return std::nullopt;
+    if (standby->endsWithin(kDriverAgain, "cards: " + inventory.error().message()))
+      return std::nullopt;
   }
 }
 
 // How this process comes to what it may not do itself. Nothing: told to end before the helper was
 // there.
-std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths) {
+std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, Standby* standby) {
   Way way;
   if (!options.cluster) return way;
   const std::string& kubelet_dir = options.cluster->kubelet_dir;
@@ -317,18 +305,14 @@ std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths) 
   way.reach.link = link();
   way.reach.sockets = std::make_shared<helper::FarSockets>(link(), kubelet_dir);
   way.source = std::make_shared<helper::FarUses>(link());
-  std::string said;
   for (;;) {
     Result<std::unique_ptr<helper::FarProcesses>> far = helper::FarProcesses::make(way.reach.link);
     if (far) {
       useProcesses(std::move(*far));
       return way;
     }
-    if (far.error().message() != said) {
-      said = far.error().message();
-      warn("waits for its helper: " + said);
-    }
-    if (toldToEndWithin(kHelperAgain)) return std::nullopt;
+    if (standby->endsWithin(kHelperAgain, "its helper: " + far.error().message()))
+      return std::nullopt;
   }
 }
 
@@ -339,7 +323,8 @@ Result<void> start(const ServeOptions& options) {
   if (!install) return install.error();
   NodePaths paths(*root, options.node);
   // The folders that follow are made, and given to our group, by the helper.
-  const std::optional<Way> way = findWay(options, paths);
+  std::optional<Standby> standby(options.metrics);
+  const std::optional<Way> way = findWay(options, paths, &*standby);
   if (!way) return {};
   Result<MadeDirs> made = makeNodeDir(paths);
   if (!made) return made.error();
@@ -361,7 +346,9 @@ Result<void> start(const ServeOptions& options) {
     install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
     if (!install) return install.error();
   }
-  std::optional<Result<Inventory>> opened = openInventory(options, paths, *install, way->source);
+  std::optional<Result<Inventory>> opened =
+      openInventory(options, paths, *install, way->source, &*standby);
+  standby.reset();
   if (!opened) return {};
   Result<Inventory> inventory = std::move(*opened);
   if (inventory) inventory->exclude(options.excluded);
