@@ -57,7 +57,7 @@ constexpr OfContainers kContainers[] = {
      }},
     {"hami_container_last_kernel_elapsed_seconds", "Device_last_kernel_of_container",
      [](const TenantView& tenant, const ShareView&) -> Value {
-       if (tenant.memory == "kept") return std::nullopt;
+       if (!tenant.idle_known) return std::nullopt;
        return static_cast<double>(tenant.idle_s);
      }},
 };

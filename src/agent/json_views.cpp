@@ -165,6 +165,7 @@ struct Members {
     io.number("swaps", view.swaps);
     io.number("longest_wait_ms", view.longest_wait_ms);
     io.number("turn_left_ms", view.turn_left_ms);
+    io.flag("idle_known", view.idle_known);
     io.number("idle_s", view.idle_s);
     io.number("idle_reclaim_s", view.idle_reclaim_s);
     io.number("idle_stop_s", view.idle_stop_s);

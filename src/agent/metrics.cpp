@@ -139,10 +139,10 @@ constexpr Family<Whole> kTenants[] = {
     {"divvy_tenant_swaps_total", "counter", "How often it came back to the device",
      [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
     {"divvy_tenant_idle_seconds", "gauge",
-     "Since it last used its devices; of those whose memory can be swapped, or who may not be idle "
-     "for ever",
+     "Since it last used its devices: by its launches where they are counted, else by the driver's "
+     "figures, since this agent began",
      [](const Whole& whole) -> Value {
-       if (whole.view.memory == "kept" && whole.view.idle_stop_s == 0) return std::nullopt;
+       if (!whole.view.idle_known) return std::nullopt;
        return number(whole.view.idle_s);
      }},
     {"divvy_tenant_own_cpu_ratio", "gauge", "Of a processor's time, what Divvy used inside it",

@@ -149,7 +149,12 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
 // What happens to it for want of use.
 void showIdle(const Tenant& tenant, const Tenants& tenants, const IdleWatch& idle,
               TenantView& view) {
-  if (!knowsUse(tenant)) return;
+  if (!knowsUse(tenant)) {
+    view.idle_known = tenant.seen.has_value();
+    if (tenant.seen) view.idle_s = tenant.seen->idleMs(nowMs()) / kSecondMs;
+    return;
+  }
+  view.idle_known = true;
   const StopTerms terms = idle.termsOf(tenant.record);
   if (tenant.swap) view.idle_reclaim_s = tenants.reclaimMs(tenant.record) / kSecondMs;
   if (!tenant.swap) view.idle_s = tenant.use.idleMs(nowMs()) / kSecondMs;

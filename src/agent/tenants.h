@@ -55,6 +55,7 @@ struct Tenant {
   Trust trust;
   CheckpointStatus checkpoint;
   LastUse use;                                // where knowsUse()
+  std::optional<LastUse> seen;                // by the driver's figures; none: it has none of it
   PendingStop stop;                           // for want of use
   std::string bypass;                         // what it does past what limits it; empty: nothing
   bool throttled = false;                     // for that
@@ -171,6 +172,8 @@ class Tenants {
   // Whether that process is in the tenant's container, by the kernel's word. Of tenants in
   // containers; false: it has gone, or is another's.
   static bool isIn(const Tenant& tenant, int pid);
+  // Of a container, by what is mounted there. False: it cannot be told, too.
+  static bool seesPages(const Tenant& tenant, int pid);
   // Whose process this is, registered or not; null: nobody's.
   TenantPtr ownerOf(int pid) const;
   // It gets next to nothing of its devices' time for as long as it goes around what limits it.
@@ -230,6 +233,7 @@ class Tenants {
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
   // What the driver sees of all tenants, by tenant's id and device.
   SeenUse seenUse(const DriverTimes& times);
+  void noteSeen(Tenant& tenant) const;
   // The driver's word on their use against theirs.
   void compareUses();
   // True when the verdict on the tenant's word changed.

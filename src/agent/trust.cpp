@@ -56,12 +56,16 @@ bool Trust::compare(int charged, int seen) {
 TenantPtr Tenants::ownerOf(int pid) const {
   for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid)) {
     const std::string dir = tenantDirOf(pid);
+    TenantPtr of_pod;  // which of its containers' may not be seen
     for (const auto& [id, tenant] : tenants_) {
       const bool its = tenant->record.inContainer()
                            ? isIn(*tenant, pid)
                            : dir == tenant->dir || pid == tenant->record.command_pid;
-      if (its) return tenant;
+      if (!its) continue;
+      if (!tenant->record.ofPod() || seesPages(*tenant, pid)) return tenant;
+      if (of_pod == nullptr) of_pod = tenant;
     }
+    if (of_pod != nullptr) return of_pod;
   }
   return nullptr;
 }
@@ -178,8 +182,36 @@ void Tenants::crossCheck() {
   inventory_.driver().refreshUse(indexes);
 }
 
+// Behind an open gate nothing is counted: that somebody is idle only the driver can tell.
+void Tenants::noteSeen(Tenant& tenant) const {
+  const auto on = [&](const std::string& id, unsigned index) {
+    const auto all = seen_.find(id);
+    if (all == seen_.end() || !all->second.contains(index)) return 0u;
+    const Seen& here = all->second.at(index);
+    return here.registered + here.strange;
+  };
+  bool told = !tenant.record.shares.empty();
+  bool works = false;
+  for (const ShareRecord& share : tenant.record.shares) {
+    const Device* device = deviceOf(share.uuid);
+    const auto use = device == nullptr ? Result<driver::DeviceUse>(Error{ErrorCode::kNotFound, ""})
+                                       : inventory_.driver().use(device->info.index);
+    told = told && use && use->utilisation >= 0;
+    if (!told) break;
+    const unsigned index = device->info.index;
+    const bool by_somebody = std::any_of(seen_.begin(), seen_.end(),
+                                         [&](const auto& one) { return on(one.first, index) > 0; });
+    // Where the driver does not say who works it may be anybody.
+    works = works || on(tenant.record.id, index) > 0 || (use->utilisation > 0 && !by_somebody);
+  }
+  if (!told) return tenant.seen.reset();
+  if (!tenant.seen) tenant.seen.emplace(nowMs());
+  tenant.seen->note(works, 0, nowMs());
+}
+
 void Tenants::compareUses() {
   seen_ = seenUse(inventory_.driver().latestTimes());
+  for (const auto& [id, tenant] : tenants_) noteSeen(*tenant);
   // Who has none of our libraries in it says nothing of its work.
   for (const auto& [id, tenant] : tenants_) {
     const auto seen = seen_.find(id);

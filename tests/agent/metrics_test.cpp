@@ -43,6 +43,7 @@ Metered all() {
   tenant.name = "a \"run\"";
   tenant.shares[0].got_permille = -1;
   tenant.memory = "out";
+  tenant.idle_known = true;
   tenant.idle_s = 60;
   all.snapshot.tenants.push_back(tenant);
   all.pods["0123"] = {"u-1", "lab", "p-0", "main"};

@@ -51,6 +51,8 @@ SetRequest sampleSet() {
 }
 
 void fillIdle(TenantView& tenant) {
+  tenant.idle_known = true;
+  tenant.idle_s = 86400;
   tenant.idle_reclaim_s = 7;
   tenant.idle_stop_s = 8;
   tenant.stop = "noticed";
@@ -115,7 +117,6 @@ Snapshot sampleSnapshot() {
   tenant.checkpoint_note = "it uses managed memory";
   tenant.longest_wait_ms = 6000;
   tenant.turn_left_ms = 500;
-  tenant.idle_s = 86400;
   fillIdle(tenant);
   tenant.lent_to = "x";
   tenant.pressed = 1;
@@ -251,6 +252,7 @@ TEST(Wire, MemoryThatIsPromisedMoreThanOnceSurvivesTheTrip) {
   EXPECT_EQ(tenant.checkpoint_note, "it uses managed memory");
   EXPECT_EQ(tenant.longest_wait_ms, 6000u);
   EXPECT_EQ(tenant.turn_left_ms, 500u);
+  EXPECT_TRUE(tenant.idle_known);
   EXPECT_EQ(tenant.idle_s, 86400u);
   EXPECT_EQ(tenant.idle_reclaim_s, 7u);
   EXPECT_EQ(tenant.idle_stop_s, 8u);

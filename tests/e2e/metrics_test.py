@@ -13,7 +13,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from product import BUILD, GIB, HAND, OUT_OF_MEMORY, PROFILE, SUCCESS, ProductTest, main, wait_until
+from product import (BOUND, BUILD, BUSY, GIB, HAND, OUT_OF_MEMORY, PROFILE, SUCCESS, ProductTest, Tenant,
+                     main, wait_until)
 
 ROOT = pathlib.Path(__file__).parents[2]
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
@@ -83,6 +84,26 @@ class Metrics(Served):
                    "what it has is charged by the second")
         self.assertEqual(tenant.end(), 0)
         wait_until(lambda: self.value("divvy_tenant_info", **info) is None, "it is gone")
+
+    def test_an_ordinary_tenant_that_has_memory_and_does_nothing_is_idle(self):
+        """Regression: only of who could be swapped, or ended for it, was told how long."""
+        tenant = Tenant(self.product, "notebook", "4Gi", hand=BUSY, patience=BOUND)
+        hand = tenant.hands[0]
+        self.assertEqual(hand.ask("open", 1), [SUCCESS])
+        info = {"tenant": self.product.tenant_row("notebook")["id"]}
+        idle = lambda: self.value("divvy_tenant_idle_seconds", **info)
+        wait_until(lambda: (idle() or 0) >= 3, "it is seen to do nothing")
+        self.assertEqual(hand.ask("run", 1000), [SUCCESS])
+        wait_until(lambda: idle() <= 1, "and to work")
+        hand.tell("rest")
+        self.assertEqual(hand.answer()[0], SUCCESS)
+        wait_until(lambda: idle() >= 3, "and not any more")
+        self.assertEqual(tenant.end(), 0)
+
+    def test_who_looks_after_the_agent_is_answered(self):
+        for path in ("/healthz", "/readyz"):
+            with urllib.request.urlopen(self.url.replace("/metrics", path), timeout=10) as reply:
+                self.assertEqual(reply.read(), b"ok\n")
 
     def test_processes_that_are_nobodys_are_counted(self):
         wait_until(lambda: self.value("divvy_card_foreign_processes") == 0, "the card is looked at")

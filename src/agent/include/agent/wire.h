@@ -221,7 +221,8 @@ struct TenantView {
   std::uint64_t swaps = 0;      // back to the device
   std::uint64_t longest_wait_ms = 0;
   std::uint64_t turn_left_ms = 0;    // while others wait for it to end
-  std::uint64_t idle_s = 0;          // since it last used its devices; of one that may be swapped
+  bool idle_known = false;           // what follows is: by its launches, or by the driver's figures
+  std::uint64_t idle_s = 0;          // since it last used its devices
   std::uint64_t idle_reclaim_s = 0;  // idle for so long it gives its memory back; 0: never
   std::uint64_t idle_stop_s = 0;     // and for so long it is ended; 0: never
   std::string stop;                  // noticed, ending; empty: it is not being ended
