@@ -119,7 +119,8 @@ void Tenants::adopt(const std::string& id) {
          " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
   }
   // Of a broken one, too: it is kept while a process lives in it.
-  if (tenant->record.contained) tenant->control = placeOf(tenant->dir + "/control");
+  if (tenant->record.contained || tenant->record.ofPod())
+    tenant->control = placeOf(tenant->dir + "/control");
   tenants_[id] = tenant;
   if (note_lost) keepUnnoted(tenant);
   if (tenant->pages) {

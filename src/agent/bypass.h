@@ -73,6 +73,8 @@ class BypassJudge {
   };
   // About once a second, with what was seen then. `wall`: seconds since 1970.
   News look(const std::map<std::string, Bypass>& seen, std::int64_t wall);
+  // Another has that name now: nothing is known of him.
+  void forget(const std::string& owner);
   // By owner.
   const std::map<std::string, Verdict>& going() const { return going_; }
   // Whoever went on before we began is known by now.

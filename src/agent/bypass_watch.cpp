@@ -44,7 +44,24 @@ void BypassWatch::look() {
   endThose();
 }
 
+void BypassWatch::forgetThoseBefore() {
+  std::erase_if(whose_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
+  for (const auto& [id, tenant] : tenants_.all()) {
+    const TenantRecord& record = tenant->record;
+    const std::string life =
+        record.lodger.uid + '/' + record.lodger.container + '/' + std::to_string(record.created);
+    const auto [known, first] = whose_.try_emplace(id, life);
+    if (first && !judge_.going().contains(id)) continue;
+    if (!first && known->second == life) continue;
+    judge_.forget(id);
+    said_.erase(id);
+    known->second = life;
+  }
+}
+
 void BypassWatch::judge(const DriverProcesses& said) {
+  forgetThoseBefore();
+  const Allowances allowed = allowances();
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_.all())
     for (const auto& [key, process] : tenant->processes) registered[process.id.pid] = id;
@@ -60,7 +77,8 @@ void BypassWatch::judge(const DriverProcesses& said) {
       there.insert(use.pid);
       if (use.graphics) of.graphics = of.graphics + use.bytes;
       const auto known = registered.find(use.pid);
-      const std::string owner = known == registered.end() ? ownerOf(use.pid) : known->second;
+      std::string owner = known == registered.end() ? ownerOf(use.pid) : known->second;
+      if (known == registered.end()) owner = inItsPod(owner, device, allowed);
       if (owner == kSelf) continue;
       if (owner.empty() || isPod(owner)) {
         ++of.processes;
@@ -77,8 +95,7 @@ void BypassWatch::judge(const DriverProcesses& said) {
   std::erase_if(owners_, [&](const auto& one) { return !there.contains(one.first); });
   strangers_ = std::move(strangers);
   stays_ = std::move(stays);
-  const BypassJudge::News news =
-      judge_.look(bypassesIn(processes, allowances()), std::time(nullptr));
+  const BypassJudge::News news = judge_.look(bypassesIn(processes, allowed), std::time(nullptr));
   for (const std::string& owner : news.begun) begin(owner);
   for (const std::string& owner : news.over) finish(owner);
 }
@@ -98,6 +115,19 @@ std::string BypassWatch::findOwner(int pid) const {
   if (const TenantPtr tenant = tenants_.ownerOf(pid)) return tenant->record.id;
   const std::string uid = pods_ ? podOf(pid) : std::string();
   return uid.empty() ? "" : podOwner(uid);
+}
+
+// Which of a pod's containers a process is in cannot always be seen: it is that one's whose the
+// device is.
+std::string BypassWatch::inItsPod(const std::string& owner, unsigned device,
+                                  const Allowances& allowed) const {
+  const TenantPtr tenant = tenantOf(owner);
+  if (tenant == nullptr || !tenant->record.ofPod() || allowed.at(owner).contains(device))
+    return owner;
+  for (const auto& [id, other] : tenants_.all())
+    if (other->record.lodger.uid == tenant->record.lodger.uid && allowed.at(id).contains(device))
+      return id;
+  return owner;
 }
 
 Allowances BypassWatch::allowances() const {

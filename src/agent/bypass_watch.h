@@ -54,8 +54,11 @@ class BypassWatch {
     std::string owner;  // empty: nobody's; kSelf: ours
   };
   void judge(const DriverProcesses& said);
+  // Tenants of pods are called by units, which the next pod may get.
+  void forgetThoseBefore();
   std::string ownerOf(int pid);
   std::string findOwner(int pid) const;
+  std::string inItsPod(const std::string& owner, unsigned device, const Allowances& allowed) const;
   Allowances allowances() const;
   // Null: a pod's, or ended.
   TenantPtr tenantOf(const std::string& owner) const;
@@ -72,8 +75,9 @@ class BypassWatch {
   const BypassPolicy policy_;
   bool pods_ = false;
   BypassJudge judge_;
-  std::map<int, Known> owners_;              // by PID
-  std::map<std::string, std::string> said_;  // by owner: what it does
+  std::map<int, Known> owners_;               // by PID
+  std::map<std::string, std::string> said_;   // by owner: what it does
+  std::map<std::string, std::string> whose_;  // by tenant: which of those who were called so
   struct Ending {
     PendingStop stop;
     LastUse clean;  // when it did nothing of the kind

@@ -43,7 +43,11 @@ Result<void> CdiFolder::open() {
     const std::string file = dir_ + "/" + entry->d_name;
     const Result<std::string> text = readPlainFile(file, kMostSpec);
     const std::string control = text ? controlIn(*text) : std::string();
-    if (control.empty() || access(control.c_str(), F_OK) == 0) continue;
+    if (control.empty()) continue;
+    if (access(control.c_str(), F_OK) == 0) {
+      read_[entry->d_name] = true;
+      continue;
+    }
     if (remove(entry->d_name)) info("removed " + file + ": its container is gone");
   }
   Fd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
@@ -76,6 +80,19 @@ bool CdiFolder::wasRead(const std::string& tenant) {
   drain();
   const auto known = read_.find(fileOf(tenant).substr(dir_.size() + 1));
   return known == read_.end() || known->second;
+}
+
+void CdiFolder::keepOnly(const std::set<std::string>& tenants) {
+  std::set<std::string> kept;
+  for (const std::string& tenant : tenants) kept.insert(fileOf(tenant).substr(dir_.size() + 1));
+  std::erase_if(read_, [&](const auto& one) {
+    if (kept.contains(one.first)) return false;
+    const std::string file = dir_ + "/" + one.first;
+    // Those of tenants that we ended ourselves have gone with them.
+    if (access(file.c_str(), F_OK) == 0 && !remove(one.first))
+      warn(file + " stays, of a container that is gone: it cannot be removed");
+    return true;
+  });
 }
 
 void CdiFolder::drain() {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/fd.h"
@@ -30,6 +31,8 @@ class CdiFolder {
   // Whether somebody has opened it since it was written last. Where too much happened to be told,
   // yes: nobody is accused of what was not seen.
   bool wasRead(const std::string& tenant);
+  // Takes away what is there of others than these tenants.
+  void keepOnly(const std::set<std::string>& tenants);
 
  private:
   Result<void> replace(const std::string& name, const std::string& text);
@@ -39,7 +42,7 @@ class CdiFolder {
   const std::string dir_;
   const std::shared_ptr<helper::Link> link_;
   Fd watch_;                          // inotify
-  std::map<std::string, bool> read_;  // by file's name, of those written by us
+  std::map<std::string, bool> read_;  // by file's name, of tenants'
 };
 
 }  // namespace divvy::agent

@@ -57,6 +57,11 @@ bool DeviceHealth::used(std::map<unsigned, std::string> strangers) {
   return replaceBy(std::move(strangers), &strangers_);
 }
 
+bool DeviceHealth::faulty(unsigned index) const {
+  const auto known = cards_.find(index);
+  return known != cards_.end() && (!known->second.answers || known->second.xid != 0);
+}
+
 std::string DeviceHealth::why(unsigned index) const {
   const auto known = cards_.find(index);
   if (known != cards_.end() && !known->second.answers) return "it does not answer";

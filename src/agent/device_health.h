@@ -22,6 +22,8 @@ class DeviceHealth {
   // Likewise of processes that are nobody's: "process 12 (python3)".
   bool used(std::map<unsigned, std::string> strangers);
   bool good(unsigned index) const { return why(index).empty(); }
+  // The driver says so: not only does somebody else have it.
+  bool faulty(unsigned index) const;
   // "Xid 79", "it does not answer", "pod a/b has it from another plugin", "process 12 (python3),
   // which is nobody's, uses it"; empty: it is good.
   std::string why(unsigned index) const;

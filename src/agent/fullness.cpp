@@ -29,6 +29,41 @@ KubeletDesk::Given KubeletDesk::given() const {
   return given;
 }
 
+std::string KubeletDesk::crampedBy(const Decision& decision, const std::string& uid,
+                                   const std::string& id) const {
+  if (tenants_.all().contains(id)) return "who had these devices before has not gone yet";
+  const std::vector<DeviceTerms>& terms = tenants_.memory().devices;
+  const std::vector<Device>& devices = inventory_.devices();
+  for (const Placed& placed : decision.shares) {
+    const auto at = std::find_if(devices.begin(), devices.end(),
+                                 [&](const Device& one) { return one.info.index == placed.index; });
+    if (at == devices.end()) continue;
+    const Device& device = *at;
+    Bytes sum = placed.reserve;
+    // Each is rounded to MiB by whoever gave it.
+    Bytes rounded = mib(1);
+    std::string over;
+    for (const auto& [other, tenant] : tenants_.all()) {
+      const TenantRecord& record = tenant->record;
+      if (record.lodger.uid == uid && tenant->said_ended) continue;
+      for (const ShareRecord& share : record.shares) {
+        if (share.uuid != device.info.uuid) continue;
+        sum = sum + share.reserve;
+        rounded = rounded + mib(1);
+        if (tenant->said_ended || over.empty())
+          over = "tenant " + other + " has " + formatBytes(share.reserve) +
+                 (tenant->said_ended ? ", whose pod is over and whose processes are not" : "");
+      }
+    }
+    const DeviceTerms& its = terms.at(static_cast<std::size_t>(at - devices.begin()));
+    const Bytes offered = offeredBy(device, its.overcommit_permille);
+    if (sum > offered + rounded)
+      return "there is no room for " + formatBytes(placed.reserve) + " on " + device.info.uuid +
+             " yet: " + over;
+  }
+  return {};
+}
+
 // All is promised, or as many have a share as may.
 std::set<std::string> KubeletDesk::fullNow() const {
   Given given = this->given();
@@ -43,32 +78,49 @@ std::set<std::string> KubeletDesk::fullNow() const {
   return full;
 }
 
-// Pods keep theirs: a kubelet that begins anew turns those away whose units are not well. Of pods
-// that are over it notes some for a while longer. Where its notes cannot be read nothing is taken.
-void KubeletDesk::noteWithheld() {
-  withheld_.clear();
-  if (full_.withdrawn().empty()) return;
+// Of pods that are over the kubelet notes some for a while longer.
+std::optional<KubeletDesk::Taken> KubeletDesk::takenUnits() const {
   const auto noted = kubelet::readCheckpoint(*sockets_);
-  if (!noted) return warn(noted.error().message());
-  std::set<std::pair<std::string, std::string>> taken;  // resource, unit
+  if (!noted) {
+    warn(noted.error().message());
+    return std::nullopt;
+  }
+  Taken taken;
   for (const kubelet::NotedDevices& one : *noted)
     if (living_.contains(one.uid))
       for (const std::string& id : one.ids) taken.emplace(one.resource, id);
+  return taken;
+}
+
+// Pods keep theirs: a kubelet that begins anew turns those away whose units are not well. Where its
+// notes cannot be read nothing is taken back.
+void KubeletDesk::noteWithheld() {
+  withheld_.clear();
+  taken_.clear();
+  const std::vector<Device>& devices = inventory_.devices();
+  const bool occupied = std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
+    return !tenants_.health().good(device.info.index);
+  });
+  if (full_.withdrawn().empty() && !occupied) return;
+  const std::optional<Taken> taken = takenUnits();
+  if (!taken) return;
+  taken_ = *taken;
+  if (full_.withdrawn().empty()) return;
   Given given = this->given();
   for (const CountedName& name : names_) {
-    std::vector<CountedDevice> devices;
+    std::vector<CountedDevice> counted;
     for (const std::size_t at : name.devices) {
       const std::string& uuid = inventory_.devices()[at].info.uuid;
       // None of it is offered, and nobody sent there.
       if (!tenants_.health().good(inventory_.devices()[at].info.index)) continue;
-      CountedDevice& device = devices.emplace_back();
+      CountedDevice& device = counted.emplace_back();
       device.withdrawn = full_.withdrawn().contains(uuid);
       const unsigned there = std::min(given[uuid].second, cluster_.per_device);
       device.seats = device.withdrawn ? 0 : std::min(name.units, cluster_.per_device - there);
       for (kubelet::Device& unit : agent::unitsOf(uuid, kNoNuma, name.units))
-        if (!taken.contains({name.resource, unit.id})) device.free.push_back(std::move(unit.id));
+        if (!taken_.contains({name.resource, unit.id})) device.free.push_back(std::move(unit.id));
     }
-    withheld_[name.resource] = withheldOf(devices);
+    withheld_[name.resource] = withheldOf(counted);
   }
 }
 

@@ -85,6 +85,8 @@ std::string visibleIn(const std::vector<Device>& devices) {
 
 // A resource's tenants are called the same whatever others are served, and in whatever order; those
 // of this one as by agents that served no other.
+constexpr const char* kUnit = "::";
+
 constexpr std::string_view kUnnamed = "nvidia.com/gpu";
 
 std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource) {
@@ -103,10 +105,18 @@ std::string tenantIdFor(std::vector<std::string> ids, const std::string& resourc
   return text;
 }
 
+bool areOurs(const std::vector<std::string>& ids, const std::vector<Device>& devices) {
+  return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) {
+    return std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
+      return id.starts_with(device.info.uuid + kUnit);
+    });
+  });
+}
+
 std::vector<kubelet::Device> unitsOf(const std::string& uuid, int numa, unsigned count) {
   std::vector<kubelet::Device> units;
   for (unsigned at = 0; at < count; ++at)
-    units.push_back({uuid + "::" + std::to_string(at), true, numa});
+    units.push_back({uuid + kUnit + std::to_string(at), true, numa});
   return units;
 }
 

@@ -241,6 +241,11 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held, Unit
                                                units.ids.front() + " and others"};
 }
 
+bool KubeletDesk::isNoted(const Owner& owner, const std::string& uid) {
+  return std::any_of(owner.noted.begin(), owner.noted.end(),
+                     [&](const kubelet::NotedDevices& one) { return one.uid == uid; });
+}
+
 std::vector<std::string> KubeletDesk::sharingOf(const Owner& owner, const std::string& uid) {
   std::vector<std::string> names;
   if (!owner.container.empty()) names.push_back(owner.container);
@@ -260,6 +265,10 @@ std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
 }
 
 asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
+  if (!areOurs(units.ids, inventory_.devices()))
+    co_return Error{ErrorCode::kUnavailable,
+                    units.ids.front() + " was given by another plugin, which served " +
+                        units.resource + " here before: its pod has to be made anew"};
   const Result<Owner> owner = co_await ownerOf(std::move(held), units);
   if (!owner) co_return owner.error();
   const std::string tenant = tenantIdFor(units.ids, units.resource);
@@ -274,17 +283,25 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
     const Result<void> understood = understand(cluster_.dialect, devices_, &*now);
     if (!understood) co_return understood.error();
     // One of them has the same devices, or not: nobody is taken for another one.
+    if (!owner->unread && !isNoted(*owner, now->meta.uid))
+      co_return Error{ErrorCode::kUnavailable, "the kubelet gave these devices to another pod " +
+                                                   owner->space + "/" + owner->pod + " than " +
+                                                   now->meta.uid};
     if (owner->unread && hasInit(*now, units.resource))
       co_return Error(*owner->unread).context("an init container asks for devices");
     const auto states = containerStates(*object);
     const auto turn = whoseTurn(*now, states, sharingOf(*owner, now->meta.uid),
                                 lastTurn(tenant, now->meta.uid), settled);
     if (turn) {
-      Result<void> lodged =
-          lodge(*object, *now, {owner->space, owner->pod, *turn, units.resource, units.ids});
-      if (lodged) turns_[tenant] = {now->meta.uid, {*turn, states}};
-      co_return lodged;
+      Result<bool> lodged =
+          lodge(*object, *now, {owner->space, owner->pod, *turn, units.resource, units.ids},
+                settled || stopped_);
+      if (lodged && *lodged) turns_[tenant] = {now->meta.uid, {*turn, states}};
+      if (!lodged) co_return lodged.error();
+      if (*lodged) co_return Result<void>();
     }
+    if (stopped_)
+      co_return Error{ErrorCode::kUnavailable, "this agent ends; the next one is asked again"};
     if (settled)
       co_return Error{ErrorCode::kUnavailable,
                       "which of the containers of pod " + owner->space + "/" + owner->pod +
@@ -295,8 +312,8 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
   }
 }
 
-Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
-                                const kubelet::HeldDevices& held) {
+Result<bool> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
+                                const kubelet::HeldDevices& held, bool last) {
   if (const Result<void> stay = ourMountsStay(object, held.container); !stay) return stay.error();
   const Result<PodShare> share =
       podShare(pod, held, cluster_.name, inventory_.devices(), tenants_.cards());
@@ -307,7 +324,7 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
   endThoseBefore(pod, held.container, id);
   if (const TenantPtr there = tenants_.find(id); there != nullptr) {
     // The same container once more: it finds its pages where they were.
-    if (there->pages && there->record.lodger == share->container) return injector_.prepare(*there);
+    if (there->pages && there->record.lodger == share->container) return prepared(*there);
     const PodContainer& lodger = there->record.lodger;
     if (lodger.uid != pod.meta.uid && living_.contains(lodger.uid))
       return Error{ErrorCode::kUnavailable, "the kubelet gave devices of pod " + lodger.space +
@@ -317,13 +334,22 @@ Result<void> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
     tenants_.end(there);
   }
   if (!open) return open.error();
+  const std::string cramped = crampedBy(share->decision, pod.meta.uid, id);
+  if (!cramped.empty() && !last) return false;
+  if (!cramped.empty()) return Error{ErrorCode::kUnavailable, cramped};
   const Result<TenantPtr> made =
       tenants_.createFor(share->container, id, share->request, share->decision);
   if (!made) return made.error();
   (*made)->labels = pod.meta.labels;
   // It may have ended while we asked.
   if (!living_.contains(pod.meta.uid)) asio::co_spawn(loop_, verify(id), rethrow);
-  return injector_.prepare(**made);
+  return prepared(**made);
+}
+
+Result<bool> KubeletDesk::prepared(Tenant& tenant) {
+  const Result<void> done = injector_.prepare(tenant);
+  if (!done) return done.error();
+  return true;
 }
 
 void KubeletDesk::note(const kube::Pod& pod, const json::value& object) {
@@ -357,9 +383,10 @@ void KubeletDesk::endThoseBefore(const kube::Pod& pod, const std::string& contai
   std::vector<TenantPtr> over;
   for (const auto& [id, tenant] : tenants_.all()) {
     const PodContainer& lodger = tenant->record.lodger;
-    if (id != but && lodger.uid == pod.meta.uid &&
-        std::find(names.begin(), names.end(), lodger.container) != names.end())
-      over.push_back(tenant);
+    // Itself, too, with other units: it is made anew.
+    const bool before = lodger.container == container ||
+                        std::find(names.begin(), names.end(), lodger.container) != names.end();
+    if (id != but && lodger.uid == pod.meta.uid && before) over.push_back(tenant);
   }
   for (const TenantPtr& tenant : over) tenants_.end(tenant);
 }

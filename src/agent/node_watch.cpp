@@ -8,6 +8,7 @@
 #include "holders.h"
 #include "idle_pods.h"
 #include "kubelet_desk.h"
+#include "log.h"
 
 namespace divvy::agent {
 namespace {
@@ -20,7 +21,9 @@ void KubeletDesk::tick() {
   noteIdle();
   noteBypass();
   if (tenants_.strangersOn(bypass_watch_.occupants())) healthChanged();
-  injector_.look();
+  std::set<std::string> living;
+  for (const auto& [id, tenant] : tenants_.all()) living.insert(id);
+  injector_.look(living);
   noteFull();
   if (ticks_++ % kHoldersEvery == 0) lookForHolders();
 }
@@ -33,6 +36,10 @@ void KubeletDesk::lookForHolders() {
     asio::post(loop_, [this, held = std::move(held)] {
       looking_ = false;
       --asked_;
+      const std::string trouble = held ? "" : held.error().message();
+      if (trouble != std::exchange(held_trouble_, trouble) && !trouble.empty())
+        warn("what the kubelet gave to whom cannot be seen, and this node's devices are not " +
+             std::string(holders_known_ ? "looked at anew" : "registered") + ": " + trouble);
       if (!held) return;
       const auto known = [this](const std::string& space, const std::string& name) {
         return std::find_if(living_.begin(), living_.end(), [&](const auto& one) {

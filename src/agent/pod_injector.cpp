@@ -108,7 +108,8 @@ void PodInjector::runs(const std::string& tenant) {
   if (known != unproven_.end()) known->second = true;
 }
 
-void PodInjector::look() {
+void PodInjector::look(const std::set<std::string>& living) {
+  if (folder_.isOpen()) folder_.keepOnly(living);
   for (auto at = unproven_.begin(); at != unproven_.end();) {
     const auto& [tenant, runs] = *at;
     // It is read before the container is made, and that is before it runs.

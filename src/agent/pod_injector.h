@@ -40,7 +40,7 @@ class PodInjector {
   // The pod says that it runs, or did.
   void runs(const std::string& tenant);
   // Once a second.
-  void look();
+  void look(const std::set<std::string>& living);
 
  private:
   Result<std::string> specOf(const Tenant& tenant) const;

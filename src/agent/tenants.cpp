@@ -197,7 +197,7 @@ Result<void> Tenants::make(const TenantPtr& tenant, const Decision& decision) {
   Result<ledger::TenantLedger> pages = ledger::TenantLedger::create(tenant->dir, spec);
   if (!pages) return std::move(pages).error().context("creating the share");
   tenant->pages = std::move(*pages);
-  if (record.contained) tenant->control = placeOf(tenant->dir + "/control");
+  if (record.contained || record.ofPod()) tenant->control = placeOf(tenant->dir + "/control");
   Result<void> saved = makeMountable(*tenant);
   if (saved) saved = tellSwap(*tenant);
   if (saved) followWork(*tenant);
@@ -256,10 +256,14 @@ TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
   return nullptr;
 }
 
-bool Tenants::isIn(const Tenant& tenant, int pid) {
-  if (tenant.record.ofPod()) return processIsOfPod(pid, tenant.record.lodger.uid);
+bool Tenants::seesPages(const Tenant& tenant, int pid) {
   static const std::string point = std::string(kTenantInside) + "/control";
   return tenant.control && hasMounted(pid, point, *tenant.control);
+}
+
+bool Tenants::isIn(const Tenant& tenant, int pid) {
+  if (tenant.record.ofPod()) return processIsOfPod(pid, tenant.record.lodger.uid);
+  return seesPages(tenant, pid);
 }
 
 TenantPtr Tenants::find(const std::string& id_or_name) const {

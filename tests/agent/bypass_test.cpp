@@ -98,6 +98,22 @@ TEST(BypassJudge, BelievesWhatStaysAndForgetsWhatIsGone) {
   EXPECT_TRUE(judge.settled());
 }
 
+// Regression: a pod that got the units of one that was evicted was accused of what that one did.
+TEST(BypassJudge, WhoHasTheNameOfAnotherIsJudgedAnew) {
+  BypassJudge judge;
+  const std::map<std::string, Bypass> bad{{"a", {BypassKind::kUnregistered, 0, 11, {}, {}}}};
+  std::int64_t wall = 100;
+  for (unsigned i = 0; i < BypassJudge::kLooks; ++i) judge.look(bad, wall++);
+  ASSERT_TRUE(judge.going().contains("a"));
+  judge.forget("a");
+  EXPECT_TRUE(judge.going().empty());
+  EXPECT_TRUE(judge.look({}, wall++).over.empty()) << "of him nothing was said";
+  // And is found by his own deeds.
+  for (unsigned i = 1; i < BypassJudge::kLooks; ++i)
+    EXPECT_TRUE(judge.look(bad, wall++).begun.empty());
+  EXPECT_EQ(judge.look(bad, wall++).begun, std::vector<std::string>{"a"});
+}
+
 TEST(BypassPods, ThePodOfItsFirstContainerIsSaidAndConfirmedPastItsDeadline) {
   const std::vector<PodBypass> found{{"u", "s", "p", "second", 200},
                                      {"u", "s", "p", "first", 100},

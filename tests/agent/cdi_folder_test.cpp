@@ -85,5 +85,29 @@ TEST_F(CdiFolderTest, WhatIsNoFolderIsNamed) {
   EXPECT_NE(opened.error().message().find(root_ + "/file"), std::string::npos);
 }
 
+// Regression: with a helper nobody else takes away what a tenant had.
+TEST_F(CdiFolderTest, KeepsWhatTenantsHaveAndNothingOfOthers) {
+  const std::string living = root_ + "/control";
+  std::ofstream(living) << "page";
+  {
+    CdiFolder earlier(root_);
+    ASSERT_TRUE(earlier.open());
+    ASSERT_TRUE(earlier.write("before", spec(living)));
+    ASSERT_TRUE(earlier.write("stays", spec(living)));
+  }
+  CdiFolder folder(root_);
+  ASSERT_TRUE(folder.open());
+  ASSERT_TRUE(folder.write("now", spec(living)));
+  std::ofstream(root_ + "/vendor.json") << "{}";
+  folder.keepOnly({"stays", "now"});
+  EXPECT_FALSE(std::filesystem::exists(folder.fileOf("before")));
+  EXPECT_TRUE(std::filesystem::exists(folder.fileOf("stays")));
+  EXPECT_TRUE(std::filesystem::exists(folder.fileOf("now")));
+  folder.keepOnly({});
+  EXPECT_FALSE(std::filesystem::exists(folder.fileOf("stays")));
+  EXPECT_FALSE(std::filesystem::exists(folder.fileOf("now")));
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/vendor.json"));
+}
+
 }  // namespace
 }  // namespace divvy::agent

@@ -33,6 +33,22 @@ TEST(DeviceHealth, AFaultOfItsOwnIsBadUntilItWasQuietForLong) {
 }
 
 // Else a card that fell off the bus would be good the moment it is back.
+// Regression: pods that had some of a card were turned away by a kubelet that began anew, for
+// somebody else had come to it.
+TEST(DeviceHealth, WhatSomebodyElseHasIsNoFault) {
+  DeviceHealth health;
+  health.held({{0, "pod a/b"}});
+  health.used({{1, "process 7 (x)"}});
+  for (const unsigned index : {0u, 1u}) {
+    EXPECT_FALSE(health.good(index));
+    EXPECT_FALSE(health.faulty(index));
+  }
+  health.heard({{{2, 79}}, {{0, true}, {1, false}, {2, true}}}, 1000);
+  EXPECT_FALSE(health.faulty(0));
+  EXPECT_TRUE(health.faulty(1));
+  EXPECT_TRUE(health.faulty(2));
+}
+
 TEST(DeviceHealth, WhileItDoesNotAnswerItIsNotQuiet) {
   DeviceHealth health;
   EXPECT_TRUE(health.heard(said({{1, 79}}, false), 0));

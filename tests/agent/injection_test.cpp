@@ -155,6 +155,18 @@ TEST(Injection, ATenantIsCalledByItsDevicesInWhateverOrder) {
   EXPECT_EQ(tenantIdFor({"a::0", "b::1"}, "nvidia.com/gpu"), "pod-d53623c03bd7d303");
 }
 
+// Regression: a container that HAMi's plugin had given its units was made a tenant when it began
+// again under ours, and accused of going around it.
+TEST(Injection, UnitsOfAnotherPluginAreNotOurs) {
+  const std::string uuid = "GPU-00000000-0000-0000-0000-000000000000";
+  Device device;
+  device.info.uuid = uuid;
+  EXPECT_TRUE(areOurs({uuid + "::0", uuid + "::9"}, {device}));
+  for (const char* behind : {"", "-3", ":", "1::0"})
+    EXPECT_FALSE(areOurs({uuid + "::0", uuid + behind}, {device})) << behind;
+  EXPECT_FALSE(areOurs({uuid + "::0"}, {}));
+}
+
 TEST(Injection, UnitsAreAsManyAsMayShareACard) {
   const std::string uuid = "GPU-00000000-0000-0000-0000-000000000000";
   const std::vector<kubelet::Device> units = unitsOf(uuid, 1, 100);

@@ -60,7 +60,8 @@ def of_changes():
 
 
 # Where containers are kept from being made, and pods from being let in: what is made there of literals.
-STARTS = ["agent/pod_share.cpp", "agent/kubelet_desk.cpp", "agent/mount_guard.cpp", "agent/pod_words.cpp",
+STARTS = ["agent/pod_share.cpp", "agent/kubelet_desk.cpp", "agent/fullness.cpp",
+          "agent/mount_guard.cpp", "agent/pod_words.cpp",
           "agent/driver_spec.cpp", "agent/dialect.cpp", "agent/pod_injector.cpp", "agent/tenants.cpp", "helper/link.cpp"]
 ADMITS = ["scheduler/webhook.cpp", "scheduler/policies.cpp", "scheduler/membership.cpp", "scheduler/quotas.cpp"]
 # Not of containers: a wrong option's, and what the whole agent cannot do.
