@@ -83,6 +83,9 @@ func manyNames(w *world) error {
 	if err := w.fullByOneName(uuids[1], units, each); err != nil {
 		return err
 	}
+	if err := w.fullByModel(uuids[2]); err != nil {
+		return err
+	}
 	if err := w.emptied(); err != nil {
 		return err
 	}
@@ -168,6 +171,28 @@ func (w *world) fullByOneName(uuid string, units, each int64) error {
 		}
 	}
 	return w.countedBy(modelName, units)
+}
+
+// fullByModel: it is the same whichever name comes first.
+func (w *world) fullByModel(uuid string) error {
+	whole := annotated(probe("all", asks{modelName: "1", "divvy.dev/gpumem-percentage": "100"}), "use.divvy.dev/uuid", uuid)
+	if _, err := w.create(holding(whole)); err != nil {
+		return err
+	}
+	if err := w.runs("all"); err != nil {
+		return err
+	}
+	if _, err := w.create(by("nvidia.com/gpu", "theirs", uuid, "1000")); err != nil {
+		return err
+	}
+	if why, err := w.refused("theirs"); err != nil || !strings.Contains(why, "memory") {
+		return errors.Join(err, fmt.Errorf("who asks by nvidia.com/gpu waits for: %s", why))
+	}
+	if err := w.remove("all"); err != nil {
+		return err
+	}
+	_, err := w.ended("theirs", 0)
+	return err
 }
 
 // withoutNames is the control.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What an agent finds in its folder that it did not leave there, or not so: nothing waits for ever,
 nothing of others is taken away, no share is given away, and it is said."""
+import json
 import os
 import signal
 import subprocess
@@ -40,6 +41,13 @@ class BadInput(ProductTest):
     def says(self, *words):
         wait_until(lambda: all(word in self.said() for word in words),
                    f"the agent says {words}; it said:\n{self.said()}")
+
+    def doctor_names(self, *words):
+        """`divvy doctor` sees it, too, from outside."""
+        _, out, err = self.product.divvy("doctor", "-o", "json")
+        found = [one for one in json.loads(out)["findings"] if one["state"] not in ("ok", "skipped")]
+        for word in words:
+            self.assertTrue(any(str(word) in json.dumps(one) for one in found), f"{word}: {found} {err}")
 
     def share(self, name="kept", memory="4Gi"):
         folder = self.product.root / "cdi"
@@ -88,6 +96,7 @@ class BadInput(ProductTest):
         self.end_agent()
         for broken in ("", "{", '{"version": 1, "id": 7}', "\0" * 4096):
             (folder / "tenant.json").write_text(broken)
+            self.doctor_names(folder / "tenant.json")
             self.begin()
             self.says("its note is lost", "divvy share rm kept")
             self.assertEqual(self.product.tenant_row("kept")["state"], "reserved")
@@ -121,6 +130,7 @@ class BadInput(ProductTest):
         tenant.run.send_signal(signal.SIGSTOP)
         self.end_agent()
         os.truncate(folder / "report", 5000)
+        self.doctor_names(folder / "report")
         self.begin()
         self.says("cannot be taken over", "truncated")
         self.assertEqual(self.product.tenant_row("cut")["state"], "broken")
@@ -176,6 +186,7 @@ class BadInput(ProductTest):
         self.begin()
         self.end_agent()
         foreign = self.foreign()
+        self.doctor_names("thesis.tex", "notes.txt")
         self.begin()
         for name in ("thesis.tex", ".hidden", "folder", "link", "pipe"):
             self.says(f"{self.shares / name} is no share of Divvy's, and left alone")
@@ -235,16 +246,19 @@ class BadInput(ProductTest):
     def test_folders_that_others_may_write_are_refused(self):
         self.product.runtime.mkdir(mode=0o777)
         os.chmod(self.product.runtime, 0o777)
+        self.doctor_names(self.product.runtime)
         self.refuses(str(self.product.runtime), "others")
 
     def test_a_link_in_place_of_its_folder_is_refused(self):
         self.product.runtime.mkdir(mode=0o700)
         (self.product.root / "elsewhere").mkdir()
         self.node.symlink_to(self.product.root / "elsewhere")
+        self.doctor_names(self.node)
         self.refuses(str(self.node))
 
     def test_a_file_in_place_of_its_folder_is_refused(self):
         self.product.runtime.write_text("")
+        self.doctor_names(self.product.runtime)
         self.refuses(str(self.product.runtime))
 
     def test_settings_that_are_half_written_are_refused_by_name_and_line(self):
