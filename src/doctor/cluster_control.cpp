@@ -134,9 +134,10 @@ void lookCertificate(const ClusterFacts& facts, Sink& sink) {
 void lookPolicies(const ClusterFacts& facts, Sink& sink) {
   if (leftOut(facts, facts.policies_listed, sink)) return;
   constexpr const char* kTells = "divvy-visible-devices";  // warns, unless somebody wants more
-  constexpr std::array<const char*, 8> kOurs{"divvy-pod-annotations",
+  constexpr std::array<const char*, 9> kOurs{"divvy-pod-annotations",
                                              "divvy-bindings",
                                              "divvy-node-annotations",
+                                             "divvy-agents",
                                              "divvy-devices",
                                              "divvy-gates",
                                              "divvy-scheduler-fencing",

@@ -94,12 +94,16 @@ std::string touched(const AnnotationKeys& keys) {
                                  cel + ") && !(k in variables.now))");
 }
 
+// `node`: the one that the caller's token is bound to; empty: none.
+std::string nodeOfToken() {
+  return variable("node",
+                  std::string("request.userInfo.?extra[?'") + kNodeClaim + "'][0].orValue('')");
+}
+
 // The same, and `own`: by the agent, of what is its node's.
 std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
                       const std::string& node) {
-  return touched(keys) +
-         variable("node",
-                  std::string("request.userInfo.?extra[?'") + kNodeClaim + "'][0].orValue('')") +
+  return touched(keys) + nodeOfToken() +
          variable("own", "request.userInfo.username == '" + account(terms.agent) +
                              "' && variables.node != '' && variables.node == " + node);
 }
@@ -183,6 +187,27 @@ Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms
           validation(kUntouched,
                      "'annotations that say which devices a node has are written by "
                      "its own agent only: ' + variables.touched.join(', ')")};
+}
+
+// Who has an agent's token has one node's, and of that what an agent writes.
+Policy agents(const PolicyTerms& terms) {
+  const auto same = [](const std::string& part, const std::string& none) {
+    return "object." + part + ".orValue(" + none + ") == oldObject." + part + ".orValue(" + none +
+           ')';
+  };
+  return {
+      "divvy-agents",
+      "# An agent writes annotations, and amounts of resources, into its own node only: no\n"
+      "# labels, no taints, nothing of other nodes.\n",
+      constraints("UPDATE", "nodes, nodes/status"),
+      condition("by-an-agent", "request.userInfo.username == '" + account(terms.agent) + '\''),
+      nodeOfToken(),
+      validation("variables.node != '' && variables.node == object.metadata.name",
+                 "'an agent writes into its own node only, not into ' + object.metadata.name") +
+          validation("object.?spec == oldObject.?spec && " + same("metadata.?labels", "{}") +
+                         " && " + same("metadata.?finalizers", "[]") + " && " +
+                         same("status.?conditions", "[]"),
+                     "'of its node an agent writes annotations and amounts of resources only'")};
 }
 
 Policy devices(const vendors::Catalog& catalog, std::vector<std::string> schedulers) {
@@ -287,8 +312,9 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms&
   return "# Made by `divvy scheduler --print policies`: who may do what to pods with devices. API\n"
          "# servers hold it up themselves, whether Divvy is there or not.\n" +
          yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
-         yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(devices(catalog, schedulers)) +
-         yamlOf(gates(writers)) + yamlOf(visibleDevices()) + yamlOf(volcanoAnnotations());
+         yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(agents(terms)) +
+         yamlOf(devices(catalog, schedulers)) + yamlOf(gates(writers)) + yamlOf(visibleDevices()) +
+         yamlOf(volcanoAnnotations());
 }
 
 }  // namespace divvy::scheduler

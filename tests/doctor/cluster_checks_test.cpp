@@ -45,7 +45,7 @@ ClusterFacts healthy() {
   facts.endpoints = 2;
   for (const char* name : {"divvy-pod-annotations", "divvy-bindings", "divvy-node-annotations",
                            "divvy-devices", "divvy-gates", "divvy-scheduler-fencing",
-                           "divvy-visible-devices", "divvy-volcano-annotations"})
+                           "divvy-visible-devices", "divvy-volcano-annotations", "divvy-agents"})
     facts.policies.push_back({name, true, true});
   facts.queues = true;
   facts.lease = LeaseFacts{"divvy-scheduler-1_uid", facts.now_ms - 700, 8, facts.now_ms, true};

@@ -486,9 +486,9 @@ class ByCapability(unittest.TestCase):
                     if d["kind"].startswith("ValidatingAdmissionPolicy")}
         documents = {key(d): without_ours(d) for d in render("--set", "scheduler.enabled=false")}
         for wanted in plain():
-            if wanted["metadata"]["name"] in ("divvy-volcano-annotations", "divvy-visible-devices"):
+            if wanted["metadata"]["name"] in ("divvy-volcano-annotations", "divvy-visible-devices", "divvy-agents"):
                 self.assertEqual(documents.get(key(wanted)), without_ours(wanted), key(wanted))
-        self.assertEqual(policies(), {"divvy-volcano-annotations", "divvy-visible-devices"})
+        self.assertEqual(policies(), {"divvy-volcano-annotations", "divvy-visible-devices", "divvy-agents"})
         self.assertEqual(policies("--set", "agent.enabled=false"), set())
         # Who gives some has them all.
         given = policies("--set-file", f"generated.policies={MANIFESTS}/policies.yaml")

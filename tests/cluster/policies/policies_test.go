@@ -182,7 +182,7 @@ func scheduler(name string) func(*core.Pod) {
 
 func TestPolicies(t *testing.T) {
 	policies := read(t)
-	if len(policies) != 7 {
+	if len(policies) != 8 {
 		t.Fatalf("%d policies", len(policies))
 	}
 	compiled := map[string]validating.Validator{}
@@ -192,6 +192,15 @@ func TestPolicies(t *testing.T) {
 	yes := true
 	const pods, nodes, bindings, devices, gates, visible = "divvy-pod-annotations", "divvy-node-annotations",
 		"divvy-bindings", "divvy-devices", "divvy-gates", "divvy-visible-devices"
+	const agents = "divvy-agents"
+	tainted := node("own")
+	tainted.Spec.Taints = []core.Taint{{Key: "mine", Effect: core.TaintEffectNoExecute}}
+	labelled := node("own")
+	labelled.Labels = map[string]string{"role": "mine"}
+	unready := node("own")
+	unready.Status.Conditions = []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionFalse}}
+	more := node("own", "divvy.dev/served", "divvy.dev/gpu")
+	more.Status.Capacity = core.ResourceList{"nvidia.com/gpumem": resource.MustParse("80000")}
 	const volcanos, given = "divvy-volcano-annotations", "volcano.sh/vgpu-ids-new"
 	placed := pod(noted(given, "a", "mine", "1"))
 	held := pod(noted(allocated, "a", "mine", "1"))
@@ -223,6 +232,16 @@ func TestPolicies(t *testing.T) {
 		{"another's registered", nodes, agent, "own", node("other"), node("other", "hami.io/node-nvidia-register", "[]"), "nodes", true, "register"},
 		{"by a kubelet", nodes, "system:node:own", "", node("own", "hami.io/node-handshake", "1"), node("own", "hami.io/node-handshake", "2"), "nodes/status", true, "handshake"},
 		{"a kubelet's status", nodes, "system:node:own", "", node("own", "hami.io/node-handshake", "1"), node("own", "hami.io/node-handshake", "1", "x", "y"), "nodes/status", false, ""},
+
+		{"its own node", agents, agent, "own", node("own"), more, "nodes/status", false, ""},
+		{"another node", agents, agent, "own", node("other"), node("other", "mine", "1"), "nodes", true, "into other"},
+		{"by no node's token", agents, agent, "", node("own"), node("own", "divvy.dev/x", "1"), "nodes", true, "own node only"},
+		{"taints it", agents, agent, "own", node("own"), tainted, "nodes", true, "annotations and amounts"},
+		{"takes a taint away", agents, agent, "own", tainted, node("own"), "nodes", true, "annotations and amounts"},
+		{"labels it", agents, agent, "own", node("own"), labelled, "nodes", true, "annotations and amounts"},
+		{"says that it is not ready", agents, agent, "own", node("own"), unready, "nodes/status", true, "annotations and amounts"},
+		{"writes beside its taint", agents, agent, "own", tainted, tainted, "nodes", false, ""},
+		{"somebody else taints it", agents, "admin", "", node("own"), tainted, "nodes", false, ""},
 
 		{"not seen", devices, tenant, "", nil, asking("nvidia.com/gpu", nil), "pods", true, "default-scheduler"},
 		{"a partition", devices, tenant, "", nil, asking("nvidia.com/mig-1g.5gb", nil), "pods", true, "accepted: divvy-scheduler"},
