@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,11 @@
 #include "log.h"
 
 namespace divvy::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kWoken{500};
+
+}  // namespace
 
 // Shared with the thread, which may outlive whoever asks.
 struct DriverDesk::Desk {
@@ -24,6 +30,7 @@ struct DriverDesk::Desk {
   Question next;      // after that one; nobody waits for it
   std::chrono::steady_clock::time_point asked_at;
   DriverTimes times;
+  std::map<unsigned, int> utilisation;
   std::optional<DriverProcesses> processes;  // that nobody took yet
   std::optional<DriverHealth> health;        // likewise
   bool closed = false;
@@ -32,7 +39,9 @@ struct DriverDesk::Desk {
 void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
   std::unique_lock lock(desk->mutex);
   for (;;) {
-    desk->changed.wait(lock, [&] { return desk->closed || desk->question; });
+    // A bound, for who asks waits at the same place, and of several glibc before 2.41 may leave one
+    // asleep whoever is woken (its bug 25847): every card was then taken to be out of service.
+    while (!desk->closed && !desk->question) desk->changed.wait_for(lock, kWoken);
     if (!desk->question) return;
     lock.unlock();
     desk->question(desk->nvml);
@@ -71,13 +80,17 @@ void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
   // Not owning: the desk outlives its own questions.
   Question ask = [desk = desk_.get(), indexes](const driver::Nvml& nvml) {
     DriverTimes times;
+    std::map<unsigned, int> utilisation;
     DriverProcesses processes;
     for (const unsigned index : indexes) {
       times[index] = nvml.processTimes(index);
-      processes[index] = nvml.processes(index);
+      Result<driver::DeviceUse> use = nvml.use(index);
+      utilisation[index] = use ? use->utilisation : -1;
+      processes[index] = use ? std::move(use->processes) : nvml.processes(index);
     }
     const std::lock_guard answered(desk->mutex);
     desk->times = std::move(times);
+    desk->utilisation = std::move(utilisation);
     desk->processes = std::move(processes);
   };
   const std::lock_guard lock(desk_->mutex);
@@ -91,6 +104,11 @@ void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
 DriverTimes DriverDesk::latestTimes() const {
   const std::lock_guard lock(desk_->mutex);
   return desk_->times;
+}
+
+std::map<unsigned, int> DriverDesk::latestUtilisation() const {
+  const std::lock_guard lock(desk_->mutex);
+  return desk_->utilisation;
 }
 
 std::optional<DriverProcesses> DriverDesk::takeProcesses() {

@@ -49,6 +49,8 @@ class DriverDesk {
   void refreshUse(const std::vector<unsigned>& indexes);
   // What the last answer to that was.
   DriverTimes latestTimes() const;
+  // Percent, by index; -1: it does not tell.
+  std::map<unsigned, int> latestUtilisation() const;
   // Likewise, each answer once.
   std::optional<DriverProcesses> takeProcesses();
 

@@ -233,7 +233,7 @@ class Tenants {
   Result<void> make(const TenantPtr& tenant, const Decision& decision);
   // What the driver sees of all tenants, by tenant's id and device.
   SeenUse seenUse(const DriverTimes& times);
-  void noteSeen(Tenant& tenant) const;
+  void noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisation) const;
   // The driver's word on their use against theirs.
   void compareUses();
   // True when the verdict on the tenant's word changed.

@@ -183,7 +183,7 @@ void Tenants::crossCheck() {
 }
 
 // Behind an open gate nothing is counted: that somebody is idle only the driver can tell.
-void Tenants::noteSeen(Tenant& tenant) const {
+void Tenants::noteSeen(Tenant& tenant, const std::map<unsigned, int>& utilisation) const {
   const auto on = [&](const std::string& id, unsigned index) {
     const auto all = seen_.find(id);
     if (all == seen_.end() || !all->second.contains(index)) return 0u;
@@ -194,15 +194,14 @@ void Tenants::noteSeen(Tenant& tenant) const {
   bool works = false;
   for (const ShareRecord& share : tenant.record.shares) {
     const Device* device = deviceOf(share.uuid);
-    const auto use = device == nullptr ? Result<driver::DeviceUse>(Error{ErrorCode::kNotFound, ""})
-                                       : inventory_.driver().use(device->info.index);
-    told = told && use && use->utilisation >= 0;
+    const unsigned index = device == nullptr ? 0 : device->info.index;
+    const auto use = utilisation.find(index);
+    told = told && device != nullptr && use != utilisation.end() && use->second >= 0;
     if (!told) break;
-    const unsigned index = device->info.index;
     const bool by_somebody = std::any_of(seen_.begin(), seen_.end(),
                                          [&](const auto& one) { return on(one.first, index) > 0; });
     // Where the driver does not say who works it may be anybody.
-    works = works || on(tenant.record.id, index) > 0 || (use->utilisation > 0 && !by_somebody);
+    works = works || on(tenant.record.id, index) > 0 || (use->second > 0 && !by_somebody);
   }
   if (!told) return tenant.seen.reset();
   if (!tenant.seen) tenant.seen.emplace(nowMs());
@@ -211,7 +210,8 @@ void Tenants::noteSeen(Tenant& tenant) const {
 
 void Tenants::compareUses() {
   seen_ = seenUse(inventory_.driver().latestTimes());
-  for (const auto& [id, tenant] : tenants_) noteSeen(*tenant);
+  const std::map<unsigned, int> utilisation = inventory_.driver().latestUtilisation();
+  for (const auto& [id, tenant] : tenants_) noteSeen(*tenant, utilisation);
   // Who has none of our libraries in it says nothing of its work.
   for (const auto& [id, tenant] : tenants_) {
     const auto seen = seen_.find(id);
