@@ -7,6 +7,7 @@
 #include "kubelet_desk.h"
 #include "log.h"
 #include "pod_share.h"
+#include "room.h"
 #include "withheld.h"
 
 namespace divvy::agent {
@@ -29,39 +30,15 @@ KubeletDesk::Given KubeletDesk::given() const {
   return given;
 }
 
-std::string KubeletDesk::crampedBy(const Decision& decision, const std::string& uid,
-                                   const std::string& id) const {
+std::string KubeletDesk::crampedNow(const Decision& decision, const std::string& uid,
+                                    const std::string& id) const {
   if (tenants_.all().contains(id)) return "who had these devices before has not gone yet";
-  const std::vector<DeviceTerms>& terms = tenants_.memory().devices;
-  const std::vector<Device>& devices = inventory_.devices();
-  for (const Placed& placed : decision.shares) {
-    const auto at = std::find_if(devices.begin(), devices.end(),
-                                 [&](const Device& one) { return one.info.index == placed.index; });
-    if (at == devices.end()) continue;
-    const Device& device = *at;
-    Bytes sum = placed.reserve;
-    // Each is rounded to MiB by whoever gave it.
-    Bytes rounded = mib(1);
-    std::string over;
-    for (const auto& [other, tenant] : tenants_.all()) {
-      const TenantRecord& record = tenant->record;
-      if (record.lodger.uid == uid && tenant->said_ended) continue;
-      for (const ShareRecord& share : record.shares) {
-        if (share.uuid != device.info.uuid) continue;
-        sum = sum + share.reserve;
-        rounded = rounded + mib(1);
-        if (tenant->said_ended || over.empty())
-          over = "tenant " + other + " has " + formatBytes(share.reserve) +
-                 (tenant->said_ended ? ", whose pod is over and whose processes are not" : "");
-      }
-    }
-    const DeviceTerms& its = terms.at(static_cast<std::size_t>(at - devices.begin()));
-    const Bytes offered = offeredBy(device, its.overcommit_permille);
-    if (sum > offered + rounded)
-      return "there is no room for " + formatBytes(placed.reserve) + " on " + device.info.uuid +
-             " yet: " + over;
-  }
-  return {};
+  std::vector<Holding> holdings;
+  for (const auto& [other, tenant] : tenants_.all())
+    for (const ShareRecord& share : tenant->record.shares)
+      if (tenant->record.lodger.uid != uid || !tenant->said_ended)
+        holdings.push_back({other, share.uuid, share.reserve, tenant->said_ended});
+  return crampedBy(decision, inventory_.devices(), tenants_.memory().devices, holdings);
 }
 
 // All is promised, or as many have a share as may.

@@ -334,7 +334,7 @@ Result<bool> KubeletDesk::lodge(const json::value& object, const kube::Pod& pod,
     tenants_.end(there);
   }
   if (!open) return open.error();
-  const std::string cramped = crampedBy(share->decision, pod.meta.uid, id);
+  const std::string cramped = crampedNow(share->decision, pod.meta.uid, id);
   if (!cramped.empty() && !last) return false;
   if (!cramped.empty()) return Error{ErrorCode::kUnavailable, cramped};
   const Result<TenantPtr> made =

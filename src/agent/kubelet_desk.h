@@ -133,8 +133,8 @@ class KubeletDesk {
   Result<bool> prepared(Tenant& tenant);
   // Who has what is to be given now, of pods that are over, say, and whose processes are not;
   // empty: there is room. Those before it in its pod are left out.
-  std::string crampedBy(const Decision& decision, const std::string& uid,
-                        const std::string& id) const;
+  std::string crampedNow(const Decision& decision, const std::string& uid,
+                         const std::string& id) const;
   // Its labels, and which of its containers were made, by its status.
   void note(const kube::Pod& pod, const boost::json::value& object);
   std::set<std::string> cardsOf(const std::string& uid) const;

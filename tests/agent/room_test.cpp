@@ -1,0 +1,54 @@
+// Who is given what others have not given back.
+#include "room.h"
+
+#include <gtest/gtest.h>
+
+namespace divvy::agent {
+namespace {
+
+std::vector<Device> cards() {
+  std::vector<Device> devices(2);
+  for (unsigned at = 0; at < 2; ++at) {
+    devices[at].info.uuid = "GPU-" + std::to_string(at);
+    devices[at].info.index = 4 + at;  // as NVML counts them, others before them
+    devices[at].info.physical = gib(80);
+  }
+  return devices;
+}
+
+std::string cramped(Bytes wanted, const std::vector<Holding>& holdings, unsigned permille = 1000,
+                    unsigned index = 4) {
+  Decision decision;
+  decision.shares.push_back({index, wanted, wanted, 0, wanted});
+  std::vector<DeviceTerms> terms(2);
+  for (DeviceTerms& one : terms) one.overcommit_permille = permille;
+  return crampedBy(decision, cards(), terms, holdings);
+}
+
+TEST(Room, IsWhatOthersLeave) {
+  EXPECT_EQ(cramped(gib(80), {}), "");
+  EXPECT_EQ(cramped(gib(40), {{"a", "GPU-0", gib(40), false}}), "");
+  EXPECT_EQ(cramped(gib(80), {{"a", "GPU-1", gib(80), false}}), "") << "on another card";
+  EXPECT_EQ(cramped(gib(60), {{"a", "GPU-0", gib(60), true}}, 1500), "") << "twice promised";
+  EXPECT_NE(cramped(gib(61), {{"a", "GPU-0", gib(60), false}}, 1500), "");
+  EXPECT_EQ(cramped(gib(80), {{"a", "GPU-0", gib(80), true}}, 1000, 7), "") << "not a card of ours";
+}
+
+// Regression: a card was promised twice while processes of a pod that was deleted by force were
+// there.
+TEST(Room, OfWhoIsOverAndStillThereIsNotThere) {
+  EXPECT_EQ(cramped(gib(41), {{"a", "GPU-0", gib(30), false}, {"b", "GPU-0", gib(10), true}}),
+            "there is no room for 41 GiB on GPU-0 yet: tenant b has 10 GiB, whose pod is over and "
+            "whose processes are not");
+  EXPECT_EQ(cramped(gib(41), {{"a", "GPU-0", gib(30), false}, {"b", "GPU-0", gib(10), false}}),
+            "there is no room for 41 GiB on GPU-0 yet: tenant a has 30 GiB");
+}
+
+TEST(Room, OfMiBThatWereRoundedNobodyIsKeptOut) {
+  const Bytes third{gib(80).count / 3 + mib(1).count - 1};
+  EXPECT_EQ(cramped(third, {{"a", "GPU-0", third, false}, {"b", "GPU-0", third, false}}), "");
+  EXPECT_NE(cramped(gib(80) + mib(2), {}), "");
+}
+
+}  // namespace
+}  // namespace divvy::agent
