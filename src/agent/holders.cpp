@@ -22,7 +22,8 @@ Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vect
                   const std::set<std::string>& resources, const OursOf& ours) {
   Holders holders;
   for (const kubelet::HeldDevices& one : held) {
-    const bool given = resources.contains(one.resource) && ours.given(one.space, one.pod);
+    const bool given =
+        ours.given(one.space, one.pod) && (resources.contains(one.resource) || ours.lodged(one));
     const std::set<std::string> shares = ours.cards(one.space, one.pod);
     const std::set<std::string> assigned = ours.assigned(one.space, one.pod);
     for (const std::string& id : one.ids) {

@@ -20,6 +20,8 @@ using Holders = std::map<unsigned, std::string>;
 struct OursOf {
   // The scheduler that we serve now gave it what it has.
   std::function<bool(const std::string&, const std::string&)> given;
+  // A share of that container's by just these units is ours, whatever names we serve now.
+  std::function<bool(const kubelet::HeldDevices&)> lodged;
   // UUIDs of cards that its containers have shares of.
   std::function<std::set<std::string>(const std::string&, const std::string&)> cards;
   // UUIDs of cards that its scheduler says it has, whoever that is; empty: it says nothing.
@@ -30,7 +32,7 @@ struct OursOf {
 // scheduler, holds the cards that these are of: units only count. A unit is a card by its UUID,
 // alone or with "::N" (NVIDIA's plugin with time-slicing, ours) or "-N" (HAMi's) behind it. HAMi's
 // only count, too: what its plugin gave is what the pod was assigned, where it says so. Ours only
-// of one of `resources`, with "::N", of such a pod.
+// of one of `resources`, or of one that we served before, with "::N", of such a pod.
 Holders holdersOf(const std::vector<kubelet::HeldDevices>& held, const std::vector<Device>& cards,
                   const std::set<std::string>& resources, const OursOf& ours);
 

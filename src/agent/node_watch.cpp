@@ -7,6 +7,7 @@
 #include "bypass_pods.h"
 #include "holders.h"
 #include "idle_pods.h"
+#include "injection.h"
 #include "kubelet_desk.h"
 #include "log.h"
 
@@ -50,6 +51,9 @@ void KubeletDesk::lookForHolders() {
       const OursOf ours{[&](const std::string& space, const std::string& name) {
                           const auto pod = known(space, name);
                           return pod == living_.end() || pod->second.given;
+                        },
+                        [&](const kubelet::HeldDevices& one) {
+                          return tenants_.find(tenantIdFor(one.ids, one.resource)) != nullptr;
                         },
                         [&](const std::string& space, const std::string& name) {
                           const auto pod = known(space, name);

@@ -24,6 +24,7 @@ Holders holders(const std::vector<kubelet::HeldDevices>& held) {
       [](const std::string& space, const std::string& pod) {
         return space == "s" && pod == "ours";
       },
+      [](const kubelet::HeldDevices& one) { return one.container == "lodged"; },
       [](const std::string&, const std::string& pod) {
         return pod == "before" ? std::set<std::string>{"GPU-200"} : std::set<std::string>();
       },
@@ -35,6 +36,17 @@ Holders holders(const std::vector<kubelet::HeldDevices>& held) {
 
 TEST(Holders, UnitsOfOurPodsAreOurs) {
   EXPECT_TRUE(holders({{"s", "ours", "c", kResource, {"GPU-000::0", "GPU-100::9"}}}).empty());
+}
+
+// Regression: an agent that served a name no more took who runs by it for another plugin's, and
+// gave nobody anything of his card.
+TEST(Holders, WhoRunsByANameThatIsNotServedAnyMoreIsOurs) {
+  const auto by = [](const std::string& pod, const std::string& container) {
+    return holders({{"s", pod, container, "divvy.dev/gpu-h100", {"GPU-100::0"}}});
+  };
+  EXPECT_TRUE(by("ours", "lodged").empty());
+  EXPECT_EQ(by("ours", "c"), (Holders{{1, "pod s/ours"}})) << "another plugin's of that name";
+  EXPECT_EQ(by("theirs", "lodged"), (Holders{{1, "pod s/theirs"}})) << "of another scheduler's";
 }
 
 TEST(Holders, WholeCardsAndReplicasAreOthers) {
