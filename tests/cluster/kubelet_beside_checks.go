@@ -42,7 +42,7 @@ func besideNvidias(w *world) (err error) {
 	if err := w.nvidiaServes(record.Build); err != nil {
 		return err
 	}
-	if err := w.agentBegins(record.Build, "--resource", ownName, "--model-names", "off"); err != nil {
+	if err := w.agentServesOwnName(record.Build); err != nil {
 		return err
 	}
 	return w.ownNameBeside()

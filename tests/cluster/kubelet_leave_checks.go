@@ -14,7 +14,83 @@ func init() {
 		check{"kubelet-who-comes-while-the-agent-ends-waits",
 			"an agent that ends, as in a rollout, has its node say so: who comes then waits, and runs when the next " +
 				"one is there; after one that was killed the kubelet turns the same pod away for good",
-			waitsForNextAgent})
+			waitsForNextAgent},
+		check{"kubelet-who-ends-while-there-is-no-agent-is-missed",
+			"a pod that ends, and is gone, while no agent is there: the next one gives its room, and its units, to " +
+				"somebody else, and who stayed keeps what he has",
+			endsWithoutAgent})
+}
+
+// wholeOf asks for all of that card.
+func wholeOf(name, uuid string) *core.Pod {
+	return holding(annotated(probe(name, asks{"nvidia.com/gpu": "1"}), "use.divvy.dev/uuid", uuid))
+}
+
+func endsWithoutAgent(w *world) (err error) {
+	if err := w.onKubelet(); err != nil {
+		return err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return err
+	}
+	uuids, _, err := w.cardsNow()
+	if err != nil {
+		return err
+	}
+	for at, name := range []string{"ends", "stays"} {
+		if _, err := w.create(wholeOf(name, uuids[at])); err != nil {
+			return err
+		}
+		if err := w.runs(name); err != nil {
+			return err
+		}
+	}
+	one, known := w.processes.find(agentProcess)
+	if !known {
+		return errors.New("there is no agent")
+	}
+	defer func() {
+		if one, known := w.processes.find(agentProcess); !known || !one.alive() {
+			err = errors.Join(err, w.agentBegins(record.Build))
+		}
+	}()
+	// Nothing is said to anybody any more.
+	if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
+		return err
+	}
+	if err := errors.Join(one.end(stopBound), w.remove("ends")); err != nil {
+		return err
+	}
+	if err := w.until("it is gone", func() error {
+		if found, err := w.get("ends"); err == nil {
+			return fmt.Errorf("it is %s", found.Status.Phase)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := w.agentBegins(record.Build); err != nil {
+		return err
+	}
+	for at, name := range []string{"comes", "waits"} {
+		if _, err := w.create(wholeOf(name, uuids[at])); err != nil {
+			return err
+		}
+	}
+	if err := w.runs("comes"); err != nil {
+		return err
+	}
+	if _, err := w.refused("waits"); err != nil {
+		return err
+	}
+	for name, there := range map[string]bool{"ends": false, "stays": true, "comes": true} {
+		found, err := w.samples("divvy_tenant_info", name)
+		if err != nil || (len(found) > 0) != there {
+			return errors.Join(err, fmt.Errorf("of %s there is %v", name, found))
+		}
+	}
+	return w.stillWorks("stays")
 }
 
 func waitsForNextAgent(w *world) (err error) {

@@ -284,15 +284,28 @@ func namesInAnyOrder(w *world) (err error) {
 	if err := w.limitedByBoth("before"); err != nil {
 		return err
 	}
-	return w.oneNameLeft(record.Build, uuids[1])
+	return w.oneNameLeft(record.Build, uuids[0])
+}
+
+// agentServesOwnName: and no other.
+func (w *world) agentServesOwnName(build string) error {
+	if err := w.endProcess(agentProcess); err != nil {
+		return err
+	}
+	mark := w.agentLogs()
+	if err := w.runAgent(build, "--resource", ownName, "--model-names", "off"); err != nil {
+		return err
+	}
+	return w.agentSays("the kubelet knows "+ownName, mark)
 }
 
 // oneNameLeft: the other one is not served, and asked for.
 func (w *world) oneNameLeft(build, uuid string) error {
-	if err := w.agentBegins(build, "--resource", ownName, "--model-names", "off"); err != nil {
+	if err := w.agentServesOwnName(build); err != nil {
 		return err
 	}
-	if err := w.countedBy("nvidia.com/gpu", 0); err != nil {
+	// While the kubelet counts none by any name the agent is taken to be gone.
+	if err := errors.Join(w.countedBy(ownName, 40), w.countedBy("nvidia.com/gpu", 0)); err != nil {
 		return err
 	}
 	if _, err := w.create(by("nvidia.com/gpu", "unserved", uuid, "1000")); err != nil {
@@ -314,5 +327,5 @@ func (w *world) oneNameLeft(build, uuid string) error {
 	if err == nil {
 		err = said.limited(1000 << 20)
 	}
-	return err
+	return errors.Join(err, w.countedBy("nvidia.com/gpu", 40))
 }
