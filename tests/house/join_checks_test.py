@@ -34,6 +34,13 @@ class JoinChecks(unittest.TestCase):
         self.assertEqual(found, {"a": "pass", "node": "pass", "b": "fail"})
         self.assertIn("2 passed, 1 failed, 0 skipped", ran.stderr)
 
+    def test_what_fails_in_one_part_has_failed_and_what_nobody_made_is_named(self):
+        ran = joined([record("a", "pass"), record("b", "fail"), record("c", "skip")],
+                     [record("a", "fail"), record("b", "pass"), record("c", "skip")])
+        found = {one["name"]: one["result"] for one in json.loads(ran.stdout)}
+        self.assertEqual(found, {"a": "fail", "b": "fail", "c": "skip"})
+        self.assertIn("SKIPPED c", ran.stderr)
+
     def test_a_part_that_was_never_written_is_named(self):
         ran = joined([record("a", "pass")], None)
         self.assertNotEqual(ran.returncode, 0)
