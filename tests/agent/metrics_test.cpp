@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -77,6 +78,137 @@ TEST(AgentMetrics, TellOfCardsAndTenants) {
     EXPECT_TRUE(lines.contains(line)) << line << '\n' << text;
   }
   EXPECT_NE(text.find(R"(name="a \"run\"")"), std::string::npos);
+}
+
+// All that there is to tell, each figure another one.
+Metered distinct() {
+  Metered all;
+  all.snapshot.queue.resize(2);
+  all.snapshot.host_reserve = 3;
+  all.snapshot.host_promised = 4;
+  DeviceView card;
+  card.uuid = "GPU-a";
+  card.physical = 5;
+  card.used = 6;
+  card.promised = 7;
+  card.guaranteed = 8;
+  card.budget = 9;
+  card.overcommit_permille = 10'000;
+  card.ratio_permille = 11'000;
+  card.thrash_risk = true;
+  card.context = 12;
+  card.cores = 1300;
+  card.utilisation = 14;
+  card.fault = "Xid 79";
+  card.excluded = true;
+  card.tenants = 15;
+  card.checkpointed = 16;
+  all.snapshot.devices.push_back(card);
+  all.foreign[0] = 0.17;
+  all.strangers[0] = {18, {19}, {20}};
+  all.faults[0] = {{79, 21}};
+  TenantView tenant;
+  tenant.id = "t";
+  tenant.created = 22;
+  tenant.processes = 23;
+  tenant.refused = 24;
+  tenant.weight = 2700;
+  tenant.throttled_ms = 28'000;
+  tenant.waits = 29;
+  tenant.escapes = 30;
+  tenant.longest_us = 31'000'000;
+  tenant.unpreemptible = true;
+  tenant.distrusted = true;
+  tenant.bypass = "process 1";
+  tenant.swaps = 32;
+  tenant.idle_known = true;
+  tenant.idle_s = 33;
+  tenant.cpu_permille = 34'000;
+  ShareView share;
+  share.uuid = "GPU-a";
+  share.limit = 35;
+  share.used = 36;
+  share.guarantee = 37;
+  share.resident = 38;
+  share.swapped = 39;
+  share.pinned = 40;
+  share.cores = 4100;
+  share.got_permille = 420;
+  share.utilisation = 43;
+  tenant.shares.push_back(share);
+  all.snapshot.tenants.push_back(tenant);
+  all.labels["t"] = {{"label_team", "x"}};
+  all.tallies["t"] = {25, 26};
+  all.bills["t"][0] = {44.5, 45.5};
+  return all;
+}
+
+TEST(AgentMetrics, EachFamilyHasTheFigureThatItIsCalledAfter) {
+  const std::map<std::string, double> wanted{{"divvy_node_info", 1},
+                                             {"divvy_queued_requests", 2},
+                                             {"divvy_host_swap_bytes", 3},
+                                             {"divvy_host_swap_promised_bytes", 4},
+                                             {"divvy_card_info", 1},
+                                             {"divvy_card_memory_bytes", 5},
+                                             {"divvy_card_memory_used_bytes", 6},
+                                             {"divvy_card_memory_promised_bytes", 7},
+                                             {"divvy_card_memory_guaranteed_bytes", 8},
+                                             {"divvy_card_memory_budget_bytes", 9},
+                                             {"divvy_card_overcommit_ratio", 10},
+                                             {"divvy_card_pressure_ratio", 11},
+                                             {"divvy_card_thrash_risk", 1},
+                                             {"divvy_card_context_bytes", 12},
+                                             {"divvy_card_compute_asked_ratio", 13},
+                                             {"divvy_card_utilisation_ratio", 0.14},
+                                             {"divvy_card_healthy", 0},
+                                             {"divvy_card_excluded", 1},
+                                             {"divvy_card_tenants", 15},
+                                             {"divvy_card_checkpointed_tenants", 16},
+                                             {"divvy_card_foreign_utilisation_ratio", 0.17},
+                                             {"divvy_card_foreign_processes", 18},
+                                             {"divvy_card_foreign_memory_bytes", 19},
+                                             {"divvy_card_graphics_memory_bytes", 20},
+                                             {"divvy_card_xid_errors_total", 21},
+                                             {"divvy_tenant_info", 1},
+                                             {"divvy_tenant_labels", 1},
+                                             {"divvy_tenant_created_seconds", 22},
+                                             {"divvy_tenant_processes", 23},
+                                             {"divvy_tenant_allocations_refused_total", 24},
+                                             {"divvy_tenant_allocations_short_total", 25},
+                                             {"divvy_tenant_allocation_waits_total", 26},
+                                             {"divvy_tenant_weight_ratio", 27},
+                                             {"divvy_tenant_throttled_seconds_total", 28},
+                                             {"divvy_tenant_launch_waits_total", 29},
+                                             {"divvy_tenant_launch_escapes_total", 30},
+                                             {"divvy_tenant_longest_work_seconds", 31},
+                                             {"divvy_tenant_unpreemptible", 1},
+                                             {"divvy_tenant_distrusted", 1},
+                                             {"divvy_tenant_bypass", 1},
+                                             {"divvy_tenant_swaps_total", 32},
+                                             {"divvy_tenant_idle_seconds", 33},
+                                             {"divvy_tenant_own_cpu_ratio", 34},
+                                             {"divvy_tenant_memory_limit_bytes", 35},
+                                             {"divvy_tenant_memory_used_bytes", 36},
+                                             {"divvy_tenant_memory_guaranteed_bytes", 37},
+                                             {"divvy_tenant_memory_resident_bytes", 38},
+                                             {"divvy_tenant_memory_swapped_bytes", 39},
+                                             {"divvy_tenant_memory_pinned_bytes", 40},
+                                             {"divvy_tenant_compute_asked_ratio", 41},
+                                             {"divvy_tenant_compute_got_ratio", 0.42},
+                                             {"divvy_tenant_utilisation_ratio", 0.43},
+                                             {"divvy_tenant_device_seconds_total", 44.5},
+                                             {"divvy_tenant_memory_byte_seconds_total", 45.5}};
+  std::map<std::string, double> told;
+  for (const std::string& line : linesOf(exposition(distinct()))) {
+    if (line.empty() || line.front() == '#') continue;
+    const std::string name = line.substr(0, line.find_first_of("{ "));
+    EXPECT_TRUE(told.emplace(name, std::stod(line.substr(line.rfind(' ')))).second) << line;
+  }
+  for (const auto& [name, value] : wanted) {
+    ASSERT_TRUE(told.contains(name)) << name;
+    EXPECT_DOUBLE_EQ(told[name], value) << name;
+  }
+  EXPECT_EQ(told.size(), wanted.size());
 }
 
 TEST(AgentMetrics, LabelsOfPodsAreToldForWhoeverChargesByThem) {

@@ -1,5 +1,5 @@
 """What can be said of the chart without a cluster: that it says what deploy/kubernetes says, what it
-asks of nodes, and which values it refuses. Usage: chart_test.py HELM CHART MANIFESTS"""
+asks of nodes, and which values it refuses. Usage: chart_test.py HELM CHART MANIFESTS DIVVY"""
 import json
 import pathlib
 import shlex
@@ -11,7 +11,7 @@ import unittest
 
 import yaml
 
-HELM, CHART, MANIFESTS = "", "", ""
+HELM, CHART, MANIFESTS, DIVVY = "", "", "", ""
 OPERATOR = ["--api-versions", "monitoring.coreos.com/v1"]
 
 
@@ -607,6 +607,46 @@ class Refuses(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
 
 
+# As their owners have them: what they write as text would be a boolean, or a number, without quotes.
+HAMIS = """
+devicePlugin:
+  deviceSplitCount: 20
+  deviceMemoryScaling: 1.5
+  runtimeClassName: nvidia
+  nvidiaNodeSelector: {gpu: "on", nvidia.com/gpu.present: "true"}
+  podAnnotations: {prometheus.io/scrape: "true", prometheus.io/port: "9394"}
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 2}}
+  tolerations: [{key: gpu, operator: Equal, value: "true", effect: NoSchedule}]
+  nodeConfiguration:
+    config: |
+      {"nodeconfig": [{"name": "n", "devicememoryscaling": 1.8, "devicesplitcount": 3}]}
+scheduler:
+  replicas: 3
+  defaultSchedulerPolicy: {nodeSchedulerPolicy: spread, gpuSchedulerPolicy: binpack}
+  tolerations: [{key: a, operator: Exists}]
+imagePullSecrets: [{name: mine}]
+legacyMetrics: true
+"""
+
+
+class FromHami(unittest.TestCase):
+    # Regression: the chart refused what `divvy migrate values` had made.
+    def test_what_is_made_of_its_values_is_accepted(self):
+        made = subprocess.run([DIVVY, "migrate", "values", "-f", "-"], input=HAMIS, capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as values:
+            values.write(made.stdout)
+            values.flush()
+            documents = render("-f", values.name)
+        pod = pod_of(documents, "DaemonSet", "divvy-agent")
+        self.assertIn("--per-device=20", pod["containers"][0]["args"])
+        self.assertIn("--overcommit=1.5", pod["containers"][0]["args"])
+        self.assertEqual(pod["nodeSelector"]["nvidia.com/gpu.present"], "true")
+        self.assertEqual(one_of(documents, "DaemonSet", "divvy-agent")["spec"]["template"]["metadata"]["annotations"]
+                         ["prometheus.io/scrape"], "true")
+        self.assertEqual(one_of(documents, "Deployment", "divvy-scheduler")["spec"]["replicas"], 3)
+
+
 if __name__ == "__main__":
-    HELM, CHART, MANIFESTS = sys.argv[1:4]
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
+    HELM, CHART, MANIFESTS, DIVVY = sys.argv[1:5]
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
