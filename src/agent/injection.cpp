@@ -105,11 +105,12 @@ std::string tenantIdFor(std::vector<std::string> ids, const std::string& resourc
   return text;
 }
 
-bool areOurs(const std::vector<std::string>& ids, const std::vector<Device>& devices) {
-  return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) {
-    return std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
-      return id.starts_with(device.info.uuid + kUnit);
-    });
+bool areOurs(const std::vector<std::string>& ids) {
+  return std::all_of(ids.begin(), ids.end(), [](const std::string& id) {
+    const std::size_t at = id.find(kUnit);
+    if (at == 0 || at == std::string::npos) return false;
+    const std::string number = id.substr(at + 2);
+    return !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
   });
 }
 

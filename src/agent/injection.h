@@ -49,8 +49,9 @@ std::string preloadListInside();
 // `resource`: by which they are counted; units of several resources may have the same ids.
 std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource);
 
-// Whether the kubelet had all of these from us; else of another plugin that served the node before.
-bool areOurs(const std::vector<std::string>& ids, const std::vector<Device>& devices);
+// Whether the kubelet had all of these from us, of whatever cards; else of another plugin that
+// served the node before. Replicas of NVIDIA's are called as ours are.
+bool areOurs(const std::vector<std::string>& ids);
 
 // "GPU-...::0" to "::N-1": units of one card, as the kubelet counts them.
 std::vector<kubelet::Device> unitsOf(const std::string& uuid, int numa, unsigned count);

@@ -265,7 +265,7 @@ std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
 }
 
 asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
-  if (!areOurs(units.ids, inventory_.devices()))
+  if (!areOurs(units.ids))
     co_return Error{ErrorCode::kUnavailable,
                     units.ids.front() + " was given by another plugin, which served " +
                         units.resource + " here before: its pod has to be made anew"};

@@ -60,7 +60,7 @@ def of_changes():
 
 
 # Where containers are kept from being made, and pods from being let in: what is made there of literals.
-STARTS = ["agent/pod_share.cpp", "agent/kubelet_desk.cpp", "agent/fullness.cpp",
+STARTS = ["agent/pod_share.cpp", "agent/kubelet_desk.cpp", "agent/fullness.cpp", "agent/room.cpp",
           "agent/mount_guard.cpp", "agent/pod_words.cpp",
           "agent/driver_spec.cpp", "agent/dialect.cpp", "agent/pod_injector.cpp", "agent/tenants.cpp", "helper/link.cpp"]
 ADMITS = ["scheduler/webhook.cpp", "scheduler/policies.cpp", "scheduler/membership.cpp", "scheduler/quotas.cpp"]
