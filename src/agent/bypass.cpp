@@ -85,6 +85,17 @@ std::string describe(const Bypass& bypass, const std::string& command) {
   return who + " uses " + device + ", of which it was given nothing";
 }
 
+std::string ownerOn(unsigned device, const std::string& owner,
+                    const std::vector<std::string>& same_pod, const Allowances& allowances) {
+  const auto has = [&](const std::string& id) {
+    const auto found = allowances.find(id);
+    return found != allowances.end() && found->second.contains(device);
+  };
+  if (has(owner)) return owner;
+  const auto other = std::find_if(same_pod.begin(), same_pod.end(), has);
+  return other == same_pod.end() ? owner : *other;
+}
+
 void BypassJudge::forget(const std::string& owner) {
   counts_.erase(owner);
   going_.erase(owner);

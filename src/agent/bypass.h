@@ -43,6 +43,11 @@ struct Bypass {
   friend bool operator==(const Bypass&, const Bypass&) = default;
 };
 
+// Which of a pod's containers a process is in cannot always be seen. It is `owner`'s, unless that
+// has nothing of the device and another of `same_pod` (ids) has: that one's.
+std::string ownerOn(unsigned device, const std::string& owner,
+                    const std::vector<std::string>& same_pod, const Allowances& allowances);
+
 // What is driver's own of a process, and in no ledger: modules, printf buffers, local memory. More
 // than that, and than a sixteenth of what it may have, is somebody's.
 inline constexpr Bytes kBypassSlack = mib(256);

@@ -117,17 +117,14 @@ std::string BypassWatch::findOwner(int pid) const {
   return uid.empty() ? "" : podOwner(uid);
 }
 
-// Which of a pod's containers a process is in cannot always be seen: it is that one's whose the
-// device is.
 std::string BypassWatch::inItsPod(const std::string& owner, unsigned device,
                                   const Allowances& allowed) const {
   const TenantPtr tenant = tenantOf(owner);
-  if (tenant == nullptr || !tenant->record.ofPod() || allowed.at(owner).contains(device))
-    return owner;
+  if (tenant == nullptr || !tenant->record.ofPod()) return owner;
+  std::vector<std::string> same_pod;
   for (const auto& [id, other] : tenants_.all())
-    if (other->record.lodger.uid == tenant->record.lodger.uid && allowed.at(id).contains(device))
-      return id;
-  return owner;
+    if (other->record.lodger.uid == tenant->record.lodger.uid) same_pod.push_back(id);
+  return ownerOn(device, owner, same_pod, allowed);
 }
 
 Allowances BypassWatch::allowances() const {

@@ -83,10 +83,11 @@ std::string visibleIn(const std::vector<Device>& devices) {
   return uuids.empty() ? "none" : uuids;
 }
 
-// A resource's tenants are called the same whatever others are served, and in whatever order; those
-// of this one as by agents that served no other.
+// Between a card and the number of one of its units.
 constexpr const char* kUnit = "::";
 
+// A resource's tenants are called the same whatever others are served, and in whatever order; those
+// of this one as by agents that served no other.
 constexpr std::string_view kUnnamed = "nvidia.com/gpu";
 
 std::string tenantIdFor(std::vector<std::string> ids, const std::string& resource) {

@@ -268,7 +268,6 @@ class Agent {
   std::optional<KubeletDesk> desk_;
 };
 
-// True: told to end before so much time was over.
 struct Way {
   Reach reach;
   std::shared_ptr<driver::ProcessSource> source;  // null: the driver

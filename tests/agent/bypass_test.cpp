@@ -46,6 +46,18 @@ TEST(Bypass, IsFoundOfEachKindAndTheGravestIsSaid) {
   EXPECT_FALSE(bypassesIn({{0, 1, "c", true, gib(69)}}, large).empty());
 }
 
+// Regression: the first of a pod's containers was accused of what another one did on its own
+// device.
+TEST(Bypass, OfAPodsContainersItIsThatOnesWhoseTheDeviceIs) {
+  const Allowances pod{{"first", {{0, gib(4)}}}, {"second", {{1, gib(4)}}}};
+  const std::vector<std::string> both{"first", "second"};
+  EXPECT_EQ(ownerOn(0, "first", both, pod), "first");
+  EXPECT_EQ(ownerOn(1, "first", both, pod), "second");
+  EXPECT_EQ(ownerOn(0, "second", both, pod), "first");
+  EXPECT_EQ(ownerOn(2, "first", both, pod), "first") << "nobody's: it goes around its limit";
+  EXPECT_EQ(ownerOn(1, "first", {"first"}, pod), "first") << "another pod's";
+}
+
 TEST(Bypass, APodThatWasGivenNothingIsFound) {
   const std::string owner = podOwner("6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11");
   EXPECT_EQ(seen({{1, 7, owner, false, gib(1)}}).at(owner).kind, BypassKind::kOtherDevice);

@@ -89,14 +89,7 @@ func (w *world) ended2(hands [2]*hand) error {
 }
 
 func sharesHold(w *world) error {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
-	record, err := w.readNodeRecord()
-	if err != nil {
-		return err
-	}
-	uuids, _, err := w.cardsNow()
+	record, uuids, err := w.nodeAndCards()
 	if err != nil {
 		return err
 	}

@@ -131,14 +131,7 @@ func (w *world) hamisPod(name, uuid string) error {
 }
 
 func migratedFromHami(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
-	record, err := w.readNodeRecord()
-	if err != nil {
-		return err
-	}
-	uuids, _, err := w.cardsNow()
+	record, uuids, err := w.nodeAndCards()
 	if err != nil {
 		return err
 	}

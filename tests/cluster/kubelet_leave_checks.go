@@ -27,14 +27,7 @@ func wholeOf(name, uuid string) *core.Pod {
 }
 
 func endsWithoutAgent(w *world) (err error) {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
-	record, err := w.readNodeRecord()
-	if err != nil {
-		return err
-	}
-	uuids, _, err := w.cardsNow()
+	record, uuids, err := w.nodeAndCards()
 	if err != nil {
 		return err
 	}

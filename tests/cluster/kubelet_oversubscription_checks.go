@@ -60,6 +60,19 @@ func (w *world) onCards(cards string, options []string, run func(uuids []string)
 	return run(uuids)
 }
 
+// nodeAndCards: what the node was made of, and its cards; a skip where there is none.
+func (w *world) nodeAndCards() (nodeRecord, []string, error) {
+	if err := w.onKubelet(); err != nil {
+		return nodeRecord{}, nil, err
+	}
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return nodeRecord{}, nil, err
+	}
+	uuids, _, err := w.cardsNow()
+	return record, uuids, err
+}
+
 // cardsNow is the cards that are registered and well, and how many units the kubelet has of them.
 func (w *world) cardsNow() ([]string, int64, error) {
 	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})

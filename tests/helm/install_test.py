@@ -1,0 +1,98 @@
+"""What goes with the chart, and has to say the same: its notes and page, the systemd unit of nodes
+without a cluster, values that are made of HAMi's. Usage: install_test.py HELM CHART MANIFESTS DIVVY"""
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+from rendered import CHART, DIVVY, helm, key, of_deploy, one_of, page, pod_of, render
+
+
+class Tells(unittest.TestCase):
+    def notes(self, *words):
+        """Helm shows them to who installs only."""
+        with tempfile.TemporaryDirectory() as folder:
+            chart = pathlib.Path(folder, "divvy")
+            shutil.copytree(CHART, chart)
+            (chart / "templates" / "NOTES.txt").rename(chart / "notes.txt")
+            (chart / "templates" / "notes.yaml").write_text(
+                'kind: Notes\nmetadata: {name: notes}\ntext: {{ tpl (.Files.Get "notes.txt") . | toJson }}\n')
+            done = helm("template", "divvy", str(chart), "--kube-version", "v1.34.4", "-s", "templates/notes.yaml", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return yaml.safe_load(done.stdout)["text"]
+
+    # Regression: shells ate the backslashes, and each node had <none>.
+    def test_a_command_of_the_notes_is_what_a_shell_makes_of_it(self):
+        line = next(l for l in self.notes().splitlines() if l.startswith("Cards, by node:"))
+        self.assertEqual(shlex.split(line.split(":", 1)[1])[-1],
+                         r"custom-columns=NODE:.metadata.name,SHARES:.status.allocatable.nvidia\.com/gpu")
+
+    def test_notes_tell_of_a_scheduler_where_there_is_one(self):
+        self.assertIn("Lease", self.notes())
+        self.assertNotIn("Lease", self.notes("--set", "scheduler.enabled=false"))
+
+    # Regression: the page said half of what the chart asks for.
+    def test_the_page_says_how_much_memory_the_test_asks_for(self):
+        limits = one_of(render(), "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]
+        self.assertIn(f"a pod asks for {limits['nvidia.com/gpumem'] // 1024} GiB of a card", page("install.md"))
+
+
+class Service(unittest.TestCase):
+    # Regression: an agent that was to write there ended at its start; and it is not ours to take away.
+    def test_it_may_write_where_runtimes_look_for_devices(self):
+        lines = [l.split("=", 1) for l in of_deploy("systemd", "divvy-agent.service").splitlines() if "=" in l]
+        said = {}
+        for name, value in lines:
+            said.setdefault(name, []).append(value)
+        self.assertIn("-/run/cdi", said["ReadWritePaths"][0].split())
+        self.assertEqual(said["ExecStartPre"], ["+/bin/mkdir -p -m 755 /run/cdi"])
+        self.assertEqual(said["RuntimeDirectory"], ["divvy"])
+
+
+# As their owners have them: what they write as text would be a boolean, or a number, without quotes.
+HAMIS = """
+devicePlugin:
+  deviceSplitCount: 20
+  deviceMemoryScaling: 1.5
+  runtimeClassName: nvidia
+  nvidiaNodeSelector: {gpu: "on", nvidia.com/gpu.present: "true"}
+  podAnnotations: {prometheus.io/scrape: "true", prometheus.io/port: "9394"}
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 2}}
+  tolerations: [{key: gpu, operator: Equal, value: "true", effect: NoSchedule}]
+  nodeConfiguration:
+    config: |
+      {"nodeconfig": [{"name": "n", "devicememoryscaling": 1.8, "devicesplitcount": 3}]}
+scheduler:
+  replicas: 3
+  defaultSchedulerPolicy: {nodeSchedulerPolicy: spread, gpuSchedulerPolicy: binpack}
+  tolerations: [{key: a, operator: Exists}]
+imagePullSecrets: [{name: mine}]
+legacyMetrics: true
+"""
+
+
+class FromHami(unittest.TestCase):
+    # Regression: the chart refused what `divvy migrate values` had made.
+    def test_what_is_made_of_its_values_is_accepted(self):
+        made = subprocess.run([DIVVY, "migrate", "values", "-f", "-"], input=HAMIS, capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as values:
+            values.write(made.stdout)
+            values.flush()
+            documents = render("-f", values.name)
+        pod = pod_of(documents, "DaemonSet", "divvy-agent")
+        self.assertIn("--per-device=20", pod["containers"][0]["args"])
+        self.assertIn("--overcommit=1.5", pod["containers"][0]["args"])
+        self.assertEqual(pod["nodeSelector"]["nvidia.com/gpu.present"], "true")
+        self.assertEqual(one_of(documents, "DaemonSet", "divvy-agent")["spec"]["template"]["metadata"]["annotations"]
+                         ["prometheus.io/scrape"], "true")
+        self.assertEqual(one_of(documents, "Deployment", "divvy-scheduler")["spec"]["replicas"], 3)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
