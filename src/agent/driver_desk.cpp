@@ -40,7 +40,8 @@ void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
   std::unique_lock lock(desk->mutex);
   for (;;) {
     // A bound, for who asks waits at the same place, and of several glibc before 2.41 may leave one
-    // asleep whoever is woken (its bug 25847): every card was then taken to be out of service.
+    // asleep whoever is woken (its bug 25847). Once this thread slept beside a question, and every
+    // card was taken to be out of service.
     while (!desk->closed && !desk->question) desk->changed.wait_for(lock, kWoken);
     if (!desk->question) return;
     lock.unlock();
