@@ -67,8 +67,15 @@ kube::Call noting(const std::string& node, const std::map<std::string, std::stri
 void KubeletDesk::describeDevices() {
   devices_ = registrationOf(inventory_.devices(), tenants_.memory().devices, cluster_.per_device,
                             tenants_.health(), cluster_.cores);
-  registration_ = registrationIn(cluster_.dialect, devices_, scores_);
+  noteLodgers();
   announced_ = announcedOf(cluster_, devices_);
+}
+
+void KubeletDesk::noteLodgers() {
+  std::set<std::string> lodgers;
+  for (const auto& [uid, pod] : living_)
+    if (pod.given) lodgers.insert(uid);
+  registration_ = registrationIn(cluster_.dialect, devices_, scores_, lodgers);
 }
 
 // Of those that are registered.
@@ -106,6 +113,12 @@ void KubeletDesk::heard(const json::value& object) {
   if (!node) return warn(node.error().message());
   injector_.heardNode(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
   left_.merge(leftBehind(cluster_.dialect, node->meta.annotations));
+  if (!turns_told_ && takesTurns(cluster_.dialect, node->meta.annotations)) {
+    turns_told_ = true;
+    warn("Volcano has pods of node " + cluster_.name +
+         " wait in turn, and binds one that does not wait without saying what it was given: switch "
+         "deviceshare.NodeLockEnable off");
+  }
   for (const auto& [key, value] : wanted()) {
     const auto written = node->meta.annotations.find(key);
     said_[key] = written == node->meta.annotations.end() ? std::string() : written->second;
@@ -198,7 +211,7 @@ void KubeletDesk::takeLeave() {
 asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
   std::vector<kube::RegisteredDevice> closed = devices_;
   for (kube::RegisteredDevice& one : closed) one.healthy = false;
-  std::map<std::string, std::string> last = registrationIn(cluster_.dialect, closed, scores_);
+  std::map<std::string, std::string> last = registrationIn(cluster_.dialect, closed, scores_, {});
   last[kube::kFullKey] = "";
   kube::Call call = noting(cluster_.name, said_, last);
   const Result<json::value> told = co_await client_->ask(std::move(call));

@@ -144,9 +144,11 @@ void KubeletDesk::heardPod(const json::value& object) {
   // Of one that has a tenant here the kubelet has asked before.
   const bool begun = !cardsOf(uid).empty();
   units_.waits(uid, begun ? std::vector<WaitingContainer>() : waitingOf(*pod, resources_));
-  if (changes_.heard(*pod)) tell();
+  changes_.heard(*pod);
   noteDeadlines(*pod);
   note(*pod, object);
+  noteLodgers();
+  tell();
 }
 
 void KubeletDesk::leave(const std::string& uid) {
@@ -155,7 +157,9 @@ void KubeletDesk::leave(const std::string& uid) {
   bypass_deadlines_.erase(uid);
   units_.forget(uid);
   std::erase_if(turns_, [&](const auto& one) { return one.second.uid == uid; });
-  if (changes_.forget(uid)) tell();
+  changes_.forget(uid);
+  noteLodgers();
+  tell();
   endPod(uid);
   noteFull();
 }

@@ -87,6 +87,8 @@ class KubeletDesk {
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
+  // And at who is here: schedulers may want to hear of that with the node.
+  void noteLodgers();
   std::string linkScores() const;
   std::string nicPlaces() const;
   void followNode();
@@ -198,6 +200,7 @@ class KubeletDesk {
   bool holders_known_ = false;
   bool looking_ = false;  // for holders
   bool enrolling_ = false;
+  bool turns_told_ = false;  // what node locks do
   bool announcing_ = false;
   bool stopped_ = false;
   Taken taken_;               // while not all devices are offered

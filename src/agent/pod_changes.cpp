@@ -107,7 +107,7 @@ void PodChanges::setRight(const kube::Pod& pod) {
   }
 }
 
-bool PodChanges::heard(const kube::Pod& pod) {
+void PodChanges::heard(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
   if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
   const Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
@@ -116,7 +116,7 @@ bool PodChanges::heard(const kube::Pod& pod) {
     return forget(pod.meta.uid);
   }
   const auto known = tokens_.find(pod.meta.uid);
-  if (known != tokens_.end() && known->second == state->token) return false;
+  if (known != tokens_.end() && known->second == state->token) return;
   forget(pod.meta.uid);
   const Result<void> done = apply(pod, *state);
   kube::ChangeResult result{done.has_value(), "", ""};
@@ -127,15 +127,13 @@ bool PodChanges::heard(const kube::Pod& pod) {
   }
   tokens_[pod.meta.uid] = state->token;
   results_[state->token] = std::move(result);
-  return true;
 }
 
-bool PodChanges::forget(const std::string& uid) {
+void PodChanges::forget(const std::string& uid) {
   const auto known = tokens_.find(uid);
-  if (known == tokens_.end()) return false;
+  if (known == tokens_.end()) return;
   results_.erase(known->second);
   tokens_.erase(known);
-  return true;
 }
 
 }  // namespace divvy::agent

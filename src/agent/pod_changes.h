@@ -19,9 +19,9 @@ class PodChanges {
   PodChanges(Tenants& tenants, const Inventory& inventory, std::string node)
       : tenants_(tenants), inventory_(inventory), node_(std::move(node)) {}
 
-  // Told of each pod of the node. Whether there is something else to be said of changes now.
-  bool heard(const kube::Pod& pod);
-  bool forget(const std::string& uid);
+  // Told of each pod of the node; results() may be others then.
+  void heard(const kube::Pod& pod);
+  void forget(const std::string& uid);
   // Of changes that are admitted and not settled, by token.
   const kube::ChangeResults& results() const { return results_; }
 

@@ -12,6 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
 using testing::Not;
 using testing::Pair;
 
@@ -32,7 +33,7 @@ std::vector<kube::RegisteredDevice> devices(bool healthy = true) {
 }
 
 TEST(Dialect, OursSaysNothingToVolcano) {
-  const auto said = registrationIn(Dialect::kHami, devices(), "[]");
+  const auto said = registrationIn(Dialect::kHami, devices(), "[]", {});
   EXPECT_EQ(said.size(), 2u);
   EXPECT_EQ(said.at("hami.io/node-nvidia-score"), "[]");
   EXPECT_TRUE(said.contains(registrationKey(Dialect::kHami)));
@@ -40,7 +41,7 @@ TEST(Dialect, OursSaysNothingToVolcano) {
 
 // A device that two schedulers place on is promised twice.
 TEST(Dialect, VolcanosTakesBackWhatOthersWereTold) {
-  const auto said = registrationIn(Dialect::kVolcano, devices(), "[]");
+  const auto said = registrationIn(Dialect::kVolcano, devices(), "[]", {});
   EXPECT_EQ(said.at(registrationKey(Dialect::kHami)), "");
   EXPECT_EQ(said.at("hami.io/node-nvidia-score"), "");
   EXPECT_EQ(said.at(kube::kVolcanoLock), "");
@@ -50,18 +51,41 @@ TEST(Dialect, VolcanosTakesBackWhatOthersWereTold) {
 }
 
 TEST(Dialect, ANodeWithoutDevicesIsNoneOfVolcanos) {
-  const auto said = registrationIn(Dialect::kVolcano, {}, "");
+  const auto said = registrationIn(Dialect::kVolcano, {}, "", {"u"});
   for (const auto& [key, value] : said) EXPECT_EQ(value, "") << key;
 }
 
 TEST(Dialect, OnlyOurOwnIsTakenBack) {
-  const auto said = registrationIn(Dialect::kVolcano, devices(), "[]");
+  const auto said = registrationIn(Dialect::kVolcano, devices(), "[]", {});
   EXPECT_THAT(leftBehind(Dialect::kHami, said),
               ElementsAre(kube::kVolcanoHandshake, kube::kVolcanoRegister));
   EXPECT_THAT(leftBehind(Dialect::kVolcano, said), IsEmpty());
   EXPECT_THAT(leftBehind(Dialect::kHami, {{kube::kVolcanoHandshake, "Reported_2026.11.26 01:00:00"},
                                           {kube::kVolcanoRegister, "GPU-a,1,1,NVIDIA,true:"}}),
               IsEmpty());
+}
+
+// Regression: Volcano took a card for full on which it had placed one pod, and did not see pods go,
+// for the five minutes in which nothing was written into the node.
+TEST(Dialect, WhoIsHereIsSaidToVolcanoWhichCountsAnewThen) {
+  const auto said = [](const std::set<std::string>& lodgers) {
+    return registrationIn(Dialect::kVolcano, devices(), "", lodgers).at(kube::kVolcanoHandshake);
+  };
+  const std::set<std::string> several{said({}), said({"a"}), said({"b"}), said({"a", "b"})};
+  EXPECT_EQ(several.size(), 4u);
+  EXPECT_EQ(said({"a", "b"}), said({"b", "a"}));
+  // As its time layout (2006.01.02 15:04:05) takes it: a fraction of nine digits at most.
+  for (const std::string& one : several)
+    EXPECT_THAT(one, MatchesRegex("Requesting_2999.12.31 23:59:59(\\.[0-9]{9})?"));
+  EXPECT_THAT(leftBehind(Dialect::kHami, {{kube::kVolcanoHandshake, said({"a"})}}),
+              ElementsAre(kube::kVolcanoHandshake, kube::kVolcanoRegister));
+}
+
+TEST(Dialect, TurnsAreVolcanosAlone) {
+  const std::map<std::string, std::string> locked{{kube::kVolcanoLock, "2026-11-26T01:00:00Z"}};
+  EXPECT_TRUE(takesTurns(Dialect::kVolcano, locked));
+  EXPECT_FALSE(takesTurns(Dialect::kHami, locked));
+  EXPECT_FALSE(takesTurns(Dialect::kVolcano, {{kube::kVolcanoHandshake, "x"}}));
 }
 
 TEST(Dialect, UnderstandsVolcanosPods) {
