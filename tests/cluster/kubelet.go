@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -177,13 +178,17 @@ func (c *cluster) runAgentOn(cards, build string, options ...string) error {
 		filepath.Join(build, "bin", "divvy"), "agent", "--node", cards,
 		"--node-name", kubeletNode, "--kubeconfig", c.path("divvy-agent.kubeconfig"),
 		"--metrics-listen", agentMetrics}, options...)
-	record, err := c.readNodeRecord()
-	if err != nil || record.Build != build {
-		// Earlier builds know neither of a folder for devices nor of a helper.
-		return errors.Join(c.endHelper(), c.processes.start(agentProcess, "/usr/bin/env", words...))
+	// The runtime here looks for devices in a folder of its own, of which early builds know nothing.
+	help, err := exec.Command(filepath.Join(build, "bin", "divvy"), "agent", "--help").Output()
+	if err != nil {
+		return err
 	}
-	words = append(words, "--cdi-dir", c.cdiDir())
-	if !record.Helper {
+	if strings.Contains(string(help), "--cdi-dir") {
+		words = append(words, "--cdi-dir", c.cdiDir())
+	}
+	record, err := c.readNodeRecord()
+	// Of earlier builds' agents root's is the one that is replaced.
+	if err != nil || record.Build != build || !record.Helper {
 		return errors.Join(c.endHelper(), c.processes.start(agentProcess, "/usr/bin/env", words...))
 	}
 	if err := c.runHelper(cards, build); err != nil {

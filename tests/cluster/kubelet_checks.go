@@ -3,11 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,20 +16,11 @@ func init() {
 			"one pod, one card: limit seen and enforced through a real kubelet with plain mounts",
 			enforcedByKubelet},
 		check{"kubelet-a-container-that-begins-anew-keeps-its-share",
-			"a container that is started again has the limit it had",
+			"a container that is started again has the limit it had; without Divvy the whole card",
 			enforcedAgain},
-		check{"kubelet-pods-that-start-at-once-get-what-is-theirs",
-			"several pods at the same instant on one card: nobody gets another's limit",
-			enforcedAtOnce},
 		check{"kubelet-nothing-starts-that-was-given-nothing",
 			"fails closed: a pod with devices and without an assignment does not run, and its events say why",
-			nothingStarts},
-		check{"kubelet-twenty-agents-are-not-missed",
-			"20 agents are killed one after the other: who runs sees no error, who comes gets a share",
-			enforcedThroughout},
-		check{"kubelet-neither-it-nor-the-agent-is-missed",
-			"agent and kubelet are killed and begin anew: who runs keeps its share, who comes gets one",
-			enforcedAnew})
+			nothingStarts})
 }
 
 // seen is what share_probe said.
@@ -58,10 +46,13 @@ func seenIn(message string) (seen, error) {
 const outOfMemory = 2
 
 // limited: it sees so much, whomever it asks, and gets it.
-func (s seen) limited(total uint64) error {
-	if s["devices"] != 1 || s["total"] != total || s["nvml"] != total {
-		return fmt.Errorf("it sees %d devices of %d bytes, %d by NVML, and not one of %d", s["devices"],
-			s["total"], s["nvml"], total)
+func (s seen) limited(total uint64) error { return s.limitedOn(1, total) }
+
+// limitedOn is the same of so many devices.
+func (s seen) limitedOn(devices, total uint64) error {
+	if s["devices"] != devices || s["total"] != total || s["nvml"] != total {
+		return fmt.Errorf("it sees %d devices of %d bytes, %d by NVML, and not %d of %d", s["devices"],
+			s["total"], s["nvml"], devices, total)
 	}
 	return s.exact(total)
 }
@@ -203,17 +194,21 @@ func enforcedByKubelet(w *world) error {
 	return nil
 }
 
+// secondTime is what its container says that has been started again.
+func (w *world) secondTime(p *core.Pod) (seen, error) {
+	p.Spec.RestartPolicy = core.RestartPolicyAlways
+	if _, err := w.create(p); err != nil {
+		return nil, err
+	}
+	return w.ended(p.Name, 1)
+}
+
 func enforcedAgain(w *world) error {
 	if err := w.onKubelet(); err != nil {
 		return err
 	}
 	const mebibytes = 2048
-	p := probe("again", one(fmt.Sprint(mebibytes), "30"))
-	p.Spec.RestartPolicy = core.RestartPolicyAlways
-	if _, err := w.create(p); err != nil {
-		return err
-	}
-	second, err := w.ended("again", 1)
+	second, err := w.secondTime(probe("again", one(fmt.Sprint(mebibytes), "30")))
 	if err == nil {
 		err = second.limited(mebibytes << 20)
 	}
@@ -224,37 +219,34 @@ func enforcedAgain(w *world) error {
 	if err := w.remove("again"); err != nil {
 		return err
 	}
-	return w.until("its tenant is gone", func() error {
-		left, err := filepath.Glob(w.path("divvy", simulated, "tenants", "pod-*"))
+	err = w.until("its tenant is gone", func() error {
+		left, err := w.ledgers()
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("there is %s", strings.Join(left, ", "))
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return w.unlimitedAgain(mebibytes << 20)
 }
 
-// Each other's limits differ, so that a mix-up shows.
-func enforcedAtOnce(w *world) error {
-	if err := w.onKubelet(); err != nil {
+// unlimitedAgain is the control: the same program on the same card, of which Divvy does not know.
+func (w *world) unlimitedAgain(total uint64) error {
+	record, err := w.readNodeRecord()
+	if err != nil {
 		return err
 	}
-	const pods = 6
-	mebibytes := func(at int) uint64 { return 1000 + 500*uint64(at) }
-	name := func(at int) string { return fmt.Sprintf("at-once-%d", at) }
-	err := atOnce(pods, func(at int) error {
-		_, err := w.create(probe(name(at), one(fmt.Sprint(mebibytes(at)), "10")))
-		return err
-	})
-	for at := 0; at < pods && err == nil; at++ {
-		var said seen
-		if said, err = w.ended(name(at), 0); err == nil {
-			err = said.limited(mebibytes(at) << 20)
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name(at), err)
-		}
+	second, err := w.secondTime(w.bare("bare-again", record.Build))
+	if err != nil {
+		return fmt.Errorf("control: %w", err)
 	}
-	return err
+	if second.limited(total) == nil {
+		return errors.New("control: without Divvy it has that limit, too: nothing is shown")
+	}
+	w.note = fmt.Sprintf("when it is started again it has %d bytes, without Divvy %d", total, second["total"])
+	return nil
 }
 
 // runs is the pod's container when it has said its word and stays.
@@ -266,84 +258,6 @@ func (w *world) runs(name string) error {
 		}
 		return err
 	})
-}
-
-// firstKnown: agents serve devices by several names, this one first.
-var firstKnown = regexp.MustCompile(`the kubelet knows (nvidia\.com/gpu|volcano\.sh/vgpu-number)\n`)
-
-// registrations is how often agents said that the kubelet knows them.
-func (w *world) registrations() int {
-	text, err := os.ReadFile(w.processes.log(agentProcess))
-	if err != nil {
-		return 0
-	}
-	return len(firstKnown.FindAllString(string(text), -1))
-}
-
-func enforcedAnew(w *world) error {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
-	record, err := w.readNodeRecord()
-	if err != nil {
-		return err
-	}
-	staying := probe("staying", one("3000", "10"))
-	staying.Spec.Containers[0].Args = []string{"stay"}
-	if _, err := w.create(staying); err != nil {
-		return err
-	}
-	if err := w.runs("staying"); err != nil {
-		return err
-	}
-	for at, begin := range map[string]func() error{
-		"kubelet": w.runKubelet, agentProcess: func() error { return w.runAgent(record.Build) }} {
-		before := w.registrations()
-		if one, known := w.processes.find(at); known {
-			if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
-				return err
-			}
-			if err := one.end(stopBound); err != nil {
-				return err
-			}
-		}
-		if err := begin(); err != nil {
-			return err
-		}
-		// A kubelet that has no healthy device of a kind turns away for ever who asks for one.
-		err := w.until("the kubelet knows the agent again", func() error {
-			if w.registrations() == before {
-				return errors.New(w.processes.tail(agentProcess))
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := w.create(probe("after-"+at, one("2000", "10"))); err != nil {
-			return err
-		}
-		said, err := w.ended("after-"+at, 0)
-		if err == nil {
-			err = said.limited(2000 << 20)
-		}
-		if err != nil {
-			return fmt.Errorf("after %s: %w", at, err)
-		}
-	}
-	p, err := w.get("staying")
-	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
-		err = fmt.Errorf("who was there is %s, and was started %d times more", p.Status.Phase,
-			p.Status.ContainerStatuses[0].RestartCount)
-	}
-	if err != nil {
-		return err
-	}
-	left, err := filepath.Glob(w.path("divvy", simulated, "tenants", "pod-*", "control"))
-	if err == nil && len(left) == 0 {
-		err = errors.New("the share of who was there is gone")
-	}
-	return err
 }
 
 // pastTheScheduler puts the pod onto the node, in a namespace that the webhook leaves alone, until it is
@@ -381,94 +295,4 @@ func nothingStarts(w *world) (err error) {
 		}
 		return fmt.Errorf("it is %s: %s", found.Status.Phase, found.Status.Message)
 	})
-}
-
-// agentBegins kills the agent that is there, begins another with more options, and waits until the kubelet knows it.
-func (w *world) agentBegins(build string, options ...string) error {
-	return w.agentBeginsOn(simulated, build, options...)
-}
-
-func (w *world) agentBeginsOn(cards, build string, options ...string) error {
-	before := w.registrations()
-	if one, known := w.processes.find(agentProcess); known && one.alive() {
-		if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
-			return err
-		}
-		if err := one.end(stopBound); err != nil {
-			return err
-		}
-	}
-	if err := w.runAgentOn(cards, build, options...); err != nil {
-		return err
-	}
-	return w.until("the kubelet knows the agent again", func() error {
-		if w.registrations() == before {
-			return errors.New(w.processes.tail(agentProcess))
-		}
-		return nil
-	})
-}
-
-func enforcedThroughout(w *world) error {
-	if err := w.onKubelet(); err != nil {
-		return err
-	}
-	record, err := w.readNodeRecord()
-	if err != nil {
-		return err
-	}
-	working := probe("working", one("3000", "10"))
-	working.Spec.Containers[0].Args = []string{"work"}
-	if _, err := w.create(working); err != nil {
-		return err
-	}
-	if err := w.runs("working"); err != nil {
-		return err
-	}
-	agents, early := 20, 0
-	if w.kills > 0 {
-		agents = w.kills
-	}
-	for at := 0; at < agents; at++ {
-		if err := w.agentBegins(record.Build); err != nil {
-			return fmt.Errorf("agent %d: %w", at, err)
-		}
-		// Not after each: what comes takes longer than what begins anew.
-		if at%5 != 0 {
-			continue
-		}
-		name := fmt.Sprintf("after-%d", at)
-		said, err := w.afterNewAgent(name)
-		if err != nil && strings.Contains(err.Error(), tooEarly) {
-			early++
-			said, err = w.afterNewAgent(name + "-again")
-		}
-		if err == nil {
-			err = said.limited(2000 << 20)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	p, err := w.get("working")
-	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
-		err = fmt.Errorf("who works is %s, and was started %d times more: %+v", p.Status.Phase,
-			p.Status.ContainerStatuses[0].RestartCount, p.Status.ContainerStatuses[0].LastTerminationState)
-	}
-	w.note = fmt.Sprintf("%d agents; who works has not been started again", agents)
-	if early > 0 {
-		w.note += fmt.Sprintf("; %d pods were turned away by the kubelet before it had heard of the devices again", early)
-	}
-	return err
-}
-
-// Between a plugin's registration and its first list of devices, some milliseconds, the kubelet has none
-// that are well, and turns pods away for good: whoever made them makes others.
-const tooEarly = "UnexpectedAdmissionError"
-
-func (w *world) afterNewAgent(name string) (seen, error) {
-	if _, err := w.create(probe(name, one("2000", "10"))); err != nil {
-		return nil, err
-	}
-	return w.ended(name, 0)
 }

@@ -13,7 +13,7 @@ func init() {
 	checks = append(checks,
 		check{"kubelet-init-containers-have-what-is-theirs",
 			"init containers with the same units as those behind them, on cards of their own choice: " +
-				"each sees its own limit and the card of its assignment",
+				"each sees its own limit and the card of its assignment; by their units they would not",
 			enforcedInOrder})
 }
 
@@ -57,62 +57,37 @@ func enforcedInOrder(w *world) error {
 	if err := w.onKubelet(); err != nil {
 		return err
 	}
-	const pods = 4
-	mebibytes := func(at, place int) int { return 1000 + 700*at + 200*place }
 	names := []string{"first", "second", "probe"}
-	err := atOnce(pods, func(at int) error {
-		p := probe(fmt.Sprintf("in-order-%d", at), one(fmt.Sprint(mebibytes(at, 2)), "10"))
-		for place, name := range names[:2] {
-			c := p.Spec.Containers[0]
-			c.Name = name
-			limits := one(fmt.Sprint(mebibytes(at, place)), "10")
-			// Others have one unit: the kubelet gives both to nobody else then.
-			if at == 0 && place == 0 {
-				limits["nvidia.com/gpu"] = "2"
-			}
-			c.Resources = container(name, limits).Resources
-			p.Spec.InitContainers = append(p.Spec.InitContainers, c)
+	var pods []*core.Pod
+	var all []claim
+	for at := range 4 {
+		var claims []claim
+		for place, name := range names {
+			claims = append(claims, claim{fmt.Sprintf("in-order-%d", at), name, place, 1000 + 700*at + 200*place, 1})
 		}
-		p.Annotations = map[string]string{"use.divvy.dev/device-policy": "spread"}
-		_, err := w.create(p)
-		return err
-	})
+		// Others have one unit: the kubelet gives both to nobody else then.
+		if at == 0 {
+			claims[0].devices = 2
+		}
+		pods = append(pods, claimed(claims, len(names)-1))
+		all = append(all, claims...)
+	}
+	heard, err := w.testify(pods, all)
+	if err == nil {
+		err = heard.right()
+	}
 	if err != nil {
 		return err
 	}
-	cards := map[string]bool{}
-	for at := 0; at < pods; at++ {
-		name := fmt.Sprintf("in-order-%d", at)
-		var p *core.Pod
-		err := w.until(name+" has run", func() (err error) {
-			if p, err = w.get(name); err == nil {
-				_, err = saidBy(p, "probe")
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for place, container := range names {
-			said, err := saidBy(p, container)
-			if err == nil && said["devices"] == 2 && at == 0 && place == 0 {
-				said["devices"] = 1
-			}
-			if err == nil {
-				err = said.limited(uint64(mebibytes(at, place)) << 20)
-			}
-			if err == nil {
-				err = said.onCard(p, place)
-			}
-			if err != nil {
-				return fmt.Errorf("%s of %s: %w", container, name, err)
-			}
-			cards[fmt.Sprint(said["uuid"])] = true
-		}
+	history, err := w.beginnings()
+	if err != nil {
+		return err
 	}
-	w.note = fmt.Sprintf("%d containers on %d cards", pods*len(names), len(cards))
-	if len(cards) < 2 {
-		return errors.New("all are on one card: who has another's would not show")
+	wrong, err := heard.wrongBy(history, heard.byUnits)
+	w.note = fmt.Sprintf("%d containers on %d cards; by their units %d would have another's", len(all), heard.cards(),
+		wrong)
+	if err == nil && wrong == 0 {
+		err = errors.New("control: all have units of their own: nothing is shown")
 	}
-	return nil
+	return err
 }

@@ -43,11 +43,7 @@ func endsWithoutAgent(w *world) (err error) {
 	if !known {
 		return errors.New("there is no agent")
 	}
-	defer func() {
-		if one, known := w.processes.find(agentProcess); !known || !one.alive() {
-			err = errors.Join(err, w.agentBegins(record.Build))
-		}
-	}()
+	defer func() { err = errors.Join(err, w.agentIsThere(record.Build)) }()
 	// Nothing is said to anybody any more.
 	if err := syscall.Kill(one.Pid, syscall.SIGKILL); err != nil {
 		return err
@@ -94,11 +90,7 @@ func waitsForNextAgent(w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if one, known := w.processes.find(agentProcess); !known || !one.alive() {
-			err = errors.Join(err, w.agentBegins(record.Build))
-		}
-	}()
+	defer func() { err = errors.Join(err, w.agentIsThere(record.Build)) }()
 	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
@@ -131,16 +123,9 @@ func waitsForNextAgent(w *world) (err error) {
 	return w.turnedAway()
 }
 
-// turnedAway is the control: nobody said anything.
+// turnedAway kills the agent, of which nobody is told then, and sees that the kubelet turns away who comes.
 func (w *world) turnedAway() error {
-	agent, known := w.processes.find(agentProcess)
-	if !known {
-		return errors.New("there is no agent")
-	}
-	if err := syscall.Kill(agent.Pid, syscall.SIGKILL); err != nil {
-		return err
-	}
-	if err := agent.end(stopBound); err != nil {
+	if err := w.killed(agentProcess); err != nil {
 		return err
 	}
 	if _, err := w.create(probe("turned-away", one("2000", "10"))); err != nil {

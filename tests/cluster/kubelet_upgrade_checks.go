@@ -14,7 +14,8 @@ func init() {
 	checks = append(checks,
 		check{"kubelet-an-upgrade-and-its-rollback-are-not-noticed",
 			"the agent of an earlier build is replaced by this one's, and that by the earlier again, while " +
-				"containers of both work: no error, nothing starts again, each is changed by either agent",
+				"containers of both work: no error, nothing starts again, each is changed by either agent; without what " +
+				"an agent leaves behind that is not so",
 			upgradedThroughout})
 }
 
@@ -90,6 +91,17 @@ func (w *world) changes(name string, until uint64) error {
 	return nil
 }
 
+// upgradedWithout is the control: the next agent finds nothing of what began under the one before.
+func (w *world) upgradedWithout(build string, until uint64) error {
+	if err := w.agentGives(w.before); err != nil {
+		return err
+	}
+	p := probe("bereft", one("3000", "10"))
+	p.Spec.Containers[0].Args = []string{"until", fmt.Sprint(until << 20)}
+	by := handover{func() error { return w.endProcess(agentProcess) }, func() error { return w.agentBegins(build) }}
+	return w.bereft(p, by, func() error { return w.changes(p.Name, until) }, "has no share here")
+}
+
 func upgradedThroughout(w *world) (err error) {
 	if err := w.onKubelet(); err != nil {
 		return err
@@ -104,6 +116,12 @@ func upgradedThroughout(w *world) (err error) {
 	if _, err := os.Stat(filepath.Join(w.before, "bin", "divvy")); err != nil {
 		return err
 	}
+	// Where it fails an earlier build's agent may be there, or none.
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.agentBegins(record.Build))
+		}
+	}()
 	const until = 4000
 	terms := []term{{w.before, "earlier"}, {record.Build, "this"}, {w.before, "rolled-back"}}
 	for at, t := range terms {
@@ -127,6 +145,9 @@ func upgradedThroughout(w *world) (err error) {
 	}
 	if err := w.changes(last, until); err != nil {
 		return err
+	}
+	if err := w.upgradedWithout(record.Build, until); err != nil {
+		return fmt.Errorf("control: %w", err)
 	}
 	version := "no file of its commit"
 	if text, err := os.ReadFile(filepath.Join(w.before, "commit")); err == nil {
