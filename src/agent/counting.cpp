@@ -18,7 +18,7 @@ namespace {
 constexpr int kNoNuma = -1;
 // As long as a kubelet is kept waiting for which units it should take.
 constexpr std::chrono::milliseconds kHeard{250};
-constexpr std::chrono::milliseconds kLook{25};
+constexpr std::chrono::milliseconds kFirstLook{1};
 
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
@@ -113,10 +113,14 @@ asio::awaitable<void> KubeletDesk::preferLater(std::string resource, kubelet::Un
                                                kubelet::Answer<std::vector<std::string>> answer) {
   const auto until = std::chrono::steady_clock::now() + kHeard;
   asio::steady_timer pause(loop_);
+  std::chrono::milliseconds wait = kFirstLook;
   auto units = units_.assigned(resource, ask);
-  while (!units && !stopped_ && std::chrono::steady_clock::now() < until) {
-    pause.expires_after(kLook);
+  // Who is known already, and needs others than what is required, is not helped by waiting.
+  while (!units && !units_.awaits(resource, ask.count) && !stopped_ &&
+         std::chrono::steady_clock::now() < until) {
+    pause.expires_after(wait);
     co_await pause.async_wait(kNoThrow);
+    wait *= 2;
     units = units_.assigned(resource, ask);
   }
   answer(units ? std::move(*units) : units_.otherwise(ask));

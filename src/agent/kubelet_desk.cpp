@@ -33,7 +33,7 @@ constexpr std::chrono::seconds kAgain{5};
 constexpr std::chrono::seconds kTold{5};
 // As long as it takes at most until what a kubelet knows of a container is in the pod's status.
 constexpr std::chrono::seconds kSettled{15};
-constexpr std::chrono::milliseconds kLook{25};
+constexpr std::chrono::milliseconds kFirstLook{5};
 constexpr std::chrono::milliseconds kLongestLook{400};
 
 void rethrow(std::exception_ptr fault) {
@@ -232,13 +232,15 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held, Unit
   // Of who ends only the UID is known: the pod is told of a little later.
   const auto until = std::chrono::steady_clock::now() + kTold;
   asio::steady_timer pause(loop_);
+  std::chrono::milliseconds wait = kFirstLook;
   while (owner.pod.empty() && !owner.noted.empty() && std::chrono::steady_clock::now() < until) {
     for (const kubelet::NotedDevices& one : owner.noted)
       if (const auto pod = living_.find(one.uid); pod != living_.end())
         owner.space = pod->second.space, owner.pod = pod->second.pod;
     if (!owner.pod.empty()) break;
-    pause.expires_after(kLook);
+    pause.expires_after(wait);
     co_await pause.async_wait(kNoThrow);
+    wait = std::min(wait * 2, kLongestLook);
   }
   if (!owner.pod.empty()) co_return owner;
   co_return Error{ErrorCode::kUnavailable, "the kubelet does not say whose devices these are: " +
@@ -278,7 +280,7 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
   const std::string tenant = tenantIdFor(units.ids, units.resource);
   const auto until = std::chrono::steady_clock::now() + kSettled;
   asio::steady_timer pause(loop_);
-  std::chrono::milliseconds wait = kLook;
+  std::chrono::milliseconds wait = kFirstLook;
   for (bool settled = false;; settled = std::chrono::steady_clock::now() >= until) {
     const Result<json::value> object = co_await pod(owner->space, owner->pod);
     if (!object) co_return object.error();
@@ -300,6 +302,7 @@ asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
       Result<bool> lodged =
           lodge(*object, *now, {owner->space, owner->pod, *turn, units.resource, units.ids},
                 settled || stopped_);
+      if (lodged && *lodged) units_.taken(now->meta.uid, units.ids);
       if (lodged && *lodged) turns_[tenant] = {now->meta.uid, {*turn, states}};
       if (!lodged) co_return lodged.error();
       if (*lodged) co_return Result<void>();

@@ -160,6 +160,29 @@ void UnitChoice::forget(const std::string& uid) {
   pods_.erase(uid);
 }
 
+void UnitChoice::taken(const std::string& uid, std::vector<std::string> units) {
+  std::sort(units.begin(), units.end());
+  const std::lock_guard lock(mutex_);
+  for (auto& [other, pod] : pods_)
+    if (other != uid)
+      std::erase_if(pod.answered, [&](const auto& one) { return one.second == units; });
+}
+
+bool UnitChoice::Waiting::asksFor(const WaitingContainer& one, const std::string& resource,
+                                  std::size_t count) const {
+  return one.resource == resource && one.cards.size() == count && !answered.contains(one.name);
+}
+
+bool UnitChoice::awaits(const std::string& resource, std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Waiting& pod = entry.second;
+    return std::any_of(
+        pod.containers.begin(), pod.containers.end(),
+        [&](const WaitingContainer& one) { return pod.asksFor(one, resource, count); });
+  });
+}
+
 std::optional<std::vector<std::string>> UnitChoice::assigned(const std::string& resource,
                                                              const kubelet::UnitsAsk& ask) {
   const std::lock_guard lock(mutex_);
@@ -169,12 +192,12 @@ std::optional<std::vector<std::string>> UnitChoice::assigned(const std::string& 
   for (const auto& [time, uid] : order) {
     Waiting& pod = pods_.at(uid);
     for (const WaitingContainer& one : pod.containers) {
-      if (one.resource != resource || one.cards.size() != ask.count ||
-          pod.answered.contains(one.name))
-        continue;
+      if (!pod.asksFor(one, resource, ask.count)) continue;
       std::optional<std::vector<std::string>> units = unitsOn(one.cards, ask);
       if (!units) continue;
-      pod.answered.insert(one.name);
+      std::vector<std::string>& answered = pod.answered[one.name];
+      answered = *units;
+      std::sort(answered.begin(), answered.end());
       return units;
     }
   }

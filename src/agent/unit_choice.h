@@ -45,11 +45,15 @@ class UnitChoice {
   // In place of what was known of that pod. Who is heard of first goes first, as with the kubelet.
   void waits(const std::string& uid, std::vector<WaitingContainer> containers);
   void forget(const std::string& uid);
+  // That pod has these units: whom they were meant for still waits.
+  void taken(const std::string& uid, std::vector<std::string> units);
 
   // Of the container that has waited longest for such units of that resource; it is taken to have
   // them from now on. None: nobody waits for so many, or not for cards that have units left.
   std::optional<std::vector<std::string>> assigned(const std::string& resource,
                                                    const kubelet::UnitsAsk& ask);
+  // Somebody waits for so many: where assigned() has none, they do not go with what is required.
+  bool awaits(const std::string& resource, std::size_t count);
   std::vector<std::string> otherwise(const kubelet::UnitsAsk& ask) const {
     return unitsByScore(ask, scores_);
   }
@@ -58,7 +62,8 @@ class UnitChoice {
   struct Waiting {
     std::uint64_t heard = 0;  // the so-manieth
     std::vector<WaitingContainer> containers;
-    std::set<std::string> answered;  // names
+    std::map<std::string, std::vector<std::string>> answered;  // by name; units, ascending
+    bool asksFor(const WaitingContainer& one, const std::string& resource, std::size_t count) const;
   };
 
   const kube::DeviceScores scores_;

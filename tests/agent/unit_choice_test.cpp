@@ -148,6 +148,35 @@ TEST_F(UnitChoiceTest, WhereTheCardHasNoUnitsLeftSomebodyElseIsMeant) {
   EXPECT_EQ(given(unitsOf("abcd", 2), 1, {"a::1"}), "a");
 }
 
+// Regression: the kubelet was kept waiting for 250 ms where an init container had had a unit of
+// another card: of whom it asks is known, and waiting changes nothing.
+TEST_F(UnitChoiceTest, WhoCannotHaveWhatIsHisIsAwaitedByNobody) {
+  EXPECT_FALSE(choice_.awaits("", 1)) << "he may be told of yet";
+  choice_.waits("u", {{"init", {"c"}}, {"main", {"a", "b"}}});
+  EXPECT_EQ(given(unitsOf("abcd", 2), 2, {"c::1"}), "none");
+  EXPECT_TRUE(choice_.awaits("", 2));
+  EXPECT_FALSE(choice_.awaits("other", 2));
+  EXPECT_FALSE(choice_.awaits("", 3));
+  EXPECT_EQ(given(unitsOf("abcd", 2), 2), "ab");
+  EXPECT_FALSE(choice_.awaits("", 2)) << "he has them";
+}
+
+// Regression: where a kubelet admits pods in another order than they are heard of, the last one's
+// question was kept waiting for 250 ms: it had been answered, to somebody else.
+TEST_F(UnitChoiceTest, WhatSomebodyElseTookIsStillToBeAnswered) {
+  choice_.waits("u", {{"main", {"a"}}});
+  choice_.waits("v", {{"main", {"b"}}});
+  const auto units = choice_.assigned("", {unitsOf("abcd", 2), {}, 1});  // v's question
+  ASSERT_TRUE(units);
+  EXPECT_EQ(cardsOf(*units), "a");
+  choice_.taken("u", {"c::0"});
+  choice_.taken("v", *units);
+  choice_.waits("v", {});
+  EXPECT_EQ(given(unitsOf("abcd", 2), 1), "a");
+  choice_.taken("u", *units);
+  EXPECT_EQ(given(unitsOf("abcd", 2), 1), "none") << "they are its own";
+}
+
 TEST_F(UnitChoiceTest, TwoSharesOfOneCardAreTwoUnits) {
   choice_.waits("u", {{"main", {"a", "a"}}});
   EXPECT_EQ(given(unitsOf("a", 1), 2), "none");
