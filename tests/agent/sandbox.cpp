@@ -199,9 +199,9 @@ Outcome Child::wait() {
   return outcome_;
 }
 
-Sandbox::Sandbox(const std::string& node) : node_(node) {
+Sandbox::Sandbox(const std::string& node, const std::string& under) : node_(node) {
   // Short: a socket's path must fit into 107 bytes.
-  std::string pattern = "/tmp/dv-XXXXXX";
+  std::string pattern = under + "/dv-XXXXXX";
   root_ = mkdtemp(pattern.data());
   environment_ = {{"DIVVY_RUNTIME_DIR", root_}, {"DIVVY_SIM", ""},
                   {"DIVVY_TENANT_DIR", ""},     {"DIVVY_MEMORY_LIMIT", ""},

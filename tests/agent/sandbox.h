@@ -64,7 +64,8 @@ class Child {
 
 class Sandbox {
  public:
-  explicit Sandbox(const std::string& node = "sim-h100");
+  // `under`: where its folder is made.
+  explicit Sandbox(const std::string& node = "sim-h100", const std::string& under = "/tmp");
   // Stops agents and tenants, and fails the test when something stays behind.
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;

@@ -85,6 +85,10 @@ std::unique_ptr<v1beta1::DevicePlugin::Stub> FakeKubelet::plugin() {
   const std::lock_guard<std::mutex> hold(registry_->mutex);
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Who ended may be there again at once.
+  for (const char* name : {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                           GRPC_ARG_MAX_RECONNECT_BACKOFF_MS})
+    arguments.SetInt(name, 20);
   const std::string socket = folder_ + "/" + registry_->registered.back().endpoint();
   return v1beta1::DevicePlugin::NewStub(
       grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments));

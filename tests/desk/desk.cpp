@@ -1,0 +1,76 @@
+#include "desk.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+namespace divvy::test {
+namespace {
+
+constexpr std::size_t kCards = 4;
+// As /run is: what is written there waits for no disk.
+constexpr const char* kMemory = "/dev/shm";
+constexpr const char* kMachine = "sim-h100x4";
+
+}  // namespace
+
+Desk::Desk(bool begun) : api(kNode), kubelet(kResource), sandbox(kMachine, kMemory) {
+  const std::string kubeconfig = kubelet.root() + "/kubeconfig";
+  std::ofstream(kubeconfig) << "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                            << "clusters: [{name: c, cluster: {server: \"" << api.url() << "\"}}]\n"
+                            << "users: [{name: c, user: {}}]\n"
+                            << "contexts: [{name: c, context: {cluster: c, user: c}}]\n";
+  words_ = {"agent", "--node", kMachine, "--node-name", kNode, "--kubeconfig", kubeconfig,
+            "--kubelet-dir", kubelet.root(), "--resource", kResource, "--model-names", "off",
+            "--metrics-listen", "none", "--injection", "mounts", "--cdi-dir", "none",
+            // Nobody reads what it says while it says it.
+            "--log-file"};
+  if (begun) beginAgent();
+}
+
+Desk::~Desk() {
+  api.removePods();
+  if (!agent_) return;
+  EXPECT_TRUE(sandbox.tenantCount(0));
+  endAgent();
+}
+
+void Desk::beginAgent() {
+  agent_.emplace(sandbox.start(words_));
+}
+
+void Desk::killAgent() {
+  agent_->signal(SIGKILL);
+  agent_->wait();
+  agent_.reset();
+}
+
+void Desk::endAgent() {
+  agent_->signal(SIGTERM);
+  agent_->wait();
+  agent_.reset();
+}
+
+bool Desk::says(const std::string& words) {
+  return eventually([&] { return sandbox.agentLog().find(words) != std::string::npos; });
+}
+
+void Desk::replaceAgent() {
+  killAgent();
+  beginAgent();
+  EXPECT_TRUE(kubelet.offered(kCards * kUnits));
+}
+
+bool Desk::ready() {
+  if (!kubelet.offered(kCards * kUnits)) {
+    std::fprintf(stderr, "no units are offered\n%s", sandbox.agentLog().c_str());
+    return false;
+  }
+  cards_ = kubelet.cards();
+  return true;
+}
+
+}  // namespace divvy::test

@@ -1,0 +1,116 @@
+// The agent between a kubelet and an API server that tell different things, or nothing.
+#include "desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+namespace divvy::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kRegister = "hami.io/node-nvidia-register";
+
+DeskPod podOf(const std::string& uid, const std::vector<ContainerAsk>& containers,
+              const std::string& card) {
+  DeskPod pod;
+  pod.ask = {"team", "trainer", uid, containers};
+  pod.portions.assign(containers.size(), {{card}, 1000, 10});
+  pod.phases.assign(containers.size(), Phase::kWaiting);
+  pod.ends.assign(containers.size(), 0);
+  return pod;
+}
+
+const ContainerAsk kInit{"init", true, 1};
+const ContainerAsk kMain{"main", false, 1};
+
+TEST(Desk, ANodeWhoseKubeletTellsOfNobodyIsNotRegisteredAndSaysWhy) {
+  Desk desk(false);
+  desk.kubelet.hidePods(true);
+  desk.beginAgent();
+  ASSERT_TRUE(desk.ready());
+  EXPECT_TRUE(desk.says("cannot be seen, and this node's devices are not registered: "));
+  EXPECT_FALSE(desk.api.notes().contains(kRegister));
+  Rng rng(1);
+  const DeskPod pod = podOf("uid-1", {kMain}, desk.cards().front());
+  desk.api.setPod(pod.object());
+  ASSERT_TRUE(desk.kubelet.admit(pod.ask, true, &rng));
+  EXPECT_FALSE(desk.kubelet.prepare("uid-1", "main").ok()) << "nobody says whose these are";
+  desk.kubelet.hidePods(false);
+  EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
+  EXPECT_TRUE(desk.kubelet.prepare("uid-1", "main").ok());
+  EXPECT_EQ(amiss(foundBy(desk.kubelet.of("uid-1", "main")), pod.portions[0]), "");
+}
+
+// Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what
+// the scheduler had assigned to the other one of that name.
+TEST(Desk, AnotherPodOfThatNameIsNotTakenForIt) {
+  Desk desk;
+  ASSERT_TRUE(desk.ready());
+  Rng rng(1);
+  const DeskPod before = podOf("uid-1", {kMain}, desk.cards()[0]);
+  const DeskPod now = podOf("uid-2", {kMain}, desk.cards()[1]);
+  desk.api.setPod(before.object());
+  ASSERT_TRUE(desk.kubelet.admit(before.ask, true, &rng));
+  desk.api.removePod("uid-1");
+  desk.api.setPod(now.object());
+  const grpc::Status refused = desk.kubelet.prepare("uid-1", "main");
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("the kubelet gave these devices to another pod team/trainer than uid-2"));
+  EXPECT_TRUE(desk.sandbox.tenantCount(0));
+  desk.kubelet.end("uid-1");
+  ASSERT_TRUE(desk.kubelet.admit(now.ask, true, &rng));
+  ASSERT_TRUE(desk.kubelet.prepare("uid-2", "main").ok());
+  EXPECT_EQ(amiss(foundBy(desk.kubelet.of("uid-2", "main")), now.portions[0]), "");
+}
+
+// Regression: an agent that was asked to end waited for a pod's status first, and was killed.
+TEST(Desk, WhoWaitsForAStatusIsToldThatTheAgentEnds) {
+  Desk desk;
+  ASSERT_TRUE(desk.ready());
+  Rng rng(1);
+  DeskPod pod = podOf("uid-1", {kInit, kMain}, desk.cards()[0]);
+  pod.portions[1] = {{desk.cards()[1]}, 2000, 10};
+  desk.api.setPod(pod.object());
+  ASSERT_TRUE(desk.kubelet.admit(pod.ask, true, &rng));
+  ASSERT_TRUE(desk.kubelet.prepare("uid-1", "init").ok());
+  // The kubelet is ahead of what it has told: by the status the first one has not begun yet.
+  auto waiting =
+      std::async(std::launch::async, [&] { return desk.kubelet.prepare("uid-1", "main"); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  desk.endAgent();
+  EXPECT_THAT(waiting.get().error_message(), HasSubstr("this agent ends"));
+  EXPECT_EQ(amiss(foundBy(desk.kubelet.of("uid-1", "init")), pod.portions[0]), "")
+      << "the first one still has what is its own";
+  desk.beginAgent();
+  EXPECT_TRUE(desk.kubelet.offered(4 * kUnits));
+  EXPECT_TRUE(desk.sandbox.tenantCount(1)) << "and the next agent knows it";
+}
+
+// Regression: units of running pods were unwell as soon as somebody else had something of their
+// card; a kubelet that begins anew turns pods away whose units are.
+TEST(Desk, UnitsOfWhoRunsStayWellWhereAnotherPluginsPodHasTheCard) {
+  Desk desk;
+  ASSERT_TRUE(desk.ready());
+  Rng rng(1);
+  DeskPod pod = podOf("uid-1", {kMain}, desk.cards()[0]);
+  desk.api.setPod(pod.object());
+  ASSERT_TRUE(desk.kubelet.admit(pod.ask, true, &rng));
+  const std::vector<std::string> units = desk.kubelet.of("uid-1", "main").ids;
+  ASSERT_THAT(units, ElementsAre(HasSubstr(desk.cards()[0])));
+  ASSERT_TRUE(desk.kubelet.prepare("uid-1", "main").ok());
+  pod.phases = {Phase::kRunning};
+  desk.api.setPod(pod.object());
+  PodAsk other{"team", "old", "uid-2", {kMain}};
+  desk.kubelet.gaveBefore(other, {desk.cards()[0]});
+  EXPECT_TRUE(desk.kubelet.offered(3 * kUnits + 1)) << "of that card the one that runs";
+  desk.kubelet.end("uid-2");
+  EXPECT_TRUE(desk.kubelet.offered(4 * kUnits)) << "its pod is over";
+}
+
+}  // namespace
+}  // namespace divvy::test
