@@ -81,8 +81,10 @@ asio::awaitable<http::Answer> Exporter::answer() const {
     for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
   for (const auto& [device, strangers] : bypass_.strangers())
     all.strangers[device] = {strangers.processes, strangers.bytes, strangers.graphics};
-  for (const DeviceView& device : all.snapshot.devices)
+  for (const DeviceView& device : all.snapshot.devices) {
     all.faults[device.index] = tenants_.health().faults(device.index);
+    if (tenants_.health().faulty(device.index)) all.faulty.insert(device.index);
+  }
   co_return http::Answer{200, exposition(all, hami_), metrics::kTextType};
 }
 

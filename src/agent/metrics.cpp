@@ -34,6 +34,7 @@ struct Card {
   const DeviceView& view;
   Value foreign;
   const Metered::Strangers* strangers;  // null: not known
+  bool faulty;
 };
 
 constexpr Family<Card> kCards[] = {
@@ -90,7 +91,11 @@ constexpr Family<Card> kCards[] = {
        return number(card.strangers->graphics.count);
      }},
     {"divvy_card_healthy", "gauge", "1: the driver says nothing against it",
-     [](const Card& card) -> Value { return card.view.fault.empty() ? 1 : 0; }},
+     [](const Card& card) -> Value { return card.faulty ? 0 : 1; }},
+    {"divvy_card_occupied", "gauge",
+     "1: it is in order, and nobody new gets anything of it: somebody has it whom Divvy gave "
+     "nothing",
+     [](const Card& card) -> Value { return !card.faulty && !card.view.fault.empty() ? 1 : 0; }},
     {"divvy_card_excluded", "gauge", "1: nobody new gets anything of it, by the node's settings",
      [](const Card& card) -> Value { return card.view.excluded ? 1 : 0; }},
     {"divvy_card_tenants", "gauge", "Tenants",
@@ -253,7 +258,8 @@ void cards(Exposition* out, const Metered& all) {
       const auto strangers = all.strangers.find(one.index);
       const Value value =
           family.value({one, foreign == all.foreign.end() ? Value() : Value(foreign->second),
-                        strangers == all.strangers.end() ? nullptr : &strangers->second});
+                        strangers == all.strangers.end() ? nullptr : &strangers->second,
+                        all.faulty.contains(one.index)});
       if (value) out->sample({{"device", one.uuid}}, *value);
     }
   }

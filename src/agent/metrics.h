@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "accounts.h"
@@ -28,6 +29,9 @@ struct Metered {
     Bytes graphics;  // of whatever only draws, whosever it is
   };
   std::map<unsigned, Strangers> strangers;
+  // Numbers of the devices that the driver says something against; of others there may be other
+  // reasons why they are given to nobody new.
+  std::set<unsigned> faulty;
   // How often each Xid was told of, by number of the device.
   std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> faults;
 };

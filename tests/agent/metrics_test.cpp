@@ -107,6 +107,7 @@ Metered distinct() {
   all.foreign[0] = 0.17;
   all.strangers[0] = {18, {19}, {20}};
   all.faults[0] = {{79, 21}};
+  all.faulty = {0};
   TenantView tenant;
   tenant.id = "t";
   tenant.created = 22;
@@ -161,6 +162,7 @@ TEST(AgentMetrics, EachFamilyHasTheFigureThatItIsCalledAfter) {
                                              {"divvy_card_compute_asked_ratio", 13},
                                              {"divvy_card_utilisation_ratio", 0.14},
                                              {"divvy_card_healthy", 0},
+                                             {"divvy_card_occupied", 0},
                                              {"divvy_card_excluded", 1},
                                              {"divvy_card_tenants", 15},
                                              {"divvy_card_checkpointed_tenants", 16},
@@ -276,6 +278,21 @@ TEST(AgentMetrics, TellUnderHamisNamesWhereTheyAreAskedFor) {
   EXPECT_EQ(text.find("vGPU_device_memory_limit_in_bytes{podnamespace=\"\""), std::string::npos)
       << "a run that is no pod's";
   EXPECT_EQ(text.find("Device_last_kernel_of_container{"), std::string::npos) << "not known";
+}
+
+// Regression: while pods of another plugin ran on them, cards in order were told of as faulty.
+TEST(AgentMetrics, WhatSomebodyElseHasIsNoFault) {
+  Metered some = all();
+  some.faulty.clear();
+  some.snapshot.devices[0].fault = "pod a/b has it from another plugin";
+  const std::set<std::string> lines = linesOf(exposition(some));
+  const auto ends = [&](const std::string& name, const std::string& value) {
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.starts_with(name + "{") && line.ends_with(" " + value);
+    });
+  };
+  EXPECT_TRUE(ends("divvy_card_healthy", "1"));
+  EXPECT_TRUE(ends("divvy_card_occupied", "1"));
 }
 
 TEST(AgentMetrics, EveryFamilyIsOnThePage) {
