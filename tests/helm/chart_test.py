@@ -87,6 +87,17 @@ class AsksOfNodes(unittest.TestCase):
         self.assertEqual(self.folders("divvy-agent", *alone, *cdi),
                          {**own, **kubelets, "/etc/cdi": False, "/var/run/cdi": True})
 
+    # Regression: a kubelet with another --root-dir has them apart, and there was one value for both.
+    def test_pod_resources_may_be_elsewhere(self):
+        for enabled, name in (("true", "divvy-agent-helper"), ("false", "divvy-agent")):
+            documents = render("--set", "agent.podResourcesDir=/k0s/pod-resources,agent.helper.enabled=" + enabled)
+            spec = pod_of(documents, "DaemonSet", name)
+            volumes = {v["name"]: v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v}
+            mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
+            self.assertEqual(volumes["pod-resources"], "/k0s/pod-resources")
+            self.assertEqual(volumes["device-plugins"], "/var/lib/kubelet/device-plugins")
+            self.assertEqual(mounts["pod-resources"], "/var/lib/kubelet/pod-resources")
+
     # Regression: a pod with one path mounted twice is none.
     def test_a_folder_is_mounted_once_wherever_it_is(self):
         for folder in ("/etc/cdi", "/etc/cdi/"):
@@ -454,6 +465,7 @@ class Refuses(unittest.TestCase):
                              (["--set", "agent.node=sim"], "node"),
                              (["--set", "scheduler.compat=volcano"], "compat"),
                              (["--set", "agent.kubeletDir=var/lib"], "kubeletDir"),
+                             (["--set", "agent.podResourcesDir=var/lib"], "podResourcesDir"),
                              (["--set", "webhook.url=http://x/webhook"], "url"),
                              (["--set-string", "scheduler.replicas=2"], "replicas")):
             said = refusal(*words)
