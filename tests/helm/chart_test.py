@@ -239,10 +239,21 @@ class AsksOfNodes(unittest.TestCase):
                 if "secrets" in rule.get("resources", []) and rule["verbs"] != ["create"]:
                     self.assertEqual(rule["resourceNames"], ["divvy-webhook"])
 
+    # Regression: our own scheduler's pod had an annotation that the policies keep for what a scheduler writes: once
+    # they were in force it could not be made anew, and nothing was placed any more.
+    def test_policies_let_our_own_pods_be_made(self):
+        documents = render("--set-string", "agent.nodeSettings=nodes: []")
+        templates = [d["spec"]["template"] for d in documents if "template" in d.get("spec", {})]
+        pods = [d for d in documents if d["kind"] == "Pod"]
+        self.assertGreaterEqual(len(templates), 3)
+        for one in [*templates, *pods]:
+            for key in one["metadata"].get("annotations", {}):
+                self.assertFalse(key.startswith("divvy.dev/") or key.startswith("hami.io/"), key)
+
     def test_a_change_of_what_is_read_at_the_start_begins_pods_anew(self):
         def stamp(*words):
             spec = one_of(render(*words), "Deployment", "divvy-scheduler")["spec"]
-            return spec["template"]["metadata"]["annotations"]["divvy.dev/config"]
+            return spec["template"]["metadata"]["annotations"]["checksum/config"]
         self.assertNotEqual(stamp(), stamp("--set-string", "scheduler.pools=pools: []"))
 
     def test_volcanos_words_are_used_where_it_places(self):
@@ -297,7 +308,7 @@ class AsksOfNodes(unittest.TestCase):
         container = agent(*words)["spec"]["containers"][0]
         self.assertIn("--model-resources=/etc/divvy/model-resources.yaml", container["args"])
         self.assertIn({"name": "config", "mountPath": "/etc/divvy", "readOnly": True}, container["volumeMounts"])
-        self.assertIn("divvy.dev/config", agent(*words)["metadata"]["annotations"])
+        self.assertIn("checksum/config", agent(*words)["metadata"]["annotations"])
         # Where they are off nothing of it is said; with Volcano they are, if nobody says otherwise.
         for off in (("agent.modelNames=off",), ("agent.dialect=volcano",)):
             args = agent(*words, "--set", *off)["spec"]["containers"][0]["args"]
@@ -332,7 +343,7 @@ class AsksOfNodes(unittest.TestCase):
         before = agent(*words, *mine)["metadata"]["annotations"]
         self.assertEqual(before["mine"], "yes")
         after = agent("--set-string", "agent.nodeSettings=settings: []")["metadata"]["annotations"]
-        self.assertNotEqual(before["divvy.dev/config"], after["divvy.dev/config"])
+        self.assertNotEqual(before["checksum/config"], after["checksum/config"])
         self.assertNotIn("--node-settings", " ".join(agent()["spec"]["containers"][0]["args"]))
         self.assertNotIn("ConfigMap/divvy-agent", {d["kind"] + "/" + d["metadata"]["name"] for d in render()})
 
