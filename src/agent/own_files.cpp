@@ -27,9 +27,9 @@ std::vector<OwnFile> tenantFiles() {
 }
 
 std::vector<OwnFile> nodeFiles() {
-  return {{"agent.lock"}, {"agent.sock"},    {"register.sock"}, {"ld.so.preload"},
-          {"agent.log"},  {"context-costs"}, {"watched"},       {"timeslice-trial"},
-          {"reg", true},  {"card", true}};
+  return {{"agent.lock"},      {"agent.sock"},  {"register.sock"}, {"ld.so.preload"},
+          {"agent.log"},       {"agent.1.log"}, {"context-costs"}, {"watched"},
+          {"timeslice-trial"}, {"reg", true},   {"card", true}};
 }
 
 std::vector<std::string> removeOwn(const std::string& dir, const std::vector<OwnFile>& own) {

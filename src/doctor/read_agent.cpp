@@ -20,9 +20,9 @@ using Kind = Oddity::Kind;
 
 // What an agent makes beside its tenants; `.new`: before it is renamed.
 bool isKnown(const std::string& name) {
-  for (const char* known :
-       {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload", "agent.log", "tenants",
-        "context-costs", "timeslice-trial", "card", "watched", "helper.sock"})
+  for (const char* known : {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload",
+                            "agent.log", "agent.1.log", "tenants", "context-costs",
+                            "timeslice-trial", "card", "watched", "helper.sock"})
     if (name == known) return true;
   return false;
 }

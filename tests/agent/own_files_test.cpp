@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "log.h"
+
 namespace divvy::agent {
 namespace {
 
@@ -54,6 +56,18 @@ TEST_F(OwnFiles, WhatALinkOfOurNameLeadsToStaysAndSoDoesAFolder) {
   EXPECT_EQ(removeOwn(dir_, tenantFiles()), (std::vector<std::string>{"work"}));
   EXPECT_TRUE(fs::exists(root_ / "precious"));
   EXPECT_TRUE(fs::exists(dir_ / "work" / "data"));
+}
+
+// Regression: an agent that had said a megabyte left its first log behind, and doctor named it as
+// foreign.
+TEST_F(OwnFiles, WhatALogBecomesThatIsFullIsOurs) {
+  openLog((dir_ / "agent.log").string());
+  const std::string line(4096, 'x');
+  for (int at = 0; at < 3 * 256; ++at) info(line);
+  openLog("");
+  EXPECT_TRUE(fs::exists(dir_ / "agent.1.log"));
+  EXPECT_TRUE(removeOwn(dir_, nodeFiles()).empty());
+  EXPECT_FALSE(fs::exists(dir_));
 }
 
 TEST_F(OwnFiles, FoldersOfOursGoWithAllInThem) {
