@@ -107,8 +107,8 @@ def pod(name, limits, image="none"):
                                                 "resources": {"limits": limits}}]}})
 
 
-def installed(world, *words):
-    world.helm("install", RELEASE, world.told.chart, "--create-namespace", *words)
+def installed(world, *words, chart=None):
+    world.helm("install", RELEASE, chart or world.told.chart, "--create-namespace", *words)
 
 
 def uninstalled(world):
@@ -205,16 +205,31 @@ def authority(world):
     return base64.b64encode(pathlib.Path(one["certificate-authority"]).read_bytes()).decode()
 
 
-def runs(world):
+def runs_beside_a_pod(world):
     """the images of the recipes, under the chart's own security contexts: helm test passes; upgrades, those
     from an agent and its helper to one of root's and back among them, and an uninstall disturb no pod with a share"""
     if not world.told.images:
         raise Skip("no node with a kubelet here")
+    with folders() as words:
+        run_beside_a_pod(world, [*world.here(), *words])
+
+
+def runs_from_before(world):
+    """a release of an earlier commit's chart and image is upgraded to these, rolled back and upgraded again, and
+    a pod with a share works on"""
+    if not world.told.images:
+        raise Skip("no node with a kubelet here")
+    if not world.told.before or not pathlib.Path(world.told.images, "divvy-before.tar").exists():
+        raise Skip("there is no image of an earlier commit")
+    with folders() as words:
+        upgrade_beside_a_pod(world, [*world.here(), *words])
+
+
+@contextlib.contextmanager
+def folders():
+    """Not the node's usual ones: an uninstalled release leaves them, as it must."""
     with tempfile.TemporaryDirectory(prefix="divvy-chart-", ignore_cleanup_errors=True) as folder:
-        # Not the node's usual ones: an uninstalled release leaves them, as it must.
-        run_beside_a_pod(world, [*world.here(), "--set",
-                                 f"agent.runtimeDir={folder}/run,agent.installDir={folder}/lib,"
-                                 f"agent.cdiDir={folder}/cdi"])
+        yield ["--set", f"agent.runtimeDir={folder}/run,agent.installDir={folder}/lib,agent.cdiDir={folder}/cdi"]
 
 
 def run_beside_a_pod(world, words):
@@ -222,17 +237,7 @@ def run_beside_a_pod(world, words):
     status(world)
     rights(AGENT_USER)
     tested(world)
-    staying = json.loads(pod("staying", SHARE, "divvy:0.1.0"))
-    staying["spec"].update(hostNetwork=True)
-    staying["spec"]["containers"][0].update(command=["/opt/divvy/bin/share-probe", "stay"], imagePullPolicy="Never")
-    world.kubectl("create", "-n", "default", "-f", "-", text=json.dumps(staying))
-
-    def stays():
-        found = world.get("pod", "staying", "-n", "default")
-        counts = found["status"].get("containerStatuses", [{}])[0]
-        assert found["status"]["phase"] == "Running" and counts.get("restartCount") == 0, found["status"]
-        return found["metadata"]["uid"], counts["containerID"]
-    before = world.until("a pod with a share runs", stays)
+    stays, before = staying(world)
     agent = world.get("pods", "-n", SPACE, "-l", "app.kubernetes.io/component=agent")["items"][0]
     world.helm("upgrade", RELEASE, world.told.chart, *words, "--set", "agent.perDevice=12")
 
@@ -253,6 +258,43 @@ def run_beside_a_pod(world, words):
     world.kubectl("delete", "pod", "staying", "-n", "default", "--now")
 
 
+def upgrade_beside_a_pod(world, words):
+    installed(world, *words, "--set", "image.tag=before", chart=world.told.before)
+    status(world)
+    stays, before = staying(world)
+    for step in (("upgrade", RELEASE, world.told.chart, *words), ("rollback", RELEASE, "1"),
+                 ("upgrade", RELEASE, world.told.chart, *words)):
+        world.helm(*step)
+        tag = "before" if step[0] == "rollback" else "0.1.0"
+
+        def anew(tag=tag):
+            pods = world.get("pods", "-n", SPACE)["items"]
+            images = {c["image"] for p in pods for c in p["spec"]["containers"] if c["image"].startswith("divvy:")}
+            assert images == {f"divvy:{tag}"}, images
+        world.until(f"all pods of Divvy's are of the image {tag}", anew)
+        status(world)
+        tested(world)
+        assert stays() == before, f"it was started again by {step[0]}"
+    uninstalled(world)
+    assert stays() == before, "it ended with the release"
+    world.kubectl("delete", "pod", "staying", "-n", "default", "--now")
+
+
+def staying(world):
+    """A pod with a share that works until it is ended; and what tells that it is still the same."""
+    made = json.loads(pod("staying", SHARE, "divvy:0.1.0"))
+    made["spec"].update(hostNetwork=True)
+    made["spec"]["containers"][0].update(command=["/opt/divvy/bin/share-probe", "stay"], imagePullPolicy="Never")
+    world.kubectl("create", "-n", "default", "-f", "-", text=json.dumps(made))
+
+    def stays():
+        found = world.get("pod", "staying", "-n", "default")
+        counts = found["status"].get("containerStatuses", [{}])[0]
+        assert found["status"]["phase"] == "Running" and counts.get("restartCount") == 0, found["status"]
+        return found["metadata"]["uid"], counts["containerID"]
+    return stays, world.until("a pod with a share runs", stays)
+
+
 def processes(word):
     """of this machine's `divvy WORD`: what the kernel says of each"""
     found = []
@@ -268,13 +310,13 @@ def processes(word):
 def rights(user):
     """the agent is that user's; it sees the node's processes only where it has no helper for that"""
     agents = processes("agent")
-    assert len(agents) == 1, agents
+    assert len(agents) == 1, [one["Pid"] for one in agents]
     agent = agents[0]
     assert agent["Uid"].split() == [str(user)] * 4, agent["Uid"]
     # Its numbers, from ours inwards.
     assert (len(agent["NSpid"].split()) == 1) == (user == 0), agent["NSpid"]
     helpers = processes("agent-helper")
-    assert len(helpers) == (1 if user else 0), helpers
+    assert len(helpers) == (1 if user else 0), [one["Pid"] for one in helpers]
     for one in [agent, *helpers]:
         assert int(one["CapEff"], 16) == 0 and one["NoNewPrivs"] == "1" and one["Seccomp"] == "2", one
     for one in helpers:
@@ -292,6 +334,13 @@ def tested(world):
         raise AssertionError(f"helm test: {done.stderr}; its container: {over}")
 
 
+def unmade(world):
+    """why the release's pods are not made, as those say it that make them"""
+    return [f"{c.get('reason')}: {c.get('message')}"
+            for kind in ("replicasets", "daemonsets") for one in world.get(kind, "-n", SPACE)["items"]
+            for c in one["status"].get("conditions", []) if c["status"] == "True"]
+
+
 def status(world, per_device="10", pods=3):
     def ready():
         node = world.get("node", NODE)
@@ -300,7 +349,7 @@ def status(world, per_device="10", pods=3):
                                           for c in p["status"].get("containerStatuses", [])]
                   for p in world.get("pods", "-n", SPACE)["items"]}
         assert count == per_device, f"{NODE} has {count} nvidia.com/gpu; {states}"
-        assert all(c[1] for s in states.values() for c in s) and len(states) == pods, states
+        assert all(c[1] for s in states.values() for c in s) and len(states) == pods, (states, unmade(world))
         done = world.kubectl("create", "-n", "default", "--dry-run=server", "-f", "-", "-o", "json",
                              text=pod("asks", SHARE), good=False)
         assert done.returncode == 0, done.stderr
@@ -308,7 +357,7 @@ def status(world, per_device="10", pods=3):
     world.until("all run, and pods with devices are given to Divvy", ready)
 
 
-CHECKS = [accepted, restricted, closed, there_and_back, runs]
+CHECKS = [accepted, restricted, closed, there_and_back, runs_beside_a_pod, runs_from_before]
 
 
 def main():
