@@ -30,8 +30,8 @@ void lookSockets(const NodeFacts& facts, Sink& sink) {
                         const char* means) {
     if (place && place->kind == Place::Kind::kSocket) return sink.ok("it is there", path);
     sink.fault({place ? "is no socket" : "is not there", means,
-                "systemctl status kubelet (rke2-agent, k3s); agent.podResourcesDir if it has another "
-                "--root-dir"},
+                "systemctl status kubelet (rke2-agent, k3s); agent.podResourcesDir if it has "
+                "another --root-dir"},
                path);
   };
   look(kubelet.plugin_socket, kubelet.dir + "/device-plugins/kubelet.sock",

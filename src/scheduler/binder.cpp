@@ -121,7 +121,7 @@ asio::awaitable<std::string> Binder::bind(const BindAsk& ask, const Assigned& as
   books_.endBind(ask.uid, *end);
   terms_.changed();
   if (!late.empty()) co_return "not bound: " + late;
-  co_return bound ? "" : bound.error().message();
+  co_return bound ? "" : explainFenced(bound.error().message());
 }
 
 }  // namespace divvy::scheduler

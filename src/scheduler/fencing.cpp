@@ -7,6 +7,9 @@
 namespace divvy::scheduler {
 namespace {
 
+// What the policy says.
+const std::string kOver = "it was decided in a term of the scheduler's Lease that is over";
+
 std::string celKeys(const vendors::Catalog& catalog) {
   std::set<std::string> allocated;
   for (const vendors::Kind* kind : catalog.kinds())
@@ -37,6 +40,17 @@ std::string celAdmits() {
 }
 
 }  // namespace
+
+std::string explainFenced(const std::string& refusal) {
+  // Source: k8s.io/apiserver, pkg/admission/plugin/policy/generic.
+  const bool gone = refusal.find("no params found for policy binding") != std::string::npos;
+  const bool old = refusal.find(kOver) != std::string::npos;
+  if (!gone && !old) return refusal;
+  return refusal + (gone ? "; " : "; where it stays so, ") +
+         "the API server had this policy before, and goes on with the Lease as it was then: start "
+         "API "
+         "servers anew, or switch fencing off (scheduler.fencing=false; docs/install.md, Again)";
+}
 
 std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {
   const std::string term = std::string("object.metadata.annotations.exists(k, k == '") +
@@ -80,7 +94,8 @@ spec:
     - expression: >-
         request.operation == 'CREATE' ? ()" +
          term + ") : " + admitted + R"(
-      message: it was decided in a term of the scheduler's Lease that is over
+      message: )" +
+         kOver + R"(
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

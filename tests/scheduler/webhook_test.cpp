@@ -154,5 +154,17 @@ TEST(Manifests, WhatIsDeployedIsMadeFromTheListOfResources) {
       << "make it anew: divvy scheduler --print queues";
 }
 
+TEST(Fencing, WhatCanNeverBeLetInIsExplained) {
+  EXPECT_EQ(explainFenced("pods \"p\" is forbidden: no quota"),
+            "pods \"p\" is forbidden: no quota");
+  EXPECT_NE(explainFenced("denied: no params found for policy binding with `Deny` action")
+                .find("start API servers anew"),
+            std::string::npos);
+  const std::string policy = fencingPolicy(catalog(), "divvy-scheduler");
+  const std::string said = "it was decided in a term of the scheduler's Lease that is over";
+  ASSERT_NE(policy.find("message: " + said + "\n"), std::string::npos);
+  EXPECT_NE(explainFenced("denied request: " + said).find("where it stays so"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace divvy::scheduler

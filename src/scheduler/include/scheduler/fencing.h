@@ -17,4 +17,8 @@ inline constexpr const char* kSpace = "divvy-system";
 // YAML: the admission policy. `name` is the scheduler's, and the Lease's.
 std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name);
 
+// What an API server said of a binding, and what to do where the policy can never let one in: API
+// servers of 1.34 that had it before it was deleted and made again go on with the Lease as it was.
+std::string explainFenced(const std::string& refusal);
+
 }  // namespace divvy::scheduler
