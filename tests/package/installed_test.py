@@ -16,12 +16,12 @@ BOUND = 120  # seconds
 INSIDE = """
 set -e
 mount -t tmpfs layers "$1"
-mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay layers -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-for folder in proc sys dev; do mount --rbind "/$folder" "$1/root/$folder"; done
-mount -t tmpfs run "$1/root/run"
-cp "$2" "$1/root/divvy.deb"
-exec chroot "$1/root" /bin/bash -ec "$3"
+mkdir "$1/upper" "$1/work" "$1/whole"
+mount -t overlay layers -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/whole"
+for folder in proc sys dev; do mount --rbind "/$folder" "$1/whole/$folder"; done
+mount -t tmpfs run "$1/whole/run"
+cp "$2" "$1/whole/divvy.deb"
+exec chroot "$1/whole" /bin/bash -ec "$3"
 """
 
 
