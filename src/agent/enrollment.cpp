@@ -141,6 +141,7 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   std::map<std::string, std::string> all{
       {kube::kNicsKey, nics_},
       {kube::kServedKey, kube::encodeDevices(resources_)},
+      {kube::kAnnouncedKey, kube::encodeDevices(announcedNames())},
       // Until it is known who has what, what an earlier agent said.
       {kube::kFullKey, holders_known_ ? kube::encodeDevices(full_.closed()) : said(kube::kFullKey)},
       {kube::kIdleKey, complaints(idle_, kube::kIdleKey)},
@@ -158,7 +159,9 @@ void KubeletDesk::tell() {
     enrolling_ = true;
     asio::co_spawn(loop_, enroll(), rethrow);
   }
-  if (!announcing_ && !announces()) {
+  // Of what is in its status an agent that comes next is to know.
+  const bool named = said_.at(kube::kAnnouncedKey) == wanted().at(kube::kAnnouncedKey);
+  if (!announcing_ && named && !announces()) {
     announcing_ = true;
     asio::co_spawn(loop_, announce(), rethrow);
   }
@@ -221,8 +224,20 @@ asio::awaitable<void> KubeletDesk::closeNode(std::shared_ptr<bool> done) {
 
 // ---- its status ---------------------------------------------------------------------------------
 
+// With those that are to go: else nobody would know of them any more.
+std::set<std::string> KubeletDesk::announcedNames() const {
+  std::set<std::string> names = withdrawn_;
+  for (const auto& [name, amount] : announced_) names.insert(name);
+  return names;
+}
+
 // What cannot be read is not what it is to be.
 void KubeletDesk::noteAnnounced(const kube::Node& node) {
+  withdrawn_.clear();
+  if (const auto said = node.meta.annotations.find(kube::kAnnouncedKey);
+      said != node.meta.annotations.end())
+    for (const std::string& name : kube::decodeDevices(said->second))
+      if (!announced_.contains(name) && node.capacity.contains(name)) withdrawn_.insert(name);
   announced_now_.clear();
   for (const auto& [name, value] : announced_) {
     const auto said = node.capacity.find(name);
@@ -234,7 +249,7 @@ void KubeletDesk::noteAnnounced(const kube::Node& node) {
 }
 
 bool KubeletDesk::announces() const {
-  return !holders_known_ || announced_now_ == announced_;
+  return !holders_known_ || (announced_now_ == announced_ && withdrawn_.empty());
 }
 
 // The kubelet makes what is allocatable of the capacity, a few seconds later. Who may not write it
@@ -243,17 +258,22 @@ asio::awaitable<void> KubeletDesk::announce() {
   std::chrono::seconds again = kAgain;
   while (!stopped_ && !announces()) {
     const std::map<std::string, std::uint64_t> now = announced_;
+    const std::set<std::string> withdrawn = withdrawn_;
     json::object capacity;
     for (const auto& [name, value] : now) capacity[name] = std::to_string(value);
+    for (const std::string& name : withdrawn) capacity[name] = nullptr;
     json::object status{{"capacity", capacity}, {"allocatable", capacity}};
     kube::Call call = patching(cluster_.name, "/status", "status", std::move(status));
     const Result<json::value> done = co_await client_->ask(std::move(call));
     if (done) {
       announced_now_ = now;
+      withdrawn_.clear();
       again = kAgain;
+      tell();
       continue;
     }
-    warn("writing into the status of node " + cluster_.name + ": " + done.error().message());
+    warn("writing into the status of node " + cluster_.name + ": " + done.error().message() +
+         (withdrawn.empty() ? "" : "; it still has " + kube::encodeDevices(withdrawn)));
     asio::steady_timer pause(loop_, again);
     co_await pause.async_wait(kNoThrow);
     again = std::min(again * 2, kSeldom);

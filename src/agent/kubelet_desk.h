@@ -95,6 +95,7 @@ class KubeletDesk {
   void followPods();
   void heard(const boost::json::value& node);
   void noteAnnounced(const kube::Node& node);
+  std::set<std::string> announcedNames() const;
   void heardPod(const boost::json::value& object);
   // Writes into the node what it does not say yet.
   void tell();
@@ -168,6 +169,7 @@ class KubeletDesk {
   std::string scores_, nics_;                           // as the node is to say them
   std::map<std::string, std::uint64_t> announced_;      // as its status is to say it, by resource
   std::map<std::string, std::uint64_t> announced_now_;  // as it does
+  std::set<std::string> withdrawn_;                     // what of it is to go
   ContainerDoor& door_;
   std::unique_ptr<kube::Client> client_;
   kube::Rein node_rein_, pods_rein_;

@@ -76,7 +76,8 @@ class ApiDouble::Inside {
         {"apiVersion", "v1"},
         {"metadata", {{"name", name}, {"uid", "node-" + name}, {"annotations", json::object()}}},
         {"status",
-         {{"nodeInfo",
+         {{"capacity", {{"example.com/other", "3"}}},
+          {"nodeInfo",
            {{"containerRuntimeVersion", "containerd://1.6.20"}, {"kubeletVersion", "v1.34.0"}}}}}};
   }
 
@@ -101,6 +102,15 @@ class ApiDouble::Inside {
     else
       all[key] = std::move(now);
     changed.notify_all();
+  }
+
+  std::map<std::string, std::string> textsOfNode(const char* part, const char* member) {
+    const std::lock_guard<std::mutex> hold(mutex);
+    std::map<std::string, std::string> texts;
+    const json::object& node = objects[kNodes].begin()->second;
+    for (const auto& [key, value] : node.at(part).at(member).as_object())
+      texts[key] = std::string(value.as_string());
+    return texts;
   }
 
   void serve(const std::shared_ptr<tcp::socket>& socket) {
@@ -276,12 +286,11 @@ void ApiDouble::removePods() {
 }
 
 std::map<std::string, std::string> ApiDouble::notes() const {
-  const std::lock_guard<std::mutex> hold(inside_->mutex);
-  std::map<std::string, std::string> notes;
-  const json::object& node = inside_->objects[kNodes].begin()->second;
-  for (const auto& [key, value] : node.at("metadata").at("annotations").as_object())
-    notes[key] = std::string(value.as_string());
-  return notes;
+  return inside_->textsOfNode("metadata", "annotations");
+}
+
+std::map<std::string, std::string> ApiDouble::capacity() const {
+  return inside_->textsOfNode("status", "capacity");
 }
 
 std::size_t ApiDouble::writes() const {

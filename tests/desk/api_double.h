@@ -28,6 +28,7 @@ class ApiDouble {
   void removePods();
   // What is said of the node now.
   std::map<std::string, std::string> notes() const;
+  std::map<std::string, std::string> capacity() const;
   std::size_t writes() const;                // into the node, so far
   std::vector<std::string> unknown() const;  // what was asked that is not known here
 

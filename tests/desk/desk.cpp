@@ -38,8 +38,10 @@ Desk::~Desk() {
   endAgent();
 }
 
-void Desk::beginAgent() {
-  agent_.emplace(sandbox.start(words_));
+void Desk::beginAgent(const Words& more) {
+  Words words = words_;
+  words.insert(words.end(), more.begin(), more.end());
+  agent_.emplace(sandbox.start(words));
 }
 
 void Desk::killAgent() {

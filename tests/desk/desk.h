@@ -23,7 +23,7 @@ class Desk {
 
   // Each one's units are known to the kubelet. False: what the agent said is printed.
   bool ready();
-  void beginAgent();
+  void beginAgent(const Words& more = {});
   void killAgent();
   // It ends as it is asked to.
   void endAgent();

@@ -12,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 constexpr const char* kRegister = "hami.io/node-nvidia-register";
 
@@ -44,6 +45,27 @@ TEST(Desk, ANodeWhoseKubeletTellsOfNobodyIsNotRegisteredAndSaysWhy) {
   EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
   EXPECT_TRUE(desk.kubelet.prepare("uid-1", "main").ok());
   EXPECT_EQ(amiss(foundBy(desk.kubelet.of("uid-1", "main")), pod.portions[0]), "");
+}
+
+// Regression: a node's status had for ever what an earlier agent was told to announce.
+TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
+  Desk desk(false);
+  desk.beginAgent({"--announce-memory", "x.io/memory", "--announce-cores", "x.io/cores"});
+  ASSERT_TRUE(desk.ready());
+  EXPECT_TRUE(eventually([&] { return desk.api.capacity()["x.io/cores"] == "400"; }));
+  EXPECT_EQ(desk.api.notes()["divvy.dev/announced"], "x.io/cores,x.io/memory");
+  desk.killAgent();
+  desk.beginAgent({"--announce-cores", "x.io/cores"});
+  EXPECT_TRUE(eventually([&] { return desk.api.capacity().count("x.io/memory") == 0; }));
+  EXPECT_TRUE(eventually([&] { return desk.api.notes()["divvy.dev/announced"] == "x.io/cores"; }));
+  desk.killAgent();
+  desk.beginAgent();
+  EXPECT_TRUE(eventually([&] { return desk.api.notes().count("divvy.dev/announced") == 0; }));
+  EXPECT_THAT(desk.api.capacity(), ElementsAre(Pair("example.com/other", "3")))
+      << "what is somebody else's stays";
+  const std::size_t writes = desk.api.writes();
+  ASSERT_TRUE(desk.kubelet.offered(4 * kUnits));
+  EXPECT_EQ(desk.api.writes(), writes) << "nothing is written where nothing changes";
 }
 
 // Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what

@@ -14,6 +14,10 @@ inline constexpr const char* kFullKey = "divvy.dev/full";
 // serve other devices of the node by other ones.
 inline constexpr const char* kServedKey = "divvy.dev/served";
 
+// Likewise: of the resources that the node's status has amounts of by its agent. What an agent no
+// longer announces goes from the status first, and from here then.
+inline constexpr const char* kAnnouncedKey = "divvy.dev/announced";
+
 // Ascending; empty for none.
 std::string encodeDevices(const std::set<std::string>& uuids);
 // As people write it, too: blanks and empty items say nothing.
