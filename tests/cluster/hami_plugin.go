@@ -26,30 +26,35 @@ import (
 	device "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-const hamiPluginUsage = `usage: cluster hami-plugin --kubeconfig FILE --node NAME --cards FILE [--dir DIR]
+const hamiPluginUsage = `usage: cluster hami-plugin --kubeconfig FILE --node NAME --terms FILE [--dir DIR]
 
-  Does what HAMi's NVIDIA device plugin does to a node, by facts/hami-control-plane.md 2.1 to 2.5 and none
-  of our code: HAMi's own module cannot be had. What it mounts into containers is not there: they have its
-  variables, and nothing in them is limited.
-  --cards FILE   JSON: [{"uuid", "mebibytes", "type"}]
+  Does what the device plugins of HAMi's world do to a node, NVIDIA's and other vendors', by
+  facts/hami-control-plane.md 2.1 to 2.5 and none of our code: HAMi's own module cannot be had. What they
+  mount into containers is not there: these have their variables, and nothing in them is limited.
+  --terms FILE   JSON: what the vendor's plugin calls things, and which cards there are
 `
 
-// A hamiCard is what a node's driver would say of it.
-type hamiCard struct {
-	UUID      string `json:"uuid"`
-	Mebibytes int    `json:"mebibytes"`
-	Type      string `json:"type"`
+// pluginTerms are what a vendor's plugin calls things.
+type pluginTerms struct {
+	Resource   string            `json:"resource"`
+	Register   map[string]string `json:"register"`   // annotations of the node
+	ToAllocate string            `json:"toAllocate"` // of pods: what is left to be given
+	Word       string            `json:"word"`       // by which its devices are told there
+	Visible    string            `json:"visible"`    // the variable that names devices
+	Memory     string            `json:"memory"`     // that and the number: their limit; empty: none
+	Cores      string            `json:"cores"`      // likewise of compute
+	Cards      []string          `json:"cards"`      // UUIDs
 }
 
 // hamiSplit is how many share a card.
 const hamiSplit = 10
 
-// A hamiPlugin serves one node's nvidia.com/gpu.
+// A hamiPlugin serves one resource of a node.
 type hamiPlugin struct {
 	device.UnimplementedDevicePluginServer
 	client kubernetes.Interface
 	node   string
-	cards  []hamiCard
+	terms  pluginTerms
 	ended  <-chan struct{}
 	mutex  sync.Mutex // one Allocate at a time, on all of the node
 }
@@ -59,19 +64,19 @@ func hamiPluginCommand(args []string) int {
 	flags.Usage = func() { fmt.Fprint(os.Stderr, hamiPluginUsage) }
 	kubeconfig := flags.String("kubeconfig", "", "")
 	node := flags.String("node", "", "")
-	cards := flags.String("cards", "", "")
+	terms := flags.String("terms", "", "")
 	dir := flags.String("dir", device.DevicePluginPath, "")
 	_ = flags.Parse(args)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := runHamiPlugin(ctx, *kubeconfig, *node, *cards, *dir); err != nil {
+	if err := runHamiPlugin(ctx, *kubeconfig, *node, *terms, *dir); err != nil {
 		fmt.Fprintf(os.Stderr, "hami-plugin: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func runHamiPlugin(ctx context.Context, kubeconfig, node, cards, dir string) error {
+func runHamiPlugin(ctx context.Context, kubeconfig, node, terms, dir string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -81,35 +86,21 @@ func runHamiPlugin(ctx context.Context, kubeconfig, node, cards, dir string) err
 		return err
 	}
 	p := &hamiPlugin{client: client, node: node, ended: ctx.Done()}
-	text, err := os.ReadFile(cards)
+	text, err := os.ReadFile(terms)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, &p.cards); err != nil {
+	if err := json.Unmarshal(text, &p.terms); err != nil {
 		return err
 	}
-	if err := p.register(ctx); err != nil {
+	notes := map[string]any{}
+	for key, value := range p.terms.Register {
+		notes[key] = value
+	}
+	if err := p.note(ctx, notes); err != nil {
 		return err
 	}
 	return p.serve(ctx, dir)
-}
-
-// register writes what the node has; of a device that is well and first "index" and "numa" are left out.
-func (p *hamiPlugin) register(ctx context.Context) error {
-	var devices []map[string]any
-	for at, card := range p.cards {
-		one := map[string]any{"id": card.UUID, "count": hamiSplit, "devmem": card.Mebibytes, "devcore": 100,
-			"type": card.Type, "mode": "hami-core", "health": true}
-		if at > 0 {
-			one["index"] = at
-		}
-		devices = append(devices, one)
-	}
-	text, err := json.Marshal(devices)
-	if err != nil {
-		return err
-	}
-	return p.note(ctx, map[string]any{"hami.io/node-nvidia-register": string(text)})
 }
 
 // note writes annotations of the node; nil takes one away.
@@ -126,7 +117,7 @@ func annotating(notes map[string]any) ([]byte, error) {
 }
 
 func (p *hamiPlugin) serve(ctx context.Context, dir string) error {
-	const socket = "nvidia-gpu.sock"
+	socket := p.terms.Word + "-hami.sock"
 	path := filepath.Join(dir, socket)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -147,11 +138,11 @@ func (p *hamiPlugin) serve(ctx context.Context, dir string) error {
 	}
 	defer kubelet.Close()
 	_, err = device.NewRegistrationClient(kubelet).Register(ctx, &device.RegisterRequest{Version: device.Version,
-		Endpoint: socket, ResourceName: "nvidia.com/gpu", Options: &device.DevicePluginOptions{}})
+		Endpoint: socket, ResourceName: p.terms.Resource, Options: &device.DevicePluginOptions{}})
 	if err != nil {
 		return err
 	}
-	fmt.Println("the kubelet knows HAMi's plugin")
+	fmt.Println("the kubelet knows the plugin of", p.terms.Resource)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -166,9 +157,9 @@ func (p *hamiPlugin) GetDevicePluginOptions(context.Context, *device.Empty) (*de
 
 func (p *hamiPlugin) ListAndWatch(_ *device.Empty, stream grpc.ServerStreamingServer[device.ListAndWatchResponse]) error {
 	answer := &device.ListAndWatchResponse{}
-	for _, card := range p.cards {
+	for _, card := range p.terms.Cards {
 		for at := range hamiSplit {
-			answer.Devices = append(answer.Devices, &device.Device{ID: fmt.Sprintf("%s-%d", card.UUID, at),
+			answer.Devices = append(answer.Devices, &device.Device{ID: fmt.Sprintf("%s-%d", card, at),
 				Health: device.Healthy})
 		}
 	}
@@ -196,7 +187,7 @@ func (p *hamiPlugin) Allocate(ctx context.Context, ask *device.AllocateRequest) 
 		phase = "failed"
 	}
 	now, got := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, meta.GetOptions{})
-	done := got == nil && !strings.Contains(now.Annotations["hami.io/vgpu-devices-to-allocate"], "NVIDIA")
+	done := got == nil && !strings.Contains(now.Annotations[p.terms.ToAllocate], p.terms.Word)
 	if err == nil && !done {
 		return answer, got // others of its containers come
 	}
@@ -229,8 +220,7 @@ func (p *hamiPlugin) pending(ctx context.Context) (*core.Pod, error) {
 
 // give takes the first container that has something left.
 func (p *hamiPlugin) give(ctx context.Context, pod *core.Pod, ask *device.AllocateRequest) (*device.AllocateResponse, error) {
-	const toAllocate = "hami.io/vgpu-devices-to-allocate"
-	slots := strings.Split(pod.Annotations[toAllocate], ";")
+	slots := strings.Split(pod.Annotations[p.terms.ToAllocate], ";")
 	if len(ask.ContainerRequests) != 1 {
 		return nil, fmt.Errorf("%d containers at once", len(ask.ContainerRequests))
 	}
@@ -248,12 +238,12 @@ func (p *hamiPlugin) give(ctx context.Context, pod *core.Pod, ask *device.Alloca
 		}
 		slots[at] = ""
 		return &device.AllocateResponse{ContainerResponses: []*device.ContainerAllocateResponse{given}},
-			p.mark(ctx, pod, map[string]any{toAllocate: strings.Join(slots, ";")})
+			p.mark(ctx, pod, map[string]any{p.terms.ToAllocate: strings.Join(slots, ";")})
 	}
 	return nil, fmt.Errorf("pod %s/%s has nothing left to be given", pod.Namespace, pod.Name)
 }
 
-// injected: each is "UUID,NVIDIA,MIB,CORES".
+// injected: each is "UUID,WORD,MIB,CORES".
 func (p *hamiPlugin) injected(devices []string) (*device.ContainerAllocateResponse, error) {
 	given := &device.ContainerAllocateResponse{Envs: map[string]string{}}
 	var uuids []string
@@ -263,20 +253,18 @@ func (p *hamiPlugin) injected(devices []string) (*device.ContainerAllocateRespon
 			return nil, fmt.Errorf("%q is no device", one)
 		}
 		uuids = append(uuids, words[0])
-		given.Envs["CUDA_DEVICE_MEMORY_LIMIT_"+strconv.Itoa(at)] = words[2] + "m"
-		if at == 0 {
-			given.Envs["CUDA_DEVICE_SM_LIMIT"] = words[3]
+		if p.terms.Memory != "" {
+			given.Envs[p.terms.Memory+strconv.Itoa(at)] = words[2] + "m"
 		}
-		if !p.has(words[0]) {
+		if p.terms.Cores != "" && at == 0 {
+			given.Envs[p.terms.Cores] = words[3]
+		}
+		if !slices.Contains(p.terms.Cards, words[0]) {
 			return nil, fmt.Errorf("there is no card %s", words[0])
 		}
 	}
-	given.Envs["NVIDIA_VISIBLE_DEVICES"] = strings.Join(uuids, ",")
+	given.Envs[p.terms.Visible] = strings.Join(uuids, ",")
 	return given, nil
-}
-
-func (p *hamiPlugin) has(uuid string) bool {
-	return slices.ContainsFunc(p.cards, func(one hamiCard) bool { return one.UUID == uuid })
 }
 
 func (p *hamiPlugin) mark(ctx context.Context, pod *core.Pod, notes map[string]any) error {

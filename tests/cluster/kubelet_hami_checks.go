@@ -34,67 +34,88 @@ func (w *world) hamiServes() error {
 	if err := w.runs(daemon.Name); err != nil {
 		return err
 	}
-	cards, err := w.hamiCards()
+	terms, err := w.hamiTerms()
 	if err != nil {
+		return err
+	}
+	return w.pluginServes(hamiProcess, terms)
+}
+
+// pluginServes begins such a plugin as that process.
+func (w *world) pluginServes(process string, terms pluginTerms) error {
+	text, err := json.Marshal(terms)
+	if err != nil {
+		return err
+	}
+	file := w.path("log", process+".json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return err
 	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	before := w.hamiRegistrations()
-	err = w.processes.start(hamiProcess, program, "hami-plugin", "--kubeconfig", w.path("kubeconfig"), "--node",
-		kubeletNode, "--cards", cards, "--dir", filepath.Join(kubeletDir, "device-plugins"))
+	before := w.pluginRegistrations(process)
+	err = w.processes.start(process, program, "hami-plugin", "--kubeconfig", w.path("kubeconfig"), "--node",
+		kubeletNode, "--terms", file, "--dir", filepath.Join(kubeletDir, "device-plugins"))
 	if err != nil {
 		return err
 	}
 	return w.until("the kubelet counts its units", func() error {
-		if w.hamiRegistrations() == before {
-			return errors.New(w.processes.tail(hamiProcess))
+		if w.pluginRegistrations(process) == before {
+			return errors.New(w.processes.tail(process))
 		}
 		node, err := w.kubeletNode(w.ctx, core.NodeReady)
 		if err != nil {
 			return err
 		}
-		if count := node.Status.Allocatable["nvidia.com/gpu"]; count.Value() != 4*hamiSplit {
+		count := node.Status.Allocatable[core.ResourceName(terms.Resource)]
+		if count.Value() != int64(len(terms.Cards)*hamiSplit) {
 			return fmt.Errorf("there are %s", count.String())
 		}
 		return nil
 	})
 }
 
-// hamiRegistrations is how often its plugin said that the kubelet knows it.
-func (w *world) hamiRegistrations() int {
-	text, err := os.ReadFile(w.processes.log(hamiProcess))
+// pluginRegistrations is how often such a plugin said that the kubelet knows it.
+func (w *world) pluginRegistrations(process string) int {
+	text, err := os.ReadFile(w.processes.log(process))
 	if err != nil {
 		return 0
 	}
 	return strings.Count(string(text), "the kubelet knows")
 }
 
-// hamiCards is what its plugin is told of the simulated cards, as whose agent ended last had them.
-func (w *world) hamiCards() (string, error) {
+// hamiTerms is what its plugin is told of the simulated cards, as whose agent ended last had them; of a device
+// that is well and first "index" and "numa" are left out.
+func (w *world) hamiTerms() (pluginTerms, error) {
+	terms := pluginTerms{Resource: "nvidia.com/gpu", ToAllocate: "hami.io/vgpu-devices-to-allocate", Word: "NVIDIA",
+		Visible: "NVIDIA_VISIBLE_DEVICES", Memory: "CUDA_DEVICE_MEMORY_LIMIT_", Cores: "CUDA_DEVICE_SM_LIMIT"}
 	node, err := w.kubeletNode(w.ctx, core.NodeReady)
 	if err != nil {
-		return "", err
+		return terms, err
 	}
+	const key = "hami.io/node-nvidia-register"
 	var said []struct {
 		ID, Type string
 		Devmem   int
 	}
-	if err := json.Unmarshal([]byte(node.Annotations["hami.io/node-nvidia-register"]), &said); err != nil {
-		return "", err
+	if err := json.Unmarshal([]byte(node.Annotations[key]), &said); err != nil {
+		return terms, err
 	}
-	var cards []hamiCard
-	for _, one := range said {
-		cards = append(cards, hamiCard{one.ID, one.Devmem, one.Type})
+	var devices []map[string]any
+	for at, card := range said {
+		one := map[string]any{"id": card.ID, "count": hamiSplit, "devmem": card.Devmem, "devcore": 100,
+			"type": card.Type, "mode": "hami-core", "health": true}
+		if at > 0 {
+			one["index"] = at
+		}
+		devices = append(devices, one)
+		terms.Cards = append(terms.Cards, card.ID)
 	}
-	text, err := json.Marshal(cards)
-	if err != nil {
-		return "", err
-	}
-	file := w.path("log", "hami-cards.json")
-	return file, os.WriteFile(file, text, 0o644)
+	text, err := json.Marshal(devices)
+	terms.Register = map[string]string{key: string(text)}
+	return terms, err
 }
 
 func (w *world) hamiEnds() error {
