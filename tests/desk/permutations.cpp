@@ -16,13 +16,13 @@ constexpr unsigned kDisturbed = 4;  // starts, of which one is
 constexpr std::chrono::seconds kTrying{60};
 constexpr std::chrono::milliseconds kLate{2};
 
-PodAsk shape(Rng* rng) {
+PodAsk shape(Rng* rng, bool inits) {
   PodAsk ask;
   const auto some = [&] {
     const std::uint64_t drawn = rng->below(5);
     return drawn == 0 ? 0u : drawn == 1 ? 2u : 1u;
   };
-  for (std::uint64_t at = 0, count = rng->below(3); at < count; ++at)
+  for (std::uint64_t at = 0, count = inits ? rng->below(3) : 0; at < count; ++at)
     ask.containers.push_back({"init-" + std::to_string(at), true, some()});
   for (std::uint64_t at = 0, count = 1 + rng->below(2); at < count; ++at)
     ask.containers.push_back({"app-" + std::to_string(at), false, some()});
@@ -105,11 +105,11 @@ void Permutations::run(bool in_order) {
   first_new_ = living_.size();
   const std::uint64_t count = 2 + rng_.below(3);
   // Often all are of one shape: nothing but whose they are tells them apart.
-  const PodAsk same = shape(&rng_);
+  const PodAsk same = shape(&rng_, stage_.inits);
   const bool equal = rng_.below(2) == 0;
   for (std::uint64_t at = 0; at < count; ++at) {
     DeskPod pod;
-    pod.ask = equal ? same : shape(&rng_);
+    pod.ask = equal ? same : shape(&rng_, stage_.inits);
     pod.ask.space = "team-" + std::to_string(rng_.below(3));
     pod.ask.name = "pod-" + std::to_string(++made_);
     pod.ask.uid = "uid-" + std::to_string(rng_.next());

@@ -23,6 +23,7 @@ struct Stage {
   std::function<void(const std::string& uid)> gone;
   // Beside containers that are started, now and then; may be empty.
   std::function<void()> disturb = {};
+  bool inits = true;  // pods may have init containers
 };
 
 struct Tally {
