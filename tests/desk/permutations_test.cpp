@@ -39,9 +39,10 @@ void report(const char* which, const Tally& tally) {
       static_cast<unsigned long long>(tally.overtaken), tally.amiss.size());
 }
 
-// On a node of its own.
+// The last one: by pods that have no init containers.
 enum class Agents { kStay, kAreKilled, kAreKilledWithoutInit };
 
+// On a node of its own.
 void permute(std::uint64_t groups, std::uint64_t seed, Agents agents, Tally* tally) {
   Desk desk;
   ASSERT_TRUE(desk.ready());
