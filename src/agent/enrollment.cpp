@@ -236,8 +236,11 @@ void KubeletDesk::noteAnnounced(const kube::Node& node) {
   withdrawn_.clear();
   if (const auto said = node.meta.annotations.find(kube::kAnnouncedKey);
       said != node.meta.annotations.end())
+    // Whoever wrote it: what the kubelet counts itself is not ours to take away.
     for (const std::string& name : kube::decodeDevices(said->second))
-      if (!announced_.contains(name) && node.capacity.contains(name)) withdrawn_.insert(name);
+      if (name.find('/') != std::string::npos && !resources_.contains(name) &&
+          !announced_.contains(name) && node.capacity.contains(name))
+        withdrawn_.insert(name);
   announced_now_.clear();
   for (const auto& [name, value] : announced_) {
     const auto said = node.capacity.find(name);

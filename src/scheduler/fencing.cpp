@@ -47,9 +47,9 @@ std::string explainFenced(const std::string& refusal) {
   const bool old = refusal.find(kOver) != std::string::npos;
   if (!gone && !old) return refusal;
   return refusal + (gone ? "; " : "; where it stays so, ") +
-         "the API server had this policy before, and goes on with the Lease as it was then: start "
-         "API "
-         "servers anew, or switch fencing off (scheduler.fencing=false; docs/install.md, Again)";
+         "the API server had this policy before, and goes on with the Lease as it was then: "
+         "start API servers anew, or switch fencing off (scheduler.fencing=false; "
+         "docs/install.md, Again)";
 }
 
 std::string fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {

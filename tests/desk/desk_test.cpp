@@ -63,9 +63,17 @@ TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
   EXPECT_TRUE(eventually([&] { return desk.api.notes().count("divvy.dev/announced") == 0; }));
   EXPECT_THAT(desk.api.capacity(), ElementsAre(Pair("example.com/other", "3")))
       << "what is somebody else's stays";
-  const std::size_t writes = desk.api.writes();
   ASSERT_TRUE(desk.kubelet.offered(4 * kUnits));
-  EXPECT_EQ(desk.api.writes(), writes) << "nothing is written where nothing changes";
+  EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
+  const std::size_t writes = desk.api.writes();
+  Rng rng(1);
+  const DeskPod pod = podOf("uid-1", {kMain}, desk.cards()[0]);
+  desk.api.setPod(pod.object());
+  ASSERT_TRUE(desk.kubelet.admit(pod.ask, true, &rng));
+  ASSERT_TRUE(desk.kubelet.prepare("uid-1", "main").ok());
+  desk.api.removePod("uid-1");
+  EXPECT_TRUE(desk.sandbox.tenantCount(0));
+  EXPECT_EQ(desk.api.writes(), writes) << "nothing of the node has changed";
 }
 
 // Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what
