@@ -41,6 +41,10 @@ class JoinChecks(unittest.TestCase):
         self.assertEqual(found, {"a": "fail", "b": "fail", "c": "skip"})
         self.assertIn("SKIPPED c", ran.stderr)
 
+    def test_the_end_of_a_log_says_what_failed_and_why(self):
+        ran = joined([{**record("b", "fail"), "reason": "it was late"}, record("a", "pass"), record("c", "skip")])
+        self.assertEqual(ran.stderr.splitlines(), ["SKIPPED c: ", "FAILED b: it was late", "1 passed, 1 failed, 1 skipped"])
+
     def test_a_part_that_was_never_written_is_named(self):
         ran = joined([record("a", "pass")], None)
         self.assertNotEqual(ran.returncode, 0)
