@@ -177,7 +177,8 @@ void Arbiter::run() {
     step(now);
     doorbell_.clear();
     for (const std::shared_ptr<Member>& member : members_)
-      if (member->patience.listens(now)) doorbell_.add(member->pages().bell(), member->bell);
+      if (!member->quiet() && member->patience.listens(now))
+        doorbell_.add(member->pages().bell(), member->bell);
     // A bell that is no memory any more: whose it is, bellValue() finds at the next step.
     static_cast<void>(doorbell_.wait(nextStep(now)));
   }
@@ -205,6 +206,7 @@ void Arbiter::step(Nanos now) {
     beginAnew(now);
   }
   for (const std::shared_ptr<Member>& member : members_) {
+    if (member->rests(now)) continue;
     // Before the lines: what changes after them rings again.
     const std::uint32_t bell = member->pages().bellValue();
     const bool rang = bell != member->bell;
@@ -308,7 +310,8 @@ Nanos Arbiter::nextStep(Nanos now) const {
       std::any_of(members_.begin(), members_.end(), [](const auto& m) { return m->gated(); });
   if (any_gated) next = std::min(next, next_beat_);
   for (const std::shared_ptr<Member>& member : members_)
-    if (!member->patience.listens(now)) next = std::min(next, member->patience.deafUntil());
+    if (!member->quiet() && !member->patience.listens(now))
+      next = std::min(next, member->patience.deafUntil());
   return std::max(next, now + kShortestSleep);
 }
 

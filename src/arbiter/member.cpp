@@ -155,7 +155,10 @@ Report Member::look(Nanos now) {
   for (std::size_t device = 0; device < places.size(); ++device)
     report.busy[places[device]] = sums_.busy[device] - past_busy_[device];
   looked_at_ = now;
+  const bool was_quiet = quiet();
   in_flight_ = report.in_flight;
+  waiting_ = report.waiting;
+  if (!was_quiet) quiet_since_ = now;
   judge(report, now);
   report.credible = credible_ && !distrusted;
   // Whose memory is away cannot use a turn; what it launched before has to end all the same.
@@ -220,6 +223,7 @@ std::uint64_t Member::tell(const Order& order, Nanos now) {
     told_run_ += granted_for_;
     ended_at_ = now;
   }
+  if (order.gate != gate_) quiet_since_ = now;
   gate_ = order.gate;
   mode_ = order.mode;
   weight_ = order.weight;

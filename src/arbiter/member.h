@@ -46,8 +46,18 @@ class Member {
   bool mayDiffer(Nanos now) const {
     return gate_ != Gate::kHold || in_flight_ || now - looked_at_ > kLookAgain;
   }
+  // Nor its bell, which is memory of another process: it has been quiet for a while, and was read a
+  // short while ago.
+  bool rests(Nanos now) const {
+    return quiet() && looked_at_ - quiet_since_ > kLookAgain && now - looked_at_ <= kLookLater;
+  }
   // As seen when they were last read.
   bool inFlight() const { return in_flight_; }
+  // Held back with nothing in flight, and it waits for its turn: nothing that it could ring for
+  // changes whose turn it is. What rings for its memory does.
+  bool quiet() const {
+    return gate_ == Gate::kHold && !in_flight_ && waiting_ && lodging == nullptr;
+  }
   // Reads the lines of all processes. Time that one says it used counts up to the time it has been
   // known, and never backwards.
   Report look(Nanos now);
@@ -89,6 +99,7 @@ class Member {
  private:
   // Who is held back and has nothing in flight only settles what it used before.
   static constexpr Nanos kLookAgain = 20 * kMillisecond;
+  static constexpr Nanos kLookLater = 100 * kMillisecond;
 
   struct Process {
     bool known = false;  // a line was read
@@ -156,7 +167,9 @@ class Member {
   std::map<std::pair<unsigned, std::uint64_t>, Process> processes_;
   Sums sums_;
   Nanos looked_at_ = 0;
-  bool in_flight_ = false;                              // at the last look
+  bool in_flight_ = false;  // at the last look
+  bool waiting_ = false;    // likewise
+  Nanos quiet_since_ = 0;
   std::array<Nanos, ledger::kMaxDevices> past_busy_{};  // before it joined
 
   // Whether what it says can be believed: a grant that it held and settled nothing of cannot.

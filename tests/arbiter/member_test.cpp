@@ -56,6 +56,36 @@ TEST_F(MemberTest, ReportsBusyTimeAtTheGroupsPlaces) {
   EXPECT_EQ(report.busy[0], 2 * kMillisecond);
 }
 
+TEST_F(MemberTest, WhoWaitsForItsTurnWithNothingInFlightIsQuiet) {
+  tenant_.setState(ledger::kWorkInFlight | ledger::kWorkWaiting);
+  tell(Gate::kRun, 2 * kSecond);
+  member_->look(2 * kSecond);
+  EXPECT_FALSE(member_->quiet()) << "it has its turn";
+  tell(Gate::kHold, 3 * kSecond);
+  member_->look(3 * kSecond);
+  EXPECT_FALSE(member_->quiet()) << "others wait until it has drained";
+  tenant_.drained();
+  member_->look(3 * kSecond);
+  EXPECT_FALSE(member_->quiet()) << "its last work ends, and counts, a moment later";
+  tenant_.setState(ledger::kWorkWaiting);
+  EXPECT_FALSE(member_->quiet()) << "nobody has seen that yet";
+  member_->look(4 * kSecond);
+  EXPECT_TRUE(member_->quiet());
+  EXPECT_FALSE(member_->rests(4 * kSecond)) << "what it settles late counts for whose turn is next";
+  const Nanos later = 4 * kSecond + 50 * kMillisecond;
+  member_->look(later);
+  EXPECT_TRUE(member_->rests(later));
+  EXPECT_FALSE(member_->rests(5 * kSecond)) << "it is seen now and then";
+  tenant_.setState(0);
+  member_->look(5 * kSecond);
+  EXPECT_FALSE(member_->quiet()) << "it is idle: when it comes back it rings";
+  tenant_.setState(ledger::kWorkWaiting);
+  member_->look(6 * kSecond);
+  EXPECT_TRUE(member_->quiet());
+  tell(Gate::kRun, 7 * kSecond);
+  EXPECT_FALSE(member_->quiet());
+}
+
 TEST_F(MemberTest, BusyTimeNeverGoesBack) {
   tenant_.addBusy(kMillisecond);
   member_->look(2 * kSecond);

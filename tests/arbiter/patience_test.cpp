@@ -90,5 +90,33 @@ TEST_F(RingerTest, CostsABurstOfWakeUpsAndThenOneInAnInterval) {
   EXPECT_LE(static_cast<Nanos>(wakes), Patience::kBurst + intervals + others) << kRings << " rings";
 }
 
+// Nine of ten tenants of a card wait most of the time.
+TEST_F(RingerTest, WakesNobodyWhileItWaitsForItsTurn) {
+  add(other_);
+  other_.setState(ledger::kWorkInFlight);
+  add(ringer_);
+  ringer_.setState(ledger::kWorkWaiting);
+  const auto waits = [&] {
+    ringer_.drained();
+    other_.drained();
+    return ringer_.gate() == GateState::kHold && other_.gate() == GateState::kRun;
+  };
+  std::uint64_t wakes = 0;
+  constexpr unsigned kRings = 40;
+  // A round in which its turn came shows nothing.
+  const bool shown = eventually([&] {
+    const std::uint64_t seen = arbiters_.wakes();
+    if (!waits() || !eventually([&] { return arbiters_.wakes() != seen; })) return false;
+    const std::uint64_t seq = ringer_.seq();
+    const std::uint64_t before = arbiters_.wakes();
+    for (unsigned i = 0; i < kRings; ++i, testing::pause()) ringer_.ring();
+    wakes = arbiters_.wakes() - before;
+    return ringer_.seq() == seq && ringer_.gate() == GateState::kHold;
+  });
+  ASSERT_TRUE(shown);
+  // The end of the other one's turn, a beat, a window of figures.
+  EXPECT_LE(wakes, 8u) << "of " << kRings << " rings";
+}
+
 }  // namespace
 }  // namespace divvy::arbiter
