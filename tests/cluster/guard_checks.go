@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	admission "k8s.io/api/admissionregistration/v1"
 	authentication "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
@@ -211,20 +212,24 @@ func (w *world) withoutPolicies(run func() error) error {
 	if err != nil {
 		return err
 	}
-	set := func(ctx context.Context, action string) error {
+	type actions = []admission.ValidationAction
+	set := func(ctx context.Context, of func(actions) actions) error {
 		var failed error
-		text := []byte(`{"spec":{"validationActions":["` + action + `"]}}`)
 		for _, one := range list.Items {
 			if !strings.HasPrefix(one.Name, "divvy-") {
 				continue
 			}
-			_, err := bindings.Patch(ctx, one.Name, types.MergePatchType, text, meta.PatchOptions{})
+			text, err := json.Marshal(map[string]any{"spec": map[string]any{
+				"validationActions": of(one.Spec.ValidationActions)}})
+			if err == nil {
+				_, err = bindings.Patch(ctx, one.Name, types.MergePatchType, text, meta.PatchOptions{})
+			}
 			failed = errors.Join(failed, err)
 		}
 		return failed
 	}
-	if err = set(w.ctx, "Audit"); err == nil {
+	if err = set(w.ctx, func(actions) actions { return actions{admission.Audit} }); err == nil {
 		err = run()
 	}
-	return errors.Join(err, set(context.WithoutCancel(w.ctx), "Deny"))
+	return errors.Join(err, set(context.WithoutCancel(w.ctx), func(before actions) actions { return before }))
 }
