@@ -43,7 +43,7 @@ bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
     card.answers = answers;
     // Who does not answer is not quiet.
     if (!answers && card.xid != 0) card.since_ms = now_ms;
-    if (card.xid != 0 && now_ms - card.since_ms >= kQuietMs) card.xid = 0;
+    if (card.xid != 0 && now_ms - card.since_ms >= quiet_ms_) card.xid = 0;
   }
   return std::any_of(before.begin(), before.end(),
                      [&](const auto& one) { return one.second.empty() != good(one.first); });

@@ -14,6 +14,8 @@ inline constexpr std::uint64_t kQuietMs = 5 * 60 * 1000;
 
 class DeviceHealth {
  public:
+  DeviceHealth() = default;
+  explicit DeviceHealth(std::uint64_t quiet_ms) : quiet_ms_(quiet_ms) {}
   // `now_ms`: of a clock that never goes back. Whether another card is good, or bad, than before.
   bool heard(const DriverHealth& said, std::uint64_t now_ms);
   // Who has which cards that we did not give: while one does, nobody else gets it. Whether another
@@ -39,6 +41,7 @@ class DeviceHealth {
     std::uint64_t since_ms = 0;
     std::map<std::uint64_t, std::uint64_t> faults;
   };
+  const std::uint64_t quiet_ms_ = kQuietMs;
   std::map<unsigned, Card> cards_;
   std::map<unsigned, std::string> holders_, strangers_;
 };

@@ -35,6 +35,11 @@ constexpr unsigned kFreeSlots = 48;
 constexpr unsigned kThrottledCeiling = 1;  // percent of a device's time
 constexpr std::size_t kIdLength = 6;
 
+// A simulated card's minutes are as long as its clock has them.
+std::uint64_t quietOn(const arbiter::Settings& cards) {
+  return kQuietMs * 1000 / std::max<std::uint64_t>(1, cards.card_permille);
+}
+
 }  // namespace
 
 arbiter::Terms termsOf(const TenantRecord& record) {
@@ -80,6 +85,7 @@ Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inven
       inventory_(inventory),
       changed_(std::move(changed)),
       memory_(std::move(memory)),
+      health_(quietOn(compute)),
       compute_(compute),
       arbiters_(compute) {}
 

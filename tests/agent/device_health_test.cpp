@@ -32,6 +32,15 @@ TEST(DeviceHealth, AFaultOfItsOwnIsBadUntilItWasQuietForLong) {
   EXPECT_TRUE(health.good(1));
 }
 
+// A simulated card's time may run faster.
+TEST(DeviceHealth, HowLongIsLongItIsTold) {
+  DeviceHealth health(100);
+  EXPECT_TRUE(health.heard(said({{1, 48}}), 1000));
+  EXPECT_FALSE(health.heard(said({}), 1099));
+  EXPECT_TRUE(health.heard(said({}), 1100));
+  EXPECT_TRUE(health.good(1));
+}
+
 // Else a card that fell off the bus would be good the moment it is back.
 // Regression: pods that had some of a card were turned away by a kubelet that began anew, for
 // somebody else had come to it.
