@@ -31,6 +31,7 @@ type platform struct {
 	heard  map[string][]string // by pod: kinds of news, in order
 	due    map[string]time.Time
 	extend int // seconds that the first call that says it is due is answered with
+	seen   func(pod, kind string)
 }
 
 func (p *platform) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
@@ -38,6 +39,9 @@ func (p *platform) ServeHTTP(answer http.ResponseWriter, request *http.Request) 
 	if err := json.NewDecoder(request.Body).Decode(&news); err != nil || request.Method != http.MethodPost {
 		http.Error(answer, "no news", http.StatusBadRequest)
 		return
+	}
+	if p.seen != nil {
+		p.seen(news.Pod, news.Kind)
 	}
 	p.Lock()
 	defer p.Unlock()
@@ -92,17 +96,22 @@ func idleReclaimed(w *world) error {
 	if err != nil {
 		return err
 	}
+	told := &platform{extend: 4}
+	return w.withPlatform(told, "20s", func() error { return w.idlePods(told, record.Build) })
+}
+
+// withPlatform runs Divvy with the address of one that is told, so long before an eviction.
+func (w *world) withPlatform(told *platform, notice string, run func() error) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	told := &platform{heard: map[string][]string{}, due: map[string]time.Time{}, extend: 4}
+	told.heard, told.due = map[string][]string{}, map[string]time.Time{}
 	server := &http.Server{Handler: told}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
-	options := []string{"--idle-url", "http://" + listener.Addr().String() + "/idle", "--idle-notice", "20s",
-		"--idle-extension", "60s"}
-	return w.with(options, func() error { return w.idlePods(told, record.Build) })
+	return w.with([]string{"--idle-url", "http://" + listener.Addr().String() + "/idle", "--idle-notice", notice,
+		"--idle-extension", "60s"}, run)
 }
 
 func (w *world) idlePods(told *platform, build string) error {
