@@ -49,6 +49,8 @@ type installation struct {
 	before  string   // where CMake put an earlier commit's programs; empty: nowhere
 	nvidia  string   // NVIDIA's device plugin; empty: there is none
 	volcano string   // Volcano's scheduler; empty: there is none
+	writers []string // of pods' and nodes' annotations, besides Divvy, by the policies
+	named   []string // further options of the policies
 	own     bool     // it looks after the webhook's certificate itself; else that is one of the cluster's
 }
 
@@ -345,7 +347,8 @@ func (i *installation) remove() error {
 // applyPolicies: those of policies.yaml, with one writer more. No agent runs on these nodes: whoever
 // makes and changes them here does so in its place.
 func (i *installation) applyPolicies(ctx context.Context) error {
-	args := []string{"scheduler", "--print", "policies", "--writers", administrator}
+	writers := strings.Join(append([]string{administrator}, i.writers...), ",")
+	args := append([]string{"scheduler", "--print", "policies", "--writers", writers}, i.named...)
 	text, err := exec.CommandContext(ctx, i.divvy, append(args, i.words...)...).Output()
 	if err != nil {
 		return fmt.Errorf("scheduler --print policies: %w", err)

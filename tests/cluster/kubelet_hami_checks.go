@@ -18,13 +18,14 @@ func init() {
 		check{"kubelet-pods-of-hamis-plugin-keep-their-cards",
 			"a plugin that does to a node what HAMi's does is replaced by Divvy's agent, and that by it again, while pods " +
 				"of both run: nothing starts again, a card that its pods share is given to nobody until they end; " +
-				"the pods have HAMi's words, and Divvy's scheduler places them for either",
+				"the pods have HAMi's words, and Divvy's scheduler places them for either; all policies are in force, with " +
+				"that plugin's account named in them, and who is not named is refused",
 			migratedFromHami})
 }
 
 // hamiServes begins the plugin, with the pod that its DaemonSet would be: by that schedulers know that
 // the node has to be locked.
-func (w *world) hamiServes() error {
+func (w *world) hamiServes(plugin pluginAccount) error {
 	daemon := holding(probe("hami-plugin", nil))
 	daemon.Labels = map[string]string{"app.kubernetes.io/component": "hami-device-plugin"}
 	daemon.Spec.NodeName = kubeletNode
@@ -38,11 +39,11 @@ func (w *world) hamiServes() error {
 	if err != nil {
 		return err
 	}
-	return w.pluginServes(hamiProcess, terms)
+	return w.pluginServes(hamiProcess, plugin, terms)
 }
 
-// pluginServes begins such a plugin as that process.
-func (w *world) pluginServes(process string, terms pluginTerms) error {
+// pluginBegins begins such a plugin as that process, with that account's token.
+func (w *world) pluginBegins(process, kubeconfig string, terms pluginTerms) error {
 	text, err := json.Marshal(terms)
 	if err != nil {
 		return err
@@ -55,10 +56,14 @@ func (w *world) pluginServes(process string, terms pluginTerms) error {
 	if err != nil {
 		return err
 	}
+	return w.processes.start(process, program, "hami-plugin", "--kubeconfig", kubeconfig, "--node", kubeletNode,
+		"--terms", file, "--dir", filepath.Join(kubeletDir, "device-plugins"))
+}
+
+// pluginServes begins it and waits until the kubelet counts its units.
+func (w *world) pluginServes(process string, plugin pluginAccount, terms pluginTerms) error {
 	before := w.pluginRegistrations(process)
-	err = w.processes.start(process, program, "hami-plugin", "--kubeconfig", w.path("kubeconfig"), "--node",
-		kubeletNode, "--terms", file, "--dir", filepath.Join(kubeletDir, "device-plugins"))
-	if err != nil {
+	if err := w.pluginBegins(process, plugin.kubeconfig, terms); err != nil {
 		return err
 	}
 	return w.until("the kubelet counts its units", func() error {
@@ -163,21 +168,27 @@ func migratedFromHami(w *world) (err error) {
 			err = errors.Join(err, w.agentBegins(record.Build), w.emptied())
 		}
 	}()
-	// Who writes what nodes have is the node's own agent, where our policies are: HAMi's is not.
-	return w.withoutPolicies(func() error {
-		if err := w.fromHami(record.Build, uuids); err != nil {
+	return w.besidePolicies(func(plugin, stranger pluginAccount) error {
+		if err := w.fromHami(record.Build, uuids, plugin, stranger); err != nil {
 			return err
 		}
-		return w.backToHami(record.Build, uuids)
+		return w.backToHami(record.Build, uuids, plugin)
 	})
 }
 
 // fromHami: two of its pods share a card.
-func (w *world) fromHami(build string, uuids []string) error {
+func (w *world) fromHami(build string, uuids []string, plugin, stranger pluginAccount) error {
 	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
-	if err := w.hamiServes(); err != nil {
+	terms, err := w.hamiTerms()
+	if err == nil {
+		err = w.strangerServes(stranger, terms)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.hamiServes(plugin); err != nil {
 		return err
 	}
 	for _, name := range []string{"theirs-0", "theirs-1"} {
@@ -223,7 +234,7 @@ func (w *world) fromHami(build string, uuids []string) error {
 }
 
 // backToHami: what Divvy gave stays given, and is counted for who comes then.
-func (w *world) backToHami(build string, uuids []string) error {
+func (w *world) backToHami(build string, uuids []string, plugin pluginAccount) error {
 	whole := annotated(probe("ours", asks{"nvidia.com/gpu": "1"}), "nvidia.com/use-gpuuuid", uuids[1])
 	whole.Spec.Containers[0].Args = []string{"stay"}
 	if _, err := w.create(whole); err != nil {
@@ -235,7 +246,7 @@ func (w *world) backToHami(build string, uuids []string) error {
 	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
-	if err := w.hamiServes(); err != nil {
+	if err := w.hamiServes(plugin); err != nil {
 		return err
 	}
 	if _, err := w.create(annotated(probe("no-room", one("1000", "10")), "nvidia.com/use-gpuuuid", uuids[1])); err != nil {

@@ -21,7 +21,8 @@ func init() {
 		check{"kubelet-plugins-of-other-vendors-act",
 			"of vendors of which no plugin can be had, one that does to the node what theirs does: pods at once, some " +
 				"with two containers, are placed by Divvy, locked, given what they were assigned, and told so; a pod " +
-				"that Divvy did not place gets nothing",
+				"that Divvy did not place gets nothing; all policies are in force, with these plugins' account named in them, " +
+				"and who is not named is refused",
 			vendorsAct})
 }
 
@@ -62,10 +63,12 @@ func vendorsAct(w *world) error {
 	if err := w.onKubelet(); err != nil {
 		return err
 	}
-	// Where our policies are, who writes what pods were given is named in them; these plugins are not.
-	return w.withoutPolicies(func() error {
+	return w.besidePolicies(func(plugin, stranger pluginAccount) error {
 		for _, one := range vendorPlugins() {
-			if err := w.vendorActs(one); err != nil {
+			if err := w.strangerServes(stranger, one.terms); err != nil {
+				return fmt.Errorf("%s: %w", one.terms.Word, err)
+			}
+			if err := w.vendorActs(one, plugin); err != nil {
 				return fmt.Errorf("%s: %w", one.terms.Word, err)
 			}
 		}
@@ -73,10 +76,10 @@ func vendorsAct(w *world) error {
 	})
 }
 
-func (w *world) vendorActs(one vendorPlugin) (err error) {
+func (w *world) vendorActs(one vendorPlugin, plugin pluginAccount) (err error) {
 	process := strings.ToLower(one.terms.Word) + "-device-plugin"
 	defer func() { err = errors.Join(err, w.vendorEnds(process, one)) }()
-	if err := w.pluginServes(process, one.terms); err != nil {
+	if err := w.pluginServes(process, plugin, one.terms); err != nil {
 		return err
 	}
 	var names []string
