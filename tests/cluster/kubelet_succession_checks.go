@@ -19,8 +19,8 @@ func init() {
 				"an agent leaves behind, and without a next one, that is not so",
 			enforcedThroughout},
 		check{"kubelet-neither-it-nor-the-agent-is-missed",
-			"agent and kubelet are killed and begin anew: who runs keeps its share, who comes gets one; without what " +
-				"an agent leaves behind, and without a next one, that is not so",
+			"agent and kubelet are killed and begin anew: who runs sees no error, goes on with its work and keeps its " +
+				"share, who comes gets one; without what an agent leaves behind, and without a next one, that is not so",
 			enforcedAnew})
 }
 
@@ -46,7 +46,7 @@ func enforcedAnew(w *world) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.agentIsThere(record.Build)) }()
 	staying := probe("staying", one("3000", "10"))
-	staying.Spec.Containers[0].Args = []string{"stay"}
+	staying.Spec.Containers[0].Args = []string{"work"}
 	if _, err := w.create(staying); err != nil {
 		return err
 	}
@@ -79,11 +79,14 @@ func enforcedAnew(w *world) (err error) {
 		if err == nil {
 			err = said.limited(2000 << 20)
 		}
+		if err == nil {
+			err = w.keeps("staying", 3000)
+		}
 		if err != nil {
 			return fmt.Errorf("after %s: %w", at, err)
 		}
 	}
-	if err := w.keeps("staying", 3000); err != nil {
+	if err := errors.Join(w.keeps("staying", 3000), w.frozen("staying")); err != nil {
 		return err
 	}
 	return w.unsucceeded(record.Build, "staying", 3000)
@@ -195,7 +198,7 @@ func (w *world) afterNewAgent(name string) (seen, error) {
 
 // keeps: it works on, and the agent that is there holds it to what it was given.
 func (w *world) keeps(name string, mebibytes int) error {
-	if err := w.stillWorks(name); err != nil {
+	if err := errors.Join(w.stillWorks(name), w.countsOn(name)); err != nil {
 		return err
 	}
 	found, err := w.samples("divvy_tenant_memory_limit_bytes", name)

@@ -8,8 +8,9 @@
 //   devices cuDeviceGetCount         uuid   FNV-1a of what NVML calls the first one
 //
 // "expect BYTES": fails where that is not what it sees. "stay": does not end. "work": neither, and
-// allocates, looks and frees all the time: the first error ends it. "until BYTES": the same, until
-// that is what it may have; then it says once more what it sees and gets. "rest SECONDS": does
+// allocates, computes, looks and frees all the time: the first error ends it, and once a second it
+// says on stdout how many rounds that were (rounds=N). "until BYTES": the same, until that is
+// what it may have; then it says once more what it sees and gets. "rest SECONDS": does
 // nothing for so long, and then writes to its memory all the time. "begin": only says when it
 // began, nanoseconds since 1970, and needs no driver for that. "contend NANOSECONDS": kernels that
 // long, one after another, with little memory.
@@ -87,13 +88,24 @@ static struct OfNvml askNvml(void) {
 static void work(unsigned long long until) {
   Call allocate = entry(cuda, "cuMemAlloc_v2");
   Call release = entry(cuda, "cuMemFree_v2");
+  Call set = entry(cuda, "cuMemsetD8_v2");
+  Call wait = entry(cuda, "cuCtxSynchronize");
   Call look = entry(cuda, "cuMemGetInfo_v2");
-  unsigned long long address = 0;
+  unsigned long long address = 0, rounds = 0;
   size_t left = 0, all = 0;
+  time_t told = 0;
   do {
     must("cuMemAlloc", allocate(&address, (size_t)1 << 20));
+    must("cuMemsetD8", set(address, 1, (size_t)kGranule));
+    must("cuCtxSynchronize", wait());
     must("cuMemGetInfo", look(&left, &all));
     must("cuMemFree", release(address));
+    ++rounds;
+    const time_t now = time(NULL);
+    if (now == told) continue;
+    told = now;
+    printf("rounds=%llu\n", rounds);
+    fflush(stdout);
   } while (until == 0 || all != until);
 }
 

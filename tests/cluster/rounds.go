@@ -1,0 +1,101 @@
+// How far a tenant is that works all the time: it counts its rounds (share_probe.c), into its log.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	core "k8s.io/api/core/v1"
+)
+
+// A round is done in well under a millisecond, and told once a second.
+const roundsBound = 5 * time.Second
+
+var oneRound = regexp.MustCompile(`rounds=([0-9]+)\n`)
+
+// rounds is how many the pod's container has told of.
+func (w *world) rounds(name string) (int, error) {
+	p, err := w.get(name)
+	if err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(filepath.Join(w.path("pods-log"),
+		fmt.Sprintf("%s_%s_%s", p.Namespace, p.Name, p.UID), "probe", "0.log"))
+	if err != nil {
+		return 0, err
+	}
+	told := oneRound.FindAllSubmatch(text, -1)
+	if len(told) == 0 {
+		return 0, fmt.Errorf("%s has told of no round", name)
+	}
+	return strconv.Atoi(string(told[len(told)-1][1]))
+}
+
+// countsOn: it has not only not ended, it does more and more.
+func (w *world) countsOn(name string) error {
+	first, err := w.rounds(name)
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(roundsBound); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if now, err := w.rounds(name); err != nil || now > first {
+			return err
+		}
+	}
+	return fmt.Errorf("%s has done nothing for %v: it is at round %d", name, roundsBound, first)
+}
+
+// signalled: the pod's programs are sent that.
+func signalled(p *core.Pod, number syscall.Signal) error {
+	files, err := filepath.Glob("/proc/[0-9]*/mountinfo")
+	if err != nil {
+		return err
+	}
+	sent := 0
+	for _, file := range files {
+		// Its own mounts are the kubelet's of that pod.
+		text, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(text, []byte("/pods/"+string(p.UID)+"/containers/probe/")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil {
+			err = syscall.Kill(pid, number)
+		}
+		if err != nil {
+			return err
+		}
+		sent++
+	}
+	if sent == 0 {
+		return fmt.Errorf("no program of %s is here", p.Name)
+	}
+	return nil
+}
+
+// frozen is the control: a tenant that lives and does nothing is noticed.
+func (w *world) frozen(name string) error {
+	p, err := w.get(name)
+	if err == nil {
+		err = signalled(p, syscall.SIGSTOP)
+	}
+	if err != nil {
+		return err
+	}
+	idle, lives := w.countsOn(name), w.stillWorks(name)
+	if err := errors.Join(lives, signalled(p, syscall.SIGCONT)); err != nil {
+		return err
+	}
+	if idle == nil || !strings.Contains(idle.Error(), "has done nothing") {
+		return fmt.Errorf("control: %s, whose program is stopped, is seen to work: %w", name, idle)
+	}
+	return w.countsOn(name)
+}
