@@ -1,0 +1,81 @@
+"""A pod with a share that allocates, computes and frees all the time, counts its rounds (share_probe.c), and ends
+at the first error."""
+import json
+import os
+import pathlib
+import re
+import signal
+import time
+
+from world import SHARE, pod
+
+PROGRAM = "/opt/divvy/bin/share-probe"
+ROUNDS_BOUND = 5  # seconds; a round is done in well under a millisecond, and told once a second
+
+
+class Tenant:
+    """Made at once, on the host's network; it has begun when this returns."""
+
+    def __init__(self, world):
+        self.world = world
+        made = json.loads(pod("working", SHARE, "divvy:0.1.0"))
+        made["spec"].update(hostNetwork=True)
+        made["spec"]["containers"][0].update(command=[PROGRAM, "work"], imagePullPolicy="Never")
+        world.kubectl("create", "-n", "default", "-f", "-", text=json.dumps(made))
+        self.first = world.until("a pod with a share runs", self.same)
+        world.until("it works", self.rounds)
+
+    def same(self):
+        found = self.world.get("pod", "working", "-n", "default")
+        counts = found["status"].get("containerStatuses", [{}])[0]
+        assert found["status"]["phase"] == "Running" and counts.get("restartCount") == 0, found["status"]
+        return found["metadata"]["uid"], counts["containerID"]
+
+    def rounds(self):
+        log = pathlib.Path(self.world.told.cluster, "pods-log", f"default_working_{self.first[0]}", "c", "0.log")
+        told = re.findall(r"rounds=(\d+)\n", log.read_text() if log.exists() else "")
+        assert told, "it has told of no round"
+        return int(told[-1])
+
+    def works(self):
+        """it saw no error, was not started again, and does more and more"""
+        assert self.same() == self.first, "it is another"
+        first, end = self.rounds(), time.monotonic() + ROUNDS_BOUND
+        while self.rounds() == first:
+            assert time.monotonic() < end, f"it has done nothing for {ROUNDS_BOUND} s: it is at round {first}"
+            time.sleep(0.05)
+        # What ended it meanwhile is told a moment later.
+        assert self.same() == self.first, "it is another"
+
+    def fails(self, words):
+        """how it does not work: that is in these words"""
+        try:
+            self.works()
+        except AssertionError as fault:
+            assert words in str(fault), f"not by {words!r}: {fault}"
+            return
+        raise AssertionError("it works on")
+
+    def noticed(self, folder):
+        """Control, and the end of it: who does nothing is noticed, and so is who loses its pages in FOLDER."""
+        program = [int(p.parent.name) for p in pathlib.Path("/proc").glob("[0-9]*/cmdline")
+                   if command_of(p)[:2] == [PROGRAM.encode(), b"work"]]
+        assert len(program) == 1, program
+        os.kill(program[0], signal.SIGSTOP)
+        try:
+            self.fails("it has done nothing")
+        finally:
+            os.kill(program[0], signal.SIGCONT)
+        self.works()
+        pages = list(pathlib.Path(folder, "sim-h100", "tenants").glob("pod-*"))
+        assert len(pages) == 1, pages
+        os.truncate(pages[0] / "control", 0)
+        self.world.until("it ends without its pages", lambda: self.fails("restartCount"))
+        self.world.kubectl("delete", "pod", "working", "-n", "default", "--now")
+
+
+def command_of(path):
+    try:
+        return path.read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return []
