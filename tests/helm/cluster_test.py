@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What the chart does in a cluster: cluster_test.py --helm H --chart C --cluster DIR [--before C0]
-[--images DIR] [--json FILE] [--only TEXT] [--but TEXT]
+[--images DIR] [--operator DIR] [--json FILE] [--only TEXT] [--but TEXT]
 
 DIR is where `cluster up` put its kubeconfig and kubectl. Without a kubelet (and --images) the
-release's pods do not run: objects are looked at, and what API servers make of them. One record per
-check, as `cluster check` writes them."""
+release's pods do not run: objects are looked at, and what API servers make of them. `--operator`: the
+kinds of Prometheus' operator. One record per check, as `cluster check` writes them."""
 import argparse
 import base64
 import json
@@ -15,6 +15,7 @@ import traceback
 
 import yaml
 
+from monitor_checks import monitored
 from running_checks import runs_beside_a_pod, runs_from_before
 from world import RELEASE, SHARE, SPACE, Skip, World, installed, pod, uninstalled
 
@@ -105,14 +106,14 @@ def authority(world):
     return base64.b64encode(pathlib.Path(one["certificate-authority"]).read_bytes()).decode()
 
 
-CHECKS = [accepted, restricted, closed, there_and_back, runs_beside_a_pod, runs_from_before]
+CHECKS = [accepted, restricted, monitored, closed, there_and_back, runs_beside_a_pod, runs_from_before]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("helm", "chart", "cluster"):
         parser.add_argument("--" + name, required=True)
-    for name in ("before", "images", "json", "only", "but"):
+    for name in ("before", "images", "operator", "json", "only", "but"):
         parser.add_argument("--" + name, default="")
     told = parser.parse_args()
     records, failed = [], 0
