@@ -16,6 +16,8 @@ import traceback
 import yaml
 
 from monitor_checks import monitored
+from probe_checks import runs_with_probed_agents
+from replica_checks import runs_in_two_replicas
 from running_checks import runs_beside_a_pod, runs_from_before
 from world import RELEASE, SHARE, SPACE, Skip, World, installed, pod, uninstalled
 
@@ -106,7 +108,8 @@ def authority(world):
     return base64.b64encode(pathlib.Path(one["certificate-authority"]).read_bytes()).decode()
 
 
-CHECKS = [accepted, restricted, monitored, closed, there_and_back, runs_beside_a_pod, runs_from_before]
+CHECKS = [accepted, restricted, monitored, closed, there_and_back, runs_beside_a_pod, runs_from_before,
+          runs_with_probed_agents, runs_in_two_replicas]
 
 
 def main():
