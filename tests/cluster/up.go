@@ -202,7 +202,7 @@ func (c *cluster) startState() error {
 		"--service-account-key-file="+pki("service-accounts.pub"),
 		"--service-account-signing-key-file="+pki("service-accounts.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=198.18.80.0/20",
 		"--authorization-mode=Node,RBAC", "--allow-privileged=true",
 		"--endpoint-reconciler-type=none",
 		// Nodes here have no kubelet that would ever lift the taint.

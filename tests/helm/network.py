@@ -1,5 +1,6 @@
 """A network for the pods of this machine's node: each has an address, from which only Services are reached, and this
 process carries what goes to these, as a kube-proxy would. Nothing of it can leave the machine."""
+import ipaddress
 import json
 import pathlib
 import random
@@ -11,7 +12,8 @@ import yaml
 
 from world import SPACE
 
-PODS, SERVICES, API = "198.18.77", "10.96.0.0/16", "10.96.0.1"
+# Of RFC 2544, for benchmarks: no machine's own network. The Services' are those of the cluster's API server.
+PODS, SERVICES, API = "198.18.77", "198.18.80.0/20", "198.18.80.1"
 CONFIG = {"cniVersion": "0.4.0", "name": "pods", "loadOnlyInlinedPlugins": True, "plugins": [{"type": "pods"}]}
 # A pair of interfaces. The host's answers for the API server's address, which all of Service's are behind.
 PLUGIN = f"""#!/bin/sh
@@ -44,6 +46,7 @@ esac
 def ip(*words):
     done = subprocess.run(["ip", *words], capture_output=True, text=True)
     assert done.returncode == 0, f"ip {' '.join(words)}: {done.stderr}"
+    return json.loads(done.stdout) if "-j" in words else None
 
 
 class Network:
@@ -54,6 +57,7 @@ class Network:
         self.cut_off, self.clients, self.lock = set(), [], threading.Lock()
 
     def __enter__(self):
+        self.without_those_before()
         # What goes to nobody stays here, too.
         for where in (SERVICES, PODS + ".0/24"):
             self.do(("route", where), "unreachable")
@@ -73,6 +77,17 @@ class Network:
             listener.close()
         for words in reversed(self.undo):
             ip(*words)
+
+    def without_those_before(self):
+        """A process that was killed has taken nothing back."""
+        ours = [ipaddress.ip_network(SERVICES), ipaddress.ip_network(PODS + ".0/24")]
+        of_ours = lambda text: any(ipaddress.ip_network(text).subnet_of(one) for one in ours)
+        for route in ip("-j", "-4", "route", "show", "type", "unreachable"):
+            if of_ours(route["dst"]):
+                ip("route", "del", "unreachable", route["dst"])
+        for address in ip("-j", "-4", "addr", "show", "dev", "lo")[0]["addr_info"]:
+            if of_ours(address["local"]):
+                ip("addr", "del", address["local"] + "/32", "dev", "lo")
 
     def do(self, what, *kind):
         ip(what[0], "add", *kind, *what[1:])
