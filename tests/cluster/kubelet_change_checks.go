@@ -44,9 +44,12 @@ func changedLive(w *world) error {
 	const before, after = 3000, 5000
 	p := probe("changed", one(fmt.Sprint(before), "10"))
 	p.Spec.Containers[0].Args = []string{"until", fmt.Sprint(after << 20)}
+	// The control: it would end, too, if it might have that much, and nobody asks for it.
+	unasked := probe("unasked", one(fmt.Sprint(before), "10"))
+	unasked.Spec.Containers[0].Args = p.Spec.Containers[0].Args
 	staying := probe("staying", one("3000", "10"))
 	staying.Spec.Containers[0].Args = []string{"stay"}
-	for _, one := range []*core.Pod{p, staying} {
+	for _, one := range []*core.Pod{p, unasked, staying} {
 		if _, err := w.create(one); err != nil {
 			return err
 		}
@@ -69,6 +72,9 @@ func changedLive(w *world) error {
 	}
 	if err != nil {
 		return fmt.Errorf("inside: %w", err)
+	}
+	if err := w.keeps("unasked", before); err != nil {
+		return fmt.Errorf("control: %w", err)
 	}
 	now, err := w.get("changed")
 	if err != nil {

@@ -42,6 +42,18 @@ func restricted(w *world) error {
 	if err != nil {
 		return err
 	}
+	// The control: as restricted, and without Divvy, it sees the whole card.
+	const mebibytes = 3000
+	whole := w.bare("whole", record.Build)
+	whole.Spec.SecurityContext = restrictedProbe("", nil).Spec.SecurityContext
+	whole.Spec.Containers[0].SecurityContext = restrictedProbe("", nil).Spec.Containers[0].SecurityContext
+	if _, err := w.create(whole); err != nil {
+		return err
+	}
+	unlimited, err := w.ended("whole", 0)
+	if err != nil || unlimited.limited(mebibytes<<20) == nil {
+		return fmt.Errorf("control: without Divvy it sees %v, %w", unlimited, err)
+	}
 	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
 	_, err = w.client.CoreV1().Namespaces().Patch(w.ctx, w.space, types.MergePatchType, label, meta.PatchOptions{})
 	if err != nil {
@@ -51,7 +63,6 @@ func restricted(w *world) error {
 	if _, err := w.create(w.bare("bare", record.Build)); err == nil || !strings.Contains(err.Error(), "restricted") {
 		return fmt.Errorf("a pod with the host's network and folders: %w", err)
 	}
-	const mebibytes = 3000
 	if _, err := w.create(restrictedProbe("limited", one(fmt.Sprint(mebibytes), "30"))); err != nil {
 		return err
 	}

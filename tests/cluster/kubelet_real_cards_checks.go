@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func init() {
+	checks = append(checks,
+		check{"kubelet-real-cards-are-given-one-by-one",
+			"a driver that the agent takes for a real one, and a spec as NVIDIA's toolkit writes it, of files and nodes " +
+				"that are made up: where the runtime reads CDI a container has its own card's device node and no " +
+				"other card's, and its share; where the spec is of another driver, or the runtime reads none, mounts are what is given",
+			realCardsByCdi})
+}
+
+// A madeUpDriver stands for a real one: simulated libraries under another name, and a node for each card.
+type madeUpDriver struct {
+	dir  string // on the host
+	card string // where the cards' state is
+	spec string // the file
+}
+
+const driverInside = "/run/made-up"
+
+func (w *world) makeUpDriver(build string, cards int) (*madeUpDriver, error) {
+	d := &madeUpDriver{w.path("made-up"), w.path("divvy", simulated, "card"), filepath.Join(w.cdiDir(), "nvidia.yaml")}
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return nil, err
+	}
+	for at := 0; at < cards; at++ {
+		// What /dev/null is: nothing here reads it.
+		if err := syscall.Mknod(d.node(at), syscall.S_IFCHR|0o666, 1<<8|3); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.node(at), err)
+		}
+	}
+	for _, name := range []string{"libcuda.so.1", "libnvidia-ml.so.1", "libsimgpu-rm.so"} {
+		text, err := os.ReadFile(filepath.Join(build, "simgpu", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(d.dir, name), text, 0o755)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *madeUpDriver) node(card int) string {
+	return filepath.Join(d.dir, fmt.Sprintf("nvidia%d", card))
+}
+
+func (d *madeUpDriver) environment() map[string]string {
+	return map[string]string{"LD_LIBRARY_PATH": d.dir, "SIMGPU_PROFILE": strings.TrimPrefix(simulated, "sim-"),
+		"SIMGPU_DIR": d.card}
+}
+
+// writeSpec says, in the form of NVIDIA's (kind nvidia.com/gpu), what containers need of these cards. Its
+// libraries' files are called by their version, as a driver's are.
+func (d *madeUpDriver) writeSpec(version string, cards int) error {
+	type object = map[string]any
+	var devices, mounts []object
+	for at := 0; at < cards; at++ {
+		devices = append(devices, object{"name": fmt.Sprint(at), "containerEdits": object{"deviceNodes": []object{
+			{"path": fmt.Sprintf("/dev/nvidia%d", at), "hostPath": d.node(at)}}}})
+	}
+	for _, name := range []string{"libcuda.so", "libnvidia-ml.so", "libsimgpu-rm.so"} {
+		soname := name
+		if name != "libsimgpu-rm.so" {
+			soname += ".1"
+		}
+		file := filepath.Join(d.dir, name+"."+version)
+		if err := os.Link(filepath.Join(d.dir, soname), file); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		mounts = append(mounts, object{"hostPath": file, "containerPath": driverInside + "/" + soname,
+			"options": []string{"ro", "nosuid", "nodev", "bind"}})
+	}
+	mounts = append(mounts, object{"hostPath": d.card, "containerPath": "/run/made-up-card", "options": []string{"rw", "bind"}})
+	text, err := json.MarshalIndent(object{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": devices,
+		"containerEdits": object{"mounts": mounts, "env": []string{"LD_LIBRARY_PATH=" + driverInside,
+			"SIMGPU_PROFILE=" + strings.TrimPrefix(simulated, "sim-"), "SIMGPU_DIR=/run/made-up-card"}}}, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.spec, text, 0o644)
+}
+
+// nodesIn are the cards' device nodes that the pod's container has.
+func (w *world) nodesIn(name string) ([]string, error) {
+	p, err := w.get(name)
+	if err != nil {
+		return nil, err
+	}
+	groups, _ := filepath.Glob("/proc/[0-9]*/cgroup")
+	for _, file := range groups {
+		text, _ := os.ReadFile(file)
+		ofPod := strings.Contains(string(text), string(p.UID)) ||
+			strings.Contains(string(text), strings.ReplaceAll(string(p.UID), "-", "_"))
+		process := filepath.Dir(file)
+		program, _ := os.Readlink(filepath.Join(process, "exe"))
+		if !ofPod || filepath.Base(program) != "share_probe" {
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(process, "root", "dev", "nvidia*"))
+		for at := range found {
+			found[at] = filepath.Base(found[at])
+		}
+		return found, err
+	}
+	return nil, fmt.Errorf("no process of %s is there", name)
+}
+
+var versionThatRuns = regexp.MustCompile(`names no library of version ([0-9.]+), which runs`)
+
+// runningVersion is what the agent says that it misses in a spec of another driver; "": it says nothing of it.
+func (w *world) runningVersion(mark int) string {
+	text, _ := os.ReadFile(w.processes.log(agentProcess))
+	if said := versionThatRuns.FindSubmatch(text[min(mark, len(text)):]); said != nil {
+		return string(said[1])
+	}
+	return ""
+}
+
+func realCardsByCdi(w *world) (err error) {
+	record, uuids, err := w.nodeAndCards()
+	if err != nil {
+		return err
+	}
+	d, err := w.makeUpDriver(record.Build, len(uuids))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, w.emptied(), os.RemoveAll(d.dir), os.RemoveAll(d.spec), w.agentBegins(record.Build))
+	}()
+	defer withEnvironment(d.environment())()
+	if err := d.writeSpec("1.2.3", len(uuids)); err != nil {
+		return err
+	}
+	mark := w.agentLogs()
+	if err := w.agentBeginsOn("gpu", record.Build); err != nil {
+		return err
+	}
+	if err := w.agentSays("containers are given theirs by mounts", mark); err != nil {
+		return err
+	}
+	if record.Runtime == "" {
+		w.note = "this runtime reads none: by mounts"
+		return w.agentSays("containers are given theirs by mounts: containerd://1.6", mark)
+	}
+	// The control: with a driver's spec that does not run, nothing of it is given.
+	version := w.runningVersion(mark)
+	if version == "" {
+		return fmt.Errorf("the agent goes by a spec of another driver: %s", w.processes.tail(agentProcess))
+	}
+	if err := d.writeSpec(version, len(uuids)); err != nil {
+		return err
+	}
+	mark = w.agentLogs()
+	if err := w.agentBeginsOn("gpu", record.Build); err != nil {
+		return err
+	}
+	if err := w.agentSays("containers are given theirs by CDI", mark); err != nil {
+		return err
+	}
+	return w.eachHasItsOwn(uuids)
+}
+
+// eachHasItsOwn: who works has one node, of his card, and his share.
+func (w *world) eachHasItsOwn(uuids []string) error {
+	for at, uuid := range uuids {
+		name := fmt.Sprintf("card-%d", at)
+		p := onCardOf(name, uuid)
+		p.Spec.Containers[0].Args = []string{"work"}
+		if _, err := w.create(p); err != nil {
+			return err
+		}
+		if err := w.runs(name); err != nil {
+			return err
+		}
+		nodes, err := w.nodesIn(name)
+		if wanted := []string{fmt.Sprintf("nvidia%d", at)}; err != nil || !slices.Equal(nodes, wanted) {
+			return fmt.Errorf("%s has %v, and not %v, %w", name, nodes, wanted, err)
+		}
+		if named, err := w.byCdi(name); err != nil || !named {
+			return fmt.Errorf("%s was not given by CDI, %w", name, err)
+		}
+	}
+	w.note = fmt.Sprintf("%d pods, each with one card's node of %d", len(uuids), len(uuids))
+	if err := w.isLimited("limited"); err != nil {
+		return err
+	}
+	for at := range uuids {
+		if err := w.stillWorks(fmt.Sprintf("card-%d", at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withEnvironment sets variables of ours, which agents inherit; what it returns takes them back.
+func withEnvironment(variables map[string]string) func() {
+	before := map[string]string{}
+	for name, value := range variables {
+		before[name] = os.Getenv(name)
+		_ = os.Setenv(name, value)
+	}
+	return func() {
+		for name, value := range before {
+			if value == "" {
+				_ = os.Unsetenv(name)
+			} else {
+				_ = os.Setenv(name, value)
+			}
+		}
+	}
+}
