@@ -74,6 +74,16 @@ const bj::object* deviceNamed(const bj::object& spec, const std::string& name) {
   return nullptr;
 }
 
+// By its UUID, or what else NVIDIA's tools call it.
+Result<const bj::object*> deviceOf(const bj::object& spec, const CardName& card) {
+  const std::string other = card.part.empty() ? std::to_string(card.index) : card.part;
+  const bj::object* named = deviceNamed(spec, card.uuid);
+  if (named == nullptr) named = deviceNamed(spec, other);
+  if (named != nullptr) return named;
+  return Error{ErrorCode::kNotFound, "the CDI spec of the driver has no device " + card.uuid +
+                                         " and none called " + other};
+}
+
 // Lists are joined, what is there already is not said twice; whatever else there is stays `to`'s.
 void join(const bj::object& from, bj::object* to) {
   for (const auto& [key, value] : from) {
@@ -114,6 +124,23 @@ Result<std::string> findDriverSpec(const std::vector<std::string>& folders) {
                                          " is there; nvidia-ctk cdi generate writes one"};
 }
 
+std::string whyNotBy(const std::string& driver, const std::vector<CardName>& cards,
+                     const std::string& version) {
+  const Result<bj::object> spec = specOf(driver);
+  if (!spec) return "the CDI spec of the driver is " + spec.error().message();
+  for (const CardName& card : cards)
+    if (const Result<const bj::object*> named = deviceOf(*spec, card); !named)
+      return named.error().message();
+  const bj::object* common = editsOf(*spec);
+  const bj::value* mounts = common == nullptr ? nullptr : common->if_contains("mounts");
+  const bj::array none;
+  for (const bj::value& one : mounts != nullptr && mounts->is_array() ? mounts->get_array() : none)
+    if (one.is_object() && textOf(one.get_object(), "hostPath").ends_with(".so." + version))
+      return {};
+  return "the CDI spec of the driver names no library of version " + version +
+         ", which runs; nvidia-ctk cdi generate writes it anew";
+}
+
 Result<std::string> withDriver(std::string_view own, const std::string& driver,
                                const std::vector<CardName>& cards) {
   Result<bj::object> spec = specOf(std::string(own));
@@ -122,13 +149,9 @@ Result<std::string> withDriver(std::string_view own, const std::string& driver,
   bj::object& device = (*spec)["devices"].as_array().at(0).as_object();
   bj::object edits = device["containerEdits"].as_object();
   for (const CardName& card : cards) {
-    const bj::object* named = deviceNamed(*theirs, card.uuid);
-    const std::string other = card.part.empty() ? std::to_string(card.index) : card.part;
-    if (named == nullptr) named = deviceNamed(*theirs, other);
-    if (named == nullptr)
-      return Error{ErrorCode::kNotFound, "the CDI spec of the driver has no device " + card.uuid +
-                                             " and none called " + other};
-    if (const bj::object* its = editsOf(*named)) join(*its, &edits);
+    const Result<const bj::object*> named = deviceOf(*theirs, card);
+    if (!named) return named.error();
+    if (const bj::object* its = editsOf(**named)) join(*its, &edits);
   }
   if (const bj::object* common = editsOf(*theirs)) join(*common, &edits);
   device["containerEdits"] = std::move(edits);

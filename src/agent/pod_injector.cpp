@@ -12,9 +12,15 @@ namespace divvy::agent {
 namespace {
 
 constexpr const char* kStaticCdi = "/etc/cdi";
+// A toolkit may come, or a driver be replaced, after us. Looks are a second apart.
+constexpr unsigned kWeighAgain = 60;
 
 std::string deviceOf(const std::string& tenant) {
   return std::string(kPodCdiKind) + "=" + tenant;
+}
+
+CardName nameOf(const Device& device) {
+  return {device.info.uuid, device.info.index, device.info.part};
 }
 
 }  // namespace
@@ -52,14 +58,28 @@ kubelet::Injection PodInjector::injection(const std::string& tenant, bool* by_cd
 void PodInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
   if (runtime.empty() || runtime == runtime_) return;
   // Another one has to show it again.
-  proven_ = false;
+  proven_ = ignores_ = false;
   runtime_ = runtime;
-  if (wanted_ != Injecting::kAuto || !folder_.isOpen()) return;
-  std::string why = whyNoCdi(runtime, kubelet);
-  // Its toolkit's spec may be of an earlier driver, and nobody has seen it work yet.
-  if (why.empty() && !node_.simulated())
-    why = "real cards are given by CDI where it is told to only";
-  decide(why.empty(), why.empty() ? runtime + " reads it" : why);
+  kubelet_ = kubelet;
+  weigh();
+}
+
+void PodInjector::weigh() {
+  looks_ = 0;
+  if (wanted_ != Injecting::kAuto || !folder_.isOpen() || runtime_.empty() || ignores_) return;
+  std::string why = whyNoCdi(runtime_, kubelet_);
+  if (why.empty() && !node_.simulated()) why = whyNoDriverSpec();
+  if (why_ == why) return;
+  decide(why.empty(), why.empty() ? runtime_ + " reads it" : why);
+  why_ = std::move(why);
+}
+
+std::string PodInjector::whyNoDriverSpec() const {
+  const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
+  if (!driver) return driver.error().message();
+  std::vector<CardName> cards;
+  for (const Device& device : inventory_.devices()) cards.push_back(nameOf(device));
+  return whyNotBy(*driver, cards, inventory_.driverVersion());
 }
 
 void PodInjector::decide(bool by_cdi, const std::string& why) {
@@ -78,8 +98,7 @@ Result<std::string> PodInjector::specOf(const Tenant& tenant) const {
   std::vector<CardName> cards;
   for (const Device& device : inventory_.devices())
     for (const ShareRecord& share : tenant.record.shares)
-      if (share.uuid == device.info.uuid)
-        cards.push_back({share.uuid, device.info.index, device.info.part});
+      if (share.uuid == device.info.uuid) cards.push_back(nameOf(device));
   return withDriver(cdiSpec(kPodCdiKind, tenant.record.id, edits), *driver, cards);
 }
 
@@ -97,6 +116,8 @@ Result<void> PodInjector::prepare(Tenant& tenant) {
     tenant.record.cdi_file = folder_.fileOf(tenant.record.id);
     written = saveRecord(tenant.dir, tenant.record);
   }
+  // Whoever comes next need not be told a name that nothing stands under.
+  if (!written) weigh();
   if (written || named) return written;
   // Nobody was given its name, as far as we know.
   warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
@@ -110,6 +131,7 @@ void PodInjector::runs(const std::string& tenant) {
 
 void PodInjector::look(const std::set<std::string>& living) {
   if (folder_.isOpen()) folder_.keepOnly(living);
+  if (!node_.simulated() && ++looks_ >= kWeighAgain) weigh();
   for (auto at = unproven_.begin(); at != unproven_.end();) {
     const auto& [tenant, runs] = *at;
     // It is read before the container is made, and that is before it runs.
@@ -127,7 +149,11 @@ void PodInjector::ignored(const std::string& tenant) {
                            (runtime_.empty() ? "not known" : runtime_) +
                            ") ignores CDI, and gave it nothing of its share";
   warn(what);
-  if (wanted_ == Injecting::kAuto) return decide(false, what);
+  if (wanted_ == Injecting::kAuto) {
+    ignores_ = true;
+    why_ = what;
+    return decide(false, what);
+  }
   refusal_ = what + "; --injection auto or mounts is what works here";
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "agent/cluster_node.h"
@@ -44,6 +45,10 @@ class PodInjector {
 
  private:
   Result<std::string> specOf(const Tenant& tenant) const;
+  // Where it is up to us: by which of the two from now on.
+  void weigh();
+  // Of real cards, what NVIDIA's toolkit wrote for the driver that runs. Empty: it can be used.
+  std::string whyNoDriverSpec() const;
   void decide(bool by_cdi, const std::string& why);
   void ignored(const std::string& tenant);
 
@@ -56,6 +61,10 @@ class PodInjector {
   CdiFolder folder_;
   std::atomic<bool> by_cdi_ = false;
   std::string runtime_;                   // as it was when that was decided
+  std::string kubelet_;                   // likewise
+  std::optional<std::string> why_;        // it was decided so; empty: by CDI
+  bool ignores_ = false;                  // that runtime was seen to
+  unsigned looks_ = 0;                    // since that was weighed
   bool proven_ = false;                   // it reads specs
   std::string refusal_;                   // why no container is made any more
   std::map<std::string, bool> unproven_;  // by tenant: it runs

@@ -132,8 +132,9 @@ void Grammar::addClusterNode(CLI::App* agent) {
   agent
       ->add_option(
           "--injection", text.injection,
-          "how the runtime is told what containers get; auto: by CDI for simulated cards "
-          "where it is known to read that (containerd 2, CRI-O 1.28), else by mounts [auto]")
+          "how the runtime is told what containers get; auto: by CDI where it is known to read "
+          "that (containerd 2, CRI-O 1.28) and, of real cards, NVIDIA's spec is of the driver "
+          "that runs; else by mounts [auto]")
       ->type_name("auto|mounts|cdi");
   agent
       ->add_option("--cdi-dir", text.cdi_dir,

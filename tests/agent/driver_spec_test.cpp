@@ -112,6 +112,23 @@ TEST(DriverSpec, AnInstanceIsFoundByItsPlaceOnItsCard) {
   EXPECT_NE(missing.error().message().find("2:3"), std::string::npos);
 }
 
+TEST(DriverSpec, IsGoneByWhereItIsOfTheDriverThatRunsAndOfAllCards) {
+  std::string driver = kDriver;
+  driver.replace(driver.find("/usr/lib/libcuda.so.1"), 21, "/usr/lib/libcuda.so.580.95.05");
+  const std::vector<CardName> both = {{"GPU-a", 0}, {"GPU-b", 1}};
+  EXPECT_EQ(whyNotBy(driver, both, "580.95.05"), "");
+  EXPECT_NE(whyNotBy(driver, both, "575.57.08").find("575.57.08"), std::string::npos);
+  EXPECT_NE(whyNotBy(driver, both, "0.95.05"), "") << "the end of another version";
+  EXPECT_NE(whyNotBy(kDriver, both, "580.95.05"), "") << "it names no version at all";
+  EXPECT_NE(whyNotBy(driver, {{"GPU-b", 1}, {"GPU-c", 7}}, "580.95.05").find("GPU-c"),
+            std::string::npos);
+  EXPECT_NE(whyNotBy("a: [b", both, "580.95.05"), "");
+  EXPECT_NE(
+      whyNotBy(R"({"kind": "nvidia.com/gpu", "devices": [{"name": "0"}]})", {{"GPU-a", 0}}, "1"),
+      "")
+      << "nothing is mounted";
+}
+
 TEST(DriverSpec, WhatIsMissingOrNoSpecIsNamed) {
   const Result<std::string> missing = withDriver(own(), kDriver, {{"GPU-c", 7}});
   ASSERT_FALSE(missing);

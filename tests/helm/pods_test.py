@@ -26,17 +26,16 @@ class AsksOfNodes(unittest.TestCase):
     def test_the_agent_has_these_folders_and_no_others(self):
         own = {"/run/divvy": True, "/var/lib/divvy": True}
         kubelets = {"/var/lib/kubelet/device-plugins": True, "/var/lib/kubelet/pod-resources": False}
-        cdi = ("--set", "agent.injection=cdi")
-        self.assertEqual(self.folders("divvy-agent"), own)
-        self.assertEqual(self.folders("divvy-agent-helper"), {**own, **kubelets})
-        # And where the runtime is told by CDI, where it looks for that.
-        self.assertEqual(self.folders("divvy-agent", *cdi), {**own, "/etc/cdi": False, "/var/run/cdi": False})
-        self.assertEqual(self.folders("divvy-agent-helper", *cdi), {**own, **kubelets, "/var/run/cdi": True})
-        # The agent alone is both.
-        alone = ("--set", "agent.helper.enabled=false")
-        self.assertEqual(self.folders("divvy-agent", *alone), {**own, **kubelets})
-        self.assertEqual(self.folders("divvy-agent", *alone, *cdi),
-                         {**own, **kubelets, "/etc/cdi": False, "/var/run/cdi": True})
+        mounts, alone = ("--set", "agent.injection=mounts"), ("--set", "agent.helper.enabled=false")
+        self.assertEqual(self.folders("divvy-agent", *mounts), own)
+        self.assertEqual(self.folders("divvy-agent-helper", *mounts), {**own, **kubelets})
+        self.assertEqual(self.folders("divvy-agent", *alone, *mounts), {**own, **kubelets})
+        # And where the runtime may be told by CDI, where it looks for that. The agent alone is both.
+        for cdi in (), ("--set", "agent.injection=cdi"):
+            self.assertEqual(self.folders("divvy-agent", *cdi), {**own, "/etc/cdi": False, "/var/run/cdi": False})
+            self.assertEqual(self.folders("divvy-agent-helper", *cdi), {**own, **kubelets, "/var/run/cdi": True})
+            self.assertEqual(self.folders("divvy-agent", *alone, *cdi),
+                             {**own, **kubelets, "/etc/cdi": False, "/var/run/cdi": True})
 
     # Regression: a kubelet with another --root-dir has them apart, and there was one value for both.
     def test_pod_resources_may_be_elsewhere(self):

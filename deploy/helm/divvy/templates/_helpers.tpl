@@ -127,7 +127,7 @@ affinity: {{ toYaml . | nindent 2 }}
 {{/* Whether the runtime can be told by CDI what containers get; empty: not. */}}
 {{- define "divvy.cdi" -}}
 {{- $a := .Values.agent -}}
-{{- if and $a.cdiDir (or (eq $a.injection "cdi") (and (eq $a.injection "auto") (ne $a.node "gpu"))) }}yes{{ end }}
+{{- if and $a.cdiDir (ne $a.injection "mounts") }}yes{{ end }}
 {{- end }}
 
 {{/* Where NVIDIA's toolkit says what cards are, if that is another folder than what we write into; empty: not. */}}

@@ -13,7 +13,7 @@ namespace divvy::agent {
 
 // How the node's runtime is told what a container gets.
 enum class Injecting : std::uint8_t {
-  kAuto,    // by CDI where it is known to read that and cards are simulated, else by mounts
+  kAuto,    // by CDI where all that takes is there, else by mounts
   kMounts,  // by plain mounts, which every runtime has
   kCdi,     // by CDI: nothing is made any more once a container went without
 };
