@@ -79,12 +79,14 @@ def upgrade_beside_a_pod(world, folder, words):
 
 
 def processes(word):
-    """of this machine's `divvy WORD`: what the kernel says of each"""
+    """of `divvy WORD` in pods of this machine: what the kernel says of each"""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if len(words) > 1 and words[0].endswith(b"divvy") and words[1] == word.encode():
+            # Others of this machine may have agents, too.
+            ours = words[1:2] == [word.encode()] and "kubepods" in (folder / "cgroup").read_text()
+            if ours and words[0].endswith(b"divvy"):
                 lines = (folder / "status").read_text().splitlines()
                 found.append(dict(line.split(":\t", 1) for line in lines if ":\t" in line))
     return found

@@ -180,6 +180,8 @@ class Cluster {
   bool platform_ok = true;
   std::int64_t extend = 0;
   int evictions = 0;
+  bool protected_by_budget = false;
+  int refused = 0;      // evictions, for a budget's sake
   bool agreed = false;  // the platform, to this very end
   std::vector<std::string> kinds;
 
@@ -235,6 +237,13 @@ class Cluster {
   http::Answer evict() {
     if (fails()) return {500, "{}"};
     if (!there) return {404, "{}"};
+    if (protected_by_budget) {
+      ++refused;
+      return {429,
+              R"({"kind":"Status","status":"Failure","reason":"TooManyRequests","code":429,)"
+              R"("message":"Cannot evict pod as it would violate the pod's disruption budget.",)"
+              R"("details":{"causes":[{"reason":"DisruptionBudget","message":"it needs 1"}]}})"};
+    }
     const Result<kube::Notice> noticed = kube::decodeNotice(state);
     EXPECT_TRUE(noticed) << "it was never told";
     EXPECT_TRUE(said_idle_) << "its node says that it works";
@@ -317,6 +326,24 @@ TEST(ComplaintDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   ASSERT_TRUE(until(life, [&] { return cluster.evictions == 1; }));
   EXPECT_EQ(cluster.kinds, (std::vector<std::string>{"idle-notice", "idle-due"}));
   EXPECT_EQ(life.counts.noticed, 1u);
+}
+
+TEST(ComplaintDesk, WhomABudgetProtectsStaysUntilItAllowsThat) {
+  Rng rng(1);
+  Cluster cluster(rng);
+  cluster.idle_since = 1'000;
+  cluster.protected_by_budget = true;
+  Life life(cluster);
+  ASSERT_TRUE(until(life, [&] { return !cluster.state.empty(); }));
+  cluster.now += kTerms.notice;
+  ASSERT_TRUE(until(
+      life, [&] { return cluster.refused > 1; }, 600));
+  EXPECT_EQ(cluster.evictions, 0);
+  EXPECT_EQ(life.counts.evicted, 0u);
+  cluster.protected_by_budget = false;
+  ASSERT_TRUE(until(
+      life, [&] { return life.counts.evicted == 1; }, 600));
+  EXPECT_EQ(cluster.evictions, 1);
 }
 
 TEST(ComplaintDesk, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
