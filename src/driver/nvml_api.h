@@ -1,6 +1,7 @@
 // The entry points of the management library that daemons use. Private.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,6 +59,7 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlEventSetWait_v2> wait_events{};
   std::shared_ptr<ProcessSource> process_source;  // null: the driver itself
   nvmlEventSet_t events = nullptr;                // of all devices, once somebody asked
+  std::map<nvmlDevice_t, unsigned> followed;      // by index: one that is lost tells no UUID
 
   explicit Api(Library opened) : library(std::move(opened)) {
     get(init, "nvmlInit_v2");

@@ -45,7 +45,9 @@ bool follow(Nvml::Api& api) {
   for (unsigned index = 0; index < count; ++index) {
     const Result<nvmlDevice_t> device = api.device(index);
     unsigned long long types = 0;
-    if (device && api.supported_events(*device, &types) == NVML_SUCCESS)
+    if (!device) continue;
+    api.followed[*device] = index;
+    if (api.supported_events(*device, &types) == NVML_SUCCESS)
       api.register_events(*device, types & (kXid | kDoubleBitEcc), api.events);
   }
   return true;
@@ -71,10 +73,12 @@ std::vector<DeviceFault> Nvml::faults() const {
         if (const Result<nvmlDevice_t> device = api_->device(index))
           indexes.emplace(uuidOf(*api_, *device), index);
     const std::uint64_t xid = event.eventType == kXid ? event.eventData : kXidOfDoubleBitEcc;
+    // Of a card that is not there any more its handle is all that says which it was.
+    const auto followed = api_->followed.find(event.device);
     const auto known = indexes.find(uuidOf(*api_, event.device));
-    // Of a card that is not there any more nobody says which it was: all that do not answer then.
-    if (known == indexes.end()) continue;
-    for (const unsigned index : meantBy(*api_, known->second, event.gpuInstanceId))
+    if (followed == api_->followed.end() && known == indexes.end()) continue;
+    const unsigned card = followed == api_->followed.end() ? known->second : followed->second;
+    for (const unsigned index : meantBy(*api_, card, event.gpuInstanceId))
       all.push_back({index, xid});
   }
   return all;

@@ -87,9 +87,9 @@ auto* find(const Library& cuda, const char* symbol) {
 }
 
 // Of a process that has the device which it is told, until it is told to end: 0 all went well.
-int works(const std::string& uuid) {
+int works(const std::string& uuid, const char* fault) {
   setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), 1);
-  setenv("SIMGPU_FAULTS", "xid=94", 1);
+  setenv("SIMGPU_FAULTS", fault, 1);
   const Result<Library> cuda = Library::open(product("libcuda.so.1"));
   if (!cuda) return 1;
   CUcontext context = nullptr;
@@ -102,6 +102,14 @@ int works(const std::string& uuid) {
   // That is where the fault is.
   find<Cu::cuMemAlloc_v2>(*cuda, "cuMemAlloc_v2")(&memory, 1 << 20);
   return 0;
+}
+
+// Of such a process; -1: there was none.
+int statusOf(const std::string& uuid, const char* fault) {
+  const pid_t child = fork();
+  if (child == 0) _exit(works(uuid, fault));
+  int status = 0;
+  return waitpid(child, &status, 0) == child ? status : -1;
 }
 
 TEST_F(Parts, StandBehindTheCardsUnderTheirOwnNames) {
@@ -125,13 +133,20 @@ TEST_F(Parts, StandBehindTheCardsUnderTheirOwnNames) {
 
 TEST_F(Parts, AFaultIsOfTheInstanceThatHadIt) {
   EXPECT_TRUE(nvml_->faults().empty());
-  const pid_t child = fork();
-  if (child == 0) _exit(works(devices_[3].uuid));
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_EQ(status, 0);
+  ASSERT_EQ(statusOf(devices_[3].uuid, "xid=94"), 0);
   EXPECT_EQ(nvml_->faults(), (std::vector<DeviceFault>{{devices_[3].index, 94}}));
   EXPECT_TRUE(nvml_->faults().empty());
+}
+
+// Regression: a card that is lost tells no UUID, and nobody was told that it had a fault.
+TEST_F(Parts, AFaultOfACardThatIsLostIsOfThatCard) {
+  EXPECT_TRUE(nvml_->faults().empty());
+  ASSERT_EQ(statusOf(devices_[0].uuid, "xid=79"), 0);
+  EXPECT_FALSE(nvml_->answers(devices_[0].index));
+  EXPECT_EQ(nvml_->faults(), (std::vector<DeviceFault>{{devices_[0].index, 79}}));
+  // Who comes when nobody is there any more finds it on the bus again.
+  ASSERT_EQ(statusOf(devices_[0].uuid, ""), 0);
+  EXPECT_TRUE(nvml_->answers(devices_[0].index));
 }
 
 TEST_F(Parts, AContextIsWeighedOnTheInstance) {
