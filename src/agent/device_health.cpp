@@ -57,6 +57,20 @@ bool DeviceHealth::used(std::map<unsigned, std::string> strangers) {
   return replaceBy(std::move(strangers), &strangers_);
 }
 
+void DeviceHealth::recall(unsigned index, const KnownFault& fault, std::uint64_t now_ms) {
+  if (now_ms > fault.since_ms && now_ms - fault.since_ms >= quiet_ms_) return;
+  Card& card = cards_[index];
+  card.xid = fault.xid;
+  card.since_ms = std::min(fault.since_ms, now_ms);
+}
+
+std::map<unsigned, KnownFault> DeviceHealth::pending() const {
+  std::map<unsigned, KnownFault> all;
+  for (const auto& [index, card] : cards_)
+    if (card.xid != 0) all[index] = {card.xid, card.since_ms};
+  return all;
+}
+
 bool DeviceHealth::faulty(unsigned index) const {
   const auto known = cards_.find(index);
   return known != cards_.end() && (!known->second.answers || known->second.xid != 0);

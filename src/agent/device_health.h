@@ -6,6 +6,7 @@
 #include <string>
 
 #include "driver_desk.h"
+#include "known_faults.h"
 
 namespace divvy::agent {
 
@@ -23,6 +24,10 @@ class DeviceHealth {
   bool held(std::map<unsigned, std::string> holders);
   // Likewise of processes that are nobody's: "process 12 (python3)".
   bool used(std::map<unsigned, std::string> strangers);
+  // An agent before us heard of it; `now_ms` as above.
+  void recall(unsigned index, const KnownFault& fault, std::uint64_t now_ms);
+  // By index: what the next agent has to recall.
+  std::map<unsigned, KnownFault> pending() const;
   bool good(unsigned index) const { return why(index).empty(); }
   // The driver says so: not only does somebody else have it.
   bool faulty(unsigned index) const;

@@ -29,7 +29,7 @@ std::vector<OwnFile> tenantFiles() {
 std::vector<OwnFile> nodeFiles() {
   return {{"agent.lock"},      {"agent.sock"},  {"register.sock"}, {"ld.so.preload"},
           {"agent.log"},       {"agent.1.log"}, {"context-costs"}, {"watched"},
-          {"timeslice-trial"}, {"reg", true},   {"card", true}};
+          {"timeslice-trial"}, {"reg", true},   {"card", true},    {"faults"}};
 }
 
 std::vector<std::string> removeOwn(const std::string& dir, const std::vector<OwnFile>& own) {

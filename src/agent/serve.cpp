@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "agent/lock.h"
 #include "asio.h"
@@ -22,6 +23,7 @@
 #include "helper/far.h"
 #include "host_memory.h"
 #include "inventory.h"
+#include "known_faults.h"
 #include "kubelet_desk.h"
 #include "log.h"
 #include "own_files.h"
@@ -105,8 +107,12 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
 // The lock goes, too: who waits for it looks whether it is still the one of that name.
 void removeNode(const NodePaths& paths) {
   rmdir(paths.tenants().c_str());
-  for (const std::string& left : removeOwn(paths.dir(), nodeFiles()))
-    if (left != "helper.sock")
+  std::vector<OwnFile> own = nodeFiles();
+  // What the next agent has to know stays, and is its own to remove.
+  const bool faulty = !loadFaults(paths.faults()).empty();
+  if (faulty) std::erase_if(own, [](const OwnFile& file) { return file.name == "faults"; });
+  for (const std::string& left : removeOwn(paths.dir(), own))
+    if (left != "helper.sock" && !(faulty && left == "faults"))
       warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
 }
 
@@ -147,6 +153,7 @@ class Agent {
     Result<void> adopted = tenants_.adoptAll();
     // What processes that live on have is given to nobody else: they are known before.
     if (adopted) tenants_.sweep();
+    if (adopted) tenants_.recallFaults();
     if (adopted) tenants_.followDevices();
     if (adopted) idle_.beginAnew();
     return adopted;

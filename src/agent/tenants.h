@@ -140,6 +140,8 @@ class Tenants {
   // Whether cards can be given to somebody new: asks the driver without waiting. Whether another
   // one can, or cannot, than before.
   bool lookAtHealth();
+  // Once, before: what an earlier agent heard of them.
+  void recallFaults();
   const DeviceHealth& health() const { return health_; }
   // As DeviceHealth::held().
   bool holdDevices(std::map<unsigned, std::string> holders);
@@ -241,6 +243,7 @@ class Tenants {
                   const std::map<unsigned, Seen>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
   void tellHealth();
+  void keepFaults();
   void arbitrate(Tenant& tenant);
   arbiter::Terms lawOf(const Tenant& tenant) const;
   // From when on it is known when it works, if that is asked for; its record says it then.
@@ -276,6 +279,7 @@ class Tenants {
   std::map<unsigned, arbiter::StayDevice> told_;
   MemoryPolicy memory_;
   DeviceHealth health_;
+  KnownFaults kept_faults_;  // as the next agent would recall them
   const arbiter::Settings compute_;
   arbiter::Arbiters arbiters_;
 };

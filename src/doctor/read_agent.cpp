@@ -22,7 +22,7 @@ using Kind = Oddity::Kind;
 bool isKnown(const std::string& name) {
   for (const char* known : {"agent.lock", "agent.sock", "register.sock", "reg", "ld.so.preload",
                             "agent.log", "agent.1.log", "tenants", "context-costs",
-                            "timeslice-trial", "card", "watched", "helper.sock"})
+                            "timeslice-trial", "card", "watched", "faults", "helper.sock"})
     if (name == known) return true;
   return false;
 }

@@ -32,6 +32,28 @@ TEST(DeviceHealth, AFaultOfItsOwnIsBadUntilItWasQuietForLong) {
   EXPECT_TRUE(health.good(1));
 }
 
+// Regression: an agent that began anew gave out at once what the one before it had found faulty.
+TEST(DeviceHealth, WhatAnEarlierAgentHeardHoldsUntilItWasQuietForLong) {
+  DeviceHealth before, health;
+  before.heard(said({{1, 48}}), 1000);
+  EXPECT_EQ(before.pending(), (std::map<unsigned, KnownFault>{{1, {48, 1000}}}));
+  health.recall(1, before.pending().at(1), 2000);
+  EXPECT_TRUE(health.faulty(1));
+  EXPECT_TRUE(health.faults(1).empty()) << "this agent has not heard of it";
+  EXPECT_FALSE(health.heard(said({}), 1000 + kQuietMs - 1));
+  EXPECT_TRUE(health.heard(said({}), 1000 + kQuietMs));
+  EXPECT_TRUE(health.pending().empty());
+}
+
+TEST(DeviceHealth, WhatIsOverOrOfTheFutureIsNotRecalled) {
+  DeviceHealth health;
+  health.recall(0, {48, 1000}, 1000 + kQuietMs);
+  EXPECT_TRUE(health.good(0));
+  health.recall(1, {79, 5000}, 1000);
+  EXPECT_FALSE(health.good(1));
+  EXPECT_TRUE(health.heard(said({}), 1000 + kQuietMs));
+}
+
 // A simulated card's time may run faster.
 TEST(DeviceHealth, HowLongIsLongItIsTold) {
   DeviceHealth health(100);

@@ -81,10 +81,10 @@ class BadInput(ProductTest):
         self.works(tenant)
         self.assertEqual(tenant.hands[0].ask("alloc", 4 * GIB)[0], OUT_OF_MEMORY)
 
-    def test_pipes_in_place_of_what_was_measured_keep_nobody_waiting(self):
+    def test_pipes_in_place_of_what_was_found_keep_nobody_waiting(self):
         self.begin()
         self.end_agent()
-        for name in ("context-costs", "timeslice-trial"):
+        for name in ("context-costs", "timeslice-trial", "faults"):
             (self.node / name).unlink(missing_ok=True)
             os.mkfifo(self.node / name)
         self.begin()

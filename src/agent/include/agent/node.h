@@ -50,6 +50,8 @@ class NodePaths {
   std::string tenants() const { return dir_ + "/tenants"; }
   std::string contextCosts() const { return dir_ + "/context-costs"; }
   std::string watchMark() const { return dir_ + "/watched"; }
+  // Of cards, while they are not over.
+  std::string faults() const { return dir_ + "/faults"; }
   std::string timesliceTrial() const { return dir_ + "/timeslice-trial"; }
   // Where the helper of an agent without rights listens.
   std::string helper() const { return dir_ + "/helper.sock"; }
