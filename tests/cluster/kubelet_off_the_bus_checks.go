@@ -2,22 +2,25 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	core "k8s.io/api/core/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func init() {
 	checks = append(checks,
 		check{"kubelet-a-card-that-fell-off-the-bus-is-given-to-nobody",
-			"Xid 79 under a pod: scheduler and kubelet know within 10 s, who is elsewhere is not disturbed",
+			"Xid 79 under a pod: scheduler and kubelet know within 10 s, who is elsewhere is not disturbed; five minutes after " +
+				"it is back on the bus it is offered again, and who waited for it gets it",
 			offTheBus})
 }
 
 const healthBound = 10 * time.Second
+
+// How often an agent asks its driver.
+const lookEvery = 2 * time.Second
 
 type registeredCard struct {
 	ID     string
@@ -52,99 +55,89 @@ func onCardOf(name, uuid string) *core.Pod {
 }
 
 func offTheBus(w *world) error {
-	if err := w.onKubelet(); err != nil {
+	return w.onQuickCards(func(uuids []string) error {
+		known, said, err := w.fallsOff(uuids[0], uuids[1])
+		if err != nil {
+			return err
+		}
+		back, err := w.comesBack(uuids[0])
+		if err == nil {
+			err = w.stillWorks("elsewhere")
+		}
+		w.note = fmt.Sprintf("known to the scheduler after %.1f s, said by the kubelet after %.1f s; offered again %.1f s "+
+			"after its reset (five minutes are %v here)", known.Seconds(), said.Seconds(), back.Seconds(), quickQuiet)
 		return err
-	}
-	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
+	})
+}
+
+// fallsOff: how long it took until the scheduler knew, and until the kubelet had said so.
+func (w *world) fallsOff(bad, good string) (known, said time.Duration, err error) {
+	_, units, err := w.cardsNow()
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	devices, err := registered(node)
-	if err != nil {
-		return err
-	}
-	// A card that an earlier try struck stays struck.
-	if devices = healthy(devices); len(devices) < 2 {
-		return fmt.Errorf("%d healthy cards are registered", len(devices))
-	}
-	before := node.Status.Allocatable["nvidia.com/gpu"]
-	good, bad := devices[0].ID, devices[len(devices)-1].ID
 	elsewhere := onCardOf("elsewhere", good)
 	elsewhere.Spec.Containers[0].Args = []string{"work"}
 	if _, err := w.create(elsewhere); err != nil {
-		return err
+		return 0, 0, err
 	}
 	if err := w.runs("elsewhere"); err != nil {
-		return err
+		return 0, 0, err
 	}
-	striker := onCardOf("striker", bad)
-	striker.Spec.Containers[0].Env = []core.EnvVar{{Name: "SIMGPU_FAULTS", Value: "xid=79"}}
-	if _, err := w.create(striker); err != nil {
-		return err
-	}
-	err = w.until("it has struck", func() error {
-		p, err := w.get("striker")
-		if err == nil && p.Status.Phase != core.PodFailed && p.Status.Phase != core.PodSucceeded {
-			err = fmt.Errorf("it is %s: %s", p.Status.Phase, unscheduled(p))
-		}
-		return err
-	})
-	if err != nil {
-		return err
+	if err := w.strikes(onCardOf("striker", bad), "xid=79"); err != nil {
+		return 0, 0, err
 	}
 	struck := time.Now()
-	err = w.until("the scheduler is told", func() error {
-		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
-		if err != nil {
-			return err
-		}
-		now, err := registered(node)
-		if err != nil {
-			return err
-		}
-		if left := healthy(now); len(left) != len(devices)-1 || left[0].ID != good {
-			return fmt.Errorf("healthy are %v", left)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	if err := w.offers(1); err != nil {
+		return 0, 0, err
 	}
-	took := time.Since(struck)
+	known = time.Since(struck)
 	// A kubelet writes into its node every 10 s; it gives out no such unit from when it is told.
-	err = w.until("the kubelet has said so", func() error {
-		node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
-		if err != nil {
-			return err
-		}
-		now := node.Status.Allocatable["nvidia.com/gpu"]
-		if now.Cmp(before) >= 0 {
-			return fmt.Errorf("%s units are allocatable, as before", now.String())
+	if err := w.onlyOffered(good, units/2); err != nil {
+		return 0, 0, err
+	}
+	said = time.Since(struck)
+	if err := errors.Join(w.outOfService("late", bad), w.stillWorks("elsewhere")); err != nil {
+		return 0, 0, err
+	}
+	if known > healthBound {
+		err = fmt.Errorf("it took %v", known)
+	}
+	return known, said, err
+}
+
+// comesBack: a simulated card on which nobody is any more is on the bus again when somebody comes, as after a reset.
+// How long it takes until it is offered again.
+func (w *world) comesBack(bad string) (time.Duration, error) {
+	// The control: time alone does not bring it back.
+	lost := time.Now()
+	err := w.until("five minutes are over", func() error {
+		if left := quickQuiet + lookEvery - time.Since(lost); left > 0 {
+			return fmt.Errorf("it takes %v more", left)
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	said := time.Since(struck)
-	if _, err := w.create(onCardOf("late", bad)); err != nil {
-		return err
+	if count, err := w.healthyCards(); err != nil || count != 1 {
+		return 0, errors.Join(err, fmt.Errorf("%d cards are offered", count))
 	}
-	why, err := w.refused("late")
+	record, err := w.readNodeRecord()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if !strings.Contains(why, "out of service") {
-		return fmt.Errorf("who asks for that card is told %q", why)
+	reset := time.Now()
+	if _, err := w.create(w.bareOn(quickCards, "resets", record.Build)); err != nil {
+		return 0, err
 	}
-	p, err := w.get("elsewhere")
-	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
-		err = fmt.Errorf("who is elsewhere is %s", p.Status.Phase)
+	if err := w.offers(2); err != nil {
+		return 0, err
 	}
-	if err == nil && took > healthBound {
-		err = fmt.Errorf("it took %v", took)
+	back := time.Since(reset)
+	// It did not answer when it was looked at last before.
+	if back < quickQuiet-lookEvery {
+		return 0, fmt.Errorf("it was offered again %v after its reset", back)
 	}
-	w.note = fmt.Sprintf("known to the scheduler after %.1f s, said by the kubelet after %.1f s",
-		took.Seconds(), said.Seconds())
-	return err
+	return back, w.getsIt("late", bad)
 }
