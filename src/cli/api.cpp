@@ -31,17 +31,16 @@ void rethrow(std::exception_ptr fault) {
 
 // As kubectl and client-go look for it.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context) {
-  if (!kubeconfig.empty()) return kube::kubeconfigFileAccess(kubeconfig, context);
+  kube::AccessWords words;
+  words.context = context;
+  if (!kubeconfig.empty()) return kube::kubeconfigFileAccess(kubeconfig, words);
   const std::string named = variable("KUBECONFIG");
-  if (named.find(':') != std::string::npos)
-    return Error{ErrorCode::kUnsupported,
-                 "KUBECONFIG names several files; say which with --kubeconfig"};
-  if (!named.empty()) return kube::kubeconfigFileAccess(named, context);
+  if (!named.empty()) return kube::kubeconfigListAccess(named, words);
   Result<kube::Access> pod =
       kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT"));
   const bool outside = !pod && pod.error().code() == ErrorCode::kNotFound;
   if (!outside && context.empty()) return pod;
-  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", context);
+  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", words);
 }
 
 struct Api::Inside {

@@ -1,23 +1,24 @@
 #include "kube/access.h"
 
+#include <algorithm>
 #include <fstream>
-#include <sstream>
 
-#include "kube/base64.h"
-#include "yaml/reader.h"
+#include "access_parts.h"
 
 namespace divvy::kube {
-namespace {
 
 Result<std::string> contentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) return Error{ErrorCode::kIo, path + " cannot be read"};
-  return text.str();
+  const bool opened = file.is_open();
+  std::string text;
+  char part[4096];
+  while (file.read(part, sizeof part), file.gcount() > 0)
+    text.append(part, static_cast<std::size_t>(file.gcount()));
+  // A folder can be opened.
+  if (!opened || file.bad()) return Error{ErrorCode::kIo, path + " cannot be read"};
+  return text;
 }
 
-// "https://host:port/base".
 Result<void> takeServer(const std::string& url, Access* access) {
   const auto wrong = [&] {
     return Error{ErrorCode::kUsage,
@@ -46,150 +47,84 @@ Result<void> takeServer(const std::string& url, Access* access) {
   return {};
 }
 
-// One kubeconfig; the first thing that is wrong is kept in the reader or in `fault_`.
-class Kubeconfig {
- public:
-  Kubeconfig(const std::string& source, std::string folder)
-      : reader_(source), folder_(std::move(folder)) {}
+namespace {
 
-  Result<Access> read(const std::string& text, const std::string& context) {
-    const std::optional<YAML::Node> root = reader_.parse(text);
-    if (!root) return error();
-    if (!root->IsMap()) return fail("is no kubeconfig: expected a map");
-    const std::string wanted = context.empty() ? textOf(*root, "current-context") : context;
-    if (wanted.empty()) return fail("has no current-context, and none was asked for");
-    const auto chosen = named(*root, "contexts", "context", wanted);
-    if (!chosen) return error();
-    const std::string space = textOf(*chosen, "namespace");
-    if (!space.empty()) access_.space = space;
-    const auto cluster = named(*root, "clusters", "cluster", textOf(*chosen, "cluster"));
-    if (!cluster || !takeCluster(*cluster)) return error();
-    const std::string user = textOf(*chosen, "user");
-    if (!user.empty()) {
-      const auto found = named(*root, "users", "user", user);
-      if (!found || !takeUser(*found)) return error();
-    }
-    if (reader_.error() || fault_) return error();
-    return access_;
-  }
+// A line of a request: it never becomes another one.
+bool isLine(const std::string& text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
 
- private:
-  Error error() const { return fault_ ? *fault_ : *reader_.error(); }
-  Error fail(const std::string& what) {
-    reader_.fail(YAML::Node(), what);
-    return error();
-  }
+Result<void> checkLines(const Access& access) {
+  const auto check = [](const std::string& text, const char* what) -> Result<void> {
+    if (isLine(text)) return {};
+    return Error{ErrorCode::kUsage, std::string(what) + " has a byte that is no letter"};
+  };
+  Result<void> good = check(access.token, "the token");
+  if (good) good = check(access.as.user, "the user of --as");
+  if (good) good = check(access.as.uid, "--as-uid");
+  for (const std::string& group : access.as.groups)
+    if (good) good = check(group, "a group of --as-group");
+  return good;
+}
 
-  // Of a map whose other keys are others' business.
-  std::string textOf(const YAML::Node& map, const char* key) {
-    if (!map.IsMap()) return "";
-    const YAML::Node found = map[key];
-    if (!found || found.IsNull()) return "";
-    if (!found.IsScalar()) reader_.fail(found, std::string(key) + " is not a text");
-    return found.IsScalar() ? found.Scalar() : "";
-  }
-  // Its items; none where it is absent or null.
-  template <typename F>
-  void each(const YAML::Node& map, const char* key, F item) {
-    const YAML::Node found = map[key];
-    if (!found || found.IsNull()) return;
-    if (!found.IsSequence()) return reader_.fail(found, std::string(key) + " is not a list");
-    for (const YAML::Node& one : found) item(one);
-  }
+Result<void> takeTrust(const AccessWords& words, Access* access) {
+  if (!words.insecure && words.authority_file.empty()) return {};
+  if (words.insecure && !words.authority_file.empty())
+    return Error{ErrorCode::kUsage,
+                 "--insecure-skip-tls-verify believes everybody, --certificate-authority only "
+                 "some; accepted: one of them"};
+  access->insecure = words.insecure;
+  access->authority.clear();
+  if (words.insecure) return {};
+  Result<std::string> authority = contentOf(words.authority_file);
+  if (!authority) return std::move(authority).error().context("--certificate-authority");
+  access->authority = std::move(*authority);
+  return {};
+}
 
-  std::optional<YAML::Node> named(const YAML::Node& root, const char* list, const char* member,
-                                  const std::string& name) {
-    std::optional<YAML::Node> found;
-    each(root, list, [&](const YAML::Node& one) {
-      if (!found && one.IsMap() && textOf(one, "name") == name && one[member] &&
-          one[member].IsMap())
-        found = one[member];
-    });
-    if (!found) reader_.fail(root, std::string("has no ") + member + " \"" + name + '"');
-    return found;
+Result<void> takeCredentials(const AccessWords& words, Access* access) {
+  if (words.certificate_file.empty() != words.key_file.empty())
+    return Error{ErrorCode::kUsage,
+                 "--client-certificate and --client-key belong together; accepted: both"};
+  if (!words.token.empty()) {
+    access->token = words.token;
+    access->token_file.clear();
+    access->exec.reset();
+    // The server would believe the certificate, and not look at the token.
+    access->certificate.clear();
+    access->key.clear();
   }
-
-  // NAME is the path of a file, NAME-data what would be in it.
-  bool takeFile(const YAML::Node& map, const std::string& name, std::string* out) {
-    const std::string data = textOf(map, (name + "-data").c_str());
-    if (!data.empty()) {
-      const std::optional<std::string> decoded = fromBase64(data);
-      if (!decoded) reader_.fail(map[name + "-data"], name + "-data is not base64");
-      if (decoded) *out = *decoded;
-      return decoded.has_value();
-    }
-    const std::string path = textOf(map, name.c_str());
-    if (path.empty()) return true;
-    Result<std::string> content = contentOf(resolved(path));
-    if (!content) {
-      fault_ = std::move(content).error().context(name);
-      return false;
-    }
-    *out = std::move(*content);
-    return true;
-  }
-
-  std::string resolved(const std::string& path) const {
-    return path.front() == '/' || folder_.empty() ? path : folder_ + '/' + path;
-  }
-
-  bool takeCluster(const YAML::Node& map) {
-    const Result<void> server = takeServer(textOf(map, "server"), &access_);
-    if (!server) reader_.fail(map, server.error().message());
-    reader_.flag(map, "insecure-skip-tls-verify", &access_.insecure);
-    access_.server_name = textOf(map, "tls-server-name");
-    if (!textOf(map, "proxy-url").empty())
-      reader_.fail(map["proxy-url"], "proxy-url is not supported: reach the server directly");
-    return server && takeFile(map, "certificate-authority", &access_.authority);
-  }
-
-  bool takeUser(const YAML::Node& map) {
-    access_.token = textOf(map, "token");
-    const std::string token_file = textOf(map, "tokenFile");
-    if (!token_file.empty()) access_.token_file = resolved(token_file);
-    if (map["exec"] && map["exec"].IsMap() && !takeExec(map["exec"])) return false;
-    return takeFile(map, "client-certificate", &access_.certificate) &&
-           takeFile(map, "client-key", &access_.key);
-  }
-
-  bool takeExec(const YAML::Node& map) {
-    ExecPlugin& exec = access_.exec.emplace();
-    exec.api_version = textOf(map, "apiVersion");
-    exec.command = textOf(map, "command");
-    if (exec.command.empty()) {
-      reader_.fail(map, "exec has no command");
-      return false;
-    }
-    // A name without '/' is looked for where programs are.
-    if (exec.command.find('/') != std::string::npos) exec.command = resolved(exec.command);
-    each(map, "args", [&](const YAML::Node& one) {
-      exec.arguments.push_back(one.IsScalar() ? one.Scalar() : std::string());
-    });
-    each(map, "env", [&](const YAML::Node& one) {
-      exec.environment.emplace_back(textOf(one, "name"), textOf(one, "value"));
-    });
-    return true;
-  }
-
-  YamlReader reader_;
-  std::string folder_;
-  Access access_;
-  std::optional<Error> fault_;
-};
+  if (words.certificate_file.empty()) return {};
+  Result<std::string> certificate = contentOf(words.certificate_file);
+  if (!certificate) return std::move(certificate).error().context("--client-certificate");
+  Result<std::string> key = contentOf(words.key_file);
+  if (!key) return std::move(key).error().context("--client-key");
+  access->certificate = std::move(*certificate);
+  access->key = std::move(*key);
+  return {};
+}
 
 }  // namespace
 
-Result<Access> kubeconfigAccess(const std::string& text, const std::string& source,
-                                const std::string& folder, const std::string& context) {
-  return Kubeconfig(source, folder).read(text, context);
-}
-
-Result<Access> kubeconfigFileAccess(const std::string& path, const std::string& context) {
-  Result<std::string> text = contentOf(path);
-  if (!text) return text.error();
-  const std::size_t slash = path.rfind('/');
-  return kubeconfigAccess(*text, path, slash == std::string::npos ? "" : path.substr(0, slash),
-                          context);
+Result<void> applyWords(const AccessWords& words, Access* access) {
+  if (!words.server.empty()) {
+    access->base.clear();
+    access->server_name.clear();
+    const Result<void> server = takeServer(words.server, access);
+    if (!server) return Error(server.error()).context("--server");
+  }
+  if (!words.server_name.empty()) access->server_name = words.server_name;
+  Result<void> taken = takeTrust(words, access);
+  if (taken) taken = takeCredentials(words, access);
+  if (!taken) return taken;
+  if (!words.as.user.empty()) access->as.user = words.as.user;
+  if (!words.as.uid.empty()) access->as.uid = words.as.uid;
+  if (!words.as.groups.empty()) access->as.groups = words.as.groups;
+  if (access->as.user.empty() && (!access->as.uid.empty() || !access->as.groups.empty()))
+    return Error{ErrorCode::kUsage,
+                 "--as-group and --as-uid are of who is said with --as; accepted: with it"};
+  return checkLines(*access);
 }
 
 Result<Access> clusterAccess(const std::string& host, const std::string& port,

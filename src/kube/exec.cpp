@@ -180,7 +180,16 @@ Result<Credential> credentialIn(const std::string& text, const std::string& api_
   return credential;
 }
 
-asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::seconds bound) {
+namespace {
+
+std::string textOf(std::chrono::milliseconds bound) {
+  const auto count = bound.count();
+  return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
+}
+
+}  // namespace
+
+asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::milliseconds bound) {
   const auto failed = [&](const std::string& why) {
     return Error{ErrorCode::kUnavailable, "credentials by " + plugin.command + ": " + why};
   };
@@ -224,7 +233,7 @@ asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::se
   timer.cancel();
   if (wait->late || text.size() > kMostText) {
     running.end();
-    co_return failed(wait->late ? "not ready within " + std::to_string(bound.count()) + " s"
+    co_return failed(wait->late ? "not ready within " + textOf(bound)
                                 : "it prints more than " + std::to_string(kMostText) + " bytes");
   }
   const int status = running.reap();

@@ -27,6 +27,6 @@ std::optional<std::chrono::sys_seconds> timeIn(const std::string& text);
 // Without a shell and without a terminal; it inherits our environment and stderr, and no open
 // files. kUnavailable: it cannot be started, fails, or is not ready within the bound, when it is
 // ended with all that it started.
-asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::seconds bound);
+asio::awaitable<Result<Credential>> runPlugin(ExecPlugin plugin, std::chrono::milliseconds bound);
 
 }  // namespace divvy::kube

@@ -32,6 +32,9 @@ http::request<http::string_body> requestOf(const Access& access, const Call& cal
   request.set(http::field::user_agent, "divvy");
   request.set(http::field::accept, call.accept);
   if (!token.empty()) request.set(http::field::authorization, "Bearer " + token);
+  if (!access.as.user.empty()) request.set("Impersonate-User", access.as.user);
+  if (!access.as.uid.empty()) request.set("Impersonate-Uid", access.as.uid);
+  for (const std::string& group : access.as.groups) request.insert("Impersonate-Group", group);
   if (!call.body.empty()) {
     request.set(http::field::content_type, call.type);
     request.body() = call.body;
@@ -109,7 +112,7 @@ Link::Plain& Link::lowest() {
   return std::get<Plain>(stream_);
 }
 
-asio::awaitable<Result<void>> Link::connect(const Access& access, std::chrono::seconds bound) {
+asio::awaitable<Result<void>> Link::connect(const Access& access, std::chrono::milliseconds bound) {
   asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
   auto [unknown, found] = co_await resolver.async_resolve(access.host, access.port, kNoThrow);
   if (unknown) co_return lost(("finding " + access.host).c_str(), unknown);
@@ -139,7 +142,7 @@ void Link::cut() {
 template <typename Stream>
 asio::awaitable<Result<Reply>> Link::exchangeOn(Stream& stream,
                                                 http::request<http::string_body> request,
-                                                std::chrono::seconds bound) {
+                                                std::chrono::milliseconds bound) {
   reusable_ = false;
   unanswered_ = true;
   lowest().expires_after(bound);
@@ -196,7 +199,7 @@ asio::awaitable<Result<Reply>> Link::followOn(Stream& stream,
 
 asio::awaitable<Result<Reply>> Link::exchange(const Access& access, const Call& call,
                                               const std::string& token,
-                                              std::chrono::seconds bound) {
+                                              std::chrono::milliseconds bound) {
   http::request<http::string_body> request = requestOf(access, call, token);
   if (Tls* tls = std::get_if<Tls>(&stream_))
     co_return co_await exchangeOn(*tls, std::move(request), bound);

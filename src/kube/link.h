@@ -27,9 +27,10 @@ class Link {
  public:
   Link(asio::any_io_executor executor, std::shared_ptr<asio::ssl::context> tls);
 
-  asio::awaitable<Result<void>> connect(const Access& access, std::chrono::seconds bound);
+  asio::awaitable<Result<void>> connect(const Access& access, std::chrono::milliseconds bound);
   asio::awaitable<Result<Reply>> exchange(const Access& access, const Call& call,
-                                          const std::string& token, std::chrono::seconds bound);
+                                          const std::string& token,
+                                          std::chrono::milliseconds bound);
   // Of a reply without end: each line as it comes, until the server ends it, `line` returns false,
   // or nothing has come for `quiet`. Of a status that is no success: the reply, without lines.
   asio::awaitable<Result<Reply>> follow(const Access& access, const Call& call,
@@ -50,7 +51,7 @@ class Link {
   template <typename Stream>
   asio::awaitable<Result<Reply>> exchangeOn(Stream& stream,
                                             http::request<http::string_body> request,
-                                            std::chrono::seconds bound);
+                                            std::chrono::milliseconds bound);
   template <typename Stream>
   asio::awaitable<Result<Reply>> followOn(Stream& stream, http::request<http::string_body> request,
                                           std::chrono::seconds quiet, LineTaker taker);

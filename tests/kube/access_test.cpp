@@ -12,11 +12,13 @@ std::string config(const std::string& cluster, const std::string& user) {
          cluster + "}]\nusers: [{name: nobody}, {name: u, user: " + user + "}]\n";
 }
 
+Result<Access> read(const std::string& text) {
+  return kubeconfigAccess({{text, "f", ""}});
+}
+
 TEST(Access, ReadsServerTokenAndData) {
-  const auto access = kubeconfigAccess(
-      config("{server: 'https://[::1]:6443/base/', certificate-authority-data: QUJD}",
-             "{token: t}"),
-      "f", "");
+  const auto access = read(config(
+      "{server: 'https://[::1]:6443/base/', certificate-authority-data: QUJD}", "{token: t}"));
   ASSERT_TRUE(access.has_value()) << access.error().message();
   EXPECT_EQ(access->host, "::1");
   EXPECT_EQ(access->port, "6443");
@@ -28,8 +30,8 @@ TEST(Access, ReadsServerTokenAndData) {
 
 // kubectl accepts both.
 TEST(Access, EmptyAndNullMembersAreAbsent) {
-  const auto access = kubeconfigAccess(
-      config("{server: 'https://h', certificate-authority: ''}", "{token: ~, exec: ~}"), "f", "");
+  const auto access =
+      read(config("{server: 'https://h', certificate-authority: ''}", "{token: ~, exec: ~}"));
   ASSERT_TRUE(access.has_value()) << access.error().message();
   EXPECT_EQ(access->port, "443");
   EXPECT_FALSE(access->exec.has_value());
@@ -46,7 +48,7 @@ TEST(Access, WhatIsMissingIsNamed) {
            {config("{server: 'https://h'}", "{client-certificate: /nowhere/c.crt}"),
             "/nowhere/c.crt"},
            {config("{server: [1]}", "{}"), "not a text"}}) {
-    const auto access = kubeconfigAccess(text, "f", "");
+    const auto access = read(text);
     ASSERT_FALSE(access.has_value()) << text;
     EXPECT_NE(access.error().message().find(words), std::string::npos) << access.error().message();
   }

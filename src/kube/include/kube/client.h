@@ -20,11 +20,11 @@
 namespace divvy::kube {
 
 struct ClientTerms {
-  double per_second = 50;              // calls, on average
-  double burst = 100;                  // and at once
-  std::chrono::seconds bound{30};      // for the answer of one call
-  unsigned tries = 5;                  // of a call that the server sends away with "later"
-  std::chrono::seconds token_age{60};  // tokens in files are read again after
+  double per_second = 50;                   // calls, on average
+  double burst = 100;                       // and at once
+  std::chrono::milliseconds bound{30'000};  // for the answer of one call
+  unsigned tries = 5;                       // of a call that the server sends away with "later"
+  std::chrono::seconds token_age{60};       // tokens in files are read again after
 };
 
 // A change of an object, as the server tells of it.
