@@ -1,6 +1,5 @@
 #include "api.h"
 
-#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -18,29 +17,17 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
 }  // namespace
 
-// As kubectl and client-go look for it.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context) {
-  kube::AccessWords words;
-  words.context = context;
-  if (!kubeconfig.empty()) return kube::kubeconfigFileAccess(kubeconfig, words);
-  const std::string named = variable("KUBECONFIG");
-  if (!named.empty()) return kube::kubeconfigListAccess(named, words);
-  Result<kube::Access> pod =
-      kube::clusterAccess(variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT"));
-  const bool outside = !pod && pod.error().code() == ErrorCode::kNotFound;
-  if (!outside && context.empty()) return pod;
-  return kube::kubeconfigFileAccess(variable("HOME") + "/.kube/config", words);
+  Reach reach;
+  reach.kubeconfig = kubeconfig;
+  reach.words.context = context;
+  return accessFor(reach);
 }
 
 struct Api::Inside {
@@ -58,6 +45,12 @@ Result<std::unique_ptr<Api>> Api::open(kube::Access access, kube::ClientTerms te
   if (!client) return client.error();
   inside->client = std::move(*client);
   return std::unique_ptr<Api>(new Api(std::move(inside)));
+}
+
+Result<std::unique_ptr<Api>> Api::open(const Reach& reach) {
+  Result<kube::Access> access = accessFor(reach);
+  if (!access) return access.error();
+  return open(std::move(*access), reach.with({}));
 }
 
 Result<json::value> Api::ask(kube::Call call) {

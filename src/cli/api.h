@@ -12,15 +12,17 @@
 #include "kube/call.h"
 #include "kube/client.h"
 #include "kube/eviction.h"
+#include "reach.h"
 
 namespace divvy::cli {
 
-// Where a cluster is. Both empty: KUBECONFIG, else as a pod has it, else ~/.kube/config.
+// Of those that say no more of it.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context);
 
 class Api {
  public:
   static Result<std::unique_ptr<Api>> open(kube::Access access, kube::ClientTerms terms = {});
+  static Result<std::unique_ptr<Api>> open(const Reach& reach);
   ~Api();
 
   // As kube::Client has it.

@@ -76,9 +76,7 @@ Result<std::unique_ptr<Cluster>> Cluster::read(const ClusterChoice& choice) {
     if (!read) return read.error();
     pools = std::move(*read);
   }
-  Result<kube::Access> access = accessFor(choice.kubeconfig, choice.context);
-  if (!access) return access.error();
-  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access));
+  Result<std::unique_ptr<Api>> api = Api::open(choice.reach);
   if (!api) return api.error();
   const scheduler::Forecast::Terms terms{
       static_cast<std::int64_t>((choice.min_runtime_ms + 999) / 1000), std::time(nullptr)};

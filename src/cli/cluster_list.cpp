@@ -112,7 +112,7 @@ int listCluster(const ListOptions& options) {
   if (!cluster) return fail(cluster.error());
   for (const std::string& trouble : (*cluster)->troubles()) say("not in it: " + trouble);
   const std::string& node = options.node;
-  const std::string& space = options.cluster->space;
+  const std::string space = options.own_space ? (*cluster)->api().space() : options.cluster->space;
   if (!node.empty() && (*cluster)->books().nodeNamed(node) == nullptr)
     return fail({ErrorCode::kNotFound,
                  "\"" + node + "\" has no devices; `divvy gpus --cluster` lists those that do"});
@@ -134,6 +134,9 @@ int listCluster(const ListOptions& options) {
                    : clusterDevicesText(devices, headers, 0);
   }
   std::fputs(text.c_str(), stdout);
+  // As kubectl does: what is not there may be elsewhere.
+  if (options.own_space && tenants && shares.empty())
+    say("no pod with devices in namespace " + space + "; -A: of all namespaces");
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <vector>
 
 #include "doctor/checks.h"
@@ -249,7 +250,49 @@ complete -c divvy -n '__fish_seen_subcommand_from run' -F
 )~";
 }
 
+// What the option before it takes, or is itself.
+struct Asked {
+  const CLI::Option* option = nullptr;  // null: it takes none
+  std::string name;
+};
+
+Asked valueAsked(const CLI::App& command, const std::string& before) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_expected_min() > 0 && before.starts_with('-') && option->check_name(before))
+      return {option, before};
+  return {};
+}
+
+bool isFile(const CLI::Option& option) {
+  return option.get_type_name().find("FILE") != std::string::npos;
+}
+
 }  // namespace
+
+Result<Options> completionFor(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::string typed = words.empty() ? "" : words.back();
+  std::string text;
+  const auto offer = [&](const std::string& word, const std::string& means) {
+    if (!word.starts_with(typed)) return;
+    text += word + (means.empty() ? "" : '\t' + means) + '\n';
+  };
+  const std::vector<Command> commands = commandsOf(app);
+  const std::string name = words.size() < 2 ? "" : words[0];
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const Command& one) { return one.name == name; });
+  if (words.size() < 2)
+    for (const Command& one : commands) offer(one.name, one.text);
+  if (command == commands.end()) return Options{PrintOptions{text + ":4\n"}};
+  const Asked asked = valueAsked(*app.get_subcommand(name), words[words.size() - 2]);
+  if (asked.option != nullptr) {
+    std::istringstream values(wordsOf(*asked.option, name, asked.name));
+    for (std::string value; values >> value;) offer(value, "");
+    return Options{PrintOptions{text + (isFile(*asked.option) ? ":0\n" : ":4\n")}};
+  }
+  for (const std::string& nested : command->nested) offer(nested, "");
+  for (const Flag& flag : command->flags) offer(flag.name, flag.text);
+  return Options{PrintOptions{text + ":4\n"}};
+}
 
 Result<Options> completionScript(const CLI::App& app, const std::string& shell) {
   const std::vector<Command> commands = commandsOf(app);

@@ -100,14 +100,14 @@ Result<Findings> examineCluster(const DoctorOptions& options, Examined* examined
     return doctor::skipAll(Scope::kCluster, "no cluster is to be asked: " + why.message(),
                            options.only);
   };
-  const bool asked =
-      options.cluster || !options.choice.kubeconfig.empty() || !options.choice.context.empty();
-  Result<kube::Access> access = accessFor(options.choice.kubeconfig, options.choice.context);
+  const Reach& reach = options.choice.reach;
+  const bool asked = options.cluster || reach.said();
+  Result<kube::Access> access = accessFor(reach);
   if (!access && asked) return access.error();
   if (!access) return skipped(access.error());
   std::string& server = examined->report.server;
   server = access->host + ":" + access->port;
-  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access), clientTerms());
+  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access), reach.with(clientTerms()));
   if (!api && asked) return api.error();
   if (!api) return skipped(api.error());
   examined->api = std::move(*api);

@@ -278,9 +278,7 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
 // Who may not list nodes is told at least what the scheduler wrote down.
 int withoutCluster(const ExplainPodOptions& options, const Error& why) {
   if (!options.files.empty()) return fail(why);
-  Result<kube::Access> access = accessFor(options.cluster.kubeconfig, options.cluster.context);
-  if (!access) return fail(why);
-  Result<std::unique_ptr<Api>> api = Api::open(std::move(*access));
+  Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
   if (!api) return fail(why);
   const Result<DryPod> pod = readPod(**api, options);
   if (!pod) return fail(pod.error());

@@ -20,11 +20,14 @@ namespace divvy::cli {
 using Maker = std::function<Result<Options>(const Raw&)>;
 
 struct Grammar {
-  CLI::App app{"Share GPUs between processes: memory and compute limits that hold.", "divvy"};
+  CLI::App app;
   Raw raw;
   std::map<const CLI::App*, Maker> makers;
 
-  Grammar();
+  // `plugin`: of `kubectl divvy`.
+  explicit Grammar(bool plugin);
+  // "divvy", "kubectl divvy".
+  const std::string& program() const { return app.get_name(); }
 
  private:
   CLI::App* add(const std::string& name, const std::string& text, Maker make,
@@ -68,8 +71,12 @@ struct Grammar {
   void addExplain();
   void addViews();
   void addSnapshot();
-  void addReach(CLI::App* command);
-  void addCluster(CLI::App* command);
+  // What -n is to a command: something of its own, or nothing, which kubectl takes all the same.
+  enum class Spaces { kOwn, kIdle };
+  void addSwitch(CLI::App* command, const std::string& text);
+  void addConnection(CLI::App* command, Spaces spaces = Spaces::kIdle);
+  void addReach(CLI::App* command, Spaces spaces = Spaces::kIdle);
+  void addCluster(CLI::App* command, Spaces spaces = Spaces::kIdle);
   void addMinRuntime(CLI::App* command);
   void addFiles(CLI::App* command);
   void addPlan();

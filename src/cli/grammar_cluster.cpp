@@ -67,15 +67,10 @@ void addMetrics(CLI::App* agent, ClusterNodeText& text) {
 
 }  // namespace
 
-// As kubectl has them; and by which names devices are known there.
-void Grammar::addReach(CLI::App* command) {
+// How it is reached; and by which names devices are known there.
+void Grammar::addReach(CLI::App* command, Spaces spaces) {
+  addConnection(command, spaces);
   ClusterText& text = raw.cluster;
-  command
-      ->add_option("--kubeconfig", text.kubeconfig,
-                   "how to reach the cluster [KUBECONFIG, as a pod does, ~/.kube/config]")
-      ->type_name("FILE");
-  command->add_option("--context", text.context, "of the kubeconfig [its current one]")
-      ->type_name("NAME");
   command->add_option("--vendors", text.vendors, "as the cluster's scheduler was told [all]")
       ->delimiter(',')
       ->type_name("NAME,...");
@@ -90,8 +85,8 @@ void Grammar::addReach(CLI::App* command) {
 }
 
 // Of those that say where something would go, too.
-void Grammar::addCluster(CLI::App* command) {
-  addReach(command);
+void Grammar::addCluster(CLI::App* command, Spaces spaces) {
+  addReach(command, spaces);
   ClusterText& text = raw.cluster;
   command->add_option("--node-policy", text.node_policy, "likewise [divvy]")->type_name("NAME");
   command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")->type_name("FILE");
@@ -196,7 +191,7 @@ void Grammar::addPlan() {
   CLI::App* plan =
       add("plan", "Where pods of manifests would go, one after the other", makePlanPods);
   addFiles(plan);
-  addCluster(plan);
+  addCluster(plan, Spaces::kOwn);
   addMinRuntime(plan);
   plan->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
       ->type_name("WORDS");

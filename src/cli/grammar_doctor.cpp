@@ -10,7 +10,7 @@ void Grammar::addDoctor() {
       add("doctor", "Look for what is wrong with this machine, and the cluster", makeDoctor);
   DoctorText& text = raw.doctor;
   doctor->add_flag("--node", text.node, "only this machine");
-  doctor->add_flag("--cluster", raw.cluster.cluster, "only the cluster");
+  addSwitch(doctor, "only the cluster");
   doctor->add_option("--only", text.only, "only these checks; --list names them [all]")
       ->delimiter(',')
       ->type_name("ID,...");

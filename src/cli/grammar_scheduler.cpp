@@ -87,14 +87,8 @@ void Grammar::addAgentWords(CLI::App* scheduler) {
 void Grammar::addQueues() {
   CLI::App* queues =
       add("queues", "Who has how much of a cluster's devices, and who waits for what", makeQueues);
-  SchedulerText& text = raw.scheduler;
-  queues
-      ->add_option("--kubeconfig", text.kubeconfig,
-                   "how to reach the cluster [KUBECONFIG, as a pod does, ~/.kube/config]")
-      ->type_name("FILE");
-  queues->add_option("--context", text.context, "of the kubeconfig [its current one]")
-      ->type_name("NAME");
   addOutput(queues, true);
+  addConnection(queues);
 }
 
 void Grammar::addOwnCertificate(CLI::App* scheduler) {

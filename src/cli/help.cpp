@@ -122,9 +122,11 @@ a queue that has no room waits at its gate. What is read and what is not known: 
   divvy ls -o json | jq '.[].id'
   divvy ls --no-headers | awk '{print $1}'
   divvy ls --cluster -n team-a --node gpu-7
+  kubectl divvy ls -A
 
---cluster (or --kubeconfig, --context; kubectl divvy ls): pods of a cluster, what each of their
-containers has of which device, and those that wait, with the reason. What follows is of agents.
+--cluster (or --context, --as ...; kubectl divvy ls): pods of a cluster, what each of their
+containers has of which device, and those that wait, with the reason. kubectl divvy ls lists those
+of the context's namespace, of -n NAME, or of all with -A. What follows is of agents.
 CORES: what was asked for of that card. BACKEND: who sees to it (interposer, mps, timeslice).
 POLICY: whether CORES is a share or a cap. WEIGHT: what the tenant gets while all others want to run
 too. MODE: how it runs now: solo (alone), share (in turns), cap (held at CORES), latency (others
@@ -163,7 +165,7 @@ names of tenants are, unless --redact puts numbers in their place. A file is wri
 left as it was. docs/snapshot.md describes it. With several agents: that of the machine's own cards,
 or --sim's.
 
---cluster (or --kubeconfig, --context; kubectl divvy snapshot): of a cluster, as its API server
+--cluster (or --context, --as ...; kubectl divvy snapshot): of a cluster, as its API server
 tells it: nodes with devices, pods that hold them, and who waits; no history, and nothing of what
 the scheduler has promised and not yet written.)"},
     {"doctor",
@@ -193,7 +195,7 @@ manifest.json says what was left out. For its owner alone (0600), and not over w
   divvy gpus --cluster --node gpu-7
   kubectl divvy gpus -o json | jq '.[] | select(.tenants == 0) | .uuid'
 
---cluster (or --kubeconfig, --context; kubectl divvy gpus): every device of a cluster, what of its
+--cluster (or --context, --as ...; kubectl divvy gpus): every device of a cluster, what of its
 memory and cores its pods were given, containers that share it of as many as may, and the sum of
 all; CLOSED where nothing new goes. With -o json each has its shares with it.
 OVERCOMMIT: how much memory may be promised, of BUDGET; PROMISED: what is; only where a device is
@@ -266,6 +268,7 @@ Lease; other replicas serve the webhook and refuse the rest at once. Until SIGTE
      R"(Examples:
   divvy cordon gpu-7/3
   divvy cordon gpu-7/GPU-6a3b0f1e-8d0c-4c1f-9a53-0b8c7d1e2f40
+  kubectl divvy cordon gpu-7 --as jane --as-group oncall
   kubectl divvy cordon gpu-7          all devices of the node; its other pods come and go as before
 
 Nothing new is given of them; who has something there keeps it. It is an annotation of the node

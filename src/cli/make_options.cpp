@@ -208,14 +208,15 @@ Result<Options> makeExplain(const Raw& raw) {
 Result<Options> makeList(ListOptions::What what, const Raw& raw) {
   Result<Output> output = outputOf(raw, what == ListOptions::What::kTenants);
   if (!output) return output.error();
-  ListOptions list{what, simOf(raw), *output, {}, raw.cluster.node};
+  ListOptions list{what, simOf(raw), *output, {}, raw.cluster.node, false};
   if (!meansCluster(raw)) {
     const ClusterText& text = raw.cluster;
     const bool more = !text.vendors.empty() || !text.device_config.empty() ||
                       !text.model_resources.empty() || !raw.pools.empty();
-    if (list.node.empty() && text.space.empty() && !more) return Options{list};
+    if (list.node.empty() && text.space.empty() && !text.all_spaces && !more) return Options{list};
     return Error{ErrorCode::kUsage,
-                 "--node, --namespace, --vendors, --device-config, --model-resources and --pools "
+                 "--node, --namespace, --all-namespaces, --vendors, --device-config, "
+                 "--model-resources and --pools "
                  "are of a cluster; accepted: with --cluster"};
   }
   if (list.sim)
@@ -223,6 +224,10 @@ Result<Options> makeList(ListOptions::What what, const Raw& raw) {
   Result<ClusterChoice> cluster = clusterOf(raw);
   if (!cluster) return cluster.error();
   list.cluster = std::move(*cluster);
+  // As kubectl has it, -A goes before -n.
+  if (raw.cluster.all_spaces) list.cluster->space.clear();
+  list.own_space = raw.plugin && what == ListOptions::What::kTenants &&
+                   list.cluster->space.empty() && !raw.cluster.all_spaces;
   return Options{list};
 }
 
@@ -243,11 +248,11 @@ Result<Options> makeTop(const Raw& raw) {
 Result<Options> makeSet(const Raw& raw) {
   if (namesPod(raw.tenant) || raw.plugin) return makeSetPod(raw);
   const ClusterText& cluster = raw.cluster;
-  if (!cluster.container.empty() || !cluster.space.empty() || !cluster.kubeconfig.empty() ||
-      !cluster.context.empty() || !raw.timeout.empty() || raw.no_wait || !raw.output.empty())
+  if (!cluster.container.empty() || !cluster.space.empty() || saysCluster(cluster.reach) ||
+      !raw.timeout.empty() || raw.no_wait || !raw.output.empty())
     return Error{
         ErrorCode::kUsage,
-        "set: -c, -n, -o, --kubeconfig, --context, --timeout and --no-wait are of a "
+        "set: -c, -n, -o, --timeout, --no-wait, and --kubeconfig and the like, are of a "
         "cluster's pods; accepted: with pod/NAME or pod/NAMESPACE/NAME in place of TENANT"};
   SetOptions set;
   set.tenant = raw.tenant;
@@ -284,7 +289,9 @@ Result<Options> makeEvents(const Raw& raw) {
 Result<Options> makeQueues(const Raw& raw) {
   const Result<Output> output = outputOf(raw, true);
   if (!output) return output.error();
-  return Options{QueuesOptions{raw.scheduler.kubeconfig, raw.scheduler.context, *output}};
+  Result<Reach> reach = reachOf(raw.cluster.reach);
+  if (!reach) return reach.error();
+  return Options{QueuesOptions{std::move(*reach), *output}};
 }
 
 Result<Options> makeSnapshot(const Raw& raw) {

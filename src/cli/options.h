@@ -23,6 +23,7 @@
 #include "container_words.h"
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
+#include "reach.h"
 #include "scheduler/serve.h"
 #include "simulator/replay.h"
 #include "sizing/serving.h"
@@ -71,9 +72,8 @@ struct ExplainOptions {
 
 // A cluster, and how its scheduler was told to place.
 struct ClusterChoice {
-  std::string kubeconfig,
-      context;        // both empty: what a pod has, else KUBECONFIG, else ~/.kube/config
-  std::string space;  // namespace; empty: the context's
+  Reach reach;
+  std::string space;                       // namespace; empty: the context's
   std::vector<std::string> vendors;        // empty: all
   std::string node_policy, device_policy;  // empty: the engine's
   std::string pools;                       // a file; empty: none
@@ -107,6 +107,7 @@ struct ListOptions {
   Output output;
   std::optional<ClusterChoice> cluster;  // instead of agents
   std::string node;                      // of the cluster; empty: all
+  bool own_space = false;  // of it, where no namespace is said: the context's, not all
 };
 
 // Devices of a cluster that get nothing new; kDrain: and whose pods are to leave.
@@ -273,7 +274,7 @@ struct SchedulerOptions {
 
 // Of a cluster.
 struct QueuesOptions {
-  std::string kubeconfig, context;  // both empty: KUBECONFIG, what a pod has, ~/.kube/config
+  Reach reach;
   Output output;
 };
 

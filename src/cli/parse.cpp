@@ -4,10 +4,14 @@
 
 #include "completion.h"
 #include "grammar.h"
+#include "kubectl_words.h"
 
 namespace divvy::cli {
 
-Grammar::Grammar() {
+Grammar::Grammar(bool plugin)
+    : app("Share GPUs between processes: memory and compute limits that hold.",
+          plugin ? "kubectl divvy" : "divvy") {
+  raw.plugin = plugin;
   app.require_subcommand(1);
   app.footer(examplesOf(""));
   app.set_version_flag("--version", versionLine());
@@ -154,7 +158,7 @@ void Grammar::addExplain() {
   addCompute(explain, true);
   addPlace(explain);
   addFiles(explain);
-  addCluster(explain);
+  addCluster(explain, Spaces::kOwn);
   addMinRuntime(explain);
   addOutput(explain, true);
 }
@@ -173,15 +177,18 @@ void Grammar::addViews() {
     addSim(command, "only this simulated node");
   }
   for (CLI::App* command : {ls, gpus}) {
-    command->add_flag("--cluster", raw.cluster.cluster, "of a cluster instead of this machine");
+    addSwitch(command, "of a cluster instead of this machine");
     command->add_option("--node", raw.cluster.node, "of the cluster, this one only [all]")
         ->type_name("NAME");
-    addReach(command);
+    addReach(command, command == ls ? Spaces::kOwn : Spaces::kIdle);
     command->add_option("--pools", raw.pools, "likewise, pools of devices [none]")
         ->type_name("FILE");
   }
-  ls->add_option("-n,--namespace", raw.cluster.space, "of the cluster, this one only [all]")
+  ls->add_option(
+        "-n,--namespace", raw.cluster.space,
+        raw.plugin ? "this one only [the context's]" : "of the cluster, this one only [all]")
       ->type_name("NAME");
+  ls->add_flag("-A,--all-namespaces", raw.cluster.all_spaces, "of the cluster, all of them");
   top->add_option("-n", raw.frames, "end after this many pictures")->type_name("COUNT");
   top->add_option("--interval", raw.interval, "time between pictures, 100ms or more [1s]")
       ->type_name("TIME");
@@ -195,7 +202,7 @@ void Grammar::addSnapshot() {
       ->type_name("FILE");
   snapshot->add_flag("--redact", raw.redact, "numbers in place of the names of tenants and nodes");
   addSim(snapshot, "of this simulated node");
-  snapshot->add_flag("--cluster", raw.cluster.cluster, "of a cluster instead of an agent");
+  addSwitch(snapshot, "of a cluster instead of an agent");
   addCluster(snapshot);
   snapshot->add_option("--device-policy", raw.device_policy, "as the cluster's scheduler was told")
       ->type_name("WORDS");
@@ -216,11 +223,7 @@ void Grammar::addControl() {
       ->type_name("NAME");
   set->add_option("-n,--namespace", raw.cluster.space, "of the pod [the kubeconfig's]")
       ->type_name("NAME");
-  set->add_option("--kubeconfig", raw.cluster.kubeconfig,
-                  "how to reach its cluster [KUBECONFIG, as a pod does, ~/.kube/config]")
-      ->type_name("FILE");
-  set->add_option("--context", raw.cluster.context, "of the kubeconfig [its current one]")
-      ->type_name("NAME");
+  addConnection(set, Spaces::kOwn);
   set->add_option("--timeout", raw.timeout, "wait so long until a pod is changed [75s]")
       ->type_name("TIME");
   set->add_flag("--no-wait", raw.no_wait, "ask for a pod's change, and leave");
@@ -292,8 +295,9 @@ void Grammar::addService() {
   agent->add_option("--ready-fd", raw.ready_fd)->group("");
   addClusterNode(agent);
   addAgentHelper();
-  CLI::App* completion = add("completion", "Print a completion script",
-                             [this](const Raw& r) { return completionScript(app, r.shell); });
+  CLI::App* completion = add("completion", "Print a completion script", [](const Raw& r) {
+    return completionScript(Grammar(false).app, r.shell);
+  });
   completion->add_option("SHELL", raw.shell, "whose script")
       ->required()
       ->type_name("bash|zsh|fish");
@@ -325,7 +329,7 @@ const CLI::App* innermost(const CLI::App& app, std::string* names = nullptr) {
 // One line, and where to read on.
 Error usage(const CLI::App& app, const std::string& what) {
   std::string text = what.substr(0, what.find('\n'));
-  std::string command = "divvy";
+  std::string command = app.get_name();
   innermost(app, &command);
   while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
   return {ErrorCode::kUsage, text + "; see " + command + " --help"};
@@ -347,12 +351,28 @@ std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& 
   return "\"" + *first + "\" is no command; accepted:" + accepted;
 }
 
+// Which option is not known there, and which are; `what` of words that are none.
+std::string unexpected(const CLI::App& command, bool plugin, const std::string& what) {
+  const std::vector<std::string> rest = command.remaining();
+  if (rest.empty() || !rest[0].starts_with('-')) return what;
+  const std::string name = rest[0].substr(0, rest[0].find('='));
+  std::string accepted;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty() || option->get_positional()) continue;
+    accepted += (accepted.empty() ? "" : ", ") + option->get_name(false, true);
+  }
+  const bool kubectls = plugin && onlyKubectls(name);
+  return name + (kubectls ? " is kubectl's, and means nothing here" : " is not accepted here") +
+         "; accepted: " + accepted;
+}
+
 // CLI11 does not know of the command behind the options.
-std::string helpOf(const CLI::App& command) {
+std::string helpOf(const CLI::App& command, const std::string& program) {
   const CLI::App* parent = command.get_parent();
   const bool nested = parent != nullptr && parent->get_parent() != nullptr;
-  std::string text = command.help(nested ? "divvy " + parent->get_name() : "divvy");
-  const std::string usage = "Usage: divvy run [OPTIONS]";
+  std::string text =
+      command.help(nested ? program + " " + parent->get_name() : std::string(program));
+  const std::string usage = "Usage: " + program + " run [OPTIONS]";
   const std::size_t at = text.find(usage);
   if (at != std::string::npos)
     text.insert(at + usage.size(),
@@ -396,9 +416,8 @@ Split splitCommand(std::vector<std::string>& words, bool runtimes) {
 namespace {
 
 Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, bool runtimes) {
-  Grammar grammar;
-  grammar.raw.plugin = plugin;
-  std::vector<std::string> words = all;
+  Grammar grammar(plugin);
+  std::vector<std::string> words = plugin ? asKubectl(all) : all;
   Split split = splitCommand(words, runtimes);
   grammar.raw.command = std::move(split.command);
   grammar.raw.runtime = split.runtime;
@@ -410,9 +429,12 @@ Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, boo
     grammar.app.parse(words);
   } catch (const CLI::CallForHelp&) {
     const CLI::App* chosen = innermost(grammar.app);
-    return Options{PrintOptions{chosen == &grammar.app ? grammar.app.help() : helpOf(*chosen)}};
+    return Options{PrintOptions{chosen == &grammar.app ? grammar.app.help()
+                                                       : helpOf(*chosen, grammar.program())}};
   } catch (const CLI::CallForVersion&) {
     return Options{PrintOptions{versionLine() + "\n"}};
+  } catch (const CLI::ExtrasError& error) {
+    return usage(grammar.app, unexpected(*innermost(grammar.app), plugin, error.what()));
   } catch (const CLI::ParseError& error) {
     return usage(grammar.app, error.what());
   }
@@ -437,8 +459,11 @@ Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, boo
 
 Result<Options> parseOptions(int argc, char** argv) {
   const std::string_view program = argc > 0 ? argv[0] : "";
-  const bool plugin = program.substr(program.rfind('/') + 1) == "kubectl-divvy";
-  return parseWords(std::vector<std::string>(argv + 1, argv + argc), plugin, true);
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  // kubectl has its plugins' words completed by programs of such names.
+  if (name == "kubectl_complete-divvy") return completionFor(Grammar(true).app, asKubectl(words));
+  return parseWords(words, name == "kubectl-divvy", true);
 }
 
 }  // namespace divvy::cli

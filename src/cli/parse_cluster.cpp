@@ -48,15 +48,16 @@ Result<void> readWords(const std::vector<std::string>& words, ExplainPodOptions*
 
 bool meansCluster(const Raw& raw) {
   const ClusterText& text = raw.cluster;
-  return raw.plugin || text.cluster || !text.kubeconfig.empty() || !text.context.empty() ||
-         !text.words.empty() || !text.files.empty();
+  return raw.plugin || text.cluster || saysCluster(text.reach) || !text.words.empty() ||
+         !text.files.empty();
 }
 
 Result<ClusterChoice> clusterOf(const Raw& raw) {
   const ClusterText& text = raw.cluster;
   ClusterChoice choice;
-  choice.kubeconfig = text.kubeconfig;
-  choice.context = text.context;
+  Result<Reach> reach = reachOf(text.reach);
+  if (!reach) return reach.error();
+  choice.reach = std::move(*reach);
   choice.space = text.space;
   choice.vendors = text.vendors;
   choice.node_policy = text.node_policy;

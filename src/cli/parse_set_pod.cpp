@@ -77,8 +77,9 @@ Result<Options> makeSetPod(const Raw& raw) {
   for (const Result<void>& good : {readTarget(raw, &options), checkNothingElse(raw)})
     if (!good) return good.error();
   if (const Result<void> good = readAmounts(raw, &options); !good) return good.error();
-  options.cluster.kubeconfig = raw.cluster.kubeconfig;
-  options.cluster.context = raw.cluster.context;
+  Result<Reach> reach = reachOf(raw.cluster.reach);
+  if (!reach) return reach.error();
+  options.cluster.reach = std::move(*reach);
   options.container = raw.cluster.container;
   options.wait = !raw.no_wait;
   options.timeout_ms = kTimeoutMs;

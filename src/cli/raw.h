@@ -40,15 +40,29 @@ struct SchedulerText {
   std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice;
 };
 
+// How it is reached, as kubectl's options are called.
+struct ReachText {
+  std::string kubeconfig, context, cluster, user, server, server_name, authority, token,
+      certificate, key, as, as_uid, timeout;
+  std::vector<std::string> as_groups;
+  bool insecure = false;
+  friend bool operator==(const ReachText&, const ReachText&) = default;
+};
+
 // Of all that asks a cluster.
 struct ClusterText {
-  std::string kubeconfig, context, space, node_policy, device_policy, pools, compat, device_config,
-      model_resources, min_runtime;
+  ReachText reach;
+  std::string space, node_policy, device_policy, pools, compat, device_config, model_resources,
+      min_runtime;
   std::string node;       // that a list is confined to
   std::string container;  // of a pod
   std::vector<std::string> vendors, words, files;
   bool cluster = false;  // where an agent could be meant, too
   bool dry_run = false;
+  bool all_spaces = false;
+  // Where kubectl's plugin is told of namespaces and it means nothing.
+  std::string idle_space;
+  bool idle_all_spaces = false;
 };
 
 // Of an agent that serves a node of Kubernetes.
@@ -101,6 +115,8 @@ struct Raw {
 
 // Whether a cluster is meant, where an agent could be; kubectl's plugin always means one.
 bool meansCluster(const Raw& raw);
+bool saysCluster(const ReachText& text);
+Result<Reach> reachOf(const ReachText& text);
 Result<ClusterChoice> clusterOf(const Raw& raw);
 Result<Output> outputOf(const Raw& raw, bool wide = false);
 // `divvy explain` of pods.

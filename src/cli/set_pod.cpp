@@ -168,9 +168,7 @@ Result<void> verdictOf(const SetPodOptions& options, const Outcome& outcome) {
 
 int setPod(const SetPodOptions& given) {
   SetPodOptions options = given;
-  Result<kube::Access> access = accessFor(options.cluster.kubeconfig, options.cluster.context);
-  if (!access) return fail(access.error());
-  const Result<std::unique_ptr<Api>> api = Api::open(std::move(*access));
+  const Result<std::unique_ptr<Api>> api = Api::open(options.cluster.reach);
   if (!api) return fail(api.error());
   if (options.space.empty()) options.space = (*api)->space();
   const Result<kube::Pod> pod = readPod(**api, options);

@@ -11,26 +11,27 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["DIVVY_SOURCE_DIR"])
 DIVVY = pathlib.Path(os.environ["DIVVY_BUILD_DIR"]) / "bin" / "divvy"
+PLUGIN = DIVVY.with_name("kubectl-divvy")
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # From here on another program's words, or a shell's.
 OTHERS = {"--", "--podman", "--docker", "|", "||", "&&", "&", ";", ">", ">>", "2>", "2>&1", "<"}
 LINE = re.compile(r"(?:^|[(;|&$]\s*)((?:[A-Z_]+=\S+ )*(?:sudo )?(?:kubectl )?divvy\s.*)")
-OPTION = re.compile(r"^(--?[a-z][a-z-]*)(?:[=\[,.…].*)?$")
+OPTION = re.compile(r"^(--?[a-zA-Z][a-z-]*)(?:[=\[,.…].*)?$")
 
 
 @functools.lru_cache(maxsize=None)
-def help_of(path):
+def help_of(path, program=DIVVY):
     """What `divvy PATH --help` says; None: there is no such command."""
-    done = subprocess.run([DIVVY, *path, "--help"], capture_output=True, text=True, check=False,
+    done = subprocess.run([program, *path, "--help"], capture_output=True, text=True, check=False,
                           env={"PATH": os.environ["PATH"]})
     return done.stdout if done.returncode == 0 else None
 
 
 @functools.lru_cache(maxsize=None)
-def options_of(path):
-    text = help_of(path)
-    return set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", text)) | {"--help", "-h"}
+def options_of(path, program=DIVVY):
+    text = help_of(path, program)
+    return set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", text)) | {"--help", "-h"}
 
 
 @functools.lru_cache(maxsize=None)
@@ -57,8 +58,14 @@ def words_of(text):
 def fault_of(text):
     """What of a command line is not divvy's; None: nothing."""
     words = words_of(text)
+    program = DIVVY
     while words and words[0] != "divvy":
+        program = PLUGIN if words[0] == "kubectl" else DIVVY
         words = words[1:]
+    # Options may stand before the command there: they are looked for in its help.
+    if program == PLUGIN:
+        at = next((i for i, word in enumerate(words) if word in commands_of(())), 0)
+        words = [*words[:1], *words[at:at + 1], *words[1:at], *words[at + 1:]] if at else words
     path = ()
     for word in words[1:]:
         if word in OTHERS or word.startswith(("#", "(", "$(")):
@@ -72,8 +79,8 @@ def fault_of(text):
         option = OPTION.match(word)
         if option is None:
             continue
-        if option.group(1) not in options_of(path):
-            return f"divvy {' '.join(path)} has no {option.group(1)}"
+        if option.group(1) not in options_of(path, program):
+            return f"{'kubectl ' if program == PLUGIN else ''}divvy {' '.join(path)} has no {option.group(1)}"
     return None
 
 
@@ -107,6 +114,11 @@ class Pages(unittest.TestCase):
         self.assertIsNone(fault_of("divvy run --memory 4Gi -- python3 --version"))
         self.assertIn("no command lst", fault_of("divvy lst"))
         self.assertIn("has no --memroy", fault_of("divvy run --memroy 4Gi -- sh"))
+        self.assertIsNone(fault_of("kubectl divvy --context prod gpus --cluster east -A"))
+        self.assertIsNone(fault_of("divvy gpus --cluster"))
+        self.assertIn("divvy gpus has no -A", fault_of("divvy gpus -A"))
+        self.assertIn("kubectl divvy plan has no -A", fault_of("kubectl divvy -A plan -f x"))
+        self.assertIn("kubectl divvy run has no --as", fault_of("kubectl divvy run --as jane"))
         self.assertIn("has no --policyy", fault_of("divvy simulate openb --policyy fgd"))
 
 

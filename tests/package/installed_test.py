@@ -54,6 +54,8 @@ class Installed(unittest.TestCase):
             dpkg --status divvy | grep '^Status: install ok installed'
             test ! -e /etc/ld.so.preload
             cd / && divvy version && kubectl-divvy version
+            kubectl-divvy gpus --help | grep -- '--as-group GROUP'
+            kubectl_complete-divvy cord | grep '^cordon'
             divvy run --sim h100 --memory 2Gi --cores 30 --name first -- divvy ls --sim h100 -o json
             divvy stop --force --sim h100 || divvy stop --force
         """)
