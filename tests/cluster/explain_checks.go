@@ -27,7 +27,7 @@ func init() {
 		check{"a-snapshot-of-the-cluster-is-decided-the-same-again",
 			"divvy snapshot of the live cluster for the simulator", snapshotted},
 		check{"one-table-of-cards-and-who-has-them",
-			"kubectl divvy: allocated and total per card of the cluster, drill down to pods", listed})
+			"divvy gpus, ls: allocated and total per card of the cluster, drill down to pods", listed})
 }
 
 // tool runs the program as a user does; its answer is JSON. Whether it said no (exit status 1).
@@ -380,40 +380,7 @@ func listed(w *world) error {
 	if len(devices) != checkNodes*checkDevices {
 		return fmt.Errorf("%d devices are listed", len(devices))
 	}
-	if err := w.asPlugin(devices); err != nil {
-		return err
-	}
 	return w.listedAlike(shares, devices)
-}
-
-// asPlugin: kubectl finds it by its name, and so called it is always of the cluster.
-func (w *world) asPlugin(devices []listedDevice) error {
-	folder, err := os.MkdirTemp("", "divvy-plugin-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	whole, err := filepath.Abs(w.divvy)
-	if err == nil {
-		err = os.Symlink(whole, filepath.Join(folder, "kubectl-divvy"))
-	}
-	if err != nil {
-		return err
-	}
-	command := exec.CommandContext(w.ctx, w.path("bin", "kubectl"), "divvy", "gpus", "-o", "json")
-	command.Env = append(os.Environ(), "KUBECONFIG="+w.path("kubeconfig"), "PATH="+folder+":"+os.Getenv("PATH"))
-	said, err := command.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("kubectl divvy gpus: %w: %s", err, said)
-	}
-	var listed []listedDevice
-	if err := json.Unmarshal(said, &listed); err != nil {
-		return fmt.Errorf("kubectl divvy gpus: %w: %s", err, said)
-	}
-	if len(listed) != len(devices) {
-		return fmt.Errorf("kubectl divvy lists %d devices of %d", len(listed), len(devices))
-	}
-	return nil
 }
 
 func (w *world) listedAlike(shares []listedShare, devices []listedDevice) error {
