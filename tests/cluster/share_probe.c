@@ -13,12 +13,17 @@
 // what it may have; then it says once more what it sees and gets. "rest SECONDS": does
 // nothing for so long, and then writes to its memory all the time. "begin": only says when it
 // began, nanoseconds since 1970, and needs no driver for that. "contend NANOSECONDS": kernels that
-// long, one after another, with little memory.
+// long, one after another, with little memory. "enroll TENANT": tells the agent that it is a
+// process of that tenant, or of its own ("own"), in a slot that it has not taken
+// (ledger/registration.h), and says the answer: status=N. It needs no driver either.
 #include <dlfcn.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,6 +142,46 @@ static void contend(unsigned long long nanoseconds) {
   }
 }
 
+// The folder that its pages are mounted from is called by its tenant.
+static void ownTenant(char* id, size_t size) {
+  char line[4096], root[2048], place[2048];
+  FILE* mounts = fopen("/proc/self/mountinfo", "r");
+  while (mounts != NULL && fgets(line, sizeof line, mounts) != NULL) {
+    if (sscanf(line, "%*d %*d %*s %2047s %2047s", root, place) != 2) continue;
+    char* file = strrchr(root, '/');
+    if (file == NULL || strcmp(place, "/run/divvy/tenant/control") != 0) continue;
+    *file = '\0';
+    snprintf(id, size, "%s", strrchr(root, '/') == NULL ? "" : strrchr(root, '/') + 1);
+    fclose(mounts);
+    return;
+  }
+  fail("tenant", "its pages are not mounted");
+}
+
+static int enroll(const char* tenant) {
+  struct {
+    uint32_t magic, version;
+    char tenant[32];
+    uint32_t slot, pid;
+    uint64_t generation, reserved;
+  } packet = {0x47525644, 1, "", 7, (uint32_t)getpid(), 1, 0};
+  uint32_t reply[4];
+  struct sockaddr_un address = {AF_UNIX, "/run/divvy/reg/register.sock"};
+  char line[64];
+  if (strcmp(tenant, "own") == 0) {
+    ownTenant(packet.tenant, sizeof packet.tenant);
+  } else {
+    snprintf(packet.tenant, sizeof packet.tenant, "%s", tenant);
+  }
+  const int agent = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+  if (connect(agent, (struct sockaddr*)&address, sizeof address) != 0) fail("agent", "not there");
+  if (send(agent, &packet, sizeof packet, 0) != (ssize_t)sizeof packet) fail("agent", "deaf");
+  if (recv(agent, reply, sizeof reply, 0) != (ssize_t)sizeof reply) fail("agent", "silent");
+  snprintf(line, sizeof line, "status=%u\n", reply[1]);
+  say(line);
+  return 0;
+}
+
 static int begin(void) {
   struct timespec now;
   char line[64];
@@ -172,6 +217,7 @@ static int tell(int device, unsigned long long* address, size_t* total, unsigned
 
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "begin") == 0) return begin();
+  if (argc > 2 && strcmp(argv[1], "enroll") == 0) return enroll(argv[2]);
   cuda = dlopen("libcuda.so.1", RTLD_NOW);
   if (cuda == NULL) fail("CUDA", dlerror());
   const char* word = argc > 1 ? argv[1] : "";

@@ -158,7 +158,7 @@ func (c *cluster) prepare() error {
 	}
 	err = a.server("apiserver",
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 96, 0, 1)})
+		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(198, 18, 80, 1)})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,9 @@ class Tenant:
     def same(self):
         found = self.world.get("pod", "working", "-n", "default")
         counts = found["status"].get("containerStatuses", [{}])[0]
-        assert found["status"]["phase"] == "Running" and counts.get("restartCount") == 0, found["status"]
+        # Where no plugin is left it is not started again.
+        running = found["status"]["phase"] == "Running" and "running" in counts.get("state", {})
+        assert running and counts["restartCount"] == 0, found["status"]
         return found["metadata"]["uid"], counts["containerID"]
 
     def rounds(self):
