@@ -23,7 +23,7 @@ PROGRAMS = {"opt/divvy/bin/divvy": "bin/divvy", "opt/divvy/bin/share-probe": "te
             "opt/divvy/simgpu/libnvidia-ml.so.1": "simgpu/libnvidia-ml.so.1"}
 # What make-images makes of packages' files, or of the machine's release.
 MADE = re.compile(r"etc/(ssl/certs/ca-certificates\.crt|debian_version|os-release)|usr/lib/os-release|"
-                  r"var/lib/dpkg/status\.d/.*|opt/divvy/bin/kubectl-divvy")
+                  r"var/lib/dpkg/status\.d/.*|opt/divvy/bin/kubectl(?:_complete)?-divvy")
 # Declarations of the kernel's interface: nothing of the kernel is in a program.
 NOTHING_OF = {"linux-libc-dev"}
 
