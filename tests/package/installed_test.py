@@ -5,6 +5,7 @@ As root, in a mount namespace of its own with a layer over this machine's files:
 it. Where layers cannot be had that is said, and nothing is checked."""
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,10 @@ import unittest
 
 PACKAGE = None
 BOUND = 120  # seconds
+UNIT = "/lib/systemd/system/divvy-agent.service"
+# How much of the machine a program under the unit could touch, of 100: systemd's own marks, less is better. One line of
+# those that shut it in less, and it is more.
+MOST_EXPOSED = 25
 # As root in that namespace: the layer is made, COMMAND is run in it, and all of it goes with the process.
 INSIDE = """
 set -e
@@ -71,6 +76,46 @@ class Installed(unittest.TestCase):
             test -x "$(readlink -f /usr/bin/divvy)"
             dpkg --verify divvy
         """)
+
+    def unit(self, change=""):
+        """What systemd thinks of the installed unit, or of one that `change` (of sed) was made of: the statuses of
+        `systemd-analyze verify` and of `security`, and what they said. No systemd has to run, and none starts it."""
+        said = self.good(f"""
+            dpkg --install /divvy.deb >/dev/null
+            mkdir -p /run/spoiled && sed {shlex.quote(change)} {UNIT} >/run/spoiled/divvy-agent.service
+            {'cmp -s' if change else '! cmp -s'} {UNIT} /run/spoiled/divvy-agent.service && exit 9
+            {{ systemd-analyze verify --man=no --recursive-errors=no /run/spoiled/divvy-agent.service && verified=0 || verified=$?
+            SYSTEMD_COLORS=0 systemd-analyze security --no-pager --offline=yes --threshold={MOST_EXPOSED} \\
+              /run/spoiled/divvy-agent.service && exposed=0 || exposed=$?; }} 2>&1
+            echo "$verified $exposed"
+        """)
+        return [int(word) for word in said.splitlines()[-1].split()], said
+
+    def test_systemd_understands_its_unit(self):
+        statuses, said = self.unit()
+        self.assertEqual(statuses, [0, 0], said)
+
+    def test_a_unit_with_a_wrong_line_would_be_told(self):
+        """The control: systemd itself leaves out what it does not understand, and starts the rest."""
+        for change, told in (("s/^ProtectHome=/ProtectHme=/", "Unknown key 'ProtectHme'"),
+                             ("s/^ProtectSystem=strict/ProtectSystem=stict/", "protect system value"),
+                             ("s/^SystemCallFilter=.*/SystemCallFilter=@system-servce/", "Unknown system call group"),
+                             ("s/^RestartSec=.*/RestartSec=two/", "Failed to parse sec value"),
+                             ("s|^ExecStart=/usr/bin/divvy|ExecStart=/usr/bin/divy|", "/usr/bin/divy is not executable"),
+                             ("s/^.Service.$/[Servce]/", "Unknown section 'Servce'")):
+            with self.subTest(change):
+                (verified, _), said = self.unit(change)
+                self.assertNotEqual(verified, 0, said)
+                self.assertIn(told, said)
+
+    def test_a_unit_that_shuts_its_program_in_less_would_be_told(self):
+        """The control of the marks, each good by itself."""
+        for name in ("ProtectHome", "NoNewPrivileges", "CapabilityBoundingSet", "ProtectSystem", "SystemCallFilter",
+                     "RestrictNamespaces"):
+            with self.subTest(name):
+                (verified, exposed), said = self.unit(f"/^{name}=/d")
+                self.assertEqual(verified, 0, said)
+                self.assertNotEqual(exposed, 0, said)
 
     def test_nothing_is_left_when_it_is_purged(self):
         left = self.good("""
