@@ -55,13 +55,23 @@ std::set<std::string> KubeletDesk::fullNow() const {
   return full;
 }
 
-// Of pods that are over the kubelet notes some for a while longer.
-std::optional<KubeletDesk::Taken> KubeletDesk::takenUnits() const {
-  const auto noted = kubelet::readCheckpoint(*sockets_);
-  if (!noted) {
-    warn(noted.error().message());
-    return std::nullopt;
+Result<std::vector<kubelet::NotedDevices>> KubeletDesk::noted() {
+  Result<std::vector<kubelet::NotedDevices>> noted = kubelet::readCheckpoint(*sockets_);
+  const std::string trouble = noted ? "" : noted.error().message();
+  if (trouble == noted_trouble_) return noted;
+  if (noted) {
+    info("the kubelet's checkpoint can be read again");
+  } else {
+    warn(trouble + ": whose devices are which is known of containers that go on only");
   }
+  noted_trouble_ = trouble;
+  return noted;
+}
+
+// Of pods that are over the kubelet notes some for a while longer.
+std::optional<KubeletDesk::Taken> KubeletDesk::takenUnits() {
+  const auto noted = this->noted();
+  if (!noted) return std::nullopt;
   Taken taken;
   for (const kubelet::NotedDevices& one : *noted)
     if (living_.contains(one.uid))

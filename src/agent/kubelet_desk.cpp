@@ -224,7 +224,7 @@ asio::awaitable<Result<KubeletDesk::Owner>> KubeletDesk::ownerOf(Held held, Unit
   Owner owner;
   if (const auto* holder = kubelet::holderOf(*held, units.resource, units.ids))
     owner = {holder->space, holder->pod, holder->container, {}, {}};
-  const auto noted = kubelet::readCheckpoint(*sockets_);
+  const auto noted = this->noted();
   if (!noted && owner.pod.empty())
     co_return Error(noted.error()).context("the kubelet does not say whose devices these are");
   if (!noted) owner.unread = noted.error();

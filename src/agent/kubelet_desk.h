@@ -82,7 +82,9 @@ class KubeletDesk {
   void noteWithheld();
   // Units that pods have, by resource; nothing: the kubelet's notes cannot be read.
   using Taken = std::set<std::pair<std::string, std::string>>;
-  std::optional<Taken> takenUnits() const;
+  std::optional<Taken> takenUnits();
+  // What the kubelet's checkpoint notes; that it cannot be read, and can again, is said once.
+  Result<std::vector<kubelet::NotedDevices>> noted();
   Result<void> serveName(const CountedName& name);
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
   // Looks anew at what the node is to say of its devices.
@@ -205,8 +207,9 @@ class KubeletDesk {
   bool turns_told_ = false;  // what node locks do
   bool announcing_ = false;
   bool stopped_ = false;
-  Taken taken_;               // while not all devices are offered
-  std::string held_trouble_;  // why the kubelet did not say who has what, last; empty: it did
+  Taken taken_;                // while not all devices are offered
+  std::string held_trouble_;   // why the kubelet did not say who has what, last; empty: it did
+  std::string noted_trouble_;  // why its checkpoint could not be read, last; empty: it could
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
   const std::shared_ptr<kubelet::Sockets> sockets_;
   kubelet::PodResources pod_resources_;

@@ -196,6 +196,10 @@ class DeviceManager::Inside final : public v1::PodResourcesLister::Service {
         {"Data", {{"PodDeviceEntries", std::move(entries)}, {"RegisteredDevices", json::object()}}},
         {"Checksum", 0}};
     const std::string path = kubelet.folder() + "/kubelet_internal_checkpoint";
+    if (spoil) {
+      fs::remove(path);
+      return spoil(path, json::serialize(whole));
+    }
     std::ofstream(path + ".new") << json::serialize(whole);
     fs::rename(path + ".new", path);
   }
@@ -211,6 +215,7 @@ class DeviceManager::Inside final : public v1::PodResourcesLister::Service {
   std::condition_variable changed;
   std::set<std::string> well;
   std::map<std::string, Living> pods;  // by UID
+  Spoil spoil;
   bool hidden = false;
   bool over = false;
 };
@@ -290,6 +295,14 @@ void DeviceManager::gaveBefore(const PodAsk& pod, const std::vector<std::string>
   const std::lock_guard<std::mutex> hold(inside_->mutex);
   inside_->pods[pod.uid].ask = pod;
   inside_->pods[pod.uid].given[pod.containers.front().name].ids = ids;
+  inside_->writeCheckpoint();
+}
+
+void DeviceManager::spoilCheckpoint(Spoil spoil) {
+  const std::lock_guard<std::mutex> hold(inside_->mutex);
+  // A folder in its place is in a file's way.
+  fs::remove(inside_->kubelet.folder() + "/kubelet_internal_checkpoint");
+  inside_->spoil = std::move(spoil);
   inside_->writeCheckpoint();
 }
 

@@ -3,6 +3,7 @@
 // and its pod resources, so that orders can be chosen which a real one takes by chance.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -59,6 +60,10 @@ class DeviceManager {
 
   // That pod got these of another plugin that served the resource before.
   void gaveBefore(const PodAsk& pod, const std::vector<std::string>& ids);
+
+  // From now on whoever writes the checkpoint leaves it so; null: as it should be. It is written.
+  using Spoil = std::function<void(const std::string& path, const std::string& whole)>;
+  void spoilCheckpoint(Spoil spoil);
 
   // While set, pod resources are not answered.
   void hidePods(bool hidden);
