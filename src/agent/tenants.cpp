@@ -320,14 +320,10 @@ void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessI
 }
 
 // A slot says who its process is in that process' own pid namespace, which may lie below ours.
-void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
-                           const ledger::Owner& owner) {
+void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
+                           ledger::ProcessLook& look) {
   if (tenant->processes.contains(key)) return;
-  // A container may write what it likes there: of others' processes nothing is its.
-  ledger::Eligible eligible;
-  if (tenant->record.inContainer())
-    eligible = [&](std::uint32_t pid) { return isIn(*tenant, static_cast<int>(pid)); };
-  const Result<std::uint32_t> found = ledger::findProcess(owner, eligible);
+  const Result<std::uint32_t> found = look.find(owner);
   if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
   if (*found == 0) return reap(tenant, key);
   const int pid = static_cast<int>(*found);
@@ -470,9 +466,15 @@ void Tenants::sweep() {
     if (!tenant->pages) continue;
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
     if (!report) continue;
+    // A container may write what it likes there: of others' processes nothing is its.
+    ledger::Eligible eligible;
+    if (tenant->record.inContainer())
+      eligible = [tenant](std::uint32_t pid) { return isIn(*tenant, static_cast<int>(pid)); };
+    // After the report: whoever is in that was there before.
+    ledger::ProcessLook look(std::move(eligible));
     for (const ledger::SlotSnapshot& slot : report->slots) {
       if (slot.phase == ledger::Phase::kRetired) continue;
-      findAndWatch(tenant, {slot.slot, slot.generation}, slot.owner);
+      findAndWatch(tenant, {slot.slot, slot.generation}, slot.owner, look);
     }
     const Result<unsigned> slots = tenant->pages->ensureFreeSlots(kFreeSlots);
     if (!slots) warn("tenant " + id + ": " + slots.error().message());

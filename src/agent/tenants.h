@@ -17,6 +17,7 @@
 #include "device_health.h"
 #include "idle_stop.h"
 #include "inventory.h"
+#include "ledger/liveness.h"
 #include "ledger/tenant_ledger.h"
 #include "mounted_file.h"
 #include "swap_reader.h"
@@ -218,7 +219,8 @@ class Tenants {
   void watch(Watched& watched, Fd pidfd, std::function<void()> on_exit);
   void watchHolder(const TenantPtr& tenant);
   bool watchSurvivors(const TenantPtr& tenant);
-  void findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner);
+  void findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
+                    ledger::ProcessLook& look);
   void reap(const TenantPtr& tenant, const SlotKey& key);
   // Buries the tenant if nothing keeps it alive.
   void check(const TenantPtr& tenant);

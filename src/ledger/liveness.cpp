@@ -67,11 +67,15 @@ std::uint32_t innermostPid(const std::string& status) {
   return pid;
 }
 
+bool mayBe(std::uint64_t start, const Owner& owner) {
+  return owner.start == 0 || start == 0 || start == owner.start;
+}
+
 Answer matches(std::uint32_t pid, const Owner& owner) {
   const Text stat = readProc(pid, "stat");
   if (stat.readable != Answer::kYes) return stat.readable;
   const std::uint64_t start = parseStartTime(stat.bytes.data(), stat.bytes.size());
-  if (owner.start != 0 && start != 0 && start != owner.start) return Answer::kNo;
+  if (!mayBe(start, owner)) return Answer::kNo;
   const Text status = readProc(pid, "status");
   if (status.readable != Answer::kYes) return status.readable;
   return innermostPid(status.bytes) == owner.pid ? lives(pid) : Answer::kNo;
@@ -94,13 +98,43 @@ Result<Owner> readOwner(std::uint32_t pid) {
 }
 
 Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible) {
+  return ProcessLook(eligible).find(owner);
+}
+
+Result<std::uint32_t> ProcessLook::find(const Owner& owner) {
   if (owner.pid == 0) return std::uint32_t{0};
+  const std::uint64_t word = packOwner(owner);
+  if (const auto told = told_.find(word); told != told_.end()) return told->second;
+  Result<std::uint32_t> found = look(owner);
+  if (found) told_.emplace(word, *found);
+  return found;
+}
+
+Result<std::uint32_t> ProcessLook::look(const Owner& owner) {
   const auto matching = [&](std::uint32_t pid) {
-    return eligible && !eligible(pid) ? Answer::kNo : matches(pid, owner);
+    return eligible_ && !eligible_(pid) ? Answer::kNo : matches(pid, owner);
   };
   const Answer direct = matching(owner.pid);
   if (direct == Answer::kYes) return owner.pid;
   bool certain = direct == Answer::kNo;
+  if (const Result<void> read = readAll(); !read) return read.error();
+  const auto [first, last] = by_inner_.equal_range(owner.pid);
+  for (auto at = first; at != last; ++at) {
+    if (!mayBe(at->second.start, owner)) continue;
+    const Answer answer = matching(at->second.pid);
+    if (answer == Answer::kYes) return at->second.pid;
+    certain = certain && answer == Answer::kNo;
+  }
+  for (const std::uint32_t pid : unread_) {
+    if (!certain) break;
+    certain = matching(pid) == Answer::kNo;
+  }
+  if (!certain) return cannotTell();
+  return std::uint32_t{0};
+}
+
+Result<void> ProcessLook::readAll() {
+  if (read_) return {};
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir(processes().folder().c_str()), closedir);
   if (!proc) return cannotTell();
   while (const dirent* entry = readdir(proc.get())) {
@@ -108,12 +142,15 @@ Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible) 
     std::uint32_t pid = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
-    const Answer answer = matching(pid);
-    if (answer == Answer::kYes) return pid;
-    certain = certain && answer == Answer::kNo;
+    const Text stat = readProc(pid, "stat");
+    const Text status = stat.readable == Answer::kYes ? readProc(pid, "status") : stat;
+    if (status.readable == Answer::kCannotTell) unread_.push_back(pid);
+    if (status.readable == Answer::kYes)
+      by_inner_.insert({innermostPid(status.bytes),
+                        {pid, parseStartTime(stat.bytes.data(), stat.bytes.size())}});
   }
-  if (!certain) return cannotTell();
-  return std::uint32_t{0};
+  read_ = true;
+  return {};
 }
 
 bool ownerAlive(const Owner& owner) {

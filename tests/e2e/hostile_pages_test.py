@@ -5,15 +5,20 @@ import contextlib
 import math
 import mmap
 import os
+import pathlib
 import random
 import signal
 import threading
+import time
 
 from metrics_test import Served, parse
 from product import GIB, MIB, OUT_OF_MEMORY, SUCCESS, main, wait_until
 
 # What arithmetic trips over: nothing, the largest, signs, and what looks like a count of them.
 EXTREMES = [0, 1, 2**16 - 1, 2**31, 2**32 - 1, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
+# Seconds of a processor that the agent may take in a second and a half, in which it is asked all the time: 0.7 where it
+# looks at all processes once, 3.5 where it did for each slot (of 74 processes).
+MOST_WORK = 1.5
 LINES = 60  # in the log: what is wrong is said, not each time that it is seen
 SEED = int(os.environ.get("DIVVY_SEED", "7"))
 
@@ -59,6 +64,11 @@ class HostilePages(Served):
         said = self.row("liar")["shares"][0]
         self.assertLessEqual(said["used"], 80 * GIB)
 
+    def agent_work(self):
+        """Seconds that it has had a processor for: whoever else is busy here has no part in that."""
+        words = pathlib.Path(f"/proc/{self.agent_pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def others_are_served(self):
         hand = self.honest.hands[0]
         self.assertEqual(hand.ask("alloc", 6 * GIB)[0], OUT_OF_MEMORY)
@@ -90,6 +100,19 @@ class HostilePages(Served):
                     self.holds()
             if path.name == "report":
                 self.assert_named()
+        self.others_are_served()
+        self.ends()
+
+    def test_owners_who_are_nobody_keep_nobody_waiting(self):
+        """Each slot of it may name somebody else to look for, once a second."""
+        with self.opened(self.folder / "report") as page:
+            for value in EXTREMES:
+                page[:] = value.to_bytes(8, "little") * (len(page) // 8)
+                began = self.agent_work()
+                ends = time.monotonic() + 1.5  # at least one look of the agent's
+                while time.monotonic() < ends:
+                    self.holds()
+                self.assertLess(self.agent_work() - began, MOST_WORK, f"{value:#x} of its report")
         self.others_are_served()
         self.ends()
 

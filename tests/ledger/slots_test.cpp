@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 
+#include "base/processes.h"
 #include "tenant_fixture.h"
 
 namespace divvy::ledger {
@@ -115,6 +117,49 @@ TEST_F(SlotsTest, AProcessInAPidNamespaceBelowIsFound) {
   waitFor(outer);
   EXPECT_FALSE(ownerAlive(slot.owner));
   close(pipe_ends[0]);
+}
+
+// This machine's own, and how often something of them was read.
+class CountedProcesses final : public Processes {
+ public:
+  explicit CountedProcesses(unsigned* reads) : reads_(reads) {}
+  std::string folder() const override {
+    ++*reads_;
+    return "/proc";
+  }
+  Fd open(int pid) const override { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+  Result<Peer> peer(int) const override { return Error{ErrorCode::kUnavailable, "not here"}; }
+  int self() const override { return getpid(); }
+  bool direct() const override { return true; }
+
+ private:
+  unsigned* reads_;
+};
+
+// Regression: a report with owners who are nobody had the agent read all of /proc for each slot,
+// and nobody else was served for seconds.
+TEST_F(SlotsTest, ManyOwnersWhoAreNobodyCostOneLookAtAll) {
+  constexpr unsigned kOwners = 1000;
+  constexpr std::uint32_t kBeyond = (1u << 24) - 1;  // of all numbers that a kernel gives
+  const pid_t child = spawn([]() -> int {
+    unsigned reads = 0;
+    const Result<Owner> self = readOwner(static_cast<std::uint32_t>(getpid()));
+    useProcesses(std::make_unique<CountedProcesses>(&reads));
+    ProcessLook look;
+    if (const auto found = look.find({kBeyond, 1}); !found || *found != 0) return 1;
+    const unsigned once = reads;
+    for (unsigned i = 1; i < kOwners; ++i)
+      if (const auto found = look.find({kBeyond - i, i}); !found || *found != 0) return 2;
+    // Of each only whether the one of its number is there.
+    if (reads > once + kOwners) return 3;
+    const auto own = look.find(*self);
+    if (!own || static_cast<pid_t>(*own) != getpid()) return 4;
+    // The control: who is looked for by himself costs a look at all.
+    reads = 0;
+    if (const auto found = findProcess({kBeyond, 1}); !found || *found != 0) return 5;
+    return reads > 2 ? 0 : 6;
+  });
+  EXPECT_EQ(waitFor(child), 0);
 }
 
 TEST_F(SlotsTest, AZombieIsDeadAndItsThreadsAreNot) {

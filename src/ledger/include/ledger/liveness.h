@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "ledger/words.h"
@@ -17,6 +20,29 @@ namespace divvy::ledger {
 // owner. `eligible`, where there is one: only processes (by our numbers) that it says yes to.
 using Eligible = std::function<bool(std::uint32_t pid)>;
 Result<std::uint32_t> findProcess(const Owner& owner, const Eligible& eligible = nullptr);
+
+// Looks for many owners, with findProcess's answers. /proc is read once, when one of them is first
+// not found under its own number, however many are asked for: whoever writes a report could have
+// an agent read it for each of its slots. Of owners who wrote their words before it was made.
+class ProcessLook {
+ public:
+  explicit ProcessLook(Eligible eligible = nullptr) : eligible_(std::move(eligible)) {}
+  Result<std::uint32_t> find(const Owner& owner);
+
+ private:
+  struct Seen {
+    std::uint32_t pid = 0;  // of ours
+    std::uint64_t start = 0;
+  };
+  Result<std::uint32_t> look(const Owner& owner);
+  Result<void> readAll();
+
+  Eligible eligible_;
+  bool read_ = false;
+  std::multimap<std::uint32_t, Seen> by_inner_;  // by the number in their innermost namespace
+  std::vector<std::uint32_t> unread_;            // of whom nothing could be read
+  std::map<std::uint64_t, std::uint32_t> told_;  // by the owner's word
+};
 
 // False only when the owner is certainly dead.
 bool ownerAlive(const Owner& owner);
