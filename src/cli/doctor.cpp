@@ -17,6 +17,7 @@
 #include "doctor_agent.h"
 #include "doctor_bundle.h"
 #include "doctor_cluster.h"
+#include "node_settings.h"
 #include "terminal.h"
 
 namespace divvy::cli {
@@ -54,6 +55,13 @@ doctor::NodeTerms termsOf(const DoctorOptions& options,
   if (!options.install_dir.empty()) terms.staged_dir = options.install_dir;
   if (!options.kubelet_dir.empty()) terms.kubelet_dir = options.kubelet_dir;
   if (const Result<agent::Install> install = agent::findInstall()) terms.lib_dir = install->lib_dir;
+  terms.settings_file = options.node_settings;
+  terms.settings = [](const std::string& text,
+                      const std::string& path) -> Result<std::vector<std::string>> {
+    Result<NodeSettings> read = readNodeSettings(text, path);
+    if (!read) return read.error();
+    return std::move(read->unheeded);
+  };
   terms.ask = [talks](const std::string& dir) -> Result<doctor::AgentAnswer> {
     Result<AgentTalk> talk = talkTo(dir);
     if (!talk) return talk.error();

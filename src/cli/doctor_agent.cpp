@@ -6,11 +6,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <boost/json/parse.hpp>
 
 #include "agent_link.h"
+#include "base/processes.h"
+#include "doctor/tree.h"
 #include "object.h"
 
 namespace divvy::cli {
@@ -47,6 +50,44 @@ std::string versionIn(const agent::PlacementReply& reply) {
   return by.starts_with("divvy ") ? by.substr(6) : by;
 }
 
+// What follows an option: "--name=WORD", or "--name" and "WORD". Words end with a zero.
+std::optional<std::string> givenTo(const std::string& option, const std::string& words) {
+  std::optional<std::string> given;
+  bool next = false;
+  for (std::size_t at = 0; at < words.size();) {
+    const std::string word = words.c_str() + at;
+    at += word.size() + 1;
+    if (next) given = word;
+    next = word == option;
+    if (word.starts_with(option + "=")) given = word.substr(option.size() + 1);
+  }
+  return given;
+}
+
+// By the command line of who listens, as the kernel has it, and with that process' own view of the
+// files: in a container they are others. One of another pid namespace is not seen.
+void noteSettings(int connection, AgentTalk* talk) {
+  const Result<Peer> peer = processes().peer(connection);
+  if (!peer || peer->pid == 0) return;
+  const std::string folder = processes().folder() + "/" + std::to_string(peer->pid);
+  const Result<doctor::Tree> process = doctor::Tree::open(folder);
+  if (!process) return;
+  const Result<std::string> words = process->text("/cmdline");
+  if (!words || words->empty()) return;
+  talk->words_known = true;
+  const std::optional<std::string> file = givenTo("--node-settings", *words);
+  if (!file || file->empty()) return;
+  doctor::NamedText& named = talk->settings.emplace();
+  std::error_code fault;
+  named.path = *file;
+  if (file->front() != '/')
+    named.path = (std::filesystem::read_symlink(folder + "/cwd", fault) / *file).string();
+  const Result<doctor::Tree> root = doctor::Tree::open(folder + "/root");
+  named.text = Error(ErrorCode::kIo, named.path + ": the files of process " +
+                                         std::to_string(peer->pid) + " may not be looked at");
+  if (root && !fault) named.text = root->text(named.path);
+}
+
 std::string nameOf(const agent::TenantView& tenant) {
   return tenant.id + (tenant.name.empty() ? "" : " (" + tenant.name + ")");
 }
@@ -63,6 +104,7 @@ Result<AgentTalk> talkTo(const std::string& dir) {
   if (listed == nullptr)
     return Error{ErrorCode::kUnavailable, "it did not answer with what it has"};
   talk.snapshot = std::move(listed->snapshot);
+  noteSettings(link->fd(), &talk);
   // What an older one does not know it does not tell.
   reply = link->call(agent::PlacementRequest{}, kPatienceMs);
   if (reply)
@@ -78,6 +120,8 @@ Result<AgentTalk> talkTo(const std::string& dir) {
 doctor::AgentAnswer answerOf(const AgentTalk& talk) {
   doctor::AgentAnswer answer;
   answer.version = talk.version;
+  answer.words_known = talk.words_known;
+  answer.settings = talk.settings;
   answer.cards = talk.snapshot.devices.size();
   answer.tenants = talk.snapshot.tenants.size();
   for (const agent::DeviceView& device : talk.snapshot.devices)

@@ -1,6 +1,7 @@
 // What agents of this machine say of themselves, asked by folders that may be another tree's.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "agent/wire.h"
@@ -14,6 +15,8 @@ struct AgentTalk {
   std::string version;  // empty: it did not say
   agent::Snapshot snapshot;
   std::vector<agent::EventView> events;
+  bool words_known = false;                   // whether its command line could be read
+  std::optional<doctor::NamedText> settings;  // by its --node-settings
 };
 
 // `dir` is an agent's. Waits 2 s for each answer. kNotFound: nobody listens there; kUnavailable:

@@ -27,6 +27,11 @@ void Grammar::addDoctor() {
   doctor->add_option("--kubelet-dir", text.kubelet_dir, "likewise [/var/lib/kubelet]")
       ->type_name("DIR");
   doctor
+      ->add_option("--node-settings", text.node_settings,
+                   "as the agent was told, where it does not run to say so [what agents, "
+                   "/etc/default/divvy-agent and pods name; /etc/divvy/node-settings.yaml]")
+      ->type_name("FILE");
+  doctor
       ->add_option("--bundle", text.bundle,
                    "write an archive for whoever is asked for help; docs/doctor.md: what is in it")
       ->type_name("FILE.tar.gz");

@@ -186,6 +186,7 @@ struct DoctorOptions {
   bool list = false;                                  // only what checks there are
   bool verbose = false;                               // what is well, too, in full
   std::string runtime_dir, install_dir, kubelet_dir;  // empty: the usual
+  std::string node_settings;                          // a file; empty: those that are found
   std::string bundle;                                 // a file to write for support; empty: none
   bool redact_names = false, force = false;           // of the bundle
   ClusterChoice choice;

@@ -12,7 +12,7 @@ Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
-// Of a folder of the machine that is looked at.
+// Of a folder, or a file, of the machine that is looked at.
 Result<void> readDir(const std::string& text, const char* option, std::string* out) {
   if (!text.empty() && text[0] != '/')
     return usage(std::string(option) + " \"" + text +
@@ -49,7 +49,8 @@ Result<Options> makeDoctor(const Raw& raw) {
   for (const auto& [given, option, out] :
        {std::tuple(&text.runtime_dir, "--runtime-dir", &options.runtime_dir),
         std::tuple(&text.install_dir, "--install-dir", &options.install_dir),
-        std::tuple(&text.kubelet_dir, "--kubelet-dir", &options.kubelet_dir)}) {
+        std::tuple(&text.kubelet_dir, "--kubelet-dir", &options.kubelet_dir),
+        std::tuple(&text.node_settings, "--node-settings", &options.node_settings)}) {
     const Result<void> read = readDir(*given, option, out);
     if (!read) return read.error();
   }

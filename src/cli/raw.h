@@ -81,7 +81,7 @@ struct AgentHelperText {
 
 // Of `divvy doctor`.
 struct DoctorText {
-  std::string root, runtime_dir, install_dir, kubelet_dir, bundle;
+  std::string root, runtime_dir, install_dir, kubelet_dir, node_settings, bundle;
   std::vector<std::string> only;
   bool node = false, list = false, verbose = false, redact_names = false;
 };

@@ -22,6 +22,7 @@ using ClusterEntries = std::vector<Entry<ClusterFacts>>;
 
 NodeEntries driverChecks();
 NodeEntries agentChecks();
+NodeEntries settingsChecks();
 NodeEntries installChecks();
 NodeEntries runtimeChecks();
 NodeEntries kubeletChecks();

@@ -16,8 +16,8 @@ void append(Entries more, Entries* all) {
 const NodeEntries& nodeEntries() {
   static const NodeEntries all = [] {
     NodeEntries made;
-    for (NodeEntries (*part)() :
-         {driverChecks, agentChecks, installChecks, runtimeChecks, kubeletChecks, machineChecks})
+    for (NodeEntries (*part)() : {driverChecks, agentChecks, settingsChecks, installChecks,
+                                  runtimeChecks, kubeletChecks, machineChecks})
       append(part(), &made);
     return made;
   }();

@@ -21,6 +21,7 @@ NodeFacts readNode(const Tree& tree, const NodeTerms& terms) {
     seen.push_back(dir);
     facts.runtimes.push_back(readRuntimeDir(tree, terms, dir));
   }
+  facts.settings = readSettings(tree, terms, facts.runtimes);
   facts.runtime = readRuntime(tree);
   facts.gpu_operator = readOperator(tree);
   facts.kubelet = readKubelet(tree, terms.kubelet_dir);

@@ -8,6 +8,9 @@ namespace divvy::doctor {
 DriverFacts readDriver(const Tree& tree);
 InstallFacts readInstall(const Tree& tree, const NodeTerms& terms);
 RuntimeDir readRuntimeDir(const Tree& tree, const NodeTerms& terms, const std::string& path);
+// `runtimes`: of agents that answered and say where theirs are.
+SettingsFacts readSettings(const Tree& tree, const NodeTerms& terms,
+                           const std::vector<RuntimeDir>& runtimes);
 RuntimeFacts readRuntime(const Tree& tree);
 OperatorFacts readOperator(const Tree& tree);
 KubeletFacts readKubelet(const Tree& tree, const std::string& dir);

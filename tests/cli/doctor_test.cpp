@@ -94,6 +94,76 @@ TEST(Doctor, AnAgentIsAskedAlsoThroughAMountedRootAndAStoppedOneIsAFault) {
   EXPECT_EQ(stateOf(parsed(stopped), "agent-answers", "/run/divvy"), "fault");
 }
 
+// The seen of the first finding under `id` that speaks of `subject`.
+std::string seenOf(const json::value& report, const std::string& id, const std::string& subject) {
+  for (const json::value& one : report.at("findings").as_array())
+    if (one.at("id").as_string() == id && one.at("subject").as_string() == subject)
+      return std::string(one.at("state").as_string()) + ": " +
+             std::string(one.at("seen").as_string());
+  return "absent";
+}
+
+TEST(Doctor, SettingsOfNodesAreReadAsAgentsDoAndNamedByLine) {
+  MadeTree made;
+  made.healthyNode();
+  Sandbox sandbox;
+  const std::string file = "/srv/nodes.yaml";
+  const Words words{"doctor",          "--node", "--root", made.root(),
+                    "--node-settings", file,     "-o",     "json"};
+  const struct {
+    const char* text;
+    const char* said;
+  } cases[] = {
+      {"settings:\n- nodes: ['*']\n  cores: 80\n", "ok: all of it is heeded"},
+      {"settings:\n- nodes: ['*']\n  cor: 80\n",
+       "warning: /srv/nodes.yaml:3:3: \"cor\" is not known; known are nodes, exclude, per_device, "
+       "cores, overcommit, device_budget, host_reserve, announce_numa"},
+      {"settings:\n- nodes: ['*']\n  cores: 800\n", "fault: /srv/nodes.yaml:3:10: "},
+      {"settings:\n- nodes: ['*'\n", "fault: /srv/nodes.yaml:"},
+      {"{\"nodeconfig\": [{\"name\": \"n\", \"devicesplitcou", "fault: /srv/nodes.yaml:1:"},
+      {"", "fault: /srv/nodes.yaml:"},
+  };
+  for (const auto& one : cases) {
+    made.file(file, one.text);
+    const Outcome outcome = sandbox.divvy(words);
+    const std::string seen = seenOf(parsed(outcome), "node-settings", file);
+    EXPECT_EQ(seen.find(one.said), 0u) << one.text << '\n' << seen;
+    EXPECT_EQ(outcome.code(), seen.starts_with("fault") ? 3 : 0) << outcome.out;
+  }
+  made.file(file, "settings:\n- nodes: ['*']\n  cores: 800\n");
+  EXPECT_NE(seenOf(parsed(sandbox.divvy(words)), "node-settings", file).find("accepted: "),
+            std::string::npos);
+}
+
+// Who runs goes on with what it read: what was spoiled since is found before it begins anew.
+TEST(Doctor, AnAgentsOwnSettingsAreFoundByItsCommandLine) {
+  Sandbox sandbox("sim-h100");
+  MadeTree made;
+  made.file("/good.yaml", "settings:\n- nodes: ['*']\n  cores: 80\n");
+  const std::string file = made.real("/good.yaml");
+  const Words words{"doctor", "--node", "-o", "json", "--only", "node-settings"};
+  for (const bool joined : {true, false}) {
+    Words start{"agent", "--node", "sim-h100"};
+    if (joined) start.push_back("--node-settings=" + file);
+    if (!joined) start.insert(start.end(), {"--node-settings", file});
+    made.file("/good.yaml", "settings:\n- nodes: ['*']\n  cores: 80\n");
+    Child agent = sandbox.start(start);
+    ASSERT_TRUE(agent.complained("ready"));
+    EXPECT_EQ(seenOf(parsed(sandbox.divvy(words)), "node-settings", file),
+              "ok: all of it is heeded");
+    made.file("/good.yaml", "settings:\n- nodes: ['*']\n  cores: [\n");
+    const Outcome spoiled = sandbox.divvy(words);
+    EXPECT_EQ(spoiled.code(), 3) << spoiled.out;
+    EXPECT_EQ(seenOf(parsed(spoiled), "node-settings", file).find("fault: " + file + ":"), 0u)
+        << spoiled.out;
+    made.remove("/good.yaml");
+    EXPECT_EQ(seenOf(parsed(sandbox.divvy(words)), "node-settings", file),
+              "fault: is not there, and the agent of " + sandbox.root() + "/sim-h100 names it");
+    agent.signal(SIGTERM);
+    EXPECT_EQ(agent.wait().code(), 0);
+  }
+}
+
 TEST(Doctor, StartsNoAgentAndLeavesNothing) {
   Sandbox sandbox;
   const Outcome outcome =

@@ -172,6 +172,7 @@ void MadeTree::healthyNode() {
   socket("/var/lib/kubelet/pod-resources/kubelet.sock");
   file("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
        R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})", 0600);
+  file("/etc/divvy/node-settings.yaml", "settings:\n- nodes: ['*']\n  per_device: 4\n");
   const std::string agent = "/run/divvy/gpu";
   folder("/run/divvy", 0755);
   folder(agent, 0700);
@@ -200,6 +201,14 @@ NodeTerms MadeTree::terms() const {
   terms.runtime_dirs = {"/run/divvy"};
   terms.lib_dir = real("/opt/divvy/lib");
   terms.clock = false;
+  // What counts here is by whom it is asked: agents' own words are tried in tests/cli.
+  terms.settings = [](const std::string& text,
+                      const std::string& path) -> Result<std::vector<std::string>> {
+    if (!text.starts_with("settings:"))
+      return Error{ErrorCode::kUsage, path + ":1:1: lacks settings"};
+    if (text.find("per_devise") == std::string::npos) return std::vector<std::string>();
+    return std::vector<std::string>{path + ":3:3: \"per_devise\" is not known"};
+  };
   terms.ask = [this](const std::string&) -> Result<AgentAnswer> { return answer; };
   return terms;
 }

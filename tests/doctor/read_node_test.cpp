@@ -221,6 +221,47 @@ std::vector<Spoiled> spoiledKubelets() {
   };
 }
 
+const std::string kSettings = "/etc/divvy/node-settings.yaml";
+const std::string kPodsSettings = "/volumes/kubernetes.io~configmap/config/node-settings.yaml";
+
+std::vector<Spoiled> spoiledSettings() {
+  return {
+      {"half written", "node-settings", State::kFault,
+       [](MadeTree& t) { t.file(kSettings, "sett"); }},
+      {"of nothing", "node-settings", State::kFault, [](MadeTree& t) { t.file(kSettings, ""); }},
+      {"a pipe in its place", "node-settings", State::kFault,
+       [](MadeTree& t) {
+         t.remove(kSettings);
+         t.pipe(kSettings);
+       }},
+      {"a key that is not known", "node-settings", State::kWarning,
+       [](MadeTree& t) { t.file(kSettings, "settings:\n- nodes: ['*']\n  per_devise: 4\n"); }},
+      {"half written, and named by the service", "node-settings", State::kFault,
+       [](MadeTree& t) {
+         t.file("/etc/divvy/half.yaml", "sett");
+         t.file("/etc/default/divvy-agent",
+                "NODE_NAME=gpu-7\nDIVVY_AGENT_ARGS=\"--per-device 4 "
+                "--node-settings=/etc/divvy/half.yaml\"\n");
+       }},
+      {"gone, and named by the service", "node-settings", State::kFault,
+       [](MadeTree& t) {
+         t.file("/etc/default/divvy-agent",
+                "# --node-settings /etc/divvy/old.yaml\n"
+                "DIVVY_AGENT_ARGS='--node-settings /etc/divvy/gone.yaml --per-device 4'\n");
+       }},
+      {"half written, and an agent's own", "node-settings", State::kFault,
+       [](MadeTree& t) {
+         t.answer.settings = NamedText{kSettings, std::string("sett")};
+       }},
+      {"half written, and mounted into its pod", "node-settings", State::kFault,
+       [](MadeTree& t) {
+         const std::string pod = "/var/lib/kubelet/pods/6f1c";
+         t.file(pod + "/volumes/kubernetes.io~configmap/config/..data/node-settings.yaml", "sett");
+         t.link(pod + kPodsSettings, "..data/node-settings.yaml");
+       }},
+  };
+}
+
 // Each makes its own check fire, and no other; but for those that one cause explains together.
 void tryAll(const std::vector<Spoiled>& all) {
   for (const Spoiled& one : all) {
@@ -255,6 +296,10 @@ TEST(ReadNode, SpoiledRuntimesAreFound) {
 }
 TEST(ReadNode, SpoiledKubeletsAreFound) {
   tryAll(spoiledKubelets());
+}
+
+TEST(ReadNode, SpoiledSettingsAreFound) {
+  tryAll(spoiledSettings());
 }
 
 // Only the magic was looked at: what had lost the rest of itself was called well.

@@ -97,6 +97,12 @@ struct Oddity {
   Kind kind = Kind::kForeign;
 };
 
+// A file that somebody was told of, as he finds it: he may see other files under the same paths.
+struct NamedText {
+  std::string path;
+  Text text = unread();
+};
+
 // What an agent says of itself, of its cards and tenants.
 struct AgentAnswer {
   std::string version;                       // "0.1.0"; empty: it did not say
@@ -104,6 +110,8 @@ struct AgentAnswer {
   std::vector<std::string> tenants_broken;   // with the reason
   std::vector<std::string> tenants_doubted;  // the driver sees more use of theirs than they report
   std::size_t cards = 0, tenants = 0;
+  bool words_known = false;           // with which options it was begun
+  std::optional<NamedText> settings;  // by its --node-settings; none: it was given none
 };
 
 struct AgentFacts {
@@ -159,6 +167,20 @@ struct OperatorFacts {
   bool toolkit_dir = false;        // /usr/local/nvidia/toolkit
 };
 
+// Settings of single nodes, as agents are given them (docs/node-settings.md).
+struct SettingsFile {
+  std::string path;
+  std::string told_by;  // who names it; empty: it lies where they usually are
+  // Its keys that are not known or not heeded, each with its place. kNotFound: it is not there;
+  // kIo: not to be read; else what of it is wrong, and where.
+  Result<std::vector<std::string>> unheeded = unread();
+};
+
+struct SettingsFacts {
+  std::vector<SettingsFile> files;
+  std::optional<Error> unlisted;  // what pods have mounted may not be looked through
+};
+
 struct KubeletFacts {
   bool there = false;  // its folder
   std::string dir;     // /var/lib/kubelet
@@ -185,6 +207,7 @@ struct NodeFacts {
   DriverFacts driver;
   InstallFacts install;
   std::vector<RuntimeDir> runtimes;
+  SettingsFacts settings;
   RuntimeFacts runtime;
   OperatorFacts gpu_operator;
   KubeletFacts kubelet;

@@ -20,6 +20,10 @@ struct NodeTerms {
   // Asks the agent whose folder that is. `path` names the folder by a descriptor of ours, so that
   // it can be reached through a mounted tree. Errors as AgentFacts::answer has them.
   std::function<Result<AgentAnswer>(const std::string& path)> ask;
+  std::string settings_file;  // of nodes; empty: only where they usually are is looked
+  // What an agent would say of a file of them: as SettingsFile has it. None: nobody can say.
+  std::function<Result<std::vector<std::string>>(const std::string& text, const std::string& path)>
+      settings;
   // The kernel's clock; a tree has none. False: do not ask.
   bool clock = true;
 };

@@ -1,0 +1,61 @@
+// Settings of nodes: who names which file, and which are found where nobody does.
+#include <gtest/gtest.h>
+
+#include "doctor/read_node.h"
+#include "made_tree.h"
+
+namespace divvy::doctor {
+namespace {
+
+const std::string kSettings = "/etc/divvy/node-settings.yaml";
+const std::string kPodsSettings = "/volumes/kubernetes.io~configmap/config/node-settings.yaml";
+
+TEST(ReadSettings, AreNamedWithTheirPlaceAndWhoNamesThem) {
+  MadeTree made;
+  made.healthyNode();
+  made.file("/var/lib/kubelet/pods/6f1c" + kPodsSettings, "sett");
+  made.file("/etc/default/divvy-agent", "DIVVY_AGENT_ARGS='--node-settings /gone.yaml'\n");
+  made.answer.settings = NamedText{"/in/its/container.yaml", std::string("sett")};
+  NodeTerms terms = made.terms();
+  terms.settings_file = "/etc/mine.yaml";
+  const Result<Tree> tree = Tree::open(made.root());
+  ASSERT_TRUE(tree);
+  const Findings findings = diagnose(readNode(*tree, terms), {"node-settings"});
+  EXPECT_EQ(saidOf(findings, "node-settings"),
+            "fault /etc/mine.yaml: is not there, and --node-settings names it\n"
+            "fault /in/its/container.yaml: /in/its/container.yaml:1:1: lacks settings\n"
+            "fault /gone.yaml: is not there, and /etc/default/divvy-agent names it\n"
+            "ok /etc/divvy/node-settings.yaml: all of it is heeded\n"
+            "fault /var/lib/kubelet/pods/6f1c" +
+                kPodsSettings + ": /var/lib/kubelet/pods/6f1c" + kPodsSettings +
+                ":1:1: lacks settings\n");
+}
+
+TEST(ReadSettings, OfOneFileAreToldOnceAndOfTwoUnderOnePathTwice) {
+  MadeTree made;
+  made.healthyNode();
+  made.answer.settings = NamedText{kSettings, made.text(kSettings)};
+  EXPECT_EQ(saidOf(made.findings(), "node-settings"),
+            "ok " + kSettings + ": all of it is heeded\n");
+  // A container's own.
+  made.answer.settings->text = std::string("sett");
+  EXPECT_EQ(stateOf(made.findings(), "node-settings"), State::kFault);
+  EXPECT_NE(saidOf(made.findings(), "node-settings").find("ok " + kSettings), std::string::npos);
+}
+
+// That there are none is known of an agent that says so; else nobody knows.
+TEST(ReadSettings, NoneAreInOrderWhereAnAgentSaysSo) {
+  MadeTree made;
+  made.healthyNode();
+  made.remove(kSettings);
+  EXPECT_EQ(stateOf(made.findings(), "node-settings"), State::kSkipped);
+  made.answer.words_known = true;
+  EXPECT_EQ(saidOf(made.findings(), "node-settings"), "ok /run/divvy/gpu: it was given none\n");
+  NodeFacts facts = made.read();
+  facts.settings.unlisted = Error(ErrorCode::kIo, "/var/lib/kubelet/pods: Permission denied");
+  EXPECT_EQ(saidOf(diagnose(facts), "node-settings"),
+            "skipped : /var/lib/kubelet/pods: Permission denied\n");
+}
+
+}  // namespace
+}  // namespace divvy::doctor
