@@ -125,10 +125,7 @@ void Tenants::adopt(const std::string& id) {
   if (note_lost) keepUnnoted(tenant);
   if (tenant->pages) {
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
-    if (report && report->suspect()) {
-      warn("tenant " + id +
-           ": its report is not to be trusted: " + ledger::suspicionNames(report->suspicions));
-    }
+    if (report) noteReport(*tenant, *report, 1);
     tenant->checkpoint.parked = tenant->record.checkpoint == CheckpointPhase::kAway;
     inheritTerms(*tenant);
     Result<void> swap = tellSwap(*tenant);

@@ -34,6 +34,8 @@ constexpr unsigned kFirstSlots = 64;
 constexpr unsigned kFreeSlots = 48;
 constexpr unsigned kThrottledCeiling = 1;  // percent of a device's time
 constexpr std::size_t kIdLength = 6;
+// Looks: a page that moves while it is copied can mislead once.
+constexpr unsigned kLastingDoubt = 3;
 
 // A simulated card's minutes are as long as its clock has them.
 std::uint64_t quietOn(const arbiter::Settings& cards) {
@@ -466,6 +468,7 @@ void Tenants::sweep() {
     if (!tenant->pages) continue;
     const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
     if (!report) continue;
+    noteReport(*tenant, *report, kLastingDoubt);
     // A container may write what it likes there: of others' processes nothing is its.
     ledger::Eligible eligible;
     if (tenant->record.inContainer())

@@ -60,6 +60,8 @@ struct Tenant {
   PendingStop stop;                           // for want of use
   std::string bypass;                         // what it does past what limits it; empty: nothing
   bool throttled = false;                     // for that
+  unsigned doubtful = 0;                      // reports in a row that say what cannot be
+  bool doubted = false;                       // that was said: once, or it would fill the log
   std::map<std::string, std::string> labels;  // its pod's; of no pod: none
   bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end
@@ -256,6 +258,8 @@ class Tenants {
                            const std::vector<NewShare>& plans, const std::vector<Card>& all) const;
   // Where nobody told us otherwise, what its pages say that an agent before us was told.
   void inheritTerms(Tenant& tenant);
+  // Says what cannot be in its report, when that was so `enough` times in a row.
+  static void noteReport(Tenant& tenant, const ledger::ReportSnapshot& report, unsigned enough);
   // By which its processes, and those of its pod's other containers, know each other. Zero where
   // whoever has a block's name may have its memory: outside of containers agent and tenants are
   // one.

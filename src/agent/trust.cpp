@@ -130,6 +130,15 @@ bool Tenants::compareUse(Tenant& tenant, const arbiter::TenantFigures& figures,
   return true;
 }
 
+void Tenants::noteReport(Tenant& tenant, const ledger::ReportSnapshot& report, unsigned enough) {
+  if (tenant.doubted) return;
+  tenant.doubtful = report.suspect() ? tenant.doubtful + 1 : 0;
+  tenant.doubted = tenant.doubtful >= enough;
+  if (tenant.doubted)
+    warn("tenant " + tenant.record.id + ": its report is not to be trusted: " +
+         ledger::suspicionNames(report.suspicions) + " (" + tenant.dir + "/report)");
+}
+
 // Work that outlasts its turns is all that others wait for.
 void Tenants::noteStopped() {
   for (const auto& [id, tenant] : tenants_) {

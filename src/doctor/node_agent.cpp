@@ -185,12 +185,20 @@ void lookTenants(const NodeFacts& facts, Sink& sink) {
     for (const std::string& one : answer.tenants_broken)
       sink.fault({one, "its pages cannot be read: what it uses is not known", "divvy ls"},
                  agent.dir);
+    for (const std::string& one : answer.tenants_garbled)
+      sink.warn({one,
+                 "a process of it wrote there: what is shown of its use is what can be, of nobody "
+                 "else anything changes",
+                 "end it where its figures matter; if nothing of it writes there, tell us (divvy "
+                 "doctor --bundle)"},
+                agent.dir);
     for (const std::string& one : answer.tenants_doubted)
       sink.warn(
           {one, "a program of it goes around the limits: linked statically, of musl, or on purpose",
            "docs/runbooks.md#divvytenantbypass"},
           agent.dir);
-    if (answer.tenants_broken.empty() && answer.tenants_doubted.empty())
+    if (answer.tenants_broken.empty() && answer.tenants_garbled.empty() &&
+        answer.tenants_doubted.empty())
       sink.ok(answer.tenants == 0 ? "there are none" : "their figures agree with the driver's",
               agent.dir);
   });

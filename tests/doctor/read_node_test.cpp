@@ -116,6 +116,8 @@ std::vector<Spoiled> spoiledAgents() {
        [](MadeTree& t) { t.answer.version = "0.0.9"; }},
       {"a card with a fault", "agent-cards", State::kFault,
        [](MadeTree& t) { t.answer.card_faults = {"GPU-1: Xid 79"}; }},
+      {"a report that cannot be", "agent-tenants", State::kWarning,
+       [](MadeTree& t) { t.answer.tenants_garbled = {"tenant abc234: report: sum mismatch"}; }},
       {"a doubted tenant", "agent-tenants", State::kWarning,
        [](MadeTree& t) { t.answer.tenants_doubted = {"abc234"}; }},
       {"no agent, tenants left", "agent-answers", State::kWarning,

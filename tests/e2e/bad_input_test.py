@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What an agent finds in its folder that it did not leave there, or not so: nothing waits for ever,
 nothing of others is taken away, no share is given away, and it is said."""
-import json
 import os
+import re
 import signal
 import subprocess
 
@@ -41,13 +41,6 @@ class BadInput(ProductTest):
     def says(self, *words):
         wait_until(lambda: all(word in self.said() for word in words),
                    f"the agent says {words}; it said:\n{self.said()}")
-
-    def doctor_names(self, *words):
-        """`divvy doctor` sees it, too, from outside."""
-        _, out, err = self.product.divvy("doctor", "-o", "json")
-        found = [one for one in json.loads(out)["findings"] if one["state"] not in ("ok", "skipped")]
-        for word in words:
-            self.assertTrue(any(str(word) in json.dumps(one) for one in found), f"{word}: {found} {err}")
 
     def share(self, name="kept", memory="4Gi"):
         folder = self.product.root / "cdi"
@@ -158,13 +151,35 @@ class BadInput(ProductTest):
         tenant = self.tenant("liar", "4Gi")
         tenant.hands[0].ask("open")
         folder = self.folder_of("liar")
+        tenant.hands[0].kill(signal.SIGSTOP)  # its library would mend what it finds
+        self.doctor_is_silent_of("liar", check="agent-tenants")
+        self.doctor_is_silent_of(folder, check="agent-state")
         with (folder / "report").open("r+b") as report:
             report.write(os.urandom(64 * 1024))
         row = self.product.tenant_row("liar")
         self.assertIn("report", row["note"])
+        self.doctor_names(folder / "report", check="agent-state")
+        self.doctor_names("(liar): report: ", check="agent-tenants")
+        self.says(f"{row['id']}: its report is not to be trusted: ", str(folder / "report"))
+        tenant.hands[0].kill(signal.SIGCONT)
         total = sum(share["used"] for share in row["shares"])
         self.assertLessEqual(total, 80 * GIB)
         self.assertEqual(self.product.run("1Gi", "true")[0], 0, "others are served")
+
+    def test_a_report_whose_beginning_is_whole_is_named_by_what_it_says(self):
+        self.begin()
+        tenant = self.tenant("liar", "4Gi")
+        tenant.hands[0].ask("open")
+        folder = self.folder_of("liar")
+        tenant.hands[0].kill(signal.SIGSTOP)
+        with (folder / "report").open("r+b") as report:
+            report.seek(4096)
+            report.write(b"\xff" * 60 * 1024)
+        self.doctor_is_silent_of(folder, check="agent-state")
+        self.doctor_names("(liar): report: ", check="agent-tenants")
+        self.says("its report is not to be trusted: ")
+        self.assertEqual(self.said().count("is not to be trusted"), 1, "once, and not each time that it is seen")
+        tenant.hands[0].kill(signal.SIGCONT)
 
     # Of others.
 
@@ -271,6 +286,15 @@ class BadInput(ProductTest):
                                            stdout=log, stderr=log)
             self.assertNotEqual(agent.wait(BOUND), 0, text)
             self.assertIn(str(settings), self.said())
+            # By an option, for nobody runs who would say where they are; with the line that the agent names.
+            place = re.search(re.escape(str(settings)) + r":(\d+:)*", self.said())[0]
+            self.doctor_names(place, check="node-settings", arguments=("--node-settings", settings))
+        settings.write_text("settings:\n- nodes: ['*']\n  cores: 80\n")
+        self.doctor_is_silent_of(settings, check="node-settings", arguments=("--node-settings", settings))
+        self.begin("--node-settings", settings)
+        self.doctor_is_silent_of(settings, check="node-settings")
+        settings.write_text("settings:\n- nodes: ['*']\n  cores: 800\n")
+        self.doctor_names(f"{settings}:3:10: ", "accepted: ", check="node-settings")
 
     @staticmethod
     def mounted(folder, size):
@@ -279,12 +303,13 @@ class BadInput(ProductTest):
 
     def test_a_full_disk_refuses_the_share_and_nobody_elses(self):
         self.product.runtime.mkdir(mode=0o700)
-        if os.geteuid() != 0 or not self.mounted(self.product.runtime, "48m"):
+        if os.geteuid() != 0 or not self.mounted(self.product.runtime, "128m"):
             self.skipTest("mounting a small file system needs root")
         self.addCleanup(subprocess.run, ["umount", "-l", str(self.product.runtime)], check=False)
         self.begin()
         tenant = self.tenant("first", "4Gi")
         tenant.hands[0].ask("open")
+        self.doctor_is_silent_of(self.product.runtime, check="agent-space")
         ballast = self.product.runtime / "ballast"
         with ballast.open("wb") as file:
             try:
@@ -296,9 +321,12 @@ class BadInput(ProductTest):
         status, _, err = self.product.run("1Gi", "true")
         self.assertNotEqual(status, 0)
         self.assertIn("No space left", err)
+        self.says("a share could not be made: ", "No space left")
+        self.doctor_names(self.product.runtime, check="agent-space")
         self.works(tenant)
         self.assertEqual(len(self.product.rows("ls")), 1, "half a share is none")
         ballast.unlink()
+        self.doctor_is_silent_of(self.product.runtime, check="agent-space")
         self.assertEqual(self.product.run("1Gi", "true")[0], 0)
         self.assertEqual(tenant.end(), 0)
 

@@ -53,6 +53,11 @@ class HostilePages(Served):
 
     def assert_named(self):
         self.assertIn("report", self.row("liar")["note"])
+        self.doctor_names("(liar): report: ", check="agent-tenants")
+        wait_until(lambda: "its report is not to be trusted: " in self.log(), "the agent's log names it")
+
+    def log(self):
+        return (self.agent_folder() / "agent.log").read_text()
 
     def holds(self):
         """All that has to be true whatever it wrote."""
@@ -78,7 +83,7 @@ class HostilePages(Served):
 
     def ends(self):
         """It is killed, and nothing of what it wrote is left."""
-        log = (self.agent_folder() / "agent.log").read_text()
+        log = self.log()
         self.assertLessEqual(log.count("\n"), LINES, log)
         self.liar.hands[0].kill(signal.SIGKILL)
         self.liar.run.wait()
@@ -94,10 +99,12 @@ class HostilePages(Served):
 
     def test_every_word_may_be_anything(self):
         for path in self.own:
+            self.doctor_is_silent_of(path, check="agent-state")
             with self.opened(path) as page:
                 for value in EXTREMES:
                     page[:] = value.to_bytes(8, "little") * (len(page) // 8)
                     self.holds()
+            self.doctor_names(path, check="agent-state")
             if path.name == "report":
                 self.assert_named()
         self.others_are_served()
@@ -162,6 +169,7 @@ class HostilePages(Served):
             for size in (0, 1, 4096, 8192, whole // 2, 4 * whole, 8191, whole, 0):
                 os.truncate(path, size)
                 self.holds()
+            self.doctor_names(path, check="agent-state")
         self.others_are_served()
         self.ends()
 
@@ -169,8 +177,11 @@ class HostilePages(Served):
         for path in self.own:
             path.unlink()
             self.holds()
+            if path.name != "swap":  # not every tenant has one: nobody sees that it is gone
+                self.doctor_names(path, check="agent-state")
             os.mkfifo(path)
             self.holds()
+            self.doctor_names(path, check="agent-state")
             path.unlink()
             path.symlink_to("/dev/zero")
             self.holds()

@@ -228,6 +228,26 @@ class ProductTest(unittest.TestCase):
         return Tenant(self.product, name, memory, count, arguments, environment)
 
 
+    def doctor(self, *words, check=None):
+        """What `divvy doctor` finds wrong from outside: of one check, or of all."""
+        only = ("--only", check) if check else ()
+        _, out, err = self.product.divvy("doctor", "--node", "-o", "json", *only, *words)
+        self.assertTrue(out, err)
+        return [one for one in json.loads(out)["findings"] if one["state"] not in ("ok", "skipped")]
+
+    def doctor_names(self, *words, check=None, arguments=()):
+        """Each word is in something that it finds."""
+        found = self.doctor(*arguments, check=check)
+        for word in words:
+            self.assertTrue(any(str(word) in json.dumps(one) for one in found), f"{word}: {found}")
+
+    def doctor_is_silent_of(self, *words, check, arguments=()):
+        """The control: it finds nothing of the kind in what is as it should be."""
+        found = self.doctor(*arguments, check=check)
+        for word in words:
+            self.assertFalse(any(str(word) in json.dumps(one) for one in found), f"{word}: {found}")
+
+
 def main():
     if not DIVVY.exists():
         print(f"no {DIVVY}: build everything first", file=sys.stderr)

@@ -108,6 +108,7 @@ struct AgentAnswer {
   std::string version;                       // "0.1.0"; empty: it did not say
   std::vector<std::string> card_faults;      // "GPU-... : Xid 79"
   std::vector<std::string> tenants_broken;   // with the reason
+  std::vector<std::string> tenants_garbled;  // their reports say what cannot be
   std::vector<std::string> tenants_doubted;  // the driver sees more use of theirs than they report
   std::size_t cards = 0, tenants = 0;
   bool words_known = false;           // with which options it was begun
