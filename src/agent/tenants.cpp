@@ -19,7 +19,6 @@
 #include "ledger/grants.h"
 #include "log.h"
 #include "own_files.h"
-#include "pod_cgroup.h"
 
 namespace divvy::agent {
 namespace {
@@ -262,16 +261,6 @@ TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
     if (same && tenant->pages && record.command_pid == 0) return tenant;
   }
   return nullptr;
-}
-
-bool Tenants::seesPages(const Tenant& tenant, int pid) {
-  static const std::string point = std::string(kTenantInside) + "/control";
-  return tenant.control && hasMounted(pid, point, *tenant.control);
-}
-
-bool Tenants::isIn(const Tenant& tenant, int pid) {
-  if (tenant.record.ofPod()) return processIsOfPod(pid, tenant.record.lodger.uid);
-  return seesPages(tenant, pid);
 }
 
 TenantPtr Tenants::find(const std::string& id_or_name) const {

@@ -1,11 +1,14 @@
-// What tenants say of their use against what the driver sees, once a second.
+// Whose a process is; what tenants say of their use against what the driver sees, once a second.
 #include "trust.h"
 
 #include <algorithm>
 #include <chrono>
 
 #include "agent/process.h"
+#include "injection.h"
 #include "log.h"
+#include "mounted_file.h"
+#include "pod_cgroup.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -51,6 +54,16 @@ bool Trust::compare(int charged, int seen) {
   if (bad_ >= kSamples) distrusted_ = true;
   if (good_ >= kGoodSamples) distrusted_ = false;
   return before != distrusted_;
+}
+
+bool Tenants::seesPages(const Tenant& tenant, int pid) {
+  static const std::string point = std::string(kTenantInside) + "/control";
+  return tenant.control && hasMounted(pid, point, *tenant.control);
+}
+
+bool Tenants::isIn(const Tenant& tenant, int pid) {
+  if (tenant.record.ofPod()) return processIsOfPod(pid, tenant.record.lodger.uid);
+  return seesPages(tenant, pid);
 }
 
 TenantPtr Tenants::ownerOf(int pid) const {
