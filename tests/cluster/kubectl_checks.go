@@ -172,7 +172,7 @@ func (p *plugin) asOthers() error {
 	}
 	node, device := devices[0].Node, devices[0].Uuid
 	file, away, err := w.account("reader", []rbac.PolicyRule{{APIGroups: []string{""},
-		Resources: []string{"nodes", "pods", "resourcequotas"}, Verbs: []string{"list"}}})
+		Resources: []string{"nodes", "pods", "resourcequotas"}, Verbs: []string{"get", "list"}}})
 	defer away()
 	if err != nil {
 		return err
