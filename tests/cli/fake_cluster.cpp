@@ -14,6 +14,7 @@
 
 #include "kube/base64.h"
 #include "kube/registration.h"
+#include "one_card.h"
 
 namespace divvy::test {
 namespace {
@@ -51,17 +52,10 @@ std::string quoted(const std::string& text) {
 }
 
 std::string nodeText() {
-  kube::RegisteredDevice card;
-  card.id = "GPU-1";
-  card.count = 10;
-  card.mebibytes = 81920;
-  card.cores = 100;
-  card.type = "NVIDIA-NVIDIA H100";
-  card.healthy = true;
   return R"({"metadata":{"name":"gpu-node-7","uid":"n1",)"
          R"("labels":{"nvidia.com/gpu.present":"true"},)"
          R"("annotations":{"hami.io/node-nvidia-register":)" +
-         quoted(kube::encode({card})) +
+         quoted(kube::encode({oneCard()})) +
          R"(,"corp.example/key":"CANARY-annotation"}},)"
          R"("status":{"allocatable":{"nvidia.com/gpu":"10"},)"
          R"("addresses":[{"address":"CANARY-address"}]}})";

@@ -11,6 +11,7 @@
 
 #include "heard_server.h"
 #include "kube/registration.h"
+#include "one_card.h"
 #include "sandbox.h"
 
 namespace divvy::test {
@@ -31,18 +32,11 @@ std::string pod(const std::string& space, const std::string& name) {
 }
 
 std::map<std::string, std::string> objects() {
-  kube::RegisteredDevice card;
-  card.id = "GPU-1";
-  card.count = 10;
-  card.mebibytes = 81920;
-  card.cores = 100;
-  card.type = "NVIDIA-NVIDIA H100";
-  card.healthy = true;
   const std::string node = boost::json::serialize(boost::json::value{
       {"metadata",
        {{"name", "gpu-7"},
         {"uid", "n"},
-        {"annotations", {{"hami.io/node-nvidia-register", kube::encode({card})}}}}}});
+        {"annotations", {{"hami.io/node-nvidia-register", kube::encode({oneCard()})}}}}}});
   return {{"/api/v1/nodes", list(node)},
           {"/api/v1/nodes/gpu-7", node},
           {"/api/v1/pods", list(pod("team-a", "one") + "," + pod("team-b", "two"))},

@@ -24,12 +24,6 @@ func besideVolcano(w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.volcano == "" {
-		return skip{errors.New("Volcano's scheduler is not built here (--volcano)")}
-	}
-	if err := w.apply(w.ctx, "agent-announce-rbac.yaml"); err != nil {
-		return err
-	}
 	end, err := w.volcanoBegins()
 	if end != nil {
 		defer func() { err = errors.Join(err, end()) }()

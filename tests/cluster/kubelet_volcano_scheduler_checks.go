@@ -50,8 +50,15 @@ tiers:
   - name: nodeorder
 `
 
-// volcanoBegins makes Volcano's kinds known and has its scheduler run; what it returns ends both.
+// volcanoBegins lets agents announce memory, which Volcano counts, makes its kinds known and has its scheduler run;
+// what it returns ends the last two, and is nil where neither has begun.
 func (w *world) volcanoBegins() (func() error, error) {
+	if w.volcano == "" {
+		return nil, skip{errors.New("Volcano's scheduler is not built here (--volcano)")}
+	}
+	if err := w.apply(w.ctx, "agent-announce-rbac.yaml"); err != nil {
+		return nil, err
+	}
 	kinds, err := filepath.Glob(filepath.Join(filepath.Dir(w.volcano), "volcano-crds", "*.yaml"))
 	if err == nil && len(kinds) == 0 {
 		err = fmt.Errorf("no kinds of Volcano's beside %s", w.volcano)
@@ -205,14 +212,8 @@ func underVolcanosScheduler(w *world) (err error) {
 	if err := w.onKubelet(); err != nil {
 		return err
 	}
-	if w.volcano == "" {
-		return skip{errors.New("Volcano's scheduler is not built here (--volcano)")}
-	}
 	record, err := w.readNodeRecord()
 	if err != nil {
-		return err
-	}
-	if err := w.apply(w.ctx, "agent-announce-rbac.yaml"); err != nil {
 		return err
 	}
 	end, err := w.volcanoBegins()
