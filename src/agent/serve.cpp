@@ -150,6 +150,8 @@ class Agent {
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
   Result<void> adopt() {
+    // The driver tells of faults from when it is asked first.
+    tenants_.lookAtHealth();
     Result<void> adopted = tenants_.adoptAll();
     // What processes that live on have is given to nobody else: they are known before.
     if (adopted) tenants_.sweep();

@@ -26,7 +26,7 @@ const quickCards = "sim-a100x2"
 // Simulated cards' time is so much faster, and so are the minutes that an agent waits for them; agents inherit it.
 const (
 	toldSpeed  = "SIMGPU_TIME_SCALE"
-	quickSpeed = 20
+	quickSpeed = 15
 	quickQuiet = 5 * time.Minute / quickSpeed
 )
 
@@ -220,8 +220,8 @@ func (w *world) getsIt(name, uuid string) error {
 	return nil
 }
 
-// quietAgain: another error while the card is out of service, of a program that Divvy does not know, begins the wait
-// anew; who waits gets the card then, and how long that took is what it returns.
+// quietAgain: another error, of a program that Divvy does not know, begins the wait anew; who waits gets the card then,
+// and how long that took is what it returns. The card is out of service while it comes, but where the machine was slow.
 func (w *world) quietAgain(bad string) (time.Duration, error) {
 	record, err := w.readNodeRecord()
 	if err != nil {
@@ -231,7 +231,14 @@ func (w *world) quietAgain(bad string) (time.Duration, error) {
 	if err := w.strikes(w.bareOn(quickCards, "strikes-again", record.Build), "ecc=1"); err != nil {
 		return 0, err
 	}
-	if err := w.offers(2); err != nil {
+	// This agent has not heard of the first ones from the driver.
+	err = w.until("the agent has heard of another error", func() error {
+		return w.heardOf(bad, `xid="48"`)
+	})
+	if err == nil {
+		err = errors.Join(w.offers(1), w.offers(2))
+	}
+	if err != nil {
 		return 0, err
 	}
 	quiet := time.Since(again)
