@@ -88,6 +88,9 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
                                       const kubelet::Answer<std::vector<std::string>>& answer) {
     prefer(resource, std::move(ask), answer);
   };
+  questions.known = [this, resource] {
+    asio::post(loop_, [this, resource] { nowKnown(resource); });
+  };
   kubelet::PluginTerms terms{
       sockets_, socket, resource,
       [this](const std::string& line) { asio::post(loop_, [line] { info(line); }); }, name.rivals};
@@ -96,6 +99,11 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
   if (!plugin) return plugin.error();
   plugins_.push_back(std::move(*plugin));
   return {};
+}
+
+// A kubelet that begins anew hears of it again before its pods go on.
+void KubeletDesk::nowKnown(const std::string& resource) {
+  if (known_.insert(resource).second) tell();
 }
 
 // On a thread of gRPC's.

@@ -140,7 +140,7 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
   };
   std::map<std::string, std::string> all{
       {kube::kNicsKey, nics_},
-      {kube::kServedKey, kube::encodeDevices(resources_)},
+      {kube::kServedKey, kube::encodeDevices(served())},
       {kube::kAnnouncedKey, kube::encodeDevices(announcedNames())},
       // Until it is known who has what, what an earlier agent said.
       {kube::kFullKey, holders_known_ ? kube::encodeDevices(full_.closed()) : said(kube::kFullKey)},
@@ -148,9 +148,20 @@ std::map<std::string, std::string> KubeletDesk::wanted() const {
       {kube::kBypassKey, complaints(bypass_, kube::kBypassKey)},
       {kube::kChangesKey, results.empty() ? std::string() : kube::encode(results)}};
   for (const std::string& key : left_) all[key] = "";
-  for (const auto& [key, value] : registration_)
-    all[key] = holders_known_ ? value : said(key.c_str());
+  for (const auto& [key, value] : registration_) all[key] = mayCome() ? value : said(key.c_str());
   return all;
+}
+
+// Whoever is bound here for a name that the kubelet does not know is turned away for good. Before
+// it knows any, what an earlier agent said, of what is served still.
+std::set<std::string> KubeletDesk::served() const {
+  if (!known_.empty()) return known_;
+  const auto before = said_.find(kube::kServedKey);
+  std::set<std::string> names;
+  if (before == said_.end()) return names;
+  for (const std::string& name : kube::decodeDevices(before->second))
+    if (resources_.contains(name)) names.insert(name);
+  return names;
 }
 
 void KubeletDesk::tell() {
@@ -252,7 +263,7 @@ void KubeletDesk::noteAnnounced(const kube::Node& node) {
 }
 
 bool KubeletDesk::announces() const {
-  return !holders_known_ || (announced_now_ == announced_ && withdrawn_.empty());
+  return !mayCome() || (announced_now_ == announced_ && withdrawn_.empty());
 }
 
 // The kubelet makes what is allocatable of the capacity, a few seconds later. Who may not write it

@@ -86,6 +86,10 @@ class KubeletDesk {
   // What the kubelet's checkpoint notes; that it cannot be read, and can again, is said once.
   Result<std::vector<kubelet::NotedDevices>> noted();
   Result<void> serveName(const CountedName& name);
+  // Whoever comes for this name now is given what he is to have.
+  void nowKnown(const std::string& resource);
+  // What the node is to say of its devices: that somebody may come to them.
+  bool mayCome() const { return holders_known_ && (names_.empty() || !known_.empty()); }
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
   // Looks anew at what the node is to say of its devices.
   void describeDevices();
@@ -98,6 +102,7 @@ class KubeletDesk {
   void heard(const boost::json::value& node);
   void noteAnnounced(const kube::Node& node);
   std::set<std::string> announcedNames() const;
+  std::set<std::string> served() const;
   void heardPod(const boost::json::value& object);
   // Writes into the node what it does not say yet.
   void tell();
@@ -165,6 +170,7 @@ class KubeletDesk {
   const Inventory& inventory_;
   const std::vector<CountedName> names_;
   const std::set<std::string> resources_;               // of these names
+  std::set<std::string> known_;                         // of these, to the kubelet, once
   std::vector<kube::RegisteredDevice> devices_;         // as schedulers are told of them
   std::map<std::string, std::string> registration_;     // annotations of the node that say so
   std::set<std::string> left_;                          // annotations that are to go

@@ -90,11 +90,11 @@ struct DevicePlugin::Inside {
       const FileId now = terms.sockets->look(std::string(kKubeletSocket));
       if (serving->isWatched()) watched = Clock::now();
       if (Clock::now() - watched > kUnwatched) kubelet = {};
-      settled = kubelet.exists() && now == kubelet;
       const std::string other = rival();
+      const bool was = settled.exchange(!other.empty() || (kubelet.exists() && now == kubelet));
       if (!other.empty()) {
         kubelet = {};  // it may have registered after us
-        settled = true;
+        if (!was && questions.known) questions.known();
         complain("another plugin serves the same devices (" + terms.sockets->pathOf(other) +
                  "): not registering " + terms.resource +
                  " until it has ended; remove it, or serve other resources than its own");

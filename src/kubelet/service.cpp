@@ -100,6 +100,7 @@ class Service::Stream final : public grpc::ServerWriteReactor<v1beta1::ListAndWa
     const std::lock_guard<std::mutex> hold(service_.mutex_);
     writing_ = false;
     cancelled_ |= !good;
+    if (good && service_.questions_.known) service_.questions_.known();
     proceed();
   }
 

@@ -15,6 +15,7 @@ using testing::HasSubstr;
 using testing::Pair;
 
 constexpr const char* kRegister = "hami.io/node-nvidia-register";
+constexpr const char* kServed = "divvy.dev/served";
 
 DeskPod podOf(const std::string& uid, const std::vector<ContainerAsk>& containers,
               const std::string& card) {
@@ -45,6 +46,36 @@ TEST(Desk, ANodeWhoseKubeletTellsOfNobodyIsNotRegisteredAndSaysWhy) {
   EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
   EXPECT_TRUE(desk.kubelet.prepare("uid-1", "main").ok());
   EXPECT_EQ(amiss(foundBy(desk.kubelet.of("uid-1", "main")), pod.portions[0]), "");
+}
+
+// Regression: the node said which names are served, and its cards, before the kubelet had heard of
+// them; it turns away for good whom the scheduler sends there then.
+TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletWasTold) {
+  Desk desk(false);
+  desk.beginAgent();
+  // It registers again with a kubelet that does not watch: by then it has looked at everything.
+  const auto registered = [&](std::size_t times) {
+    const std::string log = desk.sandbox.agentLog();
+    const std::string words = "the kubelet knows " + std::string(kResource);
+    std::size_t found = 0;
+    for (std::size_t at = log.find(words); at != std::string::npos; at = log.find(words, at + 1))
+      ++found;
+    return found >= times;
+  };
+  ASSERT_TRUE(eventually([&] { return registered(2); }));
+  EXPECT_FALSE(desk.api.notes().contains(kRegister));
+  EXPECT_FALSE(desk.api.notes().contains(kServed));
+  ASSERT_TRUE(desk.ready());
+  EXPECT_TRUE(eventually([&] { return desk.api.notes()[kServed] == kResource; }));
+  EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
+  // What is served still is said while the next one begins.
+  desk.killAgent();
+  EXPECT_EQ(desk.api.notes()[kServed], kResource);
+  const std::size_t writes = desk.api.writes();
+  desk.beginAgent();
+  ASSERT_TRUE(desk.kubelet.offered(4 * kUnits));
+  ASSERT_TRUE(eventually([&] { return registered(3); }));
+  EXPECT_EQ(desk.api.writes(), writes);
 }
 
 // Regression: a node's status had for ever what an earlier agent was told to announce.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -47,6 +48,7 @@ class DevicePluginTest : public ::testing::Test {
         if (ask.count == 9) return answer(Error{ErrorCode::kUnavailable, "do as you like"});
         answer(std::vector<std::string>{"a::1", "a::0"});
       };
+    questions.known = [this] { known_ = true; };
     Result<std::unique_ptr<DevicePlugin>> plugin =
         DevicePlugin::begin({std::make_shared<OwnSockets>(kubelet_.root()),
                              "ours.sock",
@@ -103,6 +105,13 @@ class DevicePluginTest : public ::testing::Test {
     });
   }
 
+  // Within what anybody would wait.
+  static bool becomes(const std::atomic<bool>& flag) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!flag && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return flag;
+  }
+
   // Whether the kubelet knows us already.
   bool wasNoticed() {
     const std::lock_guard<std::mutex> hold(mutex_);
@@ -113,6 +122,7 @@ class DevicePluginTest : public ::testing::Test {
   std::condition_variable more_;
   std::vector<std::string> said_;
   bool prefers_ = true;
+  std::atomic<bool> known_ = false;
   UnitsAsk asked_;  // before its answer is given
   FakeKubelet kubelet_;
   std::unique_ptr<DevicePlugin> plugin_;
@@ -220,6 +230,24 @@ TEST_F(DevicePluginTest, IsSettledOnceTheKubeletKnowsUsOrIsToKnowAnother) {
   EXPECT_TRUE(becomes(false));
   Rival other(kubelet_.folder() + "/theirs.sock");
   EXPECT_TRUE(becomes(true));
+}
+
+// Regression: a node said that it serves what its kubelet had not been told of.
+TEST_F(DevicePluginTest, IsKnownOnceTheKubeletWasToldOfItsDevices) {
+  kubelet_.begin();
+  beginPlugin();
+  kubelet_.registration(1);
+  EXPECT_FALSE(known_) << "it does not know which there are";
+  devicesNow();
+  EXPECT_TRUE(becomes(known_));
+}
+
+TEST_F(DevicePluginTest, IsKnownWhereTheKubeletIsToKnowAnother) {
+  kubelet_.begin();
+  const Rival other(kubelet_.folder() + "/theirs.sock");
+  beginPlugin();
+  EXPECT_TRUE(becomes(known_));
+  EXPECT_EQ(kubelet_.registrations(), 0u);
 }
 
 TEST_F(DevicePluginTest, WhoWatchesIsToldOfChanges) {

@@ -61,6 +61,9 @@ struct Questions {
   // Which units it should be; the kubelet is not held to it, and waits without a limit of its own.
   // An error: it chooses itself. Null: it is not to ask.
   std::function<void(UnitsAsk, Answer<std::vector<std::string>>)> prefer;
+  // No question: a kubelet was told of our devices, or has them of another plugin; maybe again and
+  // again. Null: nobody wants to hear of it.
+  std::function<void()> known = {};
 };
 
 struct PluginTerms {
