@@ -20,16 +20,17 @@ double partOf(const TenantView& tenant, const ShareView& share, const Accounts::
 
 }  // namespace
 
-void Accounts::count(const std::vector<TenantView>& tenants) {
+void Accounts::count(const std::vector<TenantView>& tenants, double seconds) {
   std::map<std::string, Tally> tallies, seen;
   for (const TenantView& tenant : tenants) {
-    const Tally now{tenant.refused_short, tenant.pressure_waits};
+    const Tally now{tenant.refused_short, tenant.pressure_waits, 0};
     const Tally before = seen_[tenant.id];
     Tally& all = tallies[tenant.id];
     all = tallies_[tenant.id];
     const auto grown = [](std::uint64_t was, std::uint64_t is) { return is > was ? is - was : 0; };
     all.allocations_short += grown(before.allocations_short, now.allocations_short);
     all.allocation_waits += grown(before.allocation_waits, now.allocation_waits);
+    if (tenant.memory == "waiting" || tenant.memory == "coming") all.paused += seconds;
     seen[tenant.id] = now;
   }
   tallies_ = std::move(tallies);
@@ -41,7 +42,7 @@ void Accounts::add(const std::vector<TenantView>& tenants, const SeenPart& seen,
   const std::uint64_t passed = last_ms_ == 0 || now_ms < last_ms_ ? 0 : now_ms - last_ms_;
   const double seconds = passed > kLongestMs ? 0 : static_cast<double>(passed) / kMsPerSecond;
   last_ms_ = now_ms;
-  count(tenants);
+  count(tenants, seconds);
   Bills next;
   for (const TenantView& tenant : tenants) {
     std::map<unsigned, Bill>& bills = next[tenant.id];

@@ -15,10 +15,13 @@ struct Bill {
   double byte_seconds = 0;    // bytes in use, times seconds
 };
 
-// Of counts that are sums over living processes, and fall when one ends: all that there were.
+// Of counts that are sums over living processes, and fall when one ends, all that there were; and
+// what is counted here.
 struct Tally {
   std::uint64_t allocations_short = 0;
   std::uint64_t allocation_waits = 0;
+  // Seconds that it wanted to run and its memory was not on its devices, or not all of it.
+  double paused = 0;
 };
 
 class Accounts {
@@ -35,7 +38,7 @@ class Accounts {
   const std::map<std::string, Tally>& tallies() const { return tallies_; }
 
  private:
-  void count(const std::vector<TenantView>& tenants);
+  void count(const std::vector<TenantView>& tenants, double seconds);
 
   Bills bills_;
   std::map<std::string, Tally> tallies_, seen_;

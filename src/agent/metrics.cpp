@@ -123,6 +123,10 @@ constexpr Family<Whole> kTenants[] = {
      [](const Whole& whole) -> Value { return number(whole.tally.allocation_waits); }},
     {"divvy_tenant_weight_ratio", "gauge", "What it gets while all others want to run, too",
      [](const Whole& whole) -> Value { return whole.view.weight / kPercent; }},
+    {"divvy_tenant_paused_seconds_total", "counter",
+     "It wanted to run and its memory was with the host: others had their turn, or it was coming "
+     "back; since this agent began",
+     [](const Whole& whole) -> Value { return whole.tally.paused; }},
     {"divvy_tenant_throttled_seconds_total", "counter", "It wanted to run and was not let",
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",

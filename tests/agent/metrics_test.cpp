@@ -139,7 +139,7 @@ Metered distinct() {
   tenant.shares.push_back(share);
   all.snapshot.tenants.push_back(tenant);
   all.labels["t"] = {{"label_team", "x"}};
-  all.tallies["t"] = {25, 26};
+  all.tallies["t"] = {25, 26, 27.5};
   all.bills["t"][0] = {44.5, 45.5};
   return all;
 }
@@ -179,6 +179,7 @@ TEST(AgentMetrics, EachFamilyHasTheFigureThatItIsCalledAfter) {
                                              {"divvy_tenant_allocations_short_total", 25},
                                              {"divvy_tenant_allocation_waits_total", 26},
                                              {"divvy_tenant_weight_ratio", 27},
+                                             {"divvy_tenant_paused_seconds_total", 27.5},
                                              {"divvy_tenant_throttled_seconds_total", 28},
                                              {"divvy_tenant_launch_waits_total", 29},
                                              {"divvy_tenant_launch_escapes_total", 30},
@@ -347,6 +348,22 @@ TEST(Accounts, CountsThatFallWhenAProcessEndsOnlyGrow) {
     last = now;
   }
   EXPECT_EQ(last, 8u + 2u + 1u);
+}
+
+TEST(Accounts, PausedIsWhoWantsToRunAndHasNotItsMemory) {
+  Accounts accounts;
+  std::vector<TenantView> tenants(1);
+  tenants[0].id = "a";
+  std::uint64_t now = 1000;
+  const auto after = [&](const char* memory) {
+    tenants[0].memory = memory;
+    accounts.add(tenants, {}, now += 2000);
+    return accounts.tallies().at("a").paused;
+  };
+  EXPECT_EQ(after("waiting"), 0) << "nothing is known of before";
+  EXPECT_DOUBLE_EQ(after("waiting"), 2);
+  EXPECT_DOUBLE_EQ(after("coming"), 4);
+  for (const char* memory : {"resident", "kept", "out"}) EXPECT_DOUBLE_EQ(after(memory), 4);
 }
 
 // An agent that was stopped for a minute charged all of it to who was there when it went on.

@@ -13,8 +13,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from product import (BOUND, BUILD, BUSY, GIB, HAND, OUT_OF_MEMORY, PROFILE, SUCCESS, ProductTest, Tenant,
+from product import (BOUND, BUILD, BUSY, GIB, HAND, OUT_OF_MEMORY, SUCCESS, ProductTest, Tenant,
                      main, wait_until)
+from swapping import SwapTest
 
 ROOT = pathlib.Path(__file__).parents[2]
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
@@ -40,9 +41,10 @@ class Served(ProductTest):
     def setUp(self):
         super().setUp()
         self.product.environment |= self.variables
-        self.agent = self.product.start("agent", "--node", f"sim-{PROFILE}", "--metrics-listen",
+        node = f"sim-{self.profile}"
+        self.agent = self.product.start("agent", "--node", node, "--metrics-listen",
                                         "127.0.0.1:0", "--log-file")
-        log = self.product.runtime / f"sim-{PROFILE}" / "agent.log"
+        log = self.product.runtime / node / "agent.log"
 
         def address():
             found = log.exists() and re.search(r"metrics at (http://\S+)", log.read_text())
@@ -138,6 +140,18 @@ class Metrics(Served):
         done = subprocess.run(["promtool", "check", "metrics"], input=self.scrape(), text=True,
                               capture_output=True, check=False)
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+
+class Paused(Served, SwapTest):
+    def test_who_takes_turns_has_seconds_without_its_memory_and_who_keeps_it_has_none(self):
+        kept = self.filled("kept", "15%", "--guaranteed", "15%", blocks=16)
+        one, two = self.filled("one", "50%", blocks=60), self.filled("two", "50%", blocks=60)
+        ids = {each.name: self.product.tenant_row(each.name)["id"] for each in (kept, one, two)}
+        paused = lambda name: self.value("divvy_tenant_paused_seconds_total", tenant=ids[name])
+        self.work(kept, one, two)
+        wait_until(lambda: min(paused("one"), paused("two")) >= 2, "both wait for their turns", 60)
+        self.assertEqual(paused("kept"), 0)
+        self.end_correctly(kept, one, two)
 
 
 # Nothing is overcommitted, swapped or queued here, and who computes is a tenant.
