@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/report_note.h"
 #include "engine/daily_text.h"
 #include "server.h"
 
@@ -224,7 +225,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
     if (report) view.refused = report->refusals;
     if (report) uses = useOf(tenant, *report);
     if (report && report->suspect())
-      view.note = "report: " + ledger::suspicionNames(report->suspicions);
+      view.note = std::string(kReportNote) + ledger::suspicionNames(report->suspicions);
   }
   for (const ShareRecord& share : tenant.record.shares)
     view.shares.push_back(viewOf(share, tenant, uses, inventory, times));

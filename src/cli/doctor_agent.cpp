@@ -11,6 +11,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "agent/report_note.h"
 #include "agent_link.h"
 #include "base/processes.h"
 #include "doctor/tree.h"
@@ -20,8 +21,6 @@ namespace divvy::cli {
 namespace {
 
 constexpr int kPatienceMs = 2000;
-// As agents begin a note on what a tenant's report says.
-constexpr const char* kReportNote = "report: ";
 
 Result<AgentLink> connectWithin(const std::string& path) {
   Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -131,7 +130,7 @@ doctor::AgentAnswer answerOf(const AgentTalk& talk) {
   for (const agent::TenantView& tenant : talk.snapshot.tenants) {
     if (tenant.state == "broken")
       answer.tenants_broken.push_back("tenant " + nameOf(tenant) + " is broken: " + tenant.note);
-    if (tenant.note.starts_with(kReportNote))
+    if (tenant.note.starts_with(agent::kReportNote))
       answer.tenants_garbled.push_back("tenant " + nameOf(tenant) + ": " + tenant.note);
     if (!tenant.bypass.empty())
       answer.tenants_doubted.push_back("tenant " + nameOf(tenant) + ": " + tenant.bypass);
