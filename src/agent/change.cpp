@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "log.h"
+#include "tenant_events.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -157,8 +158,8 @@ Result<void> Tenants::checkMemory(const Tenant& tenant, const SetRequest& reques
   return {};
 }
 
-Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
-                                                 const SetRequest& request) {
+Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant, const SetRequest& request,
+                                                 const std::string& by) {
   if (!tenant->pages)
     return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
   if (!request.name.empty()) {
@@ -189,6 +190,7 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   std::vector<std::string> notes;
   if (request.cores != 0) notes = notesOn(plans, *tenant, all);
   const CoresPolicy policy = request.cores_policy.value_or(tenant->record.cores_policy);
+  const TenantRecord before = tenant->record;
   for (const NewShare& plan : plans) {
     if (request.has_memory || request.guaranteed) {
       Result<void> set =
@@ -220,7 +222,8 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant,
   // The control page holds the limits; this note only spares a successor a guess.
   Result<void> saved = saveRecord(tenant->dir, tenant->record);
   if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
-  info("tenant " + tenant->record.id + " changed");
+  if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
+    tellOf(tenant->record, std::move(*event));
   changed_();
   return notes;
 }
@@ -246,7 +249,7 @@ Result<void> Tenants::writeShares(Tenant& tenant, const std::vector<ShareRecord>
 }
 
 Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
-                              Priority priority, bool checked) {
+                              Priority priority, bool checked, const std::string& by) {
   if (!tenant->pages)
     return Error{ErrorCode::kCorrupt, "this tenant's ledger is broken: " + tenant->broken};
   std::vector<NewShare> plans;
@@ -256,6 +259,7 @@ Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRe
   request.has_memory = true;
   if (checked)
     if (const Result<void> room = checkMemory(*tenant, request, plans, cards()); !room) return room;
+  const TenantRecord before = tenant->record;
   if (const Result<void> written = writeShares(*tenant, shares); !written) return written;
   tenant->record.priority = priority;
   const Result<void> swap = tellSwap(*tenant);
@@ -268,7 +272,8 @@ Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRe
   // The control page holds the limits; this note only spares a successor a guess.
   const Result<void> saved = saveRecord(tenant->dir, tenant->record);
   if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
-  info("tenant " + tenant->record.id + " changed");
+  if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
+    tellOf(tenant->record, std::move(*event));
   changed_();
   return {};
 }

@@ -12,9 +12,11 @@ void EventLog::add(EventView event) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     event.time_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   }
-  const std::string whose =
-      event.tenant.empty() ? "device " + std::to_string(event.device) : "tenant " + event.tenant;
-  info(whose + " " + event.kind + ": " + event.reason);
+  const std::string whose = !event.tenant.empty() ? "tenant " + event.tenant
+                            : event.device >= 0   ? "device " + std::to_string(event.device)
+                                                  : event.name;
+  info(whose + (whose.empty() ? "" : " ") + event.kind + ": " + event.reason +
+       (event.by.empty() ? "" : " (by " + event.by + ")"));
   events_.push_back(std::move(event));
   if (events_.size() > kMost) events_.pop_front();
 }

@@ -11,6 +11,7 @@ bj::object write(const EventView& event) {
                     {"device", event.device < 0 ? bj::value(nullptr) : bj::value(event.device)}};
   object["kind"] = event.kind;
   object["reason"] = clean(event.reason);
+  if (!event.by.empty()) object["by"] = clean(event.by);
   return object;
 }
 
@@ -23,6 +24,7 @@ void read(Reader& reader, EventView& out) {
   if (device != nullptr && !device->is_null()) reader.number("device", out.device);
   reader.text("kind", out.kind);
   reader.text("reason", out.reason);
+  if (reader.find("by") != nullptr) reader.text("by", out.by);
 }
 
 // What was not asked for is not there.

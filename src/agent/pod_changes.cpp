@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "pod_share.h"
+#include "tenant_events.h"
 #include "terms/terms.h"
 
 namespace divvy::agent {
@@ -17,6 +18,10 @@ TenantPtr tenantOf(const Tenants& tenants, const std::string& uid, const std::st
     if (tenant->record.lodger.uid == uid && tenant->record.lodger.container == container)
       return tenant;
   return nullptr;
+}
+
+std::string changeWord(const std::string& token) {
+  return "change " + token + " of its pod";
 }
 
 // What it has already stays: of memory that cannot be swapped nothing is taken away.
@@ -55,7 +60,8 @@ Result<std::vector<ShareRecord>> sharesOf(const PodShare& said, const Inventory&
 
 }  // namespace
 
-Result<void> PodChanges::become(const kube::Pod& pod, const std::string& container, bool anyway) {
+Result<void> PodChanges::become(const kube::Pod& pod, const std::string& container, bool anyway,
+                                const std::string& by) {
   const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, container);
   if (tenant == nullptr)
     return Error{ErrorCode::kUnavailable, "container " + container + " has no share here now"};
@@ -71,14 +77,14 @@ Result<void> PodChanges::become(const kube::Pod& pod, const std::string& contain
   const std::vector<ShareRecord> before = tenant->record.shares;
   const Priority priority_before = tenant->record.priority;
   if (*wanted == before && priority == priority_before) return {};
-  if (anyway) return tenants_.reshape(tenant, *wanted, priority, false);
+  if (anyway) return tenants_.reshape(tenant, *wanted, priority, false, by);
   if (const Result<void> free = checkUse(*tenant, *wanted); !free) return free;
-  if (const Result<void> shaped = tenants_.reshape(tenant, *wanted, priority, true); !shaped)
+  if (const Result<void> shaped = tenants_.reshape(tenant, *wanted, priority, true, by); !shaped)
     return shaped;
   // What was allocated between the look and the new limit is its own, too.
   Result<void> free = checkUse(*tenant, *wanted);
   if (free) return {};
-  const Result<void> back = tenants_.reshape(tenant, before, priority_before, false);
+  const Result<void> back = tenants_.reshape(tenant, before, priority_before, false, by);
   if (!back) warn("tenant " + tenant->record.id + ": " + back.error().message());
   return free;
 }
@@ -90,7 +96,7 @@ Result<void> PodChanges::apply(const kube::Pod& pod, const kube::ChangeState& ad
     then.meta
         .annotations[admitted.change.container + '.' + std::string(terms::kDomain) + "/priority"] =
         admitted.change.priority;
-  return become(then, admitted.change.container, false);
+  return become(then, admitted.change.container, false, changeWord(admitted.token));
 }
 
 // Of whoever was ever changed: what did not come about, or came about and was not told in time, is
@@ -100,7 +106,7 @@ void PodChanges::setRight(const kube::Pod& pod) {
   for (const auto& [id, tenant] : tenants_.all())
     if (tenant->record.lodger.uid == pod.meta.uid) names.push_back(tenant->record.lodger.container);
   for (const std::string& name : names) {
-    const Result<void> right = become(pod, name, true);
+    const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
       warn("container " + name + " of pod " + pod.meta.space + "/" + pod.meta.name +
            " does not have what its assignment says: " + right.error().message());
@@ -123,7 +129,12 @@ void PodChanges::heard(const kube::Pod& pod) {
   if (!done) {
     result.reason = kube::changeReason(done.error());
     result.message = done.error().message();
-    warn("pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message);
+    const TenantPtr tenant = tenantOf(tenants_, pod.meta.uid, state->change.container);
+    const TenantRecord none;
+    tenants_.tell(unchangedEvent(
+        tenant == nullptr ? none : tenant->record,
+        "pod " + pod.meta.space + "/" + pod.meta.name + " is not changed: " + result.message,
+        changeWord(state->token)));
   }
   tokens_[pod.meta.uid] = state->token;
   results_[state->token] = std::move(result);

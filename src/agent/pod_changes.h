@@ -27,8 +27,9 @@ class PodChanges {
 
  private:
   // What that container has becomes what the pod says. `anyway`: also less than it uses, and more
-  // than there is: it is its own.
-  Result<void> become(const kube::Pod& pod, const std::string& container, bool anyway);
+  // than there is: it is its own. `by`: at whose word.
+  Result<void> become(const kube::Pod& pod, const std::string& container, bool anyway,
+                      const std::string& by);
   Result<void> apply(const kube::Pod& pod, const kube::ChangeState& admitted);
   void setRight(const kube::Pod& pod);
 

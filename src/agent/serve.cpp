@@ -146,6 +146,7 @@ class Agent {
       exporter_.emplace(
           tenants_, bypass_, name, [this] { return server_.snapshot(); },
           [this] { return desk_ ? desk_->unready() : std::string(); });
+    tenants_.onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
 
   // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.

@@ -13,6 +13,7 @@
 #include "base/processes.h"
 #include "cdi.h"
 #include "log.h"
+#include "tenant_events.h"
 
 namespace divvy::agent {
 namespace {
@@ -146,7 +147,8 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
     co_return co_await waitFor(session, std::move(*wait));
   if (auto* events = std::get_if<EventsRequest>(&request)) co_return happened(*events);
   if (auto* stop = std::get_if<StopRequest>(&request)) co_return co_await stopAgent(*stop);
-  if (auto* change = std::get_if<SetRequest>(&request)) co_return set(*change);
+  if (auto* change = std::get_if<SetRequest>(&request))
+    co_return set(*change, processWord(session->peer, session->user));
   if (auto* start_note = std::get_if<StartedRequest>(&request))
     co_return started(*start_note, session->peer);
   if (auto* release = std::get_if<ReleaseRequest>(&request)) co_return released(*release);
@@ -194,7 +196,7 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
     co_return grant(request, decided, session->peer);
   if (!request.wait || decision.impossible) {
     record(request, decided, snapshot::Outcome::kRefused, record_.freshId());
-    co_return refuse(request, decision);
+    co_return refuse(request, decision, session->peer);
   }
   const std::string id = record_.freshId();
   record(request, decided, snapshot::Outcome::kQueued, id);
@@ -218,8 +220,8 @@ asio::awaitable<Reply> Server::run(SessionPtr session, RunRequest request) {
     queue_.setReason(ticket, decision.summary);
   }
   queue_.leave(ticket);
-  Reply reply =
-      placed && connected ? grant(request, decided, session->peer) : refuse(request, decision);
+  Reply reply = placed && connected ? grant(request, decided, session->peer)
+                                    : refuse(request, decision, session->peer);
   wakeQueue();
   co_return reply;
 }
@@ -322,7 +324,9 @@ Reply Server::released(const ReleaseRequest& request) {
   return DoneReply{};
 }
 
-Reply Server::refuse(const RunRequest& request, const Decision& decision) const {
+Reply Server::refuse(const RunRequest& request, const Decision& decision, int peer) const {
+  tenants_.tell(turnedAwayEvent(request.name, request.ask.memory.text() + ": " + decision.summary,
+                                processWord(peer, request.ask.user)));
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
   const std::vector<std::string> others =
@@ -390,13 +394,16 @@ Reply Server::ended(const EndRequest& request, int peer) {
   return DoneReply{};
 }
 
-Reply Server::set(const SetRequest& request) {
+Reply Server::set(const SetRequest& request, const std::string& by) {
   const TenantPtr tenant = tenants_.find(request.tenant);
   if (tenant == nullptr)
     return failed({ErrorCode::kNotFound,
                    "no tenant \"" + request.tenant + "\" is running: it has ended, or never was"});
-  Result<std::vector<std::string>> changed = tenants_.change(tenant, request);
-  if (!changed) return failed(changed.error());
+  Result<std::vector<std::string>> changed = tenants_.change(tenant, request, by);
+  if (!changed) {
+    tenants_.tell(unchangedEvent(tenant->record, changed.error().message(), by));
+    return failed(changed.error());
+  }
   DoneReply reply;
   for (const std::string& note : *changed) reply.note += (reply.note.empty() ? "" : "\n") + note;
   return reply;

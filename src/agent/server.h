@@ -74,13 +74,13 @@ class Server {
   // An error: what it needs cannot be given to a container.
   Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);
   Reply grant(const RunRequest& request, const Decided& decided, int peer);
-  Reply refuse(const RunRequest& request, const Decision& decision) const;
+  Reply refuse(const RunRequest& request, const Decision& decision, int peer) const;
   Reply started(const StartedRequest& request, int peer);
   Reply ended(const EndRequest& request, int peer);
   // Where it is to be found as a device, once what is to be mounted is known.
   Result<void> enlist(Tenant& tenant, const RunRequest& request, const ContainerEdits& edits);
   Reply released(const ReleaseRequest& request);
-  Reply set(const SetRequest& request);
+  Reply set(const SetRequest& request, const std::string& by);
   Reply explained(ExplainRequest request) const;
   Reply happened(const EventsRequest& request) const;
 

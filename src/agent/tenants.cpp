@@ -19,6 +19,7 @@
 #include "ledger/grants.h"
 #include "log.h"
 #include "own_files.h"
+#include "tenant_events.h"
 
 namespace divvy::agent {
 namespace {
@@ -231,9 +232,7 @@ Result<TenantPtr> Tenants::create(const RunRequest& request, const Decision& dec
   record.holder = holder;
   if (Result<void> made = make(tenant, decision); !made) return made.error();
   watchHolder(tenant);
-  info("tenant " + record.id + " of process " + std::to_string(holder.pid) + " got " +
-       request.ask.memory.text() + " on " + record.shares.front().uuid +
-       (record.shares.size() > 1 ? " and others" : ""));
+  tellOf(record, givenEvent(record, processWord(holder.pid, record.user)));
   return tenant;
 }
 
@@ -247,10 +246,19 @@ Result<TenantPtr> Tenants::createFor(const PodContainer& lodger, const std::stri
   record.id = id;
   record.lodger = lodger;
   if (Result<void> made = make(tenant, decision); !made) return made.error();
-  info("tenant " + id + ": container " + lodger.container + " of pod " + lodger.space + "/" +
-       lodger.pod + " got " + formatBytes(record.shares.front().limit) + " on " +
-       record.shares.front().uuid + (record.shares.size() > 1 ? " and others" : ""));
+  tellOf(record, givenEvent(record, {}));
   return tenant;
+}
+
+void Tenants::tell(EventView event) const {
+  if (hears_) hears_(std::move(event));
+}
+
+void Tenants::tellOf(const TenantRecord& record, EventView event) const {
+  const bool one = record.shares.size() == 1;
+  const Device* device = one ? deviceOf(record.shares.front().uuid) : nullptr;
+  if (device != nullptr) event.device = static_cast<int>(device->info.index);
+  tell(std::move(event));
 }
 
 TenantPtr Tenants::unstartedOf(const ProcessId& holder) const {
@@ -446,7 +454,7 @@ void Tenants::bury(const TenantPtr& tenant) {
     removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
   for (const std::string& left : removeOwn(tenant->dir, tenantFiles()))
     warn(tenant->dir + " stays: " + left + " is not Divvy's, or holds what is not");
-  info("tenant " + tenant->record.id + " ended");
+  tellOf(tenant->record, endedEvent(tenant->record, wallMs()));
   tenant->ended.cancel();
   changed_();
 }

@@ -108,13 +108,19 @@ class Tenants {
   Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inventory,
           const arbiter::Settings& compute, MemoryPolicy memory, std::function<void()> changed);
 
+  // From now on whoever is given this hears what becomes of shares; before, nobody does.
+  using Hears = std::function<void(EventView)>;
+  void onEvent(Hears hears) { hears_ = std::move(hears); }
+  // Of somebody who got nothing, say.
+  void tell(EventView event) const;
+
   // Takes over what an earlier agent left in the runtime directory. Directories that cannot be
   // understood are kept as long as a process lives in them, then removed. An
   // error when the directories cannot be listed: nothing is known then, and nothing was touched.
   Result<void> adoptAll();
 
   // Makes the share's directory; the holder is watched from here on. Leaves nothing behind on
-  // error.
+  // error. `by` of all of these: who asked for it, in words.
   Result<TenantPtr> create(const RunRequest& request, const Decision& decision, Backend backend,
                            ProcessId holder);
 
@@ -157,11 +163,12 @@ class Tenants {
 
   // New limits; checks room on the cards. Errors say what is accepted; the result is what the asker
   // should know, a line each.
-  Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request);
+  Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request,
+                                          const std::string& by);
   // Exactly these shares, of the devices that it has, in their order, and that priority.
   // `checked`: only where there is room. On an error all is as it was.
   Result<void> reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
-                       Priority priority, bool checked);
+                       Priority priority, bool checked, const std::string& by);
   // How far the tenant is with its checkpoint: its note says so first, then the arbiter is told.
   Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
                               const CheckpointStatus& status);
@@ -216,6 +223,8 @@ class Tenants {
   }
 
  private:
+  // With the device, where it is one.
+  void tellOf(const TenantRecord& record, EventView event) const;
   void adopt(const std::string& id);
   Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares);
   void watch(Watched& watched, Fd pidfd, std::function<void()> on_exit);
@@ -277,6 +286,7 @@ class Tenants {
   NodePaths paths_;
   const Inventory& inventory_;
   std::function<void()> changed_;
+  Hears hears_;
   std::map<std::string, TenantPtr> tenants_;
   SeenUse seen_;
   bool keep_looking_ = false;

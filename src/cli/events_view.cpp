@@ -8,8 +8,12 @@ namespace divvy::cli {
 namespace {
 
 std::string whose(const agent::EventView& event) {
-  if (event.tenant.empty()) return "device " + std::to_string(event.device);
+  if (event.tenant.empty() && event.device >= 0) return "device " + std::to_string(event.device);
   return event.name.empty() ? event.tenant : event.name;
+}
+
+std::string why(const agent::EventView& event) {
+  return event.by.empty() ? event.reason : event.reason + " (by " + event.by + ')';
 }
 
 }  // namespace
@@ -25,12 +29,12 @@ std::string eventsTable(const Happenings& happenings, std::string (*stamp)(std::
   Table table({"TIME", "TENANT", "DEVICE>", "KIND", "REASON"});
   for (const auto& [node, event] : happenings)
     table.add({stamp(event.time_ms), whose(event),
-               event.device < 0 ? "" : std::to_string(event.device), event.kind, event.reason});
+               event.device < 0 ? "" : std::to_string(event.device), event.kind, why(event)});
   return table.text(headers, width);
 }
 
 std::string eventLine(const agent::EventView& event, std::string (*stamp)(std::int64_t)) {
-  return stamp(event.time_ms) + "  " + whose(event) + "  " + event.kind + ": " + event.reason;
+  return stamp(event.time_ms) + "  " + whose(event) + "  " + event.kind + ": " + why(event);
 }
 
 }  // namespace divvy::cli

@@ -146,11 +146,13 @@ On a narrow terminal, columns that say nothing unusual are left out; -o wide pri
   divvy events web --follow
   divvy events -o json | jq '.[] | select(.kind == "yielded")'
 
-The last 1000 of each agent; a new agent begins anew. KIND: yielded (swapped out for a higher
-priority), reclaimed (idle for long), swapped-out, swapped-in, waited and refused (allocations: the
-card, or the share, was short), kept (could not give memory back), host-short (of host memory for
-it), thrash-risk, notice, called-off, hook, stopped, killed (idle for longer than --idle-stop, or
-for a bypass), bypass (it uses a device past what limits it), bypass-over.
+The last 2000 of each agent, and a line each in its log; a new agent begins anew. KIND: given,
+changed, ended (shares; by whom, where somebody asked), not-changed, turned-away (what was asked for
+is not so, and why), yielded (swapped out for a higher priority), reclaimed (idle for long),
+swapped-out, swapped-in, waited and refused (allocations: the card, or the share, was short), kept
+(could not give memory back), host-short (of host memory for it), thrash-risk, notice, called-off,
+hook, stopped, killed (idle for longer than --idle-stop, or for a bypass), bypass (it uses a device
+past what limits it), bypass-over.
 With --follow -o json, one object a line.)"},
     {"snapshot",
      R"(Examples:

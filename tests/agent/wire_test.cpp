@@ -280,7 +280,7 @@ TEST(Wire, EventsSurviveTheTrip) {
   EXPECT_EQ(std::get<EventsRequest>(*asked).after, 7u);
   EventsReply reply{5, 9, {}};
   reply.events.push_back({8, 123, "id", "web", 2, "yielded", "1 GiB \xff"});
-  reply.events.push_back({9, 124, "", "", -1, "thrash-risk", ""});
+  reply.events.push_back({9, 124, "", "", -1, "thrash-risk", "", "alice"});
   const Result<Reply> back = decodeReply(encode(Reply{reply}));
   ASSERT_TRUE(back);
   const EventsReply& events = std::get<EventsReply>(*back);
@@ -290,7 +290,9 @@ TEST(Wire, EventsSurviveTheTrip) {
   EXPECT_EQ(events.events[0].device, 2);
   EXPECT_EQ(events.events[0].time_ms, 123);
   EXPECT_EQ(events.events[0].reason, "1 GiB ?");
+  EXPECT_EQ(events.events[0].by, "");
   EXPECT_EQ(events.events[1].device, -1);
+  EXPECT_EQ(events.events[1].by, "alice");
   const std::string lines =
       eventsJson({{"gpu", events.events[0]}, {"gpu", events.events[1]}}, true);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);

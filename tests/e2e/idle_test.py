@@ -205,9 +205,9 @@ class IdleTest(SwapTest):
         box = self.filled("box", "30%", blocks=20)
         follower = self.product.start("events", "--follow", "-o", "json", *self.product.sim)
         self.worked(box)
-        first = json.loads(line_of(follower, "that its memory went"))
-        self.assertEqual((first["kind"], first["name"], first["node"]),
-                         ("reclaimed", "box", "sim-swap"))
+        for kind in ("given", "reclaimed"):
+            told = json.loads(line_of(follower, f"that it was {kind}"))
+            self.assertEqual((told["kind"], told["name"], told["node"]), (kind, "box", "sim-swap"))
         before = self.product.agent_pid()
         os.kill(before, signal.SIGKILL)
         wait_until(lambda: self.product.agent_pid() != before, "another agent")

@@ -259,9 +259,10 @@ struct EventView {
   std::int64_t time_ms = 0;  // since 1970
   std::string tenant;        // id; empty: a device's
   std::string name;
-  int device = -1;     // -1: none in particular
-  std::string kind;    // swapped-out, swapped-in, yielded, reclaimed, refused, waited, ...
-  std::string reason;  // one sentence, with numbers
+  int device = -1;      // -1: none in particular
+  std::string kind;     // given, changed, ended, swapped-out, yielded, refused, waited, ...
+  std::string reason;   // one sentence, with numbers
+  std::string by = {};  // who asked for it; empty: nobody did, or it is not known
 };
 
 struct DoneReply {

@@ -1,0 +1,92 @@
+// `divvy events`: who was given what, and at whose word.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <map>
+
+#include "sandbox.h"
+
+namespace divvy::test {
+namespace {
+
+namespace bj = boost::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Said {
+  std::string kind, name, reason, by;
+};
+
+std::vector<Said> eventsOf(Sandbox& sandbox) {
+  const Outcome outcome = sandbox.divvy({"events", "-o", "json"});
+  EXPECT_EQ(outcome.code(), 0) << outcome.err;
+  const bj::value said = bj::parse(outcome.out);
+  std::vector<Said> all;
+  for (const bj::value& one : said.as_array()) {
+    const bj::object& event = one.as_object();
+    const auto text = [&](const char* key) {
+      const bj::value* found = event.if_contains(key);
+      return found == nullptr ? std::string() : std::string(found->as_string());
+    };
+    all.push_back({text("kind"), text("name"), text("reason"), text("by")});
+  }
+  return all;
+}
+
+std::string ourselves() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry == nullptr ? std::to_string(geteuid()) : entry->pw_name;
+}
+
+std::vector<std::string> kindsOf(const std::vector<Said>& all) {
+  std::vector<std::string> kinds;
+  for (const Said& one : all) kinds.push_back(one.kind);
+  return kinds;
+}
+
+TEST(Events, SayWhoWasGivenWhatAndAtWhoseWord) {
+  Sandbox sandbox;
+  Child other = sandbox.start({"run", "--sim", "h100", "--memory", "1Gi", "--name", "other", "--",
+                               tenantProgram(), "1048576"});
+  ASSERT_TRUE(other.printed("held 1048576"));
+  Child web = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--cores", "30", "--name",
+                             "web", "--", tenantProgram(), "1048576"});
+  ASSERT_TRUE(web.printed("held 1048576"));
+  ASSERT_EQ(sandbox.divvy({"set", "web", "--memory", "6Gi", "--priority", "high"}).code(), 0);
+  ASSERT_EQ(sandbox.divvy({"set", "web", "--priority", "high"}).code(), 0) << "nothing changes";
+  ASSERT_EQ(sandbox.divvy({"set", "web", "--memory", "500Gi"}).code(), 2);
+  ASSERT_NE(
+      sandbox.divvy({"run", "--sim", "h100", "--memory", "500Gi", "--name", "huge", "--", "true"})
+          .code(),
+      0);
+  web.closeInput();
+  web.wait();
+  ASSERT_TRUE(sandbox.tenantCount(1));
+  const std::vector<Said> all = eventsOf(sandbox);
+  ASSERT_THAT(kindsOf(all),
+              ElementsAre("given", "given", "changed", "not-changed", "turned-away", "ended"));
+  const auto ours = AllOf(StartsWith("process "), EndsWith(" of " + ourselves()));
+  EXPECT_EQ(all[1].name, "web");
+  EXPECT_THAT(all[1].reason, AllOf(HasSubstr("4 GiB and 30 % of GPU-"), HasSubstr("normal")));
+  EXPECT_THAT(all[1].by, ours);
+  EXPECT_THAT(all[2].reason,
+              AllOf(StartsWith("memory 4 GiB to 6 GiB"), EndsWith("priority normal to high")));
+  EXPECT_THAT(all[2].by, ours);
+  EXPECT_THAT(all[3].reason, HasSubstr("500"));
+  EXPECT_THAT(all[3].by, ours);
+  EXPECT_EQ(all[4].name, "huge");
+  EXPECT_THAT(all[4].by, ours);
+  EXPECT_EQ(all[5].name, "web");
+  EXPECT_THAT(all[5].reason, StartsWith("after "));
+  EXPECT_THAT(sandbox.agentLog(), HasSubstr("changed: memory 4 GiB to 6 GiB"));
+}
+
+}  // namespace
+}  // namespace divvy::test
