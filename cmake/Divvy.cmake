@@ -67,9 +67,9 @@ add_custom_target(divvy_sanitize)
 
 # A processor is two slots of ctest's (tools/run-tests). A test takes both, or one where it waits for
 # most of its time: its processor time was measured to be below half of what passes by the clock.
-set(DIVVY_WAITING agent_driver_desk_test agent_start_test arbiter_thread_test card_simulated_agent
-  cli_control_test cli_doctor_test e2e_agent_death e2e_bypass e2e_checkpoint e2e_idle
-  e2e_kept_share e2e_metrics e2e_podman e2e_pressure interposer_gate_test interposer_last_use_test interposer_memory_gate_test
+set(DIVVY_WAITING agent_driver_desk_test agent_start_test arbiter_thread_test bench_works_test card_simulated_agent
+  cli_control_test cli_doctor_test desk_test e2e_agent_death e2e_bad_input e2e_bypass e2e_checkpoint e2e_host_map e2e_idle
+  e2e_kept_share e2e_late_driver e2e_metrics e2e_podman e2e_pressure interposer_gate_test interposer_last_use_test interposer_memory_gate_test
   interposer_mover_test kubelet_plugin_test)
 # divvy_slots(TEST [LIKE]): LIKE is the test of which it is a variant.
 function(divvy_slots test)

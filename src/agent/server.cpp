@@ -325,8 +325,8 @@ Reply Server::released(const ReleaseRequest& request) {
 }
 
 Reply Server::refuse(const RunRequest& request, const Decision& decision, int peer) const {
-  tenants_.tell(turnedAwayEvent(request.name, request.ask.memory.text() + ": " + decision.summary,
-                                processWord(peer, request.ask.user)));
+  tenants_.tell(
+      turnedAwayEvent(request.name, decision.summary, processWord(peer, request.ask.user)));
   const ErrorCode code = decision.impossible ? ErrorCode::kUsage : ErrorCode::kNoRoom;
   FailedReply reply{code, decision.summary, explain(decision)};
   const std::vector<std::string> others =
