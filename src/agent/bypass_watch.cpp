@@ -39,6 +39,8 @@ bool isPod(const std::string& owner) {
 }  // namespace
 
 void BypassWatch::look() {
+  // Whether the driver answers or not: cases() are of those who are here now.
+  forgetThoseBefore();
   const std::optional<DriverProcesses> said = inventory_.driver().takeProcesses();
   if (said) judge(*said);
   endThose();
@@ -60,7 +62,6 @@ void BypassWatch::forgetThoseBefore() {
 }
 
 void BypassWatch::judge(const DriverProcesses& said) {
-  forgetThoseBefore();
   const Allowances allowed = allowances();
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_.all())

@@ -1,0 +1,128 @@
+// Whom a verdict concerns that was found of a tenant, while others come and go under its id.
+#include "bypass_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "agent/placement.h"
+#include "agent/process.h"
+#include "asio.h"
+#include "sandbox.h"
+
+namespace divvy::agent {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr const char* kId = "pod-units-of-a-card";
+constexpr Bytes kLimit = gib(1);
+
+// A driver that sees one process have more than any limit here.
+class OneProcess final : public driver::ProcessSource {
+ public:
+  std::vector<driver::ProcessUse> processes(const std::string&) override {
+    const int now = pid;
+    if (now == 0) return {};
+    return {{now, gib(8), false}};
+  }
+  std::vector<driver::ProcessTime> times(const std::string&) override { return {}; }
+
+  std::atomic<int> pid{0};
+};
+
+class BypassWatchTest : public testing::Test {
+ protected:
+  BypassWatchTest() {
+    std::string pattern = "/tmp/dv-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    paths_.emplace(root_, node_);
+    EXPECT_TRUE(makeNodeDir(*paths_));
+    const std::string build = test::buildDir();
+    Result<Inventory> opened = Inventory::open(
+        node_, *paths_, {build + "/bin/divvy", build + "/lib", build + "/simgpu"}, driver_);
+    EXPECT_TRUE(opened) << opened.error().message();
+    inventory_.emplace(std::move(*opened));
+    tenants_.emplace(loop_, *paths_, *inventory_, arbiter::Settings(),
+                     MemoryPolicy{{DeviceTerms()}, {}, kSwapChunk, false, {}, {}}, [] {});
+    EXPECT_TRUE(tenants_->adoptAll());
+    watch_.emplace(*tenants_, *inventory_, events_, BypassPolicy());
+    watch_->lookForPods();
+  }
+  ~BypassWatchTest() override {
+    watch_.reset();
+    tenants_.reset();
+    inventory_.reset();
+    std::filesystem::remove_all(root_);
+  }
+
+  // A container of that pod has the units that are called so.
+  TenantPtr comes(const std::string& uid) {
+    RunRequest request;
+    request.ask.memory.bytes = kLimit;
+    const Decision decision = place(request.ask, tenants_->cards());
+    Result<TenantPtr> made =
+        tenants_->createFor({uid, "team", "trainer", "main"}, kId, request, decision);
+    EXPECT_TRUE(made) << made.error().message();
+    return made ? *made : nullptr;
+  }
+  void registers(const TenantPtr& tenant, int pid) {
+    tenants_->watchProcess(tenant, {0, 1}, {pid, startTimeOf(pid)}, Fd());
+  }
+  // Looks that the driver has answered, until that many pods are known to be past their limit.
+  bool found(std::size_t count) {
+    return test::eventually([&] {
+      inventory_->driver().refreshUse({inventory_->devices().front().info.index});
+      loop_.poll();
+      watch_->look();
+      const auto cases = watch_->cases();
+      return cases && cases->size() == count;
+    });
+  }
+
+  const Node node_{"sim-h100"};
+  std::string root_;
+  std::optional<NodePaths> paths_;
+  const std::shared_ptr<OneProcess> driver_ = std::make_shared<OneProcess>();
+  asio::io_context loop_;
+  std::optional<Inventory> inventory_;
+  std::optional<Tenants> tenants_;
+  EventLog events_;
+  std::optional<BypassWatch> watch_;
+};
+
+// Regression: until the driver answered again, the next pod with the same units was said to do what
+// the one before it had done.
+TEST_F(BypassWatchTest, NoVerdictIsTheNextOnesWhileTheDriverSaysNothing) {
+  test::Child first({"/bin/sleep", "1000"}, {});
+  const TenantPtr cheat = comes("uid-1");
+  ASSERT_NE(cheat, nullptr);
+  registers(cheat, first.pid());
+  driver_->pid = first.pid();
+  ASSERT_TRUE(found(1));
+  EXPECT_EQ(watch_->cases()->front().pod.uid, "uid-1");
+  first.signal(SIGKILL);
+  first.wait();
+  tenants_->end(cheat);
+  ASSERT_THAT(tenants_->all(), IsEmpty());
+  const TenantPtr heir = comes("uid-2");
+  ASSERT_NE(heir, nullptr);
+  static_cast<void>(inventory_->driver().takeProcesses());
+  watch_->look();
+  ASSERT_TRUE(watch_->cases());
+  EXPECT_THAT(*watch_->cases(), IsEmpty());
+  EXPECT_EQ(heir->bypass, "");
+  // The control: of what it does itself it is accused.
+  test::Child second({"/bin/sleep", "1000"}, {});
+  registers(heir, second.pid());
+  driver_->pid = second.pid();
+  ASSERT_TRUE(found(1));
+  EXPECT_EQ(watch_->cases()->front().pod.uid, "uid-2");
+}
+
+}  // namespace
+}  // namespace divvy::agent
