@@ -57,7 +57,10 @@ struct DevicePlugin::Inside {
     last_said = line;
   }
 
-  Result<void> enroll() {
+  // False: our socket, which was `own`, is gone. A kubelet clears the folder before it listens:
+  // what is there once it is connected to, it has left alone. It would try for 10 s to reach one
+  // that is not.
+  Result<bool> enroll(const FileId& own) {
     v1beta1::RegisterRequest request;
     request.set_version(kVersion);
     request.set_endpoint(terms.socket);
@@ -66,13 +69,14 @@ struct DevicePlugin::Inside {
     const std::string kubelet = terms.sockets->pathOf(Api::kRegistration);
     Result<Fd> connection = terms.sockets->dial(Api::kRegistration);
     if (!connection) return Error(connection.error()).context("the kubelet at " + kubelet);
+    if (!(ownSocket() == own)) return false;
     grpc::ClientContext context;
     context.set_deadline(in(kCallBound));
     v1beta1::Empty nothing;
     const auto stub = v1beta1::Registration::NewStub(openChannel(std::move(*connection)));
     const grpc::Status status = stub->Register(&context, request, &nothing);
     if (!status.ok()) return errorOf(status, kubelet);
-    return {};
+    return true;
   }
 
   // Who else serves the resource now; empty: nobody.
@@ -99,7 +103,8 @@ struct DevicePlugin::Inside {
                  "): not registering " + terms.resource +
                  " until it has ended; remove it, or serve other resources than its own");
       } else if (now.exists() && !(now == kubelet)) {
-        const Result<void> enrolled = enroll();
+        const Result<bool> enrolled = enroll(own);
+        if (enrolled && !*enrolled) return;
         if (enrolled) {
           kubelet = now;
           watched = Clock::now();

@@ -5,36 +5,53 @@
 #include <chrono>
 #include <filesystem>
 
+#include "kubelet/sockets.h"
+
 namespace divvy::kubelet::testing {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::chrono::seconds kBound{20};
+// Source: dial() of the kubelet's device plugin client, which blocks.
+constexpr std::chrono::seconds kReachBound{10};
+constexpr std::chrono::milliseconds kLook{10};
 
 }  // namespace
 
 class FakeKubelet::Registry final : public v1beta1::Registration::Service {
  public:
-  grpc::Status Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
+  explicit Registry(const std::string& root) : sockets(root) {}
+
+  grpc::Status Register(grpc::ServerContext* context, const v1beta1::RegisterRequest* request,
                         v1beta1::Empty*) override {
-    const std::lock_guard<std::mutex> hold(mutex);
+    std::unique_lock<std::mutex> hold(mutex);
     ++attempts;
     changed.notify_all();
     if (refusing) return {grpc::StatusCode::UNKNOWN, "not now"};
+    if (!sockets.isListenedTo(request->endpoint())) {
+      ++unreached;
+      const auto end = std::chrono::steady_clock::now() + kReachBound;
+      while (!context->IsCancelled() && std::chrono::steady_clock::now() < end)
+        changed.wait_for(hold, kLook);
+      return {grpc::StatusCode::UNKNOWN, "failed to dial device plugin"};
+    }
     registered.push_back(*request);
     return grpc::Status::OK;
   }
 
-  std::mutex mutex;
+  OwnSockets sockets;
+  std::mutex mutex;  // of all below
   std::condition_variable changed;
   std::vector<v1beta1::RegisterRequest> registered;
   std::size_t attempts = 0;
+  std::size_t unreached = 0;
   bool refusing = false;
 };
 
-FakeKubelet::FakeKubelet() : registry_(std::make_unique<Registry>()) {
+FakeKubelet::FakeKubelet() {
   std::string pattern = (fs::temp_directory_path() / "kubelet-XXXXXX").string();
   root_ = mkdtemp(pattern.data());
+  registry_ = std::make_unique<Registry>(root_);
   folder_ = root_ + "/device-plugins";
   fs::create_directory(folder_);
 }
@@ -79,6 +96,11 @@ std::size_t FakeKubelet::registrations() const {
 bool FakeKubelet::attempted() {
   std::unique_lock<std::mutex> hold(registry_->mutex);
   return registry_->changed.wait_for(hold, kBound, [&] { return registry_->attempts > 0; });
+}
+
+std::size_t FakeKubelet::unreached() const {
+  const std::lock_guard<std::mutex> hold(registry_->mutex);
+  return registry_->unreached;
 }
 
 std::unique_ptr<v1beta1::DevicePlugin::Stub> FakeKubelet::plugin() {

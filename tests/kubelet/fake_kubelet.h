@@ -34,6 +34,8 @@ class FakeKubelet {
   std::size_t registrations() const;  // so far
   // Somebody tried, refused or not; waits likewise.
   bool attempted();
+  // Those that were not reached at what they said. As by a kubelet they are answered late.
+  std::size_t unreached() const;
 
   // To whoever registered last.
   std::unique_ptr<v1beta1::DevicePlugin::Stub> plugin();
