@@ -2,6 +2,7 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -20,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kVersion = "v1beta1";
 // Between two looks at the sockets where no event tells of a change.
 constexpr int kLookMs = 1000;
+// A kubelet's file is there a moment before it listens, which no event tells: whom it refused looks
+// again so soon, then after twice as long, and so on.
+constexpr int kFirstLookMs = 10;
 // For so long a kubelet that was told of us does not watch, or no longer, before it is told again.
 constexpr std::chrono::seconds kUnwatched{3};
 // For calls that are being answered when a server ends.
@@ -89,8 +93,11 @@ struct DevicePlugin::Inside {
   // Both sockets are those that were there when we registered, and it watches.
   void serveWhile(const FileId& own, Service* serving) {
     FileId kubelet;             // that knows us
+    FileId refused;             // one that did not
+    int again = kFirstLookMs;   // until it is asked again
     Clock::time_point watched;  // last, or when it was told of us
     while (!stopped && ownSocket() == own) {
+      int look = kLookMs;
       const FileId now = terms.sockets->look(std::string(kKubeletSocket));
       if (serving->isWatched()) watched = Clock::now();
       if (Clock::now() - watched > kUnwatched) kubelet = {};
@@ -113,9 +120,12 @@ struct DevicePlugin::Inside {
           terms.say("the kubelet knows " + terms.resource);
         } else {
           complain("registering " + terms.resource + ": " + enrolled.error().message());
+          again = now == refused ? std::min(again * 2, kLookMs) : kFirstLookMs;
+          refused = now;
+          look = again;
         }
       }
-      folder.wait(kLookMs);
+      folder.wait(look);
     }
   }
 

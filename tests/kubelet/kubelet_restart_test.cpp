@@ -16,6 +16,7 @@ namespace {
 using testing::FakeKubelet;
 
 // Does something before some of the questions that are asked of it, counted from when it was told.
+// Refuses connections for a while if it was told so.
 class Interrupted final : public Sockets {
  public:
   Interrupted(std::string root, std::function<void()> what)
@@ -26,6 +27,7 @@ class Interrupted final : public Sockets {
     before_ = std::move(before);
     asked_ = 0;
   }
+  void refuse(unsigned times) { refusals_ = times; }
   bool isOver() {
     const std::lock_guard<std::mutex> hold(mutex_);
     return before_.empty();
@@ -37,7 +39,11 @@ class Interrupted final : public Sockets {
   bool isListenedTo(const std::string& name) override { return asked().isListenedTo(name); }
   Result<Fd> listen(const std::string& name) override { return asked().listen(name); }
   void remove(const std::string& name) override { asked().remove(name); }
-  Result<Fd> dial(Api api) override { return asked().dial(api); }
+  Result<Fd> dial(Api api) override {
+    if (refusals_ == 0) return asked().dial(api);
+    --refusals_;
+    return Error{ErrorCode::kUnavailable, "connecting: Connection refused"};
+  }
   Result<Fd> watch() override { return asked().watch(); }
   Result<Fd> checkpoint() override { return asked().checkpoint(); }
 
@@ -53,6 +59,7 @@ class Interrupted final : public Sockets {
   std::mutex mutex_;  // of those below
   std::set<unsigned> before_;
   unsigned asked_ = 0;
+  std::atomic<unsigned> refusals_ = 0;
 };
 
 class KubeletRestartTest : public ::testing::Test {
@@ -111,6 +118,17 @@ TEST_F(KubeletRestartTest, NorOneThatTheNextKubeletHasCleared) {
       restartBefore({first, second});
       EXPECT_EQ(kubelet_.unreached(), 0u);
     }
+}
+
+// Its file comes before it listens, and nothing happens in the folder when it does.
+TEST_F(KubeletRestartTest, AKubeletThatDoesNotListenYetIsAskedAgainSoon) {
+  constexpr unsigned kRefusals = 4;
+  sockets_->refuse(kRefusals);
+  const auto began = std::chrono::steady_clock::now();
+  kubelet_.begin();
+  EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
+  // A look once a second would take as many seconds.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(kRefusals - 1));
 }
 
 }  // namespace
