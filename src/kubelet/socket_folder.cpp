@@ -20,6 +20,8 @@ void SocketFolder::wait(int ms) {
     Result<Fd> events = sockets_->watch();
     events_ = events ? std::move(*events) : Fd();
     watched_ = folder;
+    // What happened since the last look, nobody told of.
+    if (events_.valid()) return;
   }
   std::array<pollfd, 2> ready{pollfd{events_.get(), POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
   if (poll(ready.data(), ready.size(), ms) <= 0) return;
