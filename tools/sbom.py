@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what an image consists of as SPDX 2.3 (JSON): Debian's packages that were unpacked into it,
-and those whose static libraries and headers went into the program, which no scanner can see."""
+and those whose static libraries and headers went into the programs, which no scanner can see."""
 import argparse
 import hashlib
 import json
@@ -27,10 +27,11 @@ def unpacked(root):
 
 
 def linked(ninja):
-    """Packages of the static libraries that the program is linked with, by what the build says."""
+    """Packages of the static libraries that the programs are linked with, by what the build says."""
     text = pathlib.Path(ninja).read_text()
-    text = text.split("\nbuild bin/divvy:", 1)[1].split("\n\n", 1)[0]
-    archives = sorted(set(re.findall(r"/usr/lib/[\w/.+-]+\.a\b", text)))
+    rules = [text.split(f"\nbuild bin/{name}:", 1)[1].split("\n\n", 1)[0]
+             for name in ("divvy", "divvy-agent-helper")]
+    archives = sorted(set(re.findall(r"/usr/lib/[\w/.+-]+\.a\b", "".join(rules))))
     owners = set()
     for path in archives:
         done = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
@@ -76,7 +77,7 @@ def main():
     top = packages[0]["SPDXID"]
     seen = set()
     for found, how, kind in ((unpacked(told.root), "in the image", "CONTAINS"),
-                             (linked(told.ninja), "linked or compiled into the program",
+                             (linked(told.ninja), "linked or compiled into the programs",
                               "STATIC_LINK")):
         for name, version, architecture in found:
             one = package(name, version, architecture, how)

@@ -12,6 +12,7 @@
 #include "agent/install.h"
 #include "helper/lend.h"
 #include "helper/serve.h"
+#include "helper_words.h"
 #include "kubelet/sockets.h"
 #include "log.h"
 #include "open_driver.h"
@@ -53,6 +54,12 @@ Result<void> serveHelper(const HelperOptions& options) {
     if (served) rmdir(folder.c_str());
   }
   return served;
+}
+
+Result<void> serveHelper(const std::vector<std::string>& words) {
+  const Result<HelperOptions> options = optionsOf(words);
+  if (!options) return options.error();
+  return serveHelper(*options);
 }
 
 }  // namespace divvy::agent

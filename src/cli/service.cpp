@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
+#include "agent/become_helper.h"
 #include "agent/serve.h"
-#include "agent/serve_helper.h"
 #include "api.h"
 #include "commands.h"
 #include "driver/checkpoint_calls.h"
@@ -103,8 +103,7 @@ int serveAgent(const AgentOptions& options) {
 }
 
 int serveAgentHelper(const AgentHelperOptions& options) {
-  const Result<void> served = agent::serveHelper(options.helper);
-  return served ? 0 : fail(served.error());
+  return fail(agent::becomeHelper(options.helper));
 }
 
 namespace {

@@ -85,8 +85,10 @@ def processes(word):
         with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
             # Others of this machine may have agents, too.
-            ours = words[1:2] == [word.encode()] and "kubepods" in (folder / "cgroup").read_text()
-            if ours and words[0].endswith(b"divvy"):
+            as_such = words[1:2] == [word.encode()] and words[0].endswith(b"divvy")
+            # Or as the program that it becomes.
+            ours = as_such or words[0].endswith(b"divvy-" + word.encode())
+            if ours and "kubepods" in (folder / "cgroup").read_text():
                 lines = (folder / "status").read_text().splitlines()
                 found.append(dict(line.split(":\t", 1) for line in lines if ":\t" in line))
     return found

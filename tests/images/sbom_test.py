@@ -16,7 +16,8 @@ import unittest
 IMAGES, BUILD = (pathlib.Path(one) for one in sys.argv[1:3])
 ROOT = IMAGES / "rootfs"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
-PROGRAMS = {"opt/divvy/bin/divvy": "bin/divvy", "opt/divvy/bin/share-probe": "tests/share_probe",
+PROGRAMS = {"opt/divvy/bin/divvy": "bin/divvy", "opt/divvy/bin/divvy-agent-helper": "bin/divvy-agent-helper",
+            "opt/divvy/bin/share-probe": "tests/share_probe",
             "opt/divvy/lib/libdivvy-cuda.so": "lib/libdivvy-cuda.so",
             "opt/divvy/lib/libdivvy-nvml.so": "lib/libdivvy-nvml.so",
             "opt/divvy/simgpu/libcuda.so.1": "simgpu/libcuda.so.1",
@@ -129,6 +130,11 @@ class Document(unittest.TestCase):
         mine = next(one for one in self.packages.values() if one["name"] == "divvy")
         self.assertEqual(mine["checksums"], [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(program).hexdigest()}])
         self.assertEqual(run("chroot", str(ROOT), "/opt/divvy/bin/divvy", "version").split()[-1], mine["versionInfo"])
+
+    def test_the_program_of_an_agents_helper_finds_what_it_loads(self):
+        """It refuses what it was not begun with, by itself."""
+        done = subprocess.run(["chroot", str(ROOT), "/opt/divvy/bin/divvy-agent-helper"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (2, "divvy: this is begun by: divvy agent-helper\n"))
 
     def test_the_image_is_that_folder(self):
         with tarfile.open(IMAGES / "divvy.tar") as image:

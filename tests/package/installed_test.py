@@ -74,7 +74,17 @@ class Installed(unittest.TestCase):
             test -s /usr/share/zsh/vendor-completions/_divvy -a -s /usr/share/fish/vendor_completions.d/divvy.fish
             grep -q '^ExecStart=/usr/bin/divvy agent ' /lib/systemd/system/divvy-agent.service
             test -x "$(readlink -f /usr/bin/divvy)"
+            # It becomes another program, which says so.
+            DIVVY_RUNTIME_DIR=/none/here divvy agent-helper 2>&1 | grep '^divvy: creating /none/here: '
             dpkg --verify divvy
+        """)
+
+    def test_a_helper_that_is_missing_would_be_told(self):
+        """The control."""
+        self.good("""
+            dpkg --install /divvy.deb >/dev/null
+            rm /usr/lib/divvy/bin/divvy-agent-helper
+            DIVVY_RUNTIME_DIR=/none/here divvy agent-helper 2>&1 | grep 'divvy-agent-helper cannot be run: No such file'
         """)
 
     def unit(self, change=""):

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "agent/node.h"
 #include "base/result.h"
@@ -21,5 +22,7 @@ struct HelperOptions {
 
 // Lends the agent its folders, and answers it until SIGTERM or SIGINT; then it takes them back.
 Result<void> serveHelper(const HelperOptions& options);
+// Likewise, of a program's words: those that becomeHelper() gives it. Others are kUsage.
+Result<void> serveHelper(const std::vector<std::string>& words);
 
 }  // namespace divvy::agent

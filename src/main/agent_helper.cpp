@@ -1,0 +1,10 @@
+#include <cstdio>
+
+#include "agent/serve_helper.h"
+
+int main(int argc, char** argv) {
+  const divvy::Result<void> served = divvy::agent::serveHelper({argv + 1, argv + argc});
+  if (served) return 0;
+  std::fprintf(stderr, "divvy: %s\n", served.error().message().c_str());
+  return served.error().code() == divvy::ErrorCode::kUsage ? 2 : 1;
+}
