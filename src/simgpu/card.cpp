@@ -324,7 +324,7 @@ std::uint64_t Card::used() {
 }
 
 ProcessRecord* Card::findLocked(std::uint32_t pid, std::uint64_t start_time) {
-  for (int i = 0; i < kMaxProcesses; ++i) {
+  for (int i = 0; i < file_->records; ++i) {
     ProcessRecord& record = file_->processes[i];
     if (record.claimed != 0 && record.pid == pid && record.start_time == start_time && alive(i)) {
       return &record;

@@ -50,7 +50,7 @@ CardView Card::view() {
   view.peak = file_->peak_used;
   view.unmapped_under_work = file_->unmapped_under_work.load(std::memory_order_relaxed);
   std::map<std::uint32_t, ProcessView> by_index;
-  for (std::uint32_t i = 0; i < kMaxProcesses; ++i) {
+  for (std::uint32_t i = 0; std::cmp_less(i, file_->records); ++i) {
     const ProcessRecord& record = file_->processes[i];
     if (record.claimed != 0)
       by_index.emplace(i, viewOf(record, static_cast<int>(i), pidOf(static_cast<int>(i))));

@@ -36,7 +36,8 @@ BusySample sampleBusy(NvmlCard& card) {
   std::uint64_t compute = 0;
   std::uint64_t copy = 0;
   const CardLock lock(*books);
-  for (int i = 0; i < kMaxProcesses; ++i) {
+  // Pages of others that nobody used stay out of this process.
+  for (int i = 0; i < books->file().records; ++i) {
     const ProcessRecord& record = books->file().processes[i];
     if (record.claimed == 0) continue;
     std::uint64_t own_compute = 0;

@@ -6,13 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "abi/nvml_protos.h"
 #include "card.h"
+#include "card_layout.h"
 #include "profile.h"
 #include "scratch_dir.h"
 
@@ -154,6 +157,40 @@ TEST_F(Nvml, MemoryAndProcessesAreTheBooksOfTheCard) {
             NVML_SUCCESS);
   EXPECT_EQ(old.used, after.used + after.reserved);
   EXPECT_EQ(old.total, old.used + old.free);
+  card.leave();
+}
+
+// What this process has touched of the card's file, where it has mapped it and touched most.
+std::size_t touchedKib() {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t touched = 0;
+  bool ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("-") < line.find(" ")) ours = line.find("/card0.v") != std::string::npos;
+    if (ours && line.starts_with("Rss:")) touched = std::max(touched, std::stoul(line.substr(4)));
+  }
+  return touched;
+}
+
+// Agents ask all the time: they are not to have a megabyte of each card for it.
+TEST_F(Nvml, WhoAsksTouchesNoRecordsThatNobodyUsed) {
+  open("h100");
+  init();
+  const nvmlDevice_t handle = device(0);
+  const auto machine = parseMachine("h100");
+  Card card;
+  ASSERT_TRUE(card.open(dir_.path(), *machine->cards[0], 0));
+  ASSERT_TRUE(card.join());
+  unsigned count = 0;
+  EXPECT_EQ(call<Nv::nvmlDeviceGetComputeRunningProcesses_v3>(
+                "nvmlDeviceGetComputeRunningProcesses_v3", handle, &count,
+                static_cast<nvmlProcessInfo_t*>(nullptr)),
+            NVML_SUCCESS);
+  nvmlUtilization_t busy{};
+  EXPECT_EQ(call<Nv::nvmlDeviceGetUtilizationRates>("nvmlDeviceGetUtilizationRates", handle, &busy),
+            NVML_SUCCESS);
+  EXPECT_GT(touchedKib(), 0u);
+  EXPECT_LT(touchedKib(), sizeof(CardFile) / 1024 / 2);
   card.leave();
 }
 
