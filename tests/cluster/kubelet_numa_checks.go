@@ -23,8 +23,8 @@ func init() {
 // Simulated machines are told by it at which node each card is; agents inherit it.
 const toldNuma = "SIMGPU_NUMA"
 
-// One unit for each card, and one name for it, so that three are more than a node has.
-var numaOptions = []string{"--resource", "nvidia.com/gpu", "--model-names", "off", "--per-device", "1"}
+// One unit for each card, and one name for it: so that three are more than a node has, or of a card it can only be that.
+var oneUnitEach = []string{"--resource", "nvidia.com/gpu", "--model-names", "off", "--per-device", "1"}
 
 func numaAligned(w *world) (err error) {
 	record, cards, err := w.nodeAndCards()
@@ -66,7 +66,7 @@ func numaAligned(w *world) (err error) {
 }
 
 func (w *world) numaBegins(build string, cards []string, options ...string) error {
-	if err := w.agentBegins(build, append(options, numaOptions...)...); err != nil {
+	if err := w.agentBegins(build, append(options, oneUnitEach...)...); err != nil {
 		return err
 	}
 	return w.settle(cards, int64(len(cards)))

@@ -36,8 +36,8 @@ func (w *world) twoFaced(card, build string) ([]*hand, error) {
 	return w.hands(p, "busy")
 }
 
-// timeOf is what part of the card's time it gets by launching one kernel after the other.
-func (w *world) timeOf(h *hand) (float64, error) {
+// timeOf is what part of the card's time it gets, for so long, by launching one kernel after the other.
+func (w *world) timeOf(h *hand, long time.Duration) (float64, error) {
 	begun := time.Now()
 	if err := h.must("run", kernelMicros); err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (w *world) timeOf(h *hand) (float64, error) {
 	select {
 	case <-w.ctx.Done():
 		return 0, w.ctx.Err()
-	case <-time.After(window):
+	case <-time.After(long):
 	}
 	launches, err := h.rest()
 	passed := time.Since(begun)
@@ -54,7 +54,11 @@ func (w *world) timeOf(h *hand) (float64, error) {
 
 // hasTime: it gets no less and no more than these parts.
 func (w *world) hasTime(h *hand, when string, least, most float64) error {
-	part, err := w.timeOf(h)
+	return w.hasTimeFor(window, h, when, least, most)
+}
+
+func (w *world) hasTimeFor(long time.Duration, h *hand, when string, least, most float64) error {
+	part, err := w.timeOf(h, long)
 	w.note += fmt.Sprintf("%s %.1f %%; ", when, 100*part)
 	if err == nil && (part < least || part > most) {
 		err = fmt.Errorf("%s it has %.1f %% of the card", when, 100*part)
