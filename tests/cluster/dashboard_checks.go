@@ -202,22 +202,11 @@ var happened = []struct{ query, label, value string }{
 
 func (w *world) dashboardShows(p *prometheus, queries []shown) error {
 	// Rates are of what was counted between two scrapes: what comes is counted after the first one.
-	err := w.until("Prometheus has scraped the scheduler", func() error {
-		found, err := p.ask("divvy_scheduler_ready")
-		if err == nil && len(found) == 0 {
-			err = errors.New("it has nothing")
-		}
-		if err != nil {
-			text, _ := os.ReadFile(p.log)
-			err = fmt.Errorf("%w: %s", err, text)
-		}
-		return err
-	})
-	if err != nil {
+	if err := w.untilScraped(p, "divvy_scheduler_ready", 1); err != nil {
 		return err
 	}
 	// The control: what is said of pods is not said before there were any. Those of an earlier check go.
-	err = w.until("control: nothing has happened yet", func() error {
+	err := w.until("control: nothing has happened yet", func() error {
 		for _, one := range happened[1:] {
 			found, err := p.ask(one.query)
 			if value, _ := most(found, one.label, one.value); err != nil || value > 0 {
@@ -247,6 +236,21 @@ func (w *world) dashboardShows(p *prometheus, queries []shown) error {
 	}
 	w.note = fmt.Sprintf("%d queries have values, %.1f s after it happened", len(queries), time.Since(begun).Seconds())
 	return p.allHave(queries)
+}
+
+// untilScraped: it has so many series of that.
+func (w *world) untilScraped(p *prometheus, query string, count int) error {
+	return w.until("Prometheus has scraped "+query, func() error {
+		found, err := p.ask(query)
+		if err == nil && len(found) != count {
+			err = fmt.Errorf("it has %v", found)
+		}
+		if err != nil {
+			text, _ := os.ReadFile(p.log)
+			err = fmt.Errorf("%w: %s", err, text)
+		}
+		return err
+	})
 }
 
 // allHave: each query has a number. The control: the same of what is called otherwise has none.
