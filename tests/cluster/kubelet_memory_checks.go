@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	core "k8s.io/api/core/v1"
@@ -28,17 +26,14 @@ func beside(p *core.Pod, mebibytes int) *core.Pod {
 
 // pagesOf are the tenants' files that a process has mounted, by the kernel's word.
 func pagesOf(pid int) ([]string, error) {
-	text, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "mountinfo"))
-	if err != nil {
-		return nil, err
-	}
+	mounts, err := mountsOf(pid)
 	var found []string
-	for _, line := range strings.Split(string(text), "\n") {
-		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], "/run/divvy/tenant") {
-			found = append(found, fields[3])
+	for _, one := range mounts {
+		if strings.HasPrefix(one.point, "/run/divvy/tenant") {
+			found = append(found, one.root)
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 func memoryIsOnesOwn(w *world) error {

@@ -53,13 +53,13 @@ func (w *world) countsOn(name string) error {
 	return fmt.Errorf("%s has done nothing for %v: it is at round %d", name, roundsBound, first)
 }
 
-// signalled: the pod's programs are sent that.
-func signalled(p *core.Pod, number syscall.Signal) error {
+// pidsOf are the programs in the pod's container.
+func pidsOf(p *core.Pod) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/mountinfo")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sent := 0
+	var pids []int
 	for _, file := range files {
 		// Its own mounts are the kubelet's of that pod.
 		text, err := os.ReadFile(file)
@@ -67,18 +67,24 @@ func signalled(p *core.Pod, number syscall.Signal) error {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil {
-			err = syscall.Kill(pid, number)
-		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		sent++
+		pids = append(pids, pid)
 	}
-	if sent == 0 {
-		return fmt.Errorf("no program of %s is here", p.Name)
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("no program of %s is here", p.Name)
 	}
-	return nil
+	return pids, nil
+}
+
+// signalled: the pod's programs are sent that.
+func signalled(p *core.Pod, number syscall.Signal) error {
+	pids, err := pidsOf(p)
+	for _, pid := range pids {
+		err = errors.Join(err, syscall.Kill(pid, number))
+	}
+	return err
 }
 
 // frozen is the control: a tenant that lives and does nothing is noticed.
