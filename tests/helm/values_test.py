@@ -1,9 +1,27 @@
 """Which values the chart refuses, and by which words. Usage: values_test.py HELM CHART MANIFESTS DIVVY"""
+import json
+import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
 
-from rendered import CHART, helm, pod_of, refusal, render
+from rendered import CHART, DIVVY, helm, pod_of, refusal, render
+
+
+KUBECONFIG = """clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+"""
+
+
+def divvy_says(command, option):
+    """What the program says at its start of an option that it does not understand."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "config").write_text(KUBECONFIG)
+        return subprocess.run([DIVVY, command, option], capture_output=True, text=True, timeout=20,
+                              env={"KUBECONFIG": folder + "/config", "DIVVY_RUNTIME_DIR": folder}).stderr
 
 
 class Refuses(unittest.TestCase):
@@ -57,6 +75,39 @@ class Refuses(unittest.TestCase):
         said = refusal("--set-string", "scheduler.idle.ca=PEM")
         self.assertIn("scheduler.idle.url, which is empty; accepted", said)
         self.assertEqual(refusal("--set-string", "scheduler.idle.ca=PEM,scheduler.idle.url=https://x.example"), "")
+
+    # Regression: they were let through, and then no agent began, or the scheduler did not.
+    def test_words_that_the_programs_do_not_understand(self):
+        for value, option, wrong, right in (
+                ("agent.overcommit", "agent --overcommit", ("9", "1.2345", "1.3,", "=2"),
+                 ("1.3", "2", "1.3,0=2", "GPU-5c2e=1.25", "4.000")),
+                ("agent.idleReclaim", "agent --idle-reclaim", ("8x", "urgent=1h", "normal="),
+                 ("8h", "off", "normal=8h,low=off", "30")),
+                ("agent.idleStop", "agent --idle-stop", ("1d", "low=6hours"), ("low=6h", "off", "90m")),
+                ("agent.metrics.labels", "agent --metrics-labels", ("a b", "team,"),
+                 ("team,example.com/project",)),
+                ("scheduler.nodePolicy", "scheduler --node-policy", ("none", "binpack,spread"), ()),
+                ("scheduler.devicePolicy", "scheduler --device-policy", ("none", "binpack,", "nic="),
+                 ("numa-strict,binpack", "nic=mlx5_0"))):
+            command, word = option.split()
+            for text in wrong:
+                set_to = f"{value}=" + text.replace(",", "\\,")
+                self.assertIn(value.split(".")[-1], refusal("--set-string", set_to), text)
+                self.assertIn(word + ":", divvy_says(command, f"{word}={text}"), text)
+            for text in right:
+                set_to = f"{value}=" + text.replace(",", "\\,")
+                self.assertEqual(refusal("--set-string", set_to), "", text)
+            self.assertEqual(refusal("--set-string", f"{value}="), "", value)
+
+    def test_every_policy_that_the_scheduler_knows(self):
+        schema = json.loads(pathlib.Path(CHART, "values.schema.json").read_text())
+        known = schema["properties"]["scheduler"]["properties"]
+        for value, word in (("nodePolicy", "--node-policy"), ("devicePolicy", "--device-policy")):
+            said = divvy_says("scheduler", f"{word}=none")
+            words = re.search("accepted: (.*)", said)[1].replace("NAME", "mlx5_0").split(", ")
+            self.assertGreater(len(words), 5, said)
+            for each in words:
+                self.assertTrue(re.search(known[value]["pattern"], each), each)
 
     def test_addresses_that_are_none(self):
         for address in ("", "::", "localhost", "[::]:80"):
