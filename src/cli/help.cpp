@@ -56,8 +56,8 @@ first, or which will not do: words of tightest, binpack, spread, mutex, numa, nu
 topology-aware, link-strict, nic=NAME, with commas between them. --expected-use says when the cards
 are used: of equally good ones it gets one whose tenants use theirs at other hours.
 
-Exit status: the command's; 1 refused or failed, 2 wrong usage, 126/127 the command cannot be
-executed / was not found.)"},
+Exit status: the command's; 1 refused (there may be room later) or failed, 2 wrong usage, or more
+than can ever fit here, 126/127 the command cannot be executed / was not found.)"},
     {"share",
      R"(Examples:
   divvy share create web --memory 8Gi --cores 30
