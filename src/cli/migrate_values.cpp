@@ -37,6 +37,9 @@ constexpr std::string_view kDead = "HAMi does not read it either";
 // A number of HAMi's, and a text of ours: "1.5", or "150%".
 constexpr std::string_view kOvercommit = "agent.overcommit";
 
+// Names there, in one of HAMi's two lists; maps with a name here.
+constexpr std::string_view kPullSecrets = "imagePullSecrets";
+
 constexpr Rule kRules[] = {
     {"devicePlugin.deviceSplitCount", Fate::kSame, "agent.perDevice"},
     {"devicePlugin.deviceMemoryScaling", Fate::kUnless, kOvercommit, "1"},
@@ -60,6 +63,9 @@ constexpr Rule kRules[] = {
     {"devicePlugin.nvidiaDriverRoot", Fate::kMoot, "the driver is found as the loader finds it"},
     {"devicePlugin.gpuOperatorToolkitReady.", Fate::kMoot, "agents wait for the driver"},
     {"devicePlugin.service.", Fate::kMoot, kNoNodePorts},
+    {"devicePlugin.pluginPath", Fate::kByHand, "agent.kubeletDir: the folder above it",
+     "/var/lib/kubelet/device-plugins"},
+    {"devicePlugin.libPath", Fate::kMoot, "agent.installDir is Divvy's own"},
     {"devicePlugin.monitor.", Fate::kMoot, "the agent is the monitor"},
     {"resourceName", Fate::kUnless, "agent.resource", "nvidia.com/gpu"},
     {"resourceMem", Fate::kByHand, kRenamed, "nvidia.com/gpumem"},
@@ -81,6 +87,8 @@ constexpr Rule kRules[] = {
     {"scheduler.kubeScheduler.image.registry", Fate::kSame, "kubeScheduler.image.registry"},
     {"scheduler.kubeScheduler.image.repository", Fate::kSame, "kubeScheduler.image.repository"},
     {"scheduler.kubeScheduler.image.tag", Fate::kUnless, "kubeScheduler.image.tag"},
+    {"scheduler.kubeScheduler.imageTag", Fate::kMoot,
+     "the cluster's own version is taken; another: kubeScheduler.image.tag"},
     {"scheduler.kubeScheduler.resources.", Fate::kSame, "kubeScheduler.resources"},
     {"scheduler.nodeSelector.", Fate::kSame, "scheduler.nodeSelector"},
     {"scheduler.tolerations", Fate::kSame, "scheduler.tolerations"},
@@ -96,8 +104,9 @@ constexpr Rule kRules[] = {
     {"scheduler.certManager.", Fate::kMoot, kOwnCertificate},
     {"scheduler.patch.", Fate::kMoot, kOwnCertificate},
     {"scheduler.service.", Fate::kMoot, kNoNodePorts},
-    {"imagePullSecrets", Fate::kSame, "imagePullSecrets"},
-    {"global.imagePullSecrets", Fate::kSame, "imagePullSecrets"},
+    {"imagePullSecrets", Fate::kSame, kPullSecrets},
+    {"global.imagePullSecrets", Fate::kSame, kPullSecrets},
+    {"global.imageRegistry", Fate::kByHand, "image.registry: where Divvy's image was pushed"},
     {"global.gpuHookPath", Fate::kMoot, "agent.installDir is Divvy's own"},
     {"global.managedNodeSelector", Fate::kByHand, "agent.nodeSelector"},
     {"global.managedNodeSelectorEnable", Fate::kByHand, "agent.nodeSelector", "false"},
@@ -195,6 +204,7 @@ class Migration {
     if (usual && rule.fate != Fate::kSame) return;
     if (rule.fate == Fate::kByHand) return by_hand_.emplace_back(path, words), void();
     if (node.IsNull()) return;
+    if (rule.ours == kPullSecrets) return pullSecrets(node);
     compat_ = compat_ || path == "legacyMetrics";
     for (const std::string& ours : split(words, ' ')) {
       std::vector<std::string> keys = split(ours, '.');
@@ -207,6 +217,18 @@ class Migration {
     }
     if (path == "resourceName" || path == "device-config.content")
       by_hand_.emplace_back(path, std::string(kRenamed));
+  }
+
+  // Of both lists: what one has the other does not take away.
+  void pullSecrets(const YAML::Node& node) {
+    for (const auto& one : node) {
+      YAML::Node secret = YAML::Clone(one);
+      if (one.IsScalar()) {
+        secret = YAML::Node(YAML::NodeType::Map);
+        secret["name"] = one.Scalar();
+      }
+      values_["imagePullSecrets"].push_back(secret);
+    }
   }
 
   static std::vector<std::string> split(const std::string& text, char by) {

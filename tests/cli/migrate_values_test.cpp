@@ -60,6 +60,36 @@ TEST(MigrateValues, TextStaysText) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
+// Regression: names came out as they were, which the chart's schema refused, and an empty list took
+// away what the other one had.
+TEST(MigrateValues, PullSecretsOfBothOfHamisListsAreNamedAsKubernetesWantsThem) {
+  const std::string text = migrated(
+      "global: {imagePullSecrets: [one]}\nimagePullSecrets: [{name: two}]\nscheduler: {replicas: "
+      "2}\n");
+  const YAML::Node secrets = YAML::Load(text)["imagePullSecrets"];
+  ASSERT_EQ(secrets.size(), 2u) << text;
+  EXPECT_EQ(secrets[0]["name"].as<std::string>(), "one");
+  EXPECT_EQ(secrets[1]["name"].as<std::string>(), "two");
+  EXPECT_EQ(YAML::Load(migrated(
+                "global: {imagePullSecrets: [one]}\nimagePullSecrets: []\n"))["imagePullSecrets"]
+                .size(),
+            1u);
+}
+
+// What its own page on how to install it says to everybody.
+TEST(MigrateValues, TheVersionOfKubeSchedulerNeedsNoSaying) {
+  const std::string text = migrated(
+      "scheduler: {kubeScheduler: {imageTag: v1.30.4}}\nglobal: {imageRegistry: here.example}\n"
+      "devicePlugin: {pluginPath: /var/lib/kubelet/device-plugins, libPath: /usr/local/vgpu}\n");
+  EXPECT_EQ(YAML::Load(text).size(), 0u) << text;
+  EXPECT_NE(text.find("#   scheduler.kubeScheduler.imageTag: the cluster's own"),
+            std::string::npos);
+  EXPECT_NE(text.find("# What somebody has to decide: 1\n#   global.imageRegistry: image.registry"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("# Not known: 0\n"), std::string::npos) << text;
+}
+
 // Its chart's own false would have switched off the names that it always tells.
 // What comes of it is what agents read.
 TEST(MigrateValues, SettingsOfSingleNodesAreTakenOverAsTheyAre) {
