@@ -79,6 +79,10 @@ int events(const EventsOptions& options) {
     }
     sortByTime(happenings);
     print(happenings, options);
+    // A name that is misspelt looks like one to whom nothing happened.
+    if (!options.follow && !options.tenant.empty() && happenings.empty())
+      std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events has those of all\n",
+                   options.tenant.c_str());
     if (!options.follow || std::ferror(stdout) != 0) return 0;
     poll(nullptr, 0, kLookAgainMs);
   }

@@ -88,5 +88,18 @@ TEST(Events, SayWhoWasGivenWhatAndAtWhoseWord) {
   EXPECT_THAT(sandbox.agentLog(), HasSubstr("changed: memory 4 GiB to 6 GiB"));
 }
 
+// Regression: a misspelt name was answered with nothing, as if nothing had happened.
+TEST(Events, OfANameThatHasNoneAreSaidToBeNone) {
+  Sandbox sandbox;
+  ASSERT_EQ(sandbox.divvy({"run", "--sim", "h100", "--name", "web", "--", "true"}).code(), 0);
+  const Outcome none = sandbox.divvy({"events", "wbe", "-o", "json"});
+  EXPECT_EQ(none.code(), 0);
+  EXPECT_EQ(bj::parse(none.out).as_array().size(), 0u);
+  EXPECT_THAT(none.err, HasSubstr("no events of \"wbe\""));
+  const Outcome some = sandbox.divvy({"events", "web", "-o", "json"});
+  EXPECT_GT(bj::parse(some.out).as_array().size(), 0u);
+  EXPECT_EQ(some.err, "");
+}
+
 }  // namespace
 }  // namespace divvy::test
