@@ -7,6 +7,7 @@
 #include "listen.h"
 #include "node_names.h"
 #include "node_settings.h"
+#include "nodes.h"
 #include "placing_terms.h"
 #include "raw.h"
 
@@ -406,7 +407,7 @@ Result<Options> makeAgent(const Raw& raw) {
   options.to_log_file = raw.log_file;
   const auto fd = [](const std::string& text) { return parseCount(text, "--ready-fd", 0, 1023); };
   unsigned ready_fd = 0;
-  Result<void> good = firstError({read(raw.node, agent::parseNode, options.node),
+  Result<void> good = firstError({read(raw.node, nodeForAgent, options.node),
                                   read(raw.idle_exit, parseDurationMs, options.idle_ms),
                                   read(raw.ready_fd, fd, ready_fd)});
   if (!good) return good.error();

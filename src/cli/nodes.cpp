@@ -14,17 +14,29 @@ std::string defaultProfile() {
   return named == nullptr || *named == '\0' ? "h100" : named;
 }
 
-Result<agent::Node> nodeForRun(const SimChoice& sim) {
-  if (!sim) return agent::Node{};
-  const std::string text = sim->empty() ? defaultProfile() : *sim;
-  const std::optional<simgpu::SimulatedMachine> machine = simgpu::findMachine(text);
+namespace {
+
+Result<agent::Node> simulatedNode(const std::string& profile, const char* hint) {
+  const std::optional<simgpu::SimulatedMachine> machine = simgpu::findMachine(profile);
   if (machine) return agent::parseNode("sim-" + machine->name);
   std::string accepted;
   for (const simgpu::ProfileEntry& entry : simgpu::profileCatalog())
     accepted += " " + std::string(entry.name);
-  return Error{ErrorCode::kUsage,
-               "simulated card \"" + text + "\" is not known; accepted:" + accepted +
-                   ", with xN behind it for N cards (put -- before the command)"};
+  return Error{ErrorCode::kUsage, "simulated card \"" + profile + "\" is not known; accepted:" +
+                                      accepted + ", with xN behind it for N cards" + hint};
+}
+
+}  // namespace
+
+Result<agent::Node> nodeForRun(const SimChoice& sim) {
+  if (!sim) return agent::Node{};
+  return simulatedNode(sim->empty() ? defaultProfile() : *sim, " (put -- before the command)");
+}
+
+Result<agent::Node> nodeForAgent(const std::string& name) {
+  Result<agent::Node> node = agent::parseNode(name);
+  if (!node || !node->simulated()) return node;
+  return simulatedNode(name.substr(std::string_view("sim-").size()), "");
 }
 
 std::vector<agent::Node> runningNodes(const SimChoice& sim) {

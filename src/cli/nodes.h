@@ -15,6 +15,9 @@ std::string defaultProfile();
 // The node of `--sim PROFILE`; the real one without --sim. kUsage for a profile nobody knows.
 Result<agent::Node> nodeForRun(const SimChoice& sim);
 
+// The node of an agent's `--node NAME`: gpu, or sim-PROFILE. kUsage for a profile nobody knows.
+Result<agent::Node> nodeForAgent(const std::string& name);
+
 // Names of nodes whose agents run in this user's runtime directory, the real one first; with --sim
 // only that one.
 std::vector<agent::Node> runningNodes(const SimChoice& sim);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "grammar.h"
+#include "nodes.h"
 
 namespace divvy::cli {
 namespace {
@@ -44,7 +45,7 @@ Result<Options> makeAgentHelper(const Raw& raw) {
     options.agent_uid = *user;
   }
   if (!raw.node.empty()) {
-    Result<agent::Node> node = agent::parseNode(raw.node);
+    Result<agent::Node> node = nodeForAgent(raw.node);
     if (!node) return node.error();
     options.node = std::move(*node);
   }

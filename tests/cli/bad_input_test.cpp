@@ -93,6 +93,8 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
       {{"wait", "web", "--timeout", "0"}, "accepted"},
       {{"completion", "tcsh"}, "accepted: bash, zsh, fish"},
       {{"agent", "--node", "cpu"}, "accepted: gpu, sim-<profile>"},
+      {{"agent", "--node", "sim-h1000"},
+       "simulated card \"h1000\" is not known; accepted: rtx4070"},
   };
   for (const Case& one : cases) {
     expectOneLine(sandbox.divvy(one.words), 2, one.says);
@@ -149,6 +151,7 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent-helper", "--agent-user", "0"}, "--agent-user"},
       {{"agent-helper", "--agent-user", "nobody"}, "--agent-user"},
       {{"agent-helper", "--node", "h100"}, "gpu, sim-<profile>"},
+      {{"agent-helper", "--node", "sim-h1000"}, "\"h1000\" is not known; accepted: rtx4070"},
       {{"agent", "--node-name", "n", "--per-device", "0"}, "--per-device"},
       {{"agent", "--node-name", "n", "--per-device", "101"}, "1 to 100"},
       {{"agent", "--metrics-listen", "9394"}, "HOST:PORT is"},
