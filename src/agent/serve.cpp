@@ -341,6 +341,12 @@ Result<void> start(const ServeOptions& options) {
   // waits.
   Fd lock = lockPath(paths.lock(), false, options.cluster.has_value());
   if (!lock.valid() && errno == EWOULDBLOCK) {
+    // Who began this one by hand would take its options for those that count.
+    if (options.ready_fd < 0) {
+      openLog("");
+      warn("an agent of node " + options.node.name +
+           " serves here already, with its own options; this one ends (divvy stop ends that one)");
+    }
     tell(options.ready_fd, "ok\n");
     return {};
   }

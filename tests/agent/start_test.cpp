@@ -93,7 +93,11 @@ TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
   Sandbox sandbox;
   EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
   const int first = sandbox.agentPid();
-  EXPECT_EQ(sandbox.divvy({"agent", "--node", "sim-h100"}).code(), 0);
+  // Regression: it said nothing, and its options were taken for those that count.
+  const Outcome second = sandbox.divvy({"agent", "--node", "sim-h100", "--overcommit", "1.3"});
+  EXPECT_EQ(second.code(), 0);
+  EXPECT_NE(second.err.find("an agent of node sim-h100 serves here already"), std::string::npos)
+      << second.err;
   EXPECT_EQ(sandbox.agentPid(), first);
 }
 
