@@ -326,9 +326,14 @@ std::vector<std::string> explain(const Decision& decision) {
     std::string text;
     std::vector<unsigned> devices;
   };
+  // One line for all cards but the one that was asked for; their UUIDs `divvy gpus` has.
+  const auto others = std::count_if(
+      decision.refusals.begin(), decision.refusals.end(),
+      [](const Refusal& refusal) { return refusal.why == engine::DeviceWhy::kUuidNotAsked; });
   std::vector<Group> groups;
   for (const Refusal& refusal : decision.refusals) {
-    const std::string text = refusal.text();
+    const bool one_of_many = others > 1 && refusal.why == engine::DeviceWhy::kUuidNotAsked;
+    const std::string text = one_of_many ? "is another card than was asked for" : refusal.text();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
       return other.model == refusal.model && other.text == text;
     });

@@ -195,6 +195,21 @@ TEST(Placement, MatchesUuidPrefixesInAnyCase) {
   EXPECT_EQ(decision.shares[0].index, 1u);
 }
 
+// Regression: on a machine with twelve cards a refusal named eleven UUIDs in a line.
+TEST(Placement, TellsOfCardsThatWereNotAskedForInOneLine) {
+  std::vector<Card> cards{card(0), card(1), card(2), card(3)};
+  cards[1].reserved = gib(78);
+  Ask ask = askFor(gib(4));
+  ask.uuids = {cards[1].uuid};
+  EXPECT_EQ(explain(place(ask, cards)),
+            (std::vector<std::string>{
+                "devices 0, 2-3 (NVIDIA H100 80GB HBM3): is another card than was asked for",
+                "device 1 (NVIDIA H100 80GB HBM3): needs 4 GiB, 2 GiB free"}));
+  EXPECT_EQ(
+      explain(place(ask, {cards[0]})),
+      (std::vector<std::string>{"device 0 (NVIDIA H100 80GB HBM3): its UUID is " + cards[0].uuid}));
+}
+
 TEST(Placement, RefusesForEverWhatTheCardLacks) {
   const Decision decision = place(askFor(gib(200)), {card(0)});
   EXPECT_TRUE(decision.impossible);
