@@ -1,6 +1,8 @@
 #include "kube/access.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "access_parts.h"
@@ -8,6 +10,7 @@
 namespace divvy::kube {
 
 Result<std::string> contentOf(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   const bool opened = file.is_open();
   std::string text;
@@ -15,7 +18,8 @@ Result<std::string> contentOf(const std::string& path) {
   while (file.read(part, sizeof part), file.gcount() > 0)
     text.append(part, static_cast<std::size_t>(file.gcount()));
   // A folder can be opened.
-  if (!opened || file.bad()) return Error{ErrorCode::kIo, path + " cannot be read"};
+  if (!opened || file.bad())
+    return Error{ErrorCode::kIo, "reading " + path + ": " + std::strerror(errno)};
   return text;
 }
 

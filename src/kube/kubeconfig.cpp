@@ -231,7 +231,7 @@ std::string folderOf(const std::string& path) {
 
 Result<KubeconfigText> textAt(const std::string& path) {
   Result<std::string> text = contentOf(path);
-  if (!text) return text.error();
+  if (!text) return Error(text.error()).context("kubeconfig");
   return KubeconfigText{std::move(*text), path, folderOf(path)};
 }
 

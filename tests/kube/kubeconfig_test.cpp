@@ -166,7 +166,8 @@ TEST_F(KubeconfigList, FilesThatAreMissingAreIgnored) {
   EXPECT_NE(none.error().message().find(missing + ":" + missing + "2"), std::string::npos);
   // One that was asked for by its name has to be there.
   EXPECT_EQ(told(kubeconfigFileAccess(a)), "a a-token default");
-  EXPECT_EQ(told(kubeconfigFileAccess(missing)), "no: " + missing + " cannot be read");
+  EXPECT_EQ(told(kubeconfigFileAccess(missing)),
+            "no: kubeconfig: reading " + missing + ": No such file or directory");
 }
 
 TEST_F(KubeconfigList, WhatIsThereAndCannotBeReadIsNamed) {
@@ -174,13 +175,14 @@ TEST_F(KubeconfigList, WhatIsThereAndCannotBeReadIsNamed) {
   const std::string bad = write("bad", "users: [}");
   EXPECT_NE(told(kubeconfigListAccess(a + ':' + bad)).find("no: " + bad + ":1"), std::string::npos);
   EXPECT_EQ(told(kubeconfigListAccess(folder.string() + ':' + a)),
-            "no: " + folder.string() + " cannot be read");
+            "no: kubeconfig: reading " + folder.string() + ": Is a directory");
   const std::string closed = write("closed", whole("closed"));
   chmod(closed.c_str(), 0);
   // Whoever may read everything reads it.
   const std::string said = told(kubeconfigListAccess(a + ':' + closed));
-  EXPECT_EQ(said, access(closed.c_str(), R_OK) == 0 ? "a a-token default"
-                                                    : "no: " + closed + " cannot be read");
+  EXPECT_EQ(said, access(closed.c_str(), R_OK) == 0
+                      ? "a a-token default"
+                      : "no: kubeconfig: reading " + closed + ": Permission denied");
 }
 
 TEST_F(KubeconfigList, PathsAreRelativeToTheFileTheyStandIn) {
@@ -274,7 +276,7 @@ TEST_F(KubeconfigList, WhatIsSaidBesideItGoesFirst) {
       {"half a certificate", with([&](W& w) { w.key_file = mine; }),
        "no: --client-certificate and --client-key belong together; accepted: both"},
       {"a file that is not there", with([](W& w) { w.authority_file = "/nowhere/ca"; }),
-       "no: --certificate-authority: /nowhere/ca cannot be read"},
+       "no: --certificate-authority: reading /nowhere/ca: No such file or directory"},
       {"a group of nobody", with([](W& w) { w.user = "v", w.as.groups = {"a"}; }),
        "no: --as-group and --as-uid are of who is said with --as; accepted: with it"},
       {"another line of the request", with([](W& w) { w.as.user = "joe\r\nX: y"; }),
