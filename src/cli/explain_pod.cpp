@@ -255,7 +255,8 @@ Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
   return DryPod{std::move(*object), std::move(*pod)};
 }
 
-Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options) {
+Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options,
+                                          Manifests manifests) {
   Api& api = cluster.api();
   std::vector<DryPod> pods;
   if (options.files.empty()) {
@@ -264,10 +265,8 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
     pods.push_back(std::move(*pod));
     return pods;
   }
-  Result<Manifests> manifests = readManifests(options.files);
-  if (!manifests) return manifests.error();
-  addGroups(cluster, manifests->groups, options.cluster.space);
-  for (WantedPod& one : manifests->pods) {
+  addGroups(cluster, manifests.groups, options.cluster.space);
+  for (WantedPod& one : manifests.pods) {
     Result<DryPod> pod = dryRun(api, std::move(one.object), spaceOf(options, api, one.space));
     if (!pod) return Error(pod.error()).context(one.name);
     pods.push_back(std::move(*pod));
@@ -290,10 +289,13 @@ int withoutCluster(const ExplainPodOptions& options, const Error& why) {
 }  // namespace
 
 int explainPod(const ExplainPodOptions& options) {
+  Result<Manifests> manifests =
+      options.files.empty() ? Result<Manifests>(Manifests{}) : readManifests(options.files);
+  if (!manifests) return fail(manifests.error());
   Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return withoutCluster(options, cluster.error());
   (*cluster)->readMore();
-  const Result<std::vector<DryPod>> pods = podsToExplain(**cluster, options);
+  const Result<std::vector<DryPod>> pods = podsToExplain(**cluster, options, std::move(*manifests));
   if (!pods) return fail(pods.error());
   tellTroubles(**cluster);
   bool fits = true;

@@ -143,7 +143,8 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.bypass_notice = whole(options.bypass_notice_ms);
   if (!options.idle_url.empty()) {
     Result<kube::Access> platform = kube::urlAccess(options.idle_url, options.idle_ca);
-    if (!platform) return fail(Error(platform.error()).context("--idle-url"));
+    // The URL was looked at when it was read.
+    if (!platform) return fail(Error(platform.error()).context("--idle-ca"));
     terms.platform = std::move(*platform);
   }
   const Result<void> served = scheduler::serve(terms);

@@ -123,8 +123,13 @@ current-context: x
     expectOneLine(with({"--vendors", "acme"}), 2, "acme");
     expectOneLine(with({"--context", "y"}), 2, "\"y\"");
   }
-  expectOneLine(sandbox.divvy({"plan", "-f", missing}), 1, missing);
-  expectOneLine(sandbox.divvy({"plan", "-f", wrong}), 2, wrong + ":1");
+  expectOneLine(sandbox.divvy({"scheduler", "--kubeconfig", kubeconfig, "--idle-url", "http://p",
+                               "--idle-ca", missing}),
+                1, "--idle-ca: reading " + missing);
+  for (const char* command : {"plan", "explain"}) {
+    expectOneLine(sandbox.divvy({command, "-f", missing}), 1, "reading " + missing);
+    expectOneLine(sandbox.divvy({command, "-f", wrong}), 2, wrong + ":1");
+  }
   EXPECT_EQ(sandbox.files(), Words());
   for (const std::string& file : {kubeconfig, wrong, pods}) std::remove(file.c_str());
 }
