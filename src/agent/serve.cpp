@@ -244,7 +244,9 @@ class Agent {
   // and whoever connected until now is served first.
   void leave() {
     Fd gate = lockPath(paths_.dir(), true, false);
-    if (!gate.valid() || server_.acceptPending()) {
+    // To a directory that was removed, at the end of a session say, nobody comes any more.
+    const bool gone = !gate.valid() && errno == ENOENT;
+    if ((!gate.valid() && !gone) || server_.acceptPending()) {
       last_busy_ = Clock::now();
       return;
     }

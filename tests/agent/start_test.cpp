@@ -101,6 +101,16 @@ TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
   EXPECT_EQ(sandbox.agentPid(), first);
 }
 
+// Regression: it stayed for ever where nobody made the directory anew.
+TEST(AgentStart, AnIdleAgentWhoseDirectoryIsGoneLeaves) {
+  Sandbox sandbox;
+  Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "1s"});
+  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
+  std::filesystem::remove_all(sandbox.root() + "/sim-h100");
+  ASSERT_TRUE(eventually([&] { return agent.ended(); }, std::chrono::seconds(10)));
+  EXPECT_EQ(agent.wait().code(), 0);
+}
+
 // Somebody removes the runtime directory under an idle agent; the next one makes it anew.
 TEST(AgentStart, AnIdleAgentLeavesAnotherOnesDirectoryAlone) {
   Sandbox sandbox;
