@@ -62,6 +62,7 @@ bool Desk::says(const std::string& words) {
 
 void Desk::replaceAgent() {
   killAgent();
+  EXPECT_TRUE(kubelet.lost());
   beginAgent();
   EXPECT_TRUE(kubelet.offered(kCards * kUnits));
 }

@@ -110,6 +110,7 @@ class DeviceManager::Inside final : public v1::PodResourcesLister::Service {
     }
     hold.lock();
     well.clear();
+    changed.notify_all();
     return !changed.wait_for(hold, kAgain, [this] { return over; });
   }
 
@@ -233,6 +234,11 @@ bool DeviceManager::offered(std::size_t units) {
   if (!inside_->stub) inside_->watch();
   std::unique_lock<std::mutex> hold(inside_->mutex);
   return inside_->changed.wait_for(hold, kBound, [&] { return inside_->well.size() == units; });
+}
+
+bool DeviceManager::lost() {
+  std::unique_lock<std::mutex> hold(inside_->mutex);
+  return inside_->changed.wait_for(hold, kBound, [&] { return inside_->well.empty(); });
 }
 
 std::vector<std::string> DeviceManager::cards() const {

@@ -46,6 +46,9 @@ class DeviceManager {
   const std::string& root() const;
   // Until somebody has registered, and has so many units that are well; 20 s at most.
   bool offered(std::size_t units);
+  // Until it is seen that whoever was registered has ended: units of his are there until then; 20 s
+  // at most.
+  bool lost();
   // Before "::" in what it was offered.
   std::vector<std::string> cards() const;
   // Takes units for each container, as devices are asked for: those that init containers had first,

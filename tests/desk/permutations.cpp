@@ -130,7 +130,7 @@ void Permutations::run(bool in_order) {
     if (steps[at].what == Step::kAdmit) {
       if (steps[at].pod > earliest) ++tally_.overtaken;
       if (steps[at].pod == earliest) ++earliest;
-      admit(living_[steps[at++].pod]);
+      if (!admit(living_[steps[at++].pod])) return;
       continue;
     }
     std::vector<Step> together{steps[at++]};
@@ -149,10 +149,11 @@ void Permutations::run(bool in_order) {
       if (pod.phases[at] == Phase::kRunning && !pod.portions[at].uuids.empty()) check(pod, at);
 }
 
-void Permutations::admit(DeskPod& pod) {
+bool Permutations::admit(DeskPod& pod) {
   ++tally_.pods;
-  if (!stage_.kubelet.admit(pod.ask, rng_.below(8) > 0, &rng_))
-    tally_.amiss.insert_or_assign(pod.ask.name, "is not admitted");
+  const bool admitted = stage_.kubelet.admit(pod.ask, rng_.below(8) > 0, &rng_);
+  if (!admitted) tally_.amiss.insert_or_assign(pod.ask.name, "is not admitted");
+  return admitted;
 }
 
 void Permutations::check(const DeskPod& pod, std::size_t container) {

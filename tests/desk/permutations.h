@@ -62,7 +62,7 @@ class Permutations {
   Portion portionOf(unsigned devices);
   std::vector<Step> stepsOf(std::size_t pod) const;
   std::vector<Step> merged(bool in_order);
-  void admit(DeskPod& pod);
+  bool admit(DeskPod& pod);
   void check(const DeskPod& pod, std::size_t container);
   void start(const std::vector<Step>& together);
   Started startOne(DeskPod& pod, std::size_t container, bool late);
