@@ -13,6 +13,8 @@ constexpr std::size_t kMostLiving = 6;
 constexpr std::size_t kMostOnCard = 8;
 constexpr unsigned kOneIn = 20;     // whose status comes late
 constexpr unsigned kDisturbed = 4;  // starts, of which one is
+constexpr unsigned kStrange = 8;    // that have begun, of which one is tried by another pod's
+constexpr unsigned kSeen = 10;      // likewise, of which one has a program look at its devices
 constexpr std::chrono::seconds kTrying{60};
 constexpr std::chrono::milliseconds kLate{2};
 
@@ -46,6 +48,9 @@ Tally& Tally::operator+=(const Tally& other) {
   disturbed += other.disturbed;
   again += other.again;
   overtaken += other.overtaken;
+  enrolled += other.enrolled;
+  turned_away += other.turned_away;
+  seen += other.seen;
   amiss.insert(other.amiss.begin(), other.amiss.end());
   return *this;
 }
@@ -158,10 +163,35 @@ bool Permutations::admit(DeskPod& pod) {
 
 void Permutations::check(const DeskPod& pod, std::size_t container) {
   const std::string& name = pod.ask.containers[container].name;
-  const std::string wrong =
-      amiss(foundBy(stage_.kubelet.of(pod.ask.uid, name)), pod.portions[container]);
+  const Allocated given = stage_.kubelet.of(pod.ask.uid, name);
+  std::string wrong = amiss(foundBy(given), pod.portions[container]);
+  if (stage_.inside != nullptr) wrong += unfit(given);
   const std::string whose = pod.ask.name + "/" + name;
   if (!wrong.empty()) tally_.amiss.insert_or_assign(whose, "has " + wrong);
+}
+
+// By what is mounted there, and by whose it is for the agent, it is this pod's; and that is what
+// programs see.
+void Permutations::goInto(const DeskPod& pod, std::size_t container) {
+  if (stage_.inside == nullptr || !stage_.inside->joins()) return;
+  const std::string whose = pod.ask.name + "/" + pod.ask.containers[container].name;
+  const Allocated given = stage_.kubelet.of(pod.ask.uid, pod.ask.containers[container].name);
+  const Portion& portion = pod.portions[container];
+  const auto wrong = [&](const std::string& what) { tally_.amiss.insert_or_assign(whose, what); };
+  // It is one of them, and the slot that it names is not its.
+  if (stage_.inside->enroll(pod.ask.uid, given) != ledger::RegisterStatus::kBadSlot)
+    wrong("is not taken for who it is");
+  const auto other = std::find_if(living_.begin(), living_.end(),
+                                  [&](const DeskPod& one) { return one.ask.uid != pod.ask.uid; });
+  if (++tally_.enrolled % kStrange == 0 && other != living_.end()) {
+    ++tally_.turned_away;
+    if (stage_.inside->enroll(other->ask.uid, given) != ledger::RegisterStatus::kUnknownTenant)
+      wrong("has " + other->ask.name + " in it");
+  }
+  if (tally_.enrolled % kSeen != 0 || !stage_.inside->mounts()) return;
+  ++tally_.seen;
+  const std::string other_than = amiss(stage_.inside->look(pod.ask.uid, given), portion);
+  if (!other_than.empty()) wrong("sees " + other_than);
 }
 
 void Permutations::start(const std::vector<Step>& together) {
@@ -195,6 +225,7 @@ void Permutations::start(const std::vector<Step>& together) {
       continue;
     }
     check(pod, container);
+    goInto(pod, container);
     const auto& uuids = pod.portions[container].uuids;
     const Allocated given = stage_.kubelet.of(pod.ask.uid, name);
     const bool there = std::all_of(given.ids.begin(), given.ids.end(), [&](const auto& id) {
@@ -244,6 +275,7 @@ void Permutations::end(std::size_t at) {
   living_.erase(living_.begin() + static_cast<std::ptrdiff_t>(at));
   stage_.kubelet.end(uid);
   stage_.gone(uid);
+  if (stage_.inside != nullptr) stage_.inside->forget(uid);
 }
 
 }  // namespace divvy::test

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "desk_pod.h"
+#include "inside.h"
 
 namespace divvy::test {
 
@@ -24,16 +25,21 @@ struct Stage {
   // Beside containers that are started, now and then; may be empty.
   std::function<void()> disturb = {};
   bool inits = true;  // pods may have init containers
+  // Goes into containers that have begun; null: nobody does, and only pages are looked at.
+  Inside* inside = nullptr;
 };
 
 struct Tally {
   std::uint64_t pods = 0, containers = 0;
-  std::uint64_t at_once = 0;    // started beside another one
-  std::uint64_t late = 0;       // whose pod's status came later than they did
-  std::uint64_t elsewhere = 0;  // whose units are of other cards than theirs
-  std::uint64_t disturbed = 0;  // times
-  std::uint64_t again = 0;      // tries that were refused at first
-  std::uint64_t overtaken = 0;  // pods that the kubelet admits before one that was bound earlier
+  std::uint64_t at_once = 0;      // started beside another one
+  std::uint64_t late = 0;         // whose pod's status came later than they did
+  std::uint64_t elsewhere = 0;    // whose units are of other cards than theirs
+  std::uint64_t disturbed = 0;    // times
+  std::uint64_t again = 0;        // tries that were refused at first
+  std::uint64_t overtaken = 0;    // pods that the kubelet admits before one that was bound earlier
+  std::uint64_t enrolled = 0;     // whose process the agent took for one of their share
+  std::uint64_t turned_away = 0;  // and for none: processes of other pods
+  std::uint64_t seen = 0;         // in which a program looked at its devices
   std::map<std::string, std::string> amiss;  // by container: what it found that is not its own
   Tally& operator+=(const Tally& other);
 };
@@ -64,6 +70,7 @@ class Permutations {
   std::vector<Step> merged(bool in_order);
   bool admit(DeskPod& pod);
   void check(const DeskPod& pod, std::size_t container);
+  void goInto(const DeskPod& pod, std::size_t container);
   void start(const std::vector<Step>& together);
   Started startOne(DeskPod& pod, std::size_t container, bool late);
   void end(std::size_t living);

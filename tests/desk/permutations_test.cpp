@@ -29,14 +29,18 @@ void report(const char* which, const Tally& tally) {
       "%s: %llu pods, %llu containers; %llu at once, %llu before their pod's status, %llu with "
       "units "
       "of other cards, %llu at a later try (%llu times disturbed), %llu pods before one that was "
-      "bound earlier; %zu have what is another's\n",
+      "bound earlier; %llu enrolled, and %llu of other pods turned away; a program looked in %llu; "
+      "%zu have what is another's\n",
       which, static_cast<unsigned long long>(tally.pods),
       static_cast<unsigned long long>(tally.containers),
       static_cast<unsigned long long>(tally.at_once), static_cast<unsigned long long>(tally.late),
       static_cast<unsigned long long>(tally.elsewhere),
       static_cast<unsigned long long>(tally.again),
       static_cast<unsigned long long>(tally.disturbed),
-      static_cast<unsigned long long>(tally.overtaken), tally.amiss.size());
+      static_cast<unsigned long long>(tally.overtaken),
+      static_cast<unsigned long long>(tally.enrolled),
+      static_cast<unsigned long long>(tally.turned_away),
+      static_cast<unsigned long long>(tally.seen), tally.amiss.size());
 }
 
 // The last one: by pods that have no init containers.
@@ -45,13 +49,14 @@ enum class Agents { kStay, kAreKilled, kAreKilledWithoutInit };
 // On a node of its own.
 void permute(std::uint64_t groups, std::uint64_t seed, Agents agents, Tally* tally) {
   Desk desk;
+  Inside inside;
   ASSERT_TRUE(desk.ready());
   const auto said = [&](const DeskPod& pod) { desk.api.setPod(pod.object()); };
   Permutations all(
       {desk.kubelet, desk.cards(), said, said,
        [&](const std::string& uid) { desk.api.removePod(uid); },
        agents == Agents::kStay ? std::function<void()>() : [&] { desk.replaceAgent(); },
-       agents != Agents::kAreKilledWithoutInit},
+       agents != Agents::kAreKilledWithoutInit, &inside},
       seed);
   for (std::uint64_t at = 0; at < groups && all.tally().amiss.empty(); ++at) all.run();
   EXPECT_THAT(all.tally().amiss, IsEmpty()) << "seed " << seed;
@@ -84,6 +89,17 @@ TEST(Permutations, EveryContainerGetsWhatIsItsOwn) {
   EXPECT_GT(tally.elsewhere, groups);
   EXPECT_GT(tally.overtaken, groups);
   EXPECT_EQ(tally.again, 0u);
+  const Inside inside;
+  if (!inside.mounts())
+    std::printf(
+        "nobody went inside: control groups and mounts are root's, where they can be made\n");
+  if (inside.joins()) {
+    EXPECT_EQ(tally.enrolled, tally.containers);
+    EXPECT_GT(tally.turned_away, groups / 2);
+  }
+  if (inside.mounts()) {
+    EXPECT_GT(tally.seen, groups / 2);
+  }
 }
 
 // Killed while containers are about to be made, and there again.
