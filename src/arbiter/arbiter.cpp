@@ -205,6 +205,7 @@ void Arbiter::step(Nanos now) {
       std::any_of(members_.begin(), members_.end(), [](const auto& m) { return m->gated(); })) {
     beginAnew(now);
   }
+  heard_.clear();
   for (const std::shared_ptr<Member>& member : members_) {
     if (member->rests(now)) continue;
     // Before the lines: what changes after them rings again.
@@ -212,9 +213,11 @@ void Arbiter::step(Nanos now) {
     const bool rang = bell != member->bell;
     member->bell = bell;
     if (rang && member->patience.listens(now)) member->patience.answered(now);
-    if (member->processes() != 0 ? rang || member->mayDiffer(now) : member->lodging != nullptr)
-      look(member.get(), now);
+    if (member->processes() != 0 ? rang || member->mayDiffer(now) : member->lodging != nullptr) {
+      heard_.push_back({member.get(), member->look(now)});
+    }
   }
+  report(now);
   dropBroken(now);
   arrange(now);
   obey(law_.decide(now), now);
@@ -226,6 +229,32 @@ void Arbiter::step(Nanos now) {
     publish(now, true);
   } else if (stale_) {
     publish(now, false);
+  }
+}
+
+// Who began to work, or ended, without waking anybody is reported as of when that was, in order:
+// what was used since is shared among those who were at work then.
+void Arbiter::report(Nanos now) {
+  past_.clear();
+  for (const Heard& heard : heard_) {
+    const Member& member = *heard.member;
+    if (member.passed()) past_.push_back({member.grantedAt(), &heard, true});
+    if (member.turnedAt() < now)
+      past_.push_back({member.turnedAt(), &heard, heard.report.in_flight});
+  }
+  const auto order = [](const Past& past) { return std::pair(past.at, !past.at_work); };
+  std::sort(past_.begin(), past_.end(),
+            [&order](const Past& a, const Past& b) { return order(a) < order(b); });
+  for (const Past& past : past_) {
+    Report then = past.heard->report;
+    then.in_flight = past.at_work;
+    // What it has used is more than it had by then.
+    if (past.at_work) then.busy.fill(0);
+    law_.report(past.heard->member->key, then, past.at);
+  }
+  for (const Heard& heard : heard_) {
+    law_.report(heard.member->key, heard.report, now);
+    residence_.look(heard.member, now);
   }
 }
 
@@ -309,9 +338,11 @@ Nanos Arbiter::nextStep(Nanos now) const {
   const bool any_gated =
       std::any_of(members_.begin(), members_.end(), [](const auto& m) { return m->gated(); });
   if (any_gated) next = std::min(next, next_beat_);
-  for (const std::shared_ptr<Member>& member : members_)
+  for (const std::shared_ptr<Member>& member : members_) {
     if (!member->quiet() && !member->patience.listens(now))
       next = std::min(next, member->patience.deafUntil());
+    if (member->startSeenAt() > now) next = std::min(next, member->startSeenAt());
+  }
   return std::max(next, now + kShortestSleep);
 }
 

@@ -56,6 +56,7 @@ class Arbiter {
   void runCommands();
   void step(Nanos now);
   void look(Member* member, Nanos now);
+  void report(Nanos now);
   void arrange(Nanos now);
   void beginAnew(Nanos now);
   void obey(const std::vector<Order>& orders, Nanos now);
@@ -72,7 +73,20 @@ class Arbiter {
   Residence residence_;
   std::vector<std::shared_ptr<Member>> members_;
   std::map<std::string, std::string> dropped_;  // id -> why it is ungated
-  std::vector<unsigned> devices_;               // the node's numbers, by place in the group
+  // What a step has read, before the law hears of it.
+  struct Heard {
+    Member* member;
+    Report report;
+  };
+  // What of it was so before the step.
+  struct Past {
+    Nanos at;
+    const Heard* heard;
+    bool at_work;
+  };
+  std::vector<Heard> heard_;
+  std::vector<Past> past_;
+  std::vector<unsigned> devices_;  // the node's numbers, by place in the group
   Nanos next_beat_ = 0;
   Nanos stepped_at_ = 0;
   Nanos next_window_ = 0;

@@ -133,8 +133,24 @@ void Member::acquit(Nanos now) {
   for (auto& [slot, process] : processes_) process.told_run = toldRun(now);
 }
 
+// By the word of its processes, who may say nothing.
+void Member::noteTurn(const Report& report, const Turns& turns, Nanos now) {
+  const Nanos before = std::min(std::max(looked_at_, granted_at_), now);
+  const bool began = report.in_flight && !in_flight_;
+  const bool ended = in_flight_ && !report.in_flight;
+  tells_when_ = turns.told;
+  passed_ = turns.told && turns.moved && resident && gate_ == Gate::kRun && waiting_ &&
+            !in_flight_ && !report.in_flight;
+  turned_at_ = now;
+  if (!turns.told) return;
+  if (began) turned_at_ = std::clamp(turns.began, before, now);
+  if (ended || passed_) turned_at_ = std::clamp(turns.ended, before, now);
+}
+
 Report Member::look(Nanos now) {
   Report report;
+  Turns turns;
+  const std::uint64_t launches = sums_.launches;
   const std::uint64_t seq = pages_.seq();
   report.drained = seq;
   for (auto& [slot, process] : processes_) {
@@ -143,6 +159,7 @@ Report Member::look(Nanos now) {
     absorb(process, sample, now);
     const bool in_flight = worksOn(process, now);
     const bool waiting = waits(process, now);
+    turns.add(sample, in_flight);
     report.waiting = report.waiting || waiting;
     if (lodging != nullptr)
       lodging->noteWork(slot.first, slot.second, waiting || in_flight, sample.last_launch);
@@ -154,6 +171,8 @@ Report Member::look(Nanos now) {
   }
   for (std::size_t device = 0; device < places.size(); ++device)
     report.busy[places[device]] = sums_.busy[device] - past_busy_[device];
+  turns.moved = sums_.launches != launches;
+  noteTurn(report, turns, now);
   looked_at_ = now;
   const bool was_quiet = quiet();
   in_flight_ = report.in_flight;
@@ -212,6 +231,8 @@ std::uint64_t Member::tell(const Order& order, Nanos now) {
   grant.spin_us = settings_.spin_us;
   grant.card_permille = settings_.card_permille;
   grant.weight = order.weight;
+  // Whose memory is swapped is waited for until its work has ended.
+  grant.reads_turned = lodging == nullptr;
   told = true;
   if (order.gate == Gate::kRun && gate_ != Gate::kRun) {
     judgeGrant();

@@ -58,6 +58,19 @@ class Member {
   bool quiet() const {
     return gate_ == Gate::kHold && !in_flight_ && waiting_ && lodging == nullptr;
   }
+  // When inFlight() changed, if it did between the last two looks: between these by its own word.
+  // The later one where it does not say.
+  Nanos turnedAt() const { return turned_at_; }
+  // It was given its turn, and has worked and come to rest unseen.
+  bool passed() const { return passed_; }
+  // All its processes say when work began and ended.
+  bool tellsWhen() const { return tells_when_; }
+  Nanos grantedAt() const { return granted_at_; }
+  // When to look whether it has begun where nothing will tell when that was; kNever.
+  Nanos startSeenAt() const {
+    if (tells_when_ || gate_ != Gate::kRun || in_flight_ || !waiting_) return kNever;
+    return granted_at_ + 2 * settings_.constants.overlap + settings_.constants.idle;
+  }
   // Reads the lines of all processes. Time that one says it used counts up to the time it has been
   // known, and never backwards.
   Report look(Nanos now);
@@ -128,6 +141,20 @@ class Member {
     Nanos cpu = 0;
   };
 
+  // When work began and ended, as its processes tell.
+  struct Turns {
+    bool told = true;
+    bool moved = false;  // something was launched
+    Nanos began = kNever;
+    Nanos ended = 0;
+    void add(const ledger::WorkSample& sample, bool in_flight) {
+      told = told && sample.turned != 0;
+      const auto at = static_cast<Nanos>(std::min<std::uint64_t>(sample.turned, INT64_MAX));
+      if (in_flight) began = std::min(began, at);
+      if (!in_flight) ended = std::max(ended, at);
+    }
+  };
+  void noteTurn(const Report& report, const Turns& turns, Nanos now);
   void absorb(Process& process, const ledger::WorkSample& sample, Nanos now);
   // Grants shorter than this prove nothing: whoever was given one may not have woken up yet.
   Nanos provingGrant() const { return settings_.constants.quantum / 5; }
@@ -169,6 +196,9 @@ class Member {
   Nanos looked_at_ = 0;
   bool in_flight_ = false;  // at the last look
   bool waiting_ = false;    // likewise
+  Nanos turned_at_ = 0;
+  bool passed_ = false;
+  bool tells_when_ = false;
   Nanos quiet_since_ = 0;
   std::array<Nanos, ledger::kMaxDevices> past_busy_{};  // before it joined
 

@@ -309,7 +309,9 @@ __attribute__((flatten)) void leaveGate(Passage& passage, CUresult result) {
 
 __attribute__((noinline)) void Gate::activate() {
   const ErrnoKeeper keeper;
-  activated_.store(sys::now(), std::memory_order_relaxed);
+  const std::uint64_t now = sys::now();
+  activated_.store(now, std::memory_order_relaxed);
+  board_.turn(now);
   if (!board_.raise(ledger::kWorkInFlight)) return;
   helper_.wake();
 }

@@ -123,7 +123,7 @@ class Gate {
   void publish(std::uint64_t now);
   bool endsInTime(std::uint64_t now) const;
   bool proveDrained(std::uint32_t word, std::uint64_t now);
-  bool rest(std::uint64_t now);
+  bool rest(std::uint64_t now, bool drained);
   bool saturated() const;
   // Others make room for this tenant.
   bool servesFirst() const;

@@ -109,8 +109,9 @@ bool Gate::proveDrained(std::uint32_t word, std::uint64_t now) {
   return true;
 }
 
-// Takes down that work is in flight. False: a launch came in between.
-bool Gate::rest(std::uint64_t now) {
+// Takes down that work is in flight. False: a launch came in between. `drained`: that was shown, so
+// that others have their turn.
+bool Gate::rest(std::uint64_t now, bool drained) {
   if (!board_.shows(ledger::kWorkInFlight)) return true;
   // Under a hold that somebody waits at nobody is about to launch more.
   const bool held = gateState(word_seen_) == GateState::kHold && board_.shows(ledger::kWorkWaiting);
@@ -118,6 +119,7 @@ bool Gate::rest(std::uint64_t now) {
   if (insideUnderOther(0) || inflightEnd() != 0 || now - quiet_since_ < pause) return false;
   // A launch that still saw the state is inside or counted by now, one that was just let go has
   // said so; later ones put it up again.
+  board_.turn(now);
   __atomic_fetch_and(&board_.line().state, ~ledger::kWorkInFlight, __ATOMIC_SEQ_CST);
   if (fences_) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -129,7 +131,11 @@ bool Gate::rest(std::uint64_t now) {
     board_.raise(ledger::kWorkInFlight);
     return false;
   }
-  board_.ring();
+  if (held && drained && loadRelaxed(grant_->reads_turned) != 0) {
+    board_.note();
+  } else {
+    board_.ring();
+  }
   return true;
 }
 
@@ -178,6 +184,7 @@ bool Gate::noteClosed(std::uint64_t now) {
   --divvy_thread.depth;
   if (!runtime().meter.idle()) {
     activated_.store(now, std::memory_order_relaxed);
+    if (!board_.shows(ledger::kWorkInFlight)) board_.turn(now);
     board_.raise(ledger::kWorkInFlight);
   }
   if (watched) free_watched_ = free;
@@ -210,7 +217,7 @@ std::uint64_t Gate::tick(std::uint64_t now) {
   if (word != 0 && !lease_.alive(*grant_, now)) ungate();
   word_seen_ = word;
   const bool draining = gateState(word) == GateState::kHold && !proveDrained(word, now);
-  if (!rest(now)) next = nextLook(word, draining, now);
+  if (!rest(now, !draining)) next = nextLook(word, draining, now);
   if (!known && (next == 0 || next > now + kLatest)) next = now + kLatest;
   ticking_.store(false, std::memory_order_release);
   return next;

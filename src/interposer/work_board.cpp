@@ -82,6 +82,7 @@ bool WorkBoard::endWait(std::uint64_t now, bool awake_soon) {
   const std::uint64_t since = waiting_since_.load(std::memory_order_relaxed);
   if (now > since) ledger::bumpShared(line().throttled, now - since);
   std::uint32_t before = ledger::loadRelaxed(line().state);
+  if ((before & ledger::kWorkInFlight) == 0) turn(now);
   while (!ledger::compareExchange(line().state, before,
                                   (before | ledger::kWorkInFlight) & ~ledger::kWorkWaiting)) {
   }

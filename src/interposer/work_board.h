@@ -29,8 +29,11 @@ class WorkBoard {
   // Sets or clears bits of the state and tells the arbiter. True if that was a change.
   bool raise(std::uint32_t bits);
   bool lower(std::uint32_t bits);
-  // Tells the arbiter that something changed.
+  // Tells the arbiter that something changed; or only lets it see that when it looks.
   void ring();
+  void note();
+  // To be called before kWorkInFlight changes, and says when.
+  void turn(std::uint64_t now) { ledger::storeRelaxed(line().turned, now); }
 
   // A thread begins or ends waiting at the gate. The last one to end shows work in flight instead,
   // which it is about to launch; true if that is new. `awake_soon`: the arbiter looks soon without
@@ -42,7 +45,6 @@ class WorkBoard {
 
  private:
   void show(std::uint32_t bits);
-  void note();
 
   ledger::WorkPage* page_ = nullptr;
   std::atomic<bool> claiming_{false};

@@ -36,6 +36,7 @@ void storeTerms(Grant& grant, const GrantTerms& terms) {
   storeRelaxed(grant.card_permille, terms.card_permille);
   storeRelaxed(grant.backend, static_cast<std::uint32_t>(terms.backend));
   storeRelaxed(grant.weight, terms.weight);
+  storeRelaxed(grant.reads_turned, terms.reads_turned ? 1u : 0u);
 }
 
 void wakeAll(const std::uint32_t& word) {
@@ -58,6 +59,7 @@ void copyLine(const WorkLine& line, WorkSample& out) {
   out.escapes = loadRelaxed(line.escapes);
   out.unmetered = loadRelaxed(line.unmetered);
   out.cpu = loadRelaxed(line.cpu);
+  out.turned = loadRelaxed(line.turned);
   for (unsigned dev = 0; dev < kMaxDevices; ++dev) out.busy[dev] = loadRelaxed(line.busy[dev]);
 }
 

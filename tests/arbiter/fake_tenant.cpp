@@ -70,6 +70,13 @@ void FakeTenant::setState(std::uint32_t bits, unsigned slot) {
   ring();
 }
 
+void FakeTenant::turn(std::uint32_t bits, Nanos at, unsigned slot) {
+  storeRelease(line(slot).turned, static_cast<std::uint64_t>(at));
+  storeRelease(line(slot).state, bits);
+  storeRelease(line(slot).changed, line(slot).changed + 1);
+  __atomic_fetch_add(&pages_.work()->header.bell, 1, __ATOMIC_RELEASE);
+}
+
 void FakeTenant::addBusy(Nanos time, unsigned device, unsigned slot) {
   storeRelease(line(slot).busy[device], line(slot).busy[device] + static_cast<std::uint64_t>(time));
   storeRelease(line(slot).settles, line(slot).settles + 1);

@@ -44,6 +44,8 @@ class FakeTenant {
   void setState(std::uint32_t bits, unsigned slot = 0);
   void addBusy(Nanos time, unsigned device = 0, unsigned slot = 0);
   void launched(unsigned slot = 0);
+  // The same, and when work began or ended; without waking anybody.
+  void turn(std::uint32_t bits, Nanos at, unsigned slot = 0);
   // All that was launched before the present word has ended.
   void drained(unsigned slot = 0);
   void ring();

@@ -86,6 +86,65 @@ TEST_F(MemberTest, WhoWaitsForItsTurnWithNothingInFlightIsQuiet) {
   EXPECT_FALSE(member_->quiet());
 }
 
+TEST_F(MemberTest, SaysWhenWorkBeganAndEnded) {
+  tenant_.turn(ledger::kWorkWaiting, 0);
+  member_->look(2 * kSecond);
+  EXPECT_FALSE(member_->tellsWhen()) << "a library from before";
+  tell(Gate::kRun, 3 * kSecond);
+  tenant_.turn(ledger::kWorkInFlight, 3 * kSecond + kMillisecond);
+  member_->look(4 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 3 * kSecond + kMillisecond);
+  EXPECT_TRUE(member_->tellsWhen());
+  member_->look(5 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 5 * kSecond) << "nothing changed";
+  tenant_.turn(ledger::kWorkWaiting, 5 * kSecond + 2 * kMillisecond);
+  member_->look(6 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 5 * kSecond + 2 * kMillisecond);
+}
+
+TEST_F(MemberTest, BelievesThatItBeganAndEndedBetweenTwoLooksOnly) {
+  tenant_.turn(ledger::kWorkWaiting, 1);
+  tell(Gate::kRun, 2 * kSecond);
+  member_->look(2 * kSecond);
+  tenant_.turn(ledger::kWorkInFlight, kSecond);
+  member_->look(3 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 2 * kSecond);
+  tenant_.turn(0, 9 * kSecond);
+  member_->look(4 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 4 * kSecond);
+}
+
+TEST_F(MemberTest, OfSeveralProcessesTheFirstBeginsAndTheLastEnds) {
+  tenant_.claim(1);
+  member_->arrive(1, 0);
+  tenant_.turn(ledger::kWorkWaiting, 1, 0);
+  tenant_.turn(ledger::kWorkWaiting, 1, 1);
+  tell(Gate::kRun, 2 * kSecond);
+  member_->look(2 * kSecond);
+  tenant_.turn(ledger::kWorkInFlight, 2 * kSecond + 5, 0);
+  tenant_.turn(ledger::kWorkInFlight, 2 * kSecond + 3, 1);
+  member_->look(3 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 2 * kSecond + 3);
+  tenant_.turn(0, 3 * kSecond + 5, 0);
+  tenant_.turn(0, 3 * kSecond + 3, 1);
+  member_->look(4 * kSecond);
+  EXPECT_EQ(member_->turnedAt(), 3 * kSecond + 5);
+}
+
+TEST_F(MemberTest, KnowsOfWorkThatCameAndWentUnseen) {
+  tenant_.turn(ledger::kWorkWaiting, 1);
+  tell(Gate::kRun, 2 * kSecond);
+  member_->look(2 * kSecond);
+  EXPECT_FALSE(member_->passed());
+  tenant_.launched();
+  tenant_.turn(0, 2 * kSecond + kMillisecond);
+  member_->look(3 * kSecond);
+  EXPECT_TRUE(member_->passed());
+  EXPECT_EQ(member_->turnedAt(), 2 * kSecond + kMillisecond);
+  member_->look(4 * kSecond);
+  EXPECT_FALSE(member_->passed()) << "once";
+}
+
 TEST_F(MemberTest, BusyTimeNeverGoesBack) {
   tenant_.addBusy(kMillisecond);
   member_->look(2 * kSecond);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <list>
 
 #include "arbiter.h"
@@ -228,6 +229,47 @@ TEST_F(ThreadTest, ALiarIsChargedForWhatItIsGranted) {
 }
 
 // Printed, not judged: machines differ.
+// Whose turn is over ends a moment later, without a word, and is seen at the end of the next one's:
+// that one would be charged for four fifths of what it had.
+TEST_F(ThreadTest, WhoseEndIsSeenLateHadNoPartInTheNextOnesTurn) {
+  Settings settings;
+  settings.constants.quantum = 200 * kMillisecond;
+  start(settings);
+  std::array<FakeTenant*, 2> tenants{&a_, &b_};
+  for (FakeTenant* tenant : tenants) {
+    add(*tenant);
+    tenant->turn(ledger::kWorkWaiting, 1);
+    tenant->ring();
+  }
+  ASSERT_TRUE(gatedBoth());
+  std::array<Nanos, 2> began{};
+  std::array<std::uint64_t, 2> drained{};
+  const auto act = [&](unsigned i) {
+    FakeTenant& tenant = *tenants[i];
+    const Nanos now = clockNow();
+    const bool at_work = (tenant.line().state & ledger::kWorkInFlight) != 0;
+    if (tenant.gate() == GateState::kRun && !at_work) {
+      began[i] = now;
+      tenant.launched();
+      tenant.turn(ledger::kWorkInFlight, now);
+    } else if (tenant.gate() == GateState::kHold && drained[i] != tenant.seq()) {
+      drained[i] = tenant.seq();
+      if (at_work) tenant.addBusy(now - began[i]);
+      tenant.drained();
+    } else if (tenant.gate() == GateState::kHold && at_work) {
+      tenant.turn(ledger::kWorkWaiting, now);
+    }
+  };
+  const auto got = [&](const char* id) {
+    const auto figures = arbiters_->figures(id);
+    return figures && !figures->got_permille.empty() ? figures->got_permille[0] : 0;
+  };
+  EXPECT_TRUE(eventually([&] {
+    for (const unsigned i : {0u, 1u}) act(i);
+    return got("a") + got("b") >= 900;
+  }));
+}
+
 TEST_F(ThreadTest, TellsWhatItCosts) {
   start();
   add(a_);

@@ -1,6 +1,9 @@
 // The drain proof, and what is let through because work in flight waits for it.
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -195,6 +198,46 @@ TEST_F(GateDrainTest, WithoutAHelperADeadAgentsReturnIsSeenByWhoLaunches) {
   EXPECT_EQ(launch(), CUDA_SUCCESS);
   EXPECT_EQ(control().metered, metered + 1);
   EXPECT_EQ(control().ungated, 0u);
+}
+
+// Who waits has shown that its work has drained: that it has ended wakes no arbiter that reads
+// when.
+TEST_F(GateDrainTest, TheEndOfWhatHasDrainedWakesNobodyWhoReadsWhenItWas) {
+  if (outside()) return;
+  makeReady();
+  constexpr std::uint64_t kLength = 200'000'000;
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  terms().overlap_us = 1'000'000;
+  for (const bool reads : {false, true}) {
+    terms().reads_turned = reads;
+    grant(GateState::kRun);
+    // The first one teaches how long it is.
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(spin(kLength), CUDA_SUCCESS);
+    ASSERT_TRUE(eventually(inFlight));
+    const std::uint64_t began = line()->turned;
+    const std::uint64_t seq = grant(GateState::kHold);
+    Launcher launcher([context] {
+      cu<Cu::cuCtxSetCurrent>(context);
+      return spin(1000);
+    });
+    ASSERT_TRUE(eventually([=] { return line()->drained_seq == seq && line()->waiting == 1; }));
+    ASSERT_TRUE(inFlight());
+    const std::uint32_t bell = arbiter().bellValue();
+    const timespec longest{2, 0};
+    const long woken = ::syscall(SYS_futex, arbiter().bell(), FUTEX_WAIT, bell, &longest, 0, 0);
+    const int why = errno;
+    EXPECT_EQ(woken, reads ? -1 : 0);
+    EXPECT_TRUE(!reads || why == ETIMEDOUT) << why;
+    EXPECT_FALSE(inFlight());
+    EXPECT_NE(arbiter().bellValue(), bell);
+    EXPECT_GT(began, 0u);
+    EXPECT_GT(line()->turned, began);
+    grant(GateState::kRun);
+    EXPECT_TRUE(launcher.finishes());
+    EXPECT_TRUE(eventually([] { return !inFlight(); }));
+  }
+  terms().reads_turned = false;
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct WorkSample {
   std::uint64_t escapes = 0;
   std::uint64_t unmetered = 0;
   std::uint64_t cpu = 0;
+  std::uint64_t turned = 0;
   std::array<std::uint64_t, kMaxDevices> busy{};
 };
 
@@ -45,6 +46,7 @@ struct GrantTerms {
   std::uint32_t card_permille = 1000;
   Backend backend = Backend::kInterposer;
   std::uint32_t weight = 0;
+  bool reads_turned = false;
 };
 
 // Mappings of its own, so that the arbiter's thread needs nothing of the agent's main one. Not

@@ -79,7 +79,10 @@ struct alignas(64) Grant {
   std::uint32_t card_permille;  // speed of the devices' clock against CLOCK_MONOTONIC; 0: 1000
   std::uint32_t backend;        // Backend
   std::uint32_t weight;         // percent that the tenant gets while all others want to run too
-  std::uint32_t reserved[9];
+  // 1: by WorkLine::turned the arbiter knows later, too, when work ended. Who has drained, and
+  // waits for its turn, does not wake it for that. 0: an agent from before.
+  std::uint32_t reads_turned;
+  std::uint32_t reserved[8];
 };
 
 enum class GateState : std::uint32_t { kOpen = 0, kRun = 1, kHold = 2 };

@@ -41,7 +41,8 @@ struct alignas(64) WorkLine {
   std::uint64_t escapes;    // waits given up because work in flight may depend on the waiter
   std::uint64_t unmetered;  // launches charged by estimate only (capture, no events, ...)
   std::uint64_t cpu;        // processor time of our own thread in that process
-  std::uint64_t reserved;
+  // When kWorkInFlight was last put up or taken down, written before it; 0: the library is older.
+  std::uint64_t turned;
   // Per device of the control page: time during which work of this process was in progress, unions
   // over streams. Only grows.
   alignas(64) std::uint64_t busy[kMaxDevices];
@@ -52,7 +53,8 @@ struct alignas(64) WorkHeader {
   char tenant_id[32];
   char reserved_a[32];
   // Futex: grows, and is woken, when a line changed in a way that the arbiter may wait for: not
-  // where a process with work in flight begins to wait. Where it looks soon anyway it only grows.
+  // where a process with work in flight begins to wait. Where it looks soon anyway, or reads later
+  // when it was (Grant::reads_turned), it only grows.
   alignas(64) std::uint32_t bell;
   char reserved_b[60];
   char reserved_c[64];
