@@ -112,7 +112,7 @@ class Member {
  private:
   // Who is held back and has nothing in flight only settles what it used before.
   static constexpr Nanos kLookAgain = 20 * kMillisecond;
-  static constexpr Nanos kLookLater = 100 * kMillisecond;
+  static constexpr Nanos kLookLater = 500 * kMillisecond;
 
   struct Process {
     bool known = false;  // a line was read
