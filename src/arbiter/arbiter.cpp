@@ -223,7 +223,7 @@ void Arbiter::step(Nanos now) {
   obey(law_.decide(now), now);
   releaseUntold(now);
   beat(now);
-  if (now >= next_window_) {
+  if (now >= next_window_ - kWindow / 20) {
     next_window_ = now + kWindow;
     cpu_.store(clockNow(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
     publish(now, true);
@@ -309,7 +309,8 @@ void Arbiter::dropBroken(Nanos now) {
 }
 
 void Arbiter::beat(Nanos now) {
-  if (now < next_beat_) return;
+  // Nobody is woken for it where somebody is awake shortly before.
+  if (now < next_beat_ - settings_.beat_ms * kMillisecond / 5) return;
   next_beat_ = now + settings_.beat_ms * kMillisecond;
   for (const std::shared_ptr<Member>& member : members_) {
     if (member->gated()) member->pages().beat();
