@@ -99,9 +99,18 @@ std::map<std::string, TenantFigures> Arbiter::figures() const {
   return published_;
 }
 
-std::map<unsigned, StayDeviceFigures> Arbiter::devices() const {
+std::optional<TenantFigures> Arbiter::figures(const std::string& id) const {
   const std::lock_guard lock(shown_);
-  return published_devices_;
+  const auto found = published_.find(id);
+  if (found == published_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<StayDeviceFigures> Arbiter::device(unsigned device) const {
+  const std::lock_guard lock(shown_);
+  const auto found = published_devices_.find(device);
+  if (found == published_devices_.end()) return std::nullopt;
+  return found->second;
 }
 
 void Arbiter::post(Command command) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,7 +40,8 @@ class Arbiter {
   std::vector<std::shared_ptr<Member>> stop();
 
   std::map<std::string, TenantFigures> figures() const;
-  std::map<unsigned, StayDeviceFigures> devices() const;
+  std::optional<TenantFigures> figures(const std::string& id) const;
+  std::optional<StayDeviceFigures> device(unsigned device) const;
   // Processor time of the thread; at most a second old.
   Nanos cpu() const { return cpu_.load(std::memory_order_relaxed); }
   // How often it woke up.

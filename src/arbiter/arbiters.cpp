@@ -190,9 +190,7 @@ void Arbiters::setMemory(const std::string& id, const StayTerms& terms) {
 
 std::optional<StayDeviceFigures> Arbiters::device(unsigned device) const {
   for (const auto& group : groups_) {
-    const std::map<unsigned, StayDeviceFigures> all = group->devices();
-    const auto found = all.find(device);
-    if (found != all.end()) return found->second;
+    if (auto found = group->device(device)) return found;
   }
   return std::nullopt;
 }
@@ -203,9 +201,7 @@ std::optional<TenantFigures> Arbiters::figures(const std::string& id) const {
   TenantFigures figures;
   figures.ungated = tenant->second.ungated;
   if (tenant->second.arbiter != nullptr) {
-    const std::map<std::string, TenantFigures> all = tenant->second.arbiter->figures();
-    const auto found = all.find(id);
-    if (found != all.end()) figures = found->second;
+    if (auto found = tenant->second.arbiter->figures(id)) figures = std::move(*found);
   }
   figures.got_permille.resize(tenant->second.devices.size(), -1);
   return figures;
