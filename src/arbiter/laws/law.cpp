@@ -1,5 +1,7 @@
 #include "arbiter/law.h"
 
+#include <algorithm>
+
 #include "agenda.h"
 #include "group.h"
 #include "rotation.h"
@@ -70,15 +72,26 @@ struct Law::State {
     return order;
   }
 
-  void tell(Gate gate, std::vector<Order>* orders) {
+  // Who has to stop is told before who may start.
+  std::vector<Order> tell() {
+    std::vector<Order> orders;
     for (const auto& tenant : group.tenants()) {
       if (!tenant->active()) continue;
       Order order = orderFor(*tenant);
-      if (order.gate != gate || !worthTelling(*tenant, tenant->told, order)) continue;
-      order.ticket = ++tickets;
-      tenant->told = order;
-      orders->push_back(order);
+      if (!worthTelling(*tenant, tenant->told, order)) continue;
+      orders.push_back(order);
     }
+    const auto rank = [](const Order& order) {
+      return order.gate == Gate::kHold ? 0 : order.gate == Gate::kRun ? 1 : 2;
+    };
+    if (orders.size() > 1)
+      std::stable_sort(orders.begin(), orders.end(),
+                       [&](const Order& a, const Order& b) { return rank(a) < rank(b); });
+    for (Order& order : orders) {
+      order.ticket = ++tickets;
+      group.find(order.tenant)->told = order;
+    }
+    return orders;
   }
 
   Group group;
@@ -146,12 +159,7 @@ std::vector<Order> Law::decide(Nanos now) {
   state.rotation.turn(&agenda);
   state.wake = agenda.next();
   state.dirty = false;
-  std::vector<Order> orders;
-  // Who has to stop is told before who may start.
-  state.tell(Gate::kHold, &orders);
-  state.tell(Gate::kRun, &orders);
-  state.tell(Gate::kOpen, &orders);
-  return orders;
+  return state.tell();
 }
 
 void Law::issued(const Order& order, std::uint64_t seq) {

@@ -205,17 +205,16 @@ bool Rotation::serve() {
   taken_.fill(0);
   for (const auto& tenant : group_.tenants()) {
     if (!tenant->active() || tenant->solo || tenant->turn == Turn::kRunning) continue;
-    if (tenant->allowed && (tenant->wants() || tenant->first())) line_.push_back(tenant.get());
+    if (!tenant->allowed || !(tenant->wants() || tenant->first())) continue;
+    // Who is being stopped comes after those it is stopped for.
+    line_.push_back({{tenant->terms.cls, tenant->blocks(), !stranded(*tenant), tenant->projected(),
+                      tenant->key},
+                     tenant.get()});
   }
-  // Who is being stopped comes after those it is stopped for.
-  const auto rank = [this](const Tenant* tenant) {
-    return std::tuple(tenant->terms.cls, tenant->blocks(), !stranded(*tenant), tenant->projected(),
-                      tenant->key);
-  };
   std::sort(line_.begin(), line_.end(),
-            [&rank](const Tenant* a, const Tenant* b) { return rank(a) < rank(b); });
+            [](const Place& a, const Place& b) { return a.rank < b.rank; });
   bool changed = false;
-  for (Tenant* tenant : line_) changed |= claim(tenant);
+  for (const Place& place : line_) changed |= claim(place.tenant);
   return changed;
 }
 
@@ -224,10 +223,10 @@ bool Rotation::claim(Tenant* tenant) {
   if (taken & tenant->terms.devices) return false;
   const Nanos now = agenda_->now();
   const Nanos quantum = group_.constants().quantum;
-  const Nanos until = std::min(now + lengthFor(*tenant), promisedUntil(*tenant));
-  if (until - now < quantum / 10) return false;
+  const Nanos promised = promisedUntil(*tenant);
+  if (promised - now < quantum / 10) return false;
   // Then it is too late for this one, and others may run.
-  if (until < now + quantum) agenda_->reached(until - quantum / 10 + 1);
+  if (promised < now + quantum) agenda_->reached(promised - quantum / 10 + 1);
 
   bool next = true;
   Nanos held_until = now;
@@ -252,7 +251,7 @@ bool Rotation::claim(Tenant* tenant) {
     leaving = leaving || rival->blocks();
   }
   if (leaving || stopped) return stopped;
-  run(tenant, until);
+  run(tenant, std::min(now + lengthFor(*tenant), promised));
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <tuple>
 #include <vector>
 
 #include "agenda.h"
@@ -50,7 +51,11 @@ class Rotation {
   };
   std::vector<Promise> promises_;
   std::array<std::uint32_t, kClasses> taken_{};  // devices that have their next tenant
-  std::vector<Tenant*> line_;
+  struct Place {
+    std::tuple<Class, bool, bool, Virtual, Key> rank;
+    Tenant* tenant;
+  };
+  std::vector<Place> line_;
 };
 
 }  // namespace divvy::arbiter
