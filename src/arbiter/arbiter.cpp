@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "clock.h"
@@ -303,9 +304,12 @@ void Arbiter::releaseUntold(Nanos now) {
 }
 
 void Arbiter::dropBroken(Nanos now) {
-  const auto broken = std::stable_partition(
-      members_.begin(), members_.end(),
-      [](const std::shared_ptr<Member>& member) { return !member->pages().broken(); });
+  const auto is_broken = [](const std::shared_ptr<Member>& member) {
+    return member->pages().broken();
+  };
+  if (std::none_of(members_.begin(), members_.end(), is_broken)) return;
+  const auto broken =
+      std::stable_partition(members_.begin(), members_.end(), std::not_fn(is_broken));
   for (auto member = broken; member != members_.end(); ++member) {
     dropped_[(*member)->id()] = "its work file was truncated";
     (*member)->carry(law_.figures((*member)->key, now));

@@ -48,11 +48,11 @@ unsigned permille(Nanos part, Nanos whole) {
 
 Member::Member(std::string id, ledger::GrantPages pages, const Terms& wanted,
                std::vector<unsigned> devices, const Settings& settings)
-    : terms(wanted),
-      patience(settings.constants.quantum / 5),
+    : patience(settings.constants.quantum / 5),
+      terms(wanted),
+      pages_(std::move(pages)),
       settings_(settings),
       id_(std::move(id)),
-      pages_(std::move(pages)),
       devices_(std::move(devices)) {
   devices_.resize(std::min<std::size_t>(devices_.size(), pages_.devices()));
   shown_.got_permille.assign(devices_.size(), -1);

@@ -20,7 +20,22 @@ namespace divvy::arbiter {
 
 // Belongs to whoever runs the group: its thread, or the agent's main one while there is none.
 class Member {
+  // Looked at of each member at each step, and so side by side.
+  Gate gate_ = Gate::kOpen;
+  bool in_flight_ = false;  // at the last look
+  bool waiting_ = false;    // likewise
+  bool passed_ = false;
+  bool tells_when_ = false;
+  Nanos looked_at_ = 0;
+  Nanos quiet_since_ = 0;
+  Nanos granted_at_ = 0;
+
  public:
+  bool told = false;                 // since it joined this group
+  std::uint32_t bell = 0;            // as last seen
+  Patience patience;                 // with its bell
+  std::unique_ptr<Lodging> lodging;  // its memory; null: none of it can be swapped
+
   // `devices`: the node's, in the order of the tenant's pages.
   Member(std::string id, ledger::GrantPages pages, const Terms& terms,
          std::vector<unsigned> devices, const Settings& settings);
@@ -95,14 +110,10 @@ class Member {
 
   Terms terms;
   Key key = 0;
-  std::uint32_t bell = 0;        // as last seen
-  Patience patience;             // with its bell
-  bool told = false;             // since it joined this group
   bool distrusted = false;       // never credible
   std::vector<unsigned> places;  // of its devices within the group
-  // Its memory: what it is entitled to, by its own devices; null: none of it can be swapped.
+  // Of its memory: what it is entitled to, by its own devices.
   StayTerms stay;
-  std::unique_ptr<Lodging> lodging;
   std::string unswapped;  // why not, although it was to be
   bool resident = true;   // else it takes no part in turns of compute
   bool park = false;      // as last told
@@ -187,23 +198,16 @@ class Member {
   static Nanos untilOf(const ledger::WorkSample& sample, Nanos now);
   Nanos takeUp() const { return std::max(settings_.constants.quantum, 10 * kMillisecond); }
 
+  ledger::GrantPages pages_;
+  std::map<std::pair<unsigned, std::uint64_t>, Process> processes_;
+  Nanos turned_at_ = 0;
   const Settings settings_;
   std::string id_;
-  ledger::GrantPages pages_;
   std::vector<unsigned> devices_;
-  std::map<std::pair<unsigned, std::uint64_t>, Process> processes_;
   Sums sums_;
-  Nanos looked_at_ = 0;
-  bool in_flight_ = false;  // at the last look
-  bool waiting_ = false;    // likewise
-  Nanos turned_at_ = 0;
-  bool passed_ = false;
-  bool tells_when_ = false;
-  Nanos quiet_since_ = 0;
   std::array<Nanos, ledger::kMaxDevices> past_busy_{};  // before it joined
 
   // Whether what it says can be believed: a grant that it held and settled nothing of cannot.
-  Gate gate_ = Gate::kOpen;
   Mode mode_ = Mode::kSolo;
   unsigned weight_ = 0;
   bool credible_ = true;
@@ -211,7 +215,6 @@ class Member {
   bool worked_ = false;
   bool held_ = false;
   bool proved_ = false;
-  Nanos granted_at_ = 0;
   Nanos granted_for_ = 0;
   Nanos ended_at_ = 0;
   Nanos told_run_ = 0;          // in all grants that have ended
