@@ -228,12 +228,13 @@ bool Checkpoints::hasRoom(const Tenant& tenant) const {
     site.used = site.resident;
     for (const Device& device : inventory_.devices()) {
       if (device.info.uuid != tenant.record.shares[i].uuid) continue;
-      const Result<driver::DeviceUse> use = inventory_.driver().use(device.info.index);
-      if (!use) return false;
       Bytes there;  // those of its processes that are back already
-      for (const driver::ProcessUse& process : use->processes)
+      for (const driver::ProcessUse& process : inventory_.driver().processes(device.info.index))
         if (std::binary_search(pids.begin(), pids.end(), process.pid))
           there = there + process.bytes;
+      // After that: who comes back in between is not taken for room.
+      const Result<driver::DeviceUse> use = inventory_.driver().use(device.info.index);
+      if (!use) return false;
       if (device.info.physical - use->used + there < restoreNeeds(site)) return false;
     }
   }

@@ -85,9 +85,9 @@ void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
     DriverProcesses processes;
     for (const unsigned index : indexes) {
       times[index] = nvml.processTimes(index);
-      Result<driver::DeviceUse> use = nvml.use(index);
+      const Result<driver::DeviceUse> use = nvml.use(index);
       utilisation[index] = use ? use->utilisation : -1;
-      processes[index] = use ? std::move(use->processes) : nvml.processes(index);
+      processes[index] = nvml.processes(index);
     }
     const std::lock_guard answered(desk->mutex);
     desk->times = std::move(times);
@@ -176,6 +176,13 @@ Result<driver::DeviceUse> DriverDesk::use(unsigned index) {
   }
   return Error{ErrorCode::kUnavailable,
                "device " + std::to_string(index) + ": the driver does not answer"};
+}
+
+std::vector<driver::ProcessUse> DriverDesk::processes(unsigned index) {
+  const auto answer = std::make_shared<std::vector<driver::ProcessUse>>();
+  const bool told =
+      ask([answer, index](const driver::Nvml& nvml) { *answer = nvml.processes(index); });
+  return told ? *answer : std::vector<driver::ProcessUse>();
 }
 
 std::vector<driver::ProcessTime> DriverDesk::processTimes(unsigned index) {

@@ -41,6 +41,8 @@ class DriverDesk {
   const std::string& path() const { return path_; }
   // kUnavailable: the driver refuses, or does not answer.
   Result<driver::DeviceUse> use(unsigned index);
+  // Empty where the card cannot tell or the driver does not answer.
+  std::vector<driver::ProcessUse> processes(unsigned index);
   // Empty where nothing ran lately, the card cannot tell or the driver does not answer.
   std::vector<driver::ProcessTime> processTimes(unsigned index);
 

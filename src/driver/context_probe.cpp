@@ -22,7 +22,7 @@ Result<Sample> sample(const Nvml& nvml, unsigned index) {
   Result<DeviceUse> use = nvml.use(index);
   if (!use) return use.error();
   Sample result{use->used, std::nullopt};
-  for (const ProcessUse& process : use->processes) {
+  for (const ProcessUse& process : nvml.processes(index)) {
     if (process.pid == getpid() && process.bytes.count != 0) result.process = process.bytes;
   }
   return result;

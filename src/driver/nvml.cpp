@@ -158,7 +158,6 @@ Result<DeviceUse> Nvml::use(unsigned index) const {
   if (api_->utilization != nullptr && api_->utilization(*device, &rates) == NVML_SUCCESS) {
     use.utilisation = static_cast<int>(std::min(rates.gpu, 100u));
   }
-  use.processes = processes(index);
   return use;
 }
 

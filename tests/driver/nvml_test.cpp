@@ -75,7 +75,7 @@ TEST_F(NvmlTest, IdleCardIsEmpty) {
   const Result<DeviceUse> use = nvml->use(0);
   ASSERT_TRUE(use);
   EXPECT_EQ(use->used.count, 0u);
-  EXPECT_TRUE(use->processes.empty());
+  EXPECT_TRUE(nvml->processes(0).empty());
   EXPECT_TRUE(nvml->processTimes(0).empty());
   EXPECT_FALSE(nvml->use(99));
 }

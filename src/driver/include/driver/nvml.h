@@ -38,7 +38,6 @@ struct ProcessUse {
 struct DeviceUse {
   Bytes used;            // by anyone, without what the driver keeps for itself
   int utilisation = -1;  // percent of the last sample period; -1 = not told
-  std::vector<ProcessUse> processes;
 };
 
 // Share of the device's time one process had in the driver's recent samples.
