@@ -242,7 +242,9 @@ Result<Options> makeTop(const Raw& raw) {
   Result<void> good = firstError(
       {read(raw.frames, frames, top.frames), read(raw.interval, parseDurationMs, top.interval_ms)});
   if (!good) return good.error();
-  top.interval_ms = std::max<std::uint64_t>(top.interval_ms, kShortestIntervalMs);
+  if (top.interval_ms < kShortestIntervalMs)
+    return Error{ErrorCode::kUsage, "--interval " + raw.interval + ": accepted: " +
+                                        std::to_string(kShortestIntervalMs) + "ms and more"};
   return Options{top};
 }
 

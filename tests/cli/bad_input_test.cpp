@@ -75,6 +75,7 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
       {{"ls", "extra"}, "extra"},
       {{"top", "-n", "0"}, "from 1"},
       {{"top", "--interval", "x"}, "accepted"},
+      {{"top", "--interval", "1ms"}, "accepted: 100ms and more"},
       {simRun({"--enforce", "magic"}), "accepted: auto, interposer, mps, timeslice"},
       {simRun({"--priority", ""}), "--priority has no value"},
       {{"ls", "-o", "wider"}, "accepted: table, wide, json"},

@@ -26,7 +26,7 @@ class ExcludedCardsTest : public ::testing::Test {
 
   Child agent() {
     Child agent = sandbox_.start({"agent", "--node", kNode, "--node-settings", file_});
-    EXPECT_TRUE(agent.complained("ready"));
+    EXPECT_TRUE(agent.complained(" ready, driver"));
     return agent;
   }
 
@@ -34,7 +34,7 @@ class ExcludedCardsTest : public ::testing::Test {
   Child nextAgent() {
     for (unsigned tries = 0; tries < 20; ++tries) {
       Child agent = sandbox_.start({"agent", "--node", kNode, "--node-settings", file_});
-      if (agent.complained("ready")) return agent;
+      if (agent.complained(" ready, driver")) return agent;
       const int other = sandbox_.agentPid();
       if (other > 0) kill(other, SIGTERM);
     }

@@ -122,7 +122,7 @@ func (t *testimony) cards() int {
 // kubelet gave it.
 type beginning struct{ tenant, pod, container string }
 
-var toldOfBeginning = regexp.MustCompile(`tenant (\S+): container (\S+) of pod ([^/\s]+)/(\S+) got `)
+var toldOfBeginning = regexp.MustCompile(`tenant (\S+) given: .*, container (\S+) of pod ([^/\s]+)/(\S+)`)
 
 // beginnings are those of the check's own pods, in their order, as the agent's log has them.
 func (w *world) beginnings() ([]beginning, error) {

@@ -217,7 +217,9 @@ class IdleTest(SwapTest):
         told = json.loads(line_of(follower, "what another agent saw"))
         self.assertEqual((told["name"], told["node"]), ("box", "sim-swap"))
         follower.kill()
-        self.assertEqual(self.events("nobody"), [])
+        status, out, err = self.product.divvy("events", "nobody", *self.product.sim, "-o", "json")
+        self.assertEqual((status, json.loads(out)), (0, []))
+        self.assertIn("no events of \"nobody\"", err)
         text = self.product.divvy("events", *self.product.sim)[1]
         self.assertRegex(text, r"TIME +TENANT +DEVICE +KIND +REASON\n")
         self.end_correctly(box)
