@@ -153,6 +153,17 @@ func (w *world) toldEverywhere() error {
 	return errors.Join(err, w.shows("divvy_tenant_bypass", "two-faced", "} 1"))
 }
 
+// toldItIsOver waits until the pod's condition says that it does not go around its limit any more.
+func (w *world) toldItIsOver(pod string) error {
+	return w.until("the pod is told that it is over", func() error {
+		condition, err := w.bypassCondition(pod)
+		if err == nil && condition.Status != core.ConditionFalse {
+			err = fmt.Errorf("its condition is %+v", condition)
+		}
+		return err
+	})
+}
+
 // cheatingEnds: its other program ends, and only that.
 func (w *world) cheatingEnds(works, cheats *hand) error {
 	if err := errors.Join(cheats.tell("exit"), cheats.conn.Close()); err != nil {
@@ -161,14 +172,7 @@ func (w *world) cheatingEnds(works, cheats *hand) error {
 	if err := w.shows("divvy_tenant_bypass", "two-faced", "} 0"); err != nil {
 		return err
 	}
-	err := w.until("the pod is told that it is over", func() error {
-		condition, err := w.bypassCondition("two-faced")
-		if err == nil && condition.Status != core.ConditionFalse {
-			err = fmt.Errorf("its condition is %+v", condition)
-		}
-		return err
-	})
-	if err != nil {
+	if err := w.toldItIsOver("two-faced"); err != nil {
 		return err
 	}
 	if err := w.hasTime(works, "afterwards", mostOfCard, 1); err != nil {

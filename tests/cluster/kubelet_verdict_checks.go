@@ -205,14 +205,7 @@ func (w *world) endsUnseen(hands []*hand, build string) error {
 	if err := w.agentBegins(build, throttles...); err != nil {
 		return err
 	}
-	err := w.until("the pod is told that it is over", func() error {
-		condition, err := w.bypassCondition("two-faced")
-		if err == nil && condition.Status != core.ConditionFalse {
-			err = fmt.Errorf("its condition is %+v", condition)
-		}
-		return err
-	})
-	if err != nil {
+	if err := w.toldItIsOver("two-faced"); err != nil {
 		return err
 	}
 	return errors.Join(w.hasTimeFor(aWhile, works, "when that ended unseen", mostOfCard, 1),

@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "register_packet.h"
+
 enum { kGranule = 512, kMostHeld = 1 << 20 };
 
 typedef int (*Call)();
@@ -159,20 +161,11 @@ static void ownTenant(char* id, size_t size) {
 }
 
 static int enroll(const char* tenant) {
-  struct {
-    uint32_t magic, version;
-    char tenant[32];
-    uint32_t slot, pid;
-    uint64_t generation, reserved;
-  } packet = {0x47525644, 1, "", 7, (uint32_t)getpid(), 1, 0};
+  struct RegisterPacket packet = registerPacket(tenant);
   uint32_t reply[4];
   struct sockaddr_un address = {AF_UNIX, "/run/divvy/reg/register.sock"};
   char line[64];
-  if (strcmp(tenant, "own") == 0) {
-    ownTenant(packet.tenant, sizeof packet.tenant);
-  } else {
-    snprintf(packet.tenant, sizeof packet.tenant, "%s", tenant);
-  }
+  if (strcmp(tenant, "own") == 0) ownTenant(packet.tenant, sizeof packet.tenant);
   const int agent = socket(AF_UNIX, SOCK_SEQPACKET, 0);
   if (connect(agent, (struct sockaddr*)&address, sizeof address) != 0) fail("agent", "not there");
   if (send(agent, &packet, sizeof packet, 0) != (ssize_t)sizeof packet) fail("agent", "deaf");

@@ -1,16 +1,13 @@
 // Goes where a program of a container would be, as it is told on stdin, a line of words between
 // tabs at a time, and answers each with lines of which the last is "end".
 //
-//   enroll PROCS SOCKET TENANT   out of that control group it says at the agent's socket that it is
-//   a
-//                                process of that tenant, in a slot that it has not taken
-//                                (ledger/registration.h)           -> status N
-//   see PROCS [m HOST INSIDE ro|rw] [e NAME=VALUE] ...   another one, out of that control group,
-//   with
-//                                these mounts, in a /run of its own, and these variables
-//                   -> by CUDA UUID BYTES, by NVML UUID BYTES, of each device; more N, of asking
-//                   for
-//                      a context on the first one, and all of its memory
+//   enroll PROCS SOCKET TENANT
+//       out of that control group it says at the agent's socket that it is a process of that
+//       tenant, in a slot that it has not taken: status N
+//   see PROCS [m HOST INSIDE ro|rw] [e NAME=VALUE] ...
+//       another one, out of that control group, with these mounts, in a /run of its own, and these
+//       variables: by CUDA UUID BYTES, by NVML UUID BYTES, of each device; more N, of asking for
+//       a context on the first one, and all of its memory
 //
 // PROCS is the group's cgroup.procs. What goes wrong is a line, too: "cannot ...". /etc is the
 // machine's: what a container's ld.so.preload names is put into LD_PRELOAD.
@@ -30,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "register_packet.h"
+
 enum { kMostWords = 128, kLine = 1 << 16, kPath = 4096 };
 
 typedef int (*Call)();
@@ -47,15 +46,9 @@ static int join(const char* procs) {
 }
 
 static void enroll(char** words) {
-  struct {
-    uint32_t magic, version;
-    char tenant[32];
-    uint32_t slot, pid;
-    uint64_t generation, reserved;
-  } packet = {0x47525644, 1, "", 7, (uint32_t)getpid(), 1, 0};
+  const struct RegisterPacket packet = registerPacket(words[3]);
   uint32_t reply[4];
   struct sockaddr_un address = {AF_UNIX, ""};
-  snprintf(packet.tenant, sizeof packet.tenant, "%s", words[3]);
   snprintf(address.sun_path, sizeof address.sun_path, "%s", words[2]);
   if (!join(words[1])) return cannot("join");
   const int agent = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
