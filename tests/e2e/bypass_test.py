@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Programs that use a card past what limits them are found by what its driver says, and what the
 node's policy says is done about them; nobody else is touched."""
-import json
 import time
 
 from compute import ComputeTest
@@ -48,11 +47,6 @@ class BypassTest(ComputeTest):
     def has_library(hand):
         with open(f"/proc/{hand.pid}/environ", "rb") as environment:
             return b"LD_PRELOAD=" in environment.read()
-
-    def events(self, *words):
-        status, out, err = self.product.divvy("events", *words, *self.product.sim, "-o", "json")
-        self.assertEqual((status, err), (0, ""))
-        return json.loads(out)
 
     def happened(self, kind, name, bound=BOUND):
         return wait_until(lambda: [event["reason"] for event in self.events(name)

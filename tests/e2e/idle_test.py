@@ -26,11 +26,6 @@ class IdleTest(SwapTest):
         path.chmod(0o700)
         return str(path)
 
-    def events(self, *words):
-        status, out, err = self.product.divvy("events", *words, *self.product.sim, "-o", "json")
-        self.assertEqual((status, err), (0, ""))
-        return json.loads(out)
-
     def happened(self, kind, name):
         found = wait_until(lambda: [event for event in self.events(name) if event["kind"] == kind],
                            f"{kind} of {name}")

@@ -227,6 +227,13 @@ class ProductTest(unittest.TestCase):
     def tenant(self, name, memory, count=1, arguments=(), environment=()):
         return Tenant(self.product, name, memory, count, arguments, environment)
 
+    def events(self, *words):
+        """Those of the tenants named, or of all; where those named have none yet, that is said."""
+        status, out, err = self.product.divvy("events", *words, *self.product.sim, "-o", "json")
+        events = json.loads(out) if status == 0 else None
+        self.assertEqual((status, "no events of" in err if words and not events else not err),
+                         (0, True), err)
+        return events
 
     def doctor(self, *words, check=None):
         """What `divvy doctor` finds wrong from outside: of one check, or of all."""
