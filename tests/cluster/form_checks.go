@@ -12,6 +12,7 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 )
 
 func init() {
@@ -42,6 +43,25 @@ func fullPod() *core.Pod {
 	return p
 }
 
+// fillStatus says what the status of a pod has to say. Whoever collects garbage deletes a pod whose owner is not
+// there, which makes another version of it.
+func fillStatus(w *world, name string) error {
+	pods := w.client.CoreV1().Pods(w.space)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		p, err := pods.Get(w.ctx, name, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		p.Status.NominatedNodeName = "nobody"
+		p.Status.Conditions = append(p.Status.Conditions, core.PodCondition{Type: "PodScheduled",
+			Status: core.ConditionTrue, LastTransitionTime: meta.Now()},
+			core.PodCondition{Type: "divvy.dev/DevicesFit", Status: core.ConditionFalse, Reason: "NoRoom",
+				Message: "why", LastTransitionTime: meta.Now()})
+		_, err = pods.UpdateStatus(w.ctx, p, meta.UpdateOptions{})
+		return err
+	})
+}
+
 func samePods(w *world) error {
 	program := filepath.Join(filepath.Dir(w.divvy), "..", "tests", "pod_forms")
 	if _, err := os.Stat(program); err != nil {
@@ -60,12 +80,7 @@ func samePods(w *world) error {
 	if _, err := w.create(pod("plain", container("c", nil))); err != nil {
 		return err
 	}
-	made.Status.NominatedNodeName = "nobody"
-	made.Status.Conditions = append(made.Status.Conditions, core.PodCondition{Type: "PodScheduled",
-		Status: core.ConditionTrue, LastTransitionTime: meta.Now()},
-		core.PodCondition{Type: "divvy.dev/DevicesFit", Status: core.ConditionFalse, Reason: "NoRoom",
-			Message: "why", LastTransitionTime: meta.Now()})
-	if _, err := w.client.CoreV1().Pods(w.space).UpdateStatus(w.ctx, made, meta.UpdateOptions{}); err != nil {
+	if err := fillStatus(w, made.Name); err != nil {
 		return err
 	}
 	// Deleted, and there still: its finalizer keeps it.
