@@ -195,6 +195,8 @@ TEST_F(ResidenceTest, ATruncatedSwapFileHarmsOnlyItsTenant) {
   b_.allocate(270 * kMib);
   second_.setState(ledger::kWorkWaiting);
   EXPECT_TRUE(eventually([&] { return b_.has() == 270 * kMib; }));
+  // A thread of its waits for that: who has its turn and does nothing is thought to be stopped.
+  b_.setState(ledger::kSwapWanted);
   b_.allocate(20 * kMib);
   EXPECT_TRUE(eventually([&] { return memory(second_).reason == StayReason::kShort; }));
   EXPECT_LE(b_.allowed(), kBudget - 200 * kMib);
