@@ -19,6 +19,9 @@ constexpr int kNoNuma = -1;
 // As long as a kubelet is kept waiting for which units it should take.
 constexpr std::chrono::milliseconds kHeard{250};
 constexpr std::chrono::milliseconds kFirstLook{1};
+// A kubelet that says for so long that it counts none of our units is not waited for.
+constexpr std::chrono::seconds kCounted{10};
+constexpr std::chrono::milliseconds kLongestLook{100};
 
 void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
@@ -89,7 +92,7 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
     prefer(resource, std::move(ask), answer);
   };
   questions.known = [this, resource] {
-    asio::post(loop_, [this, resource] { nowKnown(resource); });
+    asio::post(loop_, [this, resource] { nowTold(resource); });
   };
   kubelet::PluginTerms terms{
       sockets_, socket, resource,
@@ -102,8 +105,46 @@ Result<void> KubeletDesk::serveName(const CountedName& name) {
 }
 
 // A kubelet that begins anew hears of it again before its pods go on.
-void KubeletDesk::nowKnown(const std::string& resource) {
-  if (known_.insert(resource).second) tell();
+void KubeletDesk::nowTold(const std::string& resource) {
+  if (known_.contains(resource)) return;
+  const bool first = told_.empty();
+  told_.try_emplace(resource, std::chrono::steady_clock::now() + kCounted);
+  if (first) awaitCount(kFirstLook);
+}
+
+// It counts what it was told some milliseconds later, and turns away for good who comes before.
+void KubeletDesk::awaitCount(std::chrono::milliseconds wait) {
+  ++asked_;
+  pod_resources_.count([this, wait](kubelet::PodResources::Counted now) {
+    asio::post(loop_, [this, wait, now = std::move(now)] {
+      --asked_;
+      noteCounted(now);
+      if (told_.empty() || stopped_) return;
+      count_pause_.expires_after(wait);
+      count_pause_.async_wait([this, wait](const error_code& fault) {
+        if (!fault && !stopped_) awaitCount(std::min(2 * wait, kLongestLook));
+      });
+    });
+  });
+}
+
+void KubeletDesk::noteCounted(const kubelet::PodResources::Counted& now) {
+  const std::size_t before = known_.size();
+  for (const auto& [resource, until] : told_)
+    if ((now && now->contains(resource)) || offersNothing(resource) ||
+        std::chrono::steady_clock::now() > until)
+      known_.insert(resource);
+  std::erase_if(told_, [this](const auto& told) { return known_.contains(told.first); });
+  if (known_.size() != before) tell();
+}
+
+// None of its units is well: there is nothing to count.
+bool KubeletDesk::offersNothing(const std::string& resource) const {
+  const auto name = std::find_if(names_.begin(), names_.end(),
+                                 [&](const CountedName& one) { return one.resource == resource; });
+  if (name == names_.end()) return true;
+  const std::vector<kubelet::Device> units = unitsOf(*name);
+  return std::none_of(units.begin(), units.end(), [](const auto& unit) { return unit.healthy; });
 }
 
 // On a thread of gRPC's.

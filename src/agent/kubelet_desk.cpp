@@ -61,6 +61,7 @@ KubeletDesk::KubeletDesk(asio::io_context& loop, ClusterNode cluster, const Node
       inventory_(inventory),
       names_(countedNames(cluster_, inventory.devices())),
       resources_(resourcesOf(names_)),
+      count_pause_(loop),
       door_(door),
       changes_(tenants, inventory, cluster_.name),
       injector_(cluster_, node, paths_, install, inventory, std::move(reach.link)),

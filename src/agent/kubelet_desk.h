@@ -2,6 +2,7 @@
 // containers what they get of them.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,8 +87,13 @@ class KubeletDesk {
   // What the kubelet's checkpoint notes; that it cannot be read, and can again, is said once.
   Result<std::vector<kubelet::NotedDevices>> noted();
   Result<void> serveName(const CountedName& name);
-  // Whoever comes for this name now is given what he is to have.
-  void nowKnown(const std::string& resource);
+  // The kubelet was told of this name's units.
+  void nowTold(const std::string& resource);
+  // Asks until it counts units of all names that it was told of: whoever comes for one then is
+  // given what he is to have.
+  void awaitCount(std::chrono::milliseconds wait);
+  void noteCounted(const kubelet::PodResources::Counted& now);
+  bool offersNothing(const std::string& resource) const;
   // What the node is to say of its devices: that somebody may come to them.
   bool mayCome() const { return holders_known_ && (names_.empty() || !known_.empty()); }
   std::vector<kubelet::Device> unitsOf(const CountedName& name) const;
@@ -169,8 +175,11 @@ class KubeletDesk {
   Tenants& tenants_;
   const Inventory& inventory_;
   const std::vector<CountedName> names_;
-  const std::set<std::string> resources_;               // of these names
-  std::set<std::string> known_;                         // of these, to the kubelet, once
+  const std::set<std::string> resources_;  // of these names
+  // Of these: the kubelet was told of their units, and is asked until then whether it counts them.
+  std::map<std::string, std::chrono::steady_clock::time_point> told_;
+  asio::steady_timer count_pause_;
+  std::set<std::string> known_;                         // of these, by the kubelet, once
   std::vector<kube::RegisteredDevice> devices_;         // as schedulers are told of them
   std::map<std::string, std::string> registration_;     // annotations of the node that say so
   std::set<std::string> left_;                          // annotations that are to go

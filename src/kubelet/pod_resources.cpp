@@ -35,23 +35,44 @@ std::vector<HeldDevices> rowsOf(const v1::ListPodResourcesResponse& response) {
   return rows;
 }
 
+using Stub = v1::PodResourcesLister::Stub;
+
 // A connection must not be given up by the thread that gRPC calls back on: this waits instead.
-Result<std::vector<HeldDevices>> listNow(Sockets& sockets) {
+template <typename Request, typename Response>
+Result<Response> askNow(Sockets& sockets, grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                       const Request&, Response*)) {
   const std::string socket = sockets.pathOf(Api::kPodResources);
   Result<Fd> connection = sockets.dial(Api::kPodResources);
   if (!connection) return Error(connection.error()).context("the kubelet at " + socket);
   const auto stub = v1::PodResourcesLister::NewStub(openChannel(std::move(*connection)));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kCallBound);
-  v1::ListPodResourcesResponse response;
-  const grpc::Status status = stub->List(&context, {}, &response);
+  Response response;
+  const grpc::Status status = ((*stub).*method)(&context, Request(), &response);
   if (!status.ok()) return errorOf(status, socket);
-  return rowsOf(response);
+  return response;
+}
+
+Result<std::vector<HeldDevices>> listNow(Sockets& sockets) {
+  const auto response = askNow(sockets, &Stub::List);
+  if (!response) return response.error();
+  return rowsOf(*response);
+}
+
+PodResources::Counted countNow(Sockets& sockets) {
+  const auto response = askNow(sockets, &Stub::GetAllocatableResources);
+  if (!response) return response.error();
+  std::set<std::string> counted;
+  for (const v1::ContainerDevices& devices : response->devices())
+    if (devices.device_ids_size() > 0) counted.insert(devices.resource_name());
+  return counted;
 }
 
 }  // namespace
 
 struct PodResources::Inside {
+  using Question = std::function<void(Sockets&)>;
+
   explicit Inside(std::shared_ptr<Sockets> those) : sockets(std::move(those)) {}
 
   void work() {
@@ -59,17 +80,25 @@ struct PodResources::Inside {
       std::unique_lock<std::mutex> hold(mutex);
       asked.wait(hold, [this] { return ending || !questions.empty(); });
       if (questions.empty()) return;
-      const Answer answer = std::move(questions.front());
+      const Question question = std::move(questions.front());
       questions.pop_front();
       hold.unlock();
-      answer(listNow(*sockets));
+      question(*sockets);
     }
+  }
+
+  void ask(Question question) {
+    {
+      const std::lock_guard<std::mutex> hold(mutex);
+      questions.push_back(std::move(question));
+    }
+    asked.notify_one();
   }
 
   const std::shared_ptr<Sockets> sockets;
   std::mutex mutex;  // of all below but the thread
   std::condition_variable asked;
-  std::deque<Answer> questions;
+  std::deque<Question> questions;
   bool ending = false;
   std::thread thread;
 };
@@ -89,11 +118,11 @@ PodResources::~PodResources() {
 }
 
 void PodResources::list(Answer answer) {
-  {
-    const std::lock_guard<std::mutex> hold(inside_->mutex);
-    inside_->questions.push_back(std::move(answer));
-  }
-  inside_->asked.notify_one();
+  inside_->ask([answer = std::move(answer)](Sockets& sockets) { answer(listNow(sockets)); });
+}
+
+void PodResources::count(std::function<void(Counted)> answer) {
+  inside_->ask([answer = std::move(answer)](Sockets& sockets) { answer(countNow(sockets)); });
 }
 
 const HeldDevices* holderOf(const std::vector<HeldDevices>& held, const std::string& resource,

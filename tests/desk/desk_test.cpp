@@ -78,6 +78,22 @@ TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletWasTold) {
   EXPECT_EQ(desk.api.writes(), writes);
 }
 
+// Regression: a pod was bound between a kubelet's reading of units and its counting of them, some
+// milliseconds later on a busy machine: it was turned away for good ("no healthy devices present").
+TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletCountsIt) {
+  Desk desk(false);
+  desk.kubelet.countLate(true);
+  desk.beginAgent();
+  ASSERT_TRUE(desk.ready());
+  ASSERT_TRUE(desk.says("the kubelet knows " + std::string(kResource)));
+  ASSERT_TRUE(eventually([&] { return desk.kubelet.countsAsked() >= 3; }));
+  EXPECT_FALSE(desk.api.notes().contains(kRegister));
+  EXPECT_FALSE(desk.api.notes().contains(kServed));
+  desk.kubelet.countLate(false);
+  EXPECT_TRUE(eventually([&] { return desk.api.notes()[kServed] == kResource; }));
+  EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
+}
+
 // Regression: a node's status had for ever what an earlier agent was told to announce.
 TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
   Desk desk(false);

@@ -83,6 +83,18 @@ class DeviceManager::Inside final : public v1::PodResourcesLister::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
+                                       v1::AllocatableResourcesResponse* response) override {
+    const std::lock_guard<std::mutex> hold(mutex);
+    if (hidden) return {grpc::StatusCode::UNAVAILABLE, "not now"};
+    ++counts_asked;
+    if (late || well.empty()) return grpc::Status::OK;
+    v1::ContainerDevices* devices = response->add_devices();
+    devices->set_resource_name(resource);
+    for (const std::string& id : well) devices->add_device_ids(id);
+    return grpc::Status::OK;
+  }
+
   void watch() {
     stub = kubelet.plugin();
     options = kubelet.registration(1).options();
@@ -218,6 +230,8 @@ class DeviceManager::Inside final : public v1::PodResourcesLister::Service {
   std::map<std::string, Living> pods;  // by UID
   Spoil spoil;
   bool hidden = false;
+  bool late = false;
+  unsigned counts_asked = 0;
   bool over = false;
 };
 
@@ -315,6 +329,16 @@ void DeviceManager::spoilCheckpoint(Spoil spoil) {
 void DeviceManager::hidePods(bool hidden) {
   const std::lock_guard<std::mutex> hold(inside_->mutex);
   inside_->hidden = hidden;
+}
+
+void DeviceManager::countLate(bool late) {
+  const std::lock_guard<std::mutex> hold(inside_->mutex);
+  inside_->late = late;
+}
+
+unsigned DeviceManager::countsAsked() const {
+  const std::lock_guard<std::mutex> hold(inside_->mutex);
+  return inside_->counts_asked;
 }
 
 }  // namespace divvy::test

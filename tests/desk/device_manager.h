@@ -70,6 +70,10 @@ class DeviceManager {
 
   // While set, pod resources are not answered.
   void hidePods(bool hidden);
+  // While set, what it was told of units waits to be counted, as it does with a busy one.
+  void countLate(bool late);
+  // How often it was asked what it counts.
+  unsigned countsAsked() const;
 
  private:
   class Inside;

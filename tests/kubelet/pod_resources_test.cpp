@@ -35,6 +35,16 @@ class Lister final : public v1::PodResourcesLister::Service {
     pod->add_containers()->set_name("without");
     return grpc::Status::OK;
   }
+  grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
+                                       v1::AllocatableResourcesResponse* response) override {
+    for (const char* id : {"a::3", "b::1"}) {
+      v1::ContainerDevices* devices = response->add_devices();
+      devices->set_resource_name("example.com/gpu");
+      devices->add_device_ids(id);
+    }
+    response->add_devices()->set_resource_name("example.com/nothing-well");
+    return grpc::Status::OK;
+  }
 };
 
 Result<std::vector<HeldDevices>> listed(const std::string& kubelet_dir) {
@@ -43,6 +53,14 @@ Result<std::vector<HeldDevices>> listed(const std::string& kubelet_dir) {
   PodResources resources(std::make_shared<OwnSockets>(kubelet_dir));
   resources.list(
       [&](Result<std::vector<HeldDevices>> held) { promise.set_value(std::move(held)); });
+  return future.get();
+}
+
+PodResources::Counted countedBy(const std::string& kubelet_dir) {
+  std::promise<PodResources::Counted> promise;
+  std::future<PodResources::Counted> future = promise.get_future();
+  PodResources resources(std::make_shared<OwnSockets>(kubelet_dir));
+  resources.count([&](PodResources::Counted counted) { promise.set_value(std::move(counted)); });
   return future.get();
 }
 
@@ -66,6 +84,9 @@ TEST(PodResources, WhoHasTheseDevices) {
   EXPECT_EQ(holder->container, "main");
   EXPECT_EQ(holderOf(*held, "example.com/gpu", {"a::3"}), nullptr);
   EXPECT_EQ(holderOf(*held, "example.com/nic", {"a::3"})->resource, "example.com/nic");
+  const PodResources::Counted counted = countedBy(folder);
+  ASSERT_TRUE(counted) << counted.error().message();
+  EXPECT_EQ(*counted, std::set<std::string>{"example.com/gpu"});
   server->Shutdown();
   fs::remove_all(folder);
 }
@@ -81,6 +102,7 @@ TEST(PodResources, NobodyAnswersThere) {
   const Result<std::vector<HeldDevices>> held = listed("/nonexistent/kubelet.sock");
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code(), ErrorCode::kUnavailable);
+  EXPECT_FALSE(countedBy("/nonexistent/kubelet.sock"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class PodResources {
  public:
   // One row per container and resource. kUnavailable: nobody answers there.
   using Answer = std::function<void(Result<std::vector<HeldDevices>>)>;
+  // Resources of which it would give away something now. kUnavailable: as above.
+  using Counted = Result<std::set<std::string>>;
 
   explicit PodResources(std::shared_ptr<Sockets> sockets);
   ~PodResources();  // when all that was asked is answered: 5 s for each at most
@@ -33,6 +36,8 @@ class PodResources {
 
   // Does not wait; `answer` is called once, on that thread. Any thread.
   void list(Answer answer);
+  // Likewise. What a plugin says of its devices the kubelet counts a moment after it was sent.
+  void count(std::function<void(Counted)> answer);
 
  private:
   struct Inside;
