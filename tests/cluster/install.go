@@ -60,7 +60,7 @@ type replica struct {
 	name   string
 	host   string // what its machine is called; empty: as this one
 	server string // where its extender finds the API server; empty: where it is
-	listen string // where its extender listens; empty: on any port
+	listen string // where its extender listens; empty: on a port that nobody has
 	front  string // where its kube-scheduler finds the extender; empty: where it is
 	hasty  bool   // its kube-scheduler renews its Lease, and tries pods again, as soon as it can
 }
@@ -147,9 +147,14 @@ func (i *installation) startExtender(r replica) error {
 		return err
 	}
 	_ = os.Remove(i.portsFile(r))
-	listen := "127.0.0.1:0"
-	if r.listen != "" {
-		listen = r.listen
+	listen := r.listen
+	if listen == "" {
+		// Whoever is killed and comes again where it was finds it free.
+		var chosen int
+		if err := chooseInto(&chosen); err != nil {
+			return err
+		}
+		listen = fmt.Sprintf("127.0.0.1:%d", chosen)
 	}
 	args := []string{"scheduler", "--kubeconfig", i.kubeconfig(r), "--listen", listen,
 		"--webhook-listen", fmt.Sprintf("127.0.0.1:%d", port), "--metrics-listen", "127.0.0.1:0",

@@ -269,6 +269,14 @@ func (k *killer) filtered(path string, body []byte) {
 	}()
 }
 
+// rests: it kills nobody any more, and whom it killed has been started again.
+func (k *killer) rests() {
+	k.mutex.Lock()
+	k.most = 0
+	k.mutex.Unlock()
+	k.gone.Wait()
+}
+
 func (k *killer) over() (bool, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -366,6 +374,8 @@ func killedInBetween(p *pair) error {
 	if err := p.becomesLeader(p.a, p.b); err != nil {
 		return err
 	}
+	// However it ends: whoever comes next ends what is there then.
+	defer k.rests()
 	front.mutex.Lock()
 	front.after = k.filtered
 	front.mutex.Unlock()
