@@ -10,6 +10,7 @@ import (
 
 	admission "k8s.io/api/admissionregistration/v1"
 	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
 	core "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,9 @@ func (w *world) tenant() (*kubernetes.Clientset, error) {
 	if err := errors.Join(made, ruled, bound); err != nil {
 		return nil, err
 	}
+	if err := w.mayAlready(name, w.space, what.Rules[0]); err != nil {
+		return nil, err
+	}
 	token, err := accounts.CreateToken(w.ctx, name, &authentication.TokenRequest{}, meta.CreateOptions{})
 	if err != nil {
 		return nil, err
@@ -53,6 +57,21 @@ func (w *world) tenant() (*kubernetes.Clientset, error) {
 	config = rest.AnonymousClientConfig(config)
 	config.BearerToken = token.Status.Token
 	return kubernetes.NewForConfig(config)
+}
+
+// mayAlready waits until the API server has heard what the account may do in that namespace, or in all.
+func (w *world) mayAlready(name, space string, rule rbac.PolicyRule) error {
+	return w.until(name+" has its rights", func() error {
+		asked := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:" + w.space + ":" + name,
+			ResourceAttributes: &authorization.ResourceAttributes{Namespace: space, Verb: rule.Verbs[0],
+				Group: rule.APIGroups[0], Resource: rule.Resources[0]}}}
+		answer, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(w.ctx, asked, meta.CreateOptions{})
+		if err == nil && !answer.Status.Allowed {
+			err = fmt.Errorf("it may not %s %s: %s", rule.Verbs[0], rule.Resources[0], answer.Status.Reason)
+		}
+		return err
+	})
 }
 
 // account is a kubeconfig of somebody who may do so much, and nothing else, in all namespaces.
@@ -75,6 +94,9 @@ func (w *world) account(name string, rules []rbac.PolicyRule) (string, func(), e
 		Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: w.space, Name: name}}},
 		meta.CreateOptions{})
 	if err := errors.Join(made, ruled, bound); err != nil {
+		return "", away, err
+	}
+	if err := w.mayAlready(name, "", rules[0]); err != nil {
 		return "", away, err
 	}
 	token, err := accounts.CreateToken(w.ctx, name, &authentication.TokenRequest{}, meta.CreateOptions{})

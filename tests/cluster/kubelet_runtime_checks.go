@@ -59,9 +59,19 @@ func restricted(w *world) error {
 	if err != nil {
 		return err
 	}
-	// What sees the whole card cannot be made here: the namespace is what it says.
-	if _, err := w.create(w.bare("bare", record.Build)); err == nil || !strings.Contains(err.Error(), "restricted") {
-		return fmt.Errorf("a pod with the host's network and folders: %w", err)
+	// What sees the whole card cannot be made here: the namespace is what it says, as soon as the API server has heard.
+	err = w.until("a pod with the host's network and folders is refused", func() error {
+		err := w.tryPod(w.bare("bare", record.Build))
+		if err == nil {
+			return errors.New("it is let in")
+		}
+		if !strings.Contains(err.Error(), "restricted") {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if _, err := w.create(restrictedProbe("limited", one(fmt.Sprint(mebibytes), "30"))); err != nil {
 		return err

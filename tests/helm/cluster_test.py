@@ -53,9 +53,13 @@ def restricted(world):
         spec = found["spec"]["template"]["spec"]
         spec.pop("serviceAccountName"), spec.pop("priorityClassName")
         text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-        done = world.kubectl("create", "-n", "restricted", "--dry-run=server", "-f", "-", text=text, good=False)
-        assert (done.returncode == 0) == fits, done.stderr
-        assert fits or "violates PodSecurity" in done.stderr, done.stderr
+
+        def judged(text=text, fits=fits):
+            done = world.kubectl("create", "-n", "restricted", "--dry-run=server", "-f", "-", text=text, good=False)
+            assert (done.returncode == 0) == fits, done.stderr
+            assert fits or "violates PodSecurity" in done.stderr, done.stderr
+        # API servers hear of a namespace's label a moment later.
+        world.until(f"{name} is judged", judged)
     world.kubectl("delete", "namespace", "restricted", "--wait=false")
 
 

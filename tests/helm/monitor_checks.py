@@ -23,8 +23,13 @@ def monitored(world):
     world.kubectl("create", *kinds)
     try:
         world.kubectl("wait", "--for=condition=Established", "--timeout=60s", *kinds)
-        found = monitors(world, "--set", "monitoring.labels.release=mine")
-        assert {one["kind"] for one in found} == KINDS, [one["kind"] for one in found]
+
+        def known():
+            found = monitors(world, "--set", "monitoring.labels.release=mine")
+            assert {one["kind"] for one in found} == KINDS, [one["kind"] for one in found]
+            return found
+        # Who asks which kinds there are is told a moment after they can be made.
+        found = world.until("they are made", known)
         for one in found:
             assert one["metadata"]["labels"]["release"] == "mine", one["metadata"]
             assert not fault_of(world, one), fault_of(world, one)
