@@ -87,16 +87,17 @@ func (w *world) fallsOff(bad, good string) (known, said time.Duration, err error
 	if err := w.strikes(onCardOf("striker", bad), "xid=79"); err != nil {
 		return 0, 0, err
 	}
-	struck := time.Now()
+	clock := watchStalls()
+	defer clock.end()
 	if err := w.offers(1); err != nil {
 		return 0, 0, err
 	}
-	known = time.Since(struck)
+	known = clock.passed()
 	// A kubelet writes into its node every 10 s; it gives out no such unit from when it is told.
 	if err := w.onlyOffered(good, units/2); err != nil {
 		return 0, 0, err
 	}
-	said = time.Since(struck)
+	said = clock.passed()
 	if err := errors.Join(w.outOfService("late", bad), w.stillWorks("elsewhere")); err != nil {
 		return 0, 0, err
 	}

@@ -56,7 +56,8 @@ func lostLeader(p *pair) error {
 		return err
 	}
 	// Some are bound, some are not.
-	killed := time.Now()
+	clock := watchStalls()
+	defer clock.end()
 	p.signal(p.a, syscall.SIGKILL)
 	if _, err := p.create(whole("after")); err != nil {
 		return err
@@ -65,7 +66,7 @@ func lostLeader(p *pair) error {
 	if err != nil {
 		return err
 	}
-	gap := time.Since(killed)
+	gap := clock.passed()
 	p.note = fmt.Sprintf("first bind %.1f s after SIGKILL; who follows refused within %.1f ms",
 		gap.Seconds(), float64(took.Microseconds())/1000)
 	if gap > takeoverBound {
