@@ -62,17 +62,62 @@ func (p *platform) of(pod string) []string {
 	return append([]string{}, p.heard[pod]...)
 }
 
-// idlePod may be idle for so long.
-func (w *world) idlePod(name, stop string, args ...string) error {
+const idleStop = "3s"
+
+// idlePod is one that never works, and may be idle for so long; empty: for ever.
+func (w *world) idlePod(name, stop string) error {
 	p := probe(name, one("3000", "10"))
 	if stop != "" {
 		p.Annotations = map[string]string{"use.divvy.dev/idle-stop": stop}
 	}
-	p.Spec.Containers[0].Args = args
+	p.Spec.Containers[0].Args = []string{"stay"}
 	if _, err := w.create(p); err != nil {
 		return err
 	}
 	return w.runs(name)
+}
+
+// restingPod works when it is told to, and may be idle as long as others.
+func (w *world) restingPod(name string) (*hand, error) {
+	h, err := w.hand(annotated(probe(name, one("3000", "10")), "use.divvy.dev/idle-stop", idleStop), "busy")
+	if err != nil {
+		return nil, err
+	}
+	return h, errors.Join(h.must("open", 1), h.must("once", kernelMicros))
+}
+
+// toldAndNoted: who is killed before it has noted that it told somebody tells it again.
+func (w *world) toldAndNoted(name string) error {
+	return w.until(name+" is told, and that is noted", func() error {
+		p, err := w.get(name)
+		if err == nil && !strings.Contains(p.Annotations["divvy.dev/idle-state"], `"told":true`) {
+			return fmt.Errorf("its state is %q", p.Annotations["divvy.dev/idle-state"])
+		}
+		condition, err := w.idleCondition(name)
+		if err == nil && (condition.Status != core.ConditionTrue || !strings.Contains(condition.Message, "it is evicted at ")) {
+			err = fmt.Errorf("%+v", condition)
+		}
+		return err
+	})
+}
+
+// worksAgain: that is told, and noted, before anybody is killed.
+func (w *world) worksAgain(h *hand, told *platform) error {
+	if err := h.must("run", kernelMicros); err != nil {
+		return err
+	}
+	return w.until("it is called off", func() error {
+		p, err := w.get(h.name)
+		if err == nil && p.Annotations["divvy.dev/idle-state"] != "" {
+			return fmt.Errorf("its state is %q", p.Annotations["divvy.dev/idle-state"])
+		}
+		condition, err := w.idleCondition(h.name)
+		if heard := strings.Join(told.of(h.name), " "); err == nil && (condition.Status != core.ConditionFalse ||
+			heard != "idle-notice idle-called-off") {
+			err = fmt.Errorf("%+v, and its platform heard: %s", condition, heard)
+		}
+		return err
+	})
 }
 
 func (w *world) idleCondition(name string) (core.PodCondition, error) {
@@ -115,28 +160,23 @@ func (w *world) withPlatform(told *platform, notice string, run func() error) er
 }
 
 func (w *world) idlePods(told *platform, build string) error {
-	if err := w.idlePod("kept", "", "stay"); err != nil {
+	if err := w.idlePod("kept", ""); err != nil {
 		return err
 	}
-	if err := w.idlePod("rests", "3s", "rest", "8"); err != nil {
-		return err
-	}
-	if err := w.idlePod("idle", "3s", "stay"); err != nil {
-		return err
-	}
-	// Who is killed before it has noted that it told somebody tells it again.
-	err := w.until("it is told, and that is noted", func() error {
-		p, err := w.get("idle")
-		if err == nil && !strings.Contains(p.Annotations["divvy.dev/idle-state"], `"told":true`) {
-			return fmt.Errorf("its state is %q", p.Annotations["divvy.dev/idle-state"])
-		}
-		condition, err := w.idleCondition("idle")
-		if err == nil && (condition.Status != core.ConditionTrue || !strings.Contains(condition.Message, "it is evicted at ")) {
-			err = fmt.Errorf("%+v", condition)
-		}
-		return err
-	})
+	rests, err := w.restingPod("rests")
 	if err != nil {
+		return err
+	}
+	if err := w.toldAndNoted("rests"); err != nil {
+		return err
+	}
+	if err := w.worksAgain(rests, told); err != nil {
+		return err
+	}
+	if err := w.idlePod("idle", idleStop); err != nil {
+		return err
+	}
+	if err := w.toldAndNoted("idle"); err != nil {
 		return err
 	}
 	// Whoever was about to do it is killed: agent and scheduler.
@@ -181,6 +221,9 @@ func (w *world) idlePods(told *platform, build string) error {
 		if err := w.stillWorks(name); err != nil {
 			return err
 		}
+	}
+	if launches, err := rests.rest(); err != nil || launches == 0 {
+		return errors.Join(err, fmt.Errorf("who works again launched %d kernels", launches))
 	}
 	if heard := told.of("kept"); len(heard) > 0 {
 		return fmt.Errorf("of one that may be idle the platform heard %v", heard)

@@ -61,13 +61,21 @@ func idleByClass(w *world) error {
 			out.bytes[pod+" "+kind] = bytes
 		}
 	}}
-	return w.withPlatform(told, "8s", func() error {
-		return w.onCards(swapCards, idleTerms, func(uuids []string) error { return w.idleOn(uuids[0], told, out) })
+	// Long enough for who is to work again before that is over.
+	return w.withPlatform(told, "20s", func() error {
+		return w.onCards(swapCards, idleTerms, func(uuids []string) error {
+			heard, err := w.listens()
+			if err != nil {
+				return err
+			}
+			defer heard.end()
+			return w.idleOn(uuids[0], told, out, heard)
+		})
 	})
 }
 
 // idleOn: all are filled, and then do nothing.
-func (w *world) idleOn(uuid string, told *platform, out *whatWasOut) error {
+func (w *world) idleOn(uuid string, told *platform, out *whatWasOut, heard *listener) error {
 	hands := map[string]*hand{}
 	for _, one := range [][2]string{{"serves", "high"}, {"rests", "normal"}, {"wakes", "low"}, {"sleeps", "low"}} {
 		h, err := w.filledWith(withPriority(shareOf(one[0], uuid, idleMiB), one[1]), idleBlocks)
@@ -76,10 +84,10 @@ func (w *world) idleOn(uuid string, told *platform, out *whatWasOut) error {
 		}
 		hands[one[0]] = h
 	}
-	if err := w.wokenAfterNotice(hands["wakes"], told, out); err != nil {
+	if err := w.wokenAfterNotice(hands["wakes"], told, out, heard); err != nil {
 		return err
 	}
-	if err := w.evictedAfterNotice("sleeps", told, out); err != nil {
+	if err := w.evictedAfterNotice("sleeps", told, out, heard); err != nil {
 		return err
 	}
 	if _, err := hands["wakes"].rest(); err != nil {
@@ -108,17 +116,9 @@ func (w *world) idleOn(uuid string, told *platform, out *whatWasOut) error {
 	return nil
 }
 
-// noticed: it has the condition, and all of it was with the host before its platform was told.
-func (w *world) noticed(name string, out *whatWasOut) error {
-	err := w.until(name+" is told", func() error {
-		condition, err := w.idleCondition(name)
-		if err == nil && (condition.Status != core.ConditionTrue ||
-			!strings.Contains(condition.Message, "it is evicted at ")) {
-			err = fmt.Errorf("%+v", condition)
-		}
-		return err
-	})
-	if err != nil {
+// noticed: it has had the condition, and all of it was with the host before its platform was told.
+func (w *world) noticed(name string, out *whatWasOut, heard *listener) error {
+	if err := heard.told(w, name, "divvy.dev/Idle", "it is evicted at "); err != nil {
 		return err
 	}
 	return w.until("its platform is told", func() error {
@@ -129,8 +129,8 @@ func (w *world) noticed(name string, out *whatWasOut) error {
 	})
 }
 
-func (w *world) wokenAfterNotice(h *hand, told *platform, out *whatWasOut) error {
-	if err := w.noticed(h.name, out); err != nil {
+func (w *world) wokenAfterNotice(h *hand, told *platform, out *whatWasOut, heard *listener) error {
+	if err := w.noticed(h.name, out, heard); err != nil {
 		return err
 	}
 	if err := errors.Join(h.must("work", 5000), w.goesOn(h, 2)); err != nil {
@@ -153,8 +153,8 @@ func (w *world) wokenAfterNotice(h *hand, told *platform, out *whatWasOut) error
 	return nil
 }
 
-func (w *world) evictedAfterNotice(name string, told *platform, out *whatWasOut) error {
-	if err := w.noticed(name, out); err != nil {
+func (w *world) evictedAfterNotice(name string, told *platform, out *whatWasOut, heard *listener) error {
+	if err := w.noticed(name, out, heard); err != nil {
 		return err
 	}
 	err := w.until("it is evicted", func() error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -171,21 +170,17 @@ func (w *world) volcanosIdlePod(told *platform) error {
 	if err := w.podGroup("idles", 1); err != nil {
 		return err
 	}
-	p := annotated(ofVolcano("idles", "idles", vgpu("2000", "10"), "stay"), "use.divvy.dev/idle-stop", "3s")
+	heard, err := w.listens()
+	if err != nil {
+		return err
+	}
+	defer heard.end()
+	p := annotated(ofVolcano("idles", "idles", vgpu("2000", "10"), "stay"), "use.divvy.dev/idle-stop", idleStop)
 	if _, err := w.create(p); err != nil {
 		return err
 	}
-	if err := w.runs("idles"); err != nil {
-		return err
-	}
-	err := w.until("it is told", func() error {
-		condition, err := w.idleCondition("idles")
-		if err == nil && condition.Status != core.ConditionTrue {
-			err = fmt.Errorf("%+v", condition)
-		}
-		return err
-	})
-	if err != nil {
+	// It is gone some seconds later.
+	if err := heard.told(w, "idles", "divvy.dev/Idle", ""); err != nil {
 		return err
 	}
 	err = w.until("it is evicted", func() error {

@@ -10,14 +10,12 @@
 // "expect BYTES": fails where that is not what it sees. "stay": does not end. "work": neither, and
 // allocates, computes, looks and frees all the time: the first error ends it, and once a second it
 // says on stdout how many rounds that were (rounds=N). "until BYTES": the same, until that is
-// what it may have; then it says once more what it sees and gets. "rest SECONDS": does
-// nothing for so long, and then writes to its memory all the time. "begin": only says when it
+// what it may have; then it says once more what it sees and gets. "begin": only says when it
 // began, nanoseconds since 1970, and needs no driver for that. "contend NANOSECONDS": kernels that
 // long, one after another, with little memory. "enroll TENANT": tells the agent that it is a
 // process of that tenant, or of its own ("own"), in a slot that it has not taken
 // (ledger/registration.h), and says the answer: status=N. It needs no driver either.
 #include <dlfcn.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,18 +112,6 @@ static void work(unsigned long long until) {
     printf("rounds=%llu\n", rounds);
     fflush(stdout);
   } while (until == 0 || all != until);
-}
-
-// Does not return. Five times a second is more often than anybody looks.
-static void toil(unsigned long long rest, unsigned long long address) {
-  Call set = entry(cuda, "cuMemsetD8_v2");
-  Call wait = entry(cuda, "cuCtxSynchronize");
-  poll(NULL, 0, (int)rest * 1000);
-  for (;;) {
-    must("cuMemsetD8", set(address, 1, (size_t)kGranule));
-    must("cuCtxSynchronize", wait());
-    poll(NULL, 0, 200);
-  }
 }
 
 // Does not return. Kernels of the simulated driver's own: they take time on the card, and none
@@ -231,7 +217,6 @@ int main(int argc, char** argv) {
   }
   // For those who look at it while it runs.
   if (strcmp(word, "stay") == 0) pause();
-  if (strcmp(word, "rest") == 0) toil(bytes, address);
   if (strcmp(word, "work") != 0 && strcmp(word, "until") != 0) return 0;
   must("cuMemFree", entry(cuda, "cuMemFree_v2")(address));
   work(strcmp(word, "until") == 0 ? bytes : 0);
