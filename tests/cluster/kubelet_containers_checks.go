@@ -69,10 +69,9 @@ func (d *duo) allots(at, mebibytes int, had bool) error {
 
 // computes: while both do, main has that part of what they get.
 func (d *duo) computes(w *world, least, most float64) error {
-	part, err := w.partOf(d.hands)
-	if err == nil && (part < least || part > most) {
-		err = fmt.Errorf("%s has %.1f %% of what both compute, and not %.0f to %.0f %%", mainContainer, 100*part,
-			100*least, 100*most)
+	part, err := w.partWithin(d.hands, least, most)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", mainContainer, err)
 	}
 	w.note += fmt.Sprintf("%s %.1f %%; ", mainContainer, 100*part)
 	return err
