@@ -155,13 +155,15 @@ func (w *world) inside(run func(*world) error) error {
 	if err == nil {
 		err = run(w)
 	}
-	none := int64(0)
-	gone := w.client.CoreV1().Pods(w.space).DeleteCollection(w.ctx,
-		meta.DeleteOptions{GracePeriodSeconds: &none}, meta.ListOptions{})
+	// First: while it ends nobody is made in it any more, by a controller whose pods go.
+	gone := spaces.Delete(w.ctx, w.space, meta.DeleteOptions{})
 	if err == nil {
 		err = gone
 	}
-	if gone = spaces.Delete(w.ctx, w.space, meta.DeleteOptions{}); err == nil {
+	none := int64(0)
+	gone = w.client.CoreV1().Pods(w.space).DeleteCollection(w.ctx,
+		meta.DeleteOptions{GracePeriodSeconds: &none}, meta.ListOptions{})
+	if err == nil {
 		err = gone
 	}
 	return err
