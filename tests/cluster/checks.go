@@ -236,7 +236,10 @@ func (w *world) bound(name string) (*core.Pod, error) {
 }
 
 // refused is what the pod's condition says once kube-scheduler has found no node.
-func (w *world) refused(name string) (string, error) {
+func (w *world) refused(name string) (string, error) { return w.refusedFor(name, "") }
+
+// refusedFor waits until it says these words: what comes first may be of a node as it was before.
+func (w *world) refusedFor(name, words string) (string, error) {
 	var why string
 	err := w.until(name+" is found to fit nowhere", func() error {
 		p, err := w.get(name)
@@ -248,6 +251,9 @@ func (w *world) refused(name string) (string, error) {
 		}
 		if why = unscheduled(p); why == "" {
 			return fmt.Errorf("nothing is said of it yet")
+		}
+		if !strings.Contains(why, words) {
+			return fmt.Errorf("%q is said of it, and not %q", why, words)
 		}
 		return nil
 	})

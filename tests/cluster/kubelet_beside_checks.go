@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 )
 
 func init() {
@@ -89,9 +88,6 @@ func (w *world) ownNameBeside() error {
 	if err != nil {
 		return err
 	}
-	why, err := w.refused("theirs")
-	if err == nil && !strings.Contains(why, "models that were not asked for") {
-		err = fmt.Errorf("who asks by NVIDIA's name waits for: %s", why)
-	}
+	_, err = w.refusedFor("theirs", "models that were not asked for")
 	return err
 }

@@ -252,8 +252,8 @@ func (w *world) backToHami(build string, uuids []string, plugin pluginAccount) e
 	if _, err := w.create(annotated(probe("no-room", one("1000", "10")), "nvidia.com/use-gpuuuid", uuids[1])); err != nil {
 		return err
 	}
-	if why, err := w.refused("no-room"); err != nil || !strings.Contains(why, "memory") {
-		return errors.Join(err, fmt.Errorf("on the card of ours it waits for: %s", why))
+	if _, err := w.refusedFor("no-room", "memory"); err != nil {
+		return fmt.Errorf("on the card of ours: %w", err)
 	}
 	if err := w.hamisPod("theirs-2", uuids[2]); err != nil {
 		return err

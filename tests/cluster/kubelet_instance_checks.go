@@ -47,11 +47,7 @@ func instancesShared(w *world) error {
 		if _, err := w.create(two); err != nil {
 			return err
 		}
-		why, err := w.refused("two")
-		if err == nil && !strings.Contains(why, "devices of models that were not asked for") {
-			err = fmt.Errorf("who wants two waits for: %s", why)
-		}
-		if err != nil {
+		if _, err := w.refusedFor("two", "devices of models that were not asked for"); err != nil {
 			return err
 		}
 		return w.byProfile(uuids[1])
