@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	core "k8s.io/api/core/v1"
@@ -73,13 +72,16 @@ func endsWithoutAgent(w *world) (err error) {
 	if _, err := w.refused("waits"); err != nil {
 		return err
 	}
-	for name, there := range map[string]bool{"ends": false, "stays": true, "comes": true} {
-		found, err := w.samples("divvy_tenant_info", name)
-		if err != nil || (len(found) > 0) != there {
-			return errors.Join(err, fmt.Errorf("of %s there is %v", name, found))
+	err = w.until("the agent has those who are there", func() error {
+		for name, there := range map[string]bool{"ends": false, "stays": true, "comes": true} {
+			found, err := w.samples("divvy_tenant_info", name)
+			if err != nil || (len(found) > 0) != there {
+				return errors.Join(err, fmt.Errorf("of %s there is %v", name, found))
+			}
 		}
-	}
-	return w.stillWorks("stays")
+		return nil
+	})
+	return errors.Join(err, w.stillWorks("stays"))
 }
 
 func waitsForNextAgent(w *world) (err error) {
@@ -100,11 +102,7 @@ func waitsForNextAgent(w *world) (err error) {
 	if _, err := w.create(probe("waits", one("2000", "10"))); err != nil {
 		return err
 	}
-	why, err := w.refused("waits")
-	if err == nil && !strings.Contains(why, "devices out of service") {
-		err = fmt.Errorf("it waits for: %s", why)
-	}
-	if err != nil {
+	if _, err := w.refusedFor("waits", "devices out of service"); err != nil {
 		return err
 	}
 	if err := w.agentBegins(record.Build); err != nil {
@@ -123,19 +121,56 @@ func waitsForNextAgent(w *world) (err error) {
 	return w.turnedAway()
 }
 
-// turnedAway kills the agent, of which nobody is told then, and sees that the kubelet turns away who comes.
+// turnedAway kills the agent, of which nobody is told then, and sees that the kubelet turns away who comes. Kubelets
+// count in their nodes every 10 s: from then on the scheduler sends nobody there, and it is tried again with a new agent.
 func (w *world) turnedAway() error {
-	if err := w.killed(agentProcess); err != nil {
+	record, err := w.readNodeRecord()
+	if err != nil {
 		return err
 	}
-	if _, err := w.create(probe("turned-away", one("2000", "10"))); err != nil {
-		return err
-	}
-	return w.until("the kubelet turns it away", func() error {
-		p, err := w.get("turned-away")
-		if err == nil && (p.Status.Phase != core.PodFailed || p.Status.Reason != tooEarly) {
-			err = fmt.Errorf("it is %s %s on %q: %s", p.Status.Phase, p.Status.Reason, p.Spec.NodeName, unscheduled(p))
+	const tries = 3
+	for at := range tries {
+		if err := w.killed(agentProcess); err != nil {
+			return err
 		}
-		return err
+		name := fmt.Sprintf("turned-away-%d", at)
+		if _, err := w.create(probe(name, one("2000", "10"))); err != nil {
+			return err
+		}
+		if sent, err := w.sentAndTurnedAway(name); err != nil || sent {
+			return err
+		}
+		if err := errors.Join(w.remove(name), w.agentBegins(record.Build), w.offers(4), w.countsSome()); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the scheduler sent nobody to a node whose agent was killed, %d times", tries)
+}
+
+// countsSome: the kubelet has said in its node that there are units.
+func (w *world) countsSome() error {
+	return w.until("the kubelet counts units", func() error {
+		if w.unitsAre(0) == nil {
+			return errors.New("there are none")
+		}
+		return nil
 	})
+}
+
+// sentAndTurnedAway: whether it was sent to the node; the kubelet turned it away then.
+func (w *world) sentAndTurnedAway(name string) (sent bool, err error) {
+	err = w.until("the kubelet turns it away", func() error {
+		p, err := w.get(name)
+		if err != nil {
+			return err
+		}
+		if sent = p.Spec.NodeName != ""; !sent && unscheduled(p) != "" {
+			return nil
+		}
+		if p.Status.Phase != core.PodFailed || p.Status.Reason != tooEarly {
+			return fmt.Errorf("it is %s %s on %q: %s", p.Status.Phase, p.Status.Reason, p.Spec.NodeName, unscheduled(p))
+		}
+		return nil
+	})
+	return sent, err
 }
