@@ -65,11 +65,16 @@ func (w *world) begins(t term, until uint64) error {
 // stillWorks: nothing of it has been started again.
 func (w *world) stillWorks(name string) error {
 	p, err := w.get(name)
-	if err == nil && (p.Status.Phase != core.PodRunning || p.Status.ContainerStatuses[0].RestartCount != 0) {
-		err = fmt.Errorf("%s is %s, and was started %d times more: %+v", name, p.Status.Phase,
-			p.Status.ContainerStatuses[0].RestartCount, p.Status.ContainerStatuses[0].LastTerminationState)
+	if err != nil {
+		return err
 	}
-	return err
+	if p.Status.Phase != core.PodRunning || len(p.Status.ContainerStatuses) == 0 {
+		return fmt.Errorf("%s is %s: %+v", name, p.Status.Phase, p.Status.ContainerStatuses)
+	}
+	if one := p.Status.ContainerStatuses[0]; one.RestartCount != 0 {
+		return fmt.Errorf("%s was started %d times more: %+v", name, one.RestartCount, one.LastTerminationState)
+	}
+	return nil
 }
 
 // changes: what began under another agent is given more by this one, sees it and gets it.

@@ -17,11 +17,14 @@ import (
 )
 
 // A round is done in well under a millisecond, and told once a second.
-const roundsBound = 5 * time.Second
+const (
+	roundsBound = 20 * time.Second
+	frozenFor   = 5 * time.Second // in which nothing is told by who is stopped
+)
 
 var oneRound = regexp.MustCompile(`rounds=([0-9]+)\n`)
 
-// rounds is how many the pod's container has told of.
+// rounds is how many the pod's container has told of; it may not have begun to.
 func (w *world) rounds(name string) (int, error) {
 	p, err := w.get(name)
 	if err != nil {
@@ -29,28 +32,30 @@ func (w *world) rounds(name string) (int, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(w.path("pods-log"),
 		fmt.Sprintf("%s_%s_%s", p.Namespace, p.Name, p.UID), "probe", "0.log"))
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
 	told := oneRound.FindAllSubmatch(text, -1)
 	if len(told) == 0 {
-		return 0, fmt.Errorf("%s has told of no round", name)
+		return 0, nil
 	}
 	return strconv.Atoi(string(told[len(told)-1][1]))
 }
 
 // countsOn: it has not only not ended, it does more and more.
-func (w *world) countsOn(name string) error {
+func (w *world) countsOn(name string) error { return w.countsOnWithin(roundsBound, name) }
+
+func (w *world) countsOnWithin(bound time.Duration, name string) error {
 	first, err := w.rounds(name)
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(roundsBound); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(bound); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if now, err := w.rounds(name); err != nil || now > first {
 			return err
 		}
 	}
-	return fmt.Errorf("%s has done nothing for %v: it is at round %d", name, roundsBound, first)
+	return fmt.Errorf("%s has done nothing for %v: it is at round %d", name, bound, first)
 }
 
 // pidsOf are the programs in the pod's container.
@@ -96,12 +101,20 @@ func (w *world) frozen(name string) error {
 	if err != nil {
 		return err
 	}
-	idle, lives := w.countsOn(name), w.stillWorks(name)
+	// What it told before is on its way into its log yet.
+	idle := w.until("it is seen to do nothing", func() error {
+		seen := w.countsOnWithin(frozenFor, name)
+		if seen == nil || !strings.Contains(seen.Error(), "has done nothing") {
+			return fmt.Errorf("%s, whose program is stopped, is seen to work: %w", name, seen)
+		}
+		return nil
+	})
+	lives := w.stillWorks(name)
 	if err := errors.Join(lives, signalled(p, syscall.SIGCONT)); err != nil {
 		return err
 	}
-	if idle == nil || !strings.Contains(idle.Error(), "has done nothing") {
-		return fmt.Errorf("control: %s, whose program is stopped, is seen to work: %w", name, idle)
+	if idle != nil {
+		return fmt.Errorf("control: %w", idle)
 	}
 	return w.countsOn(name)
 }

@@ -10,7 +10,8 @@ import time
 from world import SHARE, pod
 
 PROGRAM = "/opt/divvy/bin/share-probe"
-ROUNDS_BOUND = 5  # seconds; a round is done in well under a millisecond, and told once a second
+# Seconds; a round is done in well under a millisecond, and told once a second. Who is stopped tells nothing for long.
+ROUNDS_BOUND, FROZEN_FOR = 20, 5
 
 
 class Tenant:
@@ -39,12 +40,12 @@ class Tenant:
         assert told, "it has told of no round"
         return int(told[-1])
 
-    def works(self):
+    def works(self, bound=ROUNDS_BOUND):
         """it saw no error, was not started again, and does more and more"""
         assert self.same() == self.first, "it is another"
-        first, end = self.rounds(), time.monotonic() + ROUNDS_BOUND
+        first, end = self.rounds(), time.monotonic() + bound
         while self.rounds() == first:
-            assert time.monotonic() < end, f"it has done nothing for {ROUNDS_BOUND} s: it is at round {first}"
+            assert time.monotonic() < end, f"it has done nothing for {bound} s: it is at round {first}"
             time.sleep(0.05)
         # What ended it meanwhile is told a moment later.
         assert self.same() == self.first, "it is another"
@@ -52,7 +53,7 @@ class Tenant:
     def fails(self, words):
         """how it does not work: that is in these words"""
         try:
-            self.works()
+            self.works(FROZEN_FOR)
         except AssertionError as fault:
             assert words in str(fault), f"not by {words!r}: {fault}"
             return
@@ -65,7 +66,8 @@ class Tenant:
         assert len(program) == 1, program
         os.kill(program[0], signal.SIGSTOP)
         try:
-            self.fails("it has done nothing")
+            # What it told before is on its way into its log yet.
+            self.world.until("it is seen to do nothing", lambda: self.fails("it has done nothing"))
         finally:
             os.kill(program[0], signal.SIGCONT)
         self.works()
