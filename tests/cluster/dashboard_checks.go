@@ -235,7 +235,7 @@ func (w *world) dashboardShows(p *prometheus, queries []shown) error {
 		return err
 	}
 	w.note = fmt.Sprintf("%d queries have values, %.1f s after it happened", len(queries), time.Since(begun).Seconds())
-	return p.allHave(queries)
+	return w.until("every query has a value", func() error { return p.allHave(queries) })
 }
 
 // untilScraped: it has so many series of that.

@@ -87,6 +87,11 @@ func wrongWords(w *world) error {
 
 // cards makes a node with one device of 80 GiB of each of these models.
 func (w *world) cards(name string, models ...string) error {
+	return w.cardsNoted(name, nil, models...)
+}
+
+// cardsNoted is the same of a node that has more annotations from its first moment on.
+func (w *world) cardsNoted(name string, notes map[string]string, models ...string) error {
 	var devices []string
 	for at, model := range models {
 		devices = append(devices, fmt.Sprintf(`{"id":"GPU-%s-%d","index":%d,"count":10,"devmem":%d,`+
@@ -96,8 +101,8 @@ func (w *world) cards(name string, models ...string) error {
 		"pods": resource.MustParse("250")}
 	_, err := w.client.CoreV1().Nodes().Create(w.ctx, &core.Node{
 		ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{core.LabelHostname: name},
-			Annotations: map[string]string{
-				"hami.io/node-nvidia-register": "[" + strings.Join(devices, ",") + "]"}},
+			Annotations: and(map[string]string{
+				"hami.io/node-nvidia-register": "[" + strings.Join(devices, ",") + "]"}, notes)},
 		Status: core.NodeStatus{Capacity: room, Allocatable: room,
 			Conditions: []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionTrue}}}},
 		meta.CreateOptions{})

@@ -207,7 +207,9 @@ func (p *pair) killAfter(gone, members int, queue string) error {
 	opened := 0
 	p.gate.mutex.Lock()
 	p.gate.which = func(r *http.Request) bool {
-		if r.Method != http.MethodPatch || !strings.Contains(r.URL.Path, "/pods/"+prefix) {
+		// What is said of a pod, in its status, takes no gate away.
+		if r.Method != http.MethodPatch || !strings.Contains(r.URL.Path, "/pods/"+prefix) ||
+			strings.HasSuffix(r.URL.Path, "/status") {
 			return false
 		}
 		opened++

@@ -57,6 +57,10 @@ func changedLive(w *world) error {
 			return err
 		}
 	}
+	// Nobody is refused less than he uses before he uses it.
+	if err := w.usesMemory("staying", 100<<20); err != nil {
+		return err
+	}
 	said, no, err := w.set("changed", "--memory", fmt.Sprintf("%dMi", after), "--cores", "40", "--priority", "high")
 	if err != nil || no {
 		return fmt.Errorf("set: %+v: %w", said, err)
@@ -150,6 +154,21 @@ func (w *world) sameID() error {
 	return nil
 }
 
+// usesMemory waits until the pod has more than that.
+func (w *world) usesMemory(name string, bytes float64) error {
+	return w.until(fmt.Sprintf("%s uses more than %.0f bytes", name, bytes), func() error {
+		found, err := w.samples("divvy_tenant_memory_used_bytes", name)
+		if err != nil || len(found) != 1 {
+			return errors.Join(err, fmt.Errorf("%d samples of it", len(found)))
+		}
+		var used float64
+		if _, err := fmt.Sscan(found[0][strings.LastIndex(found[0], " ")+1:], &used); err != nil || used <= bytes {
+			return errors.Join(err, fmt.Errorf("it uses %.0f", used))
+		}
+		return nil
+	})
+}
+
 func (w *world) setDone(name, memory string) (changed, error) {
 	said, no, err := w.set(name, "--memory", memory)
 	if err == nil && (no || said.Phase != "done") {
@@ -179,8 +198,18 @@ func changedThroughout(w *world) error {
 		return fmt.Errorf("the agent: %w", err)
 	}
 	said, no, err := w.set("throughout", "--memory", fmt.Sprintf("%dMi", after), "--timeout", "2s")
-	if err != nil || !no || said.Phase != "admitted" {
+	if err != nil || !no || said.Phase == "done" || said.Phase == "refused" {
 		return fmt.Errorf("without an agent: %+v: %w", said, err)
+	}
+	err = w.until("it is admitted", func() error {
+		p, err := w.get("throughout")
+		if state := p.Annotations["divvy.dev/change-state"]; err == nil && !strings.Contains(state, `"phase":"admitted"`) {
+			err = fmt.Errorf("its state is %q", state)
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	found, err := w.ports(standing)
 	if err != nil {

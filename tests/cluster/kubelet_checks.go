@@ -69,10 +69,17 @@ func (s seen) exact(total uint64) error {
 	return nil
 }
 
-// onKubelet is a skip where there is no kubelet.
+// onKubelet is a skip where there is no kubelet. One whose runtime was away a moment ago is waited for.
 func (w *world) onKubelet() error {
-	if _, err := w.kubeletNode(w.ctx, core.NodeReady); err != nil {
-		return skip{fmt.Errorf("no kubelet here: %w", err)}
+	if _, known := w.processes.find("kubelet"); !known {
+		return skip{errors.New("no kubelet here")}
+	}
+	err := w.until("the node is ready", func() error {
+		_, err := w.kubeletNode(w.ctx, core.NodeReady)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return w.cardsEmpty()
 }

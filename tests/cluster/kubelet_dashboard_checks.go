@@ -165,7 +165,8 @@ func (w *world) boardsShow(p *prometheus, all *boards) error {
 			return err
 		}
 	}
-	return p.allHave(append(append([]shown{}, all.cards...), all.tenants...))
+	queries := append(append([]shown{}, all.cards...), all.tenants...)
+	return w.until("every query has a value", func() error { return p.allHave(queries) })
 }
 
 // showsCards: it has a value for each card, or one for all, or for the node; one of them is above 0.

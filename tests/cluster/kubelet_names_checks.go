@@ -136,8 +136,8 @@ func (w *world) fullByOneName(uuid string, units, each int64) error {
 		}
 	}
 	for _, pod := range []string{"own", "model"} {
-		if why, err := w.refused(pod); err != nil || !strings.Contains(why, "memory") {
-			return errors.Join(err, fmt.Errorf("%s waits for: %s", pod, why))
+		if _, err := w.refusedFor(pod, "memory"); err != nil {
+			return err
 		}
 	}
 	// Who has the card keeps its unit; by other names none of it is left.
@@ -185,8 +185,8 @@ func (w *world) fullByModel(uuid string) error {
 	if _, err := w.create(by("nvidia.com/gpu", "theirs", uuid, "1000")); err != nil {
 		return err
 	}
-	if why, err := w.refused("theirs"); err != nil || !strings.Contains(why, "memory") {
-		return errors.Join(err, fmt.Errorf("who asks by nvidia.com/gpu waits for: %s", why))
+	if _, err := w.refusedFor("theirs", "memory"); err != nil {
+		return err
 	}
 	if err := w.remove("all"); err != nil {
 		return err
@@ -206,8 +206,8 @@ func (w *world) withoutNames(uuid string, units int64) (err error) {
 		return err
 	}
 	// Names that nobody serves any more stay in a node's status, with none to have.
-	for _, name := range []string{ownName, modelName} {
-		if err := w.countedBy(name, 0); err != nil {
+	for name, count := range map[string]int64{ownName: 0, modelName: 0, "nvidia.com/gpu": units} {
+		if err := w.countedBy(name, count); err != nil {
 			return err
 		}
 	}
@@ -304,8 +304,8 @@ func (w *world) oneNameLeft(build, uuid string) error {
 	if _, err := w.create(by("nvidia.com/gpu", "unserved", uuid, "1000")); err != nil {
 		return err
 	}
-	if why, err := w.refused("unserved"); err != nil || !strings.Contains(why, "models that were not asked for") {
-		return errors.Join(err, fmt.Errorf("who asks by a name that is not served waits for: %s", why))
+	if _, err := w.refusedFor("unserved", "models that were not asked for"); err != nil {
+		return err
 	}
 	if _, err := w.create(by(ownName, "served", uuid, "1000")); err != nil {
 		return err

@@ -209,7 +209,7 @@ func (w *world) twoOf(uuid string, percent, blocks int) (rounds []int, err error
 			return nil, err
 		}
 	}
-	if err := w.takeTurns(2, hands...); err != nil {
+	if err := errors.Join(w.takeTurns(2, hands...), w.goesOn(hands[0], 1), w.goesOn(hands[1], 1)); err != nil {
 		return nil, err
 	}
 	for _, h := range hands {

@@ -186,9 +186,16 @@ func (w *world) eachHasItsOwn(uuids []string) error {
 		if err := w.runs(name); err != nil {
 			return err
 		}
-		nodes, err := w.nodesIn(name)
-		if wanted := []string{fmt.Sprintf("nvidia%d", at)}; err != nil || !slices.Equal(nodes, wanted) {
-			return fmt.Errorf("%s has %v, and not %v, %w", name, nodes, wanted, err)
+		// The kubelet may have it running before the runtime has become its program.
+		err := w.until(name+" has its card's node", func() error {
+			nodes, err := w.nodesIn(name)
+			if wanted := []string{fmt.Sprintf("nvidia%d", at)}; err == nil && !slices.Equal(nodes, wanted) {
+				err = fmt.Errorf("it has %v, and not %v", nodes, wanted)
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		if named, err := w.byCdi(name); err != nil || !named {
 			return fmt.Errorf("%s was not given by CDI, %w", name, err)

@@ -241,10 +241,13 @@ func jointPreemption(a *arena) error {
 	if err := a.told("urgent", "Preempting", a.node); err != nil {
 		return err
 	}
-	urgent, err := a.get("urgent")
-	if err == nil && urgent.Status.NominatedNodeName != a.node {
-		err = fmt.Errorf("the nominated node is %q", urgent.Status.NominatedNodeName)
-	}
+	err := a.until("it is nominated", func() error {
+		urgent, err := a.get("urgent")
+		if err == nil && urgent.Status.NominatedNodeName != a.node {
+			err = fmt.Errorf("the nominated node is %q", urgent.Status.NominatedNodeName)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -201,11 +201,13 @@ func queueLimit(w *world) error {
 	if err := w.waitsFor(name, 1, "left of the limit"); err != nil {
 		return err
 	}
-	status, err := w.queueStatus(name)
-	if err == nil && (status.Running != 2 || len(status.Used) != 1 || *status.Used[0].GpuMilli != 2000) {
-		err = fmt.Errorf("it says %+v", status)
-	}
-	return err
+	return w.until("the queue says what is used of it", func() error {
+		status, err := w.queueStatus(name)
+		if err == nil && (status.Running != 2 || len(status.Used) != 1 || *status.Used[0].GpuMilli != 2000) {
+			err = fmt.Errorf("it says %+v", status)
+		}
+		return err
+	})
 }
 
 func queueBorrowing(w *world) error {
