@@ -103,6 +103,11 @@ class Network:
         for port in found["ports"]:
             self.carry(found["clusterIP"], port["port"], lambda port=port["name"]: self.ready(name, port))
 
+    def addresses(self, name):
+        """Of the pods that a Service has, by whichever port."""
+        ports = [port["name"] for port in self.world.get("service", name, "-n", SPACE)["spec"]["ports"]]
+        return {address for port in ports for address, _ in self.ready(name, port)}
+
     def ready(self, name, port):
         slices = self.world.get("endpointslices", "-n", SPACE, "-l", "kubernetes.io/service-name=" + name)["items"]
         found = [(address, one["port"]) for s in slices for one in s.get("ports") or [] if one["name"] == port
