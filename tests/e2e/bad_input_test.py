@@ -28,7 +28,7 @@ class BadInput(ProductTest):
             self.assertIsNone(self.agent.poll(), self.said())
             return self.product.divvy("ls", *self.product.sim, "-o", "json")[0] == 0
         # Nobody is asked before: a command that finds no agent starts one, which would be there first.
-        wait_until(lambda: "ready" in self.said() and answers(), "the agent answers")
+        wait_until(lambda: " ready, driver " in self.said() and answers(), "the agent answers")
 
     def end_agent(self, signum=signal.SIGKILL):
         if self.agent and self.agent.poll() is None:

@@ -24,10 +24,7 @@ class CheckpointTest(SwapTest):
 
     def agent(self, **variables):
         """One in whose environment these are, which tenants' is not."""
-        environment = self.product.environment | variables
-        agent = self.product.start("agent", "--node", "sim-swap", "--log-file", env=environment)
-        wait_until((self.product.runtime / "sim-swap" / "agent.sock").exists, "the agent")
-        return agent
+        return self.product.agent(env=self.product.environment | variables)
 
     def log(self):
         return (self.product.runtime / "sim-swap" / "agent.log").read_text()
@@ -108,7 +105,7 @@ class CheckpointTest(SwapTest):
 
     def test_an_agent_that_is_killed_on_the_way_leaves_nobody_locked(self):
         """Its helper ends the call that it is in; its successor finds out how far that came."""
-        self.agent(SIMGPU_FAULTS="checkpoint=slow:1500")
+        self.agent(SIMGPU_FAULTS="checkpoint=slow:6000")
         low, high = self.low(), self.high()
         self.becomes(low, "leaving")
         os.kill(self.product.agent_pid(), signal.SIGKILL)

@@ -3,11 +3,10 @@
 and it serves the cards when they come."""
 import shutil
 import signal
-import socket
 import urllib.error
 import urllib.request
 
-from product import BOUND, BUILD, ProductTest, main, wait_until
+from product import BOUND, BUILD, ProductTest, free_port, main, wait_until
 
 KUBECONFIG = """apiVersion: v1
 kind: Config
@@ -16,12 +15,6 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]
 """
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class LateDriver(ProductTest):

@@ -70,9 +70,8 @@ class OversubscribeTest(SwapTest):
         """Its successor, which a command starts, is told nothing: it goes by what tenants have."""
         for name in ("DIVVY_OVERCOMMIT", "DIVVY_SWAP_CHUNK", "DIVVY_SWAP_QUANTUM"):
             del self.product.environment[name]
-        agent = self.product.start("agent", "--node", "sim-swap", "--overcommit", "0=1.4",
-                                   "--device-budget", "500Mi", "--swap-chunk", "2Mi")
-        wait_until((self.product.runtime / "sim-swap" / "agent.sock").exists, "the agent")
+        agent = self.product.agent("--overcommit", "0=1.4", "--device-budget", "500Mi",
+                                   "--swap-chunk", "2Mi")
         kept = self.filled("kept", "50%", "--guaranteed", "100Mi", "--on-pressure", "wait",
                            "--pressure-wait", "7s", blocks=20)
         agent.kill()

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import select
 import shutil
 import signal
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -38,6 +40,47 @@ def wait_until(condition, what, bound=BOUND):
         if time.monotonic() > end:
             raise AssertionError(f"not within {bound:g} s: {what}")
         time.sleep(0.005)
+
+
+def free_port():
+    """A port that nobody listens at, of those that the kernel gives to nobody who connects: it stays free until the
+    one that it is for listens."""
+    while True:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", random.randrange(20000, 32768)))
+            return one.getsockname()[1]
+
+
+class Clock:
+    """Seconds since it began, but for those in which the machine stood still: this program asks to be woken, and was
+    not. For what has to happen within a bound; to be used by `with`."""
+
+    EVERY, FROM = 0.05, 0.25  # seconds; what is less is how processes take turns
+
+    def __init__(self):
+        self.begun = self.last = time.monotonic()
+        self.lost, self.ended, self.lock = 0.0, threading.Event(), threading.Lock()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+
+    def watch(self):
+        while not self.ended.wait(self.EVERY):
+            self.passed()
+
+    def passed(self):
+        with self.lock:
+            now = time.monotonic()
+            if now - self.last >= self.FROM:
+                self.lost += now - self.last - self.EVERY
+            self.last = now
+            return now - self.begun - self.lost
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
 
 
 def line_of(process, what, bound=BOUND):
@@ -153,6 +196,14 @@ class Product:
         process = subprocess.Popen([*self.prefix, str(DIVVY), *map(str, words)], **options)
         self.started.append(process)
         return process
+
+    def agent(self, *words, **options):
+        """One that is begun by the test, when it serves. Its socket is there a moment before: who finds nobody
+        behind it begins an agent that was told none of this."""
+        agent = self.start("agent", "--node", f"sim-{self.profile}", "--log-file", *words, **options)
+        log = self.runtime / f"sim-{self.profile}" / "agent.log"
+        wait_until(lambda: log.exists() and " ready, driver " in log.read_text(), "the agent is ready")
+        return agent
 
     def divvy(self, *words, bound=BOUND, **options):
         """A divvy command to its end: (exit status, output, error output)."""
