@@ -49,7 +49,7 @@ class AgentDeath(ProductTest):
         tenant.run.send_signal(signal.SIGCONT)
         self.revive_agent()
         self.assertEqual(second.ask("alloc", 2 * GIB)[0], OUT_OF_MEMORY)
-        self.assertEqual(self.product.tenant_row("alone")["processes"], 2)
+        wait_until(lambda: self.product.tenant_row("alone")["processes"] == 2, "both are known")
         self.assertEqual(tenant.end(), 0)
 
     def test_death_without_an_agent_is_settled_by_the_next_one(self):

@@ -117,7 +117,7 @@ class ComputeTest(ProductTest):
         log = self.product.card_log(0, self.card_now(), index)
         return Window(1e9 * self.scale, log["busy"]).of(tenant) if log else 0
 
-    def assert_goes_on(self, tenant, what, seconds=0.05, bound=10, index=0):
+    def assert_goes_on(self, tenant, what, seconds=0.05, bound=BOUND, index=0):
         """The tenant gets so many more seconds of the card within the bound."""
         before = self.card_time(tenant, index)
         wait_until(lambda: self.card_time(tenant, index) >= before + seconds,

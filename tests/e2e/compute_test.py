@@ -68,11 +68,21 @@ class Caps(ComputeTest):
 
 
 class Idle(ComputeTest):
-    def assert_nobody_starves(self, *tenants):
+    def who_starves(self, *tenants):
         """At once, not after somebody has been paid for the time in which he did not want to."""
         window = self.window(1.5)
-        for tenant in tenants:
-            self.assertGreater(window.of(tenant) / window.total, 0.15, f"{tenant.name} starves")
+        return [tenant.name for tenant in tenants if window.of(tenant) <= 0.15 * window.total]
+
+    def assert_nobody_starves(self, greedy, other):
+        """Of whom the other has just come back. What else runs on the machine disturbs some of that, never all."""
+        for _ in range(3):
+            starved = self.who_starves(greedy, other)
+            if not starved:
+                return
+            self.rest(other)
+            self.assert_part(greedy, 0.95, what="beside an idle neighbour", seconds=2)
+            self.work(other)
+        self.fail(f"{starved} starve")
 
     def test_idle_neighbour_leaves_its_time_and_gets_it_back(self):
         greedy = self.busy("greedy", "--cores", 40)

@@ -50,7 +50,7 @@ class Demo(unittest.TestCase):
         started = time.monotonic()
         process = self.start("--sim", "h100")
         first = process.stdout.readline()
-        self.assertLess(time.monotonic() - started, 15, "silent at first")
+        self.assertLess(time.monotonic() - started, 30, "silent at first")
         out, _ = process.communicate(timeout=250)
         # Milliseconds are for benches and for who watches; here they only must not be absurd.
         self.assertIn(process.returncode, (0, 3), first + out)

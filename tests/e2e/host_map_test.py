@@ -57,8 +57,8 @@ class HostMapTest(SwapTest):
         self.assertEqual(holder.end(), 0)
         wait_until(lambda: self.row("large")["shares"][0]["swapped"] == 0, "all of it back", 60)
         self.goes_on(large, 2)
-        self.assertEqual((self.row("large")["host_map"], self.row("large")["memory_reason"]),
-                         ("can", "fits"))
+        wait_until(lambda: (self.row("large")["host_map"], self.row("large")["memory_reason"])
+                   == ("can", "fits"), "it is like all others")
         self.end_correctly(large)
         self.assert_card_held()
 

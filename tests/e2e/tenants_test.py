@@ -81,7 +81,7 @@ class Tenants(ProductTest):
             hand.ask("fork")
         self.assertEqual(hand.ask("info"), before)
         self.assertEqual(hand.ask("alloc", GIB)[0], SUCCESS)
-        self.assertEqual(self.product.tenant_row("forked")["processes"], 1)
+        wait_until(lambda: self.product.tenant_row("forked")["processes"] == 1, "children are gone")
         self.assertEqual(tenant.end(), 0)
 
     def test_share_is_free_again_when_the_command_ends(self):
