@@ -77,7 +77,7 @@ TEST_F(ProcessTest, PidfdTellsTheEndOfAProcessThatNobodyReaps) {
   EXPECT_FALSE(hasEnded(pidfd.get()));
   sleeper.killOnly();
   pollfd waiting{pidfd.get(), POLLIN, 0};
-  ASSERT_EQ(poll(&waiting, 1, 10000), 1);
+  ASSERT_EQ(poll(&waiting, 1, 20000), 1);
   EXPECT_TRUE(hasEnded(pidfd.get()));
 }
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "sandbox.h"
@@ -38,7 +39,7 @@ TEST(AgentStart, FiftySimultaneousRunsMakeOneAgent) {
     EXPECT_EQ(outcome.code(), 0) << outcome.err;
     EXPECT_EQ(outcome.out, "up\n");
   }
-  EXPECT_EQ(countOf(sandbox.agentLog(), "ready"), 1u) << sandbox.agentLog();
+  EXPECT_EQ(countOf(sandbox.agentLog(), " ready, driver "), 1u) << sandbox.agentLog();
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
@@ -68,25 +69,39 @@ TEST(AgentStart, SimultaneousRunsNeverGetMoreThanTheCardHas) {
   EXPECT_TRUE(sandbox.tenantCount(0));
 }
 
+// An agent that leaves when it has been idle for so long, and a tenant of it. Where the machine is
+// so busy that it left before the tenant came, another one serves that: then it is tried anew.
+void withIdleAgent(const std::string& idle, const Words& command,
+                   const std::function<void(Sandbox&, Child&, Child&)>& serves) {
+  for (int tries = 0; tries < 5; ++tries) {
+    Sandbox sandbox;
+    Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", idle});
+    ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0 || agent.ended(); }));
+    const int first = sandbox.agentPid();
+    Child run = sandbox.run("4Gi", command);
+    ASSERT_TRUE(run.printed("up"));
+    if (first != 0 && sandbox.agentPid() == first) return serves(sandbox, agent, run);
+  }
+  FAIL() << "it has always left before";
+}
+
 TEST(AgentStart, LeavesWhenIdleAndTakesEverythingWithIt) {
-  Sandbox sandbox;
-  Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "300ms"});
-  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
-  EXPECT_EQ(sandbox.divvy(sandbox.runWords("4Gi", {"true"})).code(), 0);
-  EXPECT_EQ(agent.wait().code(), 0);
-  EXPECT_EQ(sandbox.files(), Words());
+  withIdleAgent("300ms", {"sh", "-c", "echo up; read end"},
+                [](Sandbox& sandbox, Child& agent, Child& run) {
+                  run.closeInput();
+                  EXPECT_EQ(run.wait().code(), 1);  // read saw the end of its input
+                  EXPECT_EQ(agent.wait().code(), 0);
+                  EXPECT_EQ(sandbox.files(), Words());
+                });
 }
 
 TEST(AgentStart, StaysWhileATenantLives) {
-  Sandbox sandbox;
-  Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "200ms"});
-  ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
-  Child run = sandbox.run("4Gi", {"sh", "-c", "echo up; read end"});
-  ASSERT_TRUE(run.printed("up"));
-  EXPECT_FALSE(eventually([&] { return agent.ended(); }, std::chrono::milliseconds(1500)));
-  run.closeInput();
-  EXPECT_EQ(run.wait().code(), 1);  // read saw the end of its input
-  EXPECT_EQ(agent.wait().code(), 0);
+  withIdleAgent("200ms", {"sh", "-c", "echo up; read end"}, [](Sandbox&, Child& agent, Child& run) {
+    EXPECT_FALSE(eventually([&] { return agent.ended(); }, std::chrono::milliseconds(1500)));
+    run.closeInput();
+    EXPECT_EQ(run.wait().code(), 1);
+    EXPECT_EQ(agent.wait().code(), 0);
+  });
 }
 
 TEST(AgentStart, SecondAgentOfANodeLeavesTheFirstAlone) {
@@ -107,7 +122,7 @@ TEST(AgentStart, AnIdleAgentWhoseDirectoryIsGoneLeaves) {
   Child agent = sandbox.start({"agent", "--node", "sim-h100", "--idle-exit", "1s"});
   ASSERT_TRUE(eventually([&] { return sandbox.agentPid() != 0; }));
   std::filesystem::remove_all(sandbox.root() + "/sim-h100");
-  ASSERT_TRUE(eventually([&] { return agent.ended(); }, std::chrono::seconds(10)));
+  ASSERT_TRUE(eventually([&] { return agent.ended(); }));
   EXPECT_EQ(agent.wait().code(), 0);
 }
 

@@ -109,9 +109,12 @@ TEST_F(RingerTest, WakesNobodyWhileItWaitsForItsTurn) {
     if (!waits() || !eventually([&] { return arbiters_.wakes() != seen; })) return false;
     const std::uint64_t seq = ringer_.seq();
     const std::uint64_t before = arbiters_.wakes();
+    const Nanos began = clockNow();
     for (unsigned i = 0; i < kRings; ++i, testing::pause()) ringer_.ring();
     wakes = arbiters_.wakes() - before;
-    return ringer_.seq() == seq && ringer_.gate() == GateState::kHold;
+    // Nor one that took so long that there was much else to wake for.
+    return ringer_.seq() == seq && ringer_.gate() == GateState::kHold &&
+           clockNow() - began < kSecond / 2;
   });
   ASSERT_TRUE(shown);
   // The end of the other one's turn, a beat, a window of figures.

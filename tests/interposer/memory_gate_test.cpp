@@ -92,7 +92,7 @@ TEST_F(MemoryGateTest, ADrainInVainIsTriedAgainAsSoonAsNothingGoesOn) {
   EXPECT_TRUE(launcher.finishes()) << "the drain was given up";
   EXPECT_FALSE(eventually([] { return resident() == 0; }, std::chrono::milliseconds(1500)));
   kernel.end();
-  EXPECT_TRUE(eventually([] { return resident() == 0; }, std::chrono::seconds(10))) << said();
+  EXPECT_TRUE(eventually([] { return resident() == 0; }, std::chrono::seconds(15))) << said();
   EXPECT_GE(shown()->aborts, 1u);
   EXPECT_EQ(takenUnderWork(), 0u);
   allow(kEverything);

@@ -118,7 +118,7 @@ TEST(Follow, ListsAnewAtOnceWhenThatIsWantedThoughItsWatchIsWell) {
   rein.anew();
   EXPECT_FALSE(rein.fresh());
   server.until([&] { return rein.fresh() && server.watches == 2; });
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
   EXPECT_TRUE(rein.fresh());
   EXPECT_EQ(told.here, "12");
   EXPECT_EQ(told.gone, "1") << "who was not in the second list";
