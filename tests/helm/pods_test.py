@@ -196,7 +196,7 @@ class AsksOfNodes(unittest.TestCase):
     # Regression: our own scheduler's pod had an annotation that the policies keep for what a scheduler writes: once
     # they were in force it could not be made anew, and nothing was placed any more.
     def test_policies_let_our_own_pods_be_made(self):
-        documents = render("--set-string", "agent.nodeSettings=nodes: []")
+        documents = render("--set-string", "agent.nodeSettings=settings: []")
         templates = [d["spec"]["template"] for d in documents if "template" in d.get("spec", {})]
         pods = [d for d in documents if d["kind"] == "Pod"]
         self.assertGreaterEqual(len(templates), 3)

@@ -7,6 +7,8 @@ import sys
 import tempfile
 import unittest
 
+import yaml
+
 from rendered import CHART, DIVVY, helm, pod_of, refusal, render
 
 
@@ -98,6 +100,43 @@ class Refuses(unittest.TestCase):
                 set_to = f"{value}=" + text.replace(",", "\\,")
                 self.assertEqual(refusal("--set-string", set_to), "", text)
             self.assertEqual(refusal("--set-string", f"{value}="), "", value)
+
+    # Regression: half-written text was let through, and then no agent began.
+    def test_settings_of_nodes_with_which_no_agent_would_begin(self):
+        def theirs(text):
+            return yaml.safe_dump({"kind": "ConfigMap", "data": {"config.json": text}})
+        no_config = "is a ConfigMap without config.json; accepted: a ConfigMap"
+        for text, named in (('settings:\n- nodes: ["*"\n  cores: 80\n', "is no YAML: line 2: "),
+                            ("settings:\n- nodes: [a]\n  cores: : 8\n", "is no YAML: line 3: "),
+                            ("- nodes: [a]\n", "is no map; accepted: a map with settings"),
+                            ("settings", "is no map; accepted: a map with settings"),
+                            ("setings: []\n", "has no settings; accepted: "),
+                            ("# nothing yet\n", "has no settings; accepted: "),
+                            ("kind: ConfigMap\ndata: 3\n", no_config),
+                            ("kind: ConfigMap\ndata: {config.json: {}}\n", no_config),
+                            (theirs('{\n"nodeconfig": [{"name": "a"},\n'), "(config.json): is no YAML: line 2: ")):
+            self.assert_agents_begin(text, False)
+            said = self.refused_settings(text)
+            self.assertIn("agent.nodeSettings", said, text)
+            self.assertIn(named, said, text)
+        for text in ("settings: []\n", "Error: x\nsettings:\n- nodes: [a]\n  cores: 80\n",
+                     '{"nodeconfig": [{"name": "a", "devicesplitcount": 4}]}', theirs('{"nodeconfig": []}')):
+            self.assert_agents_begin(text, True)
+            self.assertEqual(self.refused_settings(text), "", text)
+
+    def refused_settings(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            return refusal("--set-file", "agent.nodeSettings=" + file.name)
+
+    def assert_agents_begin(self, text, would):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            words = ["doctor", "--node", "--only", "node-settings", "--node-settings", file.name]
+            done = subprocess.run([DIVVY, *words], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0 if would else 3, text + done.stdout)
 
     def test_every_policy_that_the_scheduler_knows(self):
         schema = json.loads(pathlib.Path(CHART, "values.schema.json").read_text())

@@ -78,6 +78,27 @@ app.kubernetes.io/component: {{ .part }}
 {{ include "divvy.image" (dict "image" .Values.kubeScheduler.image "registry" .Values.image.registry "tag" $version) }}
 {{- end }}
 
+{{/* Fails where no agent would begin with this text: it is no YAML, or says nothing of nodes. What else of it is not
+     accepted agents and `divvy doctor` tell. text, at. HAMi's ConfigMap has it as text once more. */}}
+{{- define "divvy.check-node-settings" -}}
+{{- $accepted := "; accepted: a map with settings (docs/node-settings.md), or HAMi's nodeconfig" -}}
+{{- /* Only the parser knows a line: of what is YAML and no map it says what Go has it in. */ -}}
+{{- $wrong := get (fromYaml .text) "Error" | toString -}}
+{{- if contains "cannot unmarshal" $wrong }}{{ fail (printf "%s: is no map%s" .at $accepted) }}{{ end -}}
+{{- if contains "yaml: " $wrong }}{{ fail (printf "%s: is no YAML: %s%s" .at (splitList "yaml: " $wrong | last) $accepted) }}{{ end -}}
+{{- $read := fromYaml .text -}}
+{{- if hasKey $read "kind" -}}
+{{- $data := $read.data -}}
+{{- $text := "" -}}
+{{- if kindIs "map" $data }}{{ $text = get $data "config.json" }}{{ end -}}
+{{- if not (kindIs "string" $text) }}{{ $text = "" }}{{ end -}}
+{{- if not $text }}{{ fail (printf "%s: is a %v without config.json; accepted: a ConfigMap with it as text" .at $read.kind) }}{{ end -}}
+{{- include "divvy.check-node-settings" (dict "text" $text "at" (printf "%s (config.json)" .at)) -}}
+{{- else if not (or (hasKey $read "settings") (hasKey $read "nodeconfig")) -}}
+{{- fail (printf "%s: has no settings%s" .at $accepted) }}
+{{- end -}}
+{{- end }}
+
 {{/* Variables that say where the API server is. */}}
 {{- define "divvy.api-server" -}}
 {{- with .Values.apiServer.host }}
