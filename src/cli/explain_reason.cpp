@@ -1,5 +1,6 @@
 // `divvy explain reason`: what the code or the words of a refusal mean, and what to do.
 #include <cstdio>
+#include <string>
 
 #include <boost/json.hpp>
 
@@ -44,20 +45,38 @@ void printOne(const Reason& reason) {
   std::printf("  do:    %.*s\n", static_cast<int>(reason.remedy.size()), reason.remedy.data());
 }
 
-}  // namespace
+std::string asItIs(std::string_view text) {
+  return std::string(text);
+}
 
-std::vector<Reason> reasonsFor(std::string_view text) {
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+// `text`: as `form` has it.
+std::vector<Reason> reasonsAs(const std::string& text, std::string (*form)(std::string_view)) {
   std::vector<Reason> found;
   for (const Reason& reason : reasons())
-    if (reason.code == text) return {reason};
+    if (form(reason.code) == text) return {reason};
   if (text.size() < kShortest) return found;
   for (const Reason& reason : reasons()) {
-    const bool among = text.find(reason.words) != std::string_view::npos ||
-                       reason.words.find(text) != std::string_view::npos ||
-                       reason.code.find(text) != std::string_view::npos;
+    const std::string words = form(reason.words);
+    const bool among = text.find(words) != std::string::npos ||
+                       words.find(text) != std::string::npos ||
+                       form(reason.code).find(text) != std::string::npos;
     if (among) found.push_back(reason);
   }
   return found;
+}
+
+}  // namespace
+
+std::vector<Reason> reasonsFor(std::string_view text) {
+  const std::vector<Reason> same = reasonsAs(std::string(text), asItIs);
+  return same.empty() ? reasonsAs(lowered(text), lowered) : same;
 }
 
 int explainReason(const ExplainReasonOptions& options) {

@@ -88,6 +88,7 @@ is turned away by the runtime.)"},
   divvy explain --sim a100x8 --memory 50% --gpus 4
   divvy explain pod default/trainer              why it waits, in the cluster of the kubeconfig
   divvy explain reason overcommit                what a code, or a message's words, mean
+  divvy explain reason too little device memory free
   divvy explain -f trainer.yaml -o wide          what would become of it; node by node
 
 Takes nothing and changes nothing: the same decision as divvy run's, as things are now. Below it,

@@ -183,13 +183,15 @@ Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
   return Options{share};
 }
 
-// `reason`, `reason CODE`, `reason "WORDS"`.
+// `reason`, `reason CODE`, `reason WORDS`: in quotes, or as they come.
 Result<Options> makeExplainReason(const Raw& raw) {
   const Result<Output> output = outputOf(raw);
   if (!output) return output.error();
   ExplainReasonOptions options;
   options.output = *output;
-  if (raw.cluster.words.size() > 1) options.code = raw.cluster.words[1];
+  const std::vector<std::string>& words = raw.cluster.words;
+  for (std::size_t at = 1; at < words.size(); ++at)
+    options.code += (at == 1 ? "" : " ") + words[at];
   return Options{std::move(options)};
 }
 

@@ -150,10 +150,11 @@ void Grammar::addExplain() {
       add("explain", "Whether a run, or a pod, would fit now, where, and what would fit instead",
           makeExplain);
   explain
-      ->add_option("WHAT", raw.cluster.words,
-                   "pod NAMESPACE/NAME: one of a cluster; reason [CODE]: what it means [a run]")
+      ->add_option(
+          "WHAT", raw.cluster.words,
+          "pod NAMESPACE/NAME: one of a cluster; reason [CODE|WORDS]: what it means [a run]")
       ->type_name("")
-      ->expected(1, 2);
+      ->expected(1, -1);
   addMemory(explain);
   addCompute(explain, true);
   addPlace(explain);

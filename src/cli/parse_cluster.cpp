@@ -41,7 +41,8 @@ Result<void> readWords(const std::vector<std::string>& words, ExplainPodOptions*
   if (!bad) return {};
   std::string given;
   for (const std::string& word : words) given += (given.empty() ? "" : " ") + word;
-  return usage("\"" + given + "\" is not accepted; pod NAME, pod NAMESPACE/NAME and -f FILE are");
+  return usage("\"" + given +
+               "\" is not accepted; pod NAME, pod NAMESPACE/NAME, -f FILE and reason CODE are");
 }
 
 }  // namespace

@@ -174,9 +174,38 @@ TEST(ExplainReason, PartsOfAMessageWillDo) {
   const Outcome list = sandbox.divvy({"explain", "reason"});
   EXPECT_NE(list.out.find("stay-others-turn"), std::string::npos);
 
-  const Outcome none = sandbox.divvy({"explain", "reason", "bad-weather"});
+  const Outcome none = sandbox.divvy({"explain", "reason", "bad-weather", "today"});
   EXPECT_EQ(none.code(), 1);
-  EXPECT_NE(none.err.find("divvy explain reason lists all"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("\"bad-weather today\"; divvy explain reason lists all"),
+            std::string::npos)
+      << none.err;
+}
+
+std::string codesOf(const Outcome& outcome) {
+  std::string codes;
+  if (outcome.code() != 0) return outcome.err;
+  const bj::value answer = bj::parse(outcome.out);
+  for (const bj::value& one : answer.at("reasons").as_array())
+    codes += std::string(one.at("code").as_string()) + " ";
+  return codes;
+}
+
+// Regression: words without quotes were "At Most 2 required".
+TEST(ExplainReason, WordsNeedNeitherQuotesNorTheirCase) {
+  Sandbox sandbox;
+  const auto codes = [&](Words words) {
+    words.insert(words.begin(), {"explain", "reason"});
+    words.insert(words.end(), {"-o", "json"});
+    return codesOf(sandbox.divvy(words));
+  };
+  const std::string all = codes({"devices with too little memory"});
+  EXPECT_EQ(all.find("too-large budget "), 0u) << all;
+  EXPECT_EQ(codes({"devices", "with", "too", "little", "memory"}), all);
+  EXPECT_EQ(codes({"Devices With Too Little", "MEMORY"}), all);
+  EXPECT_EQ(codes({"Too-Large"}), "too-large ");
+  EXPECT_EQ(codes({"noroom"}), "change-no-room ");
+  // One of these is also the answer of an API server, as people see it.
+  EXPECT_EQ(codes({"NoRoom:", "it", "is", "invalid"}), "change-no-room ");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(SchedulerWords, BadOnesAreOneLineAndLeaveNothing) {
       {{"plan", "-f", "p.yaml", "--compat", "kube"}, "accepted: none, hami"},
       {{"plan", "-f", "p.yaml", "--min-runtime", "-1"}, "--min-runtime: "},
       {{"explain", "-f", "p.yaml", "--min-runtime", "x"}, "--min-runtime: "},
-      {{"explain", "pod", "a/b/c"}, "pod NAME, pod NAMESPACE/NAME and -f FILE are"},
+      {{"explain", "pod", "a/b/c"}, "pod NAME, pod NAMESPACE/NAME, -f FILE and reason CODE are"},
       {{"explain", "pod", "a/b", "-n", "c"}, "accepted: one of them"},
       {{"explain", "pod", "a", "--memory", "1Gi"}, "accepted is either"},
   };
