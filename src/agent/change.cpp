@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "log.h"
+#include "shrink.h"
 #include "tenant_events.h"
 #include "tenants.h"
 
@@ -119,18 +120,27 @@ Result<void> checkCompute(const SetRequest& request, const TenantRecord& record)
 }
 
 // As seen with the share on each card counted anew.
-std::vector<std::string> notesOn(const std::vector<NewShare>& plans, const Tenant& tenant,
-                                 std::vector<Card> cards) {
+std::vector<std::string> notesOn(const SetRequest& request, const std::vector<NewShare>& plans,
+                                 const Tenant& tenant, std::vector<Card> cards) {
   std::vector<Placed> shares;
+  std::vector<std::string> notes;
+  const std::map<std::string, TenantUse> uses = useOf(tenant);
   for (const NewShare& plan : plans) {
     for (Card& card : cards) {
       if (card.uuid != plan.share.uuid) continue;
+      const auto use = uses.find(card.uuid);
+      std::string over;
+      if (request.has_memory && use != uses.end())
+        over = overuseNote(card, plan.share, use->second.inside);
+      if (!over.empty()) notes.push_back(std::move(over));
       card.cores_reserved -= std::min(card.cores_reserved, tenant.record.shares[plan.device].cores);
       shares.push_back({card.index, plan.share.limit, plan.share.reserve, plan.share.cores,
                         plan.share.guarantee});
     }
   }
-  return coresNotes(shares, cards);
+  if (request.cores == 0) return notes;
+  for (std::string& note : coresNotes(shares, cards)) notes.push_back(std::move(note));
+  return notes;
 }
 
 }  // namespace
@@ -145,7 +155,8 @@ Result<void> Tenants::checkMemory(const Tenant& tenant, const SetRequest& reques
     const ShareRecord& old = tenant.record.shares[plan.device];
     const auto onCard = [&](const Card& card) { return card.uuid == old.uuid; };
     const Card& card = *std::find_if(all.begin(), all.end(), onCard);
-    Result<void> room;
+    Result<void> room = checkContext(card, old, plan.share, tenant.record.context_inside);
+    if (!room) return room;
     if (card.overcommitted()) {
       if (others.empty()) others = cards(&tenant, tenant.record.priority);
       room = checkPromise(others, *std::find_if(others.begin(), others.end(), onCard), old,
@@ -187,8 +198,7 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant, const 
   }
   Result<void> room = checkMemory(*tenant, request, plans, all);
   if (!room) return room.error();
-  std::vector<std::string> notes;
-  if (request.cores != 0) notes = notesOn(plans, *tenant, all);
+  std::vector<std::string> notes = notesOn(request, plans, *tenant, all);
   const CoresPolicy policy = request.cores_policy.value_or(tenant->record.cores_policy);
   const TenantRecord before = tenant->record;
   for (const NewShare& plan : plans) {

@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "pod_share.h"
+#include "shrink.h"
 #include "tenant_events.h"
 #include "terms/terms.h"
 
@@ -24,15 +25,15 @@ std::string changeWord(const std::string& token) {
   return "change " + token + " of its pod";
 }
 
-// What it has already stays: of memory that cannot be swapped nothing is taken away.
-Result<void> checkUse(const Tenant& tenant, const std::vector<ShareRecord>& wanted) {
+// `wanted`: in the order of what it has.
+Result<void> checkUses(const Tenant& tenant, const std::vector<ShareRecord>& wanted) {
   const std::map<std::string, TenantUse> uses = useOf(tenant);
-  for (const ShareRecord& share : wanted) {
-    const auto use = uses.find(share.uuid);
-    if (swaps(share) || use == uses.end() || use->second.inside <= share.limit) continue;
-    return Error{ErrorCode::kNoRoom, "it uses " + formatBytes(use->second.inside) + " of " +
-                                         share.uuid + ", which is more than " +
-                                         formatBytes(share.limit)};
+  const SwapSums sums = swapOf(tenant);
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    const auto use = uses.find(wanted[at].uuid);
+    const Bytes used = use == uses.end() ? Bytes{} : use->second.inside;
+    const Bytes pinned = at < sums.devices.size() ? sums.devices[at].pinned : Bytes{};
+    if (Result<void> stays = checkUse(wanted[at], used, pinned); !stays) return stays;
   }
   return {};
 }
@@ -78,11 +79,11 @@ Result<void> PodChanges::become(const kube::Pod& pod, const std::string& contain
   const Priority priority_before = tenant->record.priority;
   if (*wanted == before && priority == priority_before) return {};
   if (anyway) return tenants_.reshape(tenant, *wanted, priority, false, by);
-  if (const Result<void> free = checkUse(*tenant, *wanted); !free) return free;
+  if (const Result<void> free = checkUses(*tenant, *wanted); !free) return free;
   if (const Result<void> shaped = tenants_.reshape(tenant, *wanted, priority, true, by); !shaped)
     return shaped;
   // What was allocated between the look and the new limit is its own, too.
-  Result<void> free = checkUse(*tenant, *wanted);
+  Result<void> free = checkUses(*tenant, *wanted);
   if (free) return {};
   const Result<void> back = tenants_.reshape(tenant, before, priority_before, false, by);
   if (!back) warn("tenant " + tenant->record.id + ": " + back.error().message());

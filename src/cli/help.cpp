@@ -236,7 +236,8 @@ Keys: q ends it. Not on a terminal, one plain picture is printed (-n COUNT for m
 
 Compute changes at once. Growing memory takes effect at once where the card has room. After
 shrinking, new allocations are refused until the tenant is under its new limit; nothing is taken
-away.
+away. Less than one CUDA context takes is refused, unless contexts count outside the share: no
+program could start in it again.
 
 Of a cluster's pod: --memory and --cores of each of the container's devices, and --priority. The
 scheduler looks whether card, quota and queue have room, the node's agent does it while the

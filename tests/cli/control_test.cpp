@@ -44,7 +44,11 @@ TEST(Set, ShrinksWithoutTakingAnythingAway) {
   Child run = namedHolder(sandbox, "web", "8Gi");
   run.say("reserve 6442450944\n");
   ASSERT_TRUE(run.printed("held 6442450944"));
-  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "4Gi"}).code(), 0);
+  const Outcome shrunk = sandbox.divvy({"set", "web", "--memory", "4Gi"});
+  EXPECT_EQ(shrunk.code(), 0);
+  EXPECT_NE(shrunk.err.find("6.0 GiB of it are in use: nothing of that is taken away"),
+            std::string::npos)
+      << shrunk.err;
   run.say("reserve 4096\n");
   ASSERT_TRUE(run.printed("refused 4096"));
   // What it still uses is not given to others.
@@ -54,6 +58,32 @@ TEST(Set, ShrinksWithoutTakingAnythingAway) {
   run.say("reserve 8192\n");
   EXPECT_TRUE(run.printed("held 8192"));
   EXPECT_EQ(sandbox.snapshot().devices.at(0).allocated, gib(4).count);
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "3Gi"}).err, "") << "so much is not in use";
+}
+
+// Regression: it was accepted, and then the tenant's programs could not start again.
+TEST(Set, RefusesLessThanAContextTakesOfIt) {
+  Sandbox sandbox;
+  Child run = namedHolder(sandbox, "web", "4Gi");
+  const std::string context = std::to_string(sandbox.snapshot().devices.at(0).context >> 20) + "Mi";
+  const Outcome refused = sandbox.divvy({"set", "web", "--memory", "100Mi"});
+  EXPECT_EQ(refused.code(), 2);
+  EXPECT_NE(refused.err.find("100 MiB is less than one context costs there"), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("accepted: " + context + " and more\n"), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(sandbox.snapshot().tenants.at(0).shares.at(0).limit, gib(4).count);
+  const Outcome told = sandbox.divvy({"events", "web"});
+  EXPECT_NE(told.out.find("less than one context costs"), std::string::npos) << told.out;
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", context}).code(), 0);
+}
+
+TEST(Set, WhereContextsAreOutsideAShareMayBeSmallerThanOne) {
+  Sandbox sandbox;
+  Child run = sandbox.start({"run", "--sim", "h100", "--memory", "4Gi", "--context-overhead",
+                             "outside", "--name", "web", "--", tenantProgram(), "1048576"});
+  ASSERT_TRUE(run.printed("held"));
+  EXPECT_EQ(sandbox.divvy({"set", "web", "--memory", "100Mi"}).code(), 0);
 }
 
 TEST(Set, RefusesWhatTheCardCannotGive) {

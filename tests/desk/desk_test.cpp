@@ -7,8 +7,12 @@
 #include <chrono>
 #include <future>
 
+#include "kube/share_change.h"
+
 namespace divvy::test {
 namespace {
+
+namespace json = boost::json;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -121,6 +125,50 @@ TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
   desk.api.removePod("uid-1");
   EXPECT_TRUE(desk.sandbox.tenantCount(0));
   EXPECT_EQ(desk.api.writes(), writes) << "nothing of the node has changed";
+}
+
+// What is admitted for a container that has it already, with another amount of memory.
+json::object admittedFor(const DeskPod& pod, std::uint64_t mebibytes, const std::string& token) {
+  DeskPod then = pod;
+  then.portions[0].mebibytes = mebibytes;
+  kube::ChangeState state;
+  state.id = state.token = token;
+  state.change = {token, pod.ask.containers[0].name, mebibytes, std::nullopt, ""};
+  const json::object changed = then.object();
+  state.assignment =
+      changed.at("metadata").at("annotations").at("hami.io/vgpu-devices-allocated").as_string();
+  json::object object = pod.object();
+  object["metadata"].as_object()["annotations"].as_object()[kube::kChangeStateKey] =
+      kube::encode(state);
+  return object;
+}
+
+// Regression: a container was given less than one context takes, and nothing could start in it.
+TEST(Desk, AChangeLeavesRoomForAContext) {
+  Desk desk;
+  ASSERT_TRUE(desk.ready());
+  Rng rng(1);
+  const DeskPod pod = podOf("uid-1", {kMain}, desk.cards()[0]);
+  desk.api.setPod(pod.object());
+  ASSERT_TRUE(desk.kubelet.admit(pod.ask, true, &rng));
+  ASSERT_TRUE(desk.kubelet.prepare("uid-1", "main").ok());
+  const auto told = [&](const std::string& token) {
+    kube::ChangeResults results;
+    EXPECT_TRUE(eventually([&] {
+      const auto read = kube::decodeChangeResults(desk.api.notes()[kube::kChangesKey]);
+      if (read) results = *read;
+      return results.contains(token);
+    }));
+    return results[token];
+  };
+  desk.api.setPod(admittedFor(pod, 100, "small"));
+  const kube::ChangeResult small = told("small");
+  EXPECT_FALSE(small.done);
+  EXPECT_EQ(small.reason, "Invalid");
+  EXPECT_THAT(small.message, HasSubstr("100 MiB is less than one context costs there"));
+  EXPECT_EQ(amiss(foundBy(desk.kubelet.of("uid-1", "main")), pod.portions[0]), "");
+  desk.api.setPod(admittedFor(pod, 800, "enough"));
+  EXPECT_TRUE(told("enough").done);
 }
 
 // Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what
