@@ -177,7 +177,7 @@ the scheduler has promised and not yet written.)"},
   divvy doctor --node --root /host        the host's files, from a container that has them there
   divvy doctor --cluster --context prod
   divvy doctor --only clock,host-preload
-  divvy doctor --only node-settings --node-settings /etc/divvy/nodes.yaml
+  divvy doctor --only node-settings --node-settings nodes.yaml
   divvy doctor -o json | jq '.findings[] | select(.state == "fault")'
   divvy doctor --bundle for-support.tar.gz --redact-names
 

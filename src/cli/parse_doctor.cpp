@@ -1,4 +1,6 @@
 // What is said of `divvy doctor`, from words.
+#include <filesystem>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +20,16 @@ Result<void> readDir(const std::string& text, const char* option, std::string* o
     return usage(std::string(option) + " \"" + text +
                  "\" is relative; an absolute path is accepted");
   *out = text;
+  return {};
+}
+
+// Of this machine also as it is seen from here; of another's root only as that machine has it.
+Result<void> readSettingsFile(const std::string& text, const std::string& root, std::string* out) {
+  const bool relative = !text.empty() && text[0] != '/';
+  if (!relative || root != "/") return readDir(text, "--node-settings", out);
+  std::error_code fault;
+  *out = std::filesystem::absolute(text, fault).lexically_normal();
+  if (fault) return usage("--node-settings \"" + text + "\": " + fault.message());
   return {};
 }
 
@@ -49,11 +61,13 @@ Result<Options> makeDoctor(const Raw& raw) {
   for (const auto& [given, option, out] :
        {std::tuple(&text.runtime_dir, "--runtime-dir", &options.runtime_dir),
         std::tuple(&text.install_dir, "--install-dir", &options.install_dir),
-        std::tuple(&text.kubelet_dir, "--kubelet-dir", &options.kubelet_dir),
-        std::tuple(&text.node_settings, "--node-settings", &options.node_settings)}) {
+        std::tuple(&text.kubelet_dir, "--kubelet-dir", &options.kubelet_dir)}) {
     const Result<void> read = readDir(*given, option, out);
     if (!read) return read.error();
   }
+  const Result<void> settings =
+      readSettingsFile(text.node_settings, options.root, &options.node_settings);
+  if (!settings) return settings.error();
   Result<ClusterChoice> choice = clusterOf(raw);
   if (!choice) return choice.error();
   options.choice = std::move(*choice);

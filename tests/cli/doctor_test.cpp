@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -133,6 +134,26 @@ TEST(Doctor, SettingsOfNodesAreReadAsAgentsDoAndNamedByLine) {
   made.file(file, "settings:\n- nodes: ['*']\n  cores: 800\n");
   EXPECT_NE(seenOf(parsed(sandbox.divvy(words)), "node-settings", file).find("accepted: "),
             std::string::npos);
+}
+
+// Regression: a path as the shell completes it was refused.
+TEST(Doctor, SettingsAreFoundFromTheFolderOneIsIn) {
+  MadeTree made;
+  const std::string file = made.root() + "/nodes.yaml";
+  made.file("/nodes.yaml", "settings:\n- nodes: ['*']\n  cores: 800\n");
+  const std::string relative = std::filesystem::relative(file);
+  ASSERT_NE(relative[0], '/');
+  Sandbox sandbox;
+  Words words{"doctor", "--node", "--only",          "node-settings",
+              "-o",     "json",   "--node-settings", relative};
+  const Outcome found = sandbox.divvy(words);
+  EXPECT_EQ(seenOf(parsed(found), "node-settings", file).find("fault: " + file + ":3:10: "), 0u)
+      << found.out << found.err;
+  words.insert(words.end(), {"--root", made.root()});
+  const Outcome elsewhere = sandbox.divvy(words);
+  EXPECT_EQ(elsewhere.code(), 2);
+  EXPECT_NE(elsewhere.err.find("is relative; an absolute path is accepted"), std::string::npos)
+      << elsewhere.err;
 }
 
 // Who runs goes on with what it read: what was spoiled since is found before it begins anew.
