@@ -94,7 +94,7 @@ Result<void> Api::list(const std::string& path, const std::string& query,
   asio::co_spawn(inside_->loop, work, rethrow);
   inside_->loop.run();
   if (!ended) return Error{ErrorCode::kUnavailable, "the API server gave no answer"};
-  if (!*ended) return Error(ended->error()).context("listing " + path);
+  if (!*ended) return ended->error();
   for (const json::value& item : items) each(item);
   return {};
 }

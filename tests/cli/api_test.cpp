@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 
+#include "fake_cluster.h"
 #include "http/server.h"
 
 namespace divvy::cli {
@@ -57,6 +58,27 @@ TEST(Api, KeepsItemsForLongerThanTheirPages) {
   serving.join();
   EXPECT_TRUE(listed) << listed.error().message();
   EXPECT_EQ(count, 200u);
+}
+
+// Regression: "listing /api/v1/pods: listing /api/v1/pods: ...".
+TEST(Api, SaysOnceWhatCannotBeListed) {
+  const test::FakeCluster cluster(
+      {{"/api/v1/pods", {403, R"({"kind":"Status","message":"pods is forbidden"})"}},
+       {"/api/v1/nodes", {200, "no list"}}});
+  Reach reach;
+  reach.kubeconfig = cluster.kubeconfig();
+  const Result<std::unique_ptr<Api>> api = Api::open(reach);
+  ASSERT_TRUE(api) << api.error().message();
+  for (const auto& [path, why] :
+       {std::pair("/api/v1/pods", "pods is forbidden"),
+        std::pair("/api/v1/nodes", "the answer is no list"), std::pair("/api/v1/none", "404")}) {
+    const Result<void> listed = (*api)->list(path, "", [](const json::value&) {});
+    ASSERT_FALSE(listed) << path;
+    const std::string said = listed.error().message();
+    EXPECT_EQ(said.find(std::string("listing ") + path + ": "), 0u) << said;
+    EXPECT_EQ(said.find("listing", 1), std::string::npos) << said;
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+  }
 }
 
 }  // namespace
