@@ -49,10 +49,13 @@ std::string asItIs(std::string_view text) {
   return std::string(text);
 }
 
-std::string lowered(std::string_view text) {
+// "Too-Large" is "too large".
+std::string loosened(std::string_view text) {
   std::string result(text);
-  for (char& c : result)
+  for (char& c : result) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-') c = ' ';
+  }
   return result;
 }
 
@@ -76,7 +79,7 @@ std::vector<Reason> reasonsAs(const std::string& text, std::string (*form)(std::
 
 std::vector<Reason> reasonsFor(std::string_view text) {
   const std::vector<Reason> same = reasonsAs(std::string(text), asItIs);
-  return same.empty() ? reasonsAs(lowered(text), lowered) : same;
+  return same.empty() ? reasonsAs(loosened(text), loosened) : same;
 }
 
 int explainReason(const ExplainReasonOptions& options) {

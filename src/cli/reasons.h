@@ -20,7 +20,8 @@ struct Reason {
 const std::vector<Reason>& reasons();
 
 // That of a code, or whose words `text` has or is a part of: what people see is a whole message.
-// In any case of letters; where some are in the very same, those only. Empty: none.
+// In any case of letters, and with blanks for
+// hyphens; where some are in the very same, those only. Empty: none.
 std::vector<Reason> reasonsFor(std::string_view text);
 
 }  // namespace divvy::cli

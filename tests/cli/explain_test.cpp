@@ -203,6 +203,7 @@ TEST(ExplainReason, WordsNeedNeitherQuotesNorTheirCase) {
   EXPECT_EQ(codes({"devices", "with", "too", "little", "memory"}), all);
   EXPECT_EQ(codes({"Devices With Too Little", "MEMORY"}), all);
   EXPECT_EQ(codes({"Too-Large"}), "too-large ");
+  EXPECT_EQ(codes({"too", "large"}), "too-large ");
   EXPECT_EQ(codes({"noroom"}), "change-no-room ");
   // One of these is also the answer of an API server, as people see it.
   EXPECT_EQ(codes({"NoRoom:", "it", "is", "invalid"}), "change-no-room ");
