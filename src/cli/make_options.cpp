@@ -30,6 +30,14 @@ Result<void> read(const std::string& text, Parse parse, Target& target) {
   return {};
 }
 
+// A time, by the option's name where it is wrong.
+auto timeOf(const char* option) {
+  return [option](const std::string& text) -> Result<std::uint64_t> {
+    Result<std::uint64_t> ms = parseDurationMs(text);
+    return ms ? ms : Result<std::uint64_t>(Error(ms.error()).context(option));
+  };
+}
+
 // The first of several readings that failed.
 Result<void> firstError(std::initializer_list<Result<void>> readings) {
   for (const Result<void>& reading : readings) {
@@ -80,7 +88,7 @@ Result<Output> outputOf(const Raw& raw, bool wide) {
   const bool known =
       raw.output == "json" || raw.output == "table" || (wide && raw.output == "wide");
   if (!raw.output.empty() && !known) {
-    return Error{ErrorCode::kUsage, "output \"" + raw.output +
+    return Error{ErrorCode::kUsage, "--output \"" + raw.output +
                                         "\" is not known; accepted: table, " +
                                         (wide ? "wide, json" : "json")};
   }
@@ -124,7 +132,7 @@ namespace {
 Result<void> readShare(const Raw& raw, RunOptions& run) {
   run.wait = raw.wait_given;
   Result<void> good = firstError({readPlacing(raw, run), read(raw.name, agent::parseName, run.name),
-                                  read(raw.wait, parseDurationMs, run.wait_ms),
+                                  read(raw.wait, timeOf("--wait"), run.wait_ms),
                                   read(raw.on_pressure, agent::parseOnPressure, run.on_pressure),
                                   read(raw.pressure_wait, parsePressureWait, run.pressure_wait_ms),
                                   readIdle(raw, run.idle)});
@@ -187,6 +195,10 @@ Result<Options> makeShare(ShareOptions::What what, const Raw& raw) {
 Result<Options> makeExplainReason(const Raw& raw) {
   const Result<Output> output = outputOf(raw);
   if (!output) return output.error();
+  if (asksAgent(raw) || !raw.cluster.files.empty() || !raw.cluster.space.empty())
+    return Error{ErrorCode::kUsage,
+                 "explain reason says what words mean, and asks for nothing; accepted: CODE or "
+                 "words, -o and --no-headers"};
   ExplainReasonOptions options;
   options.output = *output;
   const std::vector<std::string>& words = raw.cluster.words;
@@ -241,8 +253,8 @@ Result<Options> makeTop(const Raw& raw) {
   top.sim = simOf(raw);
   top.output = *output;
   const auto frames = [](const std::string& text) { return parseCount(text, "-n", 1, 1000000); };
-  Result<void> good = firstError(
-      {read(raw.frames, frames, top.frames), read(raw.interval, parseDurationMs, top.interval_ms)});
+  Result<void> good = firstError({read(raw.frames, frames, top.frames),
+                                  read(raw.interval, timeOf("--interval"), top.interval_ms)});
   if (!good) return good.error();
   if (top.interval_ms < kShortestIntervalMs)
     return Error{ErrorCode::kUsage, "--interval " + raw.interval + ": accepted: " +
@@ -317,7 +329,7 @@ Result<Options> makeWait(const Raw& raw) {
   if (raw.all != raw.tenant.empty()) {
     return Error{ErrorCode::kUsage, "wait: accepted is either a tenant or --all"};
   }
-  Result<void> good = read(raw.timeout, parseDurationMs, wait.timeout_ms);
+  Result<void> good = read(raw.timeout, timeOf("--timeout"), wait.timeout_ms);
   if (!good) return good.error();
   return Options{wait};
 }
@@ -412,7 +424,7 @@ Result<Options> makeAgent(const Raw& raw) {
   const auto fd = [](const std::string& text) { return parseCount(text, "--ready-fd", 0, 1023); };
   unsigned ready_fd = 0;
   Result<void> good = firstError({read(raw.node, nodeForAgent, options.node),
-                                  read(raw.idle_exit, parseDurationMs, options.idle_ms),
+                                  read(raw.idle_exit, timeOf("--idle-exit"), options.idle_ms),
                                   read(raw.ready_fd, fd, ready_fd)});
   if (!good) return good.error();
   if (!raw.ready_fd.empty()) options.ready_fd = static_cast<int>(ready_fd);

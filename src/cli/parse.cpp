@@ -1,10 +1,11 @@
-// The only users of CLI11, which is slow to compile, are this, grammar_simulate and completion: the
-// command line's grammar and its help.
+// The only users of CLI11, which is slow to compile, are this, grammar_simulate, usage and
+// completion: the command line's grammar and its help.
 #include <algorithm>
 
 #include "completion.h"
 #include "grammar.h"
 #include "kubectl_words.h"
+#include "usage.h"
 
 namespace divvy::cli {
 
@@ -317,56 +318,6 @@ void Grammar::addService() {
 
 namespace {
 
-// The innermost subcommand that was named, and all of their names.
-const CLI::App* innermost(const CLI::App& app, std::string* names = nullptr) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) {
-    at = at->get_subcommands().front();
-    if (names != nullptr) *names += " " + at->get_name();
-  }
-  return at;
-}
-
-// One line, and where to read on.
-Error usage(const CLI::App& app, const std::string& what) {
-  std::string text = what.substr(0, what.find('\n'));
-  std::string command = app.get_name();
-  innermost(app, &command);
-  while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
-  return {ErrorCode::kUsage, text + "; see " + command + " --help"};
-}
-
-// The first word that is no option has to be a subcommand.
-std::string unknownCommand(const CLI::App& app, const std::vector<std::string>& words) {
-  const auto first = std::find_if(words.begin(), words.end(),
-                                  [](const std::string& word) { return !word.starts_with('-'); });
-  if (first == words.end()) return "";
-  std::string accepted;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->get_name() == *first) {
-      if (command->get_subcommands(nullptr).empty()) return "";
-      return unknownCommand(*command, std::vector<std::string>(first + 1, words.end()));
-    }
-    if (!command->get_group().empty()) accepted += " " + command->get_name();
-  }
-  return "\"" + *first + "\" is no command; accepted:" + accepted;
-}
-
-// Which option is not known there, and which are; `what` of words that are none.
-std::string unexpected(const CLI::App& command, bool plugin, const std::string& what) {
-  const std::vector<std::string> rest = command.remaining();
-  if (rest.empty() || !rest[0].starts_with('-')) return what;
-  const std::string name = rest[0].substr(0, rest[0].find('='));
-  std::string accepted;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group().empty() || option->get_positional()) continue;
-    accepted += (accepted.empty() ? "" : ", ") + option->get_name(false, true);
-  }
-  const bool kubectls = plugin && onlyKubectls(name);
-  return name + (kubectls ? " is kubectl's, and means nothing here" : " is not accepted here") +
-         "; accepted: " + accepted;
-}
-
 // CLI11 does not know of the command behind the options.
 std::string helpOf(const CLI::App& command, const std::string& program) {
   const CLI::App* parent = command.get_parent();
@@ -380,16 +331,6 @@ std::string helpOf(const CLI::App& command, const std::string& program) {
                 " -- COMMAND [ARGUMENTS]\n"
                 "       divvy run [OPTIONS] --podman|--docker [ITS OPTIONS] IMAGE [COMMAND]");
   return text;
-}
-
-// "--cores $CORES" with nothing in CORES is a mistake, not a wish for the default.
-std::string emptyOption(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_expected_min() == 0 || option->count() == 0) continue;
-    const std::vector<std::string>& given = option->results();
-    if (std::find(given.begin(), given.end(), "") != given.end()) return option->get_name();
-  }
-  return "";
 }
 
 struct Split {
@@ -424,7 +365,7 @@ Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, boo
   grammar.raw.runtime = split.runtime;
   const bool dashed = !grammar.raw.command.empty() || !split.runtime.empty();
   const std::string unknown = unknownCommand(grammar.app, words);
-  if (!unknown.empty()) return usage(grammar.app, unknown);
+  if (!unknown.empty()) return usageError(grammar.app, unknown);
   try {
     std::reverse(words.begin(), words.end());
     grammar.app.parse(words);
@@ -434,21 +375,21 @@ Result<Options> parseWords(const std::vector<std::string>& all, bool plugin, boo
                                                        : helpOf(*chosen, grammar.program())}};
   } catch (const CLI::CallForVersion&) {
     return Options{PrintOptions{versionLine() + "\n"}};
-  } catch (const CLI::ExtrasError& error) {
-    return usage(grammar.app, unexpected(*innermost(grammar.app), plugin, error.what()));
+  } catch (const CLI::ExtrasError&) {
+    return usageError(grammar.app, unexpectedWords(*innermost(grammar.app), plugin));
   } catch (const CLI::ParseError& error) {
-    return usage(grammar.app, error.what());
+    return usageError(grammar.app, wrongValue(*innermost(grammar.app), error));
   }
   const CLI::App* chosen = innermost(grammar.app);
   const std::vector<std::string> rest = chosen->remaining();
   // The command came first: the word is one of its own.
   if (!rest.empty() && !split.runtime.empty()) return parseWords(all, plugin, false);
   if (!rest.empty() && (dashed || chosen->get_name() != "run")) {
-    return usage(grammar.app, "\"" + rest[0] + "\" is not accepted here");
+    return usageError(grammar.app, "\"" + rest[0] + "\" is not accepted here");
   }
   if (!dashed) grammar.raw.command = rest;
   const std::string empty = emptyOption(*chosen);
-  if (!empty.empty()) return usage(grammar.app, empty + " has no value");
+  if (!empty.empty()) return usageError(grammar.app, empty + " has no value");
   for (const CLI::Option* option : grammar.sims)
     grammar.raw.sim_given = grammar.raw.sim_given || option->count() != 0;
   for (const CLI::Option* option : grammar.waits)

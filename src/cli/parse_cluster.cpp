@@ -12,14 +12,6 @@ Error usage(const std::string& what) {
   return {ErrorCode::kUsage, what};
 }
 
-// What only an agent understands.
-bool asksAgent(const Raw& raw) {
-  for (const std::string* text : {&raw.memory, &raw.cores, &raw.policy, &raw.gpus, &raw.priority,
-                                  &raw.enforce, &raw.overhead, &raw.guaranteed, &raw.pool})
-    if (!text->empty()) return true;
-  return raw.sim_given || !raw.models.empty() || !raw.uuids.empty();
-}
-
 // "NAMESPACE/NAME", or a NAME.
 void readName(const std::string& text, ExplainPodOptions* options) {
   const std::size_t slash = text.find('/');
@@ -46,6 +38,13 @@ Result<void> readWords(const std::vector<std::string>& words, ExplainPodOptions*
 }
 
 }  // namespace
+
+bool asksAgent(const Raw& raw) {
+  for (const std::string* text : {&raw.memory, &raw.cores, &raw.policy, &raw.gpus, &raw.priority,
+                                  &raw.enforce, &raw.overhead, &raw.guaranteed, &raw.pool})
+    if (!text->empty()) return true;
+  return raw.sim_given || !raw.models.empty() || !raw.uuids.empty();
+}
 
 bool meansCluster(const Raw& raw) {
   const ClusterText& text = raw.cluster;

@@ -87,7 +87,7 @@ Result<std::vector<std::uint32_t>> parseOvercommits(const std::vector<std::strin
 Result<void> readOutput(const Raw& raw, Output& output) {
   if (!raw.output.empty() && raw.output != "table" && raw.output != "json") {
     return Error{ErrorCode::kUsage,
-                 "output \"" + raw.output + "\" is not known; accepted: table, json"};
+                 "--output \"" + raw.output + "\" is not known; accepted: table, json"};
   }
   output = Output{raw.output == "json", false, !raw.no_headers, false};
   return {};

@@ -103,7 +103,7 @@ Result<void> readOutput(const Raw& raw, SizeOptions& size) {
   const std::string& how = raw.output;
   if (!how.empty() && how != "table" && how != "json" && how != "yaml") {
     return Error{ErrorCode::kUsage,
-                 "output \"" + how + "\" is not known; accepted: table, json, yaml"};
+                 "--output \"" + how + "\" is not known; accepted: table, json, yaml"};
   }
   size.manifest = raw.size.manifest || how == "yaml";
   if (size.manifest && !how.empty() && how != "yaml")

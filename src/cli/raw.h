@@ -115,6 +115,8 @@ struct Raw {
 
 // Whether a cluster is meant, where an agent could be; kubectl's plugin always means one.
 bool meansCluster(const Raw& raw);
+// What only an agent understands.
+bool asksAgent(const Raw& raw);
 bool saysCluster(const ReachText& text);
 Result<Reach> reachOf(const ReachText& text);
 Result<ClusterChoice> clusterOf(const Raw& raw);

@@ -103,6 +103,38 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
   }
 }
 
+// What the grammar's library says of these named neither the value nor what is accepted.
+TEST(BadInput, WrongWordsAreSaidWithWhatIsAccepted) {
+  Sandbox sandbox;
+  const std::vector<Case> cases{
+      {{"ls", "nobody"},
+       "\"nobody\" is not accepted here; accepted: options only; see divvy ls --help"},
+      {{"top", "web"}, "\"web\" is not accepted here; accepted: options only; see divvy top"},
+      {{"events", "a", "b"}, "\"b\" is not accepted here; accepted: one TENANT, and options"},
+      {{"top", "-n", "1", "-n", "2"}, "-n is there 2 times; accepted: once; see divvy top --help"},
+      {{"top", "-n", "-1"}, "-n \"-1\" is not accepted; a whole number from 1"},
+      {{"top", "-n"}, "-n has no value; accepted: COUNT; see divvy top --help"},
+      {{"top", "--interval", "-1s"}, "--interval: time \"-1s\" is not understood; accepted"},
+      {{"top", "--interval", "1s", "--interval", "2s"}, "--interval is there 2 times"},
+      {{"ls", "-o"}, "--output has no value; accepted: table|wide|json; see divvy ls --help"},
+      {{"ls", "-o", "json", "-o", "table"}, "--output is there 2 times; accepted: once"},
+      {{"ls", "-o", "yaml"}, "--output \"yaml\" is not known; accepted: table, wide, json"},
+      {{"ls", "--no-headers=maybe"}, "--no-headers takes no value; accepted: --no-headers alone"},
+      {{"events", "-o", "wide"}, "--output \"wide\" is not known; accepted: table, json"},
+      {{"explain", "pod", "a", "b"}, "\"pod a b\" is not accepted; pod NAME"},
+      {{"explain", "--memory", "1Gi", "--memory", "2Gi"}, "--memory is there 2 times"},
+      {{"explain", "--gpus", "-1"}, "--gpus \"-1\" is not accepted; a whole number from 1 to 16"},
+      {{"explain", "reason", "memory", "--memory", "1Gi"}, "accepted: CODE or words, -o"},
+      {{"wait", "web", "--timeout", "-1"}, "--timeout: time \"-1\" is not understood"},
+      {simRun({"--wait=-1"}), "--wait: time \"-1\" is not understood"},
+      {{"share", "create", "a", "b"}, "\"b\" is not accepted here; accepted: one NAME"},
+  };
+  for (const Case& one : cases) {
+    expectOneLine(sandbox.divvy(one.words), 2, one.says);
+    EXPECT_EQ(sandbox.files(), Words()) << one.says;
+  }
+}
+
 TEST(BadInput, UsageErrorsAboutChangesOfPods) {
   Sandbox sandbox;
   const std::vector<Case> cases{
@@ -195,7 +227,7 @@ TEST(BadInput, UsageErrorsAboutMemoryPromisedMoreThanOnce) {
       {{"agent", "--node-name", "n", "--announce-memory", "gpumem"}, "DOMAIN/NAME, or none,"},
       {{"agent", "--metrics-labels", "team"}, "nobody is told of metrics"},
       {{"agent", "--node-name", "n", "--metrics-labels", "a b"}, "is no key of a label"},
-      {{"events", "a", "b"}, "not expected: b"},
+      {{"events", "a", "b"}, "\"b\" is not accepted here; accepted: one TENANT, and options"},
   };
   for (const Case& one : cases) {
     expectOneLine(sandbox.divvy(one.words), 2, one.says);

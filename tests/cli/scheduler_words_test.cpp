@@ -73,7 +73,7 @@ TEST(SchedulerWords, BadOnesAreOneLineAndLeaveNothing) {
       {scheduler({"--priority-class", "inference=urgent"}), "--priority-class: "},
       {scheduler({"--priority-value", "much=high"}), "--priority-value: "},
       {scheduler({"--vendors", "acme", "--print", "config"}), "acme"},
-      {scheduler({"now"}), "not expected: now"},
+      {scheduler({"now"}), "\"now\" is not accepted here; accepted: options only"},
       {{"plan"}, "nothing to plan for; accepted: -f FILE"},
       {{"plan", "-f", "p.yaml", "--compat", "kube"}, "accepted: none, hami"},
       {{"plan", "-f", "p.yaml", "--min-runtime", "-1"}, "--min-runtime: "},

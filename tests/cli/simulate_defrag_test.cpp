@@ -96,7 +96,7 @@ TEST_F(Defrag, BadInputIsNamed) {
       {{folder_}, "is a directory; accepted: a snapshot in JSON"},
       {{file, "--goal", "money"}, "--goal \"money\" is not known; accepted: devices, nodes, frag"},
       {{file, "--most-moves", "-1"}, "--most-moves \"-1\""},
-      {{file, "-o", "yaml"}, "output \"yaml\" is not known; accepted: table, json"},
+      {{file, "-o", "yaml"}, "--output \"yaml\" is not known; accepted: table, json"},
       {{put("cut.json", halves(true).substr(0, 90))}, "cut.json:2:"},
       {{put("other.json", "{\"schema\": \"x\"}")}, "other.json:1:"},
   };

@@ -178,7 +178,7 @@ TEST_F(Simulate, UsageErrorsSayWhatIsAccepted) {
       {plan({"--overcommit", "nan"}), "--overcommit \"nan\""},
       {plan({"--policy", "all"}), "--policy: accepted is one of them"},
       {plan({"--pods", openb({})[5]}), "--pods: 2 files; accepted: one"},
-      {plan({"-o", "yaml"}), "output \"yaml\" is not known; accepted: table, json"},
+      {plan({"-o", "yaml"}), "--output \"yaml\" is not known; accepted: table, json"},
       {plan({"--tune", "1"}), "see divvy simulate plan --help"},
       {{"simulate", "openb", "--nodes", "n.csv"}, "see divvy simulate openb --help"},
       {openb({"--policy", "fdg"}), "accepted: random, dotprod, clustering"},
