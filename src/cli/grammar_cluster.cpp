@@ -154,7 +154,8 @@ void Grammar::addFiles(CLI::App* command) {
                    "YAML or JSON of pods, or of what makes pods; - is stdin; may be repeated")
       ->type_name("FILE")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command->add_option("-n,--namespace", raw.cluster.space, "of the pods [the context's]")
       ->type_name("NAME");
 }

@@ -27,6 +27,7 @@ void Grammar::addConnection(CLI::App* command, Spaces spaces) {
       ->type_name("GROUP")
       ->expected(1)
       ->take_all()
+      ->allow_extra_args(false)
       ->group(kGroup);
   command
       ->add_flag("--insecure-skip-tls-verify", text.insecure,

@@ -53,13 +53,15 @@ void Grammar::addOversubscription(CLI::App* agent) {
                    "memory promised of what a device has, 1.0 to 4.0; may be repeated [1.0]")
       ->type_name("[DEV=]R")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   agent
       ->add_option("--device-budget", terms.budget,
                    "memory tenants may have there at once; may be repeated [what others leave]")
       ->type_name("[DEV=]SIZE")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   agent
       ->add_option("--host-reserve", terms.host_reserve,
                    "host memory for what is swapped out [half of what is available]")
@@ -119,8 +121,8 @@ void Grammar::addMemory(CLI::App* command) {
 // Where, and who sees to it.
 void Grammar::addPlace(CLI::App* command) {
   addTerm(command, "gpus", raw.gpus);
-  addTerm(command, "model", raw.models)->expected(1)->take_all();
-  addTerm(command, "uuid", raw.uuids)->expected(1)->take_all();
+  addTerm(command, "model", raw.models)->expected(1)->take_all()->allow_extra_args(false);
+  addTerm(command, "uuid", raw.uuids)->expected(1)->take_all()->allow_extra_args(false);
   addTerm(command, "pool", raw.pool);
   addTerm(command, "device-policy", raw.device_policy);
   addTerm(command, "expected-use", raw.expected_use);

@@ -135,6 +135,19 @@ TEST(BadInput, WrongWordsAreSaidWithWhatIsAccepted) {
   }
 }
 
+// Regression: they took whatever words came after their value, a run's command, too.
+TEST(BadInput, OptionsThatMayBeRepeatedTakeOneValueEach) {
+  Sandbox sandbox;
+  const std::string file = sandbox.root() + "/pod.yaml";
+  std::ofstream(file) << "kind: Pod\napiVersion: v1\nmetadata: {name: x}\n";
+  expectOneLine(sandbox.divvy({"explain", "-f", file, "pod", "b"}), 2, "explain: which pod");
+  expectOneLine(sandbox.divvy({"ls", "--cluster", "--as-group", "a", "b"}), 2, "\"b\" is not");
+  fs::remove(file);
+  const Outcome run = sandbox.divvy(
+      {"run", "--sim", "h100", "--memory", "1Gi", "--model", "a100", "--model", "h100", "true"});
+  EXPECT_EQ(run.code(), 0) << run.err;
+}
+
 TEST(BadInput, UsageErrorsAboutChangesOfPods) {
   Sandbox sandbox;
   const std::vector<Case> cases{
