@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include <boost/json.hpp>
 
 #include "base/plain_file.h"
+#include "checkpoint_sum.h"
 
 namespace divvy::kubelet {
 namespace {
@@ -51,6 +53,20 @@ bool readIds(const json::value& entry, std::vector<std::string>* ids) {
   return true;
 }
 
+// What can be read may have been damaged all the same. A version of Kubernetes that is not known is
+// believed.
+Result<void> checkSum(const json::value& whole, const json::value& data) {
+  const std::optional<std::uint32_t> sum = checksumOf(data);
+  if (!sum) return {};
+  const json::value* said = memberOf(whole, "Checksum");
+  boost::system::error_code fault;
+  const auto told = said == nullptr ? 0 : said->to_number<std::uint64_t>(fault);
+  if (said == nullptr || fault) return corrupt("has no Checksum");
+  if (told == *sum) return {};
+  return corrupt("says checksum " + std::to_string(told) + " of data whose checksum is " +
+                 std::to_string(*sum) + ": it is damaged");
+}
+
 }  // namespace
 
 Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
@@ -60,6 +76,7 @@ Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
   const json::value* data = memberOf(whole, "Data");
   const json::value* entries = data == nullptr ? nullptr : memberOf(*data, "PodDeviceEntries");
   if (entries == nullptr) return corrupt("has no Data.PodDeviceEntries");
+  if (Result<void> whole_one = checkSum(whole, *data); !whole_one) return whole_one.error();
   std::vector<NotedDevices> noted;
   if (entries->is_null()) return noted;
   if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is no list");

@@ -26,7 +26,7 @@ DeviceManager::Spoil with(const std::function<std::string(const std::string&)>& 
   };
 }
 
-// The last ones are the controls: nothing is wrong with them that an agent looks at.
+// The last ones are the controls: nothing is wrong with them.
 std::vector<Damage> damages() {
   using Text = std::string;
   return {
@@ -40,15 +40,21 @@ std::vector<Damage> damages() {
       {"an entry of nobody's", false, with([](const Text&) {
          return Text(R"({"Data":{"PodDeviceEntries":[{"PodUID":"uid-1"}]},"Checksum":1})");
        })},
+      {"a wrong checksum", false, with([](const Text& whole) {
+         const std::size_t at = whole.find(R"("Checksum":)");
+         return whole.substr(0, at) + R"("Checksum":123456789})";
+       })},
+      {"another letter", false, with([](Text whole) {
+         whole.at(whole.find(R"("PodUID":")") + 10) ^= 1;
+         return whole;
+       })},
       {"a pipe", false,
        [](const Text& path, const Text&) { EXPECT_EQ(mkfifo(path.c_str(), 0600), 0); }},
       {"a folder", false,
        [](const Text& path, const Text&) { std::filesystem::create_directory(path); }},
       {"as it should be", true, with([](const Text& whole) { return whole; })},
-      // The kubelet's own affair: what can be read is believed.
-      {"a wrong checksum", true, with([](const Text& whole) {
-         const std::size_t at = whole.find(R"("Checksum":)");
-         return whole.substr(0, at) + R"("Checksum":123456789})";
+      {"with what a later kubelet says, too", true, with([](const Text& whole) {
+         return whole.substr(0, whole.size() - 1) + R"(,"BootID":"b"})";
        })},
   };
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "checkpoint_sum.h"
 #include "fake_kubelet.h"
 #include "podresources_v1.grpc.pb.h"
 
@@ -205,9 +206,9 @@ class DeviceManager::Inside final : public v1::PodResourcesLister::Service {
                                        {"AllocResp", ""}});
       }
     }
-    const json::object whole{
-        {"Data", {{"PodDeviceEntries", std::move(entries)}, {"RegisteredDevices", json::object()}}},
-        {"Checksum", 0}};
+    const json::value data{{"PodDeviceEntries", std::move(entries)},
+                           {"RegisteredDevices", json::object()}};
+    const json::object whole{{"Data", data}, {"Checksum", *kubelet::checksumOf(data)}};
     const std::string path = kubelet.folder() + "/kubelet_internal_checkpoint";
     if (spoil) {
       fs::remove(path);

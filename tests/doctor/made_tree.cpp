@@ -171,7 +171,7 @@ void MadeTree::healthyNode() {
   socket("/var/lib/kubelet/device-plugins/divvy-nvidia.com_gpu.sock");
   socket("/var/lib/kubelet/pod-resources/kubelet.sock");
   file("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
-       R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})", 0600);
+       R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661})", 0600);
   file("/etc/divvy/node-settings.yaml", "settings:\n- nodes: ['*']\n  per_device: 4\n");
   const std::string agent = "/run/divvy/gpu";
   folder("/run/divvy", 0755);

@@ -214,6 +214,11 @@ std::vector<Spoiled> spoiledKubelets() {
        [plugins](MadeTree& t) {
          t.file(plugins + "/kubelet_internal_checkpoint", R"({"Data":{"PodDev)");
        }},
+      {"a checkpoint that its checksum is not of", "kubelet-checkpoint", State::kFault,
+       [plugins](MadeTree& t) {
+         t.file(plugins + "/kubelet_internal_checkpoint",
+                R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})");
+       }},
       {"cgroups of version 1", "cgroup-version", State::kWarning,
        [](MadeTree& t) { t.remove("/sys/fs/cgroup/cgroup.controllers"); }},
       {"no shared memory", "shared-memory", State::kWarning,

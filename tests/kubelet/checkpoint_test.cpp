@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoint_sum.h"
+
 namespace divvy::kubelet {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr const char* kTwo =
     R"("DeviceIDs":{"-1":["GPU-b::1","GPU-a::0"]},"AllocResp":"CgA="},)"
     R"({"PodUID":"u-1","ContainerName":"main","ResourceName":"nvidia.com/gpu",)"
     R"("DeviceIDs":{"0":["GPU-a::0"],"1":["GPU-b::1"]},"AllocResp":""}],)"
-    R"("RegisteredDevices":{"nvidia.com/gpu":["GPU-a::0"]}},"Checksum":123})";
+    R"("RegisteredDevices":{"nvidia.com/gpu":["GPU-a::0"]}},"Checksum":1129797246})";
 
 TEST(Checkpoint, TellsWhoHasWhat) {
   const auto noted = checkpointOf(kTwo);
@@ -52,6 +54,60 @@ TEST(Checkpoint, WhatIsNotUnderstoodIsNoGuess) {
     ASSERT_FALSE(noted) << text;
     EXPECT_EQ(noted.error().code(), ErrorCode::kCorrupt) << text;
   }
+}
+
+// By the kubelet's own code: tests/cluster/checkpoints.
+std::vector<std::string> kubelets() {
+  const char* source = std::getenv("DIVVY_SOURCE_DIR");
+  std::ifstream file(std::string(source == nullptr ? "." : source) +
+                     "/tests/kubelet/checkpoints.jsonl");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Checkpoint, ItsChecksumIsTheKubelets) {
+  const std::vector<std::string> all = kubelets();
+  ASSERT_GE(all.size(), 50u);
+  for (const std::string& text : all) {
+    const boost::json::value whole = boost::json::parse(text);
+    const auto sum = checksumOf(whole.at("Data"));
+    ASSERT_TRUE(sum) << text;
+    EXPECT_EQ(*sum, whole.at("Checksum").to_number<std::uint64_t>()) << text;
+  }
+}
+
+// Regression: what could be read was believed, whatever had become of it.
+TEST(Checkpoint, OneBitThatIsAnotherIsFound) {
+  std::string whole = kTwo;
+  ASSERT_TRUE(checkpointOf(whole));
+  for (const char* word : {"u-1", "init", "GPU-a", "CgA="}) {
+    const std::size_t at = whole.find(word);
+    ASSERT_NE(at, std::string::npos);
+    whole[at] ^= 2;
+    const auto noted = checkpointOf(whole);
+    whole[at] ^= 2;
+    ASSERT_FALSE(noted) << word;
+    EXPECT_EQ(noted.error().code(), ErrorCode::kCorrupt);
+    EXPECT_NE(noted.error().message().find("says checksum 1129797246 of"), std::string::npos)
+        << noted.error().message();
+  }
+  const std::string data = whole.substr(0, whole.find(",\"Checksum\""));
+  EXPECT_FALSE(checkpointOf(data + "}"));
+  EXPECT_FALSE(checkpointOf(data + ",\"Checksum\":\"1\"}"));
+  EXPECT_FALSE(checkpointOf(data + ",\"Checksum\":0}"));
+}
+
+// Where a version writes more than these, nobody knows what it sums.
+TEST(Checkpoint, OfAnotherVersionItsChecksumIsNotJudged) {
+  std::string more = kTwo;
+  more.insert(more.find("\"PodUID\""), R"("Since":7,)");
+  EXPECT_TRUE(checkpointOf(more));
+  std::string beside = kTwo;
+  beside.insert(beside.size() - 1, R"(,"BootID":"b")");
+  EXPECT_TRUE(checkpointOf(beside)) << "the kubelet sums Data";
+  beside.insert(beside.find("u-1"), "x");
+  EXPECT_FALSE(checkpointOf(beside));
 }
 
 // Half of it is not taken for all of it, wherever it was cut.
