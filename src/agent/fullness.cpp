@@ -14,6 +14,8 @@ namespace divvy::agent {
 namespace {
 
 constexpr int kNoNuma = -1;
+// In place of a doubt, which names sums: each is another.
+constexpr const char* kDoubted = "its checksum is another";
 
 }  // namespace
 
@@ -56,13 +58,17 @@ std::set<std::string> KubeletDesk::fullNow() const {
 }
 
 Result<std::vector<kubelet::NotedDevices>> KubeletDesk::noted() {
-  Result<std::vector<kubelet::NotedDevices>> noted = kubelet::readCheckpoint(*sockets_);
-  const std::string trouble = noted ? "" : noted.error().message();
+  std::string doubt;
+  Result<std::vector<kubelet::NotedDevices>> noted = kubelet::readCheckpoint(*sockets_, &doubt);
+  const std::string trouble = !noted ? noted.error().message() : doubt.empty() ? "" : kDoubted;
   if (trouble == noted_trouble_) return noted;
-  if (noted) {
-    info("the kubelet's checkpoint can be read again");
-  } else {
+  if (!noted) {
     warn(trouble + ": whose devices are which is known of containers that go on only");
+  } else if (!doubt.empty()) {
+    warn(doubt + ": it may be damaged, and is believed where pod resources do not say otherwise");
+  } else {
+    info("the kubelet's checkpoint can be " +
+         std::string(noted_trouble_ == kDoubted ? "believed" : "read") + " again");
   }
   noted_trouble_ = trouble;
   return noted;

@@ -224,7 +224,7 @@ class KubeletDesk {
   bool stopped_ = false;
   Taken taken_;                // while not all devices are offered
   std::string held_trouble_;   // why the kubelet did not say who has what, last; empty: it did
-  std::string noted_trouble_;  // why its checkpoint could not be read, last; empty: it could
+  std::string noted_trouble_;  // what was wrong with its checkpoint last; empty: nothing
   unsigned asked_ = 0;  // questions of the kubelet's that are not answered; of the loop's thread
   const std::shared_ptr<kubelet::Sockets> sockets_;
   kubelet::PodResources pod_resources_;

@@ -63,6 +63,12 @@ void lookPlugins(const NodeFacts& facts, Sink& sink) {
 void lookCheckpoint(const NodeFacts& facts, Sink& sink) {
   const KubeletFacts& kubelet = facts.kubelet;
   if (!kubelet.there) return sink.skip(noneText(facts));
+  if (kubelet.checkpoint && !kubelet.checkpoint_doubt.empty())
+    return sink.warn(
+        {"it " + kubelet.checkpoint_doubt,
+         "a kubelet of 1.30 to 1.34 that begins with it takes all devices for free, and "
+         "what the agent reads of init containers there may be wrong",
+         "with such a kubelet: drain the node, stop it, remove the file, start it"});
   if (kubelet.checkpoint)
     return sink.ok(counted(kubelet.checkpoint_entries, "container") + " with devices");
   const Error& why = kubelet.checkpoint.error();

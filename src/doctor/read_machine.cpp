@@ -39,7 +39,7 @@ KubeletFacts readKubelet(const Tree& tree, const std::string& dir) {
     facts.checkpoint = text.error();
     return facts;
   }
-  const Result<std::vector<kubelet::NotedDevices>> noted = kubelet::checkpointOf(*text);
+  const auto noted = kubelet::checkpointOf(*text, &facts.checkpoint_doubt);
   if (!noted) {
     facts.checkpoint = Error(noted.error()).context(path);
     return facts;

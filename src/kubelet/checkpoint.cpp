@@ -53,30 +53,29 @@ bool readIds(const json::value& entry, std::vector<std::string>* ids) {
   return true;
 }
 
-// What can be read may have been damaged all the same. A version of Kubernetes that is not known is
-// believed.
-Result<void> checkSum(const json::value& whole, const json::value& data) {
+// What can be read may have been damaged all the same.
+std::string doubtOf(const json::value& whole, const json::value& data) {
   const std::optional<std::uint32_t> sum = checksumOf(data);
-  if (!sum) return {};
+  if (!sum) return "";
   const json::value* said = memberOf(whole, "Checksum");
   boost::system::error_code fault;
   const auto told = said == nullptr ? 0 : said->to_number<std::uint64_t>(fault);
-  if (said == nullptr || fault) return corrupt("has no Checksum");
-  if (told == *sum) return {};
-  return corrupt("says checksum " + std::to_string(told) + " of data whose checksum is " +
-                 std::to_string(*sum) + ": it is damaged");
+  if (said == nullptr || fault) return "has no Checksum";
+  if (told == *sum) return "";
+  return "says checksum " + std::to_string(told) + " of data whose checksum is " +
+         std::to_string(*sum);
 }
 
 }  // namespace
 
-Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
+Result<std::vector<NotedDevices>> checkpointOf(std::string_view text, std::string* doubt) {
   boost::system::error_code fault;
   const json::value whole = json::parse(json::string_view(text.data(), text.size()), fault);
   if (fault) return corrupt("not JSON: " + fault.message());
   const json::value* data = memberOf(whole, "Data");
   const json::value* entries = data == nullptr ? nullptr : memberOf(*data, "PodDeviceEntries");
   if (entries == nullptr) return corrupt("has no Data.PodDeviceEntries");
-  if (Result<void> whole_one = checkSum(whole, *data); !whole_one) return whole_one.error();
+  if (doubt != nullptr) *doubt = doubtOf(whole, *data);
   std::vector<NotedDevices> noted;
   if (entries->is_null()) return noted;
   if (!entries->is_array()) return corrupt("Data.PodDeviceEntries is no list");
@@ -93,14 +92,16 @@ Result<std::vector<NotedDevices>> checkpointOf(std::string_view text) {
   return noted;
 }
 
-Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets) {
+Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets, std::string* doubt) {
   const std::string path = sockets.pathOf(kCheckpointName);
   const Result<Fd> file = sockets.checkpoint();
   if (!file) return Error(file.error()).context("the kubelet's checkpoint");
   Result<std::string> text = readPlainFile(*file, path, kMostBytes);
   if (!text) return std::move(text).error().context("the kubelet's checkpoint");
-  Result<std::vector<NotedDevices>> noted = checkpointOf(*text);
+  Result<std::vector<NotedDevices>> noted = checkpointOf(*text, doubt);
   if (!noted) return std::move(noted).error().context("the kubelet's checkpoint " + path);
+  if (doubt != nullptr && !doubt->empty())
+    doubt->insert(0, "the kubelet's checkpoint " + path + " ");
   return noted;
 }
 

@@ -214,7 +214,7 @@ std::vector<Spoiled> spoiledKubelets() {
        [plugins](MadeTree& t) {
          t.file(plugins + "/kubelet_internal_checkpoint", R"({"Data":{"PodDev)");
        }},
-      {"a checkpoint that its checksum is not of", "kubelet-checkpoint", State::kFault,
+      {"a checkpoint that its checksum is not of", "kubelet-checkpoint", State::kWarning,
        [plugins](MadeTree& t) {
          t.file(plugins + "/kubelet_internal_checkpoint",
                 R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})");

@@ -190,6 +190,7 @@ struct KubeletFacts {
   std::vector<std::string> sockets;  // names in device-plugins, but for kubelet.sock
   Text checkpoint = unread();        // "" where it was understood; else the error
   std::size_t checkpoint_entries = 0;
+  std::string checkpoint_doubt;  // of its checksum; empty: nothing speaks against it
 };
 
 struct MachineFacts {

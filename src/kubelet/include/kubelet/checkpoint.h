@@ -1,7 +1,6 @@
 // The kubelet's own note of whose devices are which: the only place that tells of containers that
 // come before a pod's others and end. Source: its device manager's kubelet_internal_checkpoint,
-// which is not an interface: whatever of it is not understood is an error, and never a guess. So is
-// what its checksum is not of, where it has the form of Kubernetes 1.30 to 1.34.
+// which is not an interface: whatever of it is not understood is an error, and never a guess.
 #pragma once
 
 #include <string>
@@ -25,10 +24,12 @@ struct NotedDevices {
 // In the kubelet's folder of device plugins.
 inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
 
-// kCorrupt: what is wrong, and where.
-Result<std::vector<NotedDevices>> checkpointOf(std::string_view text);
-// kNotFound: there is none; kIo: it cannot be read; kCorrupt. Names the file.
-Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets);
+// kCorrupt: what is wrong, and where. `doubt`: that its checksum is not that of what it says, where
+// it has the form of Kubernetes 1.30 to 1.34; empty: nothing speaks against it. A later version may
+// sum in another way, so that by itself this is no reason to refuse a container.
+Result<std::vector<NotedDevices>> checkpointOf(std::string_view text, std::string* doubt = nullptr);
+// kNotFound: there is none; kIo: it cannot be read; kCorrupt. Names the file, as does `doubt`.
+Result<std::vector<NotedDevices>> readCheckpoint(Sockets& sockets, std::string* doubt = nullptr);
 
 // Those who have exactly these, in the order in which they are noted.
 std::vector<NotedDevices> notedWith(const std::vector<NotedDevices>& noted,
