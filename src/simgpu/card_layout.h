@@ -13,7 +13,7 @@
 namespace divvy::simgpu {
 
 inline constexpr std::uint64_t kCardMagic = 0x3144524143475344;  // "DSGCARD1"
-inline constexpr std::uint32_t kCardVersion = 6;
+inline constexpr std::uint32_t kCardVersion = 7;
 inline constexpr std::uint64_t kFirstBlockId = 1;
 inline constexpr int kMaxProcesses = 1024;
 inline constexpr int kMaxSharedBlocks = 1024;
@@ -110,6 +110,8 @@ struct CardFile {
   std::uint32_t time_scale;       // of the card's clock, in thousandths
   std::uint64_t ecc_volatile[2];  // single-bit, double-bit
   std::uint64_t ecc_aggregate[2];
+  std::uint32_t rows_pending;  // 1: memory is replaced when the card is reset
+  std::uint32_t rows_failed;   // 1: memory could not be replaced
   std::uint64_t next_event;
   CardEvent events[kEventRing];
   std::uint64_t accounting;  // 1: on

@@ -41,7 +41,9 @@ constexpr FaultEntry kFaults[] = {
     {"lost",
      "the card has fallen off the bus for this process: CUDA calls answer "
      "CUDA_ERROR_UNKNOWN, NVML answers NVML_ERROR_GPU_IS_LOST (xid=79: for everybody)"},
-    {"ecc=N", "N uncorrectable memory errors: reported by NVML's counters and events"},
+    {"ecc=N",
+     "N uncorrectable memory errors: reported by NVML's counters, events and remapped rows "
+     "(xid=63, xid=64: by the latter alone)"},
     {"slow=US", "every driver call takes US microseconds longer"},
     {"missing=SYMBOL[+SYMBOL...]",
      "cuGetProcAddress does not find these names, calls of them "

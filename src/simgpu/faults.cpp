@@ -43,6 +43,8 @@ CUresult consequence(unsigned xid) {
 
 constexpr std::uint64_t kEventDoubleBitEcc = 0x2;
 constexpr std::uint64_t kEventXid = 0x8;
+constexpr unsigned kXidRowsPending = 63;
+constexpr unsigned kXidRowsFailed = 64;
 
 }  // namespace
 
@@ -176,6 +178,7 @@ CUresult Faults::strike(Context& context) {
       CardLock lock(card);
       card.file().ecc_volatile[1] += errors;
       card.file().ecc_aggregate[1] += errors;
+      card.file().rows_pending = 1;
     }
     card.postEvent(kEventDoubleBitEcc, 0);
     card.postEvent(kEventXid, 48);
@@ -183,6 +186,10 @@ CUresult Faults::strike(Context& context) {
   }
   if (const unsigned xid = xid_.exchange(0); xid != 0) {
     if (xid == 79) card.file().lost.store(1);
+    if (xid == kXidRowsPending || xid == kXidRowsFailed) {
+      CardLock lock(card);
+      (xid == kXidRowsPending ? card.file().rows_pending : card.file().rows_failed) = 1;
+    }
     card.postEvent(kEventXid, xid);
     if (consequence(xid) != CUDA_SUCCESS) context.poison(consequence(xid));
   }

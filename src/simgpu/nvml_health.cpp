@@ -134,7 +134,17 @@ SIMGPU_IMPL(nvmlDeviceGetTotalEccErrors)
 
 SIMGPU_IMPL(nvmlDeviceGetRetiredPagesPendingStatus)
 (nvmlDevice_t device, nvmlEnableState_t* pending) {
-  return answer(device, pending, [](NvmlCard&) { return NVML_FEATURE_DISABLED; });
+  return withCard(device, [&](NvmlCard& card) {
+    if (pending == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+    // From Ampere on rows are remapped instead.
+    if (!card.profile().ecc || card.profile().cc_major >= 8) return NVML_ERROR_NOT_SUPPORTED;
+    *pending = NVML_FEATURE_DISABLED;
+    if (Card* books = card.books(); books != nullptr) {
+      const CardLock lock(*books);
+      if (books->file().rows_pending != 0) *pending = NVML_FEATURE_ENABLED;
+    }
+    return NVML_SUCCESS;
+  });
 }
 
 SIMGPU_IMPL(nvmlDeviceGetRemappedRows)
@@ -147,6 +157,11 @@ SIMGPU_IMPL(nvmlDeviceGetRemappedRows)
     }
     if (!card.profile().ecc || card.profile().cc_major < 8) return NVML_ERROR_NOT_SUPPORTED;
     *correctable = *uncorrectable = *pending = *failed = 0;
+    if (Card* books = card.books(); books != nullptr) {
+      const CardLock lock(*books);
+      *pending = books->file().rows_pending;
+      *failed = books->file().rows_failed;
+    }
     return NVML_SUCCESS;
   });
 }

@@ -256,6 +256,24 @@ TEST_F(Nvml, EccErrorsAreCountedAndReported) {
         EXPECT_EQ(count, 3U);
       },
       {{"SIMGPU_FAULTS", "ecc=3"}});
+  run([] {
+    ASSERT_EQ(nv<Nv::nvmlInit_v2>(), NVML_SUCCESS);
+    unsigned long long count = 0;
+    unsigned corrected = 9, uncorrected = 9, pending = 9, failed = 9;
+    EXPECT_EQ(nv<Nv::nvmlDeviceGetTotalEccErrors>(device(0), NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                                                  NVML_VOLATILE_ECC, &count),
+              NVML_SUCCESS);
+    EXPECT_EQ(count, 3U) << "who comes later is told, too";
+    EXPECT_EQ(
+        nv<Nv::nvmlDeviceGetRemappedRows>(device(0), &corrected, &uncorrected, &pending, &failed),
+        NVML_SUCCESS);
+    EXPECT_EQ(pending, 1U);
+    EXPECT_EQ(failed, 0U);
+    nvmlEnableState_t retires = NVML_FEATURE_DISABLED;
+    EXPECT_EQ(nv<Nv::nvmlDeviceGetRetiredPagesPendingStatus>(device(0), &retires),
+              NVML_ERROR_NOT_SUPPORTED)
+        << "it remaps rows";
+  });
 }
 
 TEST_F(Nvml, ACardOffTheBusIsLostForEverybody) {
