@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,12 @@ struct Nvml::Api {
   detail::Function<abi::Nv::nvmlDeviceRegisterEvents> register_events{};
   detail::Function<abi::Nv::nvmlDeviceGetSupportedEventTypes> supported_events{};
   detail::Function<abi::Nv::nvmlEventSetWait_v2> wait_events{};
+
+  detail::Function<abi::Nv::nvmlDeviceGetTotalEccErrors> ecc_errors{};
+  detail::Function<abi::Nv::nvmlDeviceGetRemappedRows> remapped_rows{};
+  detail::Function<abi::Nv::nvmlDeviceGetRetiredPagesPendingStatus> retired_pages{};
+  // What a device has said that it cannot tell: which of these questions.
+  std::set<std::pair<nvmlDevice_t, int>> untold;
   std::shared_ptr<ProcessSource> process_source;  // null: the driver itself
   nvmlEventSet_t events = nullptr;                // of all devices, once somebody asked
   std::map<nvmlDevice_t, unsigned> followed;      // by index: one that is lost tells no UUID
@@ -95,6 +102,9 @@ struct Nvml::Api {
     get(register_events, "nvmlDeviceRegisterEvents");
     get(supported_events, "nvmlDeviceGetSupportedEventTypes");
     get(wait_events, "nvmlEventSetWait_v2");
+    get(ecc_errors, "nvmlDeviceGetTotalEccErrors");
+    get(remapped_rows, "nvmlDeviceGetRemappedRows");
+    get(retired_pages, "nvmlDeviceGetRetiredPagesPendingStatus");
   }
 
   template <typename Type>

@@ -138,6 +138,19 @@ TEST_F(Parts, AFaultIsOfTheInstanceThatHadIt) {
   EXPECT_TRUE(nvml_->faults().empty());
 }
 
+TEST_F(Parts, ErrorsOfMemoryAreRememberedWhoeverListens) {
+  const MemoryErrors none{0, false, false};
+  for (const DeviceInfo& device : devices_) EXPECT_EQ(nvml_->memoryErrors(device.index), none);
+  ASSERT_EQ(statusOf(devices_[0].uuid, "ecc=2"), 0);
+  ASSERT_EQ(statusOf(devices_[2].uuid, "ecc=1"), 0);
+  ASSERT_EQ(statusOf(devices_[4].uuid, "xid=64"), 0);
+  EXPECT_EQ(nvml_->memoryErrors(devices_[0].index), (MemoryErrors{2, true, false}));
+  EXPECT_EQ(nvml_->memoryErrors(devices_[1].index), none) << "another instance of that card";
+  EXPECT_EQ(nvml_->memoryErrors(devices_[2].index), (MemoryErrors{1, true, false}));
+  EXPECT_EQ(nvml_->memoryErrors(devices_[4].index), (MemoryErrors{0, false, true}));
+  EXPECT_EQ(nvml_->memoryErrors(9), MemoryErrors()) << "no such card";
+}
+
 // Regression: a card that is lost tells no UUID, and nobody was told that it had a fault.
 TEST_F(Parts, AFaultOfACardThatIsLostIsOfThatCard) {
   EXPECT_TRUE(nvml_->faults().empty());

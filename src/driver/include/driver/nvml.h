@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,14 @@ struct DeviceFault {
   friend bool operator==(const DeviceFault&, const DeviceFault&) = default;
 };
 
+// What the driver itself remembers of errors of a device's memory. Nothing: it does not tell.
+struct MemoryErrors {
+  std::optional<std::uint64_t> uncorrected = {};  // since the driver was loaded
+  std::optional<bool> pending = {};  // some of the memory is replaced when the card is reset
+  std::optional<bool> failed = {};   // some could not be replaced
+  friend bool operator==(const MemoryErrors&, const MemoryErrors&) = default;
+};
+
 class ProcessSource;
 
 // One initialised NVML. Calls block as long as the driver does; one thread at a time.
@@ -82,6 +91,9 @@ class Nvml {
   // What happened since this was asked last, or (the first time) from now on. Does not wait. Empty
   // where the driver has no such events.
   std::vector<DeviceFault> faults() const;
+  // Whoever listened when they happened. Of an instance, what its card has where the driver does
+  // not tell it of that instance. What a device cannot tell is not asked again.
+  MemoryErrors memoryErrors(unsigned index) const;
 
   // For this folder's own: the driver's entry points.
   struct Api;

@@ -1,0 +1,52 @@
+// What the driver remembers of errors of devices' memory. Source: NVML API reference (names and
+// numbers). Cards without ECC answer none of it, those before Ampere retire pages and remap no
+// rows.
+#include "driver/nvml.h"
+#include "nvml_api.h"
+
+namespace divvy::driver {
+namespace {
+
+enum Question { kEccErrors, kRemappedRows, kRetiredPages };
+
+// Whether the device answered. It is not asked again what it does not know.
+template <typename Function, typename... Out>
+bool told(Nvml::Api& api, Question question, Function* function, nvmlDevice_t device, Out... out) {
+  if (function == nullptr || api.untold.contains({device, question})) return false;
+  const nvmlReturn_t status = function(device, out...);
+  if (status == NVML_ERROR_NOT_SUPPORTED || status == NVML_ERROR_FUNCTION_NOT_FOUND)
+    api.untold.insert({device, question});
+  return status == NVML_SUCCESS;
+}
+
+// Fills in what is not known yet.
+void ask(Nvml::Api& api, nvmlDevice_t device, MemoryErrors* errors) {
+  unsigned long long count = 0;
+  if (!errors->uncorrected && told(api, kEccErrors, api.ecc_errors, device,
+                                   NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &count))
+    errors->uncorrected = count;
+  if (errors->pending) return;
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (told(api, kRemappedRows, api.remapped_rows, device, &corrected, &uncorrected, &pending,
+           &failed)) {
+    errors->pending = pending != 0;
+    errors->failed = failed != 0;
+    return;
+  }
+  nvmlEnableState_t retires = NVML_FEATURE_DISABLED;
+  if (told(api, kRetiredPages, api.retired_pages, device, &retires))
+    errors->pending = retires == NVML_FEATURE_ENABLED;
+}
+
+}  // namespace
+
+MemoryErrors Nvml::memoryErrors(unsigned index) const {
+  MemoryErrors errors;
+  if (const Result<nvmlDevice_t> device = api_->device(index)) ask(*api_, *device, &errors);
+  if (index < api_->cards || index - api_->cards >= api_->parts.size()) return errors;
+  const Result<nvmlDevice_t> card = api_->device(api_->parts[index - api_->cards].card);
+  if (card) ask(*api_, *card, &errors);
+  return errors;
+}
+
+}  // namespace divvy::driver
