@@ -20,6 +20,12 @@ bool replaceBy(Whom now, Whom* at) {
   return differs(before, *at) || differs(*at, before);
 }
 
+std::string wordsOf(const KnownFault& fault) {
+  const std::string xid = "Xid " + std::to_string(fault.xid);
+  if (fault.until_s == 0) return xid;
+  return xid + " while no agent was there, " + spanWords(fault.from_s, fault.until_s);
+}
+
 }  // namespace
 
 bool isProgramsOwn(std::uint64_t xid) {
@@ -35,15 +41,14 @@ bool DeviceHealth::heard(const DriverHealth& said, std::uint64_t now_ms) {
     ++card.faults[fault.xid];
     before.try_emplace(fault.index, why(fault.index));
     if (isProgramsOwn(fault.xid)) continue;
-    card.xid = fault.xid;
-    card.since_ms = now_ms;
+    card.fault = {fault.xid, now_ms};
   }
   for (const auto& [index, answers] : said.answers) {
     Card& card = cards_[index];
     card.answers = answers;
     // Who does not answer is not quiet.
-    if (!answers && card.xid != 0) card.since_ms = now_ms;
-    if (card.xid != 0 && now_ms - card.since_ms >= quiet_ms_) card.xid = 0;
+    if (!answers && card.fault.xid != 0) card.fault.since_ms = now_ms;
+    if (card.fault.xid != 0 && now_ms - card.fault.since_ms >= quiet_ms_) card.fault = {};
   }
   return std::any_of(before.begin(), before.end(),
                      [&](const auto& one) { return one.second.empty() != good(one.first); });
@@ -57,30 +62,37 @@ bool DeviceHealth::used(std::map<unsigned, std::string> strangers) {
   return replaceBy(std::move(strangers), &strangers_);
 }
 
+bool DeviceHealth::found(unsigned index, const KnownFault& fault) {
+  const bool before = good(index);
+  Card& card = cards_[index];
+  ++card.faults[fault.xid];
+  card.fault = fault;
+  return before && !good(index);
+}
+
 void DeviceHealth::recall(unsigned index, const KnownFault& fault, std::uint64_t now_ms) {
   if (now_ms > fault.since_ms && now_ms - fault.since_ms >= quiet_ms_) return;
   Card& card = cards_[index];
-  card.xid = fault.xid;
-  card.since_ms = std::min(fault.since_ms, now_ms);
+  card.fault = fault;
+  card.fault.since_ms = std::min(fault.since_ms, now_ms);
 }
 
 std::map<unsigned, KnownFault> DeviceHealth::pending() const {
   std::map<unsigned, KnownFault> all;
   for (const auto& [index, card] : cards_)
-    if (card.xid != 0) all[index] = {card.xid, card.since_ms};
+    if (card.fault.xid != 0) all[index] = card.fault;
   return all;
 }
 
 bool DeviceHealth::faulty(unsigned index) const {
   const auto known = cards_.find(index);
-  return known != cards_.end() && (!known->second.answers || known->second.xid != 0);
+  return known != cards_.end() && (!known->second.answers || known->second.fault.xid != 0);
 }
 
 std::string DeviceHealth::why(unsigned index) const {
   const auto known = cards_.find(index);
   if (known != cards_.end() && !known->second.answers) return "it does not answer";
-  if (known != cards_.end() && known->second.xid != 0)
-    return "Xid " + std::to_string(known->second.xid);
+  if (known != cards_.end() && known->second.fault.xid != 0) return wordsOf(known->second.fault);
   if (const auto holder = holders_.find(index); holder != holders_.end())
     return holder->second + " has it from another plugin";
   const auto stranger = strangers_.find(index);

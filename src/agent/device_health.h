@@ -24,6 +24,9 @@ class DeviceHealth {
   bool held(std::map<unsigned, std::string> holders);
   // Likewise of processes that are nobody's: "process 12 (python3)".
   bool used(std::map<unsigned, std::string> strangers);
+  // The driver counted an error that nobody heard, and this is what it would have been; it began to
+  // be quiet when it was found. Whether that card is bad now, and was good before.
+  bool found(unsigned index, const KnownFault& fault);
   // An agent before us heard of it; `now_ms` as above.
   void recall(unsigned index, const KnownFault& fault, std::uint64_t now_ms);
   // By index: what the next agent has to recall.
@@ -31,8 +34,9 @@ class DeviceHealth {
   bool good(unsigned index) const { return why(index).empty(); }
   // The driver says so: not only does somebody else have it.
   bool faulty(unsigned index) const;
-  // "Xid 79", "it does not answer", "pod a/b has it from another plugin", "process 12 (python3),
-  // which is nobody's, uses it"; empty: it is good.
+  // "Xid 79", "Xid 48 while no agent was there, between ... and ...", "it does not answer", "pod
+  // a/b has it from another plugin", "process 12 (python3), which is nobody's, uses it"; empty: it
+  // is good.
   std::string why(unsigned index) const;
   // "pod a/b"; empty: nobody has it from another plugin.
   std::string heldBy(unsigned index) const;
@@ -42,8 +46,7 @@ class DeviceHealth {
  private:
   struct Card {
     bool answers = true;
-    std::uint64_t xid = 0;  // the last of its own; 0: none, or long ago
-    std::uint64_t since_ms = 0;
+    KnownFault fault;  // the last of its own; xid 0: none, or long ago
     std::map<std::uint64_t, std::uint64_t> faults;
   };
   const std::uint64_t quiet_ms_ = kQuietMs;

@@ -17,6 +17,18 @@ namespace {
 
 constexpr std::chrono::milliseconds kWoken{500};
 
+// Counts first: what happens before anybody listens is counted the next time, and is not lost. What
+// was heard is counted already, and read with it: both are known at once.
+void hear(const driver::Nvml& nvml, const std::vector<unsigned>& indexes, DriverHealth* health) {
+  const auto count = [&] {
+    for (const unsigned index : indexes) health->errors[index] = nvml.memoryErrors(index);
+  };
+  count();
+  health->faults = nvml.faults();
+  if (!health->faults.empty()) count();
+  for (const unsigned index : indexes) health->answers[index] = nvml.answers(index);
+}
+
 }  // namespace
 
 // Shared with the thread, which may outlive whoever asks.
@@ -121,14 +133,19 @@ void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {
   const std::lock_guard lock(desk_->mutex);
   if (desk_->question) return;
   put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
-    std::vector<driver::DeviceFault> faults = nvml.faults();
-    std::map<unsigned, bool> answers;
-    for (const unsigned index : indexes) answers[index] = nvml.answers(index);
+    DriverHealth now;
+    hear(nvml, indexes, &now);
     const std::lock_guard answered(desk->mutex);
     DriverHealth& health = desk->health ? *desk->health : desk->health.emplace();
-    health.faults.insert(health.faults.end(), faults.begin(), faults.end());
-    health.answers = std::move(answers);
+    health.faults.insert(health.faults.end(), now.faults.begin(), now.faults.end());
+    health.answers = std::move(now.answers);
+    health.errors = std::move(now.errors);
   });
+}
+
+void DriverDesk::settle() {
+  std::unique_lock lock(desk_->mutex);
+  desk_->changed.wait_until(lock, desk_->asked_at + patience_, [&] { return !desk_->question; });
 }
 
 std::optional<DriverHealth> DriverDesk::takeHealth(const std::vector<unsigned>& indexes) {

@@ -25,6 +25,7 @@ using DriverProcesses = std::map<unsigned, std::vector<driver::ProcessUse>>;
 struct DriverHealth {
   std::vector<driver::DeviceFault> faults;
   std::map<unsigned, bool> answers;  // by NVML index, of those that were asked for
+  std::map<unsigned, driver::MemoryErrors> errors = {};  // likewise, as the driver remembers them
 };
 
 // One thread asks, one question at a time. Whoever asks waits at most `patience`; while a call has
@@ -58,6 +59,8 @@ class DriverDesk {
 
   // Likewise of their health; nothing happens while the driver is busy with another question.
   void refreshHealth(const std::vector<unsigned>& indexes);
+  // Waits for the answer to the question under way, `patience` at most.
+  void settle();
   // What was answered since this was asked last: each fault once. None: nothing was. While a
   // question is not answered for longer than patience lasts, none of `indexes` answers.
   std::optional<DriverHealth> takeHealth(const std::vector<unsigned>& indexes);

@@ -1,6 +1,8 @@
 #include "agent/serve.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,14 +107,20 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
 }
 
 // The lock goes, too: who waits for it looks whether it is still the one of that name.
-void removeNode(const NodePaths& paths) {
+// `returns`: another agent will be here soon.
+void removeNode(const NodePaths& paths, bool returns) {
   rmdir(paths.tenants().c_str());
   std::vector<OwnFile> own = nodeFiles();
   // What the next agent has to know stays, and is its own to remove.
-  const bool faulty = !loadFaults(paths.faults()).empty();
-  if (faulty) std::erase_if(own, [](const OwnFile& file) { return file.name == "faults"; });
+  const KnownCards known = loadKnown(paths.faults());
+  const bool kept = known.any() || (returns && !known.errors.empty());
+  if (kept) {
+    std::erase_if(own, [](const OwnFile& file) { return file.name == "faults"; });
+    // Until now somebody looked.
+    utimensat(AT_FDCWD, paths.faults().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  }
   for (const std::string& left : removeOwn(paths.dir(), own))
-    if (left != "helper.sock" && !(faulty && left == "faults"))
+    if (left != "helper.sock" && !(kept && left == "faults"))
       warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
 }
 
@@ -169,8 +177,10 @@ class Agent {
     if (listening && exporter_) listening = expose();
     if (listening && desk_) listening = desk_->begin();
     if (!listening) return listening;
-    signals_.async_wait([this](const error_code& fault, int) {
-      if (!fault) loop_.stop();
+    signals_.async_wait([this](const error_code& fault, int signal) {
+      if (fault) return;
+      told_to_end_ = signal == SIGTERM;
+      loop_.stop();
     });
     last_busy_ = Clock::now();
     tick();
@@ -193,7 +203,7 @@ class Agent {
       return;
     }
     unlink(paths_.socket().c_str());
-    removeNode(paths_);
+    removeNode(paths_, told_to_end_);
     if (!runtimeRootIsNamed()) rmdir(paths_.root().c_str());
   }
 
@@ -257,6 +267,7 @@ class Agent {
 
   static constexpr unsigned kHealthEvery = 2;
   unsigned ticks_ = 0;
+  bool told_to_end_ = false;  // by whoever runs services, who begins another one
   ServeOptions options_;
   NodePaths paths_;
   Inventory inventory_;
@@ -386,7 +397,7 @@ Result<void> start(const ServeOptions& options) {
   }
   result = memory.error();
   if (!std::filesystem::exists(paths.tenants())) {
-    removeNode(paths);
+    removeNode(paths, true);
     if (made->made_root) rmdir(paths.root().c_str());
   }
   return result;

@@ -15,6 +15,7 @@
 #include "asio.h"
 #include "checkpoint_terms.h"
 #include "device_health.h"
+#include "error_watch.h"
 #include "idle_stop.h"
 #include "inventory.h"
 #include "ledger/liveness.h"
@@ -149,7 +150,8 @@ class Tenants {
   // Whether cards can be given to somebody new: asks the driver without waiting. Whether another
   // one can, or cannot, than before.
   bool lookAtHealth();
-  // Once, before: what an earlier agent heard of them.
+  // Once, when devices are known and were asked for a first time: what an earlier agent heard of
+  // them, and what happened since. Waits for the driver, kDriverPatience at most.
   void recallFaults();
   const DeviceHealth& health() const { return health_; }
   // As DeviceHealth::held().
@@ -256,6 +258,8 @@ class Tenants {
                   const std::map<unsigned, Seen>& seen);
   // From here on its compute, and its memory, is shared with its neighbours'.
   void tellHealth();
+  void tellFaults(const DriverHealth& said) const;
+  bool noteErrors(const DriverHealth& said);
   void keepFaults();
   void arbitrate(Tenant& tenant);
   arbiter::Terms lawOf(const Tenant& tenant) const;
@@ -295,7 +299,9 @@ class Tenants {
   std::map<unsigned, arbiter::StayDevice> told_;
   MemoryPolicy memory_;
   DeviceHealth health_;
-  KnownFaults kept_faults_;  // as the next agent would recall them
+  ErrorWatch errors_;
+  std::int64_t last_look_s_ = 0;  // of an agent before this one, since 1970; 0: not known
+  KnownCards kept_;               // as the next agent would recall them
   const arbiter::Settings compute_;
   arbiter::Arbiters arbiters_;
 };

@@ -163,60 +163,6 @@ void Tenants::noteStopped() {
   }
 }
 
-bool Tenants::lookAtHealth() {
-  std::vector<unsigned> indexes;
-  for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
-  const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
-  const bool changed = said && health_.heard(*said, nowMs());
-  if (changed) tellHealth();
-  if (said) keepFaults();
-  inventory_.driver().refreshHealth(indexes);
-  return changed;
-}
-
-void Tenants::recallFaults() {
-  kept_faults_ = loadFaults(paths_.faults());
-  for (const Device& device : inventory_.devices()) {
-    const auto known = kept_faults_.find(device.info.uuid);
-    if (known != kept_faults_.end()) health_.recall(device.info.index, known->second, nowMs());
-  }
-  if (!kept_faults_.empty()) tellHealth();
-}
-
-void Tenants::keepFaults() {
-  KnownFaults now;
-  const std::map<unsigned, KnownFault> pending = health_.pending();
-  for (const Device& device : inventory_.devices()) {
-    const auto fault = pending.find(device.info.index);
-    if (fault != pending.end()) now[device.info.uuid] = fault->second;
-  }
-  if (!differ(kept_faults_, now)) return;
-  saveFaults(paths_.faults(), now);
-  kept_faults_ = std::move(now);
-}
-
-bool Tenants::holdDevices(std::map<unsigned, std::string> holders) {
-  const bool changed = health_.held(std::move(holders));
-  if (changed) tellHealth();
-  return changed;
-}
-
-bool Tenants::strangersOn(std::map<unsigned, std::string> strangers) {
-  const bool changed = health_.used(std::move(strangers));
-  if (changed) tellHealth();
-  return changed;
-}
-
-void Tenants::tellHealth() {
-  for (const Device& device : inventory_.devices()) {
-    const unsigned index = device.info.index;
-    if (!health_.good(index))
-      warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
-  }
-  tellDevices(false);
-  changed_();
-}
-
 void Tenants::crossCheck() {
   if (tenants_.empty() && !keep_looking_) return;
   // Samples of cards with a time of their own are of other seconds than ours.

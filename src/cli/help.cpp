@@ -153,7 +153,8 @@ is not so, and why), yielded (swapped out for a higher priority), reclaimed (idl
 swapped-out, swapped-in, waited and refused (allocations: the card, or the share, was short), kept
 (could not give memory back), host-short (of host memory for it), thrash-risk, notice, called-off,
 hook, stopped, killed (idle for longer than --idle-stop, or for a bypass), bypass (it uses a device
-past what limits it), bypass-over.
+past what limits it), bypass-over, card-fault (an error of the card's own; also one of while no
+agent was there, by what the driver remembers).
 With --follow -o json, one object a line.)"},
     {"snapshot",
      R"(Examples:

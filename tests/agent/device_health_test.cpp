@@ -89,6 +89,28 @@ TEST(DeviceHealth, WhileItDoesNotAnswerItIsNotQuiet) {
   EXPECT_TRUE(health.heard(said({}), 4 * kQuietMs));
 }
 
+TEST(DeviceHealth, WhatNobodyHeardIsAFaultThatSaysSo) {
+  DeviceHealth health, next;
+  const KnownFault fault{48, 1000, 1795762692, 1795763712};
+  EXPECT_TRUE(health.found(1, fault));
+  EXPECT_EQ(health.why(1),
+            "Xid 48 while no agent was there, between 2026-11-27T06:58:12Z and "
+            "2026-11-27T07:15:12Z");
+  EXPECT_EQ(health.faults(1).at(48), 1u);
+  EXPECT_FALSE(health.found(1, fault)) << "it was bad already";
+  next.recall(1, health.pending().at(1), 2000);
+  EXPECT_EQ(next.why(1), health.why(1));
+  EXPECT_FALSE(health.heard(said({}), 1000 + kQuietMs - 1));
+  EXPECT_TRUE(health.heard(said({}), 1000 + kQuietMs)) << "as after any fault";
+  // What is heard then is another one.
+  next.heard(said({{1, 94}}), 3000);
+  EXPECT_EQ(next.why(1), "Xid 94");
+  EXPECT_TRUE(health.found(0, {63, 3000, 0, 1795763712}));
+  EXPECT_EQ(health.why(0), "Xid 63 while no agent was there, before 2026-11-27T07:15:12Z");
+  EXPECT_TRUE(next.found(0, {48, 3000})) << "an agent was there, and no event told";
+  EXPECT_EQ(next.why(0), "Xid 48");
+}
+
 TEST(DeviceHealth, WhatProgramsDoIsCountedAndNoFaultOfTheCard) {
   DeviceHealth health;
   for (const std::uint64_t xid : {13, 31, 43, 45, 68, 109}) {

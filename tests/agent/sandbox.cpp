@@ -210,10 +210,10 @@ Sandbox::Sandbox(const std::string& node, const std::string& under) : node_(node
 }
 
 Sandbox::~Sandbox() {
-  // Where a test killed agents, another one has to look after what they left.
+  // Where a test killed agents, or told them to end, another one has to look after what they left.
   const bool simulated = node_.starts_with("sim-");
-  if (simulated && fs::exists(tenants()) && agentPid() == 0)
-    divvy({"gpus", "--sim", node_.substr(4)});
+  const bool left = fs::exists(tenants()) || fs::exists(dir() + "/faults");
+  if (simulated && left && agentPid() == 0) divvy({"gpus", "--sim", node_.substr(4)});
   divvy({"stop", "--force"});
   EXPECT_EQ(files(), Words()) << "left behind";
   std::error_code ignored;

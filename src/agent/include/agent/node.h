@@ -50,7 +50,7 @@ class NodePaths {
   std::string tenants() const { return dir_ + "/tenants"; }
   std::string contextCosts() const { return dir_ + "/context-costs"; }
   std::string watchMark() const { return dir_ + "/watched"; }
-  // Of cards, while they are not over.
+  // Of cards, while they are not over, and what their driver remembered last.
   std::string faults() const { return dir_ + "/faults"; }
   std::string timesliceTrial() const { return dir_ + "/timeslice-trial"; }
   // Where the helper of an agent without rights listens.
