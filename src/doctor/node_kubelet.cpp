@@ -74,10 +74,11 @@ void lookCheckpoint(const NodeFacts& facts, Sink& sink) {
   const Error& why = kubelet.checkpoint.error();
   if (why.code() == ErrorCode::kNotFound) return sink.ok("there is none yet: no pod had devices");
   if (why.code() == ErrorCode::kIo) return sink.skip(why.message());
-  sink.fault({why.message(),
-              "of init containers the agent is not told whose devices are which; and the kubelet "
-              "may refuse to start",
-              "drain the node, stop the kubelet, remove the file, start it"});
+  sink.fault(
+      {why.message(),
+       "of init containers the agent is not told whose devices are which; and a kubelet that "
+       "begins with it takes all devices for free",
+       "drain the node, stop the kubelet, remove the file, start it"});
 }
 
 }  // namespace
