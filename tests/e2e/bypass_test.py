@@ -164,4 +164,4 @@ class Evict(BypassTest):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

@@ -243,4 +243,4 @@ class IdleTest(SwapTest):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

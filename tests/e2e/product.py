@@ -1,5 +1,6 @@
 """The built product as the e2e tests use it: a private runtime directory, `divvy` commands, tenants
 with hands inside, and the simulated card's own books."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -306,8 +307,29 @@ class ProductTest(unittest.TestCase):
             self.assertFalse(any(str(word) in json.dumps(one) for one in found), f"{word}: {found}")
 
 
-def main():
+def main(at_once=1):
+    """So many of its tests at a time, each in a process of its own, where they wait more than they compute."""
     if not DIVVY.exists():
         print(f"no {DIVVY}: build everything first", file=sys.stderr)
         sys.exit(1)
+    if at_once > 1 and len(sys.argv) == 1:
+        sys.exit(run_at_once(at_once))
     unittest.main(verbosity=2)
+
+
+def tests_in(suite):
+    for one in suite:
+        yield from tests_in(one) if isinstance(one, unittest.TestSuite) else [one.id()]
+
+
+def run_at_once(count):
+    def run(name):
+        done = subprocess.run([sys.executable, "-B", sys.argv[0], name.removeprefix("__main__.")],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        print(done.stdout, end="", flush=True)
+        return done.returncode
+    names = list(tests_in(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        failed = sum(status != 0 for status in pool.map(run, names))
+    print(f"{len(names)} tests, {count} at a time, {failed} failed")
+    return 0 if names and not failed else 1

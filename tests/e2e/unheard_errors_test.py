@@ -262,4 +262,4 @@ class UnheardErrors(ProductTest):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)
