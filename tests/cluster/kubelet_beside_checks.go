@@ -21,11 +21,8 @@ func besideNvidias(w *world) (err error) {
 	if _, err := os.Stat(w.nvidia); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := w.agentEnds()
 	if err != nil {
-		return err
-	}
-	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.endProcess(nvidiaProcess), w.agentBegins(record.Build)) }()

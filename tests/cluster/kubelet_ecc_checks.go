@@ -187,11 +187,11 @@ func (w *world) faultsAndRecovers(bad, good string) error {
 
 // quickSuccessor: the agent ends, and its node says that nothing can be had, until another one is there.
 func (w *world) quickSuccessor() error {
-	record, err := w.readNodeRecord()
+	record, err := w.agentEnds()
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.endProcess(agentProcess), w.agentBeginsOn(quickCards, record.Build))
+	return w.agentBeginsOn(quickCards, record.Build)
 }
 
 // outOfService: who asks for that card waits, and is told why.

@@ -35,6 +35,15 @@ func (w *world) endProcess(name string) error {
 	return one.end(stopBound)
 }
 
+// agentEnds is endProcess of the node's agent, and what it is begun anew with.
+func (w *world) agentEnds() (nodeRecord, error) {
+	record, err := w.readNodeRecord()
+	if err != nil {
+		return record, err
+	}
+	return record, w.endProcess(agentProcess)
+}
+
 // nvidiaServes runs NVIDIA's plugin on the simulated cards, and waits until the kubelet counts them.
 func (w *world) nvidiaServes(build string) error {
 	err := w.processes.start(nvidiaProcess, "/usr/bin/env", "LD_LIBRARY_PATH="+filepath.Join(build, "simgpu"),
@@ -111,11 +120,8 @@ func migratedFromNvidia(w *world) (err error) {
 	if _, err := os.Stat(w.nvidia); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := w.agentEnds()
 	if err != nil {
-		return err
-	}
-	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
 	// However it ends, whoever comes next finds Divvy's agent.

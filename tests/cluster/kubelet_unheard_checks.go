@@ -41,11 +41,8 @@ func (w *world) foundAfterwards(bad, good string) error {
 	if err := errors.Join(w.runs("elsewhere"), w.quickSuccessor(), w.offers(2)); err != nil {
 		return err
 	}
-	record, err := w.readNodeRecord()
+	record, err := w.agentEnds()
 	if err != nil {
-		return err
-	}
-	if err := w.endProcess(agentProcess); err != nil {
 		return err
 	}
 	// The kubelet makes it without an agent, for it asks for nothing of ours.

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 
 #include "kube/share_change.h"
@@ -96,6 +98,39 @@ TEST(Desk, ANodeSaysWhatItHasOnceTheKubeletCountsIt) {
   desk.kubelet.countLate(false);
   EXPECT_TRUE(eventually([&] { return desk.api.notes()[kServed] == kResource; }));
   EXPECT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
+}
+
+// There is nothing to count of cards that are all out of service: nobody waits for that.
+TEST(Desk, ANodeWithoutACardThatIsWellSaysSoAtOnce) {
+  Desk desk(false);
+  desk.beginAgent();
+  ASSERT_TRUE(desk.ready());
+  ASSERT_TRUE(eventually([&] { return desk.api.notes().contains(kRegister); }));
+  EXPECT_THAT(desk.api.notes()[kRegister], HasSubstr(R"("health":true)"));
+  const std::vector<std::string> cards = desk.cards();
+  desk.killAgent();
+  std::ofstream faults(desk.sandbox.dir() + "/faults");
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  faults << boot << '\n';
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+  for (const std::string& card : cards) faults << card << " 79 " << now.count() << '\n';
+  faults.close();
+  desk.kubelet.countLate(true);
+  const unsigned before = desk.kubelet.countsAsked();
+  desk.beginAgent();
+  EXPECT_TRUE(eventually(
+      [&] { return desk.api.notes()[kRegister].find(R"("health":true)") == std::string::npos; }));
+  // By the first answer, and not because it was waited for in vain.
+  EXPECT_LE(desk.kubelet.countsAsked(), before + 3);
+  // That would stay for five minutes.
+  desk.killAgent();
+  std::filesystem::remove(desk.sandbox.dir() + "/faults");
+  desk.kubelet.countLate(false);
+  desk.beginAgent();
+  EXPECT_TRUE(eventually(
+      [&] { return desk.api.notes()[kRegister].find(R"("health":true)") != std::string::npos; }));
 }
 
 // Regression: a node's status had for ever what an earlier agent was told to announce.
