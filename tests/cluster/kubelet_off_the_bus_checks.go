@@ -25,6 +25,7 @@ const lookEvery = 2 * time.Second
 type registeredCard struct {
 	ID     string
 	Health bool
+	Count  int64 // units, by each name
 }
 
 // registered is what the node's agent says that it has.

@@ -73,7 +73,8 @@ func (w *world) nodeAndCards() (nodeRecord, []string, error) {
 	return record, uuids, err
 }
 
-// cardsNow is the cards that are registered and well, and how many units the kubelet has of them.
+// cardsNow is the cards that are registered and well, and how many units the kubelet has of them: what it counts is in
+// the node up to 10 s later, and may be another plugin's until then.
 func (w *world) cardsNow() ([]string, int64, error) {
 	node, err := w.client.CoreV1().Nodes().Get(w.ctx, kubeletNode, meta.GetOptions{})
 	if err != nil {
@@ -83,15 +84,16 @@ func (w *world) cardsNow() ([]string, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	capacity := node.Status.Capacity["nvidia.com/gpu"]
 	var uuids []string
+	units := int64(0)
 	for _, one := range healthy(devices) {
 		uuids = append(uuids, one.ID)
+		units += one.Count
 	}
 	if len(uuids) == 0 {
 		return nil, 0, errors.New("no card is well")
 	}
-	return uuids, capacity.Value() / int64(len(devices)) * int64(len(uuids)), nil
+	return uuids, units, nil
 }
 
 // emptied takes the pods of the check away, and waits until they are.
