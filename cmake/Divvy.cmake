@@ -47,42 +47,76 @@ function(divvy_library name)
   target_link_libraries(divvy_${name} ${scope} ${ARG_DEPS})
 endfunction()
 
-# divvy_test(NAME SOURCES... [DEPS ...] [LABELS ...] [TIMEOUT s] [OPTIMIZED]): one GoogleTest program,
-# one ctest entry. The environment names the build's products so that no test guesses a path.
+# divvy_test(NAME SOURCES... [DEPS ...] [KIND unit|property|process] [SANITIZE both|asan] [TIMEOUT s] [OPTIMIZED]):
+# one GoogleTest program, one ctest entry. The environment names the build's products so that no test
+# guesses a path.
 #
-# A test's own sources are compiled without optimisation, in half the time: what they test is not.
-# OPTIMIZED is for those that compute much themselves.
+# KIND is the entry's label (docs/testing.md): unit (default) is one process and no clock, property draws examples,
+# process starts the product or programs of the test.
 #
-# DIVVY_CUDA_HEADERS and DIVVY_OLD_LIBC name what `./dev test` fetched; tests skip, and say so,
+# A test's own sources are compiled without optimisation, in half the time. OPTIMIZED is for tests that compute
+# much themselves.
+#
+# DIVVY_CUDA_HEADERS and DIVVY_OLD_LIBC name what `./dev test` fetched; a test skips, and says so,
 # where they are absent.
 #
-# LABELS that mean something: sanitize (runs under asan and tsan too, built by divvy_sanitize), asan
-# (under asan only: what has one thread gains nothing from tsan), e2e (whole product), long
-# (left out of nothing, only marked).
-find_package(GTest REQUIRED)
+# SANITIZE: the test belongs to divvy_sanitize, which `./dev sanitize` builds and runs. asan is for tests of one
+# thread, which tsan tells nothing about. In a sanitizer's preset the label of such a test is sanitize.
+if(DIVVY_TESTS)
+  find_package(GTest REQUIRED)
+endif()
 set(DIVVY_TEST_ENVIRONMENT DIVVY_BUILD_DIR=${CMAKE_BINARY_DIR} DIVVY_SOURCE_DIR=${CMAKE_SOURCE_DIR}
   DIVVY_CUDA_HEADERS=${CMAKE_SOURCE_DIR}/build/headers
   DIVVY_OLD_LIBC=${CMAKE_SOURCE_DIR}/build/old-libc/root)
+# The product's files that a test which is a script needs (tools/test_files.py).
+set(DIVVY_PRODUCT_FILES $<TARGET_FILE:divvy> $<TARGET_FILE:divvy_cuda_so> $<TARGET_FILE:divvy_nvml_so>
+  $<TARGET_FILE:divvy_timeslice_so> $<TARGET_FILE:divvy_simgpu_cuda> $<TARGET_FILE:divvy_simgpu_nvml>)
 add_custom_target(divvy_sanitize)
 
-# A processor is two slots of ctest's (tools/run-tests). A test takes both, or one where it waits for
-# most of its time: its processor time was measured to be below half of what passes by the clock.
-set(DIVVY_WAITING agent_driver_desk_test agent_start_test arbiter_thread_test bench_works_test card_simulated_agent
-  cli_control_test cli_doctor_test desk_test e2e_agent_death e2e_bad_input e2e_bypass e2e_checkpoint e2e_host_map e2e_idle
-  e2e_kept_share e2e_late_driver e2e_metrics e2e_podman e2e_pressure interposer_gate_test interposer_last_use_test interposer_memory_gate_test
-  interposer_mover_test kubelet_plugin_test)
-# divvy_slots(TEST [LIKE]): LIKE is the test of which it is a variant.
-function(divvy_slots test)
-  set(slots 2)
-  if(test IN_LIST DIVVY_WAITING OR "${ARGN}" IN_LIST DIVVY_WAITING)
+# GNU ld needs 2 s for a test of the agent, mold a tenth of that. What ships is linked by GNU ld.
+find_program(DIVVY_MOLD mold)
+set(DIVVY_TEST_LINK_OPTIONS)
+if(DIVVY_MOLD AND NOT DIVVY_FUZZ)
+  set(DIVVY_TEST_LINK_OPTIONS -fuse-ld=mold)
+endif()
+
+# A processor is eight slots of ctest's (tools/run-tests). A test takes as many as its part of a processor needs,
+# and the longest ones start first, both as measured (tests/costs.tsv). A test that is not in the table computes, and is short.
+file(STRINGS ${CMAKE_SOURCE_DIR}/tests/costs.tsv divvy_costs REGEX "^[^#]")
+set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/costs.tsv)
+foreach(row ${divvy_costs})
+  string(REGEX MATCH "^([^\t]+)\t([0-9]+)[0-9.]*\t([0-9]+)" matched "${row}")
+  set(DIVVY_SECONDS_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+  math(EXPR slots "(${CMAKE_MATCH_3} * 8 + ${CMAKE_MATCH_2} / 2) / ${CMAKE_MATCH_2}")
+  if(slots LESS 1)
     set(slots 1)
+  elseif(slots GREATER 8)
+    set(slots 8)
   endif()
-  set_tests_properties(${test} PROPERTIES PROCESSORS ${slots})
+  set(DIVVY_SLOTS_${CMAKE_MATCH_1} ${slots})
+endforeach()
+# divvy_slots(TEST)
+function(divvy_slots test)
+  if(DEFINED DIVVY_SLOTS_${test})
+    set_tests_properties(${test} PROPERTIES PROCESSORS ${DIVVY_SLOTS_${test}} COST ${DIVVY_SECONDS_${test}})
+  else()
+    set_tests_properties(${test} PROPERTIES PROCESSORS 6 COST 1)
+  endif()
 endfunction()
+
+# divvy_judges_times(TEST): by the simulated card's own log, which a machine that is late distorts somewhat. It has a
+# the larger part of a processor for itself, and no other such test beside it.
+function(divvy_judges_times test)
+  set_tests_properties(${test} PROPERTIES PROCESSORS 5 RESOURCE_LOCK clock)
+endfunction()
+
 function(divvy_test name)
-  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT;KIND;SANITIZE" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
+  endif()
+  if(NOT ARG_KIND)
+    set(ARG_KIND unit)
   endif()
   if(DIVVY_SANITIZE)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 5")  # unoptimised, and watched at every access
@@ -94,15 +128,17 @@ function(divvy_test name)
     target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_options(${name} PRIVATE ${DIVVY_TEST_LINK_OPTIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  if("asan" IN_LIST ARG_LABELS AND DIVVY_SANITIZE MATCHES address)
-    list(APPEND ARG_LABELS sanitize)
-  endif()
-  if("sanitize" IN_LIST ARG_LABELS)
+  if(ARG_SANITIZE STREQUAL "both" OR (ARG_SANITIZE STREQUAL "asan" AND DIVVY_SANITIZE MATCHES address))
     add_dependencies(divvy_sanitize ${name})
+    if(DIVVY_SANITIZE)
+      set(ARG_KIND sanitize)
+    endif()
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_KIND}
+    REQUIRED_FILES $<TARGET_FILE:${name}>
     ENVIRONMENT "${DIVVY_TEST_ENVIRONMENT}")
   divvy_slots(${name})
 endfunction()

@@ -66,6 +66,20 @@ class Demo(unittest.TestCase):
         self.assertEqual([line for line in out.splitlines() if len(line) > 80], [])
         self.assert_nothing_left()
 
+    def test_scene_without_divvy_plays_before_the_product_is_built(self):
+        build = self.folder / "build"
+        build.mkdir()
+        for part in ("demo", "simgpu"):  # no bin, no lib
+            (build / part).symlink_to(BUILD / part)
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        for profile in ("h100", "4090x2", "swap"):
+            done = subprocess.run([sys.executable, DEMO, build, "--prologue", "--sim", profile], text=True,
+                                  capture_output=True, env=dict(os.environ, TMPDIR=str(scratch)), check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("error 2, out of memory", done.stdout)
+        self.assertEqual(list(scratch.iterdir()), [])
+
     def assert_shares_are_roughly_right(self, out):
         for name, percent in (("gina", 30), ("hugo", 70), ("ines", 10), ("jack", 20), ("kate", 70)):
             line = re.search(rf"^{name}'s part of the card's time .*? ([\d.]+) % +(?:pass|FAIL)$",

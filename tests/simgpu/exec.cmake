@@ -7,6 +7,6 @@ endforeach()
 # Programs on the built driver:
 foreach(suite stream event event_ipc capture graph kernel ptx copy share)
   divvy_test(simgpu_exec_${suite}_test SOURCES exec_${suite}_test.cpp
-             DEPS divvy_abi divvy_simgpu_reader ${CMAKE_DL_LIBS} LABELS simgpu TIMEOUT 120)
+             DEPS divvy_abi divvy_simgpu_reader ${CMAKE_DL_LIBS} TIMEOUT 120)
   add_dependencies(simgpu_exec_${suite}_test divvy_simgpu_cuda)
 endforeach()
