@@ -101,10 +101,11 @@ class Process:
 
 
 class Stage:
-    def __init__(self, build, profile, screen):
-        self.build, self.screen = build, screen
+    def __init__(self, build, profile, screen, product=True):
+        """product: whether Divvy itself is on the stage; without it only `plain` works."""
+        self.build, self.screen, self.product = build, screen, product
         self.divvy = build / "bin" / "divvy"
-        if not self.divvy.exists():
+        if product and not self.divvy.exists():
             raise Broken(f"no {self.divvy}: run ./dev build first")
         self.private = self.runtime = None
         self.environment = {}
@@ -129,7 +130,7 @@ class Stage:
         previous = {name: signal.signal(name, signal.SIG_IGN) for name in ENDING}  # no half an end
         for process in self.processes:
             process.end()
-        if self.private and self.environment:
+        if self.product and self.private and self.environment:
             for runtime in self.private.glob("rt*"):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     subprocess.run([self.divvy, "stop", "--force"], capture_output=True, timeout=10,
