@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -156,7 +157,9 @@ std::string judgeSnapshot(const ReportSnapshot& seen, const TenantSpec& spec) {
   if (seen.devices.size() != spec.devices.size()) return "number of devices";
   for (std::size_t dev = 0; dev < seen.devices.size(); ++dev) {
     const std::uint64_t physical = spec.devices[dev].physical.count;
-    const std::uint64_t most = physical != 0 ? physical : INT64_MAX;
+    // A ceiling may be above what the card has: memory can be oversubscribed.
+    const std::uint64_t ceiling = spec.devices[dev].ceiling.count;
+    const std::uint64_t most = physical != 0 ? std::max(physical, ceiling) : INT64_MAX;
     const DeviceUse& use = seen.devices[dev];
     if (use.admitted.count > most || use.total > use.admitted) return "admitted bytes";
     if (use.spare.count > most || use.resident.count > most) return "spare bytes";
