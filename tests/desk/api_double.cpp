@@ -150,7 +150,7 @@ class ApiDouble::Inside {
   };
   std::deque<Event> events;
   std::uint64_t version = 1;
-  std::size_t writes = 0;
+  std::vector<std::string> writes;
   std::vector<std::string> unknown;
   bool over = false;
   std::vector<std::shared_ptr<tcp::socket>> sockets;
@@ -195,8 +195,11 @@ class ApiDouble::Inside {
     if (!objects[kNodes].contains(name)) return refusal(404, "NotFound");
     json::object node = objects[kNodes].at(name);
     merge(node, json::parse(body).as_object());
-    ++writes;
-    changeHeld(kNodes, name, &node);
+    // As a real one: what changes nothing has no new version, and no watch is told of it.
+    if (node != objects[kNodes].at(name)) {
+      writes.push_back(body);
+      changeHeld(kNodes, name, &node);
+    }
     return {200, json::serialize(objects[kNodes].at(name))};
   }
 
@@ -293,7 +296,7 @@ std::map<std::string, std::string> ApiDouble::capacity() const {
   return inside_->textsOfNode("status", "capacity");
 }
 
-std::size_t ApiDouble::writes() const {
+std::vector<std::string> ApiDouble::writes() const {
   const std::lock_guard<std::mutex> hold(inside_->mutex);
   return inside_->writes;
 }

@@ -29,7 +29,9 @@ class ApiDouble {
   // What is said of the node now.
   std::map<std::string, std::string> notes() const;
   std::map<std::string, std::string> capacity() const;
-  std::size_t writes() const;                // into the node, so far
+  // What changed the node, so far, in order. An agent that hears late of its own write may repeat
+  // it.
+  std::vector<std::string> writes() const;
   std::vector<std::string> unknown() const;  // what was asked that is not known here
 
  private:

@@ -14,7 +14,8 @@ PATIENCE = 120.0  # seconds for an answer: it may wait for its turn on a machine
 class Swappers:
     """What a test has its swappers do, on whatever card."""
 
-    def work(self, *tenants, us=5000):
+    def work(self, *tenants, us=25000):
+        """The card computes for `us` a round, which costs no processor; each round changes every word, which does."""
         for tenant in tenants:
             self.assertEqual(tenant.hands[0].ask("work", us), [SUCCESS])
 

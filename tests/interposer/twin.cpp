@@ -437,14 +437,15 @@ void Twin::show() {
   shown.value = static_cast<unsigned char>(random_());
   settle(*block);
   int descriptor = -1;
-  const bool named = shown.by_descriptor
-                         ? good(cu<Cu::cuMemExportToShareableHandle>(
-                                    static_cast<void*>(&descriptor), block->handle,
-                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull),
-                                "cuMemExportToShareableHandle")
-                         : good(cu<Cu::cuIpcGetMemHandle>(&shown.handle, block->at + range.from),
-                                "cuIpcGetMemHandle");
-  if (!named) return;
+  const CUresult named =
+      shown.by_descriptor
+          ? cu<Cu::cuMemExportToShareableHandle>(static_cast<void*>(&descriptor), block->handle,
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull)
+          : cu<Cu::cuIpcGetMemHandle>(&shown.handle, block->at + range.from);
+  // The last order may be older than what was pinned since: then it leaves no room for one more.
+  if (named == CUDA_ERROR_OUT_OF_MEMORY) return reader_.countRefused();
+  if (!good(named, shown.by_descriptor ? "cuMemExportToShareableHandle" : "cuIpcGetMemHandle"))
+    return;
   const std::string wrong = reader_.show(shown, descriptor, block->twin);
   if (descriptor >= 0) ::close(descriptor);
   if (failure_.empty()) failure_ = wrong;

@@ -35,6 +35,9 @@ class TwinReader {
 
   // Waits until it is done. What went wrong; empty: it found `expected`, and has set its part.
   std::uint64_t visits() const { return visits_; }
+  // Blocks that could not be shown, for want of room.
+  void countRefused() { ++refused_; }
+  std::uint64_t refused() const { return refused_; }
   std::string show(const Shown& shown, int descriptor, const std::vector<unsigned char>& expected);
 
  private:
@@ -42,6 +45,7 @@ class TwinReader {
 
   std::mutex one_;
   std::atomic<std::uint64_t> visits_{0};
+  std::atomic<std::uint64_t> refused_{0};
   int socket_ = -1;
   pid_t child_ = -1;
 };

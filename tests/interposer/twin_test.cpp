@@ -189,12 +189,14 @@ TEST_P(TwinTest, EveryByteIsAsInATwinThatWasNeverSwapped) {
   EXPECT_GT(with_host_, rounds / 20) << "of " << rounds << " with memory at the host";
   EXPECT_EQ(takenUnderWork(), 0u);
   EXPECT_EQ(faults(31), 0u);
+  EXPECT_GE(reader.visits(), reader.refused());
   std::printf(
       "%llu swaps in %llu rounds (%llu with memory at the host), %llu operations, "
-      "%llu shown to another process\n",
+      "%llu shown to another process, %llu refused\n",
       static_cast<unsigned long long>(swaps()), static_cast<unsigned long long>(rounds),
       static_cast<unsigned long long>(with_host_), static_cast<unsigned long long>(tenants.steps()),
-      static_cast<unsigned long long>(reader.visits()));
+      static_cast<unsigned long long>(reader.visits()),
+      static_cast<unsigned long long>(reader.refused()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TwinTest,
