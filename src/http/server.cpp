@@ -16,6 +16,8 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 
+#include "connections.h"
+
 namespace divvy::http {
 namespace {
 
@@ -26,9 +28,13 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t kMostConnections = 1024;
-constexpr std::chrono::seconds kHandshake{10};
+constexpr std::chrono::seconds kHandshake{5};
+// From a request's first byte to the end of its header. A client may connect before it has a
+// request.
+constexpr std::chrono::seconds kHeader{5};
 constexpr std::chrono::seconds kBody{30};
+constexpr std::chrono::seconds kReply{30};
+constexpr std::size_t kReadAtOnce = 4096;
 
 using Reply = wire::response<wire::string_body>;
 
@@ -81,15 +87,34 @@ void rethrow(std::exception_ptr fault) {
   if (fault) std::rethrow_exception(fault);
 }
 
-class Counted {
+// The largest body of any route is no reason to refuse another one beside it.
+Connections::Terms boundsOf(const std::vector<Route>& routes) {
+  Connections::Terms terms;
+  for (const Route& route : routes)
+    terms.body_bytes = std::max(terms.body_bytes, 2 * route.most_body);
+  return terms;
+}
+
+// A connection in the book for as long as it lives.
+class Booked {
  public:
-  explicit Counted(std::size_t* count) : count_(count) { ++*count_; }
-  ~Counted() { --*count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  Booked(Connections* book, std::string address, std::function<void()> close)
+      : book_(*book),
+        place_(book->add(std::move(address), std::move(close), std::chrono::steady_clock::now())) {}
+  ~Booked() { book_.remove(place_); }
+  Booked(const Booked&) = delete;
+  Booked& operator=(const Booked&) = delete;
+
+  void idle() { book_.becomesIdle(place_, std::chrono::steady_clock::now()); }
+  void busy() { book_.becomesBusy(place_); }
+  void hears() { book_.hears(place_, std::chrono::steady_clock::now()); }
+  bool holds(std::uint64_t bytes) { return book_.holdsBody(place_, bytes); }
+  // It was closed for another one's sake: what it asked for is not done.
+  bool closing() const { return place_->state == Connections::Item::State::kClosing; }
 
  private:
-  std::size_t* count_;
+  Connections& book_;
+  const Connections::Place place_;
 };
 
 }  // namespace
@@ -99,7 +124,8 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
       : executor(std::move(where)),
         listen(std::move(how)),
         routes(std::move(what)),
-        acceptor(executor) {}
+        acceptor(executor),
+        book(boundsOf(routes)) {}
 
   Result<void> open() {
     if (!listen.certificate_file.empty()) {
@@ -133,81 +159,112 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
         co_await pause.async_wait(kNoThrow);
         continue;
       }
-      if (self->connections >= kMostConnections) continue;
+      if (!self->book.makeRoom()) continue;
       asio::co_spawn(self->executor, talk(std::move(socket), self), rethrow);
     }
   }
 
   static asio::awaitable<void> talk(tcp::socket socket, std::shared_ptr<Inside> self) {
-    const Counted counted(&self->connections);
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
+    const tcp::endpoint peer = socket.remote_endpoint(ignored);
     beast::tcp_stream stream(std::move(socket));
+    beast::tcp_stream* lowest = &stream;
+    Booked booked(&self->book, peer.address().to_string(), [&lowest] {
+      error_code unclean;
+      lowest->socket().close(unclean);
+    });
     if (self->listen.certificate_comes && self->tls == nullptr) co_return;
     if (self->tls != nullptr) {
       const auto context = self->tls;  // stays when it is reloaded
       beast::ssl_stream<beast::tcp_stream> secure(std::move(stream), *context);
+      lowest = &beast::get_lowest_layer(secure);
       beast::get_lowest_layer(secure).expires_after(kHandshake);
       auto [distrusted] = co_await secure.async_handshake(asio::ssl::stream_base::server, kNoThrow);
       if (!distrusted) {
-        co_await serve(secure, self);
+        co_await serve(secure, self, &booked);
         beast::get_lowest_layer(secure).expires_after(kHandshake);
         auto [unclean] = co_await secure.async_shutdown(kNoThrow);
         (void)unclean;
       }
     } else {
-      co_await serve(stream, self);
+      co_await serve(stream, self, &booked);
       stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
     }
   }
 
+  using Parser = wire::request_parser<wire::string_body>;
+
+  // Reads a header, which begins within `patience`. False: the connection is to end.
   template <typename Stream>
-  static asio::awaitable<void> serve(Stream& stream, std::shared_ptr<Inside> self) {
+  static asio::awaitable<bool> readHeader(Stream& stream, beast::flat_buffer& buffer,
+                                          Parser& parser, Booked* booked,
+                                          std::chrono::seconds patience, error_code* fault) {
+    if (buffer.size() == 0) {
+      beast::get_lowest_layer(stream).expires_after(patience);
+      auto [silent, got] = co_await stream.async_read_some(buffer.prepare(kReadAtOnce), kNoThrow);
+      if (silent) co_return false;
+      buffer.commit(got);
+    }
+    booked->hears();
+    beast::get_lowest_layer(stream).expires_after(kHeader);
+    auto [cut, head] = co_await wire::async_read_header(stream, buffer, parser, kNoThrow);
+    *fault = cut;
+    co_return !cut || cut.category() == wire::make_error_code(wire::error::bad_method).category();
+  }
+
+  // The route of a request whose body is not refused by its length. Null: `answer` says why.
+  const Route* admit(const Parser& parser, Booked* booked, Answer* answer) const {
+    const Route* route = find(parser.get(), answer);
+    if (route == nullptr) return nullptr;
+    const std::uint64_t length =
+        parser.chunked() ? route->most_body : parser.content_length().value_or(0);
+    // The parser looks at the length only while it reads the header.
+    if (length > route->most_body) return *answer = tooLarge(*route), nullptr;
+    if (booked->holds(length)) return route;
+    *answer = plain(503, "the bodies of all requests together are too large now; try again");
+    return nullptr;
+  }
+
+  template <typename Stream>
+  static asio::awaitable<void> serve(Stream& stream, std::shared_ptr<Inside> self, Booked* booked) {
     beast::flat_buffer buffer;
     for (bool again = true; again;) {
-      wire::request_parser<wire::string_body> parser;
+      Parser parser;
       parser.body_limit(boost::none);
-      beast::get_lowest_layer(stream).expires_after(self->listen.idle);
-      auto [silent, head] = co_await wire::async_read_header(stream, buffer, parser, kNoThrow);
-      if (silent == wire::error::end_of_stream || silent == asio::error::eof) co_return;
+      error_code fault;
+      if (!co_await readHeader(stream, buffer, parser, booked, self->listen.idle, &fault))
+        co_return;
       Answer answer;
       again = false;
-      if (silent) {
-        if (silent.category() != wire::make_error_code(wire::error::bad_method).category())
-          co_return;
-        answer = plain(400, silent.message());
-      } else {
-        const Route* route = self->find(parser.get(), &answer);
-        const auto length = parser.content_length();
-        if (route != nullptr && length && *length > route->most_body) {
-          // The parser looks at the length only while it reads the header.
-          answer = tooLarge(*route);
-          route = nullptr;
-        }
-        if (route != nullptr) {
-          parser.body_limit(route->most_body);
-          beast::get_lowest_layer(stream).expires_after(kBody);
-          auto [cut, body] = co_await wire::async_read(stream, buffer, parser, kNoThrow);
-          if (cut == wire::error::body_limit) {
-            answer = tooLarge(*route);
-          } else if (cut) {
-            co_return;
-          } else {
-            again = parser.keep_alive();
-            Query query{std::string(parser.get().target()),
-                        std::string(parser.get()[wire::field::content_type]),
-                        std::move(parser.get().body())};
-            beast::get_lowest_layer(stream).expires_never();
-            answer = co_await answered(*route, std::move(query));
-          }
+      const Route* route = nullptr;
+      if (fault)
+        answer = plain(400, fault.message());
+      else
+        route = self->admit(parser, booked, &answer);
+      if (route != nullptr) {
+        parser.body_limit(route->most_body);
+        beast::get_lowest_layer(stream).expires_after(kBody);
+        auto [cut, body] = co_await wire::async_read(stream, buffer, parser, kNoThrow);
+        if ((cut && cut != wire::error::body_limit) || booked->closing()) co_return;
+        if (cut) answer = tooLarge(*route);
+        again = !cut && parser.keep_alive();
+        if (!cut) {
+          Query query{std::string(parser.get().target()),
+                      std::string(parser.get()[wire::field::content_type]),
+                      std::move(parser.get().body())};
+          beast::get_lowest_layer(stream).expires_never();
+          booked->busy();
+          answer = co_await answered(*route, std::move(query));
         }
       }
+      booked->idle();
       Reply reply{static_cast<wire::status>(answer.status), 11};
       reply.set(wire::field::content_type, answer.type);
       reply.keep_alive(again);
       reply.body() = std::move(answer.body);
       reply.prepare_payload();
-      beast::get_lowest_layer(stream).expires_after(self->listen.idle);
+      beast::get_lowest_layer(stream).expires_after(kReply);
       auto [unsent, sent] = co_await wire::async_write(stream, reply, kNoThrow);
       if (unsent) co_return;
     }
@@ -233,7 +290,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
   std::vector<Route> routes;
   tcp::acceptor acceptor;
   std::shared_ptr<asio::ssl::context> tls;
-  std::size_t connections = 0;
+  Connections book;
 };
 
 Result<std::unique_ptr<Server>> Server::start(asio::any_io_executor executor, const Listen& listen,
