@@ -65,7 +65,7 @@ void BypassWatch::judge(const DriverProcesses& said) {
   const Allowances allowed = allowances();
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_.all())
-    for (const auto& [key, process] : tenant->processes) registered[process.id.pid] = id;
+    for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
   std::map<unsigned, Strangers> strangers;
   std::map<std::pair<unsigned, int>, unsigned> stays;
   std::vector<CardProcess> processes;

@@ -28,9 +28,7 @@ CheckpointTime clockNow() {
 
 std::vector<int> pidsOf(const Tenant& tenant) {
   std::vector<int> pids;
-  for (const auto& [key, process] : tenant.processes) pids.push_back(process.id.pid);
-  std::sort(pids.begin(), pids.end());
-  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  for (const auto& [process, watch] : tenant.processes.watched()) pids.push_back(process.pid);
   return pids;
 }
 
@@ -176,13 +174,11 @@ void Checkpoints::note(const TenantPtr& tenant, CheckpointTime now) {
 void Checkpoints::killDoomed(Tenant& tenant, CheckpointStatus& status) {
   Known& known = known_[tenant.record.id];
   for (const CheckpointCourse::Doomed& doomed : board_.course(tenant.record.id).doomed()) {
-    for (const auto& [key, process] : tenant.processes) {
-      if (process.id.pid != doomed.pid || !process.exit) continue;
-      if (!known.killed.insert(doomed.pid).second) continue;
-      status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
-      warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
-      syscall(SYS_pidfd_send_signal, process.exit->native_handle(), SIGKILL, nullptr, 0);
-    }
+    const Watched* process = tenant.processes.find(doomed.pid);
+    if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
+    status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
+    warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
+    syscall(SYS_pidfd_send_signal, process->exit->native_handle(), SIGKILL, nullptr, 0);
   }
 }
 

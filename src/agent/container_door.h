@@ -24,6 +24,8 @@ class ContainerDoor {
 
   // From here on processes in containers are heard. Does nothing where it is open already.
   Result<void> open();
+  // Once a second.
+  void look() { registrar_.look(); }
   // What the container of that tenant is given, its cards and their driver included.
   Result<ContainerEdits> editsOf(const Tenant& tenant) const;
 

@@ -52,6 +52,7 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where
       http::Server::start(loop.get_executor(), listen, std::move(routes));
   if (!server) return Error{server.error().code(), "--metrics-listen: " + server.error().message()};
   server_ = std::move(*server);
+  loop_watch_.emplace(loop.get_executor(), [this](double late) { lateness_.add(late, nowMs()); });
   info("metrics at http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics");
   return {};
 }
@@ -69,6 +70,8 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   all.node = node_;
   all.bills = accounts_.bills();
   all.tallies = accounts_.tallies();
+  all.late = lateness_.all();
+  all.latest = lateness_.largest(nowMs());
   for (const auto& [id, tenant] : tenants_.all()) {
     if (!tenant->record.ofPod()) continue;
     all.pods[id] = tenant->record.lodger;

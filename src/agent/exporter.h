@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "accounts.h"
 #include "agent/serve.h"
 #include "asio.h"
 #include "bypass_watch.h"
+#include "http/loop_watch.h"
 #include "http/server.h"
+#include "metrics/lateness.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -40,6 +43,8 @@ class Exporter {
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
   Accounts accounts_;
+  metrics::Lateness lateness_;
+  std::optional<http::LoopWatch> loop_watch_;
   std::unique_ptr<http::Server> server_;
 };
 

@@ -39,7 +39,8 @@ using Resident = std::map<std::string, std::map<std::string, Bytes>>;
 
 SwapReader::Slots slotsOf(const Tenant& tenant) {
   SwapReader::Slots slots;
-  for (const auto& [key, process] : tenant.processes) slots.emplace_back(key.slot, key.generation);
+  for (const auto& [key, process] : tenant.processes.slots())
+    slots.emplace_back(key.slot, key.generation);
   return slots;
 }
 

@@ -207,6 +207,8 @@ constexpr const char* kTenantLabels = "divvy_tenant_labels";
 constexpr const char* kQueued = "divvy_queued_requests";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
 constexpr const char* kHostPromised = "divvy_host_swap_promised_bytes";
+constexpr const char* kLate = "divvy_agent_loop_lateness_seconds";
+constexpr const char* kLatest = "divvy_agent_loop_lateness_max_seconds";
 
 struct Stated {
   const char *name, *type, *help;
@@ -216,6 +218,8 @@ constexpr Stated kStated[] = {
     {kQueued, "gauge", "Requests that wait for room"},
     {kHostReserve, "gauge", "The host's memory that is for what is swapped out"},
     {kHostPromised, "gauge", "Of it, what may be needed"},
+    {kLate, "histogram", "How late the agent's event loop ran what was due"},
+    {kLatest, "gauge", "The largest of these in the last minute"},
     {kCardInfo, "gauge", "1; labels: index, model, PCI address, pool and NUMA node of a card"},
     {kFaults, "counter",
      "Errors that the driver told of since this agent began, by their number (xid), those of "
@@ -242,6 +246,13 @@ void node(Exposition* out, const Snapshot& snapshot) {
   out->sample({}, snapshot.host_reserve);
   begin(out, kHostPromised);
   out->sample({}, snapshot.host_promised);
+}
+
+void loop(Exposition* out, const Metered& all) {
+  for (const Stated& one : kStated)
+    if (std::string_view(one.name) == kLate) out->histogram(one.name, one.help, all.late);
+  begin(out, kLatest);
+  out->sample({}, all.latest);
 }
 
 void cards(Exposition* out, const Metered& all) {
@@ -359,6 +370,7 @@ void row(std::string* text, const char* name, const char* type, const char* help
 std::string exposition(const Metered& all, bool hami) {
   Exposition out;
   node(&out, all.snapshot);
+  loop(&out, all);
   cards(&out, all);
   tenants(&out, all);
   shares(&out, all);

@@ -32,6 +32,8 @@ struct Metered {
   // Numbers of the devices that the driver says something against; of others there may be other
   // reasons why they are given to nobody new.
   std::set<unsigned> faulty;
+  metrics::Histogram late;  // seconds that the agent's loop was late
+  double latest = 0;        // the largest of the last minute
   // How often each Xid was told of, by number of the device.
   std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> faults;
 };

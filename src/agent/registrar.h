@@ -1,30 +1,38 @@
-// register.sock: processes of tenants hand in their pidfd and slot.
+// register.sock: processes of tenants tell which slot they claimed.
 #pragma once
 
-#include "asio.h"
-#include "base/result.h"
+#include <string>
+
+#include "rate_limit.h"
+#include "registration_receiver.h"
 #include "tenants.h"
 
 namespace divvy::agent {
 
 class Registrar {
  public:
-  Registrar(asio::io_context& loop, Tenants& tenants) : socket_(loop), tenants_(tenants) {}
+  using Hears = RegistrationReceiver::Hears;
 
-  // Whose processes are heard: this user's, or those of containers too, who may be any user's.
-  enum class Hears : std::uint8_t { kOwn, kAll };
-  // Binds and listens on `path`; a leftover of an earlier agent is replaced. Who may come that far
-  // is for the folder that it is in to say.
-  Result<void> listen(const std::string& path, Hears hears);
+  Registrar(asio::io_context& loop, Tenants& tenants)
+      : tenants_(tenants),
+        receiver_(loop, [this](const Registration& one) { return answerTo(one); }) {}
+
+  // As RegistrationReceiver::listen().
+  Result<void> listen(const std::string& path, Hears hears) {
+    hears_ = hears;
+    return receiver_.listen(path, hears);
+  }
+  // Once a second.
+  void look() { receiver_.look(); }
+  RegistrationReceiver::Counts counts() const { return receiver_.counts(); }
 
  private:
-  void accept();
-  void rest();
-  void serve(Fd connection);
+  ledger::RegisterStatus answerTo(const Registration& registration);
 
-  asio::posix::stream_descriptor socket_;
   Tenants& tenants_;
   Hears hears_ = Hears::kOwn;
+  RateLimit of_tenant_{{50, 200}};
+  RegistrationReceiver receiver_;
 };
 
 }  // namespace divvy::agent

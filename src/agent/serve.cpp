@@ -163,7 +163,8 @@ class Agent {
     tenants_.lookAtHealth();
     Result<void> adopted = tenants_.adoptAll();
     // What processes that live on have is given to nobody else: they are known before.
-    if (adopted) tenants_.sweep();
+    for (unsigned i = 0; adopted && i < kFirstSweeps && !tenants_.sweep(); ++i) {
+    }
     if (adopted) tenants_.recallFaults();
     if (adopted) tenants_.followDevices();
     if (adopted) idle_.beginAnew();
@@ -224,6 +225,8 @@ class Agent {
 
   void tick() {
     tenants_.sweep();
+    registrar_.look();
+    door_.look();
     markWatch(paths_.watchMark());
     tenants_.followDevices();
     tenants_.noteStopped();
@@ -266,6 +269,7 @@ class Agent {
   }
 
   static constexpr unsigned kHealthEvery = 2;
+  static constexpr unsigned kFirstSweeps = 16;  // of all the slots that a page has
   unsigned ticks_ = 0;
   bool told_to_end_ = false;  // by whoever runs services, who begins another one
   ServeOptions options_;

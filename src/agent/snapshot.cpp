@@ -49,8 +49,8 @@ ShareView viewOf(const ShareRecord& share, const Tenant& tenant,
     view.device = device.info.index;
     unsigned percent = 0;
     const Times& times = all.at(device.info.index);
-    for (const auto& [key, process] : tenant.processes) {
-      const auto time = times.find(process.id.pid);
+    for (const auto& [process, watch] : tenant.processes.watched()) {
+      const auto time = times.find(process.pid);
       if (time != times.end()) percent += time->second;
     }
     view.utilisation = static_cast<int>(std::min(percent, 100u));
@@ -216,7 +216,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   if (tenant.record.expected_use) view.expected_use = engine::text(*tenant.record.expected_use);
   view.pid = tenant.record.command_pid != 0 ? tenant.record.command_pid : tenant.record.holder.pid;
   if (tenant.record.kept) view.pid = 0;
-  view.processes = static_cast<unsigned>(tenant.processes.size());
+  view.processes = static_cast<unsigned>(tenant.processes.watched().size());
   view.created = tenant.record.created;
   view.command = tenant.record.command;
   std::map<std::string, TenantUse> uses;

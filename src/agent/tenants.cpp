@@ -28,14 +28,11 @@ namespace {
 constexpr std::chrono::milliseconds kRecheck{100};
 // Looks that must find nobody before a tenant is given up whose holder did not say good-bye.
 constexpr unsigned kEmptyScans = 2;
-// Slots of a new tenant, and those that are kept free for processes to come: what is ready is
-// looked at, and mapped, as long as the tenant lives, and most have a few processes.
+// Slots of a new tenant: what is ready is looked at, and mapped, as long as the tenant lives, and
+// most have a few processes.
 constexpr unsigned kFirstSlots = 64;
-constexpr unsigned kFreeSlots = 48;
 constexpr unsigned kThrottledCeiling = 1;  // percent of a device's time
 constexpr std::size_t kIdLength = 6;
-// Looks: a page that moves while it is copied can mislead once.
-constexpr unsigned kLastingDoubt = 3;
 
 // A simulated card's minutes are as long as its clock has them.
 std::uint64_t quietOn(const arbiter::Settings& cards) {
@@ -89,7 +86,8 @@ Tenants::Tenants(asio::io_context& loop, NodePaths paths, const Inventory& inven
       memory_(std::move(memory)),
       health_(quietOn(compute)),
       compute_(compute),
-      arbiters_(compute) {}
+      arbiters_(compute),
+      most_watched_(mostWatched()) {}
 
 std::string Tenants::freshId() const {
   // Without letters that look alike; nothing here needs to be unguessable.
@@ -281,92 +279,12 @@ TenantPtr Tenants::find(const std::string& id_or_name) const {
   return nullptr;
 }
 
-void Tenants::watch(Watched& watched, Fd pidfd, std::function<void()> on_exit) {
-  watched.exit = std::make_unique<asio::posix::stream_descriptor>(loop_, pidfd.release());
-  watched.exit->async_wait(asio::posix::stream_descriptor::wait_read,
-                           [on_exit = std::move(on_exit)](const error_code& fault) {
-                             if (!fault) on_exit();
-                           });
-}
-
-void Tenants::watchHolder(const TenantPtr& tenant) {
-  Fd pidfd = openProcess(tenant->record.holder);
-  if (!pidfd.valid()) return check(tenant);
-  tenant->holder.emplace(Watched{tenant->record.holder, nullptr});
-  watch(*tenant->holder, std::move(pidfd), [this, tenant] {
-    tenant->holder.reset();
-    check(tenant);
-  });
-}
-
-void Tenants::watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd) {
-  if (!tenant->pages || tenant->processes.contains(key)) return;
-  if (!pidfd.valid()) pidfd = openProcess(id);
-  if (!pidfd.valid()) {
-    // Out of descriptors is no death: the next sweep looks again.
-    return mayLive(id.pid) ? void() : reap(tenant, key);
-  }
-  static_cast<void>(
-      tenant->pages->adoptSlot(key.slot, key.generation, static_cast<std::uint32_t>(id.pid)));
-  arbiters_.arrived(tenant->record.id, key.slot, key.generation);
-  Watched& watched = tenant->processes[key];
-  watched.id = id;
-  watch(watched, std::move(pidfd), [this, tenant, key] {
-    tenant->processes.erase(key);
-    reap(tenant, key);
-    check(tenant);
-  });
-}
-
-// A slot says who its process is in that process' own pid namespace, which may lie below ours.
-void Tenants::findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
-                           ledger::ProcessLook& look) {
-  if (tenant->processes.contains(key)) return;
-  const Result<std::uint32_t> found = look.find(owner);
-  if (!found) return warn("tenant " + tenant->record.id + ": " + found.error().message());
-  if (*found == 0) return reap(tenant, key);
-  const int pid = static_cast<int>(*found);
-  watchProcess(tenant, key, {pid, startTimeOf(pid)}, Fd());
-}
-
-void Tenants::reap(const TenantPtr& tenant, const SlotKey& key) {
-  if (!tenant->pages) return;
-  arbiters_.left(tenant->record.id, key.slot, key.generation);
-  Result<ledger::ReapResult> result = tenant->pages->reap(key.slot, key.generation);
-  if (!result && result.error().code() == ErrorCode::kUnavailable) {
-    asio::post(loop_, [this, tenant, key] { reap(tenant, key); });
-    return;
-  }
-  if (!result) warn("tenant " + tenant->record.id + ": " + result.error().message());
-  changed_();
-}
-
-bool Tenants::watchSurvivors(const TenantPtr& tenant) {
-  if (tenant->record.ofPod()) return false;
-  // Processes of containers have no word of ours in their environment, or one that they chose.
-  const std::vector<ProcessId> found =
-      tenant->record.contained ? processesWhere([&](int pid) { return isIn(*tenant, pid); })
-                               : processesIn(tenant->dir, geteuid());
-  for (const ProcessId& id : found) {
-    if (id.pid == processes().self() || tenant->survivors.contains(id.pid)) continue;
-    Fd pidfd = openProcess(id);
-    if (!pidfd.valid()) continue;
-    Watched& watched = tenant->survivors[id.pid];
-    watched.id = id;
-    watch(watched, std::move(pidfd), [this, tenant, pid = id.pid] {
-      tenant->survivors.erase(pid);
-      check(tenant);
-    });
-  }
-  return !tenant->survivors.empty();
-}
-
 void Tenants::check(const TenantPtr& tenant) {
   if (!tenants_.contains(tenant->record.id)) return;
   const bool held = tenant->holder || tenant->record.ofPod() || tenant->record.kept;
   if (held && !tenant->said_ended) return;
   // Processes that ended but whose exit the loop has not seen yet do not count.
-  for (auto& [key, watched] : tenant->processes) {
+  for (const auto& [id, watched] : tenant->processes.watched()) {
     if (!hasEnded(watched.exit->native_handle())) return;
   }
   if (watchSurvivors(tenant)) {
@@ -459,35 +377,13 @@ void Tenants::bury(const TenantPtr& tenant) {
   changed_();
 }
 
-void Tenants::sweep() {
-  const std::map<std::string, TenantPtr> snapshot = tenants_;
-  for (const auto& [id, tenant] : snapshot) {
-    if (!tenant->pages) continue;
-    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
-    if (!report) continue;
-    noteReport(*tenant, *report, kLastingDoubt);
-    // A container may write what it likes there: of others' processes nothing is its.
-    ledger::Eligible eligible;
-    if (tenant->record.inContainer())
-      eligible = [tenant](std::uint32_t pid) { return isIn(*tenant, static_cast<int>(pid)); };
-    // After the report: whoever is in that was there before.
-    ledger::ProcessLook look(std::move(eligible));
-    for (const ledger::SlotSnapshot& slot : report->slots) {
-      if (slot.phase == ledger::Phase::kRetired) continue;
-      findAndWatch(tenant, {slot.slot, slot.generation}, slot.owner, look);
-    }
-    const Result<unsigned> slots = tenant->pages->ensureFreeSlots(kFreeSlots);
-    if (!slots) warn("tenant " + id + ": " + slots.error().message());
-  }
-}
-
 void Tenants::signal(const TenantPtr& tenant, int signal) {
   watchSurvivors(tenant);
   const auto send = [signal](const Watched& watched) {
     if (watched.exit)
       syscall(SYS_pidfd_send_signal, watched.exit->native_handle(), signal, nullptr, 0);
   };
-  for (const auto& [key, watched] : tenant->processes) send(watched);
+  for (const auto& [id, watched] : tenant->processes.watched()) send(watched);
   for (const auto& [pid, watched] : tenant->survivors) send(watched);
   if (tenant->holder) send(*tenant->holder);
 }

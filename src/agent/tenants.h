@@ -22,22 +22,11 @@
 #include "ledger/tenant_ledger.h"
 #include "mounted_file.h"
 #include "swap_reader.h"
+#include "tenant_processes.h"
 #include "tenant_record.h"
 #include "trust.h"
 
 namespace divvy::agent {
-
-// One process that keeps a tenant alive, watched through its pidfd.
-struct Watched {
-  ProcessId id;
-  std::unique_ptr<asio::posix::stream_descriptor> exit;
-};
-
-struct SlotKey {
-  unsigned slot = 0;
-  std::uint64_t generation = 0;
-  friend auto operator<=>(const SlotKey&, const SlotKey&) = default;
-};
 
 struct Tenant {
   explicit Tenant(asio::io_context& loop) : recheck(loop), ended(loop) {
@@ -49,11 +38,11 @@ struct Tenant {
   std::optional<MountedFile> control;         // its control page; of `contained` ones
   std::optional<ledger::TenantLedger> pages;  // none: broken, see `broken`
   std::string broken;
-  std::optional<SwapReader> swap;        // none: nothing of it is swapped
-  std::optional<WorkReader> work;        // of one without, that may not be idle for ever
-  std::map<SlotKey, Watched> processes;  // that registered: they use the device
-  std::map<int, Watched> survivors;      // that carry the tenant's directory, by PID
-  std::optional<Watched> holder;         // the `divvy run`, while it lives
+  std::optional<SwapReader> swap;    // none: nothing of it is swapped
+  std::optional<WorkReader> work;    // of one without, that may not be idle for ever
+  TenantProcesses processes;         // that registered: they use the device
+  std::map<int, Watched> survivors;  // that carry the tenant's directory, by PID
+  std::optional<Watched> holder;     // the `divvy run`, while it lives
   Trust trust;
   CheckpointStatus checkpoint;
   LastUse use;                                // where knowsUse()
@@ -67,6 +56,8 @@ struct Tenant {
   bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end
   unsigned empty_scans = 0;
+  unsigned sweep_from = 0;  // the slot at which the next sweep begins
+  bool told_full = false;   // that not all of its processes are watched
   asio::steady_timer recheck;
   asio::steady_timer ended;  // cancelled when the tenant is gone
 };
@@ -136,10 +127,14 @@ class Tenants {
   }
   // The holder's tree, or the pod, has ended, or it is not kept any more.
   void end(const TenantPtr& tenant);
-  // Keeps `id` of this slot in view. `pidfd` may be invalid: then one is opened.
-  void watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id, Fd pidfd);
-  // Finds processes that could not register, and makes room for more.
-  void sweep();
+  // Keeps the process that claimed this slot in view. False: no more can be watched now, of this
+  // tenant or of all; the next sweep tries again.
+  bool watchProcess(const TenantPtr& tenant, const SlotKey& key, ProcessId id);
+  // Finds processes that could not register, a bounded number of each tenant's, and makes room for
+  // more. False: there may be others.
+  bool sweep();
+  // Makes room for more processes of this one.
+  static void makeSlots(Tenant& tenant);
   // Lets tenants take turns on devices that are promised more than once, with what others leave of
   // them. First when those that live on and their processes are known; then once a second.
   void followDevices();
@@ -234,7 +229,13 @@ class Tenants {
   bool watchSurvivors(const TenantPtr& tenant);
   void findAndWatch(const TenantPtr& tenant, const SlotKey& key, const ledger::Owner& owner,
                     ledger::ProcessLook& look);
-  void reap(const TenantPtr& tenant, const SlotKey& key);
+  bool findLost(const TenantPtr& tenant, const ledger::ReportSnapshot& report,
+                ledger::ProcessLook& look);
+  static std::size_t mostWatched();
+  bool mayWatch(Tenant& tenant) const;
+  void reap(const TenantPtr& tenant, const SlotKey& key, unsigned tries = 0);
+  // A part of them in each turn of the loop.
+  void reapAll(const TenantPtr& tenant, std::vector<SlotKey> keys);
   // Buries the tenant if nothing keeps it alive.
   void check(const TenantPtr& tenant);
   void bury(const TenantPtr& tenant);
@@ -304,6 +305,7 @@ class Tenants {
   KnownCards kept_;               // as the next agent would recall them
   const arbiter::Settings compute_;
   arbiter::Arbiters arbiters_;
+  std::size_t most_watched_;  // of all tenants, so that descriptors are left for the agent's own
 };
 
 // What the tenant uses of a device, as its ledger says (validated); contexts that are counted

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "agent/process.h"
 #include "injection.h"
@@ -86,7 +87,7 @@ TenantPtr Tenants::ownerOf(int pid) const {
 SeenUse Tenants::seenUse(const DriverTimes& times) {
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_) {
-    for (const auto& [key, process] : tenant->processes) registered[process.id.pid] = id;
+    for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
   }
   SeenUse seen;
   std::map<int, Stranger> strangers;
@@ -157,9 +158,11 @@ void Tenants::noteStopped() {
   for (const auto& [id, tenant] : tenants_) {
     const std::optional<arbiter::TenantFigures> figures = compute(*tenant);
     if (!figures || !figures->unpreemptible) continue;
-    for (const auto& [key, process] : tenant->processes) {
-      if (isStopped(process.id.pid)) arbiters_.halted(id, key.slot, key.generation);
-    }
+    std::set<ProcessId> stopped;
+    for (const auto& [process, watch] : tenant->processes.watched())
+      if (isStopped(process.pid)) stopped.insert(process);
+    for (const auto& [key, process] : tenant->processes.slots())
+      if (stopped.contains(process)) arbiters_.halted(id, key.slot, key.generation);
   }
 }
 

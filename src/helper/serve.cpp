@@ -62,14 +62,18 @@ struct Callers {
 
 void answerAll(const std::shared_ptr<Callers>& callers, Fd connection, int asker) {
   for (;;) {
-    const Result<Question> question = receiveAsk(connection.get());
+    Result<Question> question = receiveAsk(connection.get());
     if (!question) {
       if (question.error().code() != ErrorCode::kCorrupt) break;
       callers->terms.say("process " + std::to_string(asker) + ": " + question.error().message());
       static_cast<void>(sendAnswer(connection.get(), question.error()));
       break;
     }
-    if (!sendAnswer(connection.get(), callers->desk.answer(*question, asker))) break;
+    const Result<Answer> answer = callers->desk.answer(*question, asker);
+    // The agent holds a connection that it passed on until it is answered. The last one to drop it
+    // may have to wait for what a tenant sent along.
+    question->fd.reset();
+    if (!sendAnswer(connection.get(), answer)) break;
   }
   const std::lock_guard<std::mutex> hold(callers->mutex);
   callers->connections.erase(connection.get());

@@ -71,7 +71,7 @@ class BypassWatchTest : public testing::Test {
     return made ? *made : nullptr;
   }
   void registers(const TenantPtr& tenant, int pid) {
-    tenants_->watchProcess(tenant, {0, 1}, {pid, startTimeOf(pid)}, Fd());
+    tenants_->watchProcess(tenant, {0, 1}, {pid, startTimeOf(pid)});
   }
   // Looks that the driver has answered, until that many pods are known to be past their limit.
   bool found(std::size_t count) {

@@ -17,15 +17,6 @@
 namespace divvy::test {
 namespace {
 
-Fd connectTo(const std::string& path, int type) {
-  Fd fd(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
-  return fd;
-}
-
 void say(const Fd& fd, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t put = send(fd.get(), text.data() + at, text.size() - at, MSG_NOSIGNAL);

@@ -281,6 +281,15 @@ std::string Sandbox::agentLog() const {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+Fd connectTo(const std::string& path, int type) {
+  Fd fd(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
+  return fd;
+}
+
 std::string buildDir() {
   const char* dir = getenv("DIVVY_BUILD_DIR");
   return dir == nullptr ? "." : dir;

@@ -103,6 +103,8 @@ class Sandbox {
 // The `divvy` program under test, and the helper that acts as a tenant's process.
 std::string divvyProgram();
 std::string tenantProgram();
+// A connection to a socket of the agent's, of this type (unix(7)). Invalid: it cannot be had.
+Fd connectTo(const std::string& path, int type);
 // The build's directory of products.
 std::string buildDir();
 // Processes (of any parent) whose whole command line is a program and this argument.

@@ -17,6 +17,7 @@ namespace divvy::agent {
 struct ProcessId {
   int pid = 0;
   std::uint64_t start_time = 0;
+  friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
 // Start time of the process with this number, zombies included; 0 when there is none.

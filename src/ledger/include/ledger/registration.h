@@ -1,5 +1,5 @@
 // The packets of the registration socket (SOCK_SEQPACKET). One packet from a process that has
-// claimed a slot, with a pidfd of itself as SCM_RIGHTS where its kernel and sandbox give one; the
+// claimed a slot. A pidfd that comes along, as SCM_RIGHTS, is not received. The
 // sender does not wait for the reply, which the agent may leave out.
 #pragma once
 
@@ -14,8 +14,8 @@ inline constexpr std::uint32_t kRegisterVersion = 1;
 // As slot: no slot was free below slots_ready; please preallocate more.
 inline constexpr std::uint32_t kWantMoreSlots = kMaxSlots;
 
-// Every field is a claim by the tenant. The agent checks the slot's state word, and SO_PEERCRED
-// against the pidfd, before it believes any.
+// Every field is a claim by the tenant. The agent checks the slot's state word, and SO_PEERCRED,
+// before it believes any.
 struct RegisterPacket {
   std::uint32_t magic;
   std::uint32_t version;

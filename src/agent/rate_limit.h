@@ -1,0 +1,42 @@
+// How often each of many senders may do something: a bucket of tokens for each. Pure: the clock is
+// an argument.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace divvy::agent {
+
+struct Rate {
+  double a_second = 1;
+  double burst = 1;
+};
+
+// Not thread-safe. Holds kMost senders; the one that was seen least lately is forgotten first, and
+// begins with a full bucket.
+class RateLimit {
+ public:
+  static constexpr std::size_t kMost = 4096;
+
+  explicit RateLimit(Rate rate) : rate_(rate) {}
+
+  // Takes one token of that sender. False: it has none now.
+  bool take(const std::string& sender, std::chrono::steady_clock::time_point now);
+  std::size_t size() const { return buckets_.size(); }
+
+ private:
+  using Instant = std::chrono::steady_clock::time_point;
+  struct Bucket {
+    double tokens = 0;
+    Instant at;
+    std::multimap<Instant, std::string>::iterator age;
+  };
+
+  const Rate rate_;
+  std::map<std::string, Bucket> buckets_;
+  std::multimap<Instant, std::string> by_age_;
+};
+
+}  // namespace divvy::agent
