@@ -12,7 +12,7 @@ import sys
 import xml.etree.ElementTree
 
 # Seconds that a run of one label may take on 2 idle processors.
-PROMISED = {"unit": 60, "property": 30, "process": 400, "gpu": 30}
+PROMISED = {"unit": 60, "property": 30, "process": 320, "gpu": 30}
 SLOTS = 8  # of ctest's, a processor
 
 

@@ -51,8 +51,12 @@ type world struct {
 	note   string
 }
 
-// runChecks runs those whose names hold `only`, one after the other, each in a new namespace.
-func (i *installation) runChecks(ctx context.Context, only, file string) error {
+// runChecks runs the checks with `only` in their names that are not among `except`, one after the other, each in a new namespace.
+func (i *installation) runChecks(ctx context.Context, only, except, file string) error {
+	omitted, err := named(except)
+	if err != nil {
+		return err
+	}
 	client, err := i.client()
 	if err != nil {
 		return err
@@ -60,7 +64,7 @@ func (i *installation) runChecks(ctx context.Context, only, file string) error {
 	var records []record
 	failed, skipped := 0, 0
 	for at, one := range checks {
-		if !wanted(one.name, only) {
+		if !wanted(one.name, only) || omitted[one.name] {
 			continue
 		}
 		w := &world{i, ctx, client, "", ""}
@@ -113,6 +117,18 @@ func (i *installation) runChecks(ctx context.Context, only, file string) error {
 		return fmt.Errorf("%d of %d checks failed", failed, len(records))
 	}
 	return nil
+}
+
+// named is a list of checks, each by its whole name: one that is misspelt would be run, or be run nowhere.
+func named(list string) (map[string]bool, error) {
+	names := map[string]bool{}
+	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		if !slices.ContainsFunc(checks, func(one check) bool { return one.name == name }) {
+			return nil, fmt.Errorf("--except: no check is called %q", name)
+		}
+		names[name] = true
+	}
+	return names, nil
 }
 
 // wanted: the name holds one of the texts, which commas separate.

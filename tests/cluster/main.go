@@ -31,6 +31,7 @@ const usage = `usage: cluster up|check|down|status [--dir DIR]
   check   run the checks of what Divvy promises on a cluster of 3x8 with Divvy
           --json FILE          one record per check
           --only TEXT,...      those whose names hold one of these
+          --except NAME,...    not these
           --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
           --volcano PROGRAM    Volcano's scheduler, with its kinds in volcano-crds beside it [its check is skipped]
           --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
@@ -75,6 +76,7 @@ func main() {
 	helper := flags.Bool("helper", false, "")
 	file := flags.String("json", "", "")
 	only := flags.String("only", "", "")
+	except := flags.String("except", "", "")
 	before := flags.String("before", "", "")
 	nvidia := flags.String("nvidia", "", "")
 	volcano := flags.String("volcano", "", "")
@@ -96,7 +98,7 @@ func main() {
 		if err = c.readPorts(); err == nil {
 			i := installation{cluster: c, divvy: *divvy, deploy: *deploy, kills: *kills, own: true,
 				before: *before, nvidia: *nvidia, volcano: *volcano}
-			err = i.runChecks(ctx, *only, *file)
+			err = i.runChecks(ctx, *only, *except, *file)
 		}
 	case "down":
 		err = c.down(false)

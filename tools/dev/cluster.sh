@@ -5,6 +5,12 @@ GO_WANTED=go1.24.11
 # The earlier commit that upgrades start from.
 BEFORE=${DIVVY_BEFORE:-HEAD~1}
 # The checks of a node that depend on an agent without rights or on CDI.
+# Checks of a node that take long and have not failed for long: ./dev nightly has them (docs/ci.md).
+AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-given-again-once-it-is-quiet
+  kubelet-an-idle-pod-is-swapped-out-before-it-is-told kubelet-names-come-and-go-under-pods kubelet-numa-is-aligned
+  kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin)
+# How often the checks that kill do so; all that fit into a minute at night.
+KILLS_BY_DAY=20
 TODAY=kubelet-cdi,kubelet-a-share-is,kubelet-a-container-that,kubelet-pods-that-start,kubelet-neither
 TODAY+=,kubelet-a-cheater,kubelet-restricted,kubelet-names-come,kubelet-who-ends
 
@@ -238,8 +244,9 @@ cluster() {
 
 # First nodes that only the API server knows, then this machine as one. Each part is a process of its own: `set -e`
 # does not count behind `||`. No part of the cluster is left, however it ends.
-e2e() { # [--json FILE] [--only TEXT] [--node containerd2]
-  local file="" only="" node="" status=0 parts=()
+e2e() { # [--json FILE] [--only TEXT] [--node containerd2] [--night]
+  local file="" only="" node="" status=0 parts=() night=0 except
+  except=$(IFS=,; printf '%s' "${AT_NIGHT[*]}")
   while (($#)); do
     case "$1" in
       --json) file=${2:?--json FILE} && shift 2 ;;
@@ -247,7 +254,8 @@ e2e() { # [--json FILE] [--only TEXT] [--node containerd2]
       --node)
         [[ ${2:-} == containerd2 ]] || die "e2e: --node \"${2:-}\"; accepted is containerd2"
         node=$2 && shift 2 ;;
-      *) die "e2e: unknown argument \"$1\"; accepted are --json FILE, --only TEXT and --node containerd2" ;;
+      --night) night=1 && shift ;;
+      *) die "e2e: unknown argument \"$1\"; accepted are --json FILE, --only TEXT, --node containerd2 and --night" ;;
     esac
   done
   mkdir -p build
@@ -262,17 +270,31 @@ e2e() { # [--json FILE] [--only TEXT] [--node containerd2]
     DIVVY_BEFORE=none stage "checks with containerd 2 and a helper" ./dev cluster check --kubelet \
       --containerd 2 --helper --only "${only:-$TODAY}" --json "${parts[0]}" || status=$?
     build/cluster/bin/cluster down
-  else
-    parts+=(build/e2e-plane.json)
-    stage "checks" ./dev cluster check --json "${parts[0]}" ${only:+--only "$only"} || status=$?
+  elif ((night)); then
+    ((EUID == 0)) || die "e2e --night: a node with a kubelet needs root"
+    parts+=(build/e2e-kills.json)
+    stage "checks that kill" ./dev cluster check --only kills- --json "${parts[0]}" || status=$?
     build/cluster/bin/cluster down
+    parts+=(build/e2e-node.json)
+    stage "checks of a node" ./dev cluster check --kubelet --only "$except" --json "${parts[1]}" || status=$?
+    build/cluster/bin/cluster down
+  else
+    [[ -z $only ]] || except=""
+    if [[ -z $only || $only != kubelet* ]]; then
+      parts+=(build/e2e-plane.json)
+      stage "checks" ./dev cluster check --kills "$KILLS_BY_DAY" --json build/e2e-plane.json \
+        ${except:+--except "$except"} ${only:+--only "$only"} || status=$?
+      build/cluster/bin/cluster down
+    fi
     if ((EUID != 0)); then
       say "skipped: the checks of a node with a kubelet need root"
     elif [[ -z $only || $only == *kubelet* ]]; then
       parts+=(build/e2e-node.json)
-      stage "checks of a node" ./dev cluster check --kubelet --json "${parts[1]}" || status=$?
+      stage "checks of a node" ./dev cluster check --kubelet --json build/e2e-node.json \
+        ${except:+--except "$except"} ${only:+--only "$only"} || status=$?
       build/cluster/bin/cluster down
     fi
+    [[ -n $only ]] || say "${#AT_NIGHT[@]} more checks of a node, and more kills, run with --night"
   fi
   tools/join-checks "${parts[@]}" >build/e2e-all.json
   [[ -z $file ]] || cp build/e2e-all.json "$file"

@@ -1,6 +1,6 @@
 # What takes long and rarely fails, and is left out of CI (docs/ci.md). Sourced by ./dev.
 
-NIGHTLY=(apart containerd2 permutations swaps fuzz repeat vm bench)
+NIGHTLY=(apart checks containerd2 permutations swaps fuzz repeat vm bench)
 
 # One compiler that never ends, so that tests have a busy machine. It ends with this shell's command.
 beside() { # COMMAND ARGS
@@ -35,6 +35,7 @@ quick_benches() {
 nightly_stage() { # STAGE
   case "$1" in
     apart) run_stage apart ./dev build apart ;;
+    checks) run_stage checks ./dev e2e --night ;;
     containerd2) run_stage containerd2 ./dev e2e --node containerd2 ;;
     permutations) run_stage permutations ./dev test --long permutations 10000 ;;
     swaps) run_stage swaps ./dev test --long 100000 ;;
