@@ -105,6 +105,10 @@ std::optional<std::int64_t> Quantity::whole() const {
   return static_cast<std::int64_t>(nano_ / kNano);
 }
 
+std::int64_t Quantity::ceil() const {
+  return static_cast<std::int64_t>(nano_ / kNano + (nano_ % kNano > 0 ? 1 : 0));
+}
+
 std::int64_t Quantity::milli() const {
   constexpr __int128 kPart = kNano / 1000;
   const __int128 down = nano_ / kPart;

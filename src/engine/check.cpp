@@ -10,8 +10,6 @@ namespace divvy::engine {
 namespace {
 
 // Sums of that many never overflow.
-constexpr std::uint64_t kMostBytes = 1ull << 50;
-constexpr std::int64_t kMostCpu = 1ll << 40;
 constexpr std::size_t kMostContainers = 256;
 constexpr std::uint32_t kMostSlots = 1u << 20;
 constexpr std::uint32_t kMostOvercommit = 4000;
@@ -22,9 +20,9 @@ Error usage(const std::string& what) {
 }
 
 Result<void> checkAmounts(const std::string& who, Cpu cpu, Bytes memory) {
-  if (cpu.milli < 0 || cpu.milli > kMostCpu) {
+  if (cpu.milli < 0 || cpu > kMostCpu) {
     return usage(who + ": " + std::to_string(cpu.milli) +
-                 " thousandths of a core; accepted: 0 to " + std::to_string(kMostCpu));
+                 " thousandths of a core; accepted: 0 to " + std::to_string(kMostCpu.milli));
   }
   if (memory.count > kMostBytes) {
     return usage(who + ": " + formatBytes(memory) + " of memory; accepted: at most " +

@@ -31,9 +31,7 @@ Result<Room> roomIn(const kube::Quantities& requests) {
   Room room;
   if (*cpu) room.cpu.milli = (*cpu)->milli();
   // A fraction of a byte is a whole one.
-  if (*memory)
-    room.memory = Bytes{
-        static_cast<std::uint64_t>((*memory)->whole().value_or(((*memory)->milli() + 999) / 1000))};
+  if (*memory) room.memory = Bytes{static_cast<std::uint64_t>((*memory)->ceil())};
   return room;
 }
 
@@ -42,6 +40,9 @@ Room both(Room a, Room b) {
 }
 Room most(Room a, Room b) {
   return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory)};
+}
+Room least(Room a, Room b) {
+  return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory)};
 }
 
 const std::string* said(const kube::Labels& labels, const char* key) {
@@ -76,7 +77,7 @@ Result<Room> roomOf(const kube::Pod& pod) {
   if (pod.requests.contains("memory")) all.memory = whole->memory;
   const Result<Room> beside = roomIn(pod.overhead);
   if (!beside) return Error(beside.error()).context("overhead");
-  return both(all, *beside);
+  return least(both(all, *beside), {engine::kMostCpu, {engine::kMostBytes}});
 }
 
 Result<std::int64_t> secondsOf(const std::string& text) {

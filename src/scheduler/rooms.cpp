@@ -1,5 +1,6 @@
 #include "rooms.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -37,9 +38,11 @@ Left all(const kube::Quantities& allocatable) {
                                                          : Quantity::parse(found->second);
     return amount;
   };
-  if (const auto cpu = read("cpu")) left.milli = cpu->milli();
-  if (const auto memory = read("memory")) left.bytes = memory->whole().value_or(kEnough);
-  if (const auto pods = read("pods")) left.pods = pods->whole().value_or(kEnough);
+  if (const auto cpu = read("cpu")) left.milli = std::min(cpu->milli(), kEnough);
+  if (const auto memory = read("memory"))
+    left.bytes = std::min(memory->whole().value_or(kEnough), kEnough);
+  if (const auto pods = read("pods"))
+    left.pods = std::min(pods->whole().value_or(kEnough), kEnough);
   return left;
 }
 

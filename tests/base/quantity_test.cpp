@@ -39,6 +39,13 @@ TEST(Quantity, FractionsAreKept) {
   EXPECT_EQ(Quantity::parse("-1.5")->milli(), -1500);
 }
 
+TEST(Quantity, CeilRoundsUpWithoutOverflow) {
+  EXPECT_EQ(Quantity::parse("1500m")->ceil(), 2);
+  EXPECT_EQ(Quantity::parse("-1500m")->ceil(), -1);
+  EXPECT_EQ(Quantity::parse("9223372036854775806.5")->ceil(), INT64_MAX);
+  EXPECT_EQ(Quantity::parse("9223372036854775807")->ceil(), INT64_MAX);
+}
+
 TEST(Quantity, TellsBytesFromNumbers) {
   EXPECT_TRUE(Quantity::parse("16Gi")->binary());
   EXPECT_FALSE(Quantity::parse("16G")->binary());

@@ -308,6 +308,19 @@ TEST(Room, IsAddedUpAsKubeSchedulerDoes) {
   EXPECT_FALSE(roomOf(one));
 }
 
+TEST(RoomOf, RequestsBeyondAnyNodeAreCappedAndSumWithoutOverflow) {
+  kube::Pod one;
+  for (const char* memory : {"9223372036854775806.5", "9223372036854775807", "7Ei"}) {
+    one.containers.emplace_back();
+    one.containers.back().requests = {{"cpu", "9223372036854775"}, {"memory", memory}};
+  }
+  one.overhead = {{"cpu", "9223372036854775"}, {"memory", "7Ei"}};
+  const auto room = roomOf(one);
+  ASSERT_TRUE(room);
+  EXPECT_EQ(room->cpu, engine::kMostCpu);
+  EXPECT_EQ(room->memory.count, engine::kMostBytes);
+}
+
 TEST(MinRuntime, IsATime) {
   EXPECT_EQ(*secondsOf("90"), 90);
   EXPECT_EQ(*secondsOf("10m"), 600);

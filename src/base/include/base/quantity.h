@@ -23,7 +23,9 @@ class Quantity {
   bool negative() const { return nano_ < 0; }
   // None: it has a fraction.
   std::optional<std::int64_t> whole() const;
-  // Thousandths, rounded up.
+  // Rounded towards positive infinity; a quantity never exceeds 2^63-1.
+  std::int64_t ceil() const;
+  // Thousandths, rounded up; INT64_MAX where there are more.
   std::int64_t milli() const;
 
   friend bool operator==(const Quantity&, const Quantity&) = default;

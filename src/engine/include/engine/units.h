@@ -1,17 +1,25 @@
 // Amounts that placement counts beside Bytes. Whole thousandths, so that sums are exact.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 
 namespace divvy::engine {
 
-// Processor time of a node, thousandths of one core.
+// Processor time of a node, thousandths of one core; at least 0. A sum saturates at the largest value.
 struct Cpu {
   std::int64_t milli = 0;
   friend constexpr auto operator<=>(Cpu, Cpu) = default;
-  friend constexpr Cpu operator+(Cpu a, Cpu b) { return {a.milli + b.milli}; }
+  friend constexpr Cpu operator+(Cpu a, Cpu b) {
+    return {a.milli + std::min(b.milli, INT64_MAX - a.milli)};
+  }
 };
+
+// The most that the engine accepts of one container and of one node: a thousand million cores, 1 PiB.
+// Sums over all pods of a cluster stay below 2^63.
+inline constexpr Cpu kMostCpu{std::int64_t{1} << 40};
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
 
 // Compute of one device, thousandths of it.
 struct Compute {
