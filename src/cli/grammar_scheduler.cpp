@@ -146,6 +146,11 @@ void Grammar::addPlacing(CLI::App* scheduler) {
           "it does not say (annotation use.divvy.dev/min-runtime) [0s]")
       ->type_name("TIME");
   scheduler
+      ->add_option("--most-different-shares", text.most_different_shares,
+                   "different shares that the containers of one pod may ask for, 0 for any number "
+                   "[8]")
+      ->type_name("N");
+  scheduler
       ->add_option("--idle-notice", text.idle_notice,
                    "from telling a pod that it does not use its devices (use.divvy.dev/idle-stop) "
                    "to its eviction [5m]")

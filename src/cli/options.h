@@ -266,6 +266,7 @@ struct SchedulerOptions {
   } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
   std::uint64_t min_runtime_ms = 0;
+  unsigned most_different_shares = 8;
   // Of pods that do not use their devices.
   std::uint64_t idle_notice_ms = 300'000;
   std::uint64_t bypass_notice_ms = 60'000;

@@ -148,6 +148,12 @@ Result<Options> makeScheduler(const Raw& raw) {
         readTime(text.bypass_notice, "--bypass-notice", &options.bypass_notice_ms)}) {
     if (!read) return read.error();
   }
+  if (!text.most_different_shares.empty()) {
+    const Result<unsigned> most =
+        parseCount(text.most_different_shares, "--most-different-shares", 0, 256);
+    if (!most) return most.error();
+    options.most_different_shares = *most;
+  }
   if (text.idle_url.empty() && !text.idle_ca.empty())
     return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};
   if (!text.idle_url.empty()) {

@@ -36,7 +36,7 @@ struct SchedulerText {
   bool compat_metrics = false;
   std::string secret, registration, names, life;  // of a certificate of its own
   std::string writers, binders, others;           // of --print policies
-  std::string min_runtime;
+  std::string min_runtime, most_different_shares;
   std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice;
 };
 

@@ -137,6 +137,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.lease_name = options.lease_name;
   terms.identity = options.identity.empty() ? hostName() : options.identity;
   terms.min_runtime = std::chrono::seconds((options.min_runtime_ms + 999) / 1000);
+  terms.most_different_shares = options.most_different_shares;
   const auto whole = [](std::uint64_t ms) { return std::chrono::seconds((ms + 999) / 1000); };
   terms.idle_notice = whole(options.idle_notice_ms);
   terms.idle_extension = whole(options.idle_extension_ms);

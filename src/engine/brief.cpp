@@ -91,6 +91,8 @@ const char* wordsOf(const NodeBrief& brief) {
       return "room for each container, not for all";
     case NodeWhy::kUnresolved:
       return "no way found for all containers within the tries";
+    case NodeWhy::kNotSearched:
+      return "not searched yet: the tries of this decision went to other nodes";
   }
   return "";
 }

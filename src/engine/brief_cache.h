@@ -25,6 +25,9 @@ class BriefCache {
     std::uint16_t& place = known_[slot];
     if (place == 0) {
       const std::optional<NodeBrief> brief = make();
+      // Not kept: it is searched next time.
+      if (brief && brief->why == NodeWhy::kNotSearched)
+        return static_cast<std::uint32_t>(placeOf(*brief));
       place = brief ? static_cast<std::uint16_t>(kFirst + placeOf(*brief)) : kFits;
     }
     return place == kFits ? Briefs::kNone : place - kFirst;

@@ -55,7 +55,7 @@ class Engine::Core {
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node);
-  Result<bool> possible(const Request& request) const;
+  Result<bool> possible(const Request& request);
   std::vector<NodeName> nodes() const;
 
   Result<Allocation> place(const Request& request, Instant expires, Window* window);
@@ -77,6 +77,18 @@ class Engine::Core {
   Usage usage() const;
   Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
+  // What the searches of the next question may cost; as it is while a BudgetScope lives.
+  Core* granted(std::uint32_t tries) {
+    if (scopes_ == 0) budget_.refill(tries);
+    return this;
+  }
+  void enterScope() {
+    granted(kTriesOfDecision);
+    ++scopes_;
+  }
+  void leaveScope() { --scopes_; }
+  std::uint64_t tries() const { return budget_.total(); }
+
  private:
   struct Booked {
     Allocation allocation;
@@ -96,7 +108,7 @@ class Engine::Core {
   void describe(Slot slot, const Node& node);
   Result<Scores*> upToDate(const Request& request);
   Result<ShapeClass> classOf(const Request& request) const;
-  std::optional<Change> otherPool(const Request& request, Slot slot) const;
+  std::optional<Change> otherPool(const Request& request, Slot slot);
   Decision decided(const Request& request, Scores& scores, const std::vector<Slot>& fitting);
   Decision at(const Request& request, Scores& scores, Slot slot);
   std::uint64_t drawFor(const Request& request, std::uint64_t salt) const;
@@ -122,6 +134,8 @@ class Engine::Core {
   NodeOrder order_;
   ChangeLog log_;
   ScoreCache cache_;
+  SearchBudget budget_;
+  unsigned scopes_ = 0;
   std::unordered_map<NodeName, Slot, NameHash, NameEqual> slots_;
   std::vector<std::set<RequestId>> on_;  // by slot
   Books books_;

@@ -12,7 +12,7 @@ Result<Scores*> Engine::Core::upToDate(const Request& request) {
   const Result<const Shape*> shape = pools_.shapeFor(request, &made);
   if (!shape) return shape.error();
   Result<Scores*> scores = cache_.find(**shape, config_, pools_);
-  if (scores) (*scores)->update(scorer_, order_, log_, state_.models(), SIZE_MAX);
+  if (scores) (*scores)->update(scorer_, order_, log_, state_.models(), SIZE_MAX, budget_);
   return scores;
 }
 
@@ -104,9 +104,10 @@ Result<Decision> Engine::Core::decideAmong(const Request& request,
   return decided(request, **scores, fitting);
 }
 
-Result<bool> Engine::Core::possible(const Request& request) const {
+Result<bool> Engine::Core::possible(const Request& request) {
   Result<ShapeClass> shape = classOf(request);
   if (!shape) return shape.error();
+  SearchPass pass(budget_);
   for (const Slot slot : order_.slots()) {
     Node node = state_.cold[slot].node;
     node.cordoned = false;
@@ -119,7 +120,9 @@ Result<bool> Engine::Core::possible(const Request& request) const {
     const Slot there = idle.put(node, pools_);
     ShapeClass fresh = *shape;
     fresh.learn(idle.models());
-    if (!refusalOf(idle, fresh, there)) return true;
+    // What was not searched may fit.
+    const std::optional<NodeRefusal> refusal = refusalOf(idle, fresh, there, pass);
+    if (!refusal || refusal->why == NodeWhy::kNotSearched) return true;
   }
   return false;
 }
@@ -141,7 +144,8 @@ Result<Decision> Engine::Core::explain(const Request& request) {
   if (!decision) return decision;
   const Result<Scores*> scores = upToDate(request);
   for (const Slot slot : order_.slots()) {
-    std::optional<NodeRefusal> refusal = refusalOf(state_, (*scores)->shape(), slot);
+    std::optional<NodeRefusal> refusal =
+        refusalOf(state_, (*scores)->shape(), slot, (*scores)->endOf(slot));
     if (refusal) decision->refusals.push_back(std::move(*refusal));
   }
   return decision;
@@ -155,7 +159,7 @@ Result<std::vector<NodeBrief>> Engine::Core::briefs(const Request& request) {
   std::vector<NodeBrief> all;
   for (const Slot slot : order_.slots()) {
     if ((*scores)->tree().at(order_.placeOf(slot)) > 0) continue;
-    std::optional<NodeBrief> brief = briefOf(state_, shape, asks, slot);
+    std::optional<NodeBrief> brief = briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
     if (!brief) continue;
     all.push_back(std::move(*brief));
     all.back().node = state_.cold[slot].node.name;
@@ -181,7 +185,7 @@ Result<Briefs> Engine::Core::briefs(const Request& request,
     const Slot slot = known->second;
     found.of.push_back(kept.of(slot, [&]() -> std::optional<NodeBrief> {
       if ((*scores)->tree().at(order_.placeOf(slot)) > 0) return std::nullopt;
-      return briefOf(state_, shape, asks, slot);
+      return briefOf(state_, shape, asks, slot, (*scores)->endOf(slot));
     }));
   }
   found.different = kept.different();

@@ -30,6 +30,9 @@ class Engine::Core::GangSiege {
   void bringBack(const Unit& unit);
   void endAll(const Units& units, std::size_t from, std::size_t to);
   void bringAllBack(const Units& units, std::size_t from, std::size_t to);
+  // Each member that is booked for trial costs as much as a try, at least.
+  void spend() { core_.budget_.spend(static_cast<std::uint32_t>(gang_.members.size())); }
+  bool over() const { return core_.budget_.spent(); }
   bool fits();                      // by placeGang
   bool fitsOn(const Slots& slots);  // there, at once or by placeGang
   void consider(const Units& units);
@@ -88,6 +91,7 @@ void Engine::Core::GangSiege::bringAllBack(const Units& units, std::size_t from,
 }
 
 bool Engine::Core::GangSiege::fits() {
+  spend();
   Muster muster(core_, gang_, Instant{0});
   std::vector<std::string> where;
   const bool all = muster.place(&where);
@@ -96,6 +100,7 @@ bool Engine::Core::GangSiege::fits() {
 }
 
 bool Engine::Core::GangSiege::fitsOn(const Slots& slots) {
+  spend();
   Muster muster(core_, gang_, Instant{0});
   const bool all = muster.book(slots);
   muster.takeBack();
@@ -112,7 +117,7 @@ void Engine::Core::GangSiege::consider(const Units& units) {
 
 // As Siege::explore.
 void Engine::Core::GangSiege::explore(const Units& units, std::size_t left, Units* chosen) {
-  for (; left > 0 && tried_ < kMostTried; --left) {
+  for (; left > 0 && tried_ < kMostTried && !over(); --left) {
     const Unit& unit = *units[left - 1];
     chosen->push_back(&unit);
     if (!cost_ || victims_.costOf(*chosen) < *cost_) {
@@ -169,10 +174,10 @@ void Engine::Core::GangSiege::spare(const Slots& slots, const Units& units, std:
 // They have ended, and come back here: those of them that are needed are considered.
 void Engine::Core::GangSiege::settle(Units units) {
   bool enough = fits();
-  for (bool again = enough; again;) {
+  for (bool again = enough; again && !over();) {
     again = false;
     victims_.dearestFirst(&units);
-    for (std::size_t i = 0; i < units.size();) {
+    for (std::size_t i = 0; i < units.size() && !over();) {
       bringBack(*units[i]);
       if (fits()) {
         units.erase(units.begin() + static_cast<long>(i));
@@ -183,12 +188,13 @@ void Engine::Core::GangSiege::settle(Units units) {
     }
   }
   bringAllBack(units, 0, units.size());
-  if (enough) consider(units);
+  // Without tries left it cannot tell which of them need not end.
+  if (enough && !over()) consider(units);
 }
 
 void Engine::Core::GangSiege::look(const Slots& slots) {
   const Units units = unitsOn(slots);
-  if (units.empty()) return;
+  if (units.empty() || over()) return;
   endAll(units, 0, units.size());
   if (!fits()) return bringAllBack(units, 0, units.size());
   Units chosen;

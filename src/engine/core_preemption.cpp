@@ -5,7 +5,7 @@
 namespace divvy::engine {
 namespace {
 
-constexpr std::uint32_t kMostSets = 100'000;
+constexpr std::uint32_t kMostSets = 20'000;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ Units Engine::Core::Siege::needed(Slot slot, const std::vector<Here>& units) {
 // them never cost less: what is not better than the best is not looked into.
 void Engine::Core::Siege::explore(Slot slot, const std::vector<Here>& units, std::size_t left,
                                   Units* chosen) {
-  for (; left > 0 && sets_ < most_sets_; --left) {
+  for (; left > 0 && sets_ < most_sets_ && !over(); --left) {
     const Here& here = units[left - 1];
     chosen->push_back(here.unit);
     if (better(*chosen)) {
@@ -94,6 +94,8 @@ void Engine::Core::Siege::look(Slot slot) {
     return;
   }
   Units chosen = needed(slot, units);
+  // Without tries left it cannot tell which of them need not end.
+  if (over()) return;
   if (!chosen.empty() && better(chosen)) best_ = Found{slot, chosen, costOf(chosen)};
   chosen.clear();
   explore(slot, units, units.size(), &chosen);
@@ -101,7 +103,8 @@ void Engine::Core::Siege::look(Slot slot) {
 
 std::optional<Engine::Core::Siege::Found> Engine::Core::Siege::best(
     const std::vector<Slot>& slots) {
-  for (const Slot slot : slots) look(slot);
+  for (const Slot slot : slots)
+    if (!over()) look(slot);
   return best_;
 }
 

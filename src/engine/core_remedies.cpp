@@ -9,6 +9,7 @@
 #include "arrangement.h"
 #include "core.h"
 #include "fit.h"
+#include "plan.h"
 
 namespace divvy::engine {
 namespace {
@@ -45,13 +46,17 @@ std::vector<std::string> namesOf(const Items& items, NameOf nameOf) {
 class Search {
  public:
   // `asked` says all that the request leaves to others.
-  Search(const HotState& state, Slot slot, Shape asked)
-      : state_(state), slot_(slot), asked_(std::move(asked)) {}
+  Search(const HotState& state, Slot slot, Shape asked, SearchBudget& budget)
+      : state_(state), slot_(slot), asked_(std::move(asked)), budget_(budget) {}
 
   bool fits(const Remedy& remedy) const { return fits(ShapeClass(changed(asked_, remedy), {})); }
   bool fits(ShapeClass shape) const {
     shape.learn(state_.models());
-    return !refusalOf(state_, shape, slot_);
+    // Once the budget is spent nothing fits, and no more is suggested.
+    if (budget_.spent()) return false;
+    budget_.spend(1);
+    SearchPass pass(budget_);
+    return !refusalOf(state_, shape, slot_, pass);
   }
 
   std::vector<Remedy> all() const;
@@ -76,6 +81,7 @@ class Search {
   const HotState& state_;
   const Slot slot_;
   const Shape asked_;
+  SearchBudget& budget_;
 };
 
 // A device wants at least a context's worth of memory, and what is guaranteed of it: the least of
@@ -226,7 +232,7 @@ std::vector<Remedy> Search::all() const {
 }  // namespace
 
 // The first pool whose devices, or else those of none, the request could have as it is.
-std::optional<Change> Engine::Core::otherPool(const Request& request, Slot slot) const {
+std::optional<Change> Engine::Core::otherPool(const Request& request, Slot slot) {
   std::set<PoolName> here;
   for (std::size_t i = 0; i < state_.cold[slot].node.devices.size(); ++i)
     here.insert(state_.poolOf(slot, i));
@@ -234,7 +240,7 @@ std::optional<Change> Engine::Core::otherPool(const Request& request, Slot slot)
   for (const Pool& pool : pools_.all())
     if (pools_.mayUse(request.user, pool)) names.push_back(pool.name);
   if (!pools_.empty()) names.emplace_back();
-  const Search search(state_, slot, request.shape);
+  const Search search(state_, slot, request.shape, budget_);
   for (const PoolName& name : names) {
     if (here.count(name) == 0) continue;
     const Change change{ChangeKind::kPool, 0, 0, 0, {name.text}};
@@ -255,7 +261,7 @@ Result<std::vector<Remedy>> Engine::Core::remedies(const Request& request, const
     return Error{ErrorCode::kNotFound, "no node is called \"" + node.text + "\""};
   Shape asked = **shape;
   asked.devices = asked.devices.value_or(pools_.configFor(asked, config_).devices);
-  const Search search(state_, known->second, std::move(asked));
+  const Search search(state_, known->second, std::move(asked), budget_);
   if (search.fits(Remedy{})) return std::vector<Remedy>{};
   std::vector<Remedy> found = search.all();
   if (const auto pool = otherPool(request, known->second)) found.push_back({*pool});

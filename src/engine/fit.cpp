@@ -234,20 +234,20 @@ std::optional<NodeBrief> briefAsk(const HotState& state, const ShapeClass& shape
                    ask.count, shape.wanted(ask).kind, mostOf(counts)};
 }
 
-std::optional<NodeRefusal> refusalWithoutName(const HotState& state, const ShapeClass& shape,
-                                              Slot slot) {
+// Before any search.
+std::optional<NodeRefusal> refusalAlone(const HotState& state, const ShapeClass& shape, Slot slot) {
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     return describe(state, shape, slot, *reason);
   }
   for (const Ask* ask : asksInOrder(shape)) {
     if (auto refusal = refuseAsk(state, shape, slot, *ask)) return refusal;
   }
-  if (oneByOne(state, shape, slot)) return std::nullopt;
-  const Planned planned = planOn(state, shape, slot);
-  if (planned.plan) return std::nullopt;
-  NodeRefusal refusal;
-  refusal.why = planned.gave_up ? NodeWhy::kUnresolved : NodeWhy::kTogether;
-  return refusal;
+  return std::nullopt;
+}
+
+NodeWhy whyOf(PlanEnd end) {
+  if (end == PlanEnd::kPutOff) return NodeWhy::kNotSearched;
+  return end == PlanEnd::kGaveUp ? NodeWhy::kUnresolved : NodeWhy::kTogether;
 }
 
 }  // namespace
@@ -392,7 +392,7 @@ std::vector<const Ask*> asksInOrder(const ShapeClass& shape) {
 }
 
 std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
-                                 const std::vector<const Ask*>& asks, Slot slot) {
+                                 const std::vector<const Ask*>& asks, Slot slot, PlanEnd end) {
   if (const std::optional<NodeWhy> reason = refuseNode(state, shape, slot)) {
     const NodeRefusal refusal = describe(state, shape, slot, *reason);
     const bool few = *reason == NodeWhy::kTooFew;
@@ -400,16 +400,26 @@ std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
   }
   for (const Ask* ask : asks)
     if (auto brief = briefAsk(state, shape, slot, *ask)) return brief;
-  if (oneByOne(state, shape, slot)) return std::nullopt;
-  const Planned planned = planOn(state, shape, slot);
-  if (planned.plan) return std::nullopt;
-  return NodeBrief{{}, planned.gave_up ? NodeWhy::kUnresolved : NodeWhy::kTogether};
+  if (end == PlanEnd::kPlaced) return std::nullopt;
+  return NodeBrief{{}, whyOf(end)};
 }
 
-std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot) {
-  std::optional<NodeRefusal> refusal = refusalWithoutName(state, shape, slot);
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     PlanEnd end) {
+  std::optional<NodeRefusal> refusal = refusalAlone(state, shape, slot);
+  if (!refusal && end != PlanEnd::kPlaced) {
+    refusal.emplace();
+    refusal->why = whyOf(end);
+  }
   if (refusal) refusal->node = state.cold[slot].node.name;
   return refusal;
+}
+
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     SearchPass& pass) {
+  std::optional<NodeRefusal> refusal = refusalOf(state, shape, slot, PlanEnd::kPlaced);
+  if (refusal || oneByOne(state, shape, slot)) return refusal;
+  return refusalOf(state, shape, slot, planOn(state, shape, slot, pass).end);
 }
 
 }  // namespace divvy::engine

@@ -14,6 +14,9 @@
 
 namespace divvy::engine {
 
+enum class PlanEnd : std::uint8_t;
+struct SearchPass;
+
 using Picked = DeviceList;  // chosen for one ask
 
 // Those that would do, in the order of the shape's policy. Tightest first: least compute left, then
@@ -65,10 +68,14 @@ std::vector<DeviceRefusal> refusedFor(const HotState& state, const ShapeClass& s
                                       std::size_t container);
 
 // The whole answer for a node that will not do; none: it will.
-std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot);
-// The same in short; `asks`: asksInOrder of the shape.
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     SearchPass& pass);
+// The same of what a search there came to before (kPlaced: none was needed, or it found a plan).
+std::optional<NodeRefusal> refusalOf(const HotState& state, const ShapeClass& shape, Slot slot,
+                                     PlanEnd end);
+// The latter in short; `asks`: asksInOrder of the shape.
 std::vector<const Ask*> asksInOrder(const ShapeClass& shape);
 std::optional<NodeBrief> briefOf(const HotState& state, const ShapeClass& shape,
-                                 const std::vector<const Ask*>& asks, Slot slot);
+                                 const std::vector<const Ask*>& asks, Slot slot, PlanEnd end);
 
 }  // namespace divvy::engine

@@ -46,7 +46,7 @@ class Groups::Search {
     return from_.count <= kFew || groupsOf(from_.count, count_, kMostGroups) <= kMostGroups;
   }
 
-  Found found() const { return {best_, !best_ && gave_up_}; }
+  Found found() const { return {best_, !best_ && gave_up_, looked_}; }
 
  private:
   using Score = std::array<std::int64_t, kMostRules>;
@@ -94,6 +94,7 @@ class Groups::Search {
   std::optional<DeviceSet> best_;
   Score best_score_{};
   std::uint32_t tries_ = 0;
+  std::uint32_t looked_ = 0;
   bool first_only_ = false;
   bool gave_up_ = false;
 };
@@ -106,6 +107,7 @@ bool Groups::Search::explore(unsigned position, DeviceSet group, DeviceSet open)
     if (sizeOf(open & after_[position]) < left) return false;
     const unsigned device = from_.at[position];
     if ((open & only(device)) == 0) continue;
+    ++looked_;
     if (first_only_ && ++tries_ > kMostGroupTries) {
       gave_up_ = true;
       return true;
@@ -148,6 +150,7 @@ bool Groups::Search::exchange() {
     const DeviceSet open = openTo(rest) & ~best;
     for (unsigned in = 0; in < from_.count; ++in) {
       if ((open & only(from_.at[in])) == 0) continue;
+      ++looked_;
       if (++tries_ > kMostGroupTries) return false;
       if (consider(rest | only(from_.at[in]))) return true;
     }

@@ -52,6 +52,7 @@ class Groups {
   struct Found {
     std::optional<DeviceSet> group;
     bool gave_up = false;
+    std::uint32_t tries = 0;  // devices that were put to a group
   };
   Found best(const DeviceList& from, unsigned count) const;
   // Whether it may be taken.

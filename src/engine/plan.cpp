@@ -1,18 +1,19 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "arrangement.h"
-#include "by_day.h"
-#include "device_order.h"
 #include "group_rules.h"
+#include "plan_bounds.h"
+#include "trial_node.h"
 
 namespace divvy::engine {
 namespace {
 
-using Rooms = std::array<DeviceRoom, kMaxDevicesPerNode>;
 using Takens = std::array<Taken, kMaxDevicesPerNode>;
 
 // The most at any time.
@@ -32,67 +33,26 @@ void raise(Taken* to, const Taken& by) {
 class Search {
  public:
   Search(const HotState& state, const ShapeClass& shape, Slot slot)
-      : state_(state),
-        shape_(shape),
-        slot_(slot),
-        node_(state.cold[slot].node),
-        first_(state.node.first[slot]),
-        devices_(state.node.devices[slot]),
-        host_left_(state.hostLeft(slot)) {
+      : shape_(shape), trial_(state, shape, slot) {
     if (groupedOn(state, shape, slot)) groups_ = groupsFor(state, shape, slot);
-    for (std::size_t i = 0; i < devices_; ++i) {
-      rooms_[i] = roomOf(state, first_ + static_cast<std::uint32_t>(i));
-      if (rooms_[i].books != nullptr) keep(i);
-      verdicts_[i] = verdictOn(state, shape, slot, i);
-    }
-    if (!shape.parts()) return;
-    parts_.resize(devices_);
-    for (std::size_t i = 0; i < devices_; ++i) {
-      parts_[i] = {partingOf(state.cold[slot].node.devices[i]), partRoomOf(state, slot, i),
-                   partVerdictOn(state, shape, slot, i)};
-    }
   }
 
   Planned run() {
-    const Now fresh = now();
+    const TrialNode::State fresh = trial_.now;
     fresh_ = &fresh;
-    const bool placed = place(shape_.containers());
+    bool placed = place(shape_.containers());
+    if (!placed && tries_ >= kTriesOfNode) placed = placeLargestFirst();
     if (!placed || (!shape_.staged() && !placeInit()))
-      return {std::nullopt, gave_up_ || tries_ >= kMostTries};
+      return {std::nullopt,
+              gave_up_ || tries_ >= kTriesOfNode ? PlanEnd::kGaveUp : PlanEnd::kNoWay};
     if (groups_) plan_.met = shape_.hami() ? 0 : met(plan_);
-    return {std::move(plan_), false};
+    return {std::move(plan_), PlanEnd::kPlaced};
   }
+
+  std::uint32_t tries() const { return tries_; }
+  std::string image() const { return groups_ ? std::string() : trial_.image(); }
 
  private:
-  // What only asks for parts look at.
-  struct Parts {
-    const Parting* parting = nullptr;
-    PartRoom room;
-    std::uint8_t verdict = kOpen;
-    bool operator==(const Parts& other) const {
-      return parting == other.parting && verdict == other.verdict &&
-             room.memory == other.room.memory && room.compute == other.room.compute &&
-             room.cpus == other.room.cpus && room.taken == other.room.taken;
-    }
-  };
-
-  // What changes of the node while it tries.
-  struct Now {
-    Rooms rooms;
-    std::vector<MemoryBooks> books;
-    std::vector<Parts> parts;
-    Bytes host_left;
-    Takens taken;
-  };
-  Now now() const { return {rooms_, books_, parts_, host_left_, taken_}; }
-  // Books stay where they are: rooms show them.
-  void back(const Now& then) {
-    rooms_ = then.rooms;
-    std::copy(then.books.begin(), then.books.end(), books_.begin());
-    parts_ = then.parts;
-    host_left_ = then.host_left;
-    taken_ = then.taken;
-  }
   // Of the asks that are looked at together.
   struct Asked {
     std::span<const Ask> asks;
@@ -103,7 +63,7 @@ class Search {
   // All that are there in the end have been placed: now the init containers, one after the other,
   // each beside the sidecars before it, which stay where they are.
   bool placeInit() {
-    const Now then = now();
+    const TrialNode::State then = trial_.now;
     // Moved, not copied: whoever is trying holds on to what is in there.
     Asked end{asks_, std::move(picked_), std::move(ways_)};
     plan_ = {};
@@ -113,17 +73,18 @@ class Search {
     const std::span<const Ask> init = shape_.init();
     for (std::size_t at = 0, next = 0; at < init.size() && good; at = next) {
       while (next < init.size() && init[next].container == init[at].container) ++next;
-      back(*fresh_);
+      trial_.back(*fresh_);
       takeBefore(end, init[at].container);
       const std::span<const Ask> asks = init.subspan(at, next - at);
       good = shape_.parts() ? place(asks) : pickInit(asks, then.taken);
       if (!good) break;
       plan_.init.insert(plan_.init.end(), picked_.begin(), picked_.end());
       plan_.init_parts.insert(plan_.init_parts.end(), ways_.begin(), ways_.end());
-      for (std::size_t i = 0; i < devices_; ++i) raise(&plan_.taken[i], taken_[i]);
+      for (std::size_t i = 0; i < trial_.devices(); ++i)
+        raise(&plan_.taken[i], trial_.now.taken[i]);
     }
     in_init_ = false;
-    back(then);
+    trial_.back(then);
     if (good) plan_.containers = end.picked;
     if (good) plan_.parts = end.ways;
     asks_ = end.asks;
@@ -140,72 +101,12 @@ class Search {
       const Picked& picked = end.picked[k];
       for (std::uint8_t one = 0; one < picked.count; ++one) {
         const std::size_t i = picked.at[one];
-        if (!ask.part) take(ask, i);
-        if (ask.part) takePart(i, parts_[i].parting->parts[end.ways[k].part], end.ways[k].start);
+        if (!ask.part) trial_.take(ask, i);
+        if (ask.part)
+          trial_.takePart(i, trial_.now.parts[i].parting->parts[end.ways[k].part],
+                          end.ways[k].start);
       }
     }
-  }
-
-  // Books of its own, which change while it tries.
-  void keep(std::size_t i) {
-    if (books_.empty()) books_.resize(devices_);
-    books_[i] = *rooms_[i].books;
-    rooms_[i].books = &books_[i];
-  }
-
-  // All devices, in the order of the shape's policy as they are now.
-  Candidates sorted(const Ask& ask) const {
-    Candidates order;
-    order.count = static_cast<std::uint8_t>(devices_);
-    for (std::uint8_t i = 0; i < order.count; ++i) order.at[i] = i;
-    if (shape_.devices().order == DeviceOrder::kTightest) {
-      arrangeTightest(ask, rooms_.data(), &order);
-      if (shape_.byDay()) calmFirst(state_, shape_, slot_, ask, rooms_.data(), &order);
-    } else {
-      arrange(shape_, node_, rooms_.data(), &order);
-    }
-    return order;
-  }
-
-  bool fits(const Ask& ask, std::size_t i) const {
-    return verdicts_[i] == kOpen && verdictOn(rooms_[i], ask, host_left_) == kOpen;
-  }
-
-  // What one is good for, the other is too; for init containers as well, since those that are there
-  // before them are placed first and in their order.
-  bool alike(std::size_t a, std::size_t b) const {
-    if (groups_) return false;
-    const DeviceRoom& x = rooms_[a];
-    const DeviceRoom& y = rooms_[b];
-    return x.compute == y.compute && x.memory == y.memory && x.memory_total == y.memory_total &&
-           x.slots == y.slots && x.idle == y.idle && x.kind == y.kind && x.weight == y.weight &&
-           x.use == y.use && verdicts_[a] == verdicts_[b] &&
-           (x.books == nullptr) == (y.books == nullptr) &&
-           (x.books == nullptr || *x.books == *y.books) &&
-           (parts_.empty() || parts_[a] == parts_[b]);
-  }
-
-  void take(const Ask& ask, std::size_t i) {
-    DeviceRoom& room = rooms_[i];
-    Taken& taken = taken_[i];
-    const Taken by = takenBy(ask, state_, first_ + static_cast<std::uint32_t>(i));
-    if (room.books != nullptr) {
-      const Part part = partOf(ask, books_[i]);
-      host_left_ = host_left_ - addedBeyond(books_[i], part);
-      books_[i] = with(books_[i], part);
-    }
-    room.compute -= ask.compute;
-    room.memory -= by.memory;
-    room.slots -= static_cast<std::int32_t>(by.slots);
-    room.idle = false;
-    room.use |= kByTime;
-    taken.compute += by.compute;
-    taken.memory += by.memory;
-    taken.outside += by.outside;
-    taken.stays += by.stays;
-    taken.largest = std::max(taken.largest, by.largest);
-    taken.slots += by.slots;
-    taken.by_time = true;
   }
 
   // All of them together.
@@ -213,12 +114,48 @@ class Search {
     asks_ = asks;
     picked_.assign(asks.size(), {});
     ways_.assign(shape_.parts() ? asks.size() : 0, {});
-    return placeFrom(0);
+    // Parts are more than sums.
+    needs_.reset();
+    if (!shape_.parts())
+      needs_.emplace(asks, trial_.rooms(),
+                     [&](const Ask& ask, std::size_t i) { return trial_.fits(ask, i); });
+    return (!needs_ || needs_->possible()) && placeFrom(0);
+  }
+
+  // First fit decreasing, on the devices with least memory left: where trying in the order of the
+  // containers ended without an answer. Not for rules that this order does not know.
+  bool placeLargestFirst() {
+    if (groups_ || shape_.parts() || shape_.staged()) return false;
+    trial_.back(*fresh_);
+    std::vector<std::size_t> order(asks_.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto size = [&](std::size_t at) {
+      const Ask& ask = asks_[at];
+      return std::tuple(bytesOf(ask, trial_.now.rooms[0].memory_total), ask.compute);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    return std::all_of(order.begin(), order.end(), [&](std::size_t at) {
+      const Ask& ask = asks_[at];
+      Candidates by = trial_.sorted(ask);
+      std::stable_sort(by.at.begin(), by.at.begin() + by.count,
+                       [&](std::uint8_t a, std::uint8_t b) {
+                         return trial_.now.rooms[a].memory < trial_.now.rooms[b].memory;
+                       });
+      picked_[at] = trial_.firstOf(by, ask);
+      if (picked_[at].count != ask.count) return false;
+      for (std::uint8_t k = 0; k < picked_[at].count; ++k) {
+        if (!trial_.fits(ask, picked_[at].at[k])) return false;  // the host's memory is shared
+        trial_.take(ask, picked_[at].at[k]);
+      }
+      return true;
+    });
   }
 
   bool placeFrom(std::size_t at) {
+    if (needs_ && !needs_->enoughFrom(at, trial_.rooms(), trial_.verdicts())) return false;
     if (at == asks_.size()) return in_init_ || !shape_.staged() || placeInit();
-    const Candidates order = sorted(asks_[at]);
+    const Candidates order = trial_.sorted(asks_[at]);
     if (asks_[at].part) return choosePart(at, order);
     if (!groups_) return choose(at, order, 0, 0);
     const Groups::Found best = bestOf(asks_[at], order);
@@ -229,30 +166,31 @@ class Search {
   Groups::Found bestOf(const Ask& ask, const Candidates& order) {
     Candidates good;
     for (std::uint8_t k = 0; k < order.count; ++k)
-      if (fits(ask, order.at[k])) good.at[good.count++] = order.at[k];
+      if (trial_.fits(ask, order.at[k])) good.at[good.count++] = order.at[k];
     const Groups::Found best = groups_->best(good, ask.count);
     gave_up_ = gave_up_ || best.gave_up;
+    tries_ += best.tries / kGroupTriesOfOne;
     return best;
   }
 
   // These for a container; then the next one.
   bool placeGroup(std::size_t at, const Picked& picked) {
     const Ask& ask = asks_[at];
-    const Rooms rooms = rooms_;
-    const Takens taken = taken_;
-    const std::vector<MemoryBooks> books = books_;
-    const Bytes host_left = host_left_;
-    bool good = ++tries_ < kMostTries;
+    const auto rooms = trial_.now.rooms;
+    const Takens taken = trial_.now.taken;
+    const std::vector<MemoryBooks> books = trial_.now.books;
+    const Bytes host_left = trial_.now.host_left;
+    bool good = ++tries_ < kTriesOfNode;
     for (std::uint8_t k = 0; k < picked.count && good; ++k) {
-      good = fits(ask, picked.at[k]);
-      if (good) take(ask, picked.at[k]);
+      good = trial_.fits(ask, picked.at[k]);
+      if (good) trial_.take(ask, picked.at[k]);
     }
     picked_[at] = picked;
     if (good && placeFrom(at + 1)) return true;
-    rooms_ = rooms;
-    taken_ = taken;
-    std::copy(books.begin(), books.end(), books_.begin());
-    host_left_ = host_left;
+    trial_.now.rooms = rooms;
+    trial_.now.taken = taken;
+    std::copy(books.begin(), books.end(), trial_.now.books.begin());
+    trial_.now.host_left = host_left;
     return false;
   }
 
@@ -294,21 +232,22 @@ class Search {
     const std::uint8_t* failed = nullptr;
     for (std::uint8_t position = from; position < order.count; ++position) {
       const std::uint8_t i = order.at[position];
-      if (!fits(ask, i) || (open & only(i)) == 0 || (failed != nullptr && alike(*failed, i)))
+      if (!trial_.fits(ask, i) || (open & only(i)) == 0 ||
+          (failed != nullptr && !groups_ && trial_.alike(*failed, i)))
         continue;
-      if (++tries_ >= kMostTries) return false;
-      const DeviceRoom room = rooms_[i];
-      const Taken taken = taken_[i];
+      if (++tries_ >= kTriesOfNode) return false;
+      const DeviceRoom room = trial_.now.rooms[i];
+      const Taken taken = trial_.now.taken[i];
       const MemoryBooks books = room.books == nullptr ? MemoryBooks{} : *room.books;
-      const Bytes host_left = host_left_;
-      take(ask, i);
+      const Bytes host_left = trial_.now.host_left;
+      trial_.take(ask, i);
       picked.at[chosen] = i;
       picked.count = static_cast<std::uint8_t>(chosen + 1);
       if (choose(at, order, static_cast<std::uint8_t>(position + 1), picked.count)) return true;
-      rooms_[i] = room;
-      taken_[i] = taken;
-      if (room.books != nullptr) books_[i] = books;
-      host_left_ = host_left;
+      trial_.now.rooms[i] = room;
+      trial_.now.taken[i] = taken;
+      if (room.books != nullptr) trial_.now.books[i] = books;
+      trial_.now.host_left = host_left;
       failed = &order.at[position];
     }
     return false;
@@ -320,62 +259,34 @@ class Search {
     const std::size_t before = picked_[at - 1].at[0];
     if (device != before) return device > before;
     const PartPick last = ways_[at - 1];
-    return parts_[device].parting->slices > 0 ? way.start < last.start : way.part >= last.part;
+    return trial_.now.parts[device].parting->slices > 0 ? way.start < last.start
+                                                        : way.part >= last.part;
   }
 
   bool choosePart(std::size_t at, const Candidates& order) {
     const Ask& ask = asks_[at];
     for (std::uint8_t position = 0; position < order.count; ++position) {
       const std::uint8_t i = order.at[position];
-      const Parting* parting = parts_[i].parting;
-      if (parting == nullptr || parts_[i].verdict != kOpen) continue;
-      if (partVerdictOn(rooms_[i], ask) != kOpen) continue;
-      const DeviceRoom room = rooms_[i];
-      const Taken taken = taken_[i];
-      const PartRoom left = parts_[i].room;
+      const Parting* parting = trial_.now.parts[i].parting;
+      if (parting == nullptr || trial_.now.parts[i].verdict != kOpen) continue;
+      if (partVerdictOn(trial_.now.rooms[i], ask) != kOpen) continue;
+      const DeviceRoom room = trial_.now.rooms[i];
+      const Taken taken = trial_.now.taken[i];
+      const PartRoom left = trial_.now.parts[i].room;
       for (const PartPick way : waysFor(*parting, left, wishOf(shape_, ask, room.memory_total))) {
         if (!behind(at, i, way)) continue;
-        if (++tries_ >= kMostTries) return false;
-        takePart(i, parting->parts[way.part], way.start);
+        if (++tries_ >= kTriesOfNode) return false;
+        trial_.takePart(i, parting->parts[way.part], way.start);
         picked_[at].count = 1;
         picked_[at].at[0] = i;
         ways_[at] = way;
         if (placeFrom(at + 1)) return true;
-        rooms_[i] = room;
-        taken_[i] = taken;
-        parts_[i].room = left;
+        trial_.now.rooms[i] = room;
+        trial_.now.taken[i] = taken;
+        trial_.now.parts[i].room = left;
       }
     }
     return false;
-  }
-
-  void takePart(std::size_t i, const DevicePart& part, std::uint32_t start) {
-    const auto memory = static_cast<std::int64_t>(part.memory.count);
-    const std::uint32_t slices = slicesOf(part, start);
-    DeviceRoom& room = rooms_[i];
-    room.compute = std::max(room.compute - part.compute.milli, 0);
-    room.memory = std::max<std::int64_t>(room.memory - memory, 0);
-    --room.slots;
-    room.idle = false;
-    room.use |= kInParts;
-    PartRoom& left = parts_[i].room;
-    left.memory = room.memory;
-    left.compute = std::max(left.compute - part.compute.milli, 0);
-    left.cpus -= std::min(left.cpus, part.cpus);
-    left.taken |= slices;
-    Taken& taken = taken_[i];
-    taken.compute += part.compute.milli;
-    taken.memory += memory;
-    taken.stays += memory;
-    taken.cpus += part.cpus;
-    taken.slices |= slices;
-    ++taken.slots;
-    ++taken.parts;
-  }
-
-  Bytes added(const Ask& ask, std::size_t i) const {
-    if (rooms_[i].books == nullptr) return {};
-    return addedBeyond(books_[i], partOf(ask, books_[i]));
   }
 
   // On the node as it is then: on devices that need least of the host's memory, of these on those
@@ -387,23 +298,18 @@ class Search {
   }
 
   bool pickInit(const Ask& ask, const Takens& together) {
-    Candidates order = sorted(ask);
+    Candidates order = trial_.sorted(ask);
     const auto begin = order.at.begin();
     const auto end = begin + order.count;
     std::stable_partition(begin, end, [&](std::uint8_t i) { return together[i].slots > 0; });
-    std::stable_sort(begin, end,
-                     [&](std::uint8_t a, std::uint8_t b) { return added(ask, a) < added(ask, b); });
-    const Picked picked = groups_ ? groupOf(order, ask, together) : firstOf(order, ask);
+    std::stable_sort(begin, end, [&](std::uint8_t a, std::uint8_t b) {
+      return trial_.added(ask, a) < trial_.added(ask, b);
+    });
+    const Picked picked = groups_ ? groupOf(order, ask, together) : trial_.firstOf(order, ask);
     picked_.push_back(picked);
-    if (picked.count != ask.count || addedBy(ask, picked) > host_left_) return false;
-    for (std::uint8_t k = 0; k < picked.count; ++k) take(ask, picked.at[k]);
+    if (picked.count != ask.count || trial_.added(ask, picked) > trial_.now.host_left) return false;
+    for (std::uint8_t k = 0; k < picked.count; ++k) trial_.take(ask, picked.at[k]);
     return true;
-  }
-
-  Bytes addedBy(const Ask& ask, const Picked& picked) const {
-    Bytes sum;
-    for (std::uint8_t k = 0; k < picked.count; ++k) sum = sum + added(ask, picked.at[k]);
-    return sum;
   }
 
   // The best group of those that the others get, or of all; where the host's memory is not enough
@@ -416,18 +322,18 @@ class Search {
       const Groups::Found best = bestOf(ask, list);
       if (!best.group) continue;
       const Picked picked = pickedFrom(list, *best.group);
-      if (addedBy(ask, picked) <= host_left_) return picked;
+      if (trial_.added(ask, picked) <= trial_.now.host_left) return picked;
     }
     Picked picked;
     return seek(order, ask, 0, &picked) ? picked : Picked{};
   }
 
   bool seek(const Candidates& order, const Ask& ask, std::uint8_t from, Picked* picked) {
-    if (addedBy(ask, *picked) > host_left_ || ++tries_ >= kMostTries) return false;
+    if (trial_.added(ask, *picked) > trial_.now.host_left || ++tries_ >= kTriesOfNode) return false;
     if (picked->count == ask.count) return allowed(*picked);
     const DeviceSet open = openTo(*picked, picked->count);
     for (std::uint8_t k = from; k < order.count; ++k) {
-      if ((open & only(order.at[k])) == 0 || !fits(ask, order.at[k])) continue;
+      if ((open & only(order.at[k])) == 0 || !trial_.fits(ask, order.at[k])) continue;
       picked->at[picked->count++] = order.at[k];
       if (seek(order, ask, static_cast<std::uint8_t>(k + 1), picked)) return true;
       --picked->count;
@@ -435,30 +341,14 @@ class Search {
     return false;
   }
 
-  Picked firstOf(const Candidates& order, const Ask& ask) const {
-    Picked picked;
-    for (std::uint8_t k = 0; k < order.count && picked.count < ask.count; ++k)
-      if (fits(ask, order.at[k])) picked.at[picked.count++] = order.at[k];
-    return picked;
-  }
-
-  const HotState& state_;
   const ShapeClass& shape_;
-  const Slot slot_;
-  const Node& node_;
-  const std::uint32_t first_;
-  const std::size_t devices_;
-  Bytes host_left_;
+  TrialNode trial_;
   std::optional<Groups> groups_;
-  std::vector<MemoryBooks> books_;  // by device, where there are terms
-  Rooms rooms_{};
-  std::array<std::uint8_t, kMaxDevicesPerNode> verdicts_{};
-  std::vector<Parts> parts_;  // empty: nobody asks for any
   std::span<const Ask> asks_;
+  std::optional<Needs> needs_;  // of asks_
   std::vector<Picked> picked_;
   std::vector<PartPick> ways_;
-  Takens taken_{};
-  const Now* fresh_ = nullptr;  // before anything was tried
+  const TrialNode::State* fresh_ = nullptr;  // before anything was tried
   bool in_init_ = false;
   Plan plan_;
   std::uint32_t tries_ = 0;
@@ -489,8 +379,20 @@ Taken takenBy(const Ask& ask, const HotState& state, std::uint32_t device) {
           true};
 }
 
-Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot) {
-  return Search(state, shape, slot).run();
+Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot, SearchPass& pass) {
+  // What is found quickly is not worth keeping.
+  constexpr std::uint32_t kDear = 64;
+  constexpr std::size_t kMostKept = 256;
+  Search search(state, shape, slot);
+  std::string image = search.image();
+  if (const auto known = pass.found.find(image); known != pass.found.end() && !image.empty())
+    return known->second;
+  if (pass.budget.spent()) return {std::nullopt, PlanEnd::kPutOff};
+  Planned planned = search.run();
+  pass.budget.spend(search.tries() + 1);
+  if (!image.empty() && search.tries() >= kDear && pass.found.size() < kMostKept)
+    pass.found.emplace(std::move(image), planned);
+  return planned;
 }
 
 }  // namespace divvy::engine

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fit.h"
+#include "search_budget.h"
 
 namespace divvy::engine {
 
@@ -29,16 +32,32 @@ struct Plan {
   unsigned met = 0;  // wishes that the devices of every container meet; see GroupRule::met
 };
 
-struct Planned {
-  std::optional<Plan> plan;
-  bool gave_up = false;  // not for want of room: after kMostTries
+enum class PlanEnd : std::uint8_t {
+  kPlaced,
+  kNoWay,
+  kGaveUp,  // after kTriesOfNode
+  kPutOff,  // not searched: the budget of the decision was spent
 };
-inline constexpr std::uint32_t kMostTries = 100'000;
+
+struct Planned {
+  std::optional<Plan> plan;  // of kPlaced only
+  PlanEnd end = PlanEnd::kNoWay;
+};
+
+// The searches of one pass over nodes for one shape. Nodes that look the same to the shape are
+// searched once.
+struct SearchPass {
+  explicit SearchPass(SearchBudget& of) : budget(of) {}
+  SearchBudget& budget;
+  std::unordered_map<std::string, Planned> found;  // by TrialNode::image
+};
 
 // Init containers one at a time, each with the node as it is and the sidecars before it; these and
 // the others all together. If there is
-// a way, one is found: the devices first that the shape's policy likes best, for each container in
-// turn; for init containers those that the others get.
-Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot);
+// a way, one is found within kTriesOfNode, or else with the largest container first: the devices
+// first that the shape's policy likes best, for each container in turn; for init containers those
+// that the others get. kPutOff: ask again with another budget; every other answer depends on the
+// node and the shape only.
+Planned planOn(const HotState& state, const ShapeClass& shape, Slot slot, SearchPass& pass);
 
 }  // namespace divvy::engine

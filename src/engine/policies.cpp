@@ -194,7 +194,7 @@ Choice Scorer::fgdPart(const ShapeClass& shape, Slot slot, const Candidates& can
   return best;
 }
 
-Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
+Choice Scorer::simple(const ShapeClass& shape, Slot slot, SearchPass& pass) const {
   Choice choice;
   if (refuseNode(state_, shape, slot)) return choice;
   if (shape.containers().empty()) {
@@ -209,7 +209,7 @@ Choice Scorer::simple(const ShapeClass& shape, Slot slot) const {
   }
   const Candidates candidates = candidatesFor(state_, shape, ask, slot);
   if (candidates.count < ask.count) return choice;
-  if (groupedOn(state_, shape, slot)) return grouped(shape, slot, candidates);
+  if (groupedOn(state_, shape, slot)) return grouped(shape, slot, candidates, pass);
   const bool part = ask.count == 1 && ask.compute > 0 && ask.compute < kWholeDevice.milli;
   if (part && shape.plain() &&
       (shape.policy() == Policy::kFgd || shape.policy() == Policy::kDivvy)) {
@@ -253,10 +253,14 @@ DeviceSet Scorer::wholeOf(Slot slot, const Get& get) const {
   return devices;
 }
 
-Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const {
+Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates,
+                       SearchPass& pass) const {
   Choice choice;
+  choice.put_off = pass.budget.spent();
+  if (choice.put_off) return choice;
   const Groups groups = groupsFor(state_, shape, slot);
   const Groups::Found best = groups.best(candidates, shape.containers().front().count);
+  pass.budget.spend(best.tries / kGroupTriesOfOne);
   if (!best.group) return choice;
   for (std::uint8_t k = 0; k < candidates.count; ++k) {
     if ((*best.group & only(candidates.at[k])) == 0) continue;
@@ -268,13 +272,10 @@ Choice Scorer::grouped(const ShapeClass& shape, Slot slot, const Candidates& can
   return choice;
 }
 
-Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
-  if (refuseNode(state_, shape, slot)) return 0;
-  const Planned planned = planOn(state_, shape, slot);
-  if (!planned.plan) return 0;
+Key Scorer::keyOf(const ShapeClass& shape, Slot slot, const Plan& plan) const {
   Get get;
   for (std::size_t i = 0; i < state_.node.devices[slot]; ++i) {
-    const Taken& taken = planned.plan->taken[i];
+    const Taken& taken = plan.taken[i];
     if (taken.slots == 0) continue;
     // What is not open has nothing that others could use, whatever is taken of it.
     const bool open = state_.device.closed[state_.node.first[slot] + i] == kOpen;
@@ -283,18 +284,27 @@ Key Scorer::complex(const ShapeClass& shape, Slot slot) const {
     get.compute[get.count++] = open ? taken.compute : 0;
   }
   const Key key = withMerit(shape, slot, keyAfter(shape, slot, get), get);
-  return withPeak(shape, slot, key, get) | planned.plan->met << kMetShift;
+  return withPeak(shape, slot, key, get) | plan.met << kMetShift;
 }
 
-Key Scorer::key(const ShapeClass& shape, Slot slot) const {
-  return oneByOne(state_, shape, slot) ? simple(shape, slot).key : complex(shape, slot);
+Scorer::Keyed Scorer::key(const ShapeClass& shape, Slot slot, SearchPass& pass) const {
+  if (oneByOne(state_, shape, slot)) {
+    const Choice choice = simple(shape, slot, pass);
+    return {choice.key, choice.put_off ? PlanEnd::kPutOff : PlanEnd::kPlaced};
+  }
+  if (refuseNode(state_, shape, slot)) return {};
+  const Planned planned = planOn(state_, shape, slot, pass);
+  return {planned.plan ? keyOf(shape, slot, *planned.plan) : 0, planned.end};
 }
 
 Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t draw) const {
   Plan plan;
   Key key = 0;
+  // It was found before: one node is always searched again.
+  SearchBudget budget;
+  SearchPass pass(budget);
   if (oneByOne(state_, shape, slot)) {
-    Choice choice = simple(shape, slot);
+    Choice choice = simple(shape, slot, pass);
     key = choice.key;
     if (!shape.containers().empty()) {
       const Ask& ask = shape.containers().front();
@@ -310,8 +320,8 @@ Placement Scorer::placement(const ShapeClass& shape, Slot slot, std::uint64_t dr
       }
     }
   } else {
-    key = complex(shape, slot);
-    plan = *planOn(state_, shape, slot).plan;
+    plan = *planOn(state_, shape, slot, pass).plan;
+    key = keyOf(shape, slot, plan);
   }
   const Node& node = state_.cold[slot].node;
   Placement result{node.name,

@@ -22,6 +22,7 @@ static_assert(kWholeUse + 1 < Key{1} << kMeritShift);
 struct Choice {
   Key key = 0;
   Picked picked;
+  bool put_off = false;  // groups of devices were not looked at: the budget was spent
 };
 
 class Scorer {
@@ -29,7 +30,11 @@ class Scorer {
   Scorer(const HotState& state, const FragmentTable& fragments)
       : state_(state), fragments_(fragments) {}
 
-  Key key(const ShapeClass& shape, Slot slot) const;
+  struct Keyed {
+    Key key = 0;
+    PlanEnd end = PlanEnd::kNoWay;  // kPlaced: it fits, or no search was needed to tell
+  };
+  Keyed key(const ShapeClass& shape, Slot slot, SearchPass& pass) const;
   // The policy's score, 0 to 100, of a key that is not 0.
   static std::uint32_t scoreOf(const ShapeClass& shape, Key key);
   // As HAMi adds it up, in millionths of a point: of a key that is not 0 of such a shape.
@@ -40,8 +45,9 @@ class Scorer {
 
  private:
   struct After;
-  Choice simple(const ShapeClass& shape, Slot slot) const;
-  Choice grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
+  Choice simple(const ShapeClass& shape, Slot slot, SearchPass& pass) const;
+  Choice grouped(const ShapeClass& shape, Slot slot, const Candidates& candidates,
+                 SearchPass& pass) const;
   Key keyOf(const ShapeClass& shape, Slot slot, const Picked& picked, unsigned met) const;
   Choice fgdPart(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
   // The devices it would get, and what of each.
@@ -58,7 +64,7 @@ class Scorer {
   static Key withoutPeak(const ShapeClass& shape, Key key);
   std::uint32_t peakWith(const ShapeClass& shape, Slot slot, const Get& get) const;
   std::uint8_t calmest(const ShapeClass& shape, Slot slot, const Candidates& candidates) const;
-  Key complex(const ShapeClass& shape, Slot slot) const;
+  Key keyOf(const ShapeClass& shape, Slot slot, const Plan& plan) const;
   static std::uint32_t usedScore(const ShapeClass& shape, Key key);
   Key usedKey(const ShapeClass& shape, Slot slot, const Get& get) const;
   Key hamiKey(const ShapeClass& shape, Slot slot, const Get& get) const;

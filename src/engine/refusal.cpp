@@ -153,6 +153,8 @@ std::string text(const NodeRefusal& refusal) {
       return "each container would fit, all of them do not";
     case NodeWhy::kUnresolved:
       return "no way found for all containers within the tries";
+    case NodeWhy::kNotSearched:
+      return "not searched yet: the tries of this decision went to other nodes";
   }
   return "";
 }

@@ -22,27 +22,47 @@ void Scores::reorder(const std::shared_ptr<const NodeOrder::Sorted>& order) {
   order_ = order;
 }
 
+void Scores::look(const Scorer& scorer, Slot slot, SearchPass& pass) {
+  const std::uint32_t place = order_->places[slot];
+  if (place == NodeOrder::kNowhere) return;
+  briefs_.forget(slot);
+  if (slot >= ends_.size()) ends_.resize(slot + 1, PlanEnd::kNoWay);
+  const Scorer::Keyed keyed = scorer.key(shape_, slot, pass);
+  if (keyed.end == PlanEnd::kPutOff && ends_[slot] != PlanEnd::kPutOff) put_off_.push_back(slot);
+  ends_[slot] = keyed.end;
+  tree_.set(place, keyed.key);
+}
+
 std::size_t Scores::update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
-                           const std::vector<Model>& models, std::size_t most) {
+                           const std::vector<Model>& models, std::size_t most,
+                           SearchBudget& budget) {
   const std::shared_ptr<const NodeOrder::Sorted>& sorted = order.sorted();
-  if (filled_ && seen_ == log.now() && order_ == sorted) return 0;
+  if (filled_ && seen_ == log.now() && order_ == sorted && put_off_.empty()) return 0;
   shape_.learn(models);
   if (order_ != sorted) reorder(sorted);
   std::size_t looked = 0;
-  const auto look = [&](Slot slot) {
-    const std::uint32_t place = sorted->places[slot];
-    if (place == NodeOrder::kNowhere) return;
+  SearchPass pass(budget);
+  // The budget may end before the last of them: those are looked at next time.
+  std::vector<Slot> again;
+  again.swap(put_off_);
+  for (; !again.empty() && looked < most && !budget.spent(); ++looked) {
+    const Slot slot = again.back();
+    again.pop_back();
+    ends_[slot] = PlanEnd::kNoWay;
+    look(scorer, slot, pass);
+  }
+  put_off_.insert(put_off_.end(), again.begin(), again.end());
+  const auto lookAt = [&](Slot slot) {
     ++looked;
-    briefs_.forget(slot);
-    tree_.set(place, scorer.key(shape_, slot));
+    look(scorer, slot, pass);
   };
   if (filled_ && log.kept(seen_)) {
-    seen_ = log.since(seen_, most, look);
+    seen_ = log.since(seen_, most, lookAt);
     return looked;
   }
-  if (most < order.size()) return 0;
+  if (most < order.size()) return looked;
   for (const Slot slot : sorted->slots) {
-    if (!filled_ || log.changed(slot, seen_)) look(slot);
+    if (!filled_ || log.changed(slot, seen_)) lookAt(slot);
   }
   filled_ = true;
   seen_ = log.now();

@@ -22,18 +22,23 @@ class Scores {
   ShapeClass& shape() { return shape_; }
   const WinnerTree& tree() const { return tree_; }
   BriefCache& briefs() { return briefs_; }
-  // Looks at what changed, at no more than `most` nodes: then it may be not yet up to date. How
-  // many it looked at.
+  // Looks at what changed, at no more than `most` nodes, and at nodes that were put off, until the
+  // budget is spent: then it may be not yet up to date. How many it looked at.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
-                     const std::vector<Model>& models, std::size_t most);
+                     const std::vector<Model>& models, std::size_t most, SearchBudget& budget);
+  // What was found of a node; kPutOff where that is still to come.
+  PlanEnd endOf(Slot slot) const { return slot < ends_.size() ? ends_[slot] : PlanEnd::kPutOff; }
 
  private:
+  void look(const Scorer& scorer, Slot slot, SearchPass& pass);
   void reorder(const std::shared_ptr<const NodeOrder::Sorted>& order);
 
   ShapeClass shape_;
   WinnerTree tree_;
   BriefCache briefs_;  // of slots that were looked at since they were asked about: none
   std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
+  std::vector<PlanEnd> ends_;                       // by slot
+  std::vector<Slot> put_off_;                       // each of them once
   ChangeLog::Count seen_ = 0;
   bool filled_ = false;
   std::uint64_t used_ = 0;

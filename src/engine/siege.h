@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "fit.h"
+#include "plan.h"
 #include "victims.h"
 
 namespace divvy::engine {
@@ -32,7 +33,12 @@ class Engine::Core::Siege {
 
   std::vector<Here> unitsOn(Slot slot) const;
   PreemptionCost costOf(const Units& units) const;
-  bool fits(Slot slot) const { return !refusalOf(core_.state_, shape_, slot); }
+  bool fits(Slot slot) {
+    core_.budget_.spend(1);
+    SearchPass pass(core_.budget_);
+    return !refusalOf(core_.state_, shape_, slot, pass);
+  }
+  bool over() const { return core_.budget_.spent(); }
   void charge(Slot slot, const Here& here, int sign);
   bool better(const Units& chosen) const { return !best_ || costOf(chosen) < best_->cost; }
   void explore(Slot slot, const std::vector<Here>& units, std::size_t left, Units* chosen);

@@ -177,6 +177,7 @@ void Books::removePod(const std::string& uid) {
 Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
                              engine::Instant expires) {
   Choice choice;
+  const engine::Engine::BudgetScope scope(inside_->engine);
   Result<std::optional<engine::Request>> request = inside_->begin(pod);
   if (!request) return request.error();
   if (!*request) return choice;
@@ -214,6 +215,7 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
 
 Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_view> nodes) {
   Choice choice;
+  const engine::Engine::BudgetScope scope(inside_->engine);
   Result<std::optional<engine::Request>> request = inside_->begin(pod);
   if (!request) return request.error();
   if (!*request) return choice;
@@ -244,6 +246,7 @@ Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
       requestOf(pod, inside_->catalog, inside_->config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return std::vector<unsigned>(nodes.size(), 0);
+  const engine::Engine::BudgetScope scope(inside_->engine);
   std::vector<std::uint32_t> scores;
   scores.reserve(nodes.size());
   for (const std::string_view node : nodes) {
@@ -372,10 +375,14 @@ std::size_t Books::waiting() const {
 }
 
 std::vector<Waiting> Books::nowFitting(std::size_t most, engine::Instant now) {
-  return inside_->waiting.call(most, now, [&](const engine::Request& request) {
+  const engine::Engine::BudgetScope scope(inside_->engine);
+  const std::uint64_t before = inside_->engine.tries();
+  const auto fits = [&](const engine::Request& request) {
     const Result<Inside::Affordable> decided = inside_->afford(request, nullptr);
     return decided && decided->placement;
-  });
+  };
+  const auto over = [&] { return inside_->engine.tries() - before >= engine::kTriesOfDecision; };
+  return inside_->waiting.call(most, now, fits, over);
 }
 
 std::vector<std::string> Books::nodes() const {

@@ -228,6 +228,7 @@ Result<std::optional<PreemptionPlan>> planOn(const Premises& premises, const Cla
   Result<std::optional<engine::Preemption>> found =
       already->fits() ? oneLess(site, chooser.stakes())
                       : site.engine.preempt(request, claimant.priority, chooser.stakes());
+  withheld->tries += site.engine.tries();
   if (!found) return found.error();
   if (!*found || (*found)->cost.violations > 0) return none;
   for (const engine::RequestId& id : (*found)->victims) {

@@ -30,9 +30,11 @@ struct PreemptionPlan {
 
 // Why some of lower priority were not thought of, on the nodes that were looked at.
 struct Withheld {
-  std::size_t fixed = 0;     // they say so, or their end would change nothing
-  std::size_t young = 0;     // have not run for long enough
-  std::size_t budgeted = 0;  // a disruption budget allows none of them, or several are about one
+  std::size_t fixed = 0;       // they say so, or their end would change nothing
+  std::size_t young = 0;       // have not run for long enough
+  std::size_t budgeted = 0;    // a disruption budget allows none of them, or several are about one
+  std::uint64_t tries = 0;     // that the search for victims cost so far, as of engine::Engine
+  std::size_t unsearched = 0;  // nodes that were left when they were spent
 };
 
 // Whether it may be asked to end for anybody, whatever their priorities.

@@ -23,6 +23,7 @@ struct PreemptionCounts {
   std::uint64_t broken = 0;   // not all of them ended
   std::uint64_t expired = 0;  // it was not bound in time
   std::uint64_t none = 0;     // no plan was found
+  std::uint64_t cut = 0;      // nodes were left when the tries for one pod were spent
   std::uint64_t evicted = 0, forbidden = 0, refused = 0, unanswered = 0, gone = 0;  // evictions
   std::uint64_t under_way = 0;                                                      // now
   ClearanceCounts reclaims;  // of what was borrowed of a queue
@@ -37,6 +38,9 @@ inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {
   out->sample({{"result", "broken"}}, counts.broken + counts.gated.broken);
   out->sample({{"result", "expired"}}, counts.expired + counts.gated.expired);
   out->sample({{"result", "none"}}, counts.none + counts.gated.none);
+  out->family("divvy_scheduler_preemption_searches_cut_total", "counter",
+              "Searches for victims that left nodes out, since their tries were spent");
+  out->sample({}, counts.cut);
   out->family("divvy_scheduler_reclaims_total", "counter",
               "Plans to take back what was borrowed of a queue, by what became of them");
   out->sample({{"result", "planned"}}, counts.reclaims.planned);

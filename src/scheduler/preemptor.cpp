@@ -28,8 +28,10 @@ namespace json = boost::json;
 
 // How often it is looked whether something is due that nobody tells of.
 constexpr std::chrono::milliseconds kLook{100};
-// Looked at in one go, while whoever wants a place waits.
-constexpr std::size_t kNodesAtOnce = 8;
+// Looked at in one go, while other requests wait; a node may take as long as one decision.
+constexpr std::chrono::milliseconds kAtOnce{5};
+// For one pod over all nodes: about a second of the processor.
+constexpr std::uint64_t kMostTries = 50 * engine::kTriesOfDecision;
 // Beside the time that victims have to end in: for kube-scheduler to come to it and bind.
 constexpr std::int64_t kBindMs = 120'000;
 constexpr std::int64_t kFirstCallMs = 1'000;
@@ -220,12 +222,19 @@ asio::awaitable<std::optional<PreemptionPlan>> Preemptor::choose(const Contender
                                                                  Withheld* withheld) {
   std::optional<PreemptionPlan> best;
   std::size_t looked_at = 0;
+  auto since = std::chrono::steady_clock::now();
   for (const std::string& node : contender.nodes) {
+    if (withheld->tries >= kMostTries) {
+      withheld->unsearched = contender.nodes.size() - looked_at;
+      break;
+    }
     std::optional<PreemptionPlan> plan = planAt(node, claimant, withheld);
     if (plan && (!best || plan->cost < best->cost)) best = std::move(plan);
-    if (++looked_at % kNodesAtOnce != 0) continue;
+    ++looked_at;
+    if (std::chrono::steady_clock::now() - since < kAtOnce) continue;
     co_await asio::post(executor_, asio::use_awaitable);
     if (!waitsStill(claimant.uid)) co_return std::nullopt;
+    since = std::chrono::steady_clock::now();
   }
   if (!best) co_return best;
   // Others came and went meanwhile.
@@ -249,6 +258,12 @@ asio::awaitable<void> Preemptor::attempt(Contender contender) {
   std::optional<PreemptionPlan> plan = co_await choose(contender, **claimant, &withheld);
   if (!waitsStill(uid)) co_return;
   contenders_.failed(uid, now());  // until it is bound
+  if (withheld.unsearched > 0) {
+    ++counts_.cut;
+    say("pod " + nameOf(contender.pod.meta.space, contender.pod.meta.name) + ": victims on " +
+        std::to_string(withheld.unsearched) + " of " + std::to_string(contender.nodes.size()) +
+        " nodes were not sought: its containers ask for shares of too many different sizes");
+  }
   if (!plan) {
     ++counts_.none;
     co_return;

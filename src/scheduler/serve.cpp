@@ -41,6 +41,7 @@
 #include "reload.h"
 #include "scheduler/books.h"
 #include "scheduler/vocabulary.h"
+#include "share_variety.h"
 #include "strays.h"
 #include "watches.h"
 #include "webhook.h"
@@ -428,7 +429,12 @@ class Service {
   }
 
   Answer admit(const Query& query) {
-    const auto beyond = [this](const kube::Pod& pod) { return books_.neverWithinQuota(pod); };
+    const auto beyond = [this](const kube::Pod& pod) -> std::optional<std::string> {
+      if (std::optional<std::string> why = books_.neverWithinQuota(pod)) return why;
+      const Result<std::optional<engine::Request>> request = books_.asksOf(pod);
+      if (!request || !*request) return std::nullopt;
+      return tooManyDifferentShares((*request)->shape, terms_.most_different_shares);
+    };
     const Result<Review> answer = review(
         query.body, catalog_, rules_, terms_.name, beyond,
         [this](const kube::Pod& pod) { return gatekeeper_.admit(pod); }, terms_.priorities);

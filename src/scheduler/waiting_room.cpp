@@ -33,27 +33,30 @@ bool WaitingRoom::worthALook(engine::Instant now) const {
 }
 
 std::vector<Waiting> WaitingRoom::call(std::size_t most, engine::Instant now,
-                                       const std::function<bool(const engine::Request&)>& fits) {
+                                       const std::function<bool(const engine::Request&)>& fits,
+                                       const std::function<bool()>& over) {
   open_ = false;
   std::vector<Entry*> order;
   for (auto& [uid, one] : refused_)
-    if (one.next <= now) order.push_back(&one);
+    if (one.next <= now && one.round < round_) order.push_back(&one);
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
     return std::tuple(-a->priority, a->turn) < std::tuple(-b->priority, b->turn);
   });
   std::vector<Waiting> called;
   std::size_t looks = 0;
   for (Entry* one : order) {
-    if (called.size() == most || looks == kMostLooks) {
+    if (called.size() == most || looks == kMostLooks || over()) {
       open_ = true;  // for the others
-      break;
+      return called;
     }
     ++looks;
+    one->round = round_;
     if (!fits(one->request)) continue;
     called.push_back({one->space, one->name});
     one->next = {now.ms + (kFirstPauseMs << std::min(one->calls, kMostDoublings))};
     ++one->calls;
   }
+  ++round_;
   return called;
 }
 

@@ -29,8 +29,10 @@ class WaitingRoom {
 
   // As Books says.
   bool worthALook(engine::Instant now) const;
+  // `over`: no more is to be looked at now; the next call goes on with the others.
   std::vector<Waiting> call(std::size_t most, engine::Instant now,
-                            const std::function<bool(const engine::Request&)>& fits);
+                            const std::function<bool(const engine::Request&)>& fits,
+                            const std::function<bool()>& over);
 
  private:
   struct Entry {
@@ -39,11 +41,13 @@ class WaitingRoom {
     std::uint64_t turn = 0;
     engine::Request request;
     unsigned calls = 0;
-    engine::Instant next{};  // not to be called before
+    engine::Instant next{};   // not to be called before
+    std::uint64_t round = 0;  // in which it was looked at last
   };
 
   std::map<std::string, Entry> refused_;  // by UID
   std::uint64_t turns_ = 0;
+  std::uint64_t round_ = 1;
   bool open_ = false;
 };
 

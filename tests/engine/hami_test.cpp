@@ -33,6 +33,13 @@ Placement used(const Node& node, std::size_t device, std::uint32_t slots, int co
   return placement;
 }
 
+Key keyOf(const HotState& state, const FragmentTable& fragments, const ShapeClass& shape,
+          Slot slot) {
+  SearchBudget budget;
+  SearchPass pass(budget);
+  return Scorer(state, fragments).key(shape, slot, pass).key;
+}
+
 // The node's score, in millionths.
 std::int64_t scoreOf(const Node& node, const std::vector<Placement>& all) {
   HotState state;
@@ -41,7 +48,7 @@ std::int64_t scoreOf(const Node& node, const std::vector<Placement>& all) {
   for (const Placement& one : all) state.charge(slot, one, 1);
   ShapeClass shape(some::request("r", 1, 10, mib(10)).shape, hami());
   shape.learn(state.models());
-  return Scorer::hamiScoreOf(shape, Scorer(state, fragments).key(shape, slot));
+  return Scorer::hamiScoreOf(shape, keyOf(state, fragments, shape, slot));
 }
 
 // In the order in which they are tried.
@@ -146,7 +153,7 @@ TEST(Hami, U10WhereThereIsNothingOfOneThingTheScoreIsNothing) {
   ShapeClass shape(some::request("r", 0, 0).shape, hami());
   shape.learn(state.models());
   FragmentTable fragments;
-  EXPECT_EQ(Scorer::hamiScoreOf(shape, Scorer(state, fragments).key(shape, slot)), 0);
+  EXPECT_EQ(Scorer::hamiScoreOf(shape, keyOf(state, fragments, shape, slot)), 0);
   Node two = cards("n", 2);
   two.devices[1].slots = 0;
   std::array<DeviceRoom, 2> rooms{};

@@ -68,7 +68,9 @@ std::int64_t hamiScore(const Node& node, const std::vector<Placement>& all, cons
   for (const Placement& one : all) state.charge(slot, one, 1);
   ShapeClass shape(request.shape, config(policy, Compat::kHami));
   shape.learn(state.models());
-  return Scorer::hamiScoreOf(shape, Scorer(state, fragments).key(shape, slot));
+  SearchBudget budget;
+  SearchPass pass(budget);
+  return Scorer::hamiScoreOf(shape, Scorer(state, fragments).key(shape, slot, pass).key);
 }
 
 Allocation held(const std::string& id, const Placement& placement) {

@@ -11,6 +11,7 @@
 #include "scheduler/fencing.h"
 #include "scheduler/manifests.h"
 #include "scheduler/queue_manifest.h"
+#include "share_variety.h"
 #include "webhook.h"
 
 namespace divvy::scheduler {
@@ -51,6 +52,30 @@ std::string limits(const std::string& inside) {
 std::string patchOf(const json::object& answer) {
   const json::value* patch = answer.if_contains("patch");
   return patch == nullptr ? "" : *kube::fromBase64(patch->as_string());
+}
+
+TEST(ShareVariety, CountsDifferentSharesOfContainersThatRunTogether) {
+  engine::Shape shape;
+  const auto container = [](std::uint64_t mebibytes) {
+    engine::Container made;
+    made.devices.count = 1;
+    made.devices.memory = mib(mebibytes);
+    return made;
+  };
+  for (std::uint64_t size = 1; size <= kMostDifferentShares; ++size) {
+    shape.containers.push_back(container(size));
+    shape.containers.push_back(container(size));
+    shape.init.push_back(container(100 + size));  // they end before
+  }
+  shape.containers.emplace_back();  // without devices
+  EXPECT_EQ(tooManyDifferentShares(shape, kMostDifferentShares), std::nullopt);
+  shape.init.push_back(container(200));
+  shape.init.back().sidecar = true;
+  const auto why = tooManyDifferentShares(shape, kMostDifferentShares);
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->find("9 different shares; accepted: at most 8"), std::string::npos) << *why;
+  EXPECT_EQ(tooManyDifferentShares(shape, 9), std::nullopt);
+  EXPECT_EQ(tooManyDifferentShares(shape, 0), std::nullopt) << "no bound";
 }
 
 TEST(Webhook, TheQueuesPoolIsWrittenWhereThePodNamesNone) {

@@ -33,6 +33,11 @@ struct Window {
 // For one thread at a time. Equal nodes, target and allocations give equal answers, however they
 // came to be. Errors are kUsage (the request or node can never be right; says what is accepted),
 // kNoRoom (it fits nowhere now) and kNotFound.
+// A try puts one device, part or group to one container; it takes about a microsecond. A question
+// that needs more is answered of the nodes that were searched; the others are kNotSearched, and
+// asking again goes on with them.
+inline constexpr std::uint32_t kTriesOfDecision = 20'000;
+
 class Engine {
  public:
   explicit Engine(Config config);
@@ -119,12 +124,28 @@ class Engine {
   const Allocation* find(const RequestId& id) const;
   std::vector<Allocation> allocations() const;  // in order of names
   Usage usage() const;
+  // While it lives, all questions share the budget of one decision. Scopes may be nested.
+  class BudgetScope;
+  // Since the engine was made.
+  std::uint64_t tries() const;
   // Of each of its devices, in their order. kNotFound: no such node.
   Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
  private:
   class Core;
   std::unique_ptr<Core> core_;
+};
+
+class Engine::BudgetScope {
+ public:
+  // `engine` outlives it and is not moved.
+  explicit BudgetScope(const Engine& engine);
+  BudgetScope(const BudgetScope&) = delete;
+  BudgetScope& operator=(const BudgetScope&) = delete;
+  ~BudgetScope();
+
+ private:
+  Core& core_;
 };
 
 }  // namespace divvy::engine

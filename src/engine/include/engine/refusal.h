@@ -57,17 +57,18 @@ struct DeviceRefusal {
 
 enum class NodeWhy : std::uint8_t {
   kCordoned,
-  kCpu,         // thousandths of a core
-  kMemory,      // bytes
-  kTooFew,      // devices in all; no release helps
-  kDevices,     // of those it has, too few will do for `container`; `devices` says why each
-  kBlocks,      // enough devices will do, but not all of those that are taken together
-  kRow,         // enough will do, but not in a run of neighbours
-  kNuma,        // enough devices will do, but not of one NUMA node
-  kLinks,       // enough will do, but not all with direct links to each other
-  kNic,         // has no NIC of the name that was asked for
-  kTogether,    // each container would fit, all of them do not
-  kUnresolved,  // not found within the bound on what is tried
+  kCpu,          // thousandths of a core
+  kMemory,       // bytes
+  kTooFew,       // devices in all; no release helps
+  kDevices,      // of those it has, too few will do for `container`; `devices` says why each
+  kBlocks,       // enough devices will do, but not all of those that are taken together
+  kRow,          // enough will do, but not in a run of neighbours
+  kNuma,         // enough devices will do, but not of one NUMA node
+  kLinks,        // enough will do, but not all with direct links to each other
+  kNic,          // has no NIC of the name that was asked for
+  kTogether,     // each container would fit, all of them do not
+  kUnresolved,   // not found within the tries of one node; asking again finds the same
+  kNotSearched,  // the tries of the decision were spent on other nodes; asking again goes on here
 };
 
 struct NodeRefusal {

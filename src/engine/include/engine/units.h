@@ -7,7 +7,8 @@
 
 namespace divvy::engine {
 
-// Processor time of a node, thousandths of one core; at least 0. A sum saturates at the largest value.
+// Processor time of a node, thousandths of one core; at least 0. A sum saturates at the largest
+// value.
 struct Cpu {
   std::int64_t milli = 0;
   friend constexpr auto operator<=>(Cpu, Cpu) = default;
@@ -16,8 +17,8 @@ struct Cpu {
   }
 };
 
-// The most that the engine accepts of one container and of one node: a thousand million cores, 1 PiB.
-// Sums over all pods of a cluster stay below 2^63.
+// The most that the engine accepts of one container and of one node: a thousand million cores, 1
+// PiB. Sums over all pods of a cluster stay below 2^63.
 inline constexpr Cpu kMostCpu{std::int64_t{1} << 40};
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
 

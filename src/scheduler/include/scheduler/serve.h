@@ -60,6 +60,8 @@ struct ServeTerms {
   std::string identity;
   // How long a pod that does not say it runs before it may have to end for one of higher priority.
   std::chrono::seconds min_runtime{0};
+  // Different shares that the containers of one pod may ask for; 0: any number.
+  std::size_t most_different_shares = 8;
   // Of pods whose devices nobody uses: from the notice to their eviction, and how much longer their
   // platform may have it at most, which is told of them (kube/access.h's urlAccess). None: nobody.
   std::chrono::seconds idle_notice{300};
