@@ -204,17 +204,26 @@ std::vector<std::uint64_t> Lodging::hostShares() const {
   return splitAllowed(order_.host_allowed, parts);
 }
 
-ledger::ResidencyOrder Lodging::orderFor(const Process& process) const {
+Lodging::ByDevice Lodging::heldBy(const Process& process, unsigned devices) {
+  ByDevice bytes{};
+  for (unsigned d = 0; d < devices; ++d) bytes[d] = held(process, d);
+  return bytes;
+}
+
+Lodging::ByDevice Lodging::saidBy(const Process& process, unsigned devices) {
+  ByDevice bytes{};
+  for (unsigned d = 0; d < devices && process.claimed; ++d) {
+    const ledger::SwapDevice& said = process.said.device[d];
+    bytes[d] = said.pinned + said.want + said.swappable;
+  }
+  return bytes;
+}
+
+ledger::ResidencyOrder Lodging::orderFor(const Process& process, const ByDevice& said) const {
   ledger::ResidencyOrder order;
   order.allowed = process.order.allowed;
-  for (unsigned d = 0; d < devices_; ++d) {
-    order.most[d] = order_.most[d];
-    for (const auto& [name, other] : processes_) {
-      if (&other == &process || !other.claimed) continue;
-      const ledger::SwapDevice& said = other.said.device[d];
-      order.most[d] = less(order.most[d], said.pinned + said.want + said.swappable);
-    }
-  }
+  const ByDevice own = saidBy(process, devices_);
+  for (unsigned d = 0; d < devices_; ++d) order.most[d] = less(order_.most[d], said[d] - own[d]);
   order.flags = order_.yields ? ledger::kYield : 0;
   if (order_.host_map) order.flags |= ledger::kMayHostMap;
   if (order_.contended) order.flags |= ledger::kMayLeave;
@@ -223,32 +232,40 @@ ledger::ResidencyOrder Lodging::orderFor(const Process& process) const {
   return order;
 }
 
-// Who may have less is told before who may have more, and nobody may have what another has not
-// given back.
+// A process that may have less is told before one that may have more, and none may have what
+// another has not given back. Sums are kept while orders change: a tenant may fill all its slots,
+// and the arbiter's heartbeat waits for this.
 void Lodging::settle() {
   if (!told_ || processes_.empty()) return;
   std::array<std::vector<std::uint64_t>, ledger::kMaxDevices> wanted;
   for (unsigned d = 0; d < devices_; ++d) wanted[d] = shares(d);
   const std::vector<std::uint64_t> host = hostShares();
+  ByDevice said{}, all{};  // `all`: that processes hold
+  for (const auto& [name, process] : processes_) {
+    const ByDevice own = saidBy(process, devices_), holds = heldBy(process, devices_);
+    for (unsigned d = 0; d < devices_; ++d) said[d] += own[d], all[d] += holds[d];
+  }
   for (const bool raising : {false, true}) {
     std::size_t index = 0;
     for (auto& [name, process] : processes_) {
-      ledger::ResidencyOrder order = orderFor(process);
+      ledger::ResidencyOrder order = orderFor(process, said);
       order.host_allowed = host[index];
+      const ByDevice before = heldBy(process, devices_);
       for (unsigned d = 0; d < devices_; ++d) {
         const std::uint64_t share = wanted[d][index];
         if (!raising) {
           order.allowed[d] = std::min(process.told ? order.allowed[d] : 0, share);
           continue;
         }
-        std::uint64_t all = 0;
-        for (const auto& [other_name, other] : processes_) all += held(other, d);
-        const std::uint64_t room = less(order_.allowed[d], all) + held(process, d);
+        const std::uint64_t room = less(order_.allowed[d], all[d]) + before[d];
         order.allowed[d] = std::max(order.allowed[d], std::min(share, room));
       }
       ++index;
       const bool lowers = order.allowed != process.order.allowed;
-      if (raising || (process.told && lowers)) write(name, &process, order);
+      if (!raising && (!process.told || !lowers)) continue;
+      write(name, &process, order);
+      const ByDevice now = heldBy(process, devices_);
+      for (unsigned d = 0; d < devices_; ++d) all[d] += now[d] - before[d];
     }
   }
 }

@@ -56,7 +56,12 @@ class Lodging {
   void settle();
   std::vector<std::uint64_t> shares(unsigned device) const;
   std::vector<std::uint64_t> hostShares() const;
-  ledger::ResidencyOrder orderFor(const Process& process) const;
+  using ByDevice = std::array<std::uint64_t, ledger::kMaxDevices>;
+  static ByDevice heldBy(const Process& process, unsigned devices);
+  // What it said that stays on the devices or is to come there; nothing where it has no line.
+  static ByDevice saidBy(const Process& process, unsigned devices);
+  // `said`: by all processes together.
+  ledger::ResidencyOrder orderFor(const Process& process, const ByDevice& said) const;
   void write(const Name& name, Process* process, const ledger::ResidencyOrder& order);
 
   ledger::ResidencyPages pages_;
