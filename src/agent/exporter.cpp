@@ -64,7 +64,14 @@ void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
   accounts_.add(looked.tenants, parts, now_ms);
 }
 
-asio::awaitable<http::Answer> Exporter::answer() const {
+// A peer may ask as often as it likes. The loop makes the text anew a few times a second only, and
+// beyond that answers with the last one.
+asio::awaitable<http::Answer> Exporter::answer() {
+  if (made_.take("", std::chrono::steady_clock::now()) || kept_.empty()) kept_ = text();
+  co_return http::Answer{200, kept_, metrics::kTextType};
+}
+
+std::string Exporter::text() const {
   Metered all;
   all.snapshot = look_();
   all.node = node_;
@@ -88,7 +95,7 @@ asio::awaitable<http::Answer> Exporter::answer() const {
     all.faults[device.index] = tenants_.health().faults(device.index);
     if (tenants_.health().faulty(device.index)) all.faulty.insert(device.index);
   }
-  co_return http::Answer{200, exposition(all, hami_), metrics::kTextType};
+  return exposition(all, hami_);
 }
 
 }  // namespace divvy::agent

@@ -14,6 +14,7 @@
 #include "http/loop_watch.h"
 #include "http/server.h"
 #include "metrics/lateness.h"
+#include "rate_limit.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -33,7 +34,8 @@ class Exporter {
   void tick(const Snapshot& looked, std::uint64_t now_ms);
 
  private:
-  asio::awaitable<http::Answer> answer() const;
+  asio::awaitable<http::Answer> answer();
+  std::string text() const;
 
   Tenants& tenants_;
   const BypassWatch& bypass_;
@@ -43,6 +45,8 @@ class Exporter {
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
   Accounts accounts_;
+  RateLimit made_{{4, 40}};  // texts for all peers together
+  std::string kept_;         // the last one
   metrics::Lateness lateness_;
   std::optional<http::LoopWatch> loop_watch_;
   std::unique_ptr<http::Server> server_;

@@ -272,6 +272,9 @@ std::optional<LastTurn> KubeletDesk::lastTurn(const std::string& tenant,
 }
 
 asio::awaitable<Result<void>> KubeletDesk::startOne(Held held, Units units) {
+  if (units.ids.empty())
+    co_return Error{ErrorCode::kUsage,
+                    "no units of " + units.resource + " were named; accepted: one or more"};
   if (!areOurs(units.ids))
     co_return Error{ErrorCode::kUnavailable,
                     units.ids.front() + " was given by another plugin, which served " +

@@ -8,31 +8,56 @@
 namespace divvy::agent {
 namespace {
 
-// A part of a path, whole: one pod's UID must not be found in the end of another's.
-bool hasPart(std::string_view text, const std::string& name, std::string_view ending) {
-  for (std::size_t at = text.find(name); at != std::string_view::npos;
-       at = text.find(name, at + 1)) {
-    const char before = at == 0 ? '/' : text[at - 1];
-    std::string_view rest = text.substr(at + name.size());
-    if (rest.starts_with(ending))
-      rest.remove_prefix(ending.size());
-    else if (!ending.empty())
-      continue;
-    if ((before == '/' || before == '-') && (rest.empty() || rest[0] == '/' || rest[0] == '\n'))
-      return true;
-  }
-  return false;
+bool isHex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// Kubernetes' UIDs are RFC 4122's. The API knows static pods by others than their groups.
+// UIDs of the API are RFC 4122's; of static pods the kubelet makes 32 digits.
 bool isUid(std::string_view text) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  constexpr std::size_t kStatic = 32;
+  if (text.size() == kStatic) return std::all_of(text.begin(), text.end(), isHex);
   if (text.size() != kForm.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool digit = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
-    if (kForm[i] == '-' ? text[i] != '-' : !digit) return false;
-  }
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (kForm[i] == '-' ? text[i] != '-' : !isHex(text[i])) return false;
   return true;
+}
+
+// Of one part of a group's path; empty: it is no pod's.
+std::string uidIn(std::string_view part) {
+  constexpr std::string_view kPod = "pod", kSlicedPod = "-pod", kSlice = ".slice";
+  std::string uid;
+  if (part.starts_with(kPod)) {
+    uid = part.substr(kPod.size());
+  } else if (part.ends_with(kSlice)) {
+    part.remove_suffix(kSlice.size());
+    const std::size_t at = part.rfind(kSlicedPod);
+    if (at == std::string_view::npos) return "";
+    uid = part.substr(at + kSlicedPod.size());
+    std::replace(uid.begin(), uid.end(), '_', '-');
+  }
+  return isUid(uid) ? uid : "";
+}
+
+// The group that decides, of lines NUMBER:CONTROLLERS:PATH. A process may be in groups of its own
+// making below its pod's, and, with version 1, in others for each controller.
+std::string_view decidingPath(std::string_view text) {
+  std::string_view unified, named;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string_view path = line.substr(second + 1);
+    // Version 1: the kubelet makes groups of memory for every pod.
+    if (("," + std::string(controllers) + ",").find(",memory,") != std::string::npos) return path;
+    if (controllers.empty()) unified = path;
+    if (controllers == "name=systemd") named = path;
+  }
+  return unified.empty() ? named : unified;
 }
 
 // A process may end while it is read: streams throw then.
@@ -44,24 +69,19 @@ std::string groupOf(int pid) {
 
 }  // namespace
 
-bool groupIsOfPod(std::string_view text, const std::string& uid) {
-  if (uid.empty()) return false;
-  std::string slice = "pod" + uid;
-  if (hasPart(text, slice, "")) return true;
-  std::replace(slice.begin(), slice.end(), '-', '_');
-  return hasPart(text, slice, ".slice");
-}
-
 std::string podOfGroup(std::string_view text) {
-  constexpr std::string_view kPod = "pod";
-  constexpr std::size_t kUid = 36;  // 8-4-4-4-12 hexadecimal digits
-  for (std::size_t at = text.find(kPod); at != std::string_view::npos;
-       at = text.find(kPod, at + 1)) {
-    std::string uid(text.substr(at + kPod.size(), kUid));
-    std::replace(uid.begin(), uid.end(), '_', '-');
-    if (isUid(uid) && groupIsOfPod(text, uid)) return uid;
+  std::string_view path = decidingPath(text);
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    // The first one: a process may make groups with any name below its own.
+    if (std::string uid = uidIn(path.substr(0, slash)); !uid.empty()) return uid;
+    path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
   }
   return "";
+}
+
+bool groupIsOfPod(std::string_view text, const std::string& uid) {
+  return !uid.empty() && podOfGroup(text) == uid;
 }
 
 std::string podOf(int pid) {

@@ -6,12 +6,14 @@
 
 namespace divvy::agent {
 
-// `text`: a /proc/PID/cgroup. True if one of its groups is that pod's, or below it: "pod<UID>" with
-// the cgroupfs driver, "kubepods-...-pod<UID>.slice" with '_' for '-' with systemd's. Pure.
-bool groupIsOfPod(std::string_view text, const std::string& uid);
-
-// The UID of the pod that a /proc/PID/cgroup names; empty: none. Pure.
+// The UID of the pod that a /proc/PID/cgroup names; empty: none. One line decides: that of memory
+// with version 1, else that of version 2. In it the first part of the path that is a pod's decides:
+// "pod<UID>" with the cgroupfs driver, "...-pod<UID>.slice" with '_' for '-' with systemd's. What
+// is below it the process may have made itself. Pure.
 std::string podOfGroup(std::string_view text);
+
+// True if that is this pod. Pure.
+bool groupIsOfPod(std::string_view text, const std::string& uid);
 
 // The same of a living process; empty also: it has gone.
 std::string podOf(int pid);

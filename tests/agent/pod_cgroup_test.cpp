@@ -17,7 +17,9 @@ TEST(PodCgroup, IsFoundHoweverItIsCalled) {
         "4:memory:/kubepods/pod6b5c1a52-0d5c-4b0e-9d0b-0a6f6f3c2d11/0a1b\n0::/\n",
         "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-"
         "pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice/cri-containerd-0a1b.scope\n",
-        "0::/kubepods.slice/kubepods-pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice\n"}) {
+        "0::/kubepods.slice/kubepods-pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice\n",
+        "0::/../../kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-"
+        "pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice/cri-containerd-0a1b.scope\n"}) {
     EXPECT_TRUE(groupIsOfPod(text, kUid)) << text;
     EXPECT_EQ(podOfGroup(text), kUid) << text;
   }
@@ -34,6 +36,29 @@ TEST(PodCgroup, AnothersIsNot) {
   }
   EXPECT_FALSE(groupIsOfPod("0::/kubepods/pod/0a1b\n", ""));
   EXPECT_FALSE(processIsOfPod(getpid(), kUid));
+}
+
+// A process that may make groups below its own calls one as another pod's is called.
+TEST(PodCgroup, GroupsThatAProcessMadeBelowItsPodDecideNothing) {
+  const std::string other = "11111111-2222-3333-4444-555555555555";
+  const std::string sliced = "11111111_2222_3333_4444_555555555555";
+  const std::string own = "0::/kubepods/pod" + kUid + "/0a1b";
+  for (const std::string& text :
+       {own + "/pod" + other + "\n", own + "/kubepods.slice/kubepods-pod" + sliced + ".slice\n",
+        // Version 1: of controllers that are the container's to write.
+        "9:cpu,cpuacct:/kubepods/pod" + other + "\n4:memory:/kubepods/pod" + kUid + "/0a1b/pod" +
+            other + "\n1:name=systemd:/kubepods/pod" + other + "\n0::/kubepods/pod" + other +
+            "\n"}) {
+    EXPECT_EQ(podOfGroup(text), kUid) << text;
+    EXPECT_FALSE(groupIsOfPod(text, other)) << text;
+  }
+  // Outside of pods, and of a controller of another name.
+  EXPECT_EQ(podOfGroup("3:xmemory:/kubepods/pod" + kUid + "\n0::/user.slice\n"), "");
+}
+
+TEST(PodCgroup, LinesThatAreNoneAreNobodys) {
+  for (const char* text : {":", "::", "0::", "0:", "\n\n", "0::/pod", "0::/-pod.slice", "0::///"})
+    EXPECT_EQ(podOfGroup(text), "") << text;
 }
 
 // Found by the 1,000-agent run at its 498th: reading of a process that ends meanwhile ended the
