@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/decided_words.h"
 #include "log.h"
 #include "pod_share.h"
 #include "shrink.h"
@@ -93,10 +94,13 @@ Result<void> PodChanges::become(const kube::Pod& pod, const std::string& contain
 Result<void> PodChanges::apply(const kube::Pod& pod, const kube::ChangeState& admitted) {
   kube::Pod then = pod;
   then.meta.annotations[kAllocated] = admitted.assignment;
-  if (!admitted.change.priority.empty())
-    then.meta
-        .annotations[admitted.change.container + '.' + std::string(terms::kDomain) + "/priority"] =
-        admitted.change.priority;
+  if (!admitted.change.priority.empty()) {
+    const std::string key =
+        admitted.change.container + '.' + std::string(terms::kDomain) + "/priority";
+    const Result<void> decided =
+        kube::decideWord(key, admitted.change.priority, &then.meta.annotations);
+    if (!decided) return decided;
+  }
   return become(then, admitted.change.container, false, changeWord(admitted.token));
 }
 

@@ -6,6 +6,7 @@
 
 #include "agent/enforcement.h"
 #include "base/duration.h"
+#include "kube/decided_words.h"
 #include "terms/terms.h"
 
 namespace divvy::agent {
@@ -80,7 +81,9 @@ const std::pair<const char*, Take> kWords[] = {
 }  // namespace
 
 Result<void> hearWords(const kube::Pod& pod, const std::string& container, RunRequest* request) {
-  const auto& said = pod.meta.annotations;
+  const Result<std::optional<kube::Labels>> decided = kube::decidedIn(pod.meta.annotations);
+  if (!decided) return decided.error();
+  const kube::Labels& said = *decided ? **decided : pod.meta.annotations;
   for (const auto& [word, hear] : kWords) {
     const std::string of_all = std::string(terms::kDomain) + '/' + word;
     auto found = said.find(container + '.' + of_all);

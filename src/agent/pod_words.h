@@ -10,8 +10,10 @@
 namespace divvy::agent {
 
 // Into `request`, for that container; what is said of it goes before what is said of all. Words
-// that are not said change nothing. The webhook refuses what cannot be understood: here, of a pod
-// that came past it, it is kUsage and names the annotation. kUnsupported: not on such a node.
+// that are not said change nothing. Where the scheduler wrote what it decided, only that is heard:
+// users may annotate a bound pod. The webhook refuses what cannot be understood: here, of a pod
+// that came past it, it is kUsage and names the annotation. kCorrupt: what was decided cannot be
+// read. kUnsupported: not on such a node.
 Result<void> hearWords(const kube::Pod& pod, const std::string& container, RunRequest* request);
 
 }  // namespace divvy::agent

@@ -8,6 +8,7 @@
 
 #include "annotate.h"
 #include "books_inside.h"
+#include "kube/decided_words.h"
 #include "kube/device_list.h"
 #include "pending_change.h"
 #include "would_fit.h"
@@ -92,6 +93,7 @@ Result<void> Books::setNode(const kube::Node& node) {
   inside_->unreadable.erase(name);
   inside_->nodes[name] = {node.meta.uid, node, std::move(described->node),
                           std::move(described->devices), std::move(described->unread)};
+  if (inside_->unreadable_pods.contains(name)) inside_->showNode(name);
   inside_->alike.clear();
   inside_->takeHome(name);
   for (const std::string& pod : inside_->own.on(name)) inside_->takeOwn(pod);
@@ -123,6 +125,11 @@ Result<void> Books::setPod(const kube::Pod& pod) {
   const std::string& uid = pod.meta.uid;
   Result<std::optional<engine::Allocation>> held =
       heldBy(pod, inside_->catalog, inside_->devicesOf(pod.node));
+  if (!held && !pod.node.empty() && !pod.ended()) {
+    inside_->closeFor(pod, held.error().message());
+    return held.error();
+  }
+  if (!inside_->unreadable_pods.empty()) inside_->reopenFor(uid, "");
   if (!held) return held.error();
   if (!*held) {
     // A reservation for a pod that is not bound yet stays. A binding writes node and devices at
@@ -166,6 +173,7 @@ Result<void> Books::setPod(const kube::Pod& pod) {
 }
 
 void Books::removePod(const std::string& uid) {
+  inside_->reopenFor(uid, "");
   inside_->waiting.leave(uid);
   inside_->own.forget(uid);
   inside_->gone.add(uid);
@@ -319,6 +327,7 @@ Result<Assigned> Books::beginBind(const std::string& uid, const std::string& nod
   }
   Assigned assigned{node,
                     annotationsOf(given, known->second.devices, guest.containers, nanoseconds)};
+  assigned.annotations.emplace(kube::kDecidedKey, kube::encodeDecided(guest.for_agents));
   for (const auto& container : given.containers) {
     for (const engine::Share& share : container) {
       const auto device = known->second.devices.find(share.uuid.text);
@@ -364,6 +373,10 @@ std::size_t Books::expire(engine::Instant now) {
   for (const engine::Allocation& one : ended) inside_->reclaim(one.id.text);
   if (!ended.empty()) inside_->waiting.open();
   return ended.size();
+}
+
+std::size_t Books::closedNodes() const {
+  return inside_->unreadable_pods.size();
 }
 
 bool Books::worthALook(engine::Instant now) {

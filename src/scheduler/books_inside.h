@@ -17,6 +17,7 @@
 #include "refusals.h"
 #include "scheduler/books.h"
 #include "waiting_room.h"
+#include "wishes.h"
 
 namespace divvy::scheduler {
 
@@ -53,11 +54,14 @@ inline std::vector<std::string> namesOf(const kube::Pod& pod) {
 // Who a reservation is for, as far as it is written when it is bound.
 struct Guest {
   std::vector<std::string> containers;
-  std::vector<bool> ends;  // of init containers: those that are no sidecars
+  std::vector<bool> ends;   // of init containers: those that are no sidecars
+  kube::Labels for_agents;  // its words when it was decided where it goes
 };
 
 inline Guest guestOf(const kube::Pod& pod) {
-  Guest guest{namesOf(pod), {}};
+  Guest guest{namesOf(pod), {}, {}};
+  // A pod whose words cannot be read has been refused by then.
+  if (const Result<Wishes> wishes = Wishes::of(pod)) guest.for_agents = wishes->forAgents();
   for (const kube::PodContainer& one : pod.init) guest.ends.push_back(!one.sidecar);
   return guest;
 }
@@ -254,6 +258,40 @@ struct Books::Inside {
     return {};
   }
 
+  // Puts the node into the engine as it is described, or closed for new shares.
+  void showNode(const std::string& name) {
+    const auto known = nodes.find(name);
+    if (known == nodes.end()) return;
+    engine::Node node = known->second.node;
+    const auto closed = unreadable_pods.find(name);
+    if (closed != unreadable_pods.end()) {
+      node.cordoned = true;
+      unreadable[name] = closed->second.begin()->second;
+    }
+    const Result<void> set = engine.setNode(node);
+    (void)set;  // as it was accepted before
+  }
+  void closeFor(const kube::Pod& pod, const std::string& why) {
+    reopenFor(pod.meta.uid, pod.node);
+    unreadable_pods[pod.node][pod.meta.uid] =
+        "closed for new shares: what a pod there holds cannot be read (" + why + ')';
+    showNode(pod.node);
+  }
+  // `but`: where it is still; empty: nowhere.
+  void reopenFor(const std::string& uid, const std::string& but) {
+    for (auto at = unreadable_pods.begin(); at != unreadable_pods.end();) {
+      const std::string name = at->first;
+      if (name == but || at->second.erase(uid) == 0 || !at->second.empty()) {
+        ++at;
+        continue;
+      }
+      at = unreadable_pods.erase(at);
+      unreadable.erase(name);
+      showNode(name);
+      waiting.open();
+    }
+  }
+
   // What victims leave is its again, where it was not given anything.
   void reclaim(const std::string& uid) {
     const auto kept = claims.find(uid);
@@ -302,6 +340,9 @@ struct Books::Inside {
       on;  // by node: UIDs of those who hold there
   // By node: what is wrong with what it says.
   std::map<std::string, std::string, std::less<>> unreadable;
+  // Nodes with pods whose assignment cannot be read, and why, by UID: what such a pod holds is not
+  // known, so its node gets nothing new until it can be read, or the pod is gone.
+  std::map<std::string, std::map<std::string, std::string>> unreadable_pods;
   HomelessPods homeless;
   std::map<std::string, Guest> guests;  // by UID: of those who are chosen for
   CoreMasks masks;

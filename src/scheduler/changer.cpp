@@ -167,7 +167,7 @@ asio::awaitable<bool> Changer::finish(kube::Pod pod) {
                                 "the agent of node " + pod.node + " did not answer within " +
                                     std::to_string(kMostSeconds) + " s"};
   if (!result) co_return false;
-  const kube::Labels annotations = settledBy(admitted, *result, *kind);
+  const kube::Labels annotations = settledBy(admitted, *result, *kind, pod.meta.annotations);
   const Written written = co_await write(pod, annotations);
   if (written == Written::kYes) ++(result->done ? counts_.done : counts_.refused);
   co_return false;

@@ -1,5 +1,6 @@
 #include "exporter.h"
 
+#include <optional>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -7,6 +8,11 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "clocks.h"
+#include "engine/engine.h"
+#include "http/loop_watch.h"
+#include "metrics/lateness.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -22,11 +28,18 @@ struct Exporter::Inside {
   const Books& books;
   const Counts& counts;
   Terms terms;
+  metrics::Lateness lateness{};
+  std::optional<http::LoopWatch> watch{};
   mutable asio::thread_pool writer{1};
 };
 
-Exporter::Exporter(const Books& books, const Counts& counts, Terms terms)
-    : inside_(new Inside{books, counts, std::move(terms)}) {}
+Exporter::Exporter(asio::any_io_executor loop, const Books& books, const Counts& counts,
+                   Terms terms)
+    : inside_(new Inside{books, counts, std::move(terms)}) {
+  inside_->watch.emplace(std::move(loop), [all = inside_.get()](double late) {
+    all->lateness.add(late, static_cast<std::uint64_t>(now().ms));
+  });
+}
 
 Exporter::~Exporter() {
   inside_->writer.join();
@@ -41,7 +54,11 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   Seen seen;
   seen.ready = inside_->terms.ready();
   seen.api_calls = inside_->terms.api_calls();
+  seen.late = inside_->lateness.all();
+  seen.latest = inside_->lateness.largest(static_cast<std::uint64_t>(now().ms));
   seen.waiting = inside_->books.waiting();
+  seen.tries = inside_->books.engine().tries();
+  seen.closed_nodes = inside_->books.closedNodes();
   std::size_t looked_at = 0;
   for (const std::string& node : inside_->books.nodes()) {
     for (DeviceUse& one : inside_->books.devicesOf(node)) seen.devices.push_back(std::move(one));

@@ -20,8 +20,9 @@ class Exporter {
     std::function<bool()> ready;
     std::function<std::uint64_t()> api_calls;
   };
-  // Both outlive it.
-  Exporter(const Books& books, const Counts& counts, Terms terms);
+  // All outlive it. From now on it notes how late `loop` is, which its route is served on.
+  Exporter(boost::asio::any_io_executor loop, const Books& books, const Counts& counts,
+           Terms terms);
   ~Exporter();
 
   http::Route route();  // GET /metrics

@@ -42,6 +42,17 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
       seen.ready ? 1 : 0);
   one("divvy_scheduler_waiting_pods", "gauge", "Pods that were refused and are looked at again",
       seen.waiting);
+  out->histogram("divvy_scheduler_loop_lateness_seconds",
+                 "How late the scheduler's event loop ran what was due", seen.late);
+  out->family("divvy_scheduler_loop_lateness_max_seconds", "gauge",
+              "The largest of these in the last minute");
+  out->sample({}, seen.latest);
+  one("divvy_scheduler_search_tries_total", "counter",
+      "Devices tried for containers of pods with several shares: about a microsecond each",
+      seen.tries);
+  one("divvy_scheduler_closed_nodes", "gauge",
+      "Nodes that get no new shares, since a pod's assignment there cannot be read",
+      seen.closed_nodes);
   one("divvy_scheduler_reservations_expired_total", "counter",
       "Reservations whose pods never came to bind", counts.expired);
   one("divvy_scheduler_kicks_total", "counter", "Waiting pods that had room, and were told so",

@@ -42,6 +42,10 @@ struct Seen {
   bool ready = false;
   std::uint64_t api_calls = 0;
   std::uint64_t waiting = 0;
+  metrics::Histogram late;         // seconds that the loop was late
+  double latest = 0;               // the largest of the last minute
+  std::uint64_t tries = 0;         // of searches for ways to place several containers
+  std::uint64_t closed_nodes = 0;  // by assignments that cannot be read
   std::vector<DeviceUse> devices;
   std::vector<HeldShare> shares;
   std::vector<QuotaUse> quotas;

@@ -27,6 +27,7 @@
 #include "gatekeeper.h"
 #include "hami_agents.h"
 #include "handshakes.h"
+#include "health_route.h"
 #include "http/server.h"
 #include "keeper.h"
 #include "kicker.h"
@@ -125,7 +126,7 @@ class Service {
       keepCertificate();
     }
     exporter_ = std::make_unique<Exporter>(
-        books_, counts_,
+        loop_.get_executor(), books_, counts_,
         Exporter::Terms{terms_.hami_metrics, [this] { return whyNot().empty(); },
                         [this] { return client_->calls(); }});
     listen = {terms_.metrics_host, terms_.metrics_port, {}, {}};
@@ -234,6 +235,7 @@ class Service {
   void take(const kube::Pod& pod) {
     const Result<void> set = books_.setPod(pod);
     if (!set) ++counts_.unreadable_pods, say(set.error().message());
+    if (!set) strays_.unreadable(pod, set.error().message());
     if (!books_.countedForPlugin(pod.meta.uid)) strays_.see(pod);
     labeller_.set(pod, agents_.set(pod));
     gatekeeper_.setPod(pod);
@@ -342,17 +344,6 @@ class Service {
     };
   }
 
-  static Route alive() {
-    return health("/healthz", [] { return Readiness{true, "ok"}; });
-  }
-
-  static Route health(std::string path, std::function<Readiness()> is) {
-    return {"GET", std::move(path), 0, [is](Query) -> asio::awaitable<Answer> {
-              const Readiness found = is();
-              co_return Answer{found.ready ? 200u : 503u, found.text + '\n', "text/plain"};
-            }};
-  }
-
   Answer filter(const Query& query) {
     const Result<FilterAsk> ask = parseFilter(query.body);
     if (!ask) {
@@ -429,11 +420,9 @@ class Service {
   }
 
   Answer admit(const Query& query) {
-    const auto beyond = [this](const kube::Pod& pod) -> std::optional<std::string> {
-      if (std::optional<std::string> why = books_.neverWithinQuota(pod)) return why;
-      const Result<std::optional<engine::Request>> request = books_.asksOf(pod);
-      if (!request || !*request) return std::nullopt;
-      return tooManyDifferentShares((*request)->shape, terms_.most_different_shares);
+    const auto beyond = [this](const kube::Pod& pod) {
+      auto why = books_.neverWithinQuota(pod);
+      return why ? why : tooManyDifferentShares(books_.asksOf(pod), terms_.most_different_shares);
     };
     const Result<Review> answer = review(
         query.body, catalog_, rules_, terms_.name, beyond,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/assignment.h"
+#include "kube/decided_words.h"
 #include "terms/terms.h"
 #include "wishes.h"
 
@@ -105,7 +106,7 @@ Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange
 }
 
 kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
-                       const vendors::Kind& kind) {
+                       const vendors::Kind& kind, const kube::Labels& annotations) {
   kube::ChangeState state;
   state.id = admitted.id;
   state.phase = result.done ? kube::ChangePhase::kDone : kube::ChangePhase::kRefused;
@@ -114,8 +115,13 @@ kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResu
   kube::Labels written{{kube::kChangeStateKey, kube::encode(state)}};
   if (!result.done) return written;
   written[kind.wire.pod.allocated] = admitted.assignment;
-  if (!admitted.change.priority.empty())
-    written[wishKey("priority", admitted.change.container)] = admitted.change.priority;
+  if (admitted.change.priority.empty()) return written;
+  const std::string key = wishKey("priority", admitted.change.container);
+  written[key] = admitted.change.priority;
+  kube::Labels then = annotations;
+  // What cannot be read stays as it is: an agent refuses to act on it.
+  if (kube::decideWord(key, admitted.change.priority, &then) && then.contains(kube::kDecidedKey))
+    written[kube::kDecidedKey] = then.at(kube::kDecidedKey);
   return written;
 }
 

@@ -29,8 +29,8 @@ Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange
                                    const vendors::Kind& kind);
 
 // Annotations that say that it is done: the assignment, the state, and what is heard again when the
-// container is made anew.
+// container is made anew. `annotations`: the pod's.
 kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
-                       const vendors::Kind& kind);
+                       const vendors::Kind& kind, const kube::Labels& annotations);
 
 }  // namespace divvy::scheduler

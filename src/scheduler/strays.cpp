@@ -53,8 +53,11 @@ bool isStray(const kube::Pod& pod, const vendors::Catalog& catalog) {
   return asksForOurs(pod, catalog);
 }
 
-std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::int64_t seconds) {
-  const std::string by = pod.scheduler.empty() ? "default-scheduler" : pod.scheduler;
+namespace {
+
+// `suffix` tells the Events of one pod apart.
+std::string eventOf(const kube::Pod& pod, const char* reason, std::string message,
+                    const std::string& suffix, const std::string& scheduler, std::int64_t seconds) {
   const json::object involved{{"apiVersion", "v1"},
                               {"kind", "Pod"},
                               {"namespace", pod.meta.space},
@@ -66,18 +69,37 @@ std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::
       {"kind", "Event"},
       {"metadata", json::object{{"namespace", pod.meta.space},
                                 {"name", pod.meta.name.substr(0, kMostName) + '.' +
-                                             pod.meta.uid.substr(0, kShownOfUid)}}},
+                                             pod.meta.uid.substr(0, kShownOfUid) + suffix}}},
       {"involvedObject", involved},
-      {"reason", "DevicesWithoutAssignment"},
-      {"message", "it asks for devices and is on " + pod.node + " by " + by + ", not by " +
-                      scheduler +
-                      ": it was given none, and what it uses there is not known to those who "
-                      "place others"},
+      {"reason", reason},
+      {"message", std::move(message)},
       {"type", "Warning"},
       {"count", 1},
       {"firstTimestamp", time},
       {"lastTimestamp", time},
       {"source", json::object{{"component", scheduler}}}});
+}
+
+}  // namespace
+
+std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::int64_t seconds) {
+  const std::string by = pod.scheduler.empty() ? "default-scheduler" : pod.scheduler;
+  return eventOf(pod, "DevicesWithoutAssignment",
+                 "it asks for devices and is on " + pod.node + " by " + by + ", not by " +
+                     scheduler +
+                     ": it was given none, and what it uses there is not known to those who place "
+                     "others",
+                 "", scheduler, seconds);
+}
+
+std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
+                            const std::string& scheduler, std::int64_t seconds) {
+  constexpr std::size_t kMostWhy = 700;  // an Event's message may have 1,024
+  return eventOf(pod, "AssignmentUnreadable",
+                 "node " + pod.node +
+                     " gets no new shares: the assignment of this pod cannot be read (" +
+                     why.substr(0, kMostWhy) + "); restore the annotation or delete the pod",
+                 "-unreadable", scheduler, seconds);
 }
 
 Strays::Strays(asio::any_io_executor executor, kube::Client& client,
@@ -95,7 +117,18 @@ void Strays::see(const kube::Pod& pod) {
   if (!isStray(pod, catalog_) || known_.has(pod.meta.uid)) return;
   known_.add(pod.meta.uid);
   ++count_;
-  if (waiting_.size() < kMostWaiting) waiting_.push_back(pod);
+  add({pod, ""});
+}
+
+void Strays::unreadable(const kube::Pod& pod, const std::string& why) {
+  const std::string name = pod.meta.uid + "/unreadable";
+  if (pod.node.empty() || pod.ended() || known_.has(name)) return;
+  known_.add(name);
+  add({pod, why});
+}
+
+void Strays::add(Note note) {
+  if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(note));
   if (telling_) return;
   telling_ = true;
   asio::co_spawn(executor_, tell(), rethrow);
@@ -103,16 +136,21 @@ void Strays::see(const kube::Pod& pod) {
 
 asio::awaitable<void> Strays::tell() {
   while (!waiting_.empty() && !*stopped_) {
-    const kube::Pod pod = std::move(waiting_.front());
+    const Note note = std::move(waiting_.front());
+    const kube::Pod& pod = note.pod;
     waiting_.pop_front();
     const auto since = std::chrono::system_clock::now().time_since_epoch();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since).count();
     kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + pod.meta.space + "/events"};
-    call.body = strayEvent(pod, scheduler_,
-                           std::chrono::duration_cast<std::chrono::seconds>(since).count());
+    call.body = note.unreadable.empty()
+                    ? strayEvent(pod, scheduler_, seconds)
+                    : unreadableEvent(pod, note.unreadable, scheduler_, seconds);
     const Result<kube::Reply> reply = co_await client_.send(std::move(call));
     constexpr unsigned kThereAlready = 409;
-    std::string line = "pod " + pod.meta.space + '/' + pod.meta.name + " has devices on " +
-                       pod.node + " without an assignment (" + std::to_string(count_) + " so far)";
+    std::string line =
+        "pod " + pod.meta.space + '/' + pod.meta.name + " has devices on " + pod.node +
+        (note.unreadable.empty() ? " without an assignment (" + std::to_string(count_) + " so far)"
+                                 : " and an assignment that cannot be read");
     if (!reply) {
       line += "; no Event: " + reply.error().message();
     } else if (!reply->good() && reply->status != kThereAlready) {

@@ -1,5 +1,5 @@
-// Pods with devices on a node that nobody gave them by our books: they slipped past the webhook,
-// and what they use is nobody's count. They are named, nothing more. Private.
+// Pods with devices on a node that our books cannot count: no assignment says which were given, or
+// the assignment cannot be read. Each is named once, in an Event and in the log. Private.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,9 @@ namespace divvy::scheduler {
 bool isStray(const kube::Pod& pod, const vendors::Catalog& catalog);
 // The Event (core/v1) that says so, as JSON; its name is the same whoever writes it. Pure.
 std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::int64_t seconds);
+// Likewise of an assignment that cannot be read. Pure.
+std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
+                            const std::string& scheduler, std::int64_t seconds);
 
 // For one thread, that of the client. Client, catalog and flag outlive it.
 class Strays {
@@ -32,9 +35,16 @@ class Strays {
 
   // As often as it is told of; each pod is named once.
   void see(const kube::Pod& pod);
-  std::size_t count() const { return count_; }  // so far
+  // `why`: what of its assignment cannot be read.
+  void unreadable(const kube::Pod& pod, const std::string& why);
+  std::size_t count() const { return count_; }  // pods without an assignment, so far
 
  private:
+  struct Note {
+    kube::Pod pod;
+    std::string unreadable;  // why; empty: there is no assignment
+  };
+  void add(Note note);
   boost::asio::awaitable<void> tell();
 
   boost::asio::any_io_executor executor_;
@@ -44,7 +54,7 @@ class Strays {
   std::function<void(const std::string&)> say_;
   const bool* stopped_;
   Last known_;
-  std::deque<kube::Pod> waiting_;
+  std::deque<Note> waiting_;
   bool telling_ = false;
   std::size_t count_ = 0;
 };

@@ -107,6 +107,14 @@ std::vector<engine::DeviceAsk*> sharesOf(engine::Container* container) {
 
 }  // namespace
 
+kube::Labels Wishes::forAgents() const {
+  kube::Labels words;
+  for (const Wish& one : wishes_)
+    if (one.term->reader != terms::Reader::kScheduler)
+      words.emplace(wishKey(one.term->word, one.container), one.value);
+  return words;
+}
+
 std::string wishKey(std::string_view word, std::string_view container) {
   std::string key(container);
   if (!key.empty()) key += '.';

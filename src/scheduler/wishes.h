@@ -22,6 +22,8 @@ class Wishes {
 
   // What is said of that container, or else of all; null: nothing.
   const std::string* find(std::string_view word, std::string_view container = {}) const;
+  // Annotations of what agents read: what was decided, and is written with the binding.
+  kube::Labels forAgents() const;
   // What placement reads of it, into the shape that was made of `pod`. kUsage: what contradicts.
   Result<void> apply(const kube::Pod& pod, engine::Shape* shape) const;
 

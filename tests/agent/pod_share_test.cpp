@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kube/decided_words.h"
 #include "pod_words.h"
 #include "terms/terms.h"
 
@@ -46,6 +47,35 @@ class PodShareTest : public ::testing::Test {
   std::vector<Device> devices_;
   std::vector<Card> cards_;
 };
+
+// A user may annotate a bound pod while its image is pulled: 8 GiB guaranteed of 3000 MiB, a
+// context outside of the share, before all others.
+TEST_F(PodShareTest, WordsThatWereWrittenAfterTheBindingAreNotHeard) {
+  auto& said = pod_.meta.annotations;
+  said[kube::kDecidedKey] = kube::encodeDecided({{"main.use.divvy.dev/guaranteed", "1Gi"}});
+  said["main.use.divvy.dev/guaranteed"] = "8Gi";
+  said["use.divvy.dev/context-overhead"] = "outside";
+  said["use.divvy.dev/priority"] = "high";
+  const Result<PodShare> found = share();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->request.ask.guaranteed->bytes, gib(1));
+  EXPECT_TRUE(found->request.ask.context_inside);
+  EXPECT_EQ(found->request.priority, Priority::kNormal);
+}
+
+TEST_F(PodShareTest, WordsOfAPodThatAnotherSchedulerPlacedAreThoseItHas) {
+  pod_.meta.annotations["use.divvy.dev/priority"] = "high";
+  const Result<PodShare> found = share();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->request.priority, Priority::kHigh);
+}
+
+TEST_F(PodShareTest, DecidedWordsThatCannotBeReadStartNothing) {
+  for (const char* bad : {"", "{", "[]", R"({"use.divvy.dev/priority": 1})"}) {
+    pod_.meta.annotations[kube::kDecidedKey] = bad;
+    EXPECT_EQ(share().error().code(), ErrorCode::kCorrupt) << bad;
+  }
+}
 
 // Which card it is the scheduler says, and not the units that the kubelet has picked.
 TEST_F(PodShareTest, IsWhatTheSchedulerWrote) {

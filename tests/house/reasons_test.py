@@ -61,9 +61,10 @@ def of_changes():
 
 # Where containers are kept from being made, and pods from being let in: what is made there of literals.
 STARTS = ["agent/pod_share.cpp", "agent/kubelet_desk.cpp", "agent/fullness.cpp", "agent/room.cpp",
-          "agent/mount_guard.cpp", "agent/pod_words.cpp",
+          "agent/mount_guard.cpp", "agent/pod_words.cpp", "kube/decided_words.cpp",
           "agent/driver_spec.cpp", "agent/dialect.cpp", "agent/pod_injector.cpp", "agent/tenants.cpp", "helper/link.cpp"]
-ADMITS = ["scheduler/webhook.cpp", "scheduler/policies.cpp", "scheduler/membership.cpp", "scheduler/quotas.cpp"]
+ADMITS = ["scheduler/webhook.cpp", "scheduler/policies.cpp", "scheduler/membership.cpp", "scheduler/quotas.cpp",
+          "scheduler/share_variety.cpp"]
 # Not of containers: a wrong option's, and what the whole agent cannot do.
 ELSEWHERE = ["accepted: hami, volcano", "not YAML: ", "creating ", "which is not Divvy's, and cannot be", "the body is no",
              "the body is not JSON", "; the name of a group is", "is accepted of pods of a Job", "resource quota : ",

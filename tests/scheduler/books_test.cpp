@@ -1,6 +1,7 @@
 // Who holds what, whatever the order in which it is told.
 #include <gtest/gtest.h>
 
+#include "kube/decided_words.h"
 #include "kube/registration.h"
 #include "scheduler/books.h"
 
@@ -184,6 +185,74 @@ TEST_F(BooksTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) {
   ASSERT_TRUE(books.setNode(node("a", 2)));
   EXPECT_EQ(choose(pod("q"), {"a"}), "a");
   EXPECT_EQ(choose(pod("r"), {"a"}), std::nullopt);
+}
+
+// Regression: the scheduler was restarted, and the pod's 50,000 MiB were given a second time.
+TEST_F(BooksTest, NodeOfAPodWhoseAssignmentCannotBeReadGetsNothingNewUntilThePodIsGone) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(books.setNode(node("b")));
+  kube::Labels garbage{{"hami.io/vgpu-devices-allocated", "garbage"}, {"hami.io/vgpu-node", "a"}};
+  EXPECT_FALSE(books.setPod(bound(pod("p"), "a", garbage)));
+  EXPECT_EQ(books.closedNodes(), 1u);
+  const std::vector<std::string_view> names{"a"};
+  const Result<Choice> choice = books.choose(pod("small", "1000"), names, kLater);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_FALSE(choice->node);
+  const std::string why(choice->why.find("a")->text());
+  EXPECT_NE(why.find("default/p"), std::string::npos) << why;
+  EXPECT_NE(why.find("closed for new shares"), std::string::npos) << why;
+  EXPECT_EQ(choose(pod("small", "1000"), {"a", "b"}), "b");
+  // Told of again, and of its node.
+  EXPECT_FALSE(books.setPod(bound(pod("p"), "a", garbage)));
+  kube::Node again = node("a");
+  again.meta.labels["zone"] = "1";
+  ASSERT_TRUE(books.setNode(again));
+  EXPECT_EQ(choose(pod("q", "1000"), {"a"}), std::nullopt);
+  books.removePod("p");
+  EXPECT_EQ(books.closedNodes(), 0u);
+  EXPECT_EQ(choose(pod("q", "1000"), {"a"}), "a");
+}
+
+TEST_F(BooksTest, NodeIsOpenAgainOnceTheAssignmentCanBeReadAndThenItCounts) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  const kube::Labels good = bind(pod("p"), "a");
+  kube::Labels bad = good;
+  bad["hami.io/vgpu-devices-allocated"] = ";GPU-a-0,NVIDIA,many,30:;";
+  Books fresh{catalog, {}};
+  // A pod may be told of before its node.
+  EXPECT_FALSE(fresh.setPod(bound(pod("p"), "a", bad)));
+  ASSERT_TRUE(fresh.setNode(node("a")));
+  const std::vector<std::string_view> names{"a"};
+  EXPECT_FALSE(fresh.choose(pod("q", "30000"), names, kLater)->node);
+  ASSERT_TRUE(fresh.setPod(bound(pod("p"), "a", good)));
+  EXPECT_FALSE(fresh.choose(pod("q", "50000"), names, kLater)->node) << "50,000 are held";
+  EXPECT_EQ(fresh.choose(pod("q", "30000"), names, kLater)->node, "a");
+}
+
+TEST_F(BooksTest, NodeIsOpenAgainOnceThePodHasEnded) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  kube::Pod one = bound(pod("p"), "a", {{"hami.io/vgpu-devices-allocated", "garbage"}});
+  EXPECT_FALSE(books.setPod(one));
+  one.phase = kube::PodPhase::kSucceeded;
+  (void)books.setPod(one);
+  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+}
+
+TEST_F(BooksTest, WordsForAgentsAreWrittenWithTheBindingAsTheyWereDecided) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  kube::Pod one = pod("p");
+  one.meta.annotations = {{"use.divvy.dev/priority", "low"},
+                          {"c.use.divvy.dev/guaranteed", "1Gi"},
+                          {"use.divvy.dev/node-policy", "spread"}};
+  const auto words = kube::decidedIn(bind(one, "a"));
+  ASSERT_TRUE(words && *words);
+  EXPECT_EQ(**words, (kube::Labels{{"use.divvy.dev/priority", "low"},
+                                   {"c.use.divvy.dev/guaranteed", "1Gi"}}));
+}
+
+TEST_F(BooksTest, APodWithoutWordsIsBoundWithNone) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  EXPECT_EQ(bind(pod("p"), "a").at(kube::kDecidedKey), "{}");
 }
 
 // A bind whose answer was lost: what the pod says counts, also where it says other devices.

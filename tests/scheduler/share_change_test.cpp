@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include "kube/decided_words.h"
 #include "kube/share_change.h"
 #include "pending_change.h"
 #include "scheduler/books.h"
@@ -72,7 +73,8 @@ class ShareChangeTest : public ::testing::Test {
   }
   void settle(const std::string& uid, const kube::ChangeResult& result) {
     kube::Pod& pod = pods_.at(uid);
-    for (const auto& [key, value] : settledBy(*pendingChange(pod), result, nvidia()))
+    for (const auto& [key, value] :
+         settledBy(*pendingChange(pod), result, nvidia(), pod.meta.annotations))
       pod.meta.annotations[key] = value;
     ASSERT_TRUE(books_->setPod(pod));
   }
@@ -189,8 +191,15 @@ TEST_F(ShareChangeTest, IsAskedForOnce) {
       "a,b,1,1:;", 1};
   pod.meta.annotations[kube::kChangeStateKey] = kube::encode(admitted);
   EXPECT_FALSE(askedChange(pod)) << "it is under way";
-  const kube::Labels written = settledBy(admitted, {true, "", ""}, nvidia());
+  const kube::Labels written = settledBy(admitted, {true, "", ""}, nvidia(), {});
   EXPECT_EQ(written.at("c0.use.divvy.dev/priority"), "high");
+  EXPECT_FALSE(written.contains(kube::kDecidedKey)) << "another scheduler bound it";
+  const kube::Labels decided{
+      {kube::kDecidedKey, kube::encodeDecided({{"c0.use.divvy.dev/guaranteed", "1Gi"}})}};
+  const auto words = kube::decidedIn(settledBy(admitted, {true, "", ""}, nvidia(), decided));
+  ASSERT_TRUE(words && *words);
+  EXPECT_EQ(**words, (kube::Labels{{"c0.use.divvy.dev/guaranteed", "1Gi"},
+                                   {"c0.use.divvy.dev/priority", "high"}}));
   for (const auto& [key, value] : written) pod.meta.annotations[key] = value;
   EXPECT_FALSE(askedChange(pod)) << "it is done";
   pod.meta.annotations[kube::kChangeKey] = "{";

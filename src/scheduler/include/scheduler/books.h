@@ -184,6 +184,8 @@ class Books {
   // or one who was told has waited for long enough to be told again.
   bool worthALook(engine::Instant now);
   std::size_t waiting() const;
+  // Nodes that get nothing new: a pod there has an assignment that cannot be read.
+  std::size_t closedNodes() const;
   // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
   // so many at most. Who is refused again is told of after a pause that grows.
   std::vector<Waiting> nowFitting(std::size_t most, engine::Instant now);
