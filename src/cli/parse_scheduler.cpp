@@ -33,6 +33,14 @@ Result<void> readTime(const std::string& text, const char* option, std::uint64_t
   return {};
 }
 
+Result<void> readMostShares(const std::string& text, unsigned* most) {
+  if (text.empty()) return {};
+  const Result<unsigned> read = parseCount(text, "--most-different-shares", 0, 256);
+  if (!read) return read.error();
+  *most = *read;
+  return {};
+}
+
 Result<void> readWhere(const std::string& text, const char* option, bool always,
                        scheduler::WhereAgents* out) {
   if (text.empty() || text == "auto") return {};
@@ -145,14 +153,9 @@ Result<Options> makeScheduler(const Raw& raw) {
        {readTime(text.min_runtime, "--min-runtime", &options.min_runtime_ms),
         readTime(text.idle_notice, "--idle-notice", &options.idle_notice_ms),
         readTime(text.idle_extension, "--idle-extension", &options.idle_extension_ms),
-        readTime(text.bypass_notice, "--bypass-notice", &options.bypass_notice_ms)}) {
+        readTime(text.bypass_notice, "--bypass-notice", &options.bypass_notice_ms),
+        readMostShares(text.most_different_shares, &options.most_different_shares)}) {
     if (!read) return read.error();
-  }
-  if (!text.most_different_shares.empty()) {
-    const Result<unsigned> most =
-        parseCount(text.most_different_shares, "--most-different-shares", 0, 256);
-    if (!most) return most.error();
-    options.most_different_shares = *most;
   }
   if (text.idle_url.empty() && !text.idle_ca.empty())
     return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};

@@ -31,7 +31,8 @@ struct Room {
 };
 
 // As kube-scheduler adds it up: the most at any time, and what the pod costs beside its containers.
-// At most engine::kMostCpu and kMostBytes, so that sums over all pods do not overflow. kUsage: a quantity that is none.
+// At most engine::kMostCpu and kMostBytes, so that sums over all pods do not overflow. kUsage: a
+// quantity that is none.
 Result<Room> roomOf(const kube::Pod& pod);
 
 // "90s", "10m", "2h", "1d"; a number alone is seconds. kUsage: what is accepted.
