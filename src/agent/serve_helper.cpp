@@ -45,7 +45,9 @@ Result<void> serveHelper(const HelperOptions& options) {
                               static std::mutex saying;
                               const std::lock_guard<std::mutex> hold(saying);
                               info(line);
-                            }};
+                            },
+                            {install->sim_dir},
+                            options.node.simulated() ? paths.dir() : ""};
   const Result<void> served = helper::serve(terms);
   // Without us nothing new is made here, and earlier versions want these to be root's alone.
   for (const std::string& folder : {paths.dir(), paths.root()}) {

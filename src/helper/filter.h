@@ -5,10 +5,13 @@
 
 namespace divvy::helper {
 
-// From now on, for this thread and those that it starts: no sockets but AF_UNIX's, no program
-// started, nobody signalled but this process, nobody traced or read, nothing mounted, no namespace
-// entered, no kernel program loaded. Asked for, it is refused with EPERM. kUnsupported: the kernel
-// has no seccomp.
+// From now on this thread, and those that it starts, may make the system calls of a list, and no
+// others: threads, but no process and no program; AF_UNIX's sockets; signals to and limits of this
+// process only. All else is refused with EPERM. kUnsupported: the kernel has no seccomp.
 Result<void> narrow();
+
+// This thread, and those that it starts, have no capability from now on: root's files are still
+// root's.
+Result<void> dropCapabilities();
 
 }  // namespace divvy::helper

@@ -20,6 +20,7 @@
 #include "base/processes.h"
 #include "desk.h"
 #include "filter.h"
+#include "landlock.h"
 
 namespace divvy::helper {
 namespace {
@@ -30,6 +31,9 @@ constexpr std::size_t kMostCallers = 16;
 constexpr std::chrono::seconds kFarewell{1};
 // Whoever waits while there is no descriptor left is told of again at once, and again.
 constexpr int kRestMs = 100;
+constexpr const char* kNoLandlock =
+    "no Landlock here: which files the helper may open is limited by mounts only; it takes Linux "
+    "5.13 or later, and a seccomp profile that allows it";
 
 Error ioError(const std::string& what) {
   return {ErrorCode::kIo, what + ": " + std::strerror(errno)};
@@ -104,6 +108,17 @@ void sendHome(const std::shared_ptr<Callers>& callers) {
   callers->left.wait_for(hold, kFarewell, [&] { return callers->connections.empty(); });
 }
 
+// Whether files are limited, too.
+Result<bool> limitSelf(const Terms& terms) {
+  if (Result<void> dropped = dropCapabilities(); !dropped) return dropped.error();
+  const int version = landlockVersion();
+  if (version > 0)
+    if (Result<void> limited = limitFiles(fileRules(terms), version); !limited)
+      return limited.error();
+  if (Result<void> narrowed = narrow(); !narrowed) return narrowed.error();
+  return version > 0;
+}
+
 }  // namespace
 
 Result<void> serve(const Terms& terms) {
@@ -115,11 +130,16 @@ Result<void> serve(const Terms& terms) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const Fd told(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!told.valid()) return ioError("waiting for signals");
-  if (Result<void> narrowed = narrow(); !narrowed) return narrowed;
+  const Result<bool> landlock = limitSelf(terms);
+  if (!landlock) return landlock.error();
   const Result<Fd> listening = listenOn(terms.socket);
   if (!listening) return listening.error();
   const auto callers = std::make_shared<Callers>(terms);
   terms.say("helper ready at " + terms.socket);
+  if (!*landlock) terms.say(kNoLandlock);
+  for (const std::string& folder : {terms.sockets->pathOf(""), terms.cdi_dir})
+    if (*landlock && !folder.empty() && access(folder.c_str(), F_OK) != 0)
+      terms.say(folder + " is not there; once it is, the helper has to be started again");
   std::array<pollfd, 2> ready{pollfd{told.get(), POLLIN, 0}, pollfd{listening->get(), POLLIN, 0}};
   while (ready[0].revents == 0) {
     if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) break;

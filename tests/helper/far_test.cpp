@@ -29,7 +29,8 @@ class FarTest : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "far-XXXXXX").string();
     root_ = mkdtemp(pattern.data());
     ASSERT_EQ(chmod(root_.c_str(), 0755), 0);
-    fs::create_directories(root_ + "/device-plugins");
+    for (const char* name : {"/device-plugins", "/lent", "/cdi"})
+      fs::create_directories(root_ + name);
     link_ = std::make_shared<Link>(root_ + "/helper.sock", std::chrono::seconds(20));
     begin();
   }
@@ -48,11 +49,13 @@ class FarTest : public testing::Test {
                         kNobody + 1,
                         {root_ + "/lent"},
                         std::make_shared<kubelet::OwnSockets>(root_),
-                        "",
+                        root_ + "/cdi",
                         []() -> Result<driver::Nvml> {
                           return Error{ErrorCode::kUnavailable, "no driver here"};
                         },
-                        [&](const std::string&) { (void)!write(told[1], "x", 1); }};
+                        [&](const std::string&) { (void)!write(told[1], "x", 1); },
+                        {},
+                        ""};
       _exit(serve(terms) ? 0 : 1);
     }
     const Fd end(told[1]);
@@ -169,6 +172,19 @@ TEST_F(FarTest, WhileItIsAwayFilesAreWhatTheyWereAndLaterItIsThereAgain) {
   begin();
   EXPECT_TRUE((*far)->open(getpid()).valid());
   EXPECT_TRUE(sockets.look("divvy-a.sock") == file);
+}
+
+TEST_F(FarTest, SpecsOfDevicesAreWrittenAndRemovedThroughIt) {
+  const std::string file = root_ + "/cdi/divvy.dev-pod-a.json";
+  for (const char* text : {"first", "second"}) {
+    const Result<void> written = writeSpec(*link_, "divvy.dev-pod-a.json", text);
+    ASSERT_TRUE(written) << written.error().message();
+    std::string found;
+    std::ifstream(file) >> found;
+    EXPECT_EQ(found, text);
+  }
+  EXPECT_TRUE(removeSpec(*link_, "divvy.dev-pod-a.json"));
+  EXPECT_FALSE(fs::exists(file));
 }
 
 // In a rollout: the helper is there before root's agent has gone.

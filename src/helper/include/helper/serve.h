@@ -22,12 +22,15 @@ struct Terms {
   // When somebody asks first who uses a device; again while it fails.
   std::function<Result<driver::Nvml>()> open_driver;
   std::function<void(const std::string&)> say;  // any thread
+  std::vector<std::string> libraries;  // folders beside the system's that the driver is loaded from
+  std::string cards;                   // folder of simulated cards' state; empty: none
 };
 
 // Answers until SIGTERM or SIGINT, each connection on a thread of its own. From its beginning on
-// this process can make no socket but those of this machine, start no program, and signal, trace
-// or read nobody (filter.h). Returns once nobody is answered any more, or a second later: who waits
-// for a driver that does not answer is left to the process' end.
+// this process makes the system calls of a list (filter.h), and opens the files that the terms
+// name, and the system's libraries, where the kernel has Landlock (landlock.h); where it has not
+// that is said. Folders of the terms are there before. Returns once nobody is answered any more, or
+// a second later: who waits for a driver that does not answer is left to the process' end.
 Result<void> serve(const Terms& terms);
 
 }  // namespace divvy::helper
