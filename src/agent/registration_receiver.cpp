@@ -171,7 +171,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
  private:
   static void ring(const Fd& bell) {
     const std::uint64_t one = 1;
-    static_cast<void>(write(bell.get(), &one, sizeof one));
+    [[maybe_unused]] const ssize_t written = write(bell.get(), &one, sizeof one);
   }
 
   struct Silent {
@@ -330,7 +330,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
 
   void answer() {
     std::uint64_t rung = 0;
-    static_cast<void>(read(wake_.get(), &rung, sizeof rung));
+    [[maybe_unused]] const ssize_t got = read(wake_.get(), &rung, sizeof rung);
     std::deque<Reply> replies;
     {
       const std::lock_guard<std::mutex> hold(shared_->mutex);

@@ -51,7 +51,7 @@ constexpr std::chrono::seconds kHelperAgain{1};
 // Answers whoever started us, once.
 void tell(int fd, const std::string& line) {
   if (fd < 0) return;
-  static_cast<void>(write(fd, line.data(), line.size()));
+  [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
   close(fd);
 }
 

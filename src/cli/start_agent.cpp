@@ -69,10 +69,10 @@ Command commandFor(const agent::Install& install, const agent::Node& node) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD}) signal(number, SIG_DFL);
-  static_cast<void>(chdir("/"));
+  [[maybe_unused]] const int changed = chdir("/");
   execve(command.argv[0], command.argv.data(), command.environment.data());
   const char text[] = "io the agent's program cannot be started\n";
-  static_cast<void>(write(kReadyFd, text, sizeof text - 1));
+  [[maybe_unused]] const ssize_t written = write(kReadyFd, text, sizeof text - 1);
   _exit(1);
 }
 

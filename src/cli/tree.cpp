@@ -96,7 +96,7 @@ Result<pid_t> Tree::start(const Launch& launch) {
     sigprocmask(SIG_SETMASK, &startMask(), nullptr);
     execvpe(argv[0], argv.data(), environment.data());
     const int fault = errno;
-    static_cast<void>(write(write_end.get(), &fault, sizeof fault));
+    [[maybe_unused]] const ssize_t written = write(write_end.get(), &fault, sizeof fault);
     _exit(127);
   }
   write_end.reset();

@@ -7,6 +7,9 @@
 //
 // divvy_dlopen_name (dlopen_name.cpp) sets divvy_dlopen_next before it returns.
 
+#ifdef __CET__
+#include <cet.h>
+#endif
     .text
     .globl dlopen
     .type dlopen, %function

@@ -1,4 +1,7 @@
 // Linked into every Divvy library; see note.h.
+#ifdef __CET__
+#include <cet.h>
+#endif
     .section .note.divvy, "a", %note
     .balign 4
     .long 6             // size of the name, its NUL included

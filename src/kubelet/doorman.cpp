@@ -45,7 +45,7 @@ void Doorman::work() {
 void Doorman::stop() {
   if (!thread_.joinable()) return;
   const std::uint64_t once = 1;
-  static_cast<void>(write(bell_.get(), &once, sizeof once));
+  [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);
   thread_.join();
   listening_.reset();
 }

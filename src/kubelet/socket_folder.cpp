@@ -35,7 +35,7 @@ void SocketFolder::wait(int ms) {
 void SocketFolder::wake() {
   const std::uint64_t once = 1;
   // A bell that cannot ring any louder rings already.
-  static_cast<void>(write(bell_.get(), &once, sizeof once));
+  [[maybe_unused]] const ssize_t written = write(bell_.get(), &once, sizeof once);
 }
 
 }  // namespace divvy::kubelet

@@ -6,6 +6,9 @@ The machine-dependent part is a handful of assembler macros; the lines below the
 NOTE = "/* Generated from abi/{source} by tools/abi/gen.py; do not edit. */\n"
 
 _PROLOGUE = """
+#ifdef __CET__
+#include <cet.h>                /* the mark for the processor's checks of indirect calls and returns */
+#endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "no stubs for this architecture"
 #endif
@@ -44,6 +47,8 @@ _JUMPS = """
 .Lexport_\\id:
 #if defined(__aarch64__)
         hint    #34             /* bti c: a landing place for indirect calls */
+#else
+        endbr64                 /* likewise */
 #endif
 .endm
 .macro END name
@@ -56,6 +61,7 @@ _JUMPS = """
 _LAZY = """
 #if defined(__x86_64__)
 .macro LAZY id
+        endbr64
         movl    $\\id, %r11d
         jmp     .Lresolve
         .balign 16
@@ -165,6 +171,7 @@ _LAZY = """
 _MISSING = """
 #if defined(__x86_64__)
 .macro MISSING id, handler
+        endbr64
         movl    $\\id, %edi
         jmp     \\handler
 .endm
