@@ -132,6 +132,7 @@ void ContextUse::beginEnding() {
 }
 
 void ContextUse::endForExit() {
+  exiting_.store(true, std::memory_order_release);
   endings_.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -141,6 +142,7 @@ void ContextUse::forgetAfterFork() {
     user.nested = 0;
   }
   endings_.store(0, std::memory_order_relaxed);
+  exiting_.store(false, std::memory_order_relaxed);
 }
 
 EndingContext::EndingContext() {

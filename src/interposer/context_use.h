@@ -36,6 +36,9 @@ class ContextUse {
 
   // From here on none is used.
   void endForExit();
+  // Exit handlers run, and the account ends with the process: a context that ends now is swept for
+  // nothing.
+  bool exiting() const { return exiting_.load(std::memory_order_acquire); }
   void forgetAfterFork();
 
  private:
@@ -53,6 +56,7 @@ class ContextUse {
   User users_[kMost] = {};
   std::atomic<std::uint32_t> endings_{0};
   std::atomic<std::uint32_t> ended_{0};
+  std::atomic<bool> exiting_{false};
 };
 
 // The scope of such a call.

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "driver.h"
+#include "own_thread.h"
 #include "runtime.h"
 #include "sys.h"
 #include "thread_state.h"
@@ -76,6 +77,7 @@ const DeviceTable* DeviceMap::build() {
     table->only = table->count == 1 || table->only == index ? index : kNoDevice;
   }
   watchForks();
+  watchContextsAtExit();
   const DeviceTable* expected = nullptr;
   if (table_.compare_exchange_strong(expected, table, std::memory_order_acq_rel)) return table;
   sys::unmap(table, sizeof(DeviceTable));

@@ -28,6 +28,7 @@ CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
 // Runs a call that may end the device's primary context and everything in it.
 template <typename Call>
 CUresult endPrimary(CUdevice dev, Call call) {
+  if (runtime().context_use.exiting()) return call();
   const DeviceTable* table = runtime().tenant.ready() ? runtime().devices.get() : nullptr;
   const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(dev);
   const EndingContext ending;
@@ -85,7 +86,7 @@ CUresult createContext(Cu site, CUcontext* out, CUdevice dev, Call call) {
 template <typename Call>
 CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
   const Inside inside;
-  if (inside.nested()) return call();
+  if (inside.nested() || runtime().context_use.exiting()) return call();
   Block block;
   const bool known = runtime().contexts.find(blockKey(ctx), &block);
   const EndingContext ending;
@@ -102,6 +103,7 @@ CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
 template <typename Call>
 CUresult endGreen(Call call) {
   const Inside inside;
+  if (runtime().context_use.exiting()) return call();
   const EndingContext ending;
   if (!inside.nested()) runtime().meter.forgetContext(nullptr);
   const CUresult result = call();

@@ -42,6 +42,14 @@ void watchExit() {
   }
 }
 
+// Registered before the other one, so it runs after that, and where the process has no thread of
+// ours.
+void endContextsAtExit(void*) {
+  runtime().context_use.endForExit();
+}
+
+constinit std::atomic<bool> contexts_watched{false};
+
 // 0, or why there is no such thread.
 int spawn(void* (*body)(void*), void* argument, std::size_t stack) {
   pthread_attr_t attributes;
@@ -55,6 +63,12 @@ int spawn(void* (*body)(void*), void* argument, std::size_t stack) {
 }
 
 }  // namespace
+
+void watchContextsAtExit() {
+  if (!contexts_watched.exchange(true, std::memory_order_acq_rel)) {
+    ::__cxa_atexit(endContextsAtExit, nullptr, &__dso_handle);
+  }
+}
 
 int startOwnThread(void* (*body)(void*), void* argument) {
   watchExit();

@@ -20,8 +20,10 @@ bool localAddress(const Inst& i, Thread& t) {
 }
 
 const DecoderTable& decoders() {
-  static const DecoderTable table = [] {
-    DecoderTable made;
+  // Never destroyed: exit handlers load modules.
+  static const DecoderTable& table = *[] {
+    auto* const all = new DecoderTable;
+    DecoderTable& made = *all;
     addArithmeticOps(made);
     addBitOps(made);
     addFloatOps(made);
@@ -32,7 +34,7 @@ const DecoderTable& decoders() {
     addAtomicOps(made);
     addControlOps(made);
     addCollectiveOps(made);
-    return made;
+    return all;
   }();
   return table;
 }

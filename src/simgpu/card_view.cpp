@@ -98,7 +98,8 @@ std::string cardDirectory() {
 
 std::optional<CardView> readCard(const std::string& dir, int index) {
   static std::mutex mutex;
-  static std::map<std::pair<std::string, int>, std::unique_ptr<Card>> open_cards;
+  // Never destroyed: exit handlers call NVML.
+  static auto& open_cards = *new std::map<std::pair<std::string, int>, std::unique_ptr<Card>>;
   const std::lock_guard guard(mutex);
   std::unique_ptr<Card>& card = open_cards[{dir, index}];
   if (card == nullptr) {

@@ -72,7 +72,8 @@ constexpr FaultEntry kFaults[] = {
 }  // namespace
 
 std::span<const ProfileEntry> profileCatalog() {
-  static const std::vector<ProfileEntry> entries = makeProfiles();
+  // Never destroyed: exit handlers call the driver.
+  static const auto& entries = *new std::vector<ProfileEntry>(makeProfiles());
   return entries;
 }
 

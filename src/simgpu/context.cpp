@@ -1,7 +1,10 @@
 #include "context.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <shared_mutex>
+#include <type_traits>
 #include <unordered_set>
 #include <vector>
 
@@ -21,9 +24,41 @@ Registry& registry() {
   return *all;
 }
 
-std::vector<CUcontext>& stack() {
-  thread_local std::vector<CUcontext> contexts;
-  return contexts;
+// The stack of one thread. Programs call the driver from thread-local destructors, exit handlers
+// and key destructors: it is never destroyed, only what a deep one keeps on the heap.
+struct ContextStack {
+  static constexpr std::size_t kNear = 16;
+  CUcontext near[kNear];         // the lowest ones
+  std::vector<CUcontext>* more;  // the others; null: there never were any
+  std::size_t count;
+
+  CUcontext& at(std::size_t index) { return index < kNear ? near[index] : (*more)[index - kNear]; }
+};
+static_assert(std::is_trivially_destructible_v<ContextStack>);
+
+constinit thread_local ContextStack stack{};
+
+// Runs when the thread ends; key destructors that run after it find an empty stack.
+void freeDeepStack(void*) {
+  delete stack.more;
+  stack = {};
+}
+
+// False: no key is left, and the thread's deep stack stays when the thread ends.
+bool deepStackKey(pthread_key_t* out) {
+  struct Key {
+    pthread_key_t key{};
+    bool made = pthread_key_create(&key, freeDeepStack) == 0;
+  };
+  static const Key key;
+  *out = key.key;
+  return key.made;
+}
+
+void makeDeep() {
+  stack.more = new std::vector<CUcontext>;
+  pthread_key_t key{};
+  if (deepStackKey(&key)) pthread_setspecific(key, stack.more);
 }
 
 std::uint64_t nextContextId() {
@@ -101,16 +136,24 @@ Context* currentContext() {
 }
 
 CUcontext currentHandle() {
-  return stack().empty() ? nullptr : stack().back();
+  return stack.count == 0 ? nullptr : stack.at(stack.count - 1);
 }
 
 void pushContext(CUcontext handle) {
-  stack().push_back(handle);
+  if (stack.count >= ContextStack::kNear) {
+    if (stack.more == nullptr) makeDeep();
+    stack.more->push_back(handle);
+  } else {
+    stack.near[stack.count] = handle;
+  }
+  ++stack.count;
 }
 
 CUcontext popContext() {
   const CUcontext top = currentHandle();
-  if (!stack().empty()) stack().pop_back();
+  if (stack.count == 0) return top;
+  if (stack.count > ContextStack::kNear) stack.more->pop_back();
+  --stack.count;
   return top;
 }
 

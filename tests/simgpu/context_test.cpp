@@ -137,5 +137,23 @@ TEST_F(Contexts, OnlyOneSchedulingFlagIsAllowed) {
   });
 }
 
+// A thread's stack has a part of fixed size and one on the heap.
+TEST_F(Contexts, DeepStackComesBackInOrder) {
+  runReady([] {
+    CUcontext first = nullptr;
+    CUcontext other = nullptr;
+    ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&first), CUDA_SUCCESS);
+    ASSERT_EQ(cu<Cu::cuCtxCreate_v2>(&other, 0U, 0), CUDA_SUCCESS);
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_EQ(cu<Cu::cuCtxPushCurrent_v2>(i % 2 == 0 ? first : other), CUDA_SUCCESS);
+    }
+    for (int i = 39; i >= 0; --i) {
+      CUcontext seen = nullptr;
+      ASSERT_EQ(cu<Cu::cuCtxPopCurrent_v2>(&seen), CUDA_SUCCESS);
+      EXPECT_EQ(seen, i % 2 == 0 ? first : other) << i;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace divvy::simgpu
