@@ -74,7 +74,9 @@ void releaseHost(CUdeviceptr address) {
 
 namespace {
 
+// Freeing nothing is no error; unregistering nothing is.
 CUresult freeHost(Context& context, void* address, bool registered) {
+  if (address == nullptr) return registered ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   const auto begin = reinterpret_cast<CUdeviceptr>(address);
   {
     const std::shared_lock guard(MemoryTable::get().mutex);

@@ -200,6 +200,7 @@ SIMGPU_IMPL(cuFuncGetModule)(CUmodule* out, CUfunction f) {
   });
 }
 SIMGPU_IMPL(cuFuncGetName)(const char** out, CUfunction f) {
+  if (f == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return withFunction(Cu::cuFuncGetName, f, [&](Context&, Function& function) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *out = function.code->name.c_str();
@@ -208,6 +209,7 @@ SIMGPU_IMPL(cuFuncGetName)(const char** out, CUfunction f) {
 }
 SIMGPU_IMPL(cuFuncGetParamInfo)
 (CUfunction f, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (f == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return withFunction(Cu::cuFuncGetParamInfo, f, [&](Context&, Function& function) {
     return paramInfo(*function.code, index, offset, size);
   });
@@ -251,6 +253,7 @@ SIMGPU_IMPL(cuKernelSetCacheConfig)(CUkernel handle, CUfunc_cache, CUdevice) {
   return withKernel(Cu::cuKernelSetCacheConfig, handle, [](Kernel&) { return CUDA_SUCCESS; });
 }
 SIMGPU_IMPL(cuKernelGetName)(const char** out, CUkernel handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return withKernel(Cu::cuKernelGetName, handle, [&](Kernel& kernel) -> CUresult {
     if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *out = kernel.code->name.c_str();
@@ -259,6 +262,7 @@ SIMGPU_IMPL(cuKernelGetName)(const char** out, CUkernel handle) {
 }
 SIMGPU_IMPL(cuKernelGetParamInfo)
 (CUkernel handle, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return withKernel(Cu::cuKernelGetParamInfo, handle,
                     [&](Kernel& kernel) { return paramInfo(*kernel.code, index, offset, size); });
 }

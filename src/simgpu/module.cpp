@@ -172,8 +172,9 @@ void unloadModulesOf(ExecContext& exec) {
   }
 }
 
-JitLog::JitLog(unsigned count, const CUjit_option* options, void** values) {
-  for (unsigned i = 0; i < count && options != nullptr && values != nullptr; ++i) {
+JitLog::JitLog(unsigned count, const CUjit_option* options, void** values)
+    : complete_(count == 0 || (options != nullptr && values != nullptr)) {
+  for (unsigned i = 0; complete_ && i < count; ++i) {
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER) buffer_ = static_cast<char*>(values[i]);
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
       size_ = &values[i];

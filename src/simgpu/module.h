@@ -121,8 +121,11 @@ class JitLog {
   JitLog(unsigned count, const CUjit_option* options, void** values);
   // Writes what fits and stores the length where the size stood.
   void write(const std::string& text);
+  // False: options were counted, and their names or values are missing.
+  bool isComplete() const { return complete_; }
 
  private:
+  bool complete_;
   char* buffer_ = nullptr;
   std::size_t room_ = 0;
   void** size_ = nullptr;

@@ -21,7 +21,7 @@ CUresult readFile(const char* path, std::string* out) {
 }
 
 CUresult imageOf(const void* image, JitLog log, std::shared_ptr<const KernelImage>* out) {
-  if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (image == nullptr || !log.isComplete()) return CUDA_ERROR_INVALID_VALUE;
   std::string why;
   const CUresult loaded = loadImage(static_cast<const char*>(image), out, &why);
   log.write(why);
@@ -82,6 +82,11 @@ CUresult withModule(Cu id, CUmodule handle, Body&& body) {
   });
 }
 
+// For names of a kind that no module has.
+CUresult notFound(const void* out, const char* name) {
+  return out == nullptr || name == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+}
+
 template <typename Items, typename Handle>
 CUresult enumerate(const Items& items, Handle* out, unsigned room) {
   if (out == nullptr && room != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -98,6 +103,7 @@ CUresult count(std::size_t items, unsigned* out) {
 }  // namespace
 
 SIMGPU_IMPL(cuModuleLoad)(CUmodule* out, const char* path) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::string text;
   if (const CUresult read = readFile(path, &text); read != CUDA_SUCCESS) return read;
   return loadModule(Cu::cuModuleLoad, out, text.c_str(), {0, nullptr, nullptr});
@@ -158,11 +164,11 @@ SIMGPU_IMPL(cuModuleGetGlobal_v2)
   return withModule(Cu::cuModuleGetGlobal_v2, handle,
                     [&](Module& module) { return globalOf(module, address, bytes, name); });
 }
-SIMGPU_IMPL(cuModuleGetTexRef)(CUtexref*, CUmodule handle, const char*) {
-  return withModule(Cu::cuModuleGetTexRef, handle, [](Module&) { return CUDA_ERROR_NOT_FOUND; });
+SIMGPU_IMPL(cuModuleGetTexRef)(CUtexref* out, CUmodule handle, const char* name) {
+  return withModule(Cu::cuModuleGetTexRef, handle, [&](Module&) { return notFound(out, name); });
 }
-SIMGPU_IMPL(cuModuleGetSurfRef)(CUsurfref*, CUmodule handle, const char*) {
-  return withModule(Cu::cuModuleGetSurfRef, handle, [](Module&) { return CUDA_ERROR_NOT_FOUND; });
+SIMGPU_IMPL(cuModuleGetSurfRef)(CUsurfref* out, CUmodule handle, const char* name) {
+  return withModule(Cu::cuModuleGetSurfRef, handle, [&](Module&) { return notFound(out, name); });
 }
 
 SIMGPU_IMPL(cuLibraryLoadData)
@@ -173,6 +179,9 @@ SIMGPU_IMPL(cuLibraryLoadData)
 SIMGPU_IMPL(cuLibraryLoadFromFile)
 (CUlibrary* out, const char* path, CUjit_option* options, void** values, unsigned count,
  CUlibraryOption*, void**, unsigned) {
+  if (out == nullptr || !JitLog{count, options, values}.isComplete()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   std::string text;
   if (const CUresult read = readFile(path, &text); read != CUDA_SUCCESS) return read;
   return loadLibrary(Cu::cuLibraryLoadFromFile, out, text.c_str(), {count, options, values});
@@ -221,12 +230,12 @@ SIMGPU_IMPL(cuLibraryGetGlobal)
                     [&](Module& module) { return globalOf(module, address, bytes, name); });
 }
 SIMGPU_IMPL(cuLibraryGetManaged)
-(CUdeviceptr*, std::size_t*, CUlibrary handle, const char*) {
-  return withLoaded(Cu::cuLibraryGetManaged, handle, [](Module&) { return CUDA_ERROR_NOT_FOUND; });
+(CUdeviceptr*, std::size_t*, CUlibrary handle, const char* name) {
+  return withLoaded(Cu::cuLibraryGetManaged, handle, [&](Module&) { return notFound(name, name); });
 }
-SIMGPU_IMPL(cuLibraryGetUnifiedFunction)(void**, CUlibrary handle, const char*) {
+SIMGPU_IMPL(cuLibraryGetUnifiedFunction)(void** out, CUlibrary handle, const char* name) {
   return withLoaded(Cu::cuLibraryGetUnifiedFunction, handle,
-                    [](Module&) { return CUDA_ERROR_NOT_FOUND; });
+                    [&](Module&) { return notFound(out, name); });
 }
 SIMGPU_IMPL(cuKernelGetFunction)(CUfunction* out, CUkernel handle) {
   return withContext(Cu::cuKernelGetFunction, [&](Context& context) -> CUresult {

@@ -22,7 +22,9 @@ using LinkHandles = HandleSet<LinkState, CUlinkState>;
 
 CUresult create(Cu id, unsigned count, CUjit_option* options, void** values, CUlinkState* out) {
   return withContext(id, [&](Context&) -> CUresult {
-    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (out == nullptr || !JitLog{count, options, values}.isComplete()) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     *out = LinkHandles::get().add(new LinkState{.log = {count, options, values}});
     return CUDA_SUCCESS;
   });
@@ -50,7 +52,8 @@ CUresult addText(LinkState& state, const std::string& text) {
 CUresult add(Cu id, CUlinkState handle, const void* data, std::size_t bytes) {
   return withDriver(id, [&]() -> CUresult {
     LinkState* state = LinkHandles::get().find(handle);
-    if (state == nullptr || data == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return addText(*state, std::string(static_cast<const char*>(data), bytes));
   });
 }
@@ -58,7 +61,8 @@ CUresult add(Cu id, CUlinkState handle, const void* data, std::size_t bytes) {
 CUresult addFile(Cu id, CUlinkState handle, const char* path) {
   return withDriver(id, [&]() -> CUresult {
     LinkState* state = LinkHandles::get().find(handle);
-    if (state == nullptr || path == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
     std::ifstream file(path, std::ios::binary);
     if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
     return addText(*state, std::string(std::istreambuf_iterator<char>(file), {}));
