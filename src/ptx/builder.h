@@ -25,10 +25,11 @@ enum class SymbolKind : std::uint8_t {
 
 struct Symbol {
   SymbolKind kind = SymbolKind::kRegister;
-  Type type = Type::kB32;    // of a register
-  std::uint32_t index = 0;   // slot, or in the list of its kind
-  std::uint64_t offset = 0;  // of a parameter or local variable
-  std::uint32_t bytes = 0;   // of a parameter
+  Type type = Type::kB32;     // of a register
+  std::uint32_t index = 0;    // slot, or in the list of its kind
+  std::uint64_t offset = 0;   // of a parameter or local variable
+  std::uint32_t bytes = 0;    // of a parameter
+  std::uint32_t element = 1;  // bytes of what name[1] is behind
 };
 
 // The names of one pair of braces.
@@ -55,7 +56,8 @@ enum class ArgumentKind : std::uint8_t {
   kRegister,
   kInteger,
   kFloat,    // `type` says which of f32 and f64 the bits are
-  kSymbol,   // the address of `symbol`, plus `offset`
+  kSymbol,   // the address of `symbol`, plus `offset`, plus elements that a register in `parts`
+             // counts
   kSpecial,  // %tid.x and the like, by `name`
   kVector,   // {parts}
   kAddress,  // [parts[0] + offset]
@@ -68,6 +70,7 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::kName;
   bool negated = false;  // !%p
   bool minus = false;    // -%r
+  bool element = false;  // name[1]: an address without further brackets
   Type type = Type::kB32;
   Symbol symbol;
   std::uint64_t bits = 0;

@@ -14,6 +14,8 @@ namespace divvy::ptx {
 struct Inst;
 struct Thread;
 
+inline constexpr unsigned kWarpSize = 32;
+
 // False: the thread does not go on now (it ended, waits or faulted).
 using Handler = bool (*)(const Inst&, Thread&);
 

@@ -19,6 +19,18 @@ bool localAddress(const Inst& i, Thread& t) {
   return true;
 }
 
+// b: a register that counts elements of `extra` bytes; kind: its type
+bool elementAddress(const Inst& i, Thread& t) {
+  std::uint64_t index = t.raw(i.b);
+  const auto type = static_cast<Type>(i.kind);
+  const unsigned unused = 64 - 8 * sizeOf(type);
+  index <<= unused;
+  index = isSigned(type) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(index) >> unused)
+                         : index >> unused;
+  t.regs[i.dst] = t.raw(i.a) + index * static_cast<std::uint64_t>(i.extra);
+  return true;
+}
+
 const DecoderTable& decoders() {
   // Never destroyed: exit handlers load modules.
   static const DecoderTable& table = *[] {
@@ -217,6 +229,21 @@ Operand Decode::literal(const Argument& from, Type type) {
 }
 
 Operand Decode::symbolAddress(const Argument& from) {
+  const Operand base = baseAddress(from);
+  if (from.parts.empty()) return base;
+  Inst made;
+  made.run = elementAddress;
+  made.dst = scratch();
+  made.a = base;
+  made.b = slotOf(from.parts[0]);
+  made.kind = static_cast<std::uint8_t>(from.parts[0].type);
+  made.extra = static_cast<std::int32_t>(from.symbol.element);
+  made.line = inst.line;
+  builder.function->code.push_back(made);
+  return made.dst;
+}
+
+Operand Decode::baseAddress(const Argument& from) {
   switch (from.symbol.kind) {
     case SymbolKind::kGlobal:
     case SymbolKind::kShared:
@@ -276,16 +303,17 @@ void Decode::sources(std::size_t first, std::initializer_list<Type> types) {
 
 std::optional<Space> Decode::address(std::size_t index) {
   const Argument& from = argument(index);
-  if (from.kind != ArgumentKind::kAddress) {
+  const bool element = from.kind == ArgumentKind::kSymbol && from.element;
+  if (from.kind != ArgumentKind::kAddress && !element) {
     fail("operand " + std::to_string(index + 1) + " must be an address");
   }
-  Argument base = from.parts[0];
+  Argument base = element ? from : from.parts[0];
   if (base.kind == ArgumentKind::kRegister || base.kind == ArgumentKind::kInteger) {
     inst.a = source(base, Type::kU64);
     inst.offset = from.offset;
     return std::nullopt;
   }
-  base.offset += from.offset;
+  if (!element) base.offset += from.offset;
   inst.a = source(base, Type::kU64);
   inst.offset = 0;
   switch (base.symbol.kind) {

@@ -78,6 +78,7 @@ class Decode {
  private:
   Operand literal(const Argument& argument, Type type);
   Operand symbolAddress(const Argument& argument);
+  Operand baseAddress(const Argument& argument);
 
   std::vector<std::string_view> modifiers_;
 };

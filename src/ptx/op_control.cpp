@@ -54,6 +54,7 @@ bool yield(const Inst&, Thread&) {
 
 Actual actualOf(Decode& d, const Argument& from, bool written) {
   if (from.kind == ArgumentKind::kSymbol && from.symbol.kind == SymbolKind::kFrameParam) {
+    if (from.element || from.offset != 0) d.fail("a .param variable is passed as a whole");
     return {.in_frame = true,
             .operand = static_cast<Operand>(from.symbol.index),
             .bytes = from.symbol.bytes};

@@ -16,10 +16,20 @@ struct Declaration {
   std::string_view name;
   Type type = Type::kB32;
   std::uint64_t alignment = 1;
+  std::uint64_t lanes = 1;  // of .v2 and .v4
   std::uint64_t count = 1;  // elements, of all dimensions and vectors
   bool unsized = false;     // []
 
   std::uint64_t bytes() const { return count * sizeOf(type); }
+  std::uint32_t elementBytes() const { return static_cast<std::uint32_t>(lanes * sizeOf(type)); }
+};
+
+// What an integer constant expression comes to.
+struct Constant {
+  std::uint64_t bits = 0;
+  bool is_unsigned = false;
+
+  std::int64_t value() const { return static_cast<std::int64_t>(bits); }
 };
 
 // What a card has per block and thread at the most, and for the parameters of a kernel.
@@ -28,6 +38,9 @@ inline constexpr std::uint32_t kMostLocalBytes = 512U << 10;
 inline constexpr std::uint64_t kMostParamBytes = 32764;
 // Registers and parameters of one function.
 inline constexpr std::uint32_t kMostSlots = 1U << 18;
+// A name that is a number wherever a number can stand.
+inline constexpr std::string_view kWarpName = "WARP_SZ";
+
 // Marks within marks, in an operand.
 inline constexpr int kMostDepth = 8;
 
@@ -72,7 +85,9 @@ class Parser {
   Argument named(std::string_view name);
   Argument number();
   Argument braced();
+  void element(Argument* of);
   Argument address();
+  void checkBase(const Argument& base);
   std::vector<Argument> arguments();
 
   // parser_variable.cpp
@@ -81,8 +96,17 @@ class Parser {
   void globalVariable(const Declaration& variable, bool external);
   void sharedVariable(const Declaration& variable);
   void initializer(Global* global, const Declaration& variable);
-  void element(Global* global, const Declaration& variable, std::size_t index);
-  void symbolElement(Global* global, std::size_t at);
+  void initialValue(Global* global, const Declaration& variable, std::size_t index);
+  bool beginsConstant() const;
+  void maskedValue(Global* global, const Declaration& variable, std::size_t at);
+  void symbolValue(Global* global, Relocation place);
+
+  // parser_constant.cpp
+  std::int64_t constant();
+  std::int64_t offset();
+  Constant conditional();
+  Constant binary(int least);
+  Constant unary();
 
   Cursor cursor_;
   Program* program_;

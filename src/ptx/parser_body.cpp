@@ -98,7 +98,8 @@ void Parser::registers() {
 void Parser::bodyVariable() {
   const Declaration variable = declaration();
   Symbol symbol{.kind = SymbolKind::kFrameParam,
-                .bytes = static_cast<std::uint32_t>(variable.bytes())};
+                .bytes = static_cast<std::uint32_t>(variable.bytes()),
+                .element = variable.elementBytes()};
   if (variable.bytes() > kMostLocalBytes) cursor_.fail("a variable that is too large");
   if (variable.space == "param") {
     symbol.index = builder_.newBytes(variable.bytes(), variable.alignment);

@@ -80,7 +80,8 @@ void Parser::kernelParams(Kernel* kernel) {
         {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(param.bytes())});
     builder_.scopes.back().add(param.name, {.kind = SymbolKind::kKernelParam,
                                             .offset = at,
-                                            .bytes = static_cast<std::uint32_t>(param.bytes())});
+                                            .bytes = static_cast<std::uint32_t>(param.bytes()),
+                                            .element = param.elementBytes()});
     cursor_.accept(",");
   }
   kernel->param_bytes = static_cast<std::uint32_t>(end);
@@ -100,6 +101,7 @@ void Parser::formals(Function* function, std::vector<Formal>* out) {
       formal.slot = builder_.newBytes(param.bytes(), param.alignment);
       symbol.kind = SymbolKind::kFrameParam;
       symbol.bytes = formal.bytes;
+      symbol.element = param.elementBytes();
     }
     symbol.index = formal.slot;
     out->push_back(formal);

@@ -5,11 +5,6 @@
 #include "parser.h"
 
 namespace divvy::ptx {
-namespace {
-
-constexpr unsigned kWarp = 32;
-
-}  // namespace
 
 // The operands of an instruction up to its semicolon. Marks that calls need (parentheses) make a
 // vector of what they enclose.
@@ -50,11 +45,40 @@ Argument Parser::unguarded() {
   if (token.kind != TokenKind::kWord)
     cursor_.fail("expected an operand before " + Cursor::shown(token));
   Argument made = named(cursor_.word());
-  if (made.kind == ArgumentKind::kSymbol && (cursor_.peek().is("+") || cursor_.peek().is("-"))) {
-    cursor_.accept("+");
-    made.offset += cursor_.integer();
+  const bool sum = cursor_.peek().is("+") || cursor_.peek().is("-");
+  if (cursor_.peek().is("[")) {
+    element(&made);
+  } else if (made.kind == ArgumentKind::kSymbol && sum) {
+    if (made.symbol.kind == SymbolKind::kFunction) cursor_.fail("a function has no offset");
+    made.offset += offset();
+  } else if (sum) {
+    cursor_.fail("only a variable can have an offset outside of brackets");
   }
   return made;
+}
+
+// name[2], name[N-1], name[%r1], name[%r1+2]: the address of an element
+void Parser::element(Argument* of) {
+  const bool variable =
+      of->kind == ArgumentKind::kSymbol && of->symbol.kind != SymbolKind::kFunction &&
+      of->symbol.kind != SymbolKind::kPrototype && of->symbol.kind != SymbolKind::kTargets;
+  if (!variable) cursor_.fail("'" + std::string(of->name) + "' has no elements");
+  cursor_.expect("[");
+  of->element = true;
+  std::int64_t index = 0;
+  if (cursor_.peek().kind == TokenKind::kWord && !cursor_.peek().is(kWarpName)) {
+    Argument counted = named(cursor_.word());
+    if (counted.kind != ArgumentKind::kRegister || !isInteger(counted.type)) {
+      cursor_.fail("an index must be a constant or an integer register");
+    }
+    of->parts.push_back(std::move(counted));
+    if (cursor_.peek().is("+") || cursor_.peek().is("-")) index = offset();
+  } else {
+    index = constant();
+  }
+  cursor_.expect("]");
+  if (cursor_.peek().is("[")) cursor_.fail("an element has one index");
+  of->offset += static_cast<std::int64_t>(static_cast<std::uint64_t>(index) * of->symbol.element);
 }
 
 Argument Parser::named(std::string_view name) {
@@ -64,9 +88,9 @@ Argument Parser::named(std::string_view name) {
     made.kind = ArgumentKind::kSink;
     return made;
   }
-  if (name == "WARP_SZ") {
+  if (name == kWarpName) {
     made.kind = ArgumentKind::kInteger;
-    made.bits = kWarp;
+    made.bits = kWarpSize;
     return made;
   }
   if (builder_.find(name, &made.symbol)) {
@@ -136,16 +160,30 @@ Argument Parser::braced() {
   return made;
 }
 
-// [%rd1], [%rd1+8], [%rd1+-8], [name], [name+8], [16]
+// [%rd1], [%rd1+8], [%rd1+-8], [name], [name+8], [16]; offsets and numbers are constant expressions
+void Parser::checkBase(const Argument& base) {
+  const bool function =
+      base.kind == ArgumentKind::kSymbol && base.symbol.kind == SymbolKind::kFunction;
+  if (function) cursor_.fail("'" + std::string(base.name) + "' is a function, not memory");
+  if (base.kind == ArgumentKind::kRegister && !isInteger(base.type)) {
+    cursor_.fail("'" + std::string(base.name) + "' is no integer register");
+  }
+}
+
 Argument Parser::address() {
   cursor_.expect("[");
   Argument made;
   made.kind = ArgumentKind::kAddress;
-  if (cursor_.peek().kind == TokenKind::kNumber) {
-    made.parts.push_back(number());
+  if (cursor_.peek().kind != TokenKind::kWord || cursor_.peek().is(kWarpName)) {
+    Argument absolute;
+    absolute.kind = ArgumentKind::kInteger;
+    absolute.bits = static_cast<std::uint64_t>(constant());
+    made.parts.push_back(std::move(absolute));
   } else {
     made.parts.push_back(named(cursor_.word()));
-    if (cursor_.accept("+") || cursor_.peek().is("-")) made.offset = cursor_.integer();
+    checkBase(made.parts[0]);
+    if (cursor_.peek().is("[")) cursor_.fail("an element is an address without further brackets");
+    if (cursor_.peek().is("+") || cursor_.peek().is("-")) made.offset = offset();
   }
   cursor_.expect("]");
   return made;

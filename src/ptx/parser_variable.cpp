@@ -1,5 +1,6 @@
 // Variables: their declarations, and what .global and .const ones begin with.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "parser.h"
@@ -50,6 +51,7 @@ Declaration Parser::declaration() {
   }
   made.name = cursor_.word();
   dimensions(&made);
+  made.lanes = lanes;
   made.count *= lanes;
   return made;
 }
@@ -60,7 +62,7 @@ void Parser::dimensions(Declaration* to) {
       to->unsized = true;
       continue;
     }
-    const auto size = static_cast<std::uint64_t>(cursor_.integer());
+    const auto size = static_cast<std::uint64_t>(constant());
     if (size > kLargestVariable / to->count) cursor_.fail("a variable that is too large");
     to->count *= std::max<std::uint64_t>(size, 1);
     cursor_.expect("]");
@@ -73,7 +75,8 @@ void Parser::globalVariable(const Declaration& variable, bool external) {
   const bool known = scope.find(variable.name, &symbol) && symbol.kind == SymbolKind::kGlobal;
   if (!known) {
     symbol = {.kind = SymbolKind::kGlobal,
-              .index = static_cast<std::uint32_t>(program_->globals.size())};
+              .index = static_cast<std::uint32_t>(program_->globals.size()),
+              .element = variable.elementBytes()};
     scope.add(variable.name, symbol);
     program_->globals.emplace_back().name = variable.name;
     global_defined_.push_back(false);
@@ -92,9 +95,10 @@ void Parser::globalVariable(const Declaration& variable, bool external) {
 
 void Parser::sharedVariable(const Declaration& variable) {
   if (variable.bytes() > kMostSharedBytes) cursor_.fail("a variable that is too large");
-  builder_.scopes.back().add(
-      variable.name,
-      {.kind = SymbolKind::kShared, .index = static_cast<std::uint32_t>(program_->shared.size())});
+  builder_.scopes.back().add(variable.name,
+                             {.kind = SymbolKind::kShared,
+                              .index = static_cast<std::uint32_t>(program_->shared.size()),
+                              .element = variable.elementBytes()});
   program_->shared.push_back({.name = std::string(variable.name),
                               .bytes = variable.unsized ? 0 : variable.bytes(),
                               .alignment = variable.alignment});
@@ -112,7 +116,7 @@ void Parser::initializer(Global* global, const Declaration& variable) {
     } else if (cursor_.accept(",")) {
       continue;
     } else {
-      element(global, variable, index++);
+      initialValue(global, variable, index++);
     }
   } while (depth > 0);
   const std::size_t bytes = index * sizeOf(variable.type);
@@ -120,45 +124,79 @@ void Parser::initializer(Global* global, const Declaration& variable) {
   if (bytes > global->bytes) cursor_.fail("more values than the variable has room for");
 }
 
-void Parser::element(Global* global, const Declaration& variable, std::size_t index) {
+void Parser::initialValue(Global* global, const Declaration& variable, std::size_t index) {
   const unsigned size = sizeOf(variable.type);
   const std::size_t at = index * size;
   if (global->initial.size() < at + size) global->initial.resize(at + size);
-  if (cursor_.peek().kind == TokenKind::kWord) {
+  if (cursor_.peek().kind == TokenKind::kWord && !cursor_.peek().is(kWarpName)) {
     if (size != 8) cursor_.fail("an address needs a variable of 64 bits");
-    return symbolElement(global, at);
+    return symbolValue(global, {.offset = at});
   }
-  const Argument value = number();
-  std::uint64_t bits = value.bits;
-  if (value.kind == ArgumentKind::kFloat && value.type == Type::kF64 &&
-      variable.type == Type::kF32) {
-    double wide = 0;
-    std::memcpy(&wide, &bits, 8);
-    const auto narrow = static_cast<float>(wide);
-    bits = 0;
-    std::memcpy(&bits, &narrow, 4);
+  if (cursor_.peek().kind == TokenKind::kNumber && cursor_.peek(1).is("(")) {
+    return maskedValue(global, variable, at);
+  }
+  std::uint64_t bits = 0;
+  if (beginsConstant()) {
+    bits = static_cast<std::uint64_t>(constant());
+  } else {
+    const Argument value = number();
+    bits = value.bits;
+    if (value.type == Type::kF64 && variable.type == Type::kF32) {
+      double wide = 0;
+      std::memcpy(&wide, &bits, 8);
+      const auto narrow = static_cast<float>(wide);
+      bits = 0;
+      std::memcpy(&bits, &narrow, 4);
+    }
   }
   std::memcpy(global->initial.data() + at, &bits, size);
 }
 
+// Not that of a floating-point number.
+bool Parser::beginsConstant() const {
+  const Token& token = cursor_.peek();
+  const Token& first = token.is("-") ? cursor_.peek(1) : token;
+  if (first.kind != TokenKind::kNumber) return true;
+  return integerOf(first.text).has_value();
+}
+
+// 0xFF00(name+4): a part of an address or number, in the lowest bits of the element
+void Parser::maskedValue(Global* global, const Declaration& variable, std::size_t at) {
+  const auto mask = static_cast<std::uint64_t>(cursor_.integer());
+  const auto shift = static_cast<unsigned>(std::countr_zero(mask));
+  const std::uint64_t ones = shift < 64 ? mask >> shift : 0;
+  if (ones != 0xFF || shift % 8 != 0) cursor_.fail("a mask must be 0xFF, 0xFF00 or one like them");
+  cursor_.expect("(");
+  if (cursor_.peek().kind == TokenKind::kWord && !cursor_.peek().is(kWarpName)) {
+    symbolValue(global, {.offset = at, .bytes = 1, .shift = shift});
+  } else {
+    const std::uint64_t bits = static_cast<std::uint64_t>(constant()) >> shift & 0xFF;
+    std::memcpy(global->initial.data() + at, &bits, sizeOf(variable.type));
+  }
+  cursor_.expect(")");
+}
+
 // name, name+8 or generic(name)+8
-void Parser::symbolElement(Global* global, std::size_t at) {
+void Parser::symbolValue(Global* global, Relocation place) {
   const bool generic = cursor_.accept("generic");
   if (generic) cursor_.expect("(");
   const Argument value = named(cursor_.word());
   if (generic) cursor_.expect(")");
-  std::int64_t addend = value.offset;
-  if (cursor_.accept("+")) addend += cursor_.integer();
   if (value.kind != ArgumentKind::kSymbol) {
     cursor_.fail("unknown name '" + std::string(value.name) + "'");
   }
+  if (cursor_.peek().is("[")) cursor_.fail("an initial value is a name and an offset, no element");
+  const bool sum = cursor_.peek().is("+") || cursor_.peek().is("-");
   if (value.symbol.kind == SymbolKind::kFunction) {
-    const std::uint64_t bits = kCodeWindow + 16 * std::uint64_t{value.symbol.index};
-    std::memcpy(global->initial.data() + at, &bits, 8);
+    if (sum) cursor_.fail("a function has no offset");
+    const std::uint64_t bits =
+        (kCodeWindow + 16 * std::uint64_t{value.symbol.index}) >> place.shift;
+    std::memcpy(global->initial.data() + place.offset, &bits, place.bytes);
     program_->address_taken.push_back(value.symbol.index);
   } else if (value.symbol.kind == SymbolKind::kGlobal) {
-    global->relocations.push_back(
-        {.offset = at, .global = value.symbol.index, .addend = static_cast<std::uint64_t>(addend)});
+    place.global = value.symbol.index;
+    if (sum) place.addend = static_cast<std::uint64_t>(offset());
+    global->relocations.push_back(place);
   } else {
     cursor_.fail("the address of '" + std::string(value.name) + "' is no constant");
   }

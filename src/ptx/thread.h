@@ -12,7 +12,6 @@
 
 namespace divvy::ptx {
 
-inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kBarriers = 16;
 inline constexpr std::uint32_t kMostStackBytes = 512U << 10;  // local, per thread, as on real cards
 inline constexpr std::size_t kMostFrames = 16384;

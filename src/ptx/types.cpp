@@ -62,6 +62,10 @@ bool isSigned(Type type) {
   return type >= Type::kS8 && type <= Type::kS64;
 }
 
+bool isInteger(Type type) {
+  return type != Type::kPred && type != Type::kB128 && !isFloat(type);
+}
+
 bool isFloat(Type type) {
   return type >= Type::kF16;
 }

@@ -39,6 +39,8 @@ std::optional<Type> typeNamed(std::string_view name);
 unsigned sizeOf(Type type);
 bool isSigned(Type type);
 bool isFloat(Type type);  // any floating-point type
+// Of what an address or an index can be in: integers and .bN up to 64 bits.
+bool isInteger(Type type);
 // The unsigned integer type of the same size, for moving bits; integers and .bN as themselves.
 Type bitsOf(Type type);
 

@@ -108,6 +108,8 @@ struct GlobalAddress {
   std::size_t offset;  // where
   std::size_t global;  // which, in the order of the image's globals
   std::uint64_t addend;
+  std::uint32_t bytes;  // of the address that are stored ...
+  std::uint32_t shift;  // ... without its lowest bits
 };
 
 struct ImageGlobal {

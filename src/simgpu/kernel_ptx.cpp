@@ -143,7 +143,11 @@ CUresult parsePtxImage(std::string_view text, std::shared_ptr<const KernelImage>
   for (const ptx::Global& global : module->globals()) {
     ImageGlobal made{global.name, global.bytes, global.initial, {}};
     for (const ptx::Relocation& relocation : global.relocations) {
-      made.addresses.push_back({relocation.offset, relocation.global, relocation.addend});
+      made.addresses.push_back({.offset = relocation.offset,
+                                .global = relocation.global,
+                                .addend = relocation.addend,
+                                .bytes = relocation.bytes,
+                                .shift = relocation.shift});
     }
     image->globals.push_back(std::move(made));
   }

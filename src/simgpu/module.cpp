@@ -64,12 +64,12 @@ CUresult Module::placeGlobals() {
 CUresult Module::linkGlobals() {
   for (std::size_t i = 0; i < image->globals.size(); ++i) {
     for (const GlobalAddress& address : image->globals[i].addresses) {
-      const CUdeviceptr value = (*globals)[address.global] + address.addend;
+      const CUdeviceptr value = ((*globals)[address.global] + address.addend) >> address.shift;
       std::byte* host = nullptr;
-      const CUresult result = translate(exec.context, (*globals)[i] + address.offset, sizeof value,
+      const CUresult result = translate(exec.context, (*globals)[i] + address.offset, address.bytes,
                                         Access::kWrite, &host);
       if (result != CUDA_SUCCESS) return result;
-      std::memcpy(host, &value, sizeof value);
+      std::memcpy(host, &value, address.bytes);
     }
   }
   return CUDA_SUCCESS;

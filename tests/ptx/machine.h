@@ -83,8 +83,9 @@ struct Machine {
     }
     for (std::size_t i = 0; i < bytes->size(); ++i) {
       for (const Relocation& relocation : module.globals()[i].relocations) {
-        const std::uint64_t value = (*addresses)[relocation.global] + relocation.addend;
-        std::memcpy((*bytes)[i].data() + relocation.offset, &value, 8);
+        const std::uint64_t value =
+            ((*addresses)[relocation.global] + relocation.addend) >> relocation.shift;
+        std::memcpy((*bytes)[i].data() + relocation.offset, &value, relocation.bytes);
       }
       memory->add((*addresses)[i], (*bytes)[i].data(), (*bytes)[i].size());
     }

@@ -324,5 +324,52 @@ TEST_F(Ptx, TheLinkerTakesOneText) {
   });
 }
 
+// The addresses of tinygrad's PTX renderer, and bytes of addresses in initial values.
+TEST_F(Ptx, ElementsOfVariablesAreAddresses) {
+  runReady([] {
+    CUmodule module = nullptr;
+    ASSERT_EQ(cu<Cu::cuModuleLoadData>(&module, static_cast<const void*>(R"(
+.version 7.8
+.target sm_75
+.address_size 64
+.global .align 8 .b32 words[4] = {10, 11, 12, 13};
+.global .align 8 .u8 bytes[8] = {0xff(words+4), 0xff00(words+4),
+  0xff0000(words+4), 0xff000000(words+4), 0xff00000000(words+4), 0xff0000000000(words+4),
+  0xff000000000000(words+4), 0xff00000000000000(words+4)};
+.visible .entry k(.param .u64 data)
+{
+  .shared .align 16 .b8 temp0[64];
+  .reg .b64 %rd<8>;
+  .reg .b32 %r<8>;
+  mov.u64 %rd1, temp0[0];
+  mov.u64 %rd2, temp0[8];
+  mov.u32 %r1, 7;
+  st.shared.u32 [%rd1+8], %r1;
+  ld.shared.u32 %r2, [%rd2];
+  ld.global.u64 %rd3, [bytes];
+  ld.global.u32 %r3, [%rd3];
+  add.u32 %r2, %r2, %r3;
+  ld.global.u32 %r3, words[3];
+  add.u32 %r2, %r2, %r3;
+  ld.param.u64 %rd4, data[0];
+  st.global.u32 [%rd4], %r2;
+  ret;
+})")),
+              CUDA_SUCCESS);
+    CUfunction function = nullptr;
+    ASSERT_EQ(cu<Cu::cuModuleGetFunction>(&function, module, "k"), CUDA_SUCCESS);
+    CUdeviceptr data = 0;
+    ASSERT_EQ(cu<Cu::cuMemAlloc_v2>(&data, std::size_t{4}), CUDA_SUCCESS);
+    void* params[] = {&data};
+    void** const none = nullptr;
+    ASSERT_EQ(cu<Cu::cuLaunchKernel>(function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, kNull,
+                                     static_cast<void**>(params), none),
+              CUDA_SUCCESS);
+    unsigned seen = 0;
+    ASSERT_EQ(cu<Cu::cuMemcpyDtoH_v2>(static_cast<void*>(&seen), data, sizeof seen), CUDA_SUCCESS);
+    EXPECT_EQ(seen, 7U + 11U + 13U);
+  });
+}
+
 }  // namespace
 }  // namespace divvy::simgpu

@@ -50,12 +50,15 @@ struct Kernel {
   std::uint32_t instructions = 0;       // in its text, for estimates
 };
 
-// The address of another global (of its index in globals()) plus `addend`, to be stored as 8 bytes
-// at `offset`. Addresses of functions are already in the initial bytes.
+// The address of another global (of its index in globals()) plus `addend`, without its lowest
+// `shift` bits, to be stored as `bytes` bytes at `offset`. Addresses of functions are already in
+// the initial bytes.
 struct Relocation {
   std::size_t offset = 0;
   std::size_t global = 0;
   std::uint64_t addend = 0;
+  std::uint32_t bytes = 8;
+  std::uint32_t shift = 0;
 };
 
 // A .global or .const variable. Whoever runs kernels places it in memory.
