@@ -11,6 +11,8 @@ peers() {
   tools/abi/fetch-headers build/headers || say "no NVIDIA headers: that test will be skipped"
   [[ -e build/nvcc/bin/nvcc ]] || say "fetching NVIDIA's compiler to compile the PTX kernels anew"
   tools/fetch-nvcc build/nvcc || say "no nvcc: the kernels' kept PTX is compared, none is made anew"
+  [[ -e build/pypi-clients/.have-1 ]] || say "fetching programs from PyPI that use a GPU"
+  tools/fetch-clients build/pypi-clients || say "no programs from PyPI: that test will be skipped"
 }
 
 run_tests() { # PRESET [CTEST ARGS]
@@ -21,7 +23,7 @@ run_tests() { # PRESET [CTEST ARGS]
 }
 
 # Tests that compare with what `peers` fetches, and tests that run what PEER_PACKAGES has.
-PEER_TESTS='^(abi_|ptx_recompiled|interposer_(cuda|nvml|timeslice)_elf)'
+PEER_TESTS='^(abi_|ptx_recompiled|e2e_pypi|interposer_(cuda|nvml|timeslice)_elf)'
 PACKAGE_TESTS='^(abi_|ptx_recompiled|cli_|e2e_podman|e2e_kept_share|prometheus_|interposer_)'
 
 # Only what the chosen tests need is built and fetched: `./dev test -R scheduler` compiles no interposer.
