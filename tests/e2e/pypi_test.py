@@ -5,17 +5,25 @@ import os
 import pathlib
 import subprocess
 import sys
+import unittest
 
 from product import BUILD, GIB, MIB, ProductTest, main
 
 SOURCE = pathlib.Path(os.environ.get("DIVVY_SOURCE_DIR", ".")).resolve()
 CLIENTS = pathlib.Path(os.environ.get("DIVVY_CLIENTS_DIR", SOURCE / "build/pypi-clients"))
+PYTHON, CUDA_CORE = CLIENTS / "python", CLIENTS / "cuda-core"
 BOUND = 120
+
+
+def have(*folders):
+    """Whether all of it was fetched."""
+    return all((folder / ".have-1").exists() for folder in folders)
 
 
 class PypiClients(ProductTest):
     def environment(self):
-        return {"PYTHONPATH": str(CLIENTS), "DEV": "CUDA:PTX", "CACHELEVEL": "0",
+        return {"PYTHONPATH": f"{PYTHON}:{CUDA_CORE}", "CUDA_PATH": str(CUDA_CORE / "nvidia/cuda_nvrtc"),
+                "DEV": "CUDA:PTX", "CACHELEVEL": "0",
                 "XDG_CACHE_HOME": str(self.product.root / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def bare(self, *words):
@@ -41,6 +49,12 @@ class PypiClients(ProductTest):
         values = [float(word) for word in losses.split()]
         self.assertEqual(values, sorted(values, reverse=True), "each step lowers the loss")
 
+    @unittest.skipUnless(have(CUDA_CORE), f"no cuda.core in {CUDA_CORE} (tools/fetch-clients)")
+    def test_cuda_core_compiles_and_runs_a_kernel(self):
+        program = str(SOURCE / "tests/e2e/cuda_core_program.py")
+        self.assertIn("status=0 total=", self.bare(program))
+        self.assertEqual(self.shared(program), f"status=0 total={4 * GIB}\n")
+
     def test_gpustat_shows_the_share(self):
         totals = [json.loads(run("-m", "gpustat", "--json"))["gpus"][0]["memory.total"]
                   for run in (self.bare, self.shared)]
@@ -53,7 +67,7 @@ class PypiClients(ProductTest):
 
 
 if __name__ == "__main__":
-    if not (CLIENTS / ".have-1").exists():
-        print(f"skipped: no programs from PyPI in {CLIENTS} (tools/fetch-clients)")
+    if not have(PYTHON):
+        print(f"skipped: no programs from PyPI in {PYTHON} (tools/fetch-clients)")
         sys.exit(77)
     main()

@@ -11,7 +11,7 @@ peers() {
   tools/abi/fetch-headers build/headers || say "no NVIDIA headers: that test will be skipped"
   [[ -e build/nvcc/bin/nvcc ]] || say "fetching NVIDIA's compiler to compile the PTX kernels anew"
   tools/fetch-nvcc build/nvcc || say "no nvcc: the kernels' kept PTX is compared, none is made anew"
-  [[ -e build/pypi-clients/.have-1 ]] || say "fetching programs from PyPI that use a GPU"
+  [[ -e build/pypi-clients/cuda-core/.have-1 ]] || say "fetching programs from PyPI that use a GPU"
   tools/fetch-clients build/pypi-clients || say "no programs from PyPI: that test will be skipped"
 }
 
