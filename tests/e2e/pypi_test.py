@@ -11,7 +11,8 @@ from product import BUILD, GIB, MIB, ProductTest, main
 
 SOURCE = pathlib.Path(os.environ.get("DIVVY_SOURCE_DIR", ".")).resolve()
 CLIENTS = pathlib.Path(os.environ.get("DIVVY_CLIENTS_DIR", SOURCE / "build/pypi-clients"))
-PYTHON, CUDA_CORE = CLIENTS / "python", CLIENTS / "cuda-core"
+PYTHON, CUDA_CORE, COMPILERS = CLIENTS / "python", CLIENTS / "cuda-core", CLIENTS / "compilers"
+NIGHTLY = "DIVVY_ALL_CLIENTS" in os.environ
 BOUND = 120
 
 
@@ -22,7 +23,7 @@ def have(*folders):
 
 class PypiClients(ProductTest):
     def environment(self):
-        return {"PYTHONPATH": f"{PYTHON}:{CUDA_CORE}", "CUDA_PATH": str(CUDA_CORE / "nvidia/cuda_nvrtc"),
+        return {"PYTHONPATH": f"{PYTHON}:{CUDA_CORE}:{COMPILERS}", "CUDA_PATH": str(CUDA_CORE / "nvidia/cuda_nvrtc"),
                 "DEV": "CUDA:PTX", "CACHELEVEL": "0",
                 "XDG_CACHE_HOME": str(self.product.root / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -54,6 +55,18 @@ class PypiClients(ProductTest):
         program = str(SOURCE / "tests/e2e/cuda_core_program.py")
         self.assertIn("status=0 total=", self.bare(program))
         self.assertEqual(self.shared(program), f"status=0 total={4 * GIB}\n")
+
+    @unittest.skipUnless(NIGHTLY and have(COMPILERS), "Taichi runs nightly (./dev nightly clients)")
+    def test_taichi_computes_alike(self):
+        program = str(SOURCE / "tests/e2e/taichi_program.py")
+        self.assertIn("sum=65536.0 memory=81", self.bare(program))
+        self.assertIn(f"sum=65536.0 memory={4 * GIB // MIB}\n", self.shared(program))
+
+    @unittest.skipUnless(NIGHTLY and have(COMPILERS), "Halide runs nightly (./dev nightly clients)")
+    def test_halide_computes_alike(self):
+        program = str(SOURCE / "tests/e2e/halide_program.py")
+        self.assertEqual(self.bare(program), "sum=65536.0\n")
+        self.assertEqual(self.shared(program), "sum=65536.0\n")
 
     def test_gpustat_shows_the_share(self):
         totals = [json.loads(run("-m", "gpustat", "--json"))["gpus"][0]["memory.total"]

@@ -1,6 +1,6 @@
 # What takes long and rarely fails, and is left out of CI (docs/ci.md). Sourced by ./dev.
 
-NIGHTLY=(apart checks containerd2 permutations swaps fuzz repeat vm bench)
+NIGHTLY=(apart checks clients containerd2 permutations swaps fuzz repeat vm bench)
 
 # One compiler that never ends, so that tests have a busy machine. It ends with this shell's command.
 beside() { # COMMAND ARGS
@@ -25,6 +25,12 @@ repeat_tests() { # TIMES
   return "$status"
 }
 
+compiler_clients() {
+  mkdir -p build
+  tools/fetch-clients build/pypi-clients --all || return 1
+  DIVVY_ALL_CLIENTS=1 ./dev test -R '^e2e_pypi$'
+}
+
 quick_benches() {
   local suite
   for suite in dataplane shares priority swap oversubscribe engine moves; do
@@ -36,6 +42,7 @@ nightly_stage() { # STAGE
   case "$1" in
     apart) run_stage apart ./dev build apart ;;
     checks) run_stage checks ./dev e2e --night ;;
+    clients) run_stage clients compiler_clients ;;
     containerd2) run_stage containerd2 ./dev e2e --node containerd2 ;;
     permutations) run_stage permutations ./dev test --long permutations 10000 ;;
     swaps) run_stage swaps ./dev test --long 100000 ;;
