@@ -32,6 +32,8 @@ def accepted(world):
     for words in ([], ["--set", "webhook.secretName=mine,queues.keep=true"],
                   ["--set", "agent.runtimeClassName=nvidia,scheduler.compat=hami"],
                   ["--set", "scheduler.hostNetwork=true,agent.hostNetwork=true,apiServer.host=1.2.3.4,apiServer.port=6443"],
+                  ["--set", "networkPolicy.controlPlane={10.0.0.0/24,fd00::/64},networkPolicy.nodes={10.1.0.0/16},"
+                   "networkPolicy.egress={10.0.0.0/8},networkPolicy.metricsNamespaceLabels.team=sre"],
                   ["--set-string", "scheduler.deviceConfig=nvidia: {}", "--set", "monitoring.enabled=false"]):
         text = world.template(*words)
         documents = [d for d in yaml.safe_load_all(text) if d]

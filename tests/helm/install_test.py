@@ -36,6 +36,18 @@ class Tells(unittest.TestCase):
         self.assertIn("Lease", self.notes())
         self.assertNotIn("Lease", self.notes("--set", "scheduler.enabled=false"))
 
+    def test_notes_tell_what_network_policies_leave_open(self):
+        opened, bare, off = "webhook's port is open to all", "where NetworkPolicies do not apply: ", "networkPolicy.enabled is false"
+
+        def told(*words):
+            notes = self.notes("--set", *words) if words else self.notes()
+            return [text in notes for text in (opened, bare, off)]
+        self.assertEqual(told(), [True, False, False])
+        self.assertEqual(told("networkPolicy.controlPlane={10.0.0.0/24}"), [False, False, False])
+        self.assertEqual(told("scheduler.hostNetwork=true"), [False, True, False])
+        self.assertEqual(told("networkPolicy.enabled=false"), [False, False, True])
+        self.assertIn("## Network policies", page("install.md"))
+
     # Regression: the page said half of what the chart asks for.
     def test_the_page_says_how_much_memory_the_test_asks_for(self):
         limits = one_of(render(), "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]
