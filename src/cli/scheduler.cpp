@@ -70,6 +70,7 @@ int print(const SchedulerOptions& options) {
       terms.writers = options.writers;
       terms.binders = options.binders;
       terms.schedulers = options.others;
+      terms.priorities = options.priorities;
       Result<std::string> made = scheduler::policies(*catalog, terms);
       if (!made) return fail(made.error());
       text = std::move(*made);

@@ -12,6 +12,8 @@ namespace divvy::scheduler {
 namespace {
 
 constexpr const char* kNodeClaim = "authentication.kubernetes.io/node-name";
+constexpr const char* kMaySetPriority = "divvy.dev/may-set-priority";  // a label of namespaces
+constexpr const char* kHigh = "high";
 
 struct Policy {
   std::string name;
@@ -110,13 +112,15 @@ std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
 
 const char* const kUntouched = "size(variables.touched) == 0 || variables.own";
 
-// Namespaces that are not the cluster's own, nor ours, nor ask to be left alone.
-std::string elsewhere() {
+// Namespaces that are not the cluster's own, nor ours, nor ask to be left alone. `but`: further
+// requirements, YAML by 8.
+std::string elsewhere(const std::string& but = "") {
   return "    namespaceSelector:\n      matchExpressions:\n"
          "        - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, " +
          std::string(kSpace) +
          "]}\n"
-         "        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}\n";
+         "        - {key: hami.io/webhook, operator: NotIn, values: [ignore]}\n" +
+         but;
 }
 
 Policy podAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
@@ -282,6 +286,77 @@ Policy gates(const std::vector<std::string>& writers) {
                               " away: divvy queues tells what the pod waits for'")};
 }
 
+// True where the scheduler's own options give the pod of this class high priority.
+std::string celHighByClass(const PriorityRules& rules) {
+  std::vector<std::string> high, named;
+  for (const auto& [name, word] : rules.by_class) {
+    named.push_back(name);
+    if (word == kHigh) high.push_back(name);
+  }
+  const std::string cls = "object.spec.?priorityClassName.orValue('')";
+  const std::string value = "object.spec.?priority.orValue(0)";
+  std::string ranges;
+  for (auto at = rules.by_value.begin(); at != rules.by_value.end(); ++at) {
+    if (at->second != kHigh) continue;
+    const auto next = std::next(at);
+    ranges +=
+        (ranges.empty() ? "(" : " || (") + value + " >= " + std::to_string(at->first) +
+        (next == rules.by_value.end() ? "" : " && " + value + " < " + std::to_string(next->first)) +
+        ')';
+  }
+  std::string text;
+  if (!high.empty()) text = cls + " in " + celList(high);
+  if (ranges.empty()) return text.empty() ? "false" : text;
+  const std::string unnamed = named.empty() ? "" : "!(" + cls + " in " + celList(named) + ") && ";
+  return (text.empty() ? "" : text + " || ") + '(' + unnamed + '(' + ranges + "))";
+}
+
+// Annotations `k` of `variables.now` that put the pod before others. A time is at most an hour in
+// one of the forms that the scheduler reads; what it does not understand protects a pod, too. A
+// change is JSON, whose words could be escaped: such a text is taken for the worst.
+std::string celPutsFirst() {
+  const std::string value = "variables.now[k]";
+  return "((k == 'use.divvy.dev/priority' || k.endsWith('.use.divvy.dev/priority')) && " + value +
+         " == 'high' && !variables.high) || (k == 'use.divvy.dev/evictable' && " + value +
+         " != 'true') || (k == 'use.divvy.dev/min-runtime' && !" + value +
+         ".matches('^(([0-9]{1,3}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)s?|[1-5]?[0-9]m|60m|[01]h|0d)$'"
+         ")) || (k == 'use.divvy.dev/change' && !variables.high && (" +
+         value + ".matches('\"priority\"[^,}]*\"high\"') || " + value + ".contains('\\\\')))";
+}
+
+// High priority takes a device's latency class from its other tenants, and a pod that is never
+// evicted is before all priorities.
+Policy priority(const PolicyTerms& terms, const std::vector<std::string>& writers) {
+  const std::string keys =
+      "k in ['use.divvy.dev/priority', 'use.divvy.dev/evictable', 'use.divvy.dev/min-runtime', "
+      "'use.divvy.dev/change'] || k.endsWith('.use.divvy.dev/priority')";
+  return {
+      "divvy-priority",
+      "# High priority, and protection from eviction, are for pods of namespaces with the\n"
+      "# label divvy.dev/may-set-priority=true. A PriorityClass that the scheduler maps to\n"
+      "# high (--priority-class, --priority-value) gives high priority anywhere.\n",
+      elsewhere("        - {key: " + std::string(kMaySetPriority) +
+                ", operator: NotIn, values: [\"true\"]}\n") +
+          constraints("CREATE, UPDATE", "pods, pods/status, pods/ephemeralcontainers, pods/resize"),
+      notBy(writers) + condition("by-no-kubelet", "!('system:nodes' in request.userInfo.groups)") +
+          condition("has-such-annotations",
+                    "object.metadata.?annotations.orValue({}).exists(k, " + keys + ")"),
+      variable("now", "object.metadata.?annotations.orValue({})") +
+          variable("before",
+                   "request.operation == 'UPDATE' ? "
+                   "oldObject.metadata.?annotations.orValue({}) : {}") +
+          variable("high", celHighByClass(terms.priorities)) +
+          variable("first",
+                   "variables.now.filter(k, !(k in variables.before && variables.before[k] == "
+                   "variables.now[k]) && (" +
+                       celPutsFirst() + "))"),
+      validation("size(variables.first) == 0",
+                 "'namespace ' + request.namespace + ' has no label " +
+                     std::string(kMaySetPriority) +
+                     "=true, and may not set: ' + variables.first.join(', ') + '; accepted: "
+                     "priority normal or low, evictable true, min-runtime of 1h at most'")};
+}
+
 Result<void> checkNames(const std::vector<std::string>& names, const char* what) {
   for (const std::string& name : names) {
     const bool good = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
@@ -298,10 +373,12 @@ Result<void> checkNames(const std::vector<std::string>& names, const char* what)
 }  // namespace
 
 Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms& terms) {
+  std::vector<std::string> classes;
+  for (const auto& [name, word] : terms.priorities.by_class) classes.push_back(name);
   for (const Result<void>& good :
-       {checkNames({terms.name}, "scheduler"), checkNames({terms.agent}, "agent"),
-        checkNames(terms.writers, "writer"), checkNames(terms.binders, "binder"),
-        checkNames(terms.schedulers, "scheduler")})
+       {checkNames(classes, "priority class"), checkNames({terms.name}, "scheduler"),
+        checkNames({terms.agent}, "agent"), checkNames(terms.writers, "writer"),
+        checkNames(terms.binders, "binder"), checkNames(terms.schedulers, "scheduler")})
     if (!good) return good.error();
   std::vector<std::string> writers{account(terms.name)};
   writers.insert(writers.end(), terms.writers.begin(), terms.writers.end());
@@ -314,7 +391,7 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms&
          yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
          yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(agents(terms)) +
          yamlOf(devices(catalog, schedulers)) + yamlOf(gates(writers)) + yamlOf(visibleDevices()) +
-         yamlOf(volcanoAnnotations());
+         yamlOf(volcanoAnnotations()) + yamlOf(priority(terms, writers));
 }
 
 }  // namespace divvy::scheduler

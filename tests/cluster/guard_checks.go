@@ -166,6 +166,49 @@ func (w *world) attempts(tenant *kubernetes.Clientset, held *core.Pod, waits str
 	}
 }
 
+// precedence: what puts a pod before others, by every way in which a tenant could say it.
+func (w *world) precedence(tenant *kubernetes.Clientset, held string) []attempt {
+	pods := tenant.CoreV1().Pods(w.space)
+	create := func(key, value string, more asks) func() error {
+		return func() error {
+			limits := one("1000", "10")
+			for name, amount := range more {
+				limits[name] = amount
+			}
+			p := pod("first", container("c", limits))
+			p.Annotations = map[string]string{key: value}
+			_, err := pods.Create(w.ctx, p, meta.CreateOptions{DryRun: onlyTried})
+			return err
+		}
+	}
+	patch := func(key, value string, subresources ...string) func() error {
+		return func() error {
+			_, err := pods.Patch(w.ctx, held, types.MergePatchType, noteOf(key, value),
+				meta.PatchOptions{DryRun: onlyTried}, subresources...)
+			return err
+		}
+	}
+	return []attempt{
+		{"high priority of a new pod", create("use.divvy.dev/priority", "high", nil)},
+		{"high priority of a new pod, in HAMi's words", create("mine", "1", asks{"nvidia.com/priority": "0"})},
+		{"a new pod that is never evicted", create("use.divvy.dev/evictable", "false", nil)},
+		{"a new pod that runs for days", create("use.divvy.dev/min-runtime", "72h", nil)},
+		{"high priority of its pod", patch("c.use.divvy.dev/priority", "high")},
+		{"high priority of its pod, through its status", patch("use.divvy.dev/priority", "high", "status")},
+		{"a change to high priority", patch("use.divvy.dev/change", `{"id":"a","container":"c","priority":"high"}`)},
+	}
+}
+
+// A label of the namespace is all that it takes.
+func (w *world) firstByLabel(all []attempt) error {
+	label := []byte(`{"metadata":{"labels":{"divvy.dev/may-set-priority":"true"}}}`)
+	_, err := w.client.CoreV1().Namespaces().Patch(w.ctx, w.space, types.MergePatchType, label, meta.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	return w.allPass("in a namespace with the label", all)
+}
+
 // What a tenant may always do.
 func (w *world) permitted(tenant *kubernetes.Clientset, held string) error {
 	pods := tenant.CoreV1().Pods(w.space)
@@ -197,7 +240,8 @@ func nothingForged(w *world) error {
 	if err := w.permitted(tenant, held.Name); err != nil {
 		return err
 	}
-	all := w.attempts(tenant, held, "waits")
+	first := w.precedence(tenant, held.Name)
+	all := append(w.attempts(tenant, held, "waits"), first...)
 	for _, one := range all {
 		if err := w.until(one.what+" is refused", refusedByPolicy(one.try)); err != nil {
 			return err
@@ -211,7 +255,7 @@ func nothingForged(w *world) error {
 			}
 		}
 		return nil
-	}), w.until("policies hold again", refusedByPolicy(all[0].try)))
+	}), w.until("policies hold again", refusedByPolicy(all[0].try)), w.firstByLabel(first))
 }
 
 func refusedByPolicy(try func() error) func() error {

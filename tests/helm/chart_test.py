@@ -9,7 +9,7 @@ import unittest
 import yaml
 
 from rendered import (CHART, MANIFESTS, OPERATOR, helm, key, one_of,
-                      page, plain, render, without_ours)
+                      page, plain, refusal, render, without_ours)
 
 
 class SaysWhatTheManifestsSay(unittest.TestCase):
@@ -158,16 +158,37 @@ class ByCapability(unittest.TestCase):
         def policies(*words):
             return {d["metadata"]["name"] for d in render("--set", "scheduler.enabled=false", *words)
                     if d["kind"].startswith("ValidatingAdmissionPolicy")}
+        kept = {"divvy-volcano-annotations", "divvy-visible-devices", "divvy-agents", "divvy-priority"}
         documents = {key(d): without_ours(d) for d in render("--set", "scheduler.enabled=false")}
         for wanted in plain():
-            if wanted["metadata"]["name"] in ("divvy-volcano-annotations", "divvy-visible-devices", "divvy-agents"):
+            if wanted["metadata"]["name"] in kept:
                 self.assertEqual(documents.get(key(wanted)), without_ours(wanted), key(wanted))
-        self.assertEqual(policies(), {"divvy-volcano-annotations", "divvy-visible-devices", "divvy-agents"})
+        self.assertEqual(policies(), kept)
         self.assertEqual(policies("--set", "agent.enabled=false"), set())
         # Who gives some has them all.
         given = policies("--set-file", f"generated.policies={MANIFESTS}/policies.yaml")
         self.assertEqual(given, {d["metadata"]["name"] for d in
                                  yaml.safe_load_all(pathlib.Path(MANIFESTS, "policies.yaml").read_text()) if d})
+
+    # Regression: any pod said that it has high priority, and that it is never evicted.
+    def test_priority_is_restricted_until_it_is_said_otherwise(self):
+        def high(*words):
+            policy = one_of(render(*words), "ValidatingAdmissionPolicy", "divvy-priority")["spec"]
+            return next(v["expression"] for v in policy["variables"] if v["name"] == "high")
+        self.assertEqual(high(), "false")
+        self.assertEqual(high("--set", "scheduler.priorityClasses.batch=low"), "false")
+        self.assertEqual(high("--set", "scheduler.priorityClasses.batch=low,scheduler.priorityClasses.serve=high,"
+                              "scheduler.priorityClasses.chat=high"),
+                         "object.spec.?priorityClassName.orValue('') in ['chat', 'serve']")
+        free = [d["metadata"]["name"] for d in render("--set", "policies.restrictPriority=false")]
+        self.assertNotIn("divvy-priority", free)
+        self.assertEqual(free.count("divvy-devices"), 2)
+        for option in ("--priority-value=1=high", "--priority-class=a=high"):
+            words = ("--set-string", "scheduler.extraArgs={" + option + "}")
+            self.assertIn("divvy-priority does not know of " + option, refusal(*words))
+            self.assertEqual(refusal(*words, "--set", "policies.restrictPriority=false"), "")
+            given = ("--set-file", f"generated.policies={MANIFESTS}/policies.yaml")
+            self.assertEqual(refusal(*words, *given), "")
 
     def test_a_certificate_of_ones_own_leaves_divvys_secret_out(self):
         documents = render("--set", "webhook.secretName=mine")

@@ -75,10 +75,39 @@ TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
       ++count;
     return count;
   };
-  // Assignments, bindings, registrations, gates.
-  EXPECT_EQ(times("'system:serviceaccount:kube-system:hami-scheduler'"), 4u);
+  // Assignments, bindings, registrations, gates, priority.
+  EXPECT_EQ(times("'system:serviceaccount:kube-system:hami-scheduler'"), 5u);
   EXPECT_EQ(times("'binder'"), 1u);
   EXPECT_EQ(times("['divvy-scheduler', 'hami-scheduler']"), 1u);
+}
+
+TEST(Policies, HighPriorityIsForClassesThatTheSchedulerCallsHigh) {
+  const auto high = [](const std::string& classes, const std::string& values) {
+    PolicyTerms terms;
+    EXPECT_TRUE(readPriorityClasses(classes, &terms.priorities));
+    EXPECT_TRUE(readPriorityValues(values, &terms.priorities));
+    const std::string text = *policies(catalog(), terms);
+    const std::string before = "- name: high\n      expression: >-\n          ";
+    const std::size_t at = text.find(before);
+    EXPECT_NE(at, std::string::npos);
+    const std::size_t begin = at + before.size();
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  const std::string cls = "object.spec.?priorityClassName.orValue('')";
+  const std::string value = "object.spec.?priority.orValue(0)";
+  EXPECT_EQ(high("", ""), "false");
+  EXPECT_EQ(high("batch=low,web=normal", "5=normal"), "false");
+  EXPECT_EQ(high("serve=high,batch=low,chat=high", ""), cls + " in ['chat', 'serve']");
+  EXPECT_EQ(high("", "100=high,0=normal"), "(((" + value + " >= 100)))");
+  EXPECT_EQ(high("batch=low,serve=high", "10=high,20=normal,30=high"),
+            cls + " in ['serve'] || (!(" + cls + " in ['batch', 'serve']) && ((" + value +
+                " >= 10 && " + value + " < 20) || (" + value + " >= 30)))");
+}
+
+TEST(Policies, NoPriorityClassGetsOutOfItsQuotes) {
+  PolicyTerms terms;
+  terms.priorities.by_class = {{"a'] || true || ['", "high"}};
+  EXPECT_FALSE(policies(catalog(), terms).has_value());
 }
 
 TEST(Policies, NoNameGetsOutOfItsQuotes) {

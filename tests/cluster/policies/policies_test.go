@@ -182,7 +182,7 @@ func scheduler(name string) func(*core.Pod) {
 
 func TestPolicies(t *testing.T) {
 	policies := read(t)
-	if len(policies) != 8 {
+	if len(policies) != 9 {
 		t.Fatalf("%d policies", len(policies))
 	}
 	compiled := map[string]validating.Validator{}
@@ -289,6 +289,7 @@ func TestPolicies(t *testing.T) {
 			p.Spec.InitContainers = asking("nvidia.com/gpumem", nil).Spec.Containers
 		}), "pods", true, "default-scheduler"},
 	}
+	asks = append(asks, prioritised()...)
 	for _, one := range asks {
 		t.Run(one.policy+"/"+one.what, func(t *testing.T) { one.run(t, compiled[one.policy]) })
 	}
@@ -299,7 +300,7 @@ func (a ask) run(t *testing.T, validator validating.Validator) {
 	if a.node != "" {
 		who.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {a.node}}
 	}
-	operation := admission.Create
+	operation, namespace := admission.Create, &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: "team"}}
 	if a.old != nil {
 		operation = admission.Update
 	}
@@ -310,7 +311,7 @@ func (a ask) run(t *testing.T, validator validating.Validator) {
 		nil, false, who)
 	versioned := &admission.VersionedAttributes{Attributes: attributes, VersionedObject: a.new,
 		VersionedOldObject: a.old, VersionedKind: kind}
-	got := validator.Validate(context.Background(), where, versioned, nil, nil,
+	got := validator.Validate(context.Background(), where, versioned, nil, namespace,
 		celconfig.RuntimeCELCostBudget, binders{"volcano": true})
 	denied, said := false, ""
 	for _, one := range got.Decisions {

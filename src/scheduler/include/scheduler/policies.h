@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "scheduler/priority.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -15,9 +16,11 @@ struct PolicyTerms {
   // Beside ours: who writes assignments and registrations, too ("system:serviceaccount:NS:NAME"),
   // who binds pods in single namespaces, and which schedulers pods with devices may name.
   std::vector<std::string> writers, binders, schedulers;
+  // The scheduler's: pods of a class that these call high may have high priority in any namespace.
+  PriorityRules priorities;
 };
 
-// YAML: four ValidatingAdmissionPolicies with their bindings. kUsage: a name that cannot be one.
+// YAML: ValidatingAdmissionPolicies with their bindings. kUsage: a name that cannot be one.
 Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms& terms);
 
 }  // namespace divvy::scheduler
