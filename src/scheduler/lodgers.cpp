@@ -132,7 +132,6 @@ Result<void> Lodgers::set(const kube::Pod& pod) {
               pod.meta.annotations.contains(kMirror);
   Result<void> fault = checkProtection(pod.meta.annotations);
   const Result<std::optional<GangWords>> gang = gangOf(pod);
-  if (!gang) fault = gang.error();
   if (gang && *gang) one.group = pod.meta.space + '/' + (*gang)->name;
   if (const std::string* text = said(pod.meta.annotations, kMinRuntime))
     if (const Result<std::int64_t> read = secondsOf(*text)) one.min_runtime = *read;
@@ -140,6 +139,9 @@ Result<void> Lodgers::set(const kube::Pod& pod) {
   if (room) one.room = *room;
   if (!room) fault = room.error();
   if (!fault) one.fixed = true;
+  // A group that cannot be read protects no pod: its author writes it, whatever it may say of
+  // evictions.
+  if (!gang && fault) fault = gang.error();
   on_[one.node].insert(one.uid);
   if (!one.group.empty()) groups_[one.group].insert(one.uid);
   ++priorities_[one.priority];

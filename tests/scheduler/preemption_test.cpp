@@ -173,6 +173,18 @@ TEST_F(PreemptionTest, WhoSaysThatItIsNotEvictableStays) {
   EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"none"});
 }
 
+// Regression: words of a group that could not be read kept a pod from eviction.
+TEST_F(PreemptionTest, APodWhoseGroupCannotBeReadIsEvictedAlone) {
+  ASSERT_TRUE(books.setNode(node("a")));
+  add(pod("young", 1, "40000"), "a");
+  there["young"].meta.annotations["use.divvy.dev/gang"] = "without-a-number";
+  const Result<void> set = lodgers.set(there["young"]);
+  ASSERT_FALSE(set);
+  EXPECT_NE(set.error().message().find("gang-min"), std::string::npos);
+  EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"young"});
+  EXPECT_EQ(withheld.fixed, 0u);
+}
+
 kube::DisruptionBudget budget(const std::string& uid, const std::string& app,
                               std::int64_t allowed) {
   kube::DisruptionBudget made;
