@@ -120,6 +120,12 @@ webhooks:
         apiVersions: [v1]
         resources: [pods]
         scope: Namespaced
+      # kubectl debug adds containers to pods that run.
+      - operations: [UPDATE]
+        apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods/ephemeralcontainers]
+        scope: Namespaced
     namespaceSelector:
       matchExpressions:
         - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, divvy-system]}

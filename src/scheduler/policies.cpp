@@ -243,6 +243,34 @@ Policy devices(const vendors::Catalog& catalog, std::vector<std::string> schedul
                          "for'")};
 }
 
+// Ephemeral containers of `object` that it has now and had not before.
+std::string addedEphemeral() {
+  return variable("present",
+                  "request.operation == 'UPDATE' ? oldObject.spec.?ephemeralContainers.orValue([])"
+                  ".map(c, c.name) : []") +
+         variable("added",
+                  "object.spec.?ephemeralContainers.orValue([]).filter(c, !(c.name in "
+                  "variables.present))");
+}
+
+// `kubectl debug --profile=sysadmin`: such a container is of the pod, and its share's limits are
+// not its own. Those that are there already cannot be removed, and are no reason to refuse others.
+Policy ephemeralContainers(const vendors::Catalog& catalog) {
+  return {
+      "divvy-ephemeral-containers",
+      "# A pod with devices gets no privileged container later: kubectl debug adds them to a\n"
+      "# pod that runs, where divvy-devices does not look.\n",
+      elsewhere() + constraints("UPDATE", "pods/ephemeralcontainers"),
+      condition("asks-for-devices", celAsksForDevices(catalog)),
+      addedEphemeral() + variable("privileged",
+                                  "variables.added.filter(c, "
+                                  "c.?securityContext.?privileged.orValue(false)).map(c, c.name)"),
+      validation("size(variables.privileged) == 0",
+                 "'a privileged ephemeral container would see whole devices: ' + "
+                 "variables.privileged.join(', ') + '; accepted for a pod with devices: "
+                 "kubectl debug --profile general, baseline or restricted'")};
+}
+
 // NVIDIA's runtime gives a container the cards that its environment names, whatever it asks for.
 // Many an image and a monitor does so: it is told, and whoever wants to refuse it binds it so.
 Policy visibleDevices() {
@@ -253,14 +281,19 @@ Policy visibleDevices() {
       "object.spec.containers.filter(c, " + names +
       ").map(c, c.name) + object.spec.?initContainers.orValue([]).filter(c, " + names +
       ").map(c, c.name)";
+  const std::string later = "variables.added.filter(c, " + names + ").map(c, c.name)";
   return {
       "divvy-visible-devices",
       "# Who names cards in its environment has whole ones where NVIDIA's runtime is the\n"
       "# default, past all shares: whoever makes such a pod is warned, and the audit log says\n"
       "# so. To refuse it make its binding's validationActions [Deny].\n",
-      elsewhere() + constraints("CREATE", "pods"),
-      condition("by-no-kubelet", "!('system:nodes' in request.userInfo.groups)"),
-      "    - name: naming\n      " + folded("expression", found),
+      elsewhere() + constraints("CREATE, UPDATE", "pods, pods/ephemeralcontainers"),
+      condition("by-no-kubelet", "!('system:nodes' in request.userInfo.groups)") +
+          condition("adds-containers",
+                    "request.operation == 'CREATE' || request.?subResource.orValue('') == "
+                    "'ephemeralcontainers'"),
+      addedEphemeral() +
+          variable("naming", "request.operation == 'CREATE' ? " + found + " : " + later),
       validation("size(variables.naming) == 0",
                  "'cards named by NVIDIA_VISIBLE_DEVICES are whole ones, past all shares: leave it "
                  "out, and ask for devices in the limits of ' + variables.naming.join(', ')"),
@@ -390,8 +423,9 @@ Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms&
          "# servers hold it up themselves, whether Divvy is there or not.\n" +
          yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
          yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(agents(terms)) +
-         yamlOf(devices(catalog, schedulers)) + yamlOf(gates(writers)) + yamlOf(visibleDevices()) +
-         yamlOf(volcanoAnnotations()) + yamlOf(priority(terms, writers));
+         yamlOf(devices(catalog, schedulers)) + yamlOf(ephemeralContainers(catalog)) +
+         yamlOf(gates(writers)) + yamlOf(visibleDevices()) + yamlOf(volcanoAnnotations()) +
+         yamlOf(priority(terms, writers));
 }
 
 }  // namespace divvy::scheduler

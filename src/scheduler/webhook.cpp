@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <boost/json.hpp>
 
@@ -137,6 +139,57 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
   return verdict;
 }
 
+// Members of the pod's list of ephemeral containers; none where that is not one.
+std::vector<const json::value*> ephemeralOf(const json::value* pod) {
+  std::vector<const json::value*> found;
+  boost::system::error_code fault;
+  const json::value* list =
+      pod == nullptr ? nullptr : pod->find_pointer("/spec/ephemeralContainers", fault);
+  if (list == nullptr || !list->is_array()) return found;
+  for (const json::value& one : list->get_array())
+    if (one.is_object()) found.push_back(&one);
+  return found;
+}
+
+std::string nameOf(const json::value& container) {
+  const json::value* name = container.get_object().if_contains("name");
+  return name != nullptr && name->is_string() ? std::string(name->get_string()) : "";
+}
+
+// kubectl debug adds a container to a pod that runs. Nothing of such a pod is patched. Containers
+// that it had before cannot be removed, and are no reason to refuse another.
+Verdict judgeEphemeral(const kube::Pod& pod, const json::value& object, const json::value* before,
+                       const vendors::Catalog& catalog, const std::string& scheduler) {
+  Verdict verdict;
+  if (!pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler)
+    return verdict;
+  // What cannot be read any more was accepted once: it may have devices.
+  const Result<std::optional<engine::Request>> request = requestOf(pod, catalog, {});
+  if (request && !*request) return verdict;
+  std::vector<std::string> present;
+  for (const json::value* one : ephemeralOf(before)) present.push_back(nameOf(*one));
+  for (const json::value* one : ephemeralOf(&object)) {
+    const std::string name = nameOf(*one);
+    boost::system::error_code fault;
+    const json::value* privileged = one->find_pointer("/securityContext/privileged", fault);
+    if (privileged == nullptr || !privileged->is_bool() || !privileged->get_bool() ||
+        std::find(present.begin(), present.end(), name) != present.end())
+      continue;
+    verdict.refused = Error{ErrorCode::kUsage,
+                            "ephemeral container " + name +
+                                " is privileged: it would see whole devices; accepted for a pod "
+                                "with devices: kubectl debug --profile general, baseline or "
+                                "restricted"};
+    return verdict;
+  }
+  return verdict;
+}
+
+bool isOfEphemeral(const json::object& request) {
+  const json::value* part = request.if_contains("subResource");
+  return part != nullptr && part->is_string() && part->get_string() == "ephemeralcontainers";
+}
+
 json::object answerOf(const json::object& request, const Verdict& verdict) {
   json::object answer;
   answer["uid"] = request.contains("uid") ? request.at("uid") : json::value("");
@@ -172,7 +225,10 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
       const json::value* space = asked.if_contains("namespace");
       if (pod->meta.space.empty() && space != nullptr && space->is_string())
         pod->meta.space = space->get_string();
-      verdict = judge(*pod, *object, catalog, rules, scheduler, beyond, gate, priorities);
+      verdict =
+          isOfEphemeral(asked)
+              ? judgeEphemeral(*pod, *object, asked.if_contains("oldObject"), catalog, scheduler)
+              : judge(*pod, *object, catalog, rules, scheduler, beyond, gate, priorities);
     } else {
       verdict.refused = pod.error();
     }

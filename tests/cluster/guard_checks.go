@@ -31,7 +31,7 @@ func (w *world) tenant() (*kubernetes.Clientset, error) {
 	const name = "tenant"
 	what := &rbac.Role{ObjectMeta: meta.ObjectMeta{Name: name}, Rules: []rbac.PolicyRule{{
 		APIGroups: []string{""}, Verbs: []string{"*"},
-		Resources: []string{"pods", "pods/binding", "pods/status", "bindings"}}}}
+		Resources: []string{"pods", "pods/binding", "pods/status", "pods/ephemeralcontainers", "bindings"}}}}
 	whose := &rbac.RoleBinding{ObjectMeta: meta.ObjectMeta{Name: name},
 		RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: name},
 		Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: w.space, Name: name}}}
@@ -163,6 +163,23 @@ func (w *world) attempts(tenant *kubernetes.Clientset, held *core.Pod, waits str
 		{"devices for a pod that waits", patch(waits, allocated, forged)},
 		{"a binding that gives devices", bind(map[string]string{allocated: forged})},
 		{"a binding of a pod with devices", bind(nil)},
+		{"a privileged container beside its share", w.debugs(tenant, held.Name, true)},
+	}
+}
+
+// debugs adds an ephemeral container, as kubectl debug does.
+func (w *world) debugs(tenant *kubernetes.Clientset, held string, privileged bool) func() error {
+	return func() error {
+		now, err := tenant.CoreV1().Pods(w.space).Get(w.ctx, held, meta.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now.Spec.EphemeralContainers = []core.EphemeralContainer{{
+			EphemeralContainerCommon: core.EphemeralContainerCommon{Name: "debug", Image: "none",
+				SecurityContext: &core.SecurityContext{Privileged: &privileged}}}}
+		_, err = tenant.CoreV1().Pods(w.space).UpdateEphemeralContainers(w.ctx, held, now,
+			meta.UpdateOptions{DryRun: onlyTried})
+		return err
 	}
 }
 
@@ -209,6 +226,19 @@ func (w *world) firstByLabel(all []attempt) error {
 	return w.allPass("in a namespace with the label", all)
 }
 
+// The webhook refuses it, too, but of pods that ask it to look away.
+func (w *world) debugged(tenant *kubernetes.Clientset, held string) error {
+	if err := w.until("a plain ephemeral container is accepted", w.debugs(tenant, held, false)); err != nil {
+		return err
+	}
+	if err := w.debugs(tenant, held, true)(); err == nil || !strings.Contains(err.Error(), "ephemeral container debug is privileged") {
+		return fmt.Errorf("a privileged ephemeral container is not refused by the webhook: %v", err)
+	}
+	away := []byte(`{"metadata":{"labels":{"hami.io/webhook":"ignore"}}}`)
+	_, err := w.client.CoreV1().Pods(w.space).Patch(w.ctx, held, types.MergePatchType, away, meta.PatchOptions{})
+	return err
+}
+
 // What a tenant may always do.
 func (w *world) permitted(tenant *kubernetes.Clientset, held string) error {
 	pods := tenant.CoreV1().Pods(w.space)
@@ -238,6 +268,9 @@ func nothingForged(w *world) error {
 		return err
 	}
 	if err := w.permitted(tenant, held.Name); err != nil {
+		return err
+	}
+	if err := w.debugged(tenant, held.Name); err != nil {
 		return err
 	}
 	first := w.precedence(tenant, held.Name)

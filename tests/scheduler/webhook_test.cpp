@@ -146,6 +146,42 @@ TEST(Webhook, WhatCanNeverBeRightIsRefusedWithTheReason) {
   }
 }
 
+// The answer's message; empty: it is allowed.
+std::string saidOfEphemeral(const std::string& before, const std::string& now,
+                            const std::string& resource = "nvidia.com/gpu",
+                            const std::string& scheduler = "divvy-scheduler") {
+  const auto pod = [&](const std::string& ephemeral) {
+    return R"({"metadata":{"name":"p","namespace":"n"},"spec":{"nodeName":"w","schedulerName":")" +
+           scheduler + R"(","containers":[{"name":"c","resources":{"limits":{")" + resource +
+           R"(":1}}}],"ephemeralContainers":[)" + ephemeral + "]}}";
+  };
+  const std::string body =
+      R"({"request":{"uid":"u-1","operation":"UPDATE","subResource":"ephemeralcontainers",)"
+      R"("oldObject":)" +
+      pod(before) + R"(,"object":)" + pod(now) + "}}";
+  const Result<Review> said = review(body, catalog(), rules(), "divvy-scheduler", {}, {});
+  EXPECT_TRUE(said.has_value());
+  const json::object answer = json::parse(said->body).at("response").as_object();
+  EXPECT_EQ(answer.if_contains("patch"), nullptr);
+  if (answer.at("allowed").as_bool()) return "";
+  return std::string(answer.at("status").at("message").as_string());
+}
+
+// Regression: kubectl debug --profile=sysadmin put a privileged container beside a share.
+TEST(Webhook, APodWithDevicesGetsNoPrivilegedEphemeralContainer) {
+  const std::string plain = R"({"name":"d"})";
+  const std::string privileged = R"({"name":"s","securityContext":{"privileged":true}})";
+  const std::string not_so = R"({"name":"s","securityContext":{"privileged":false}})";
+  EXPECT_EQ(saidOfEphemeral("", plain), "");
+  EXPECT_EQ(saidOfEphemeral("", not_so), "");
+  EXPECT_NE(saidOfEphemeral("", privileged).find("ephemeral container s is privileged"),
+            std::string::npos);
+  EXPECT_NE(saidOfEphemeral(plain, plain + ',' + privileged), "");
+  EXPECT_EQ(saidOfEphemeral(privileged, privileged + ',' + plain), "");
+  EXPECT_EQ(saidOfEphemeral("", privileged, "example.com/other"), "");
+  EXPECT_EQ(saidOfEphemeral("", privileged, "nvidia.com/gpu", "volcano"), "");
+}
+
 TEST(Webhook, APoolIsForWhoMayUseIt) {
   const std::string spec = limits(R"("nvidia.com/gpu":1)");
   const std::string training = R"({"use.divvy.dev/pool":"training"})";

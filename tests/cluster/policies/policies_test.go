@@ -182,7 +182,7 @@ func scheduler(name string) func(*core.Pod) {
 
 func TestPolicies(t *testing.T) {
 	policies := read(t)
-	if len(policies) != 9 {
+	if len(policies) != 10 {
 		t.Fatalf("%d policies", len(policies))
 	}
 	compiled := map[string]validating.Validator{}
@@ -290,6 +290,7 @@ func TestPolicies(t *testing.T) {
 		}), "pods", true, "default-scheduler"},
 	}
 	asks = append(asks, prioritised()...)
+	asks = append(asks, debugged()...)
 	for _, one := range asks {
 		t.Run(one.policy+"/"+one.what, func(t *testing.T) { one.run(t, compiled[one.policy]) })
 	}

@@ -74,3 +74,36 @@ func TestPriorityIsFreeInNamespacesThatAreLabelled(t *testing.T) {
 		}
 	}
 }
+
+// Regression: kubectl debug --profile=sysadmin put a privileged container beside a share.
+func debugged() []ask {
+	const policy, visible, where = "divvy-ephemeral-containers", "divvy-visible-devices", "pods/ephemeralcontainers"
+	yes, no := true, false
+	with := func(base *core.Pod, added ...core.EphemeralContainerCommon) *core.Pod {
+		base = base.DeepCopy()
+		for _, one := range added {
+			base.Spec.EphemeralContainers = append(base.Spec.EphemeralContainers,
+				core.EphemeralContainer{EphemeralContainerCommon: one})
+		}
+		return base
+	}
+	context := func(name string, privileged *bool) core.EphemeralContainerCommon {
+		return core.EphemeralContainerCommon{Name: name, SecurityContext: &core.SecurityContext{Privileged: privileged}}
+	}
+	plain := core.EphemeralContainerCommon{Name: "plain"}
+	all := core.EphemeralContainerCommon{Name: "all", Env: []core.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}}}
+	share, other := asking("nvidia.com/gpu", nil), asking("cpu", nil)
+	root := with(share, context("root", &yes))
+	return []ask{
+		{"plain", policy, tenant, "", share, with(share, plain), where, false, ""},
+		{"not privileged", policy, tenant, "", share, with(share, context("d", &no)), where, false, ""},
+		{"privileged", policy, tenant, "", share, root, where, true, "whole devices: root"},
+		{"privileged, by an administrator", policy, "admin", "", share, root, where, true, "root"},
+		{"one more privileged", policy, tenant, "", with(share, plain), with(share, plain, context("root", &yes)), where, true, "root"},
+		{"beside one from before", policy, tenant, "", root, with(root, plain), where, false, ""},
+		{"without devices", policy, tenant, "", other, with(other, context("root", &yes)), where, false, ""},
+		{"names all cards", visible, tenant, "", other, with(other, all), where, true, "limits of all"},
+		{"named all cards before", visible, tenant, "", with(other, all), with(other, all, plain), where, false, ""},
+		{"changed, and not debugged", visible, tenant, "", naming("all"), naming("all"), "pods", false, ""},
+	}
+}
