@@ -22,6 +22,7 @@ constexpr double kLeastPerSecond = 20'000;
 constexpr double kMostP99 = 0.25;
 constexpr double kMostP999 = 1;
 constexpr double kMostRebuild = 2;
+constexpr double kMostHostile = 50;
 
 // This thread's, so that others on the machine do not count.
 double processorMs() {
@@ -129,6 +130,45 @@ void measureRebuild(const EnginePlan& plan, Report& report) {
   report.figures.push_back({"rebuild", "allocations", static_cast<double>(log.size()), {}, {}, {}});
 }
 
+// 1,000 nodes that all differ, and a pod of 24 shares whose sums fit each of them while no way
+// does.
+void measureHostile(Report& report) {
+  constexpr unsigned kNodes = 1'000, kShares = 24, kAsked = 200;
+  Engine engine(Config{Policy::kDivvy, 1});
+  for (unsigned n = 0; n < kNodes; ++n) {
+    Node node;
+    node.name = NodeName("n" + std::to_string(n));
+    for (unsigned i = 0; i < 8; ++i) {
+      Device device;
+      device.uuid = DeviceUuid(node.name.text + '-' + std::to_string(i));
+      device.model = ModelName("H100");
+      device.memory = mib(79'000 + n % 500 + i * 131);
+      device.compute = kWholeDevice;
+      device.slots = 10;
+      node.devices.push_back(std::move(device));
+    }
+    if (!engine.setNode(node)) throw std::runtime_error("a node was not understood");
+  }
+  Request request;
+  request.id = RequestId("hostile");
+  for (unsigned i = 0; i < kShares; ++i) {
+    request.shape.containers.emplace_back();
+    DeviceAsk& ask = request.shape.containers.back().devices;
+    ask.count = 1;
+    ask.compute = {1};
+    ask.memory = mib(26'000 + (i * 37) % 1'000);
+  }
+  Samples asked;
+  for (unsigned i = 0; i < kAsked; ++i) {
+    const double before = processorMs();
+    const Result<Decision> decision = engine.decide(request);
+    asked.push_back(processorMs() - before);
+    if (!decision || decision->fits()) throw std::runtime_error("no way was to be found");
+  }
+  report.figures.push_back({"hostile/1000x8", "largest_ms", largest(asked), {}, {}, kMostHostile});
+  report.figures.push_back({"hostile/1000x8", "p50_ms", percentile(asked, 0.5), {}, {}, {}});
+}
+
 }  // namespace
 
 Report measureEngine(const EnginePlan& plan, const std::function<void(const std::string&)>& say) {
@@ -143,6 +183,8 @@ Report measureEngine(const EnginePlan& plan, const std::function<void(const std:
   }
   say("5000x8 by fgd");
   measureSize(5'000, Policy::kFgd, "fgd/5000x8", plan, false, report);
+  say("hostile");
+  measureHostile(report);
   say("rebuild");
   measureRebuild(plan, report);
   report.notes =
@@ -150,7 +192,8 @@ Report measureEngine(const EnginePlan& plan, const std::function<void(const std:
       "date what other kinds of requests know of that node. with_ends_per_s: and for each one of "
       "them\n"
       "somebody else ends, which is counted too. Processor time of the one thread; wall_* is not.\n"
-      "new_kind_ms: the first decision for a kind that was never asked for.\n";
+      "new_kind_ms: the first decision for a kind that was never asked for.\n"
+      "hostile: one question about a pod of 24 shares that nearly fit, on nodes that all differ.\n";
   return report;
 }
 
