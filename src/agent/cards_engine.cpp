@@ -146,7 +146,7 @@ engine::Shape shapeOf(const Ask& ask) {
   if (ask.guaranteed) devices.guarantee = memoryOf(*ask.guaranteed);
   shape.context_outside = !ask.context_inside;
   shape.unswappable = ask.unswappable;
-  shape.selector.match = engine::ModelMatch::kLoose;
+  shape.selector.match = engine::ModelMatch::kWords;
   shape.selector.uuid_match = engine::UuidMatch::kPrefix;
   for (const std::string& model : ask.models) shape.selector.models.emplace_back(model);
   for (const std::string& uuid : ask.uuids) shape.selector.uuids.emplace_back(uuid);

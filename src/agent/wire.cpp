@@ -1,8 +1,10 @@
 #include "agent/wire.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/model_name.h"
 #include "engine/daily_text.h"
 #include "wire_json.h"
 
@@ -209,6 +211,8 @@ RunRequest readRun(Reader& reader) {
   json::readIdle(reader, request.idle);
   reader.number("gpus", request.ask.gpus);
   reader.texts("models", request.ask.models);
+  if (!std::all_of(request.ask.models.begin(), request.ask.models.end(), isModelPattern))
+    reader.fail("models has a name without a letter or digit");
   reader.texts("uuids", request.ask.uuids);
   if (reader.find("pool") != nullptr)
     reader.word("pool", parsePoolName, request.ask.pool.emplace());

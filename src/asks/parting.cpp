@@ -1,35 +1,15 @@
 #include "asks/parting.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <utility>
+
+#include "base/model_name.h"
 
 namespace divvy::asks {
 namespace {
 
 constexpr std::uint32_t kWhole = 1000;
-
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
-bool wordEnds(std::string_view text, std::size_t at) {
-  return at == 0 || at >= text.size() || std::isalnum(static_cast<unsigned char>(text[at])) == 0 ||
-         std::isalnum(static_cast<unsigned char>(text[at - 1])) == 0;
-}
-
-// "H100 80GB" is in "NVIDIA H100 80GB HBM3", "H10" is not; letters of either case are the same.
-bool names(std::string_view model, std::string_view words) {
-  const auto same = [](char a, char b) { return lower(a) == lower(b); };
-  for (auto from = model.begin(); from != model.end(); ++from) {
-    from = std::search(from, model.end(), words.begin(), words.end(), same);
-    if (from == model.end()) return false;
-    const auto at = static_cast<std::size_t>(from - model.begin());
-    if (wordEnds(model, at) && wordEnds(model, at + words.size())) return true;
-  }
-  return false;
-}
 
 engine::Compute shareOf(std::uint32_t part, std::uint32_t all) {
   return {static_cast<std::int32_t>(part * kWhole / all)};
@@ -64,7 +44,7 @@ std::shared_ptr<const engine::Parting> partingOf(const vendors::Kind& kind,
   if (!kind.templates.empty()) return std::make_shared<engine::Parting>(templatesOf(kind));
   for (const vendors::Geometry& geometry : kind.geometries) {
     if (std::any_of(geometry.models.begin(), geometry.models.end(),
-                    [&](const std::string& words) { return names(model, words); })) {
+                    [&](const std::string& words) { return namesModel(words, model); })) {
       return std::make_shared<engine::Parting>(instancesOf(geometry));
     }
   }

@@ -10,6 +10,7 @@
 #include "nodes.h"
 #include "placing_terms.h"
 #include "raw.h"
+#include "terms/terms.h"
 
 namespace divvy::cli {
 namespace {
@@ -100,6 +101,10 @@ namespace {
 // What decides where it goes.
 Result<void> readPlacing(const Raw& raw, RunOptions& run) {
   run.sim = simOf(raw);
+  for (const std::string& model : raw.models) {
+    const Result<void> named = terms::check(*terms::ofOption("model"), model);
+    if (!named) return Error(named.error()).context("--model");
+  }
   run.ask.models = raw.models;
   run.ask.uuids = raw.uuids;
   const auto gpus = [](const std::string& text) { return parseCount(text, "--gpus", 1, kMaxGpus); };

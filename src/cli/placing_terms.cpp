@@ -56,7 +56,7 @@ engine::Pool readPool(YamlReader& reader, const YAML::Node& node) {
   reader.text(node, "name", &pool.name.text);
   if (pool.name.text == "none") reader.fail(node["name"], "\"none\" is what no pool is called");
   // As --model and --uuid take them.
-  pool.members.match = engine::ModelMatch::kLoose;
+  pool.members.match = engine::ModelMatch::kWords;
   pool.members.uuid_match = engine::UuidMatch::kPrefix;
   names(reader, node, "nodes", &pool.members.nodes);
   readLabels(reader, node, &pool.members.labels);

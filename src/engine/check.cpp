@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/model_name.h"
 #include "parting.h"
 #include "shape_class.h"
 
@@ -120,6 +121,11 @@ Result<void> checkSelector(const Selector& selector) {
     if (std::any_of(list->begin(), list->end(), [](const ModelName& m) { return m.empty(); })) {
       return usage("a model without a name; accepted: a model, or no list of models at all");
     }
+    if (selector.match != ModelMatch::kWords) continue;
+    for (const ModelName& model : *list)
+      if (!isModelPattern(model.text))
+        return usage("model \"" + model.text +
+                     "\" has no letter or digit; accepted: " + std::string(kModelPatterns));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/model_name.h"
 #include "engine/selection.h"
 #include "shape_class.h"
 
@@ -46,6 +47,11 @@ Result<void> checkMembers(const std::string& who, const Members& members) {
     return usage(who + ": a label without a key; accepted: a key and its value");
   if (anyEmpty(members.nodes) || anyEmpty(members.models) || anyEmpty(members.uuids))
     return usage(who + ": a node, model or UUID without a name; accepted: a name, or no list");
+  if (members.match == ModelMatch::kWords)
+    for (const ModelName& model : members.models)
+      if (!isModelPattern(model.text))
+        return usage(who + ": model \"" + model.text +
+                     "\" has no letter or digit; accepted: " + std::string(kModelPatterns));
   return {};
 }
 

@@ -29,7 +29,7 @@ items:
   required: [model]
   properties:
     model:
-      description: Devices whose model's name holds this, in letters of either case; "*" for all.
+      description: Devices with these whole words in their model, as H20 or RTX 4090; "*" for all.
       type: string
       minLength: 1
       maxLength: 128

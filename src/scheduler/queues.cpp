@@ -1,7 +1,8 @@
 #include "queues.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/model_name.h"
 
 namespace divvy::scheduler {
 namespace {
@@ -40,12 +41,7 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 bool Queues::matches(const std::string& pattern, const std::string& model) {
   if (pattern.empty() || pattern == kAny) return true;
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-           std::tolower(static_cast<unsigned char>(b));
-  };
-  return std::search(model.begin(), model.end(), pattern.begin(), pattern.end(), same) !=
-         model.end();
+  return namesModel(pattern, model);
 }
 
 void Queues::set(kube::Queue queue) {
@@ -166,6 +162,12 @@ void Queues::enter(const std::string& name) {
   if (waits) fault = "there is no queue called \"" + queue.parent + "\" to be below";
   if (!queue.borrows && queue.guarantee.empty())
     fault = "it does not borrow, and nothing is guaranteed to it: it could have nothing";
+  for (const auto* amounts : {&queue.guarantee, &queue.limit})
+    for (const kube::QueueAmount& one : *amounts)
+      if (!one.model.empty() && one.model != kAny && !isModelPattern(one.model))
+        fault = "its model \"" + one.model +
+                "\" has no letter or digit; accepted: " + std::string(kModelPatterns) +
+                ", or * for all";
   if (fault.empty()) {
     const Result<void> set = quota_.setQueue(inEngine(queue));
     if (!set) fault = set.error().message();

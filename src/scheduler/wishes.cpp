@@ -193,7 +193,7 @@ Result<void> Wishes::select(engine::Shape* shape) const {
                  "the pod asks for devices of several kinds; accepted: of one kind");
   if (by_model) {
     // As divvy run has it.
-    shape->selector.match = engine::ModelMatch::kLoose;
+    shape->selector.match = engine::ModelMatch::kWords;
     shape->selector.models = listOf<engine::ModelName>(models);
     shape->selector.not_models = listOf<engine::ModelName>(not_models);
   }

@@ -115,6 +115,12 @@ void Reader::read(T& out) const {
       out = static_cast<T>(i);
       return;
     }
+    if constexpr (requires { Words<T>::kFormer; }) {
+      if (word == Words<T>::kFormer) {
+        out = static_cast<T>(words.size() - 1);
+        return;
+      }
+    }
     if (ok()) failWord(words.data(), words.size());
   } else if constexpr (IsVector<T>::value) {
     if (!value_->is_array()) return fail(shown() + "; accepted: a list");

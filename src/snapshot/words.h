@@ -37,7 +37,9 @@ struct Words<engine::Wish> {
 };
 template <>
 struct Words<engine::ModelMatch> {
-  static constexpr std::array<std::string_view, 4> kAll{"contains", "exact", "loose", "words"};
+  static constexpr std::array<std::string_view, 3> kAll{"contains", "exact", "words"};
+  // What snapshots of earlier versions have instead of "words".
+  static constexpr std::string_view kFormer = "loose";
 };
 template <>
 struct Words<engine::UuidMatch> {

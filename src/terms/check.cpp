@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/duration.h"
+#include "base/model_name.h"
 #include "terms/terms.h"
 
 namespace divvy::terms {
@@ -48,7 +49,7 @@ Result<void> checkTime(std::string_view value, bool off) {
   return Error(ErrorCode::kUsage, ms.error().message() + (off ? ", or off" : ""));
 }
 
-Result<void> checkNames(std::string_view value) {
+Result<void> checkNames(std::string_view value, bool models) {
   for (;;) {
     const std::size_t comma = value.find(',');
     const std::string_view one = value.substr(0, comma);
@@ -58,6 +59,10 @@ Result<void> checkNames(std::string_view value) {
     value.remove_prefix(comma + 1);
   }
 }
+    if (models && !isModelPattern(one))
+      return Error(ErrorCode::kUsage,
+                   '"' + std::string(one) +
+                       "\" has no letter or digit; accepted: " + std::string(kModelPatterns));
 
 }  // namespace
 
@@ -73,7 +78,8 @@ Result<void> check(const Term& term, std::string_view value) {
     case Form::kTimeOrOff:
       return checkTime(value, term.form == Form::kTimeOrOff);
     case Form::kNames:
-      return checkNames(value);
+    case Form::kModels:
+      return checkNames(value, term.form == Form::kModels);
     case Form::kElsewhere:
       return {};
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/model_name.h"
 #include "read_models.h"
 #include "read_wire.h"
 #include "yaml/reader.h"
@@ -146,7 +147,8 @@ void readGeometry(YamlReader& read, const YAML::Node& item, const Layouts& layou
   read.bytes(item, "slice", &geometry.slice);
   read.list(item, "models", [&](const YAML::Node& model) {
     geometry.models.push_back(model.as<std::string>(""));
-    if (geometry.models.back().empty()) read.fail(model, "accepted: words of a model's name");
+    if (!isModelPattern(geometry.models.back()))
+      read.fail(model, "accepted: " + std::string(kModelPatterns));
   });
   std::size_t named = 0;
   read.list(item, "instances", [&](const YAML::Node& name) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/model_name.h"
 #include "read_models.h"
 
 namespace divvy::vendors {
@@ -10,7 +11,7 @@ void readWords(YamlReader& read, const YAML::Node& item, const char* key,
                std::vector<std::string>* out) {
   read.list(item, key, [&](const YAML::Node& word) {
     out->push_back(word.IsScalar() ? word.Scalar() : std::string());
-    if (out->back().empty()) read.fail(word, "accepted: words of a model's name");
+    if (!isModelPattern(out->back())) read.fail(word, "accepted: " + std::string(kModelPatterns));
   });
 }
 

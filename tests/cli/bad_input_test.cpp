@@ -46,6 +46,10 @@ TEST(BadInput, UsageErrorsAreOneLineAndLeaveNothing) {
       {{"run", "--sim", "h100", "--"}, "no command"},
       {simRun({"--memory", "4Gb"}), "accepted: a positive number with Ki, Mi, Gi or Ti"},
       {simRun({"--memory", "0"}), "zero"},
+      {simRun({"--model", " - "}),
+       "--model: \" - \" has no letter or digit; accepted: whole words"},
+      {simRun({"--model", "h100", "--model", "()"}), "--model: \"()\" has no letter or digit"},
+      {{"explain", "--sim", "h100", "--model", "."}, "--model: \".\" has no letter or digit"},
       {simRun({"--memory", "-4Gi"}), "accepted"},
       {simRun({"--memory", "101%"}), "accepted: 1% to 100%"},
       {simRun({"--memory", "99999999Ti"}), "too large"},
@@ -280,6 +284,8 @@ TEST(BadInput, RequestsNoCardCanEverServeAreUsageErrors) {
       {simRun({"--memory", "100Mi"}), "less than one context costs here"},
       {simRun({"--uuid", "GPU-deadbeef"}), "its UUID is GPU-"},
       {simRun({"--model", "voodoo"}), "is another model"},
+      {simRun({"--model", "显卡"}), "is another model"},
+      {simRun({"--model", "H10"}), "is another model"},
       {simRun({"--gpus", "2", "--memory", "1Gi"}), "this machine has 1 device"},
   };
   for (const Case& one : cases) expectOneLine(sandbox.divvy(one.words), 2, one.says);

@@ -181,6 +181,8 @@ TEST(PoolsOfCards, AFileThatIsWrongIsToldWithItsPlace) {
   };
   expect("pools:\n- name: a\n  model: [x]\n", "pools.yaml:3:3: ");
   expect("pools:\n- models: [x]\n", "name");
+  expect("pools:\n- name: a\n  models: [' - ']\n",
+         "model \" - \" has no letter or digit; accepted: ");
   expect("pools:\n- name: a\n  mode: alone\n", "pools.yaml:3:9: ");
   expect("pools:\n- name: a\n  device_policy: nearest\n", "device policy \"nearest\"; accepted: ");
   expect("pools:\n- name: none\n", "is what no pool is called");

@@ -65,9 +65,9 @@ TEST(Models, AreNamedByWholeWords) {
     request.shape.selector.models = {ModelName(words)};
     return engine.decide(request)->fits();
   };
-  for (const char* model : {"NVIDIA H20", "h20", "NVIDIA-H20-96GB", "H200 or H20"})
+  for (const char* model : {"NVIDIA H20", "h20", "NVIDIA-H20-96GB", "H200 or H20", "H 20"})
     EXPECT_TRUE(fits(model, "H20")) << model;
-  for (const char* model : {"NVIDIA H200", "GH20", "H 20", ""})
+  for (const char* model : {"NVIDIA H200", "GH20", "2H 0", ""})
     EXPECT_FALSE(fits(model, "H20")) << model;
   EXPECT_TRUE(fits("NVIDIA GeForce RTX 4090 D", "4090 D"));
 }

@@ -75,7 +75,7 @@ TEST(Wishes, AGuaranteeIsOfEachContainer) {
 
 TEST(Wishes, DevicesAreSelectedAsDivvyRunDoes) {
   engine::Shape expected = plain();
-  expected.selector.match = engine::ModelMatch::kLoose;
+  expected.selector.match = engine::ModelMatch::kWords;
   expected.selector.models = {engine::ModelName("rtx4090"), engine::ModelName("L20")};
   expected.selector.not_models = {engine::ModelName("4090d")};
   expected.selector.uuid_match = engine::UuidMatch::kPrefix;
@@ -118,6 +118,9 @@ TEST(Wishes, WhatIsNotUnderstoodIsNamed) {
            {"use.divvy.dev/idle-reclaim", "0", "or off"},
            {"use.divvy.dev/priority", "urgent", "accepted: high, normal, low"},
            {"use.divvy.dev/model", "a,,b", "accepted: names"},
+           {"use.divvy.dev/model", "H20, -",
+            "\" -\" has no letter or digit; accepted: whole words"},
+           {"use.divvy.dev/not-model", "...", "\"...\" has no letter or digit"},
            {"use.divvy.dev/enforce", "hope", "accepted: auto, interposer"}}) {
     const auto request = asked({{key, value}});
     ASSERT_FALSE(request) << key << ' ' << value;

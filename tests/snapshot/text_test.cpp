@@ -100,6 +100,8 @@ TEST(SnapshotText, VersionOneIsReadForEver) {
   EXPECT_EQ(read->config.compat, engine::Compat::kHami);
   EXPECT_EQ(engine::text(read->config.devices), "mutex,numa,link-strict,nic=mlx5_0,spread");
   ASSERT_EQ(read->nodes.size(), 2u);
+  // "loose" of earlier versions.
+  EXPECT_EQ(read->pools[0].members.match, engine::ModelMatch::kWords);
   const engine::Device& plain = read->nodes[0].devices[0];
   // What an engine's types have by default may change; what is not there is this for ever.
   EXPECT_EQ(plain.memory, gib(80));
@@ -131,7 +133,10 @@ TEST(SnapshotText, VersionOneIsReadForEver) {
   EXPECT_EQ(std::get<Released>(read->history.entries[1].what).id.text, "old");
   EXPECT_EQ(std::get<NodeGone>(read->history.entries[2].what).node.text, "c");
   EXPECT_EQ(std::get<Asked>(read->history.entries[5].what).reason, "2 devices asked");
-  EXPECT_EQ(write(*read), example()) << "nothing that is written is lost, nothing is added";
+  std::string expected = example();
+  for (std::size_t at; (at = expected.find("\"loose\"")) != std::string::npos;)
+    expected.replace(at, 7, "\"words\"");
+  EXPECT_EQ(write(*read), expected) << "nothing that is written is lost, nothing is added";
 }
 
 struct Wrong {

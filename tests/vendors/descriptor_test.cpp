@@ -116,6 +116,7 @@ TEST(ModelResources, WhatIsWrongIsNamedAndChangesNothing) {
            {head + "{kind: GPU, resource: a/b, models: [c]}\n", "\"GPU\" is not known"},
            {head + "{kind: NVIDIA, resource: a/b}\n", "lacks models"},
            {head + "{resource: a/b, models: [c]}\n", "lacks kind"},
+           {head + "{kind: NVIDIA, resource: a/b, models: ['-']}\n", "accepted: whole words"},
            {head + "{kind: NVIDIA, resource: b, models: [c]}\n", "with a domain"}}) {
     std::vector<Descriptor> all = builtIn();
     const auto read = addModelResources(yaml, "f.yaml", &all);

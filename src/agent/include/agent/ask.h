@@ -71,7 +71,7 @@ struct Ask {
 
   // Of each device; whole percents.
   unsigned coresEach() const { return gpus == 0 ? 0 : cores / gpus; }
-  std::vector<std::string> models;  // parts of a model name, letter case ignored; any may match
+  std::vector<std::string> models;  // as divvy::namesModel() takes them; any may match
   std::vector<std::string> uuids;   // UUIDs or prefixes of them; any may match
   bool context_inside = true;       // contexts count against the share
   // One of the agent's pools; empty: what is in none. Nothing: the user's default, or none.

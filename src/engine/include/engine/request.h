@@ -47,12 +47,11 @@ struct Container {
   friend auto operator<=>(const Container&, const Container&) = default;
 };
 
-// Letters of either case are the same.
+// ASCII letters of either case are the same.
 enum class ModelMatch : std::uint8_t {
-  kContains,
+  kContains,  // any part of the name, as HAMi's annotations have it: "H20" is in "H200"
   kExact,
-  kLoose,  // contains, by letters and digits only: "rtx4090" is in "RTX 4090"
-  kWords,  // contains, whole words: "H20" is in "NVIDIA-H20-96GB", not in "H200"
+  kWords,  // as divvy::namesModel(): "H20" is in "NVIDIA-H20-96GB", not in "H200"
 };
 enum class UuidMatch : std::uint8_t {
   kExact,

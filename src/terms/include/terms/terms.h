@@ -18,6 +18,7 @@ enum class Form : std::uint8_t {
   kTime,        // "30s"
   kTimeOrOff,   // likewise, or "off"
   kNames,       // with commas between them
+  kModels,      // likewise, each as isModelPattern() accepts it
   kElsewhere,   // who reads it knows: amounts of resources, names of pools, policies
 };
 
