@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/device_memory.h"
+
 namespace divvy::agent {
 
 Bytes MemoryAsk::on(Bytes physical) const {
@@ -17,7 +19,7 @@ std::string MemoryAsk::text() const {
 
 Result<MemoryAsk> parseMemoryAsk(std::string_view text) {
   if (!text.ends_with('%')) {
-    Result<Bytes> bytes = parseBytes(text);
+    Result<Bytes> bytes = parseDeviceMemory(text);
     if (!bytes)
       return Error{bytes.error().code(), bytes.error().message() + ", or 1% to 100% of the card"};
     return MemoryAsk{*bytes, 0};

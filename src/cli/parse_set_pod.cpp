@@ -1,6 +1,7 @@
 // `divvy set pod/...`, from words.
 #include <utility>
 
+#include "base/device_memory.h"
 #include "raw.h"
 
 namespace divvy::cli {
@@ -48,7 +49,9 @@ Result<void> checkNothingElse(const Raw& raw) {
 
 Result<void> readAmounts(const Raw& raw, SetPodOptions* options) {
   if (!raw.memory.empty()) {
-    const Result<Bytes> memory = parseBytes(raw.memory);
+    const Result<Bytes> memory = parseDeviceMemory(raw.memory);
+    const bool plain = raw.memory.find_first_not_of("0123456789") == std::string::npos;
+    if (!memory && plain && raw.memory != "0") return Error(memory.error()).context("--memory");
     if (!memory || *memory < mib(1))
       return usage("--memory \"" + raw.memory +
                    "\" is not accepted; of a pod's container 1Mi and more is, as 6Gi");

@@ -1,36 +1,55 @@
 #include "quotas.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
+#include "base/device_memory.h"
 #include "base/quantity.h"
 
 namespace divvy::scheduler {
 namespace {
 
 constexpr std::string_view kPrefix = "limits.";
-// As where it is asked for: beyond it are bytes.
-constexpr std::int64_t kMostUnits = std::int64_t{1} << 31;
+// Of memory. More is not what one namespace has.
+constexpr Bytes kMaxMemory = gib(256 * 1024);
 constexpr std::int64_t kMostCores = std::int64_t{1} << 40;
 constexpr std::int64_t kWhole = 1000;
 
-// In bytes or thousandths of a device.
-std::optional<std::int64_t> mostOf(const std::string& text, const vendors::Kind& kind,
-                                   bool memory) {
+// In bytes or thousandths of a device. kUsage: what is accepted.
+Result<std::int64_t> mostOf(const std::string& text, const vendors::Kind& kind, bool memory) {
   const Result<Quantity> read = Quantity::parse(text);
-  const auto whole = read ? read->whole() : std::nullopt;
-  if (!whole || *whole < 0) return std::nullopt;
-  if (!memory) return std::min(*whole, kMostCores) * kWhole / kind.cores.per_card;
-  if (read->binary() || *whole > kMostUnits) return whole;
-  // So many of the largest units, 4 GiB, are 2^63.
-  const auto bytes = static_cast<unsigned __int128>(*whole) * kind.memory.unit.count;
-  return static_cast<std::int64_t>(std::min<unsigned __int128>(bytes, INT64_MAX));
+  if (!read) return read.error();
+  if (memory) {
+    const Result<Bytes> bytes = deviceMemory(*read, kind.memory.unit, kMaxMemory);
+    if (!bytes) return bytes.error();
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes->count, INT64_MAX));
+  }
+  const auto whole = read->whole();
+  if (!whole || *whole < 0) return Error(ErrorCode::kUsage, "accepted: a whole number");
+  return std::min(*whole, kMostCores) * kWhole / kind.cores.per_card;
 }
 
 // In the resource's own units.
 std::int64_t unitsOf(std::int64_t amount, const vendors::Kind& kind, bool memory) {
   if (memory) return amount / static_cast<std::int64_t>(kind.memory.unit.count);
   return amount * kind.cores.per_card / kWhole;
+}
+
+// How many letters are to be put in, left out or replaced.
+std::size_t distanceOf(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
 }
 
 }  // namespace
@@ -42,21 +61,41 @@ Quotas::Quotas(const vendors::Catalog& catalog) {
     for (const std::string* other :
          {&kind->count.resource, &kind->slice, &kind->memory.percent, &kind->priority})
       if (!other->empty()) resources_.try_emplace(*other);
+    for (const vendors::OtherName& other : kind->also)
+      resources_.try_emplace(other.resource, resources_[vendors::meant(*kind, other)]);
   }
+}
+
+// What a key of a quota was meant to be; empty: it is none of ours, or is known.
+std::string Quotas::meantBy(const std::string& key) const {
+  constexpr std::size_t kMaxDistance = 2;
+  for (const std::string_view prefix : {kPrefix, std::string_view("requests.")}) {
+    if (!key.starts_with(prefix)) continue;
+    const std::string name = key.substr(prefix.size());
+    if (name.find('/') == std::string::npos || resources_.contains(name)) continue;
+    for (const auto& [known, resource] : resources_) {
+      const bool same_domain = known.starts_with(name.substr(0, name.find('/') + 1));
+      if (same_domain && resource.kind != nullptr && distanceOf(name, known) <= kMaxDistance)
+        return std::string(kPrefix) + known;
+    }
+  }
+  return {};
 }
 
 Result<void> Quotas::set(const kube::ResourceQuota& quota) {
   std::string fault;
   bool any = false;
   for (const auto& [key, amount] : quota.hard) {
+    if (const std::string meant = meantBy(key); !meant.empty())
+      fault = key + " names no resource; did you mean " + meant + "?";
     if (key.compare(0, kPrefix.size(), kPrefix) != 0) continue;
     const auto found = resources_.find(key.substr(kPrefix.size()));
     if (found == resources_.end()) continue;
     const auto& [kind, memory] = found->second;
     if (kind == nullptr) {
       fault = key + " is not counted: limits of memory and cores are";
-    } else if (!mostOf(amount, *kind, memory)) {
-      fault = key + " is " + amount + ": accepted: a whole number, or bytes, as 16Gi, of memory";
+    } else if (const auto most = mostOf(amount, *kind, memory); !most) {
+      fault = key + ": " + amount + ": " + most.error().message();
     } else {
       any = true;
     }

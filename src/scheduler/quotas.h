@@ -63,6 +63,7 @@ class Quotas {
   std::optional<std::string> check(const std::string& space, const Amounts& held,
                                    const Amounts& more) const;
   void readAnew();
+  std::string meantBy(const std::string& key) const;
 
   std::map<std::string, Resource> resources_;                   // by name
   std::map<std::string, kube::ResourceQuota> quotas_;           // by UID

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "asks/shape.h"
-#include "base/bytes.h"
+#include "base/device_memory.h"
 #include "kube/share_change.h"
 
 namespace divvy::scheduler {
@@ -70,7 +70,7 @@ engine::DeviceMemory memoryOf(std::string_view value) {
     std::from_chars(value.data(), value.data() + value.size() - 1, percent.value);
     return percent;
   }
-  const Result<Bytes> bytes = parseBytes(value);
+  const Result<Bytes> bytes = parseDeviceMemory(value);
   return bytes ? *bytes : Bytes{};
 }
 

@@ -1,6 +1,6 @@
 #include <charconv>
 
-#include "base/bytes.h"
+#include "base/device_memory.h"
 #include "base/duration.h"
 #include "base/model_name.h"
 #include "terms/terms.h"
@@ -38,7 +38,11 @@ bool isPercent(std::string_view value) {
 }
 
 Result<void> checkSize(std::string_view value, bool none) {
-  if (isPercent(value) || (none && (value == "0" || value == "0%")) || parseBytes(value)) return {};
+  if (isPercent(value) || (none && (value == "0" || value == "0%"))) return {};
+  const Result<Bytes> bytes = parseDeviceMemory(value);
+  if (bytes) return {};
+  if (value.find_first_not_of("0123456789") == std::string_view::npos && value != "0")
+    return bytes.error();
   return no(value, std::string("4Gi, 512Mi, or 1% to 100% of the card") + (none ? ", or 0" : ""));
 }
 
@@ -55,14 +59,14 @@ Result<void> checkNames(std::string_view value, bool models) {
     const std::string_view one = value.substr(0, comma);
     if (one.find_first_not_of(" \t") == std::string_view::npos)
       return no(value, "names, with a comma between two of them");
-    if (comma == std::string_view::npos) return {};
-    value.remove_prefix(comma + 1);
-  }
-}
     if (models && !isModelPattern(one))
       return Error(ErrorCode::kUsage,
                    '"' + std::string(one) +
                        "\" has no letter or digit; accepted: " + std::string(kModelPatterns));
+    if (comma == std::string_view::npos) return {};
+    value.remove_prefix(comma + 1);
+  }
+}
 
 }  // namespace
 

@@ -17,9 +17,9 @@ constexpr auto kBoth = Reader::kBoth;
 
 // In the order of `divvy run --help`; then what only pods say.
 constexpr std::array kAll{
-    Term{"memory", "SIZE", "memory per device: 4Gi, 512Mi, 50% of the card", "100%", kResource,
+    Term{"memory", "SIZE", "memory per device: 4Gi, 4096 (MiB), 50% of the card", "100%", kResource,
          "divvy.dev/gpumem", kContainer, kBoth, Form::kElsewhere,
-         "a number is of MiB; percent are divvy.dev/gpumem-percentage"},
+         "percent are divvy.dev/gpumem-percentage"},
     Term{"guaranteed", "SIZE", "of --memory, never swapped out", "all; with overcommit, none",
          kAnnotation, "guaranteed", kContainer, kBoth, Form::kSizeOrNone,
          "what is above it may be swapped out: so a pod consents"},

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/device_memory.h"
 #include "base/quantity.h"
 
 namespace divvy::vendors {
@@ -12,9 +13,7 @@ namespace {
 
 constexpr std::uint32_t kWholeCompute = 1000;
 constexpr std::int64_t kMostDevices = 1024;
-// Beyond this a bare number cannot be one of MiB or more: it was meant as bytes.
 constexpr std::int64_t kMostUnits = INT32_MAX;
-constexpr Bytes kMostMemory = gib(1u << 20);
 
 std::string list(const std::vector<std::uint64_t>& numbers) {
   std::string text;
@@ -203,23 +202,18 @@ Result<void> Reading::readCount(Ask* ask) {
 
 Result<Bytes> Reading::bytesOf(const Quantity& asked) const {
   const MemoryRule& rule = kind_.memory;
-  const auto whole = asked.whole();
-  if (!whole)
-    return wrong(rule.resource,
-                 "accepted: a whole number of " + formatBytes(rule.unit) + ", or bytes, as 16Gi");
-  if (asked.binary() || *whole > kMostUnits) {
-    const Bytes bytes{static_cast<std::uint64_t>(*whole)};
-    if (bytes > kMostMemory)
-      return wrong(rule.resource, "accepted: at most " + formatBytes(kMostMemory));
-    return bytes;
-  }
-  const auto units = static_cast<std::uint64_t>(*whole);
-  if (!rule.amounts.empty() &&
+  const auto units = static_cast<std::uint64_t>(asked.whole().value_or(0));
+  const bool mebibytes = rule.mebibytes_above != 0 && units > rule.mebibytes_above;
+  const Result<Bytes> bytes = deviceMemory(asked, mebibytes ? mib(1) : rule.unit);
+  if (!bytes) return wrong(rule.resource, bytes.error().message());
+  if (*bytes > kMaxDeviceMemory)
+    return wrong(rule.resource, "accepted: at most " + formatBytes(kMaxDeviceMemory));
+  const bool counted = !asked.binary() && bytes->count != units;
+  if (counted && !rule.amounts.empty() &&
       std::find(rule.amounts.begin(), rule.amounts.end(), units) == rule.amounts.end())
     return wrong(rule.resource,
                  "accepted: " + list(rule.amounts) + " (of " + formatBytes(rule.unit) + ")");
-  const bool mebibytes = rule.mebibytes_above != 0 && units > rule.mebibytes_above;
-  return Bytes{units * (mebibytes ? mib(1) : rule.unit).count};
+  return bytes;
 }
 
 Result<void> Reading::readMemory(Ask* ask) {
@@ -229,6 +223,9 @@ Result<void> Reading::readMemory(Ask* ask) {
   if (*asked) {
     const auto bytes = bytesOf(**asked);
     if (!bytes) return bytes.error();
+    const auto percent = quantity(rule.percent);
+    if (percent && *percent)
+      return wrong(rule.percent, "memory is asked for as an amount, too; accepted: one of them");
     ask->memory = *bytes;
     memory_asked_ = true;
     if (rule.steps.empty()) return {};

@@ -109,6 +109,42 @@ TEST_F(QuotaTest, BytesAreBytesAndNothingIsNothing) {
   EXPECT_NE(refusal(pod("b", part("1"))), "");
 }
 
+// Regression: 2G was 1.9 PiB, 800M 763 TiB: such quotas limited nothing.
+TEST_F(QuotaTest, BytesWithADecimalSuffixAreBytes) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "2G"}})));
+  EXPECT_EQ(refusal(pod("a", part("1900"))), "");
+  EXPECT_NE(refusal(pod("b", part("100"))), "");
+  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "20M"}})));
+  EXPECT_EQ(refusal(pod("b", part("8000"))), "") << "an API server's 20000000, of MiB";
+  const Result<void> either = books.setQuota(quota({{"limits.nvidia.com/gpumem", "17179869184"}}));
+  ASSERT_FALSE(either);
+  EXPECT_NE(either.error().message().find("16 GiB as bytes, which is written 16384Mi; accepted: "),
+            std::string::npos)
+      << either.error().message();
+}
+
+TEST_F(QuotaTest, OurNamesAreCounted) {
+  ASSERT_TRUE(books.setQuota(quota({{"limits.divvy.dev/gpumem", "1000"}})));
+  EXPECT_NE(refusal(pod("a", part("1001"))), "");
+  EXPECT_EQ(refusal(pod("a", part("1000"))), "");
+}
+
+TEST_F(QuotaTest, AMisspeltNameIsNamed) {
+  for (const char* prefix : {"requests.", "limits."}) {
+    const Result<void> wrong =
+        books.setQuota(quota({{std::string(prefix) + "nvidia.com/gpucore", "100"}}));
+    ASSERT_FALSE(wrong);
+    EXPECT_NE(wrong.error().message().find(
+                  std::string(prefix) +
+                  "nvidia.com/gpucore names no resource; did you mean limits.nvidia.com/gpucores?"),
+              std::string::npos)
+        << wrong.error().message();
+  }
+  for (const char* other : {"requests.nvidia.com/gpu", "requests.nvidia.com/gpu.shared",
+                            "requests.example.com/gpucore", "limits.cpu", "pods"})
+    EXPECT_TRUE(books.setQuota(quota({{other, "4"}}))) << other;
+}
+
 TEST_F(QuotaTest, OfSeveralTheLeastHoldsUntilItIsGone) {
   ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}}, "small")));
   ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));

@@ -20,7 +20,8 @@ const Catalog& catalog() {
 std::string said(const Ask& ask) {
   std::string text = ask.kind->name + " x" + std::to_string(ask.count) + " ";
   if (const Bytes* bytes = std::get_if<Bytes>(&ask.memory)) {
-    text += std::to_string(bytes->count >> 20) + "Mi";
+    const bool whole = bytes->count % mib(1).count == 0;
+    text += whole ? std::to_string(bytes->count >> 20) + "Mi" : std::to_string(bytes->count) + "B";
   } else if (const auto* percent = std::get_if<PercentMemory>(&ask.memory)) {
     text += "mem" + std::to_string(percent->value) + "%";
   } else {
@@ -90,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
             "NVIDIA x2 all 0 1g.5gb, NVIDIA x1 all 0 3g.20gb"},
         Row{"NamelessInstances", {{"nvidia.com/mig-", "2"}}, "!nvidia.com/mig-: 2"},
         Row{"PartsOfInstances", {{"nvidia.com/mig-1g.5gb", "500m"}}, "!nvidia.com/mig-1g.5gb"},
-        Row{"DecimalBytes", {{kGpu, "1"}, {kGpuMem, "16G"}}, "NVIDIA x1 15258Mi 0"},
+        Row{"DecimalBytes", {{kGpu, "1"}, {kGpuMem, "16G"}}, "NVIDIA x1 16000000000B 0"},
         Row{"MemoryAndCores",
             {{kGpu, "1"}, {kGpuMem, "1024"}, {kGpuCores, "30"}},
             "NVIDIA x1 1024Mi 300"},
@@ -99,9 +100,25 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"CountOfZero", {{kGpu, "0"}, {kGpuMem, "1024"}}, ""},
         Row{"Percent", {{kGpu, "1"}, {kGpuPercent, "50"}}, "NVIDIA x1 mem50% 0"},
         Row{"WholePercentIsExclusive", {{kGpu, "1"}, {kGpuPercent, "100"}}, "NVIDIA x1 all 1000"},
-        Row{"MemoryBeforePercent",
+        Row{"MemoryAndPercent",
             {{kGpu, "1"}, {kGpuMem, "2048"}, {kGpuPercent, "50"}},
+            "!nvidia.com/gpumem-percentage: 50: memory is asked for as an amount, too"},
+        Row{"MemoryAndNoPercent",
+            {{kGpu, "1"}, {kGpuMem, "2048"}, {kGpuPercent, "0"}},
             "NVIDIA x1 2048Mi 0"},
+        // As API servers write them: 16000, 1000000, 800000000 and 2000M.
+        Row{"ThousandsAreMiB", {{kGpu, "1"}, {kGpuMem, "16k"}}, "NVIDIA x1 16000Mi 0"},
+        Row{"AMillionIsMiB", {{kGpu, "1"}, {kGpuMem, "1M"}}, "NVIDIA x1 1000000Mi 0"},
+        Row{"ThousandsBeyondADevice", {{kGpu, "1"}, {kGpuMem, "2097152k"}}, "!is written 2000Mi"},
+        Row{"BytesWithASuffix", {{kGpu, "1"}, {kGpuMem, "2048Mi"}}, "NVIDIA x1 2048Mi 0"},
+        Row{"GigabytesBelow2To31", {{kGpu, "1"}, {kGpuMem, "2G"}}, "NVIDIA x1 2000000000B 0"},
+        Row{"GigabytesAbove2To31", {{kGpu, "1"}, {kGpuMem, "3G"}}, "NVIDIA x1 3000000000B 0"},
+        Row{"Megabytes", {{kGpu, "1"}, {kGpuMem, "800M"}}, "NVIDIA x1 800000000B 0"},
+        Row{"BytesWithoutASuffix",
+            {{kGpu, "1"}, {kGpuMem, "1073741824"}},
+            "!nvidia.com/gpumem: 1073741824: is 1 PiB as a number of MiB, which is too much, and "
+            "1 GiB as bytes, which is written 1024Mi; accepted: a whole number of MiB, or bytes "
+            "with a suffix, as 16Gi"},
         Row{"NoMemoryIsNone",
             {{kGpu, "1"}, {kGpuMem, "0"}, {kGpuCores, "10"}},
             "NVIDIA x1 all 100"},
@@ -115,11 +132,11 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"FractionOfACard", {{kGpu, "500m"}}, "!nvidia.com/gpu: 500m"},
         Row{"NegativeMemory", {{kGpu, "1"}, {kGpuMem, "-1"}}, "!negative"},
         Row{"NoNumber", {{kGpu, "one"}}, "!not a number"},
-        Row{"FractionOfAUnit", {{kGpu, "1"}, {kGpuMem, "1.5"}}, "!whole number of 1 MiB"},
+        Row{"FractionOfAUnit", {{kGpu, "1"}, {kGpuMem, "1.5"}}, "!whole number of MiB"},
         Row{"HalfAUnitInBytes", {{kGpu, "1"}, {kGpuMem, "1.5Gi"}}, "NVIDIA x1 1536Mi 0"},
         Row{"MoreMemoryThanThereIs",
             {{kGpu, "1"}, {kGpuMem, "9000000000000000000"}},
-            "!nvidia.com/gpumem: 9000000000000000000: accepted: at most 1 PiB"},
+            "!nvidia.com/gpumem: 9000000000000000000: accepted: at most 1 TiB"},
         Row{"TooManyCards", {{kGpu, "5000"}}, "!up to 1024"}),
     [](const auto& each) { return each.param.name; });
 
