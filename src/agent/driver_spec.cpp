@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <optional>
 
-#include <yaml-cpp/yaml.h>
 #include <boost/json.hpp>
 
 #include "base/plain_file.h"
+#include "yaml/documents.h"
 
 namespace divvy::agent {
 namespace {
@@ -17,42 +17,13 @@ namespace bj = boost::json;
 constexpr const char* kOwnPrefix = "divvy.dev-";
 constexpr const char* kDriverKind = "nvidia.com/gpu";
 constexpr std::size_t kMostSpec = 4u << 20;
-constexpr unsigned kMostDepth = 32;
 
-// Plain scalars are numbers and switches where they look like them, as in YAML's core schema.
-bj::value scalarOf(const YAML::Node& node) {
-  const std::string& text = node.Scalar();
-  if (node.Tag() == "!") return bj::value(text);
-  if (text.empty() || text == "null" || text == "~") return nullptr;
-  if (text == "true" || text == "false") return text == "true";
-  std::int64_t number = 0;
-  // Modes are written with a leading 0, which counts eight.
-  if (YAML::convert<std::int64_t>::decode(node, number)) return number;
-  return bj::value(text);
-}
-
-bj::value jsonOf(const YAML::Node& node, unsigned depth) {
-  if (depth > kMostDepth) throw YAML::RepresentationException(node.Mark(), "nested too deeply");
-  if (node.IsScalar()) return scalarOf(node);
-  if (node.IsSequence()) {
-    bj::array all;
-    for (const YAML::Node& one : node) all.push_back(jsonOf(one, depth + 1));
-    return all;
-  }
-  if (!node.IsMap()) return nullptr;
-  bj::object all;
-  for (const auto& member : node) all[member.first.Scalar()] = jsonOf(member.second, depth + 1);
-  return all;
-}
-
-// JSON is YAML, too.
+// JSON is YAML, too. The text is another program's: readYamlDocuments() bounds what it stands for.
 Result<bj::object> specOf(const std::string& text) {
-  try {
-    bj::value value = jsonOf(YAML::Load(text), 0);
-    if (value.is_object()) return std::move(value.get_object());
-  } catch (const YAML::Exception& fault) {
-    return Error{ErrorCode::kCorrupt, std::string("not YAML: ") + fault.what()};
-  }
+  Result<std::vector<YamlDocument>> documents = readYamlDocuments(text, "line");
+  if (!documents) return Error{ErrorCode::kCorrupt, "not YAML: " + documents.error().message()};
+  if (!documents->empty() && documents->front().value.is_object())
+    return std::move(documents->front().value.get_object());
   return Error{ErrorCode::kCorrupt, "no CDI spec"};
 }
 

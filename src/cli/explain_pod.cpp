@@ -23,13 +23,17 @@ namespace json = boost::json;
 
 // Of more nodes those of which the same is said are one line.
 constexpr std::size_t kMostNodes = 8;
+constexpr const char* kOwnScheduler = "divvy-scheduler";
 
 struct Explained {
   PodDecision decision;
   std::string bound;               // where it is already
   std::vector<std::string> gates;  // that hold it back
-  std::string scheduler;           // somebody else's; empty: ours
+  std::string scheduler;           // another than Divvy's; empty: Divvy's, or it does not matter
+  std::string idle;                // why no such pod is asked for now; empty: it is
   std::string told;                // what its condition says
+  // Where devices were refused for their model: annotations and resources that choose models.
+  std::map<std::string, std::string> models;
 };
 
 std::string conditionOf(const json::value& pod, const char* type) {
@@ -43,6 +47,36 @@ std::string conditionOf(const json::value& pod, const char* type) {
 std::string toldOf(const json::value& pod) {
   const std::string ours = conditionOf(pod, scheduler::kDevicesFit);
   return ours.empty() ? conditionOf(pod, "PodScheduled") : ours;
+}
+
+bool refusesModels(const PodDecision& decision) {
+  for (const scheduler::NodeVerdict& node : decision.nodes) {
+    if (!node.refusal) continue;
+    for (const engine::DeviceRefusal& device : node.refusal->devices)
+      if (device.why == engine::DeviceWhy::kModelNotAsked ||
+          device.why == engine::DeviceWhy::kModelExcluded)
+        return true;
+  }
+  return false;
+}
+
+std::map<std::string, std::string> modelsAsked(const Cluster& cluster, const kube::Pod& pod) {
+  std::map<std::string, std::string> asked;
+  const auto annotation = [&](const std::string& key) {
+    const auto found = pod.meta.annotations.find(key);
+    if (found != pod.meta.annotations.end()) asked.insert(*found);
+  };
+  for (const char* key : {"use.divvy.dev/model", "use.divvy.dev/not-model"}) annotation(key);
+  for (const vendors::Kind* kind : cluster.catalog().kinds()) {
+    for (const std::string* key : {&kind->models.use, &kind->models.not_use}) annotation(*key);
+    for (const vendors::ModelResource& one : kind->of_models)
+      for (const auto* list : {&pod.init, &pod.containers})
+        for (const kube::PodContainer& container : *list)
+          if (const auto found = container.limits.find(one.resource);
+              found != container.limits.end())
+            asked.insert(*found);
+  }
+  return asked;
 }
 
 Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all) {
@@ -64,7 +98,8 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
   Result<PodDecision> decision = decideFor(cluster, pod, all, true);
   if (!decision) return decision.error();
   explained.decision = std::move(*decision);
-  if (explained.decision.ours && pod.pod.scheduler == "default-scheduler")
+  if (refusesModels(explained.decision)) explained.models = modelsAsked(cluster, pod.pod);
+  if (explained.decision.ours && pod.pod.scheduler != kOwnScheduler)
     explained.scheduler = pod.pod.scheduler;
   return explained;
 }
@@ -124,6 +159,16 @@ void printEndings(const scheduler::Endings& ends) {
   }
 }
 
+// `divvy scheduler --name` may have called Divvy's otherwise.
+void printScheduler(const std::string& scheduler) {
+  if (scheduler.empty()) return;
+  std::printf("its scheduler is %s, %s\n", scheduler.c_str(),
+              scheduler == "default-scheduler"
+                  ? "which does not ask Divvy"
+                  : "and Divvy's is called divvy-scheduler: if they are not the same, Divvy does "
+                    "not place this pod");
+}
+
 void print(const Cluster& cluster, const Explained& explained, const Output& output) {
   const PodDecision& decision = explained.decision;
   const char* name = decision.name.c_str();
@@ -140,8 +185,10 @@ void print(const Cluster& cluster, const Explained& explained, const Output& out
     std::printf("%s fits nowhere now: %s\n", name, reasonsText(decision).c_str());
   }
   for (const std::string& line : sharesText(decision)) std::printf("  %s\n", line.c_str());
-  if (!explained.scheduler.empty())
-    std::printf("its scheduler is %s, which does not ask Divvy\n", explained.scheduler.c_str());
+  for (const auto& [key, value] : explained.models)
+    std::printf("it chooses models by %s: %s\n", key.c_str(), value.c_str());
+  printScheduler(explained.scheduler);
+  if (!explained.idle.empty()) std::printf("none is asked for now: %s\n", explained.idle.c_str());
   // What is to be said of ours is said.
   for (const std::string& gate : explained.gates)
     if (gate != scheduler::kQueueGate)
@@ -209,6 +256,13 @@ json::object jsonOf(const Explained& explained) {
   }
   pod["devices"] = sharesJson(decision);
   pod["told"] = explained.told;
+  if (!explained.models.empty()) {
+    json::object models;
+    for (const auto& [key, value] : explained.models) models[key] = value;
+    pod["models_asked"] = std::move(models);
+  }
+  if (!explained.scheduler.empty()) pod["other_scheduler"] = explained.scheduler;
+  if (!explained.idle.empty()) pod["idle"] = explained.idle;
   json::object reasons;
   for (const auto& [text, count] : decision.reasons) reasons[text] = count;
   pod["reasons"] = std::move(reasons);
@@ -255,14 +309,16 @@ Result<DryPod> readPod(Api& api, const ExplainPodOptions& options) {
   return DryPod{std::move(*object), std::move(*pod)};
 }
 
+// `idle`: of each why it is not asked for now.
 Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOptions& options,
-                                          Manifests manifests) {
+                                          Manifests manifests, std::vector<std::string>* idle) {
   Api& api = cluster.api();
   std::vector<DryPod> pods;
   if (options.files.empty()) {
     Result<DryPod> pod = readPod(api, options);
     if (!pod) return pod.error();
     pods.push_back(std::move(*pod));
+    idle->resize(1);
     return pods;
   }
   addGroups(cluster, manifests.groups, options.cluster.space);
@@ -270,6 +326,7 @@ Result<std::vector<DryPod>> podsToExplain(Cluster& cluster, const ExplainPodOpti
     Result<DryPod> pod = dryRun(api, std::move(one.object), spaceOf(options, api, one.space));
     if (!pod) return Error(pod.error()).context(one.name);
     pods.push_back(std::move(*pod));
+    idle->push_back(std::move(one.idle));
   }
   return pods;
 }
@@ -295,7 +352,9 @@ int explainPod(const ExplainPodOptions& options) {
   Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return withoutCluster(options, cluster.error());
   (*cluster)->readMore();
-  const Result<std::vector<DryPod>> pods = podsToExplain(**cluster, options, std::move(*manifests));
+  std::vector<std::string> idle;
+  const Result<std::vector<DryPod>> pods =
+      podsToExplain(**cluster, options, std::move(*manifests), &idle);
   if (!pods) return fail(pods.error());
   tellTroubles(**cluster);
   bool fits = true;
@@ -303,6 +362,7 @@ int explainPod(const ExplainPodOptions& options) {
   for (const DryPod& pod : *pods) {
     Result<Explained> explained = explainOne(**cluster, pod, *pods);
     if (!explained) return fail(Error(explained.error()).context(pod.pod.meta.name));
+    explained->idle = idle[static_cast<std::size_t>(&pod - pods->data())];
     const PodDecision& decision = explained->decision;
     fits = fits && (!explained->bound.empty() || decision.placement ||
                     (!decision.ours && decision.gated.empty()));

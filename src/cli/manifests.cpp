@@ -1,80 +1,93 @@
 #include "manifests.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <iterator>
 #include <utility>
 
-#include <yaml-cpp/yaml.h>
 #include <boost/json/array.hpp>
 
 #include "object.h"
 #include "simulate_work.h"
+#include "yaml/documents.h"
 
 namespace divvy::cli {
 namespace {
 
 namespace json = boost::json;
 
-constexpr int kMostDeep = 100;
 constexpr std::int64_t kMostReplicas = 10'000;
+constexpr std::size_t kMostPods = 100'000;
+constexpr int kMaxTemplateDepth = 16;
 
-// As YAML 1.1 has it, which is what kubectl reads by; what is in quotes stays text.
-json::value scalarOf(const YAML::Node& node) {
-  const std::string& text = node.Scalar();
-  if (node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str") return json::string(text);
-  for (const char* none : {"", "~", "null", "Null", "NULL"})
-    if (text == none) return nullptr;
-  for (const char* yes : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
-    if (text == yes) return true;
-  for (const char* no : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-    if (text == no) return false;
-  const char* end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (const auto [at, fault] = std::from_chars(text.data(), end, whole);
-      fault == std::errc{} && at == end)
-    return whole;
-  double number = 0;
-  if (const auto [at, fault] = std::from_chars(text.data(), end, number);
-      fault == std::errc{} && at == end)
-    return number;
-  return json::string(text);
-}
-
-Result<json::value> valueOf(const YAML::Node& node, int deep) {
-  if (deep > kMostDeep) return Error{ErrorCode::kUsage, "too deep"};
-  if (node.IsMap()) {
-    json::object object;
-    for (const auto& one : node) {
-      Result<json::value> value = valueOf(one.second, deep + 1);
-      if (!value) return value;
-      object[one.first.Scalar()] = std::move(*value);
-    }
-    return json::value(std::move(object));
-  }
-  if (node.IsSequence()) {
-    json::array list;
-    for (const YAML::Node& one : node) {
-      Result<json::value> value = valueOf(one, deep + 1);
-      if (!value) return value;
-      list.push_back(std::move(*value));
-    }
-    return json::value(std::move(list));
-  }
-  if (node.IsScalar()) return scalarOf(node);
-  return json::value(nullptr);
-}
-
-// How many pods a workload makes at once.
-std::int64_t countOf(const json::value& spec) {
+// How many of what it describes an object wants at once.
+std::int64_t countOf(const json::object& spec) {
   for (const char* name : {"replicas", "parallelism"}) {
-    const json::value* count = memberOf(spec, {name});
+    const json::value* count = spec.if_contains(name);
     if (count != nullptr && count->is_int64())
       return std::clamp<std::int64_t>(count->get_int64(), 0, kMostReplicas);
   }
   return 1;
 }
+
+bool isSuspended(const json::object& spec) {
+  const json::value* suspend = spec.if_contains("suspend");
+  return suspend != nullptr && suspend->is_bool() && suspend->get_bool();
+}
+
+// A pod template of a workload.
+struct Template {
+  const json::value* pod = nullptr;
+  std::int64_t count = 1;
+  std::string name;  // what the workload calls it; empty: it is the only one
+  std::string idle;  // why it makes no pod now; empty: it does
+};
+
+// The templates of a Deployment, Job, CronJob, JobSet, PyTorchJob, RayCluster ...: wherever a
+// member has the containers of a pod. The counts of what is around a template multiply.
+class TemplateSearch {
+ public:
+  std::vector<Template> of(const json::value& spec) {
+    visit(spec, Template{}, 0);
+    return std::move(found_);
+  }
+
+ private:
+  static bool isPod(const json::value* value) {
+    return value != nullptr && !listOf(*value, {"spec", "containers"}).empty();
+  }
+
+  void visit(const json::value& value, Template around, int depth) {
+    if (depth > kMaxTemplateDepth) return;
+    if (const json::array* list = value.if_array())
+      for (const json::value& item : *list) visit(item, around, depth + 1);
+    const json::object* object = value.if_object();
+    if (object == nullptr) return;
+    const std::int64_t count = countOf(*object);
+    around.count = std::min(around.count * count, kMostReplicas);
+    if (count == 0 && around.idle.empty())
+      around.idle = object->contains("replicas") ? "replicas is 0" : "parallelism is 0";
+    if (isSuspended(*object)) around.idle = "it is suspended";
+    for (const char* name : {"name", "groupName"})
+      if (const std::string own = textOf(value, {name}); !own.empty()) around.name = own;
+    for (const auto& [key, member] : *object) {
+      if (isPod(&member)) {
+        Template one = around;
+        one.pod = &member;
+        found_.push_back(std::move(one));
+      } else if (member.is_object() || member.is_array()) {
+        Template inner = around;
+        // A PyTorchJob has a map of roles.
+        const bool role =
+            key != "spec" && member.is_object() && isPod(memberOf(member, {"template"}));
+        if (role) inner.name = key;
+        visit(member, std::move(inner), depth + 1);
+      }
+    }
+  }
+
+  std::vector<Template> found_;
+};
 
 class Collector {
  public:
@@ -87,16 +100,19 @@ class Collector {
     const std::string kind = textOf(object, {"kind"});
     if (kind == "Job" || kind == "PodGroup") found.groups.push_back(object);
     const json::value* spec = memberOf(object, {"spec"});
-    if (const json::value* job = memberOf(object, {"spec", "jobTemplate", "spec"})) spec = job;
-    const json::value* made = spec == nullptr ? nullptr : memberOf(*spec, {"template"});
-    if (made == nullptr || listOf(*made, {"spec", "containers"}).empty()) {
-      ++found.others;
-      return;
+    const std::vector<Template> templates =
+        spec == nullptr ? std::vector<Template>() : TemplateSearch().of(*spec);
+    if (templates.empty()) ++found.others;
+    const std::string owner = textOf(object, {"metadata", "name"});
+    for (const Template& one : templates) {
+      const std::string name =
+          templates.size() > 1 && !one.name.empty() ? owner + '-' + one.name : owner;
+      const std::int64_t count = one.idle.empty() ? one.count : 1;
+      for (std::int64_t at = 0; at < count && found.pods.size() < kMostPods; ++at) {
+        keep(object, *one.pod, count == 1 ? name : name + '-' + std::to_string(at));
+        if (!one.idle.empty()) found.pods.back().idle = kind + ' ' + owner + ": " + one.idle;
+      }
     }
-    const std::int64_t count = countOf(*spec);
-    const std::string name = textOf(object, {"metadata", "name"});
-    for (std::int64_t at = 0; at < count; ++at)
-      keep(object, *made, count == 1 ? name : name + '-' + std::to_string(at));
   }
 
   Manifests found;
@@ -119,7 +135,7 @@ class Collector {
     const std::string called(meta["name"].get_string());
     pod["metadata"] = std::move(meta);
     pod["spec"] = objectOf(from, {"spec"});
-    found.pods.push_back({called, space, std::move(pod)});
+    found.pods.push_back({called, space, std::move(pod), ""});
   }
 };
 
@@ -132,24 +148,17 @@ std::string groupPathOf(const json::value& group, const std::string& space) {
 }
 
 Result<Manifests> podsOf(const std::string& text, const std::string& name) {
+  Result<std::vector<YamlDocument>> documents = readYamlDocuments(text, name);
+  if (!documents) return documents.error();
   Collector collector;
-  try {
-    for (const YAML::Node& document : YAML::LoadAll(text)) {
-      const Result<json::value> object = valueOf(document, 0);
-      if (!object)
-        return Error{ErrorCode::kUsage, name + ":" + std::to_string(document.Mark().line + 1) +
-                                            ": " + object.error().message()};
-      if (object->is_object()) {
-        collector.add(*object);
-      } else if (!object->is_null()) {
-        return Error{ErrorCode::kUsage, name + ":" + std::to_string(document.Mark().line + 1) +
-                                            ": no object of Kubernetes; accepted: YAML or JSON of "
-                                            "pods, or of what makes pods"};
-      }
+  for (const YamlDocument& document : *documents) {
+    if (document.value.is_object()) {
+      collector.add(document.value);
+    } else if (!document.value.is_null()) {
+      return Error{ErrorCode::kUsage, name + ":" + std::to_string(document.line) +
+                                          ": no object of Kubernetes; accepted: YAML or JSON of "
+                                          "pods, or of what makes pods"};
     }
-  } catch (const YAML::Exception& fault) {
-    return Error{ErrorCode::kUsage,
-                 name + ":" + std::to_string(fault.mark.line + 1) + ": " + fault.msg};
   }
   return std::move(collector.found);
 }

@@ -16,11 +16,13 @@ struct WantedPod {
   std::string name;            // "trainer"; of several "trainer-0"
   std::string space;           // as it is written; empty: it is not
   boost::json::object object;  // a Pod
+  std::string idle;            // why it is not asked for now: "Deployment web: replicas is 0"
 };
 
-// Every document of the text, YAML or JSON: Pods, Lists, and whatever has a template of pods, of
-// which `replicas`, or `parallelism`, are told. Other kinds are counted in `others`. kUsage:
-// "NAME:LINE: what is wrong".
+// Every document of the text, YAML or JSON: Pods, Lists, and objects with templates of pods, as
+// many of each as `replicas`, or `parallelism`, ask for. Of what asks for none now (0, `suspend`)
+// there is one, with `idle`. Other kinds are counted in `others`. kUsage: "NAME:LINE: what is
+// wrong".
 struct Manifests {
   std::vector<WantedPod> pods;
   std::size_t others = 0;

@@ -20,6 +20,7 @@ struct Planned {
   std::vector<std::string> ended;  // names of who would have to end for it
   std::string ended_text;
   std::string refused;  // it would not even be made
+  std::string idle;     // why it is not asked for now
 };
 
 // A pod of a manifest, as the API server would make it.
@@ -27,6 +28,7 @@ struct Asked {
   std::string name, space;
   std::size_t at = 0;   // among those that would be made
   std::string refused;  // it would not
+  std::string idle;     // why it is not asked for now: it takes nothing
 };
 
 // What ended for it stays ended for those who come after.
@@ -54,6 +56,11 @@ Result<std::vector<Asked>> makeAll(Cluster& cluster, std::vector<WantedPod> want
     Asked asked;
     asked.name = one.name;
     asked.space = !space.empty() ? space : !one.space.empty() ? one.space : cluster.api().space();
+    asked.idle = std::move(one.idle);
+    if (!asked.idle.empty()) {
+      all.push_back(std::move(asked));
+      continue;
+    }
     Result<DryPod> pod = dryRun(cluster.api(), std::move(one.object), asked.space);
     if (!pod && pod.error().code() == ErrorCode::kUnavailable)
       return Error(pod.error()).context(asked.name);
@@ -69,7 +76,8 @@ Result<Planned> planOne(Cluster& cluster, const Asked& asked, const std::vector<
   Planned planned;
   planned.decision.name = asked.space + '/' + asked.name;
   planned.refused = asked.refused;
-  if (!planned.refused.empty()) return planned;
+  planned.idle = asked.idle;
+  if (!planned.refused.empty() || !planned.idle.empty()) return planned;
   const DryPod& pod = made[asked.at];
   Result<PodDecision> decision = decideFor(cluster, pod, made, false);
   if (!decision && decision.error().code() == ErrorCode::kUsage) {
@@ -84,11 +92,12 @@ Result<Planned> planOne(Cluster& cluster, const Asked& asked, const std::vector<
 }
 
 bool works(const Planned& planned) {
-  return planned.refused.empty() && planned.decision.gated.empty() &&
-         (!planned.decision.ours || planned.decision.placement);
+  return !planned.idle.empty() || (planned.refused.empty() && planned.decision.gated.empty() &&
+                                   (!planned.decision.ours || planned.decision.placement));
 }
 
 std::string noteOf(const Planned& planned) {
+  if (!planned.idle.empty()) return "none is asked for now: " + planned.idle;
   if (!planned.refused.empty()) return planned.refused;
   if (!planned.decision.gated.empty()) return "waits at its gate: " + planned.decision.gated;
   if (!planned.decision.ours) return "asks for no devices that Divvy places";
@@ -118,6 +127,7 @@ json::value jsonOf(const Planned& planned) {
   for (const std::string& name : planned.ended) ended.push_back(name.c_str());
   pod["ended"] = std::move(ended);
   if (!works(planned)) pod["why"] = noteOf(planned);
+  if (!planned.idle.empty()) pod["idle"] = planned.idle;
   return pod;
 }
 

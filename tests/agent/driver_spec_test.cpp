@@ -155,5 +155,16 @@ TEST(DriverSpec, IsFoundAmongOthersAndOursAreNotOpened) {
   std::filesystem::remove_all(dir);
 }
 
+// Regression: aliases were expanded without a bound, on the agent's loop.
+TEST(DriverSpec, AliasesThatStandForTooMuchAreRefused) {
+  std::string text = "cdiVersion: 0.7.0\nkind: nvidia.com/gpu\na0: &a0 [x, x]\n";
+  for (int level = 1; level < 40; ++level) {
+    const std::string below = "*a" + std::to_string(level - 1);
+    text += "a" + std::to_string(level) + ": &a" + std::to_string(level) + " [" + below + ", " +
+            below + "]\n";
+  }
+  EXPECT_NE(whyNotBy(text, {}, "1").find("its aliases stand for too much"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace divvy::agent

@@ -71,6 +71,83 @@ spec: {minMember: 4}
             "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/lab/podgroups/group");
 }
 
+// Regression: what a merge key brings was lost, and with it the containers.
+TEST(Manifests, WithMergeKeysKeepTheirContainers) {
+  const Result<Manifests> read = podsOf(
+      "\xEF\xBB\xBF"
+      R"(x-base: &base
+  containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]
+kind: Pod
+metadata: {name: one}
+spec:
+  <<: *base
+  priorityClassName: low
+)",
+      "f");
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_EQ(read->pods.size(), 1u);
+  const json::value pod(read->pods[0].object);
+  ASSERT_EQ(listOf(pod, {"spec", "containers"}).size(), 1u);
+  EXPECT_EQ(textOf(pod, {"spec", "priorityClassName"}), "low");
+}
+
+// Regression: these were "no pod, and nothing that makes pods".
+TEST(Manifests, OfWhatAsksForNoneNowHaveOnePod) {
+  const Result<Manifests> read = podsOf(R"(
+kind: Deployment
+metadata: {name: web, namespace: team}
+spec: {replicas: 0, template: {spec: {containers: [{name: c}]}}}
+---
+kind: StatefulSet
+metadata: {name: db}
+spec: {replicas: 0, template: {spec: {containers: [{name: c}]}}}
+---
+kind: Job
+metadata: {name: train}
+spec: {suspend: true, parallelism: 4, template: {spec: {containers: [{name: c}]}}}
+---
+kind: CronJob
+metadata: {name: nightly}
+spec: {suspend: true, jobTemplate: {spec: {template: {spec: {containers: [{name: c}]}}}}}
+---
+kind: JobSet
+metadata: {name: set}
+spec:
+  replicatedJobs:
+  - name: leader
+    template: {spec: {template: {spec: {containers: [{name: c}]}}}}
+  - name: worker
+    replicas: 2
+    template: {spec: {parallelism: 2, template: {spec: {containers: [{name: c}]}}}}
+  - name: spare
+    replicas: 0
+    template: {spec: {parallelism: 2, template: {spec: {containers: [{name: c}]}}}}
+---
+kind: PyTorchJob
+metadata: {name: torch}
+spec:
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, template: {spec: {containers: [{name: c}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: c}]}}}
+)",
+                                        "f");
+  ASSERT_TRUE(read) << read.error().message();
+  std::string all;
+  for (const WantedPod& pod : read->pods)
+    all += pod.name + (pod.idle.empty() ? "" : " (" + pod.idle + ")") + '\n';
+  EXPECT_EQ(all,
+            "web (Deployment web: replicas is 0)\n"
+            "db (StatefulSet db: replicas is 0)\n"
+            "train (Job train: it is suspended)\n"
+            "nightly (CronJob nightly: it is suspended)\n"
+            "set-leader\n"
+            "set-worker-0\nset-worker-1\nset-worker-2\nset-worker-3\n"
+            "set-spare (JobSet set: replicas is 0)\n"
+            "torch-Master\n"
+            "torch-Worker-0\ntorch-Worker-1\n");
+  EXPECT_EQ(read->pods[0].space, "team");
+}
+
 TEST(Manifests, SayWhereTheyAreWrong) {
   for (const char* text : {"kind: [", "- a\n- b\n", "just words"}) {
     const Result<Manifests> read = podsOf(text, "f.yaml");

@@ -177,6 +177,63 @@ TEST_F(Kubectl, AllThatSpeakToAClusterTakeThem) {
     }
 }
 
+// As if its webhooks had made that of any pod.
+std::map<std::string, std::string> objectsMaking(const std::string& scheduler,
+                                                 const std::string& model) {
+  std::map<std::string, std::string> all = objects();
+  boost::json::value nodes = boost::json::parse(all["/api/v1/nodes"]);
+  nodes.at("items").at(0).as_object()["status"] = {
+      {"allocatable", {{"pods", "9"}, {"nvidia.com/gpu", "9"}}}};
+  all["/api/v1/nodes"] = boost::json::serialize(nodes);
+  boost::json::value made = boost::json::parse(pod("team-a", "made"));
+  made.at("spec").as_object()["schedulerName"] = scheduler;
+  if (!model.empty())
+    made.at("metadata").as_object()["annotations"] = {{"use.divvy.dev/model", model}};
+  all["/api/v1/namespaces/team-a/pods"] = boost::json::serialize(made);
+  return all;
+}
+
+void writeDeployment(const fs::path& file, const char* replicas) {
+  std::ofstream(file)
+      << "\xEF\xBB\xBFx-spec: &spec\r\n  containers: [{name: c}]\r\nkind: Deployment\r\n"
+         "metadata: {name: web}\r\nspec: {replicas: "
+      << replicas << ", template: {spec: {<<: *spec}}}\r\n";
+}
+
+// Regression: "there is no pod, and nothing that makes pods", and nothing of the scheduler.
+TEST_F(Kubectl, ExplainTellsThatNoPodIsAskedForAndWhoseItIs) {
+  HeardServer server(objectsMaking("volcano", ""));
+  const std::string file = folder / "web.yaml";
+  writeDeployment(file, "0");
+  const Words words{"explain", "-f", file, "-s", server.url()};
+  const Outcome idle = kubectl(words);
+  EXPECT_EQ(idle.code(), 0) << idle.err;
+  for (const char* line :
+       {"team-a/web fits now, on gpu-7\n",
+        "its scheduler is volcano, and Divvy's is called divvy-scheduler: if they are not the same",
+        "none is asked for now: Deployment web: replicas is 0\n"})
+    EXPECT_NE(idle.out.find(line), std::string::npos) << line << '\n' << idle.out;
+  const Outcome plan = kubectl({"plan", "-f", file, "-s", server.url()});
+  EXPECT_EQ(plan.code(), 0) << plan.err;
+  EXPECT_NE(plan.out.find("none is asked for now: Deployment web: replicas is 0"),
+            std::string::npos)
+      << plan.out;
+  writeDeployment(file, "1");
+  EXPECT_EQ(kubectl(words).out.find("none is asked for"), std::string::npos);
+}
+
+// Regression: of the model that was asked for nothing was said.
+TEST_F(Kubectl, ExplainTellsWhichModelWasAskedFor) {
+  HeardServer server(objectsMaking("divvy-scheduler", "H200"));
+  const std::string file = folder / "web.yaml";
+  writeDeployment(file, "1");
+  const Outcome refused = kubectl({"explain", "-f", file, "-s", server.url()});
+  EXPECT_EQ(refused.code(), 1) << refused.err;
+  EXPECT_NE(refused.out.find("it chooses models by use.divvy.dev/model: H200\n"), std::string::npos)
+      << refused.out;
+  EXPECT_EQ(refused.out.find("its scheduler is"), std::string::npos) << refused.out;
+}
+
 TEST_F(Kubectl, NamespacesAreAsWithKubectl) {
   struct Seen {
     const char* program;

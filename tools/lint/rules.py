@@ -36,7 +36,7 @@ ALLOWED = {
     "simgpu": {"ptx", "abi", "base"},
     "sizing": {"base"},
     "arbiter": {"ledger", "base"},
-    "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "metrics", "terms", "base"},
+    "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "metrics", "terms", "yaml", "base"},
     "doctor": {"agent", "kubelet", "ledger", "base"},
     "cli": {"agent", "doctor", "scheduler", "kube", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "terms", "yaml", "base"},
     "main": {"cli", "agent", "base"},
