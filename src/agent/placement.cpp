@@ -74,6 +74,13 @@ std::string inOneContainer(const std::string& text) {
   return text.starts_with(which) ? text.substr(which.size()) : text;
 }
 
+// "H20, L20"
+std::string modelsOf(const Ask& ask) {
+  std::string all;
+  for (const std::string& model : ask.models) all += (all.empty() ? "" : ", ") + model;
+  return all;
+}
+
 // Into `decision`: which devices, and which will not do. Errors are of requests that can never be
 // right.
 Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_reserve,
@@ -87,8 +94,8 @@ Result<void> decide(const Ask& ask, const std::vector<Card>& cards, Bytes host_r
   if (!refused) return refused.error();
   for (const engine::DeviceRefusal& one : *refused) {
     const Card& card = cardOf(one.uuid, cards);
-    decision.refusals.push_back(
-        {card.index, card.uuid, card.model, one.why, one.needed, one.available, one.pool.text});
+    decision.refusals.push_back({card.index, card.uuid, card.model, one.why, one.needed,
+                                 one.available, one.pool.text, modelsOf(ask)});
   }
   if (!decided->fits()) {
     const engine::NodeWhy why = decided->refusals.front().why;
@@ -189,7 +196,7 @@ std::string Refusal::text() const {
   using engine::DeviceWhy;
   switch (why) {
     case DeviceWhy::kModelNotAsked:
-      return "is another model";
+      return "is another model; asked for: " + asked;
     case DeviceWhy::kModelExcluded:
       return "is a part of a card (MIG), of which a process has one, and no device beside it";
     case DeviceWhy::kUuidNotAsked:

@@ -8,19 +8,27 @@
 namespace divvy::sizing {
 namespace {
 
+// Qwen's omni models keep what understands beside what speaks (talker_config).
+Fields thinkerOf(Fields& root) {
+  const std::optional<Fields> nested = root.object("thinker_config");
+  return nested ? *nested : root;
+}
+
 // Where multimodal models say what their language model is.
-Fields languageOf(Fields& root) {
+Fields languageOf(Fields thinker) {
   for (const char* name : {"text_config", "language_config", "llm_config"}) {
-    const std::optional<Fields> nested = root.object(name);
+    const std::optional<Fields> nested = thinker.object(name);
     if (nested) return *nested;
   }
-  return root;
+  return thinker;
 }
 
 std::string familyOf(Fields& root, Fields& fields) {
   std::string type = fields.text("model_type");
   if (type.empty()) type = root.text("model_type");
   if (type == "gemma3") type = "gemma3_text";
+  if (type == "qwen2_5_omni_text") type = "qwen2";
+  if (type == "qwen3_omni_moe_text") type = "qwen3_moe";
   return type;
 }
 
@@ -67,13 +75,16 @@ Result<ConfigReading> readConfig(std::string_view text) {
   }
   std::optional<std::string> fault;
   Fields root(json->get_object(), "", &fault);
-  Draft draft{root, languageOf(root), nullptr, {}, {}};
+  const Fields thinker = thinkerOf(root);
+  Draft draft{root, thinker, languageOf(thinker), nullptr, {}, {}};
   ModelShape& m = draft.model;
   m.family = familyOf(draft.root, draft.fields);
   m.repository = repositoryOf(draft.root);
   if (root.flag("is_encoder_decoder", false)) {
     root.fail("is_encoder_decoder", "true is not accepted; models with a decoder alone are");
   }
+  if (root.has("thinker_config"))
+    draft.assume("only the thinker is counted: neither its audio tower, nor what speaks");
   draft.family = findFamily(m.family);
   if (draft.family == nullptr) {
     draft.assume("model_type " + cited(m.family) +

@@ -143,7 +143,7 @@ void readExperts(Draft& draft) {
 }
 
 void readVision(Draft& draft) {
-  const std::optional<Fields> vision = draft.root.object("vision_config");
+  const std::optional<Fields> vision = draft.thinker.object("vision_config");
   if (!vision) return;
   Fields fields = *vision;
   const auto hidden = fields.count({"hidden_size", "embed_dim", "width"}, kWidth);

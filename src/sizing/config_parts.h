@@ -12,8 +12,9 @@ inline constexpr Fields::Range kLayers{1, 10'000};
 inline constexpr Fields::Range kHeads{1, 1 << 16};
 
 struct Draft {
-  Fields root;    // the whole text
-  Fields fields;  // of it, what is said of the language model
+  Fields root;     // the whole text
+  Fields thinker;  // its thinker_config, or the whole text: what has the vision tower
+  Fields fields;   // of it, what is said of the language model
   const Family* family;
   ModelShape model;
   std::vector<std::string> assumptions;

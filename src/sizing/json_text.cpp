@@ -40,6 +40,11 @@ Error syntaxError(std::string_view text, std::size_t at, const std::string& what
 }  // namespace
 
 Result<bj::value> parseText(std::string_view text, std::size_t most) {
+  // Editors of Windows begin a file with it.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    return Error{ErrorCode::kCorrupt, "is UTF-16; accepted: UTF-8"};
   if (text.size() > most) {
     return Error{ErrorCode::kCorrupt, "larger than " + formatBytes({most}) +
                                           ": that is no file of a model's configuration"};

@@ -173,7 +173,8 @@ TEST(Placement, TellsTheReasonPerDevice) {
   EXPECT_FALSE(decision.impossible);
   EXPECT_EQ(explain(decision), (std::vector<std::string>{
                                    "devices 0-1 (NVIDIA H100 80GB HBM3): needs 4 GiB, 2 GiB free",
-                                   "device 2 (NVIDIA GeForce RTX 4090): is another model",
+                                   "device 2 (NVIDIA GeForce RTX 4090): is another model; asked "
+                                   "for: h100",
                                    "device 3 (NVIDIA H100 80GB HBM3): is out of service"}));
 }
 

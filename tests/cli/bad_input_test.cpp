@@ -286,7 +286,7 @@ TEST(BadInput, RequestsNoCardCanEverServeAreUsageErrors) {
       {simRun({"--memory", "200Gi"}), "needs 200 GiB, the card has 79.1 GiB"},
       {simRun({"--memory", "100Mi"}), "less than one context costs here"},
       {simRun({"--uuid", "GPU-deadbeef"}), "its UUID is GPU-"},
-      {simRun({"--model", "voodoo"}), "is another model"},
+      {simRun({"--model", "voodoo"}), "is another model; asked for: voodoo"},
       {simRun({"--model", "显卡"}), "is another model"},
       {simRun({"--model", "H10"}), "is another model"},
       {simRun({"--gpus", "2", "--memory", "1Gi"}), "this machine has 1 device"},

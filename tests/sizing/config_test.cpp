@@ -113,6 +113,28 @@ TEST(Config, NestedConfigurationsAreFollowed) {
       has(refusal(R"({"text_config": 7})"), "text_config: 7 is not accepted; an object is"));
 }
 
+// Regression: refused, for the sizes are two levels down.
+TEST(Config, AThinkersLanguageModelIsSized) {
+  const Result<ConfigReading> reading =
+      readConfig(R"({"model_type": "qwen3_omni_moe", "talker_config": {"text_config": {}},
+        "thinker_config": {"text_config": )" +
+                 kLlama + R"(}, "vision_config":
+        {"hidden_size": 1024, "num_hidden_layers": 24}}})");
+  ASSERT_TRUE(reading) << reading.error().message();
+  EXPECT_EQ(reading->model.layers, readConfig(kLlama + "}")->model.layers);
+  EXPECT_GT(reading->model.other_parameters, 250'000'000u);
+  ASSERT_FALSE(reading->assumptions.empty());
+  EXPECT_TRUE(has(reading->assumptions[0], "only the thinker is counted"));
+  EXPECT_TRUE(has(refusal(R"({"thinker_config": {"text_config": {"hidden_size": 0}}})"),
+                  "thinker_config.text_config.hidden_size: 0"));
+}
+
+// Regression: "not JSON" was all that was said.
+TEST(Config, AByteOrderMarkDoesNotCount) {
+  EXPECT_TRUE(readConfig("\xEF\xBB\xBF" + kLlama + "}"));
+  EXPECT_TRUE(has(refusal("\xFF\xFE{"), "is UTF-16; accepted: UTF-8"));
+}
+
 TEST(Config, WhatIsAssumedIsSaid) {
   const Result<ConfigReading> reading = readConfig(
       R"({"model_type": "newcomer", "hidden_size": 1024, "num_hidden_layers": 4,

@@ -73,6 +73,7 @@ struct Refusal {
   std::uint64_t needed = 0;     // bytes
   std::uint64_t available = 0;  // likewise
   std::string pool = {};        // which it is in; of those that are about pools
+  std::string asked = {};       // the models that were asked for; of those that are about models
 
   // "needs 4 GiB, 2 GiB free"
   std::string text() const;
