@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace divvy {
 namespace {
@@ -18,6 +17,7 @@ struct CodePoint {
 
 // A byte that begins no sequence of UTF-8 is a code point of its own.
 CodePoint decode(std::string_view rest) {
+  if (static_cast<unsigned char>(rest[0]) < 0x80) return {static_cast<unsigned char>(rest[0]), 1};
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(rest[at]); };
   const unsigned char first = byte(0);
   std::size_t bytes = 1;
@@ -61,16 +61,18 @@ char32_t toAscii(char32_t c) {
 class Words {
  public:
   explicit Words(std::string_view text) {
+    text_.reserve(text.size());
+    edges_.reserve(text.size() + 1);
     while (!text.empty()) {
       const CodePoint one = decode(text);
       add(toAscii(one.value), text.substr(0, one.bytes));
       text.remove_prefix(one.bytes);
     }
-    edges_.push_back(true);
+    edges_.push_back(kEdge);
   }
 
   const std::string& text() const { return text_; }
-  bool edge(std::size_t at) const { return edges_[at]; }
+  bool edge(std::size_t at) const { return edges_[at] == kEdge; }
 
  private:
   void add(char32_t c, std::string_view bytes) {
@@ -83,8 +85,8 @@ class Words {
       } else {
         text_ += static_cast<char>(c >= U'A' && c <= U'Z' ? c + (U'a' - U'A') : c);
       }
-      edges_.resize(text_.size(), false);
-      edges_[before] = edge;
+      edges_.resize(text_.size(), kInside);
+      if (edge) edges_[before] = kEdge;
     }
     follow(now);
   }
@@ -105,8 +107,11 @@ class Words {
     last_ = now;
   }
 
+  static constexpr char kInside = 0;
+  static constexpr char kEdge = 1;
+
   std::string text_;
-  std::vector<bool> edges_;
+  std::string edges_;  // of each byte of it, and of its end
   Class last_ = Class::kSeparator;
   std::size_t letters_ = 0;   // of the run that ends here
   bool after_digit_ = false;  // that run follows a digit

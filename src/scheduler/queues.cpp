@@ -44,6 +44,15 @@ bool Queues::matches(const std::string& pattern, const std::string& model) {
   return namesModel(pattern, model);
 }
 
+bool Queues::counts(const std::string& pattern, const std::string& model) const {
+  constexpr std::size_t kMaxModels = 4096;
+  std::map<std::string, bool>& known = matched_[pattern];
+  if (known.size() > kMaxModels) known.clear();
+  const auto [at, fresh] = known.try_emplace(model, false);
+  if (fresh) at->second = matches(pattern, model);
+  return at->second;
+}
+
 void Queues::set(kube::Queue queue) {
   const std::string name = queue.meta.name;
   const auto known = queues_.find(name);
@@ -127,7 +136,7 @@ engine::Amounts Queues::amountsOf(const std::vector<ModelUse>& use) const {
   for (const Measure& measure : measured_) {
     std::int64_t sum = 0;
     for (const ModelUse& one : use)
-      if (matches(measure.first, one.model)) sum += measure.second ? one.mebibytes : one.milli;
+      if (counts(measure.first, one.model)) sum += measure.second ? one.mebibytes : one.milli;
     if (sum > 0) amounts[resourceOf(measure)] = sum;
   }
   return amounts;
@@ -181,6 +190,7 @@ void Queues::rebuild() {
   quota_ = engine::Quota();
   faults_.clear();
   measured_.clear();
+  matched_.clear();
   for (const auto& [name, queue] : queues_)
     for (const auto* amounts : {&queue.guarantee, &queue.limit})
       for (const kube::QueueAmount& one : *amounts) {
@@ -308,7 +318,7 @@ std::vector<kube::QueueAmount> Queues::used(const std::string& queue) {
     if (at != queue) continue;
     for (kube::QueueAmount& one : all)
       for (const ModelUse& use : held.use) {
-        if (!matches(one.model, use.model)) continue;
+        if (!counts(one.model, use.model)) continue;
         *one.milli += use.milli;
         *one.mebibytes += use.mebibytes;
       }

@@ -92,6 +92,8 @@ class Queues {
   static bool matches(const std::string& pattern, const std::string& model);
 
  private:
+  // As matches(), which is asked once for each pattern and model: sums ask it for every pod.
+  bool counts(const std::string& pattern, const std::string& model) const;
   void rebuild();
   void enter(const std::string& name);
   engine::Queue inEngine(const kube::Queue& queue) const;
@@ -109,6 +111,7 @@ class Queues {
   engine::Quota quota_;
   std::map<std::string, std::string> faults_;
   std::set<std::pair<std::string, bool>> measured_;  // models as queues say them; of memory
+  mutable std::map<std::string, std::map<std::string, bool>> matched_;  // by pattern and model
 };
 
 }  // namespace divvy::scheduler

@@ -15,7 +15,7 @@ namespace divvy::kube {
 
 inline constexpr const char* kQueuesPath = "/apis/divvy.dev/v1alpha1/queues";
 
-// So much of devices whose model's name holds `model` (letters of either case are the same), or of
+// So much of devices with the whole words of `model` in their model (divvy::namesModel()), or of
 // all ("*"). What is not said is not meant.
 struct QueueAmount {
   std::string model;
