@@ -142,9 +142,9 @@ void measureHostile(Report& report) {
       Device device;
       device.uuid = DeviceUuid(node.name.text + '-' + std::to_string(i));
       device.model = ModelName("H100");
-      device.memory = mib(79'000 + n % 500 + i * 131);
+      device.memory = mib(79'000 + n % 100 + i * 131);
       device.compute = kWholeDevice;
-      device.slots = 10;
+      device.slots = 10 + n / 100;
       node.devices.push_back(std::move(device));
     }
     if (!engine.setNode(node)) throw std::runtime_error("a node was not understood");

@@ -206,7 +206,7 @@ class Stage:
 
     def tenant(self, name, memory, workload, *arguments, cores=None, priority=None):
         """`divvy run` of one of the demo's programs in a share of `memory` bytes."""
-        share = ["--name", name, "--memory", str(memory)]
+        share = ["--name", name, "--memory", f"{memory >> 10}Ki"]
         if cores:
             share += ["--cores", str(cores)]
         if priority:

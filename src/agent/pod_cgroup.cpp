@@ -1,6 +1,7 @@
 #include "pod_cgroup.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/plain_file.h"
 #include "base/processes.h"
@@ -39,10 +40,11 @@ std::string uidIn(std::string_view part) {
   return isUid(uid) ? uid : "";
 }
 
-// The group that decides, of lines NUMBER:CONTROLLERS:PATH. A process may be in groups of its own
-// making below its pod's, and, with version 1, in others for each controller.
-std::string_view decidingPath(std::string_view text) {
-  std::string_view unified, named;
+// Paths of lines NUMBER:CONTROLLERS:PATH, in the order in which they are believed: that of memory
+// with version 1, which the kubelet makes for every pod; that of version 2; systemd's. A process
+// may be in groups of its own making of other controllers.
+std::array<std::string_view, 3> believedPaths(std::string_view text) {
+  std::array<std::string_view, 3> paths;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
@@ -52,12 +54,12 @@ std::string_view decidingPath(std::string_view text) {
     if (second == line.npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
-    // Version 1: the kubelet makes groups of memory for every pod.
-    if (("," + std::string(controllers) + ",").find(",memory,") != std::string::npos) return path;
-    if (controllers.empty()) unified = path;
-    if (controllers == "name=systemd") named = path;
+    if (("," + std::string(controllers) + ",").find(",memory,") != std::string::npos)
+      paths[0] = path;
+    if (controllers.empty()) paths[1] = path;
+    if (controllers == "name=systemd") paths[2] = path;
   }
-  return unified.empty() ? named : unified;
+  return paths;
 }
 
 // A process may end while it is read: streams throw then.
@@ -69,19 +71,38 @@ std::string groupOf(int pid) {
 
 }  // namespace
 
-std::string podOfGroup(std::string_view text) {
-  std::string_view path = decidingPath(text);
+namespace {
+
+// The first part that is a pod's decides: a process may make groups with any name below its own.
+// `also`: a UID that is one whatever its form.
+std::string firstPodIn(std::string_view path, const std::string& also) {
+  std::string sliced = also;
+  std::replace(sliced.begin(), sliced.end(), '-', '_');
   while (!path.empty()) {
     const std::size_t slash = path.find('/');
-    // The first one: a process may make groups with any name below its own.
-    if (std::string uid = uidIn(path.substr(0, slash)); !uid.empty()) return uid;
+    const std::string_view part = path.substr(0, slash);
+    if (std::string uid = uidIn(part); !uid.empty()) return uid;
+    if (!also.empty() && (part == "pod" + also || part.ends_with("-pod" + sliced + ".slice")))
+      return also;
     path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
   }
   return "";
 }
 
+std::string podIn(std::string_view text, const std::string& also) {
+  for (const std::string_view path : believedPaths(text))
+    if (std::string uid = firstPodIn(path, also); !uid.empty()) return uid;
+  return "";
+}
+
+}  // namespace
+
+std::string podOfGroup(std::string_view text) {
+  return podIn(text, "");
+}
+
 bool groupIsOfPod(std::string_view text, const std::string& uid) {
-  return !uid.empty() && podOfGroup(text) == uid;
+  return !uid.empty() && podIn(text, uid) == uid;
 }
 
 std::string podOf(int pid) {

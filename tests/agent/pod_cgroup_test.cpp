@@ -54,6 +54,9 @@ TEST(PodCgroup, GroupsThatAProcessMadeBelowItsPodDecideNothing) {
   }
   // Outside of pods, and of a controller of another name.
   EXPECT_EQ(podOfGroup("3:xmemory:/kubepods/pod" + kUid + "\n0::/user.slice\n"), "");
+  // One of another form is found only where it is asked for, and never below one of a pod.
+  EXPECT_TRUE(groupIsOfPod("0::/kubepods/poduid-1/0a1b\n", "uid-1"));
+  EXPECT_FALSE(groupIsOfPod(own + "/poduid-1\n", "uid-1"));
 }
 
 TEST(PodCgroup, LinesThatAreNoneAreNobodys) {

@@ -14,7 +14,7 @@ class Race(ProductTest):
     def test_a_million_racing_allocations_stay_inside_the_limit(self):
         context = self.product.rows("gpus")[0]["context"] or 512 * MIB
         limit = PROCESSES * context + ROOM
-        status, out, err = self.product.run(str(limit), RACE, PROCESSES, ATTEMPTS, bound=280)
+        status, out, err = self.product.run(f"{limit >> 10}Ki", RACE, PROCESSES, ATTEMPTS, bound=280)
         self.assertEqual(status, 0, out + err)
         race = json.loads(out)
         card = self.product.card()
