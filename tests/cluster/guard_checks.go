@@ -264,7 +264,7 @@ func nothingForged(w *world) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.create(pod("waits", container("c", one("9000000", "10")))); err != nil {
+	if _, err := w.create(pod("waits", container("c", one("900000", "10")))); err != nil {
 		return err
 	}
 	if err := w.permitted(tenant, held.Name); err != nil {
