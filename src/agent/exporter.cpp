@@ -64,7 +64,7 @@ void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
   accounts_.add(looked.tenants, parts, now_ms);
 }
 
-// A peer may ask as often as it likes. The loop makes the text anew a few times a second only, and
+// A peer may ask as often as it likes. The loop renders the text a few times a second only, and
 // beyond that answers with the last one.
 asio::awaitable<http::Answer> Exporter::answer() {
   if (made_.take("", std::chrono::steady_clock::now()) || kept_.empty()) kept_ = text();

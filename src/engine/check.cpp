@@ -10,7 +10,6 @@
 namespace divvy::engine {
 namespace {
 
-// Sums of that many never overflow.
 constexpr std::size_t kMostContainers = 256;
 constexpr std::uint32_t kMostSlots = 1u << 20;
 constexpr std::uint32_t kMostOvercommit = 4000;

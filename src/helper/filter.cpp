@@ -87,7 +87,7 @@ void allowAll(Rules* rules) {
   rules->allow(SCMP_SYS(clone),
                SCMP_A0(SCMP_CMP_MASKED_EQ, kSpaces | CLONE_THREAD, scmp_datum_t{CLONE_THREAD}));
   rules->lacks(SCMP_SYS(clone3));
-  // NVIDIA's calls are of class F; of others there is one that names who gets a signal (FIOSETOWN).
+  // NVIDIA's calls are of class F; of others one names a signal's receiver (FIOSETOWN).
   constexpr scmp_datum_t kClass = 0xff00;
   rules->allow(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, kClass, scmp_datum_t{'F'} << 8));
 }

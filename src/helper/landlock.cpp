@@ -50,7 +50,7 @@ Ruleset knownBy(int version) {
 constexpr std::uint64_t kOfPlainFiles = 1u | kWriteFile | kReadFile | kTruncate | kDeviceCall;
 constexpr std::uint64_t kRead = kReadFile | kReadFolder;
 
-// Where NVIDIA's libraries are, by distribution and by who installed them, and what they read.
+// Where NVIDIA's libraries are, by distribution and by installer, and what they read.
 constexpr const char* kSystem[] = {"/usr",
                                    "/lib",
                                    "/lib32",

@@ -1,4 +1,4 @@
-"""Which ports of the chart's pods are open to whom. Usage: network_policy_test.py HELM CHART MANIFESTS DIVVY"""
+"""Which peers reach which ports of the chart's pods. Usage: network_policy_test.py HELM CHART MANIFESTS DIVVY"""
 import sys
 import unittest
 
