@@ -7,10 +7,6 @@ namespace {
 
 constexpr const char* kAccepted = "; accepted: report, throttle, evict";
 
-Bytes slackOf(Bytes most) {
-  return std::max(kBypassSlack, Bytes{most.count / 16});
-}
-
 void note(std::map<std::string, Bypass>* found, const std::string& owner, const Bypass& bypass) {
   const auto [at, fresh] = found->try_emplace(owner, bypass);
   if (!fresh && bypass.kind < at->second.kind) at->second = bypass;
@@ -36,10 +32,30 @@ Result<OnBypass> parseOnBypass(std::string_view text) {
   return Error{ErrorCode::kUsage, '"' + std::string(text) + "\" is not known" + kAccepted};
 }
 
+Bytes bypassSlack(Bytes most) {
+  return std::max(kBypassSlack, Bytes{most.count / 16});
+}
+
+SeenBytes seenBytes(const std::vector<CardProcess>& processes) {
+  SeenBytes seen;
+  for (const CardProcess& process : processes) {
+    Bytes& sum = seen[process.owner][process.device];
+    sum = sum + process.bytes;
+  }
+  return seen;
+}
+
+Bytes Shrinking::look(Bytes stood, Bytes seen) {
+  highest_ = std::max(highest_, seen);
+  if (++looks_ < kLooks) return stood;
+  const Bytes now = std::min(stood, highest_);
+  *this = {};
+  return now;
+}
+
 std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
                                          const Allowances& allowances) {
   std::map<std::string, Bypass> found;
-  std::map<std::string, std::map<unsigned, Bytes>> sums;
   for (const CardProcess& process : processes) {
     const auto owner = allowances.find(process.owner);
     const bool given = owner != allowances.end() && owner->second.contains(process.device);
@@ -49,13 +65,14 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& process
     }
     if (!process.registered)
       note(&found, process.owner, {BypassKind::kUnregistered, process.device, process.pid, {}, {}});
-    Bytes& sum = sums[process.owner][process.device];
-    sum = sum + process.bytes;
   }
-  for (const auto& [owner, devices] : sums) {
+  for (const auto& [owner, devices] : seenBytes(processes)) {
+    const auto given = allowances.find(owner);
+    if (given == allowances.end()) continue;
     for (const auto& [device, bytes] : devices) {
-      const Bytes most = allowances.at(owner).at(device);
-      if (bytes > most + slackOf(most))
+      if (!given->second.contains(device)) continue;
+      const Bytes most = given->second.at(device);
+      if (bytes > most + bypassSlack(most))
         note(&found, owner, {BypassKind::kMemory, device, 0, bytes, most});
     }
   }

@@ -51,6 +51,24 @@ std::string ownerOn(unsigned device, const std::string& owner,
 // What is driver's own of a process, and in no ledger: modules, printf buffers, local memory. More
 // than that, and than a sixteenth of what it may have, is somebody's.
 inline constexpr Bytes kBypassSlack = mib(256);
+Bytes bypassSlack(Bytes most);
+
+// What the driver sees of an owner on a device; absent: nothing.
+using SeenBytes = std::map<std::string, std::map<unsigned, Bytes>>;
+SeenBytes seenBytes(const std::vector<CardProcess>& processes);
+
+// How what stood falls after a shrink: to the most that the driver saw in the last looks, never by
+// what the tenant says of itself.
+class Shrinking {
+ public:
+  static constexpr unsigned kLooks = 5;  // a process is not seen for a moment now and then
+  // What stands now, from what stood before the look, and what was seen in it.
+  Bytes look(Bytes stood, Bytes seen);
+
+ private:
+  Bytes highest_;
+  unsigned looks_ = 0;
+};
 
 // The gravest of each owner: another device, then a process without library, then memory.
 std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,

@@ -96,6 +96,7 @@ void BypassWatch::judge(const DriverProcesses& said) {
   std::erase_if(owners_, [&](const auto& one) { return !there.contains(one.first); });
   strangers_ = std::move(strangers);
   stays_ = std::move(stays);
+  followShrinks(seenBytes(processes));
   const BypassJudge::News news = judge_.look(bypassesIn(processes, allowed), std::time(nullptr));
   for (const std::string& owner : news.begun) begin(owner);
   for (const std::string& owner : news.over) finish(owner);
@@ -132,17 +133,39 @@ Allowances BypassWatch::allowances() const {
   Allowances all;
   for (const auto& [id, tenant] : tenants_.all()) {
     std::map<unsigned, Bytes>& its = all[id];
-    const std::map<std::string, TenantUse> uses = useOf(*tenant);
     for (const ShareRecord& share : tenant->record.shares) {
       const Device* device = tenants_.deviceOf(share.uuid);
       if (device == nullptr) continue;
-      // After a shrink it may have more than it was promised.
-      const auto use = uses.find(share.uuid);
-      const Bytes claimed = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
-      its[device->info.index] = std::max(share.reserve, claimed);
+      its[device->info.index] = mostStood(tenant->record, share);
     }
   }
   return all;
+}
+
+// Before all of a tenant's processes are known less is seen of it than it has.
+void BypassWatch::followShrinks(const SeenBytes& seen) {
+  std::erase_if(shrinking_, [&](const auto& one) {
+    const TenantPtr tenant = tenantOf(one.first.first);
+    return tenant == nullptr || !tenant->record.stood.contains(one.first.second);
+  });
+  if (!judge_.settled()) return;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    bool over = false;
+    for (const ShareRecord& share : tenant->record.shares) {
+      const auto stood = tenant->record.stood.find(share.uuid);
+      const Device* device = tenants_.deviceOf(share.uuid);
+      if (stood == tenant->record.stood.end() || device == nullptr) continue;
+      Bytes now;
+      if (const auto all = seen.find(id); all != seen.end())
+        if (const auto one = all->second.find(device->info.index); one != all->second.end())
+          now = one->second;
+      stood->second = shrinking_[{id, share.uuid}].look(stood->second, now);
+      if (stood->second > share.reserve) continue;
+      tenant->record.stood.erase(stood);
+      over = true;
+    }
+    if (over) tenants_.keepRecord(*tenant);
+  }
 }
 
 TenantPtr BypassWatch::tenantOf(const std::string& owner) const {

@@ -60,6 +60,7 @@ class BypassWatch {
   std::string findOwner(int pid) const;
   std::string inItsPod(const std::string& owner, unsigned device, const Allowances& allowed) const;
   Allowances allowances() const;
+  void followShrinks(const SeenBytes& seen);
   // Null: a pod's, or ended.
   TenantPtr tenantOf(const std::string& owner) const;
   void begin(const std::string& owner);
@@ -84,6 +85,7 @@ class BypassWatch {
   };
   std::map<std::string, Ending> endings_;  // by tenant
   std::map<unsigned, Strangers> strangers_;
+  std::map<std::pair<std::string, std::string>, Shrinking> shrinking_;  // by tenant and UUID
   // How often processes that are nobody's were seen in a row, by device and PID.
   std::map<std::pair<unsigned, int>, unsigned> stays_;
 };

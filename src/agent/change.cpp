@@ -201,6 +201,9 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant, const 
   std::vector<std::string> notes = notesOn(request, plans, *tenant, all);
   const CoresPolicy policy = request.cores_policy.value_or(tenant->record.cores_policy);
   const TenantRecord before = tenant->record;
+  std::vector<ShareRecord> shares;
+  for (const NewShare& plan : plans) shares.push_back(plan.share);
+  noteShrunk(tenant->record, shares);
   for (const NewShare& plan : plans) {
     if (request.has_memory || request.guaranteed) {
       Result<void> set =
@@ -229,13 +232,17 @@ Result<std::vector<std::string>> Tenants::change(const TenantPtr& tenant, const 
   arbiters_.change(tenant->record.id, lawOf(*tenant));
   tellMemory(*tenant);
   tellDevices(false);
-  // The control page holds the limits; this note only spares a successor a guess.
-  Result<void> saved = saveRecord(tenant->dir, tenant->record);
-  if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  keepRecord(*tenant);
   if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
     tellOf(tenant->record, std::move(*event));
   changed_();
   return notes;
+}
+
+// The control page holds the limits; this note only spares a successor a guess.
+void Tenants::keepRecord(const Tenant& tenant) {
+  const Result<void> saved = saveRecord(tenant.dir, tenant.record);
+  if (!saved) warn("tenant " + tenant.record.id + ": " + saved.error().message());
 }
 
 // All of them, or none.
@@ -254,6 +261,7 @@ Result<void> Tenants::writeShares(Tenant& tenant, const std::vector<ShareRecord>
         warn("tenant " + tenant.record.id + ": " + again.error().message());
     return written;
   }
+  noteShrunk(tenant.record, shares);
   tenant.record.shares = shares;
   return {};
 }
@@ -279,9 +287,7 @@ Result<void> Tenants::reshape(const TenantPtr& tenant, const std::vector<ShareRe
   arbiters_.change(tenant->record.id, lawOf(*tenant));
   tellMemory(*tenant);
   tellDevices(false);
-  // The control page holds the limits; this note only spares a successor a guess.
-  const Result<void> saved = saveRecord(tenant->dir, tenant->record);
-  if (!saved) warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  keepRecord(*tenant);
   if (std::optional<EventView> event = changedEvent(before, tenant->record, by))
     tellOf(tenant->record, std::move(*event));
   changed_();

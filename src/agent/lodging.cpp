@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "bypass.h"
 #include "log.h"
 #include "tenants.h"
 
@@ -49,6 +50,12 @@ bool keepsPinned(const Tenant& tenant, Priority asker) {
   return tenant.checkpoint.bar != CheckpointBar::kNone || tenant.record.priority > asker;
 }
 
+// More than that it cannot use of the device: what the driver takes by itself is in the slack.
+Bytes mostUsed(const TenantRecord& record, const ShareRecord& share) {
+  const Bytes most = mostStood(record, share);
+  return most + bypassSlack(most);
+}
+
 // What it takes of its cards, as somebody of that priority has to see it.
 engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Priority asker) {
   engine::Allocation held;
@@ -60,8 +67,9 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
     const ShareRecord& share = tenant.record.shares[i];
     const auto use = uses.find(share.uuid);
     const Bytes used = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
-    // After a shrink a tenant may use more than it was promised.
-    const Bytes reserved = std::max(share.reserve, used);
+    // After a shrink a tenant may use more than it was promised; what it says of itself takes no
+    // more room than it was ever given.
+    const Bytes reserved = std::max(share.reserve, std::min(used, mostUsed(tenant.record, share)));
     Card terms;
     for (const Device& device : inventory.devices())
       if (device.info.uuid == share.uuid) terms.context = device.context;
@@ -145,6 +153,10 @@ const Device* Tenants::deviceOf(const std::string& uuid) const {
   for (const Device& device : inventory_.devices())
     if (device.info.uuid == uuid) return &device;
   return nullptr;
+}
+
+bool chargesContexts(const Tenant& tenant) {
+  return tenant.record.context_inside || (tenant.pages && tenant.pages->spec().charges_contexts);
 }
 
 bool Tenants::booked(const Tenant& tenant) const {
@@ -315,14 +327,16 @@ void Tenants::tellMemory(const Tenant& tenant) {
   for (std::size_t i = 0; i < tenant.record.shares.size() && i < ledger::kMaxDevices; ++i) {
     const ShareRecord& share = tenant.record.shares[i];
     const Device* device = deviceOf(share.uuid);
-    terms.guarantee[i] = share.guarantee.count;
-    const auto use = uses.find(share.uuid);
+    const Bytes outside = chargesContexts(tenant) ? share.reserve - share.limit : Bytes{};
+    terms.guarantee[i] = (share.guarantee + outside).count;
     // After a shrink it may use more than its limit.
+    const auto use = uses.find(share.uuid);
+    const Bytes inside = use == uses.end() ? Bytes{} : use->second.inside;
     terms.ceiling[i] =
-        std::max(share.limit, use == uses.end() ? Bytes{} : use->second.inside).count;
+        (std::max(share.limit, std::min(inside, mostUsed(tenant.record, share))) + outside).count;
     if (device == nullptr) continue;
     if (terms.parked) terms.parked_need[i] = restoreNeeds(at[i]).count;
-    if (tenant.record.context_inside) terms.base[i] = device->context.count;
+    if (chargesContexts(tenant)) terms.base[i] = device->context.count;
     any = any || shared(*device);
   }
   if (any) arbiters_.setMemory(tenant.record.id, terms);
@@ -397,7 +411,9 @@ void Tenants::tellDevices(bool new_sample) {
       const bool here = booked(*tenant);
       for (const ShareRecord& share : tenant->record.shares) {
         if (share.uuid != card.uuid) continue;
-        budget = budget - (here ? share.reserve - share.limit : share.reserve);
+        // A context that is charged is part of what the tenant is seen to have there.
+        const Bytes outside = chargesContexts(*tenant) ? Bytes{} : share.reserve - share.limit;
+        budget = budget - (here ? outside : share.reserve);
       }
     }
     arbiter::StayDevice terms;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -70,6 +71,10 @@ json::bj::object toJson(const TenantRecord& record) {
   object["models"] = json::write(record.models);
   object["uuids"] = json::write(record.uuids);
   object["shares"] = std::move(shares);
+  json::bj::array stood;
+  for (const auto& [uuid, bytes] : record.stood)
+    stood.push_back(json::bj::object{{"uuid", uuid}, {"bytes", bytes.count}});
+  if (!stood.empty()) object["stood"] = std::move(stood);
   return object;
 }
 
@@ -90,6 +95,22 @@ Result<CheckpointPhase> parsePhase(std::string_view word) {
 }
 
 }  // namespace
+
+void noteShrunk(TenantRecord& record, const std::vector<ShareRecord>& shares) {
+  for (std::size_t i = 0; i < shares.size() && i < record.shares.size(); ++i) {
+    const Bytes before = mostStood(record, record.shares[i]);
+    if (before > shares[i].reserve) {
+      record.stood[shares[i].uuid] = before;
+    } else {
+      record.stood.erase(shares[i].uuid);
+    }
+  }
+}
+
+Bytes mostStood(const TenantRecord& record, const ShareRecord& share) {
+  const auto stood = record.stood.find(share.uuid);
+  return stood == record.stood.end() ? share.reserve : std::max(share.reserve, stood->second);
+}
 
 Result<void> saveRecord(const std::string& dir, const TenantRecord& record) {
   const std::string path = fileOf(dir);
@@ -157,6 +178,13 @@ Result<TenantRecord> loadRecord(const std::string& dir) {
     share.guarantee = share.limit;  // of those that knew of no swapping
     item.number("guarantee", share.guarantee.count);
   });
+  if (reader.find("stood") != nullptr) {
+    reader.each("stood", [&](json::Reader& item) {
+      std::string uuid;
+      item.text("uuid", uuid);
+      item.number("bytes", record.stood[uuid].count);
+    });
+  }
   if (reader.ok() && version != kVersion) {
     reader.fail("version " + std::to_string(version) + "; accepted: " + std::to_string(kVersion));
   }

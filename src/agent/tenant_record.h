@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,11 +65,21 @@ struct TenantRecord {
   std::vector<std::string> command;
   std::vector<std::string> models, uuids;  // where it may be, as it asked
   std::vector<ShareRecord> shares;
+  // By UUID of a device: the largest reserve of a share that was made smaller since, until the
+  // driver sees that the tenant has less. noteShrunk() and Shrinking keep it.
+  std::map<std::string, Bytes> stood;
 
   bool ofPod() const { return !lodger.uid.empty(); }
   // Its processes have namespaces of their own.
   bool inContainer() const { return contained || ofPod(); }
 };
+
+// To be called before `record.shares` becomes `shares`, of the same devices in the same order.
+void noteShrunk(TenantRecord& record, const std::vector<ShareRecord>& shares);
+
+// What a tenant may have of that share's device by the agent's own words: its reserve, or what
+// stood.
+Bytes mostStood(const TenantRecord& record, const ShareRecord& share);
 
 // Writes <dir>/tenant.json whole: to a temporary file in `dir`, then renamed.
 Result<void> saveRecord(const std::string& dir, const TenantRecord& record);

@@ -69,6 +69,14 @@ std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::Repor
     use.inside = report.devices[i].total;
   }
   if (!spec.context_overhead_outside || uses.empty()) return uses;
+  if (spec.charges_contexts) {
+    for (const ledger::DeviceSpec& device : spec.devices) {
+      TenantUse& use = uses[device.uuid];
+      use.outside = std::min(use.inside, device.context);
+      use.inside = use.inside - use.outside;
+    }
+    return uses;
+  }
   // A process' contexts are told as one sum; with one device it is that device's.
   Bytes contexts;
   for (const ledger::SlotSnapshot& slot : report.slots) contexts = contexts + slot.context;

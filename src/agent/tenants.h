@@ -166,6 +166,8 @@ class Tenants {
   // `checked`: only where there is room. On an error all is as it was.
   Result<void> reshape(const TenantPtr& tenant, const std::vector<ShareRecord>& shares,
                        Priority priority, bool checked, const std::string& by);
+  // Its note for the next agent, as its record is now.
+  static void keepRecord(const Tenant& tenant);
   // How far the tenant is with its checkpoint: its note says so first, then the arbiter is told.
   Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
                               const CheckpointStatus& status);
@@ -317,6 +319,8 @@ struct TenantUse {
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
 // Likewise, of one that has pages, as they were just read.
 std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report);
+// Its contexts are in what its ledger counts; of a share that is meant without them all but one.
+bool chargesContexts(const Tenant& tenant);
 // Milliseconds of CLOCK_MONOTONIC.
 std::uint64_t nowMs();
 // Milliseconds since 1970.

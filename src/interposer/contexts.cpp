@@ -64,7 +64,10 @@ void sweepArray(void* argument, std::uint64_t handle, Block owner) {
 
 std::uint64_t contextBytes(unsigned device) {
   const ledger::ControlPage& control = runtime().tenant.control();
-  if ((control.header.flags & ledger::kContextOverheadOutside) != 0) return 0;
+  const std::uint32_t flags = control.header.flags;
+  const bool free =
+      (flags & ledger::kContextOverheadOutside) != 0 && (flags & ledger::kOneContextOutside) == 0;
+  if (free) return 0;
   return control.devices[device].context_bytes;
 }
 

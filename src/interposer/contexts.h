@@ -47,8 +47,8 @@ class PrimaryContexts {
   std::atomic<CUcontext> handles_[ledger::kMaxDevices] = {};
 };
 
-// What one context costs on a ledger device, by the control page; 0 where the tenant's share is
-// meant without it.
+// What one context is charged with on a ledger device, by the control page. 0 only where an older
+// agent made the page and counts contexts outside the share.
 std::uint64_t contextBytes(unsigned device);
 
 // Shows in the tenant's report what this process' contexts cost, changed by `bytes`.

@@ -115,7 +115,7 @@ Admission Account::reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64
   }
   const auto lane = static_cast<unsigned>(held);
   const LaneSite site = siteOf(pages_, claim, lane);
-  const Limits limits{&pages_.control().devices[dev], own_limit_};
+  const Limits limits = limitsOf(dev);
   Step step = Step::kRefused;
   if (loadRelaxed(site.laneRef().spare[dev].low) >= bytes) {
     step = spendOnLane(site, dev, bytes, limits);
@@ -182,7 +182,7 @@ bool Account::releaseOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t cl
   Step step = Step::kRefused;
   std::uint64_t missing = 0;
   if (loadRelaxed(site.laneRef().used[dev]) >= bytes) {
-    const Limits limits{&pages_.control().devices[dev], own_limit_};
+    const Limits limits = limitsOf(dev);
     if (worthKeeping(site, dev, bytes, limits)) {
       markSpare(site);
       step = keepOnLane(site, dev, bytes);

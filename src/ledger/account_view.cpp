@@ -16,12 +16,15 @@ std::uint64_t Account::total(unsigned dev) const {
   if (!validDevice(dev)) return 0;
   const std::uint64_t admitted = loadAcquire(pages_.report().devices[dev].total.low);
   const std::uint64_t spare = sumSpare(pages_, dev);
-  return admitted > spare ? admitted - spare : 0;
+  const std::uint64_t used = admitted > spare ? admitted - spare : 0;
+  const std::uint64_t outside = outsideBytes(pages_.control(), dev);
+  return used > outside ? used - outside : 0;
 }
 
 std::uint64_t Account::free(unsigned dev) const {
   if (!validDevice(dev)) return 0;
-  const std::uint64_t limit = admissibleBytes(pages_.control().devices[dev], own_limit_);
+  const Limits limits = limitsOf(dev);
+  const std::uint64_t limit = limits.admissible() - limits.outside;
   const std::uint64_t used = total(dev);
   return limit > used ? limit - used : 0;
 }
@@ -33,6 +36,11 @@ std::uint64_t Account::processUsed(unsigned slot, unsigned dev) const {
     sum = saturatingAdd(sum, loadAcquire(lane.used[dev]));
   }
   return sum;
+}
+
+Limits Account::limitsOf(unsigned dev) const {
+  const ControlPage& control = pages_.control();
+  return {&control.devices[dev], own_limit_, outsideBytes(control, dev)};
 }
 
 unsigned Account::slot() const {

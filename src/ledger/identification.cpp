@@ -43,6 +43,7 @@ OpenStatus checkControl(const ControlPage& page) {
     const DeviceControl& device = page.devices[i];
     if (memchr(device.uuid, 0, sizeof device.uuid) == nullptr) return OpenStatus::kBadValues;
     if (loadAcquire(device.mem_ceiling) > INT64_MAX) return OpenStatus::kBadValues;
+    if (device.context_bytes > INT64_MAX) return OpenStatus::kBadValues;
   }
   return OpenStatus::kOk;
 }

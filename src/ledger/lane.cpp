@@ -88,11 +88,15 @@ void fenceWord(const LaneSite& agent, Pair& word, std::uint64_t seq) {
 
 }  // namespace
 
-std::uint64_t admissibleBytes(const DeviceControl& limits, std::uint64_t own_limit) {
-  const std::uint64_t ceiling = loadAcquire(limits.mem_ceiling);
-  const std::uint64_t headroom = loadAcquire(limits.headroom_bytes);
+std::uint64_t outsideBytes(const ControlPage& control, unsigned dev) {
+  return (control.header.flags & kOneContextOutside) != 0 ? control.devices[dev].context_bytes : 0;
+}
+
+std::uint64_t Limits::admissible() const {
+  const std::uint64_t ceiling = loadAcquire(device->mem_ceiling);
+  const std::uint64_t headroom = loadAcquire(device->headroom_bytes);
   const std::uint64_t shared = ceiling > headroom ? ceiling - headroom : 0;
-  return own_limit != 0 && own_limit < shared ? own_limit : shared;
+  return (own_limit != 0 && own_limit < shared ? own_limit : shared) + outside;
 }
 
 Step admitOnLane(const LaneSite& site, unsigned dev, std::uint64_t bytes, const Limits& limits) {

@@ -40,15 +40,18 @@ enum class Step : std::uint8_t {
 // below; only somebody who scribbles on the word on purpose gets here.
 inline constexpr unsigned kMaxTries = 1u << 20;
 
-// What the limits admit now: ceiling less headroom, and no more than `own_limit` unless that is 0.
-std::uint64_t admissibleBytes(const DeviceControl& limits, std::uint64_t own_limit);
+// What the share of device `dev` has beside its ceiling: one context, or nothing.
+std::uint64_t outsideBytes(const ControlPage& control, unsigned dev);
 
 // The limits of one device as an operation sees them; read again at each try.
 struct Limits {
   const DeviceControl* device;
   std::uint64_t own_limit;
+  std::uint64_t outside;  // outsideBytes()
 
-  std::uint64_t admissible() const { return admissibleBytes(*device, own_limit); }
+  // What they admit now: ceiling less headroom, no more than `own_limit` unless that is 0, and what
+  // is outside.
+  std::uint64_t admissible() const;
 };
 
 // The total grows by `bytes`, which the lane then has in use, unless it would pass the limit.

@@ -120,7 +120,8 @@ void writeControl(const TenantSpec& spec, ControlPage& page) {
   header.slots_capacity = kMaxSlots;
   header.pressure_policy = spec.pressure_policy;
   header.node_devices = spec.node_devices;
-  header.flags = spec.context_overhead_outside ? kContextOverheadOutside : 0;
+  if (spec.context_overhead_outside) header.flags |= kContextOverheadOutside;
+  if (spec.context_overhead_outside && spec.charges_contexts) header.flags |= kOneContextOutside;
   header.slots_ready = (spec.slots + kSlotChunk - 1) / kSlotChunk * kSlotChunk;
   put(spec.driver_path, header.driver_path);
   put(spec.nvml_path, header.nvml_path);
@@ -148,6 +149,8 @@ TenantSpec specOf(const ControlPage& page) {
   spec.id = get(header.tenant_id);
   spec.name = get(header.name);
   spec.context_overhead_outside = (header.flags & kContextOverheadOutside) != 0;
+  spec.charges_contexts =
+      !spec.context_overhead_outside || (header.flags & kOneContextOutside) != 0;
   spec.pressure_policy = header.pressure_policy;
   spec.node_devices = header.node_devices;
   spec.generation = header.id.generation;

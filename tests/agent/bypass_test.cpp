@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bypass_pods.h"
+#include "tenant_record.h"
 
 namespace divvy::agent {
 namespace {
@@ -44,6 +45,38 @@ TEST(Bypass, IsFoundOfEachKindAndTheGravestIsSaid) {
   const Allowances large{{"c", {{0, gib(64)}}}};
   EXPECT_TRUE(bypassesIn({{0, 1, "c", true, gib(68)}}, large).empty());
   EXPECT_FALSE(bypassesIn({{0, 1, "c", true, gib(69)}}, large).empty());
+}
+
+// After a shrink a tenant has more than its new limit until it frees some.
+TEST(Shrinking, FallsToTheMostThatWasSeenInSeveralLooksAndNeverRises) {
+  Shrinking shrinking;
+  Bytes stood = gib(8);
+  const auto look = [&](Bytes seen) { return stood = shrinking.look(stood, seen); };
+  for (const Bytes seen : {gib(7), gib(6), Bytes{}, Bytes{}}) EXPECT_EQ(look(seen), gib(8));
+  EXPECT_EQ(look(gib(5)), gib(7)) << "it is not seen for a moment now and then";
+  for (unsigned i = 0; i + 1 < Shrinking::kLooks; ++i) EXPECT_EQ(look(gib(9)), gib(7));
+  EXPECT_EQ(look(gib(9)), gib(7)) << "more is what bypasses are";
+  for (unsigned i = 0; i < Shrinking::kLooks; ++i) look(gib(2));
+  EXPECT_EQ(stood, gib(2));
+}
+
+TEST(NoteShrunk, TheLargestReserveStandsUntilTheShareIsAsLargeAgain) {
+  TenantRecord record;
+  const auto share = [](Bytes reserve) {
+    return ShareRecord{"GPU-1", reserve, reserve, 0, reserve};
+  };
+  const auto becomes = [&](Bytes reserve) {
+    noteShrunk(record, {share(reserve)});
+    record.shares = {share(reserve)};
+    return mostStood(record, record.shares[0]);
+  };
+  record.shares = {share(gib(4))};
+  EXPECT_EQ(mostStood(record, record.shares[0]), gib(4));
+  EXPECT_EQ(becomes(gib(2)), gib(4));
+  EXPECT_EQ(becomes(gib(1)), gib(4));
+  EXPECT_EQ(becomes(gib(3)), gib(4));
+  EXPECT_EQ(becomes(gib(5)), gib(5));
+  EXPECT_TRUE(record.stood.empty());
 }
 
 // Regression: the first of a pod's containers was accused of what another one did on its own

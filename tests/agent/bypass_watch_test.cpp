@@ -12,6 +12,7 @@
 #include "agent/placement.h"
 #include "agent/process.h"
 #include "asio.h"
+#include "ledger/pages.h"
 #include "sandbox.h"
 
 namespace divvy::agent {
@@ -22,17 +23,20 @@ using testing::IsEmpty;
 constexpr const char* kId = "pod-units-of-a-card";
 constexpr Bytes kLimit = gib(1);
 
-// A driver that sees one process have more than any limit here.
+// A driver that sees one process; at first it has more than any limit here.
 class OneProcess final : public driver::ProcessSource {
  public:
   std::vector<driver::ProcessUse> processes(const std::string&) override {
+    ++asked;
     const int now = pid;
     if (now == 0) return {};
-    return {{now, gib(8), false}};
+    return {{now, Bytes{bytes}, false}};
   }
   std::vector<driver::ProcessTime> times(const std::string&) override { return {}; }
 
   std::atomic<int> pid{0};
+  std::atomic<unsigned> asked{0};
+  std::atomic<std::uint64_t> bytes{gib(8).count};
 };
 
 class BypassWatchTest : public testing::Test {
@@ -122,6 +126,61 @@ TEST_F(BypassWatchTest, NoVerdictIsTheNextOnesWhileTheDriverSaysNothing) {
   driver_->pid = second.pid();
   ASSERT_TRUE(found(1));
   EXPECT_EQ(watch_->cases()->front().pod.uid, "uid-2");
+}
+
+// Regression: what a tenant wrote into its report was what it might have. A process that registers
+// without our library and writes the size of the card there was never noticed.
+TEST_F(BypassWatchTest, WhatATenantReportsIsNoAllowance) {
+  test::Child forger({"/bin/sleep", "1000"}, {});
+  const TenantPtr cheat = comes("uid-1");
+  ASSERT_NE(cheat, nullptr);
+  registers(cheat, forger.pid());
+  ledger::TenantPages pages;
+  ASSERT_EQ(ledger::TenantPages::open(cheat->dir.c_str(), &pages), ledger::OpenStatus::kOk);
+  ledger::ReportPage& report = pages.report();
+  report.devices[0].total.low = gib(79).count;
+  report.slots[0].lanes[0].used[0] = gib(79).count;
+  report.slots[0].state.low = ledger::packState(1, ledger::Phase::kLive);
+  ASSERT_GT(useOf(*cheat).begin()->second.inside, gib(70)) << "it is believed where it is shown";
+  driver_->pid = forger.pid();
+  ASSERT_TRUE(found(1));
+  EXPECT_THAT(watch_->cases()->front().what, testing::HasSubstr("may have 1 GiB"));
+}
+
+// The agent's own word stands: a tenant that used its share when it became smaller is honest.
+TEST_F(BypassWatchTest, AShareThatBecameSmallerStandsUntilTheDriverSeesLess) {
+  test::Child process({"/bin/sleep", "1000"}, {});
+  const TenantPtr tenant = comes("uid-1");
+  ASSERT_NE(tenant, nullptr);
+  registers(tenant, process.pid());
+  driver_->bytes = kLimit.count;
+  driver_->pid = process.pid();
+  SetRequest request;
+  request.has_memory = true;
+  request.memory.bytes = mib(600);
+  const auto set = tenants_->change(tenant, request, "test");
+  ASSERT_TRUE(set) << set.error().message();
+  const auto looks = [&](unsigned times) {
+    const unsigned enough = driver_->asked + times;
+    return test::eventually([&] {
+      inventory_->driver().refreshUse({inventory_->devices().front().info.index});
+      loop_.poll();
+      watch_->look();
+      return driver_->asked >= enough;
+    });
+  };
+  ASSERT_TRUE(found(0));
+  ASSERT_TRUE(looks(3 * Shrinking::kLooks));
+  EXPECT_EQ(tenant->bypass, "");
+  const Result<TenantRecord> noted = loadRecord(tenant->dir);
+  ASSERT_TRUE(noted);
+  EXPECT_EQ(mostStood(*noted, noted->shares[0]), kLimit) << "the next agent knows";
+  driver_->bytes = mib(500).count;
+  ASSERT_TRUE(looks(3 * Shrinking::kLooks));
+  EXPECT_TRUE(tenant->record.stood.empty());
+  EXPECT_TRUE(loadRecord(tenant->dir)->stood.empty());
+  driver_->bytes = kLimit.count;
+  ASSERT_TRUE(found(1)) << "it had less: it has no claim to what it had before";
 }
 
 }  // namespace

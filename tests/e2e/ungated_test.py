@@ -8,6 +8,9 @@ from product import GIB, OUT_OF_MEMORY, main, wait_until
 
 LEASE = 2.0  # seconds, as Divvy counts them, after which a silent agent counts as gone
 SLACK = 20.0  # seconds that a machine busy with other tests may add
+# Of the card, for all together: how much they get of it is e2e_compute's to judge. Tenants that wait
+# for a processor leave the card idle.
+TOTAL = 0.3
 
 
 class Agent(ComputeTest):
@@ -22,7 +25,7 @@ class Agent(ComputeTest):
     def assert_gated(self):
         """The split is the one that was asked for; not at once after a change."""
         wait_until(lambda: self.window(0.5).of(self.small) < 0.3, "they are gated again")
-        self.assert_shares({self.small: 0.2, self.large: 0.8})
+        self.assert_shares({self.small: 0.2, self.large: 0.8}, total=TOTAL)
 
     def assert_all_go_on(self, what):
         bound = LEASE / self.scale + SLACK
@@ -51,7 +54,8 @@ class Agent(ComputeTest):
         self.without_agent(signum)
         for _ in range(3):
             self.assert_all_go_on("without an agent")
-        self.assert_shares({self.small: 0.5, self.large: 0.5}, points=15)  # the card's own turns
+        # The card's own turns.
+        self.assert_shares({self.small: 0.5, self.large: 0.5}, total=TOTAL, points=15)
         self.assertEqual(self.small.hands[0].ask("alloc", 8 * GIB), [OUT_OF_MEMORY])
         self.with_agent()
         self.assert_gated()
@@ -69,7 +73,8 @@ class Agent(ComputeTest):
         os.kill(pid, signal.SIGSTOP)
         for _ in range(3):
             self.assert_all_go_on("beside a stopped agent")
-        self.assert_shares({self.small: 0.5, self.large: 0.5}, seconds=5 / self.scale, points=15)
+        self.assert_shares({self.small: 0.5, self.large: 0.5}, seconds=5 / self.scale, total=TOTAL,
+                           points=15)
         os.kill(pid, signal.SIGCONT)
         self.assert_gated()
         self.end_all()
@@ -98,7 +103,7 @@ class Holder(ComputeTest):
             self.assert_part(other, 0.9, what="beside a stopped holder")
             victim.hands[0].kill(signal.SIGCONT)
             self.assert_goes_on(victim, "after it was continued", 0.1, bound=SLACK)
-        self.assert_shares({other: 0.5, victim: 0.5})
+        self.assert_shares({other: 0.5, victim: 0.5}, total=TOTAL)
         self.end(other)
         self.end(victim)
 

@@ -119,7 +119,42 @@ TEST_F(ContextTest, AFailedCreationIsRefunded) {
             CUDA_ERROR_INVALID_CONTEXT);
 }
 
-TEST_F(ContextTest, ContextsOutsideTheShareCostItNothing) {
+// A pod could make as many contexts as it liked, each of half a GiB, beside its share.
+TEST_F(ContextTest, OneContextIsOutsideTheShareAndFurtherOnesAreCharged) {
+  Tenancy tenancy;
+  tenancy.ceiling = 500 * kMiB;
+  tenancy.one_outside = true;
+  if (outside(tenancy)) return;
+  makeReady();
+  const std::uint64_t cost = booked();
+  EXPECT_EQ(charged(), 0u);
+  ASSERT_GT(3 * cost, tenancy.ceiling + cost);
+  ASSERT_LT(2 * cost, tenancy.ceiling + cost);
+  const auto expectShown = [&](std::uint64_t wanted_free) {
+    std::size_t free_bytes = 0;
+    std::size_t total = 0;
+    ASSERT_EQ(cu<Cu::cuMemGetInfo_v2>(&free_bytes, &total), CUDA_SUCCESS);
+    EXPECT_EQ(total, tenancy.ceiling);
+    EXPECT_EQ(free_bytes, wanted_free);
+  };
+  expectShown(tenancy.ceiling);
+  CUcontext second = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxCreate_v2>(&second, 0u, 0), CUDA_SUCCESS);
+  expectShown(tenancy.ceiling - cost);
+  CUcontext third = nullptr;
+  EXPECT_EQ(cu<Cu::cuCtxCreate_v2>(&third, 0u, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cu<Cu::cuDevicePrimaryCtxRelease_v2>(0), CUDA_SUCCESS);
+  expectShown(tenancy.ceiling);
+  ASSERT_EQ(cu<Cu::cuCtxSetCurrent>(second), CUDA_SUCCESS);
+  allocate(tenancy.ceiling);
+  expectShown(0);
+  EXPECT_EQ(charged(), tenancy.ceiling);
+  EXPECT_EQ(booked(), tenancy.ceiling + cost);
+  CUdeviceptr block = 0;
+  EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{1}), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST_F(ContextTest, ContextsOutsideTheShareCostItNothingWhereAnOlderAgentSaysSo) {
   if (outside({.ceiling = 300 * kMiB, .context_outside = true})) return;
   makeReady();
   CUcontext context = nullptr;

@@ -71,7 +71,8 @@ void TenantDir::makeTenant(const Tenancy& tenancy) const {
   ASSERT_TRUE(machine) << tenancy.machine;
   ledger::TenantSpec spec;
   spec.id = spec.name = "test";
-  spec.context_overhead_outside = tenancy.context_outside;
+  spec.context_overhead_outside = tenancy.context_outside || tenancy.one_outside;
+  spec.charges_contexts = !tenancy.context_outside;
   spec.driver_path = tenancy.driver_path;
   if (tenancy.subset_told) spec.node_devices = static_cast<unsigned>(machine->cards.size());
   for (const int card : tenancy.devices) {

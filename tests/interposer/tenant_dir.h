@@ -17,7 +17,8 @@ struct Tenancy {
   std::string machine = "rtx4070";  // SIMGPU_PROFILE
   std::vector<int> devices = {0};   // cards of the machine that are the tenant's
   bool subset_told = true;          // the control page says how many cards the node has
-  bool context_outside = false;     // contexts cost the share nothing
+  bool context_outside = false;     // contexts cost the share nothing, as older agents had it
+  bool one_outside = false;         // one of them costs it nothing
   bool tenant = true;               // false: no tenant directory at all
   bool driver = true;               // false: nothing in LD_LIBRARY_PATH
   std::string driver_path = {};     // for the control page

@@ -54,6 +54,7 @@ TEST(Create, AdoptFindsWhatCreateWrote) {
   EXPECT_EQ(found.devices[1].pci_bus_id, spec.devices[1].pci_bus_id);
   EXPECT_EQ(found.name, spec.name);
   EXPECT_TRUE(found.context_overhead_outside);
+  EXPECT_TRUE(found.charges_contexts);
   EXPECT_EQ(found.pressure_policy, kPressureSwap);
   EXPECT_EQ(found.generation, 9u);
   EXPECT_EQ(found.driver_path, spec.driver_path);

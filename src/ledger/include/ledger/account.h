@@ -23,6 +23,7 @@ struct LiveProcess {
   std::uint64_t context_bytes;
 };
 
+struct Limits;
 struct PrivateState;
 
 // One per process, in static storage; zero-initialised is a valid detached account. All functions
@@ -60,10 +61,12 @@ class Account {
 
   // The share as told to the application: the ceiling, lowered by lowerCeiling.
   std::uint64_t ceiling(unsigned dev) const;
-  // What all processes of the tenant have reserved and not released. Exact while nobody reserves or
-  // releases; otherwise of about this moment.
+  // What all processes of the tenant have reserved and not released, without the one context that
+  // is outside the share. Exact while no process reserves or releases; otherwise of about this
+  // moment.
   std::uint64_t total(unsigned dev) const;
-  // What reserve could still grant: ceiling less headroom less total, not below 0.
+  // What reserve could still grant: ceiling less headroom less total, not below 0. Where a context
+  // is outside the share and there is none yet, its bytes are left out.
   std::uint64_t free(unsigned dev) const;
 
   // Bytes of one process, by its slot. 0 for a slot or device out of range.
@@ -95,6 +98,7 @@ class Account {
  private:
   bool validDevice(unsigned dev) const { return attached() && dev < pages_.deviceCount(); }
   bool readLive(unsigned slot, LiveProcess* out) const;
+  Limits limitsOf(unsigned dev) const;
   Admission obtainClaim(std::uint64_t* claim);
   Admission claimAfresh(std::uint64_t* claim);
   Admission reserveOnALane(unsigned dev, std::uint64_t bytes, std::uint64_t claim);

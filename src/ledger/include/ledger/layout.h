@@ -30,7 +30,12 @@ inline constexpr unsigned kFaultKinds = 32;
 inline constexpr unsigned kCounters = 32;
 
 // Bits of ControlHeader::flags.
+// The share is meant without what a context costs. A library that does not know the next bit
+// charges no context at all then.
 inline constexpr std::uint32_t kContextOverheadOutside = 1u << 0;
+// With the bit before: contexts are charged, and the ceiling is context_bytes larger than it says.
+// So one context is outside the share, and each further one inside.
+inline constexpr std::uint32_t kOneContextOutside = 1u << 1;
 
 // ControlHeader::pressure_policy.
 inline constexpr std::uint32_t kPressureRefuse = 0;  // beyond the share: out of memory
