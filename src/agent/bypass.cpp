@@ -65,6 +65,8 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& process
     }
     if (!process.registered)
       note(&found, process.owner, {BypassKind::kUnregistered, process.device, process.pid, {}, {}});
+    if (!process.own_pages)
+      note(&found, process.owner, {BypassKind::kPages, process.device, process.pid, {}, {}});
   }
   for (const auto& [owner, devices] : seenBytes(processes)) {
     const auto given = allowances.find(owner);
@@ -93,6 +95,9 @@ std::string describe(const Bypass& bypass, const std::string& command) {
   switch (bypass.kind) {
     case BypassKind::kUnregistered:
       return who + " uses " + device + " without Divvy's library";
+    case BypassKind::kPages:
+      return who + " uses " + device +
+             " and has other files mounted than those of its share at /run/divvy/tenant";
     case BypassKind::kMemory:
       return "its processes have " + formatBytes(bypass.bytes) + " of " + device +
              ", and may have " + formatBytes(bypass.most);

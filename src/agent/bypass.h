@@ -19,6 +19,7 @@ struct CardProcess {
   std::string owner;        // a tenant's id, or podOwner() of a pod that has no tenant there
   bool registered = false;  // it has a slot of its tenant's ledger
   Bytes bytes;              // zero: the driver does not tell
+  bool own_pages = true;    // what it finds at the place of its share's pages are these
 };
 
 // Never a tenant's id.
@@ -32,6 +33,7 @@ using Allowances = std::map<std::string, std::map<unsigned, Bytes>>;
 enum class BypassKind : std::uint8_t {
   kOtherDevice,   // a device that it was not given
   kUnregistered,  // a process without our library
+  kPages,         // a process that finds others' pages, or none, at the place of its share's
   kMemory,        // more than it may have
 };
 
@@ -70,7 +72,7 @@ class Shrinking {
   unsigned looks_ = 0;
 };
 
-// The gravest of each owner: another device, then a process without library, then memory.
+// The gravest of each owner, in the order of BypassKind.
 std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& processes,
                                          const Allowances& allowances);
 

@@ -63,6 +63,7 @@ void BypassWatch::forgetThoseBefore() {
 
 void BypassWatch::judge(const DriverProcesses& said) {
   const Allowances allowed = allowances();
+  pages_seen_.begin();
   std::map<int, std::string> registered;
   for (const auto& [id, tenant] : tenants_.all())
     for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
@@ -89,8 +90,11 @@ void BypassWatch::judge(const DriverProcesses& said) {
       if (owner.empty() && !use.graphics) stays[{device, use.pid}] = stays_[{device, use.pid}] + 1;
       if (owner.empty() || (isPod(owner) && others)) continue;
       // Drawing is no work of CUDA's: the library has no part in it.
-      processes.push_back(
-          {device, use.pid, owner, known != registered.end() || use.graphics, use.bytes});
+      const TenantPtr tenant = tenantOf(owner);
+      const bool own_pages = tenant == nullptr || use.graphics ||
+                             pages_seen_.good(*tenant, use.pid, startTimeOf(use.pid));
+      processes.push_back({device, use.pid, owner, known != registered.end() || use.graphics,
+                           use.bytes, own_pages});
     }
   }
   std::erase_if(owners_, [&](const auto& one) { return !there.contains(one.first); });

@@ -12,6 +12,7 @@
 #include "event_log.h"
 #include "idle_stop.h"
 #include "inventory.h"
+#include "pages_seen.h"
 #include "tenants.h"
 
 namespace divvy::agent {
@@ -27,8 +28,14 @@ struct Strangers {
 // told. Belongs to the loop's thread; all outlives it.
 class BypassWatch {
  public:
-  BypassWatch(Tenants& tenants, const Inventory& inventory, EventLog& events, BypassPolicy policy)
-      : tenants_(tenants), inventory_(inventory), events_(events), policy_(policy) {}
+  // `pages`: what a process finds at the place of its share's pages.
+  BypassWatch(Tenants& tenants, const Inventory& inventory, EventLog& events, BypassPolicy policy,
+              PagesWatch::Ask pages = pagesSeenBy)
+      : tenants_(tenants),
+        inventory_(inventory),
+        events_(events),
+        policy_(policy),
+        pages_seen_(std::move(pages)) {}
 
   // Also pods that were given nothing are looked for.
   void lookForPods() { pods_ = true; }
@@ -75,6 +82,7 @@ class BypassWatch {
   EventLog& events_;
   const BypassPolicy policy_;
   bool pods_ = false;
+  PagesWatch pages_seen_;
   BypassJudge judge_;
   std::map<int, Known> owners_;               // by PID
   std::map<std::string, std::string> said_;   // by owner: what it does

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/plain_file.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct Line {
   int mount = -1;
+  int parent = -1;
   std::string device, root, point;
 };
 
@@ -46,7 +48,9 @@ std::optional<Line> lineOf(std::string_view text) {
   Line line;
   const auto read =
       std::from_chars(fields[0].data(), fields[0].data() + fields[0].size(), line.mount);
-  if (read.ec != std::errc()) return std::nullopt;
+  const auto above =
+      std::from_chars(fields[1].data(), fields[1].data() + fields[1].size(), line.parent);
+  if (read.ec != std::errc() || above.ec != std::errc()) return std::nullopt;
   line.device = fields[2];
   line.root = unescaped(fields[3]);
   line.point = unescaped(fields[4]);
@@ -78,6 +82,43 @@ std::optional<MountedFile> mountedAt(std::string_view mountinfo, std::string_vie
     if (line.point == point) found = MountedFile{line.device, line.root};
   });
   return found;
+}
+
+std::optional<MountedFile> fileAt(std::string_view mountinfo, std::string_view path) {
+  std::vector<Line> lines;
+  eachLine(mountinfo, [&](const Line& line) {
+    // No other mount is on the way there.
+    const bool above = line.point == "/" || line.point == path ||
+                       (path.starts_with(line.point) && path[line.point.size()] == '/');
+    if (above) lines.push_back(line);
+  });
+  const auto isListed = [&](int mount) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const Line& one) { return one.mount == mount; });
+  };
+  const Line* at = nullptr;
+  for (const Line& line : lines)
+    if (line.point == "/" && !isListed(line.parent)) at = &line;
+  if (at == nullptr) return std::nullopt;
+  // Down from mount to mount: of those in it the one with the shortest path is met first. Each step
+  // goes to another mount, so that there are no more of them than lines.
+  for (std::size_t steps = 0; steps < lines.size(); ++steps) {
+    const Line* next = nullptr;
+    for (const Line& line : lines) {
+      if (line.parent != at->mount || line.mount == at->mount) continue;
+      if (next == nullptr || line.point.size() <= next->point.size()) next = &line;
+    }
+    if (next == nullptr) break;
+    at = next;
+  }
+  const std::size_t below = at->point == "/" ? 0 : at->point.size();
+  const std::string root = at->root == "/" ? "" : at->root;
+  return MountedFile{at->device, root + std::string(path.substr(below))};
+}
+
+Result<std::string> mountsOf(int pid) {
+  constexpr std::size_t kMost = 1u << 20;
+  return readPlainFile(procPath(pid, "mountinfo"), kMost);
 }
 
 std::optional<MountedFile> placeIn(std::string_view mountinfo, int mount, std::string_view path) {
@@ -114,8 +155,8 @@ std::optional<MountedFile> placeOf(const std::string& path) {
 }
 
 bool hasMounted(int pid, std::string_view point, const MountedFile& file) {
-  const std::string mounts = textOf(procPath(pid, "mountinfo"));
-  return mountedAt(mounts, point) == file;
+  const Result<std::string> mounts = mountsOf(pid);
+  return mounts && mountedAt(*mounts, point) == file;
 }
 
 }  // namespace divvy::agent

@@ -54,7 +54,8 @@ class BypassWatchTest : public testing::Test {
     tenants_.emplace(loop_, *paths_, *inventory_, arbiter::Settings(),
                      MemoryPolicy{{DeviceTerms()}, {}, kSwapChunk, false, {}, {}}, [] {});
     EXPECT_TRUE(tenants_->adoptAll());
-    watch_.emplace(*tenants_, *inventory_, events_, BypassPolicy());
+    watch_.emplace(*tenants_, *inventory_, events_, BypassPolicy(),
+                   [this](const Tenant&, int) { return pages_; });
     watch_->lookForPods();
   }
   ~BypassWatchTest() override {
@@ -88,6 +89,7 @@ class BypassWatchTest : public testing::Test {
     });
   }
 
+  PagesSeen pages_ = PagesSeen::kOurs;
   const Node node_{"sim-h100"};
   std::string root_;
   std::optional<NodePaths> paths_;
@@ -145,6 +147,24 @@ TEST_F(BypassWatchTest, WhatATenantReportsIsNoAllowance) {
   driver_->pid = forger.pid();
   ASSERT_TRUE(found(1));
   EXPECT_THAT(watch_->cases()->front().what, testing::HasSubstr("may have 1 GiB"));
+}
+
+// Regression: a volume over the share's pages, by way of a link in the image, went unnoticed.
+TEST_F(BypassWatchTest, AProcessThatFindsOtherPagesThanItsSharesIsFound) {
+  test::Child process({"/bin/sleep", "1000"}, {});
+  const TenantPtr tenant = comes("uid-1");
+  ASSERT_NE(tenant, nullptr);
+  registers(tenant, process.pid());
+  driver_->bytes = mib(100).count;
+  driver_->pid = process.pid();
+  pages_ = PagesSeen::kOthers;
+  ASSERT_TRUE(found(1));
+  EXPECT_THAT(watch_->cases()->front().what,
+              testing::HasSubstr("has other files mounted than those of its share"));
+  pages_ = PagesSeen::kOurs;
+  ASSERT_TRUE(found(0));
+  pages_ = PagesSeen::kUntold;
+  for (unsigned look = 0; look < 2 * BypassJudge::kLooks; ++look) ASSERT_TRUE(found(0));
 }
 
 // The agent's own word stands: a tenant that used its share when it became smaller is honest.

@@ -6,6 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+
+#include "pages_seen.h"
+#include "tenants.h"
 
 namespace divvy::agent {
 namespace {
@@ -43,6 +47,110 @@ TEST(MountedFile, OfSeveralTheLastIsOnTop) {
 TEST(MountedFile, BlanksInPathsAreUnderstood) {
   EXPECT_EQ(mountedAt("40 21 0:26 /a\\040b /c\\134d rw - t t\n", "/c\\d"),
             (MountedFile{"0:26", "/a b"}));
+}
+
+const std::string kMounts =
+    "900 850 0:99 / / rw - overlay overlay rw\n"
+    "901 900 0:100 / /proc rw - proc proc rw\n"
+    "902 900 0:26 /divvy/gpu/tenants/abc/control /run/divvy/tenant/control ro - tmpfs t rw\n";
+
+TEST(MountedFile, AFileIsFoundOnTheWayThatTheKernelWouldGo) {
+  EXPECT_EQ(fileAt(kMounts, kPoint), kOurs);
+  EXPECT_EQ(fileAt(kMounts, "/etc/passwd"), (MountedFile{"0:99", "/etc/passwd"}));
+  EXPECT_EQ(fileAt(kMounts, "/proc/self"), (MountedFile{"0:100", "/self"}));
+  EXPECT_EQ(fileAt("", kPoint), std::nullopt);
+  EXPECT_EQ(fileAt("902 900 0:26 /control /run/divvy/tenant/control ro - tmpfs t rw\n", kPoint),
+            std::nullopt)
+      << "a process with another root";
+}
+
+TEST(MountedFile, WhatLiesOverAFileOrItsFoldersHidesIt) {
+  EXPECT_EQ(fileAt(kMounts + "903 902 0:30 /other /run/divvy/tenant/control rw - t t\n", kPoint),
+            (MountedFile{"0:30", "/other"}));
+  EXPECT_EQ(fileAt(kMounts + "903 900 0:30 /v /run/divvy rw - t t\n", kPoint),
+            (MountedFile{"0:30", "/v/tenant/control"}));
+  EXPECT_EQ(fileAt("903 900 0:30 /v /run/divvy rw - t t\n" + kMounts, kPoint),
+            (MountedFile{"0:30", "/v/tenant/control"}))
+      << "whatever the order of lines";
+  // Ours in a folder that is mounted itself.
+  EXPECT_EQ(
+      fileAt("900 850 0:99 / / rw - overlay o rw\n"
+             "903 900 0:30 / /run rw - t t\n"
+             "902 903 0:26 /divvy/gpu/tenants/abc/control /run/divvy/tenant/control ro - t t\n",
+             kPoint),
+      kOurs);
+  // By a link in the image: /run/divvy is /data, and /data a volume.
+  const std::string linked =
+      "900 850 0:99 / / rw - overlay o rw\n"
+      "902 900 0:26 /divvy/gpu/tenants/abc/control /data/tenant/control ro - t t\n"
+      "903 900 0:30 /v /data rw - t t\n";
+  EXPECT_NE(fileAt(linked, kPoint), kOurs);
+}
+
+TEST(MountedFile, MountsInACircleEnd) {
+  EXPECT_TRUE(
+      fileAt("1 9 0:1 / / rw - t t\n2 1 0:2 / /run rw - t t\n1 2 0:3 / /run rw - t t\n", kPoint));
+}
+
+TEST(PagesSeen, AllPagesAreTheSharesOwn) {
+  const auto mounts = [](const std::string& of_report) {
+    return "900 850 0:99 / / rw - overlay o rw\n"
+           "902 900 0:26 /t/abc/control /run/divvy/tenant/control ro - t t\n"
+           "903 900 0:26 " +
+           of_report +
+           " /run/divvy/tenant/report rw - t t\n"
+           "904 900 0:26 /t/abc/work /run/divvy/tenant/work rw - t t\n";
+  };
+  const MountedFile control{"0:26", "/t/abc/control"};
+  EXPECT_EQ(pagesSeen(mounts("/t/abc/report"), control), PagesSeen::kOurs);
+  EXPECT_EQ(pagesSeen(mounts("/t/other/report"), control), PagesSeen::kOthers);
+  EXPECT_EQ(pagesSeen(kMounts, control), PagesSeen::kOthers) << "its files are the image's";
+  EXPECT_EQ(pagesSeen("", control), PagesSeen::kUntold);
+}
+
+class PagesWatchTest : public testing::Test {
+ protected:
+  bool good(int pid, std::uint64_t start = 1) { return watch_.good(tenant_, pid, start); }
+
+  asio::io_context loop_;
+  Tenant tenant_{loop_};
+  std::map<int, PagesSeen> seen_;
+  unsigned asked_ = 0;
+  PagesWatch watch_{[this](const Tenant&, int pid) {
+    ++asked_;
+    return seen_[pid];
+  }};
+};
+
+TEST_F(PagesWatchTest, OfWhatNothingCanBeToldIsBelievedOnlyAfterItSawOurs) {
+  seen_ = {{1, PagesSeen::kUntold}, {2, PagesSeen::kOurs}};
+  watch_.begin();
+  EXPECT_FALSE(good(1));
+  EXPECT_TRUE(good(2));
+  seen_[2] = PagesSeen::kUntold;
+  watch_.begin();
+  EXPECT_TRUE(good(2));
+  EXPECT_FALSE(good(2, 5)) << "another process of that number";
+  seen_[2] = PagesSeen::kOthers;
+  watch_.begin();
+  EXPECT_FALSE(good(2, 5));
+}
+
+TEST_F(PagesWatchTest, ManyProcessesAreAskedAboutInTurnsAndEachIs) {
+  constexpr int kProcesses = 5 * PagesWatch::kPerLook;
+  for (unsigned look = 0; look < 7; ++look) {
+    asked_ = 0;
+    watch_.begin();
+    for (int pid = 1; pid <= kProcesses; ++pid) good(pid);
+    EXPECT_LE(asked_, PagesWatch::kPerLook);
+  }
+  for (int pid = 1; pid <= kProcesses; ++pid) seen_[pid] = PagesSeen::kOthers;
+  for (unsigned look = 0; look < 14; ++look) {
+    watch_.begin();
+    for (int pid = 1; pid <= kProcesses; ++pid) good(pid);
+  }
+  watch_.begin();
+  for (int pid = 1; pid <= kProcesses; ++pid) EXPECT_FALSE(good(pid)) << pid;
 }
 
 TEST(MountedFile, APlaceIsThatInItsFileSystem) {
