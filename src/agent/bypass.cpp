@@ -60,13 +60,15 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& process
     const auto owner = allowances.find(process.owner);
     const bool given = owner != allowances.end() && owner->second.contains(process.device);
     if (!given) {
-      note(&found, process.owner, {BypassKind::kOtherDevice, process.device, process.pid, {}, {}});
+      note(&found, process.owner,
+           {BypassKind::kOtherDevice, process.device, process.pid, {}, {}, {}});
       continue;
     }
     if (!process.registered)
-      note(&found, process.owner, {BypassKind::kUnregistered, process.device, process.pid, {}, {}});
+      note(&found, process.owner,
+           {BypassKind::kUnregistered, process.device, process.pid, {}, {}, {}});
     if (!process.own_pages)
-      note(&found, process.owner, {BypassKind::kPages, process.device, process.pid, {}, {}});
+      note(&found, process.owner, {BypassKind::kPages, process.device, process.pid, {}, {}, {}});
   }
   for (const auto& [owner, devices] : seenBytes(processes)) {
     const auto given = allowances.find(owner);
@@ -75,7 +77,7 @@ std::map<std::string, Bypass> bypassesIn(const std::vector<CardProcess>& process
       if (!given->second.contains(device)) continue;
       const Bytes most = given->second.at(device);
       if (bytes > most + bypassSlack(most))
-        note(&found, owner, {BypassKind::kMemory, device, 0, bytes, most});
+        note(&found, owner, {BypassKind::kMemory, device, 0, bytes, most, {}});
     }
   }
   return found;
@@ -101,6 +103,8 @@ std::string describe(const Bypass& bypass, const std::string& command) {
     case BypassKind::kMemory:
       return "its processes have " + formatBytes(bypass.bytes) + " of " + device +
              ", and may have " + formatBytes(bypass.most);
+    case BypassKind::kFiles:
+      return bypass.file;
     case BypassKind::kOtherDevice:
       break;
   }

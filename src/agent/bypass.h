@@ -35,13 +35,15 @@ enum class BypassKind : std::uint8_t {
   kUnregistered,  // a process without our library
   kPages,         // a process that finds others' pages, or none, at the place of its share's
   kMemory,        // more than it may have
+  kFiles,         // its files of the agent's grow and grow
 };
 
 struct Bypass {
   BypassKind kind = BypassKind::kOtherDevice;
   unsigned device = 0;
-  int pid = 0;        // 0: of all its processes
-  Bytes bytes, most;  // of kMemory
+  int pid = 0;            // 0: of all its processes
+  Bytes bytes, most;      // of kMemory
+  std::string file = {};  // of kFiles: describe() of it
   friend bool operator==(const Bypass&, const Bypass&) = default;
 };
 

@@ -9,6 +9,7 @@
 #include "base/plain_file.h"
 #include "base/processes.h"
 #include "event_watch.h"
+#include "log.h"
 #include "pod_cgroup.h"
 
 namespace divvy::agent {
@@ -41,6 +42,7 @@ bool isPod(const std::string& owner) {
 void BypassWatch::look() {
   // Whether the driver answers or not: cases() are of those who are here now.
   forgetThoseBefore();
+  cutFiles();
   const std::optional<DriverProcesses> said = inventory_.driver().takeProcesses();
   if (said) judge(*said);
   endThose();
@@ -101,7 +103,11 @@ void BypassWatch::judge(const DriverProcesses& said) {
   strangers_ = std::move(strangers);
   stays_ = std::move(stays);
   followShrinks(seenBytes(processes));
-  const BypassJudge::News news = judge_.look(bypassesIn(processes, allowed), std::time(nullptr));
+  std::map<std::string, Bypass> seen = bypassesIn(processes, allowed);
+  for (const auto& [id, what] : grown_)
+    seen.try_emplace(id, Bypass{BypassKind::kFiles, 0, 0, {}, {}, what});
+  grown_.clear();
+  const BypassJudge::News news = judge_.look(seen, std::time(nullptr));
   for (const std::string& owner : news.begun) begin(owner);
   for (const std::string& owner : news.over) finish(owner);
 }
@@ -144,6 +150,18 @@ Allowances BypassWatch::allowances() const {
     }
   }
   return all;
+}
+
+void BypassWatch::cutFiles() {
+  for (const auto& [id, tenant] : tenants_.all()) {
+    std::optional<GrownFile> file = grownIn(tenant->dir);
+    if (!file) continue;
+    std::string what = describe(*file);
+    if (!std::exchange(tenant->grew, true))
+      warn("tenant " + id + ": " + what + "; what is more is cut from now on");
+    grown_[id] = std::move(what);
+    cutter_.cut(std::move(*file));
+  }
 }
 
 // Before all of a tenant's processes are known less is seen of it than it has.
@@ -268,7 +286,8 @@ void BypassWatch::tell(const std::string& owner, const char* kind, std::string r
   event.tenant = owner;
   if (tenant != nullptr) event.name = tenant->record.name;
   const auto going = judge_.going().find(owner);
-  if (going != judge_.going().end()) event.device = static_cast<int>(going->second.first.device);
+  if (going != judge_.going().end() && going->second.first.kind != BypassKind::kFiles)
+    event.device = static_cast<int>(going->second.first.device);
   event.kind = kind;
   event.reason = std::move(reason);
   events_.add(std::move(event));

@@ -10,6 +10,7 @@
 
 #include "bypass.h"
 #include "event_log.h"
+#include "grown_files.h"
 #include "idle_stop.h"
 #include "inventory.h"
 #include "pages_seen.h"
@@ -67,6 +68,7 @@ class BypassWatch {
   std::string findOwner(int pid) const;
   std::string inItsPod(const std::string& owner, unsigned device, const Allowances& allowed) const;
   Allowances allowances() const;
+  void cutFiles();
   void followShrinks(const SeenBytes& seen);
   // Null: a pod's, or ended.
   TenantPtr tenantOf(const std::string& owner) const;
@@ -94,6 +96,8 @@ class BypassWatch {
   std::map<std::string, Ending> endings_;  // by tenant
   std::map<unsigned, Strangers> strangers_;
   std::map<std::pair<std::string, std::string>, Shrinking> shrinking_;  // by tenant and UUID
+  std::map<std::string, std::string> grown_;  // by tenant: what grew since the driver answered
+  FileCutter cutter_;
   // How often processes that are nobody's were seen in a row, by device and PID.
   std::map<std::pair<unsigned, int>, unsigned> stays_;
 };

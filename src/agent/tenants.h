@@ -52,6 +52,7 @@ struct Tenant {
   bool throttled = false;                     // for that
   unsigned doubtful = 0;                      // reports in a row that say what cannot be
   bool doubted = false;                       // that was said: once, or it would fill the log
+  bool grew = false;                          // likewise, that a file of its was larger than made
   std::map<std::string, std::string> labels;  // its pod's; of no pod: none
   bool killed = false;
   bool said_ended = false;  // the holder saw its whole tree end

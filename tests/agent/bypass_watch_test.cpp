@@ -167,6 +167,22 @@ TEST_F(BypassWatchTest, AProcessThatFindsOtherPagesThanItsSharesIsFound) {
   for (unsigned look = 0; look < 2 * BypassJudge::kLooks; ++look) ASSERT_TRUE(found(0));
 }
 
+TEST_F(BypassWatchTest, ATenantWhoseFilesGrowAgainAndAgainIsFound) {
+  const TenantPtr tenant = comes("uid-1");
+  ASSERT_NE(tenant, nullptr);
+  const std::string report = tenant->dir + "/report";
+  ASSERT_TRUE(test::eventually([&] {
+    std::error_code ignored;
+    std::filesystem::resize_file(report, 64u << 20, ignored);
+    inventory_->driver().refreshUse({inventory_->devices().front().info.index});
+    loop_.poll();
+    watch_->look();
+    return watch_->cases() && watch_->cases()->size() == 1;
+  }));
+  EXPECT_THAT(watch_->cases()->front().what, testing::StartsWith("its file report has 64 MiB"));
+  ASSERT_TRUE(found(0));
+}
+
 // The agent's own word stands: a tenant that used its share when it became smaller is honest.
 TEST_F(BypassWatchTest, AShareThatBecameSmallerStandsUntilTheDriverSeesLess) {
   test::Child process({"/bin/sleep", "1000"}, {});
