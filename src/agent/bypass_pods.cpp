@@ -4,7 +4,7 @@
 
 namespace divvy::agent {
 
-kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, std::int64_t wall,
+kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, std::uint64_t now_ms,
                             const kube::Complaints& before, const Deadlines& deadlines) {
   kube::Complaints pods;
   for (const PodBypass& one : found) {
@@ -22,8 +22,9 @@ kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, st
     }
     said.evicts = evicts && said.space != kSystemNamespace;
     const auto deadline = deadlines.find(uid);
-    const bool past = said.evicts && deadline != deadlines.end() && wall >= deadline->second;
-    if (past) said.confirmed = deadline->second;
+    const bool past =
+        said.evicts && deadline != deadlines.end() && now_ms >= deadline->second.due_ms;
+    if (past) said.confirmed = deadline->second.at;
   }
   return pods;
 }

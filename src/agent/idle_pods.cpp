@@ -19,7 +19,19 @@ struct PodRest {
 
 }  // namespace
 
-kube::Complaints idlePods(const std::vector<Resting>& containers, std::int64_t wall,
+void noteDeadline(Deadlines* deadlines, const std::string& uid, std::int64_t at, std::int64_t wall,
+                  std::uint64_t now_ms) {
+  if (at == 0) {
+    deadlines->erase(uid);
+    return;
+  }
+  Deadline& known = (*deadlines)[uid];
+  if (known.at == at) return;
+  const auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(at - wall, 0));
+  known = {at, now_ms + left * 1000};
+}
+
+kube::Complaints idlePods(const std::vector<Resting>& containers, const Instant& now,
                           const kube::Complaints& before, const Deadlines& deadlines) {
   std::map<std::string, PodRest> pods;
   for (const Resting& one : containers) {
@@ -31,14 +43,14 @@ kube::Complaints idlePods(const std::vector<Resting>& containers, std::int64_t w
   kube::Complaints idle;
   for (const auto& [uid, rest] : pods) {
     if (!rest.all) continue;
-    std::int64_t since = wall - static_cast<std::int64_t>(rest.idle_ms / 1000);
+    std::int64_t since = now.wall - static_cast<std::int64_t>(rest.idle_ms / 1000);
     const auto known = before.find(uid);
     if (known != before.end() && std::abs(known->second.since - since) <= kSame)
       since = known->second.since;
     const auto deadline = deadlines.find(uid);
-    const bool past = deadline != deadlines.end() && wall >= deadline->second;
+    const bool past = deadline != deadlines.end() && now.steady_ms >= deadline->second.due_ms;
     idle[uid] = {rest.pod->space, rest.pod->pod, std::max<std::int64_t>(since, 1),
-                 past ? deadline->second : 0};
+                 past ? deadline->second.at : 0};
     if (idle.size() == kube::kMostComplaints) break;
   }
   return idle;

@@ -88,8 +88,8 @@ void KubeletDesk::noteIdle() {
     containers.push_back({tenant->record.lodger, tenants_.seesUse(*tenant),
                           tenant->use.idleMs(nowMs()), tenants_.stopMs(tenant->record)});
   }
-  kube::Complaints idle =
-      idlePods(containers, std::time(nullptr), saidBefore(idle_, kube::kIdleKey), idle_deadlines_);
+  kube::Complaints idle = idlePods(containers, {std::time(nullptr), nowMs()},
+                                   saidBefore(idle_, kube::kIdleKey), idle_deadlines_);
   if (idle_ && idle == *idle_) return;
   idle_ = std::move(idle);
   tell();
@@ -105,8 +105,8 @@ void KubeletDesk::noteBypass() {
     pods.push_back({one.pod.uid, living->second.space, living->second.pod, one.what, one.since});
   }
   const bool evicts = bypass_watch_.policy().on == OnBypass::kEvict;
-  kube::Complaints found = bypassPods(pods, evicts, std::time(nullptr),
-                                      saidBefore(bypass_, kube::kBypassKey), bypass_deadlines_);
+  kube::Complaints found =
+      bypassPods(pods, evicts, nowMs(), saidBefore(bypass_, kube::kBypassKey), bypass_deadlines_);
   if (bypass_ && found == *bypass_) return;
   bypass_ = std::move(found);
   tell();
@@ -120,11 +120,8 @@ void KubeletDesk::noteDeadlines(const kube::Pod& pod) {
     const auto notice = said == pod.meta.annotations.end()
                             ? Result<kube::Notice>(Error{ErrorCode::kNotFound, "none"})
                             : kube::decodeNotice(said->second);
-    if (notice && notice->deadline != 0) {
-      deadlines->insert_or_assign(pod.meta.uid, notice->deadline);
-    } else {
-      deadlines->erase(pod.meta.uid);
-    }
+    noteDeadline(deadlines, pod.meta.uid, notice ? notice->deadline : 0, std::time(nullptr),
+                 nowMs());
   }
 }
 

@@ -16,6 +16,12 @@ namespace divvy::kubelet {
 // As much as any call of ours to a kubelet may take.
 inline constexpr std::chrono::seconds kCallBound{5};
 
+// A deadline by the steady clock: one of the wall clock ends a call when that is set.
+inline gpr_timespec steadyDeadline(std::chrono::seconds bound) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_seconds(bound.count(), GPR_TIMESPAN));
+}
+
 // A new one, on a connection that is there: calls on one that breaks fail, none is made again.
 inline std::shared_ptr<grpc::Channel> openChannel(Fd connection) {
   grpc::ChannelArguments arguments;

@@ -29,10 +29,6 @@ constexpr std::chrono::seconds kUnwatched{3};
 // For calls that are being answered when a server ends.
 constexpr std::chrono::seconds kFarewell{2};
 
-std::chrono::system_clock::time_point in(std::chrono::seconds bound) {
-  return std::chrono::system_clock::now() + bound;
-}
-
 }  // namespace
 
 struct DevicePlugin::Inside {
@@ -75,7 +71,7 @@ struct DevicePlugin::Inside {
     if (!connection) return Error(connection.error()).context("the kubelet at " + kubelet);
     if (!(ownSocket() == own)) return false;
     grpc::ClientContext context;
-    context.set_deadline(in(kCallBound));
+    context.set_deadline(steadyDeadline(kCallBound));
     v1beta1::Empty nothing;
     const auto stub = v1beta1::Registration::NewStub(openChannel(std::move(*connection)));
     const grpc::Status status = stub->Register(&context, request, &nothing);
@@ -154,7 +150,7 @@ struct DevicePlugin::Inside {
     doorman.stop();
     if (ownSocket() == socket) terms.sockets->remove(terms.socket);
     own.endStreams();
-    server->Shutdown(in(kFarewell));
+    server->Shutdown(steadyDeadline(kFarewell));
   }
 
   void setService(Service* now) {

@@ -46,7 +46,7 @@ Result<Response> askNow(Sockets& sockets, grpc::Status (Stub::*method)(grpc::Cli
   if (!connection) return Error(connection.error()).context("the kubelet at " + socket);
   const auto stub = v1::PodResourcesLister::NewStub(openChannel(std::move(*connection)));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kCallBound);
+  context.set_deadline(steadyDeadline(kCallBound));
   Response response;
   const grpc::Status status = ((*stub).*method)(&context, Request(), &response);
   if (!status.ok()) return errorOf(status, socket);

@@ -15,29 +15,30 @@ Resting container(const std::string& uid, const std::string& name, std::uint64_t
 }
 
 TEST(IdlePods, AllOfItsContainersHaveToBeIdle) {
-  EXPECT_TRUE(idlePods({}, kNow, {}, {}).empty());
+  EXPECT_TRUE(idlePods({}, {kNow}, {}, {}).empty());
   const kube::Complaints idle =
       idlePods({container("a", "x", 2 * kHour, kHour), container("a", "y", 3 * kHour, 3 * kHour),
                 container("b", "x", 2 * kHour, kHour), container("b", "y", kHour - 1, kHour)},
-               kNow, {}, {});
+               {kNow}, {}, {});
   ASSERT_EQ(idle.size(), 1u);
   EXPECT_EQ(idle.at("a"), (kube::Complaint{"s", "pod-a", kNow - 7'200}))
       << "since the last of them";
 }
 
 TEST(IdlePods, WhoMayBeIdleForEverKeepsItsPod) {
-  EXPECT_TRUE(idlePods({container("a", "x", kHour, 0), container("a", "y", kHour, 1)}, kNow, {}, {})
-                  .empty());
+  EXPECT_TRUE(
+      idlePods({container("a", "x", kHour, 0), container("a", "y", kHour, 1)}, {kNow}, {}, {})
+          .empty());
 }
 
 TEST(IdlePods, WhoIsNotSeenToWorkIsNotIdle) {
-  EXPECT_TRUE(idlePods({container("a", "x", kHour, 1, false)}, kNow, {}, {}).empty());
+  EXPECT_TRUE(idlePods({container("a", "x", kHour, 1, false)}, {kNow}, {}, {}).empty());
 }
 
 TEST(IdlePods, AnotherAgentSaysTheSameInstant) {
   const kube::Complaints before{{"a", {"s", "pod-a", kNow - 3'600}}};
   const auto since = [&](std::uint64_t idle_ms) {
-    return idlePods({container("a", "x", idle_ms, 1)}, kNow, before, {}).at("a").since;
+    return idlePods({container("a", "x", idle_ms, 1)}, {kNow}, before, {}).at("a").since;
   };
   EXPECT_EQ(since(kHour - 4'000), kNow - 3'600);
   EXPECT_EQ(since(kHour + 4'000), kNow - 3'600);
@@ -46,14 +47,36 @@ TEST(IdlePods, AnotherAgentSaysTheSameInstant) {
 
 // An agent that has gone says nothing new: a deadline is confirmed when it is over, and not before.
 TEST(IdlePods, ADeadlineIsConfirmedWhenItIsOver) {
-  const auto confirmed = [](std::int64_t deadline) {
-    return idlePods({container("a", "x", kHour, 1)}, kNow, {}, {{"a", deadline}, {"b", kNow}})
+  Deadlines deadlines;
+  noteDeadline(&deadlines, "a", kNow + 60, kNow, 5'000);
+  const auto confirmedAt = [&](std::int64_t wall, std::uint64_t steady_ms) {
+    return idlePods({container("a", "x", kHour, 1)}, {wall, steady_ms}, {}, deadlines)
         .at("a")
         .confirmed;
   };
-  EXPECT_EQ(confirmed(kNow + 1), 0);
-  EXPECT_EQ(confirmed(kNow), kNow);
-  EXPECT_EQ(confirmed(kNow - 100), kNow - 100);
+  EXPECT_EQ(confirmedAt(kNow + 59, 64'999), 0);
+  EXPECT_EQ(confirmedAt(kNow + 60, 65'000), kNow + 60);
+  noteDeadline(&deadlines, "a", kNow + 60, kNow + 50, 55'000);
+  EXPECT_EQ(confirmedAt(kNow + 60, 65'000), kNow + 60) << "it is told again, and is the same";
+  noteDeadline(&deadlines, "a", kNow + 90, kNow + 60, 65'000);
+  EXPECT_EQ(confirmedAt(kNow + 60, 65'000), 0) << "it was extended";
+  noteDeadline(&deadlines, "a", 0, kNow + 60, 65'000);
+  EXPECT_EQ(confirmedAt(kNow + 100, 100'000), 0) << "it was called off";
+  noteDeadline(&deadlines, "a", kNow - 100, kNow, 5'000);
+  EXPECT_EQ(confirmedAt(kNow, 5'000), kNow - 100) << "an agent that was away hears of it late";
+}
+
+// Regression: a clock that was set an hour ahead ended the notice of each idle pod at once.
+TEST(IdlePods, AClockThatIsSetEndsNoNoticeAndDelaysNone) {
+  Deadlines deadlines;
+  noteDeadline(&deadlines, "a", kNow + 60, kNow, 5'000);
+  const auto confirmedAt = [&](std::int64_t wall, std::uint64_t steady_ms) {
+    return idlePods({container("a", "x", kHour, 1)}, {wall, steady_ms}, {}, deadlines)
+        .at("a")
+        .confirmed;
+  };
+  EXPECT_EQ(confirmedAt(kNow + 3'600, 6'000), 0);
+  EXPECT_EQ(confirmedAt(kNow - 3'600, 65'000), kNow + 60);
 }
 
 }  // namespace
