@@ -101,11 +101,17 @@ Result<void> understand(Dialect dialect, const std::vector<kube::RegisteredDevic
 std::map<std::string, std::uint64_t> announcedOf(
     const ClusterNode& cluster, const std::vector<kube::RegisteredDevice>& devices) {
   std::map<std::string, std::uint64_t> announced;
+  // Volcano places by these sums. Where cards are placed by, they only have to be there, and large
+  // enough: a kubelet refuses a pod beyond them, and pods on a failed card still count.
+  const bool all = cluster.dialect != Dialect::kVolcano;
   for (const kube::RegisteredDevice& one : devices) {
-    if (!cluster.memory_resource.empty())
-      announced[cluster.memory_resource] += one.healthy ? one.mebibytes : 0;
-    if (!cluster.cores_resource.empty())
-      announced[cluster.cores_resource] += one.healthy ? one.cores : 0;
+    const bool counts = all || one.healthy;
+    for (const std::string& name : cluster.memory_resources)
+      announced[name] += counts ? one.mebibytes : 0;
+    for (const std::string& name : cluster.percent_resources)
+      announced[name] += std::uint64_t{100} * one.count;
+    for (const std::string& name : cluster.cores_resources)
+      announced[name] += counts ? one.cores : 0;
   }
   return announced;
 }

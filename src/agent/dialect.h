@@ -43,7 +43,7 @@ Result<void> understand(Dialect dialect, const std::vector<kube::RegisteredDevic
                         kube::Pod* pod);
 
 // What the node's status says can be asked for beside devices, by resource: MiB and percent of all
-// of them that are healthy. Empty where the node is not to say it.
+// of them; of Volcano of those that are healthy. Empty where the node is not to say it.
 std::map<std::string, std::uint64_t> announcedOf(
     const ClusterNode& cluster, const std::vector<kube::RegisteredDevice>& devices);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "device_classes.h"
 #include "device_config_file.h"
 #include "object.h"
 #include "scheduler/books.h"
@@ -19,6 +20,7 @@ namespace json = boost::json;
 using doctor::ClusterFacts;
 
 constexpr const char* kResource = "nvidia.com/gpu";
+constexpr const char* kAsked[] = {"nvidia.com/gpumem", "nvidia.com/gpucores"};
 constexpr const char* kUpgrade = "nvidia.com/gpu-driver-upgrade-state";
 
 std::int64_t nowMs() {
@@ -72,6 +74,8 @@ void addNode(const json::value& object, scheduler::Books& books, ClusterLook* lo
     ++one.registered;
     one.by_plugin = one.by_plugin || device.by_plugin;
   }
+  for (const char* name : kAsked)
+    if (!node->allocatable.contains(name)) one.unannounced.emplace_back(name);
   const auto upgrade = node->meta.labels.find(kUpgrade);
   if (upgrade != node->meta.labels.end() && upgrade->second != "upgrade-done")
     one.upgrading = upgrade->second;
@@ -171,6 +175,9 @@ ClusterLook lookAt(Api& api, const std::string& server, const vendors::Catalog& 
   facts.version = doctor::versionOf(textOf(*version, {"major"}), textOf(*version, {"minor"}),
                                     textOf(*version, {"gitVersion"}));
   readInstalled(api, &facts);
+  Result<std::vector<doctor::MappedClass>> mapped = mappedClasses(api);
+  if (mapped) facts.mapped = std::move(*mapped);
+  if (!mapped) facts.mapped_listed = mapped.error();
   readNodesAndPods(api, catalog, &look);
   readLease(api, watch, &facts, &look.lease);
   facts.installed = facts.installed || facts.lease.has_value();

@@ -9,6 +9,7 @@
 
 #include "cluster_decision.h"
 #include "commands.h"
+#include "device_classes.h"
 #include "engine/engine.h"
 #include "manifests.h"
 #include "object.h"
@@ -32,6 +33,7 @@ struct Explained {
   std::string scheduler;           // another than Divvy's; empty: Divvy's, or it does not matter
   std::string idle;                // why no such pod is asked for now; empty: it is
   std::string told;                // what its condition says
+  std::string hazard;              // why kube-scheduler may refuse nodes all the same; empty: no
   // Where devices were refused for their model: annotations and resources that choose models.
   std::map<std::string, std::string> models;
 };
@@ -99,6 +101,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
   if (!decision) return decision.error();
   explained.decision = std::move(*decision);
   if (refusesModels(explained.decision)) explained.models = modelsAsked(cluster, pod.pod);
+  if (explained.decision.ours) explained.hazard = hazardOf(cluster.api(), pod.pod);
   if (explained.decision.ours && pod.pod.scheduler != kOwnScheduler)
     explained.scheduler = pod.pod.scheduler;
   return explained;
@@ -188,6 +191,7 @@ void print(const Cluster& cluster, const Explained& explained, const Output& out
   for (const auto& [key, value] : explained.models)
     std::printf("it chooses models by %s: %s\n", key.c_str(), value.c_str());
   printScheduler(explained.scheduler);
+  if (!explained.hazard.empty()) std::printf("%s\n", explained.hazard.c_str());
   if (!explained.idle.empty()) std::printf("none is asked for now: %s\n", explained.idle.c_str());
   // What is to be said of ours is said.
   for (const std::string& gate : explained.gates)
@@ -263,6 +267,7 @@ json::object jsonOf(const Explained& explained) {
   }
   if (!explained.scheduler.empty()) pod["other_scheduler"] = explained.scheduler;
   if (!explained.idle.empty()) pod["idle"] = explained.idle;
+  if (!explained.hazard.empty()) pod["device_class_hazard"] = explained.hazard;
   json::object reasons;
   for (const auto& [text, count] : decision.reasons) reasons[text] = count;
   pod["reasons"] = std::move(reasons);

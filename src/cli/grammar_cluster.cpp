@@ -41,14 +41,20 @@ void addNames(CLI::App* agent, ClusterNodeText& text) {
                    "further names of models, the file that the scheduler was given [none]")
       ->type_name("FILE");
   agent
-      ->add_option("--announce-memory", text.announce_memory,
-                   "the resource under which the node's status says how many MiB its devices have "
-                   "together; none: not [none; of Volcano volcano.sh/vgpu-memory]")
-      ->type_name("NAME");
+      ->add_option(
+          "--announce-memory", text.announce_memory,
+          "the resources under which the node's status says how many MiB its devices have "
+          "together; none: not [nvidia.com/gpumem,divvy.dev/gpumem, and their percentages; "
+          "of Volcano volcano.sh/vgpu-memory]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   agent
-      ->add_option("--announce-cores", text.announce_cores,
-                   "of their compute, in percent [none; of Volcano volcano.sh/vgpu-cores]")
-      ->type_name("NAME");
+      ->add_option(
+          "--announce-cores", text.announce_cores,
+          "of their compute, in percent [nvidia.com/gpucores,divvy.dev/gpucores; of Volcano "
+          "volcano.sh/vgpu-cores]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
 }
 
 void addMetrics(CLI::App* agent, ClusterNodeText& text) {

@@ -26,6 +26,19 @@ Result<void> readName(const std::string& text, const char* option, bool may_lack
                                       (may_lack ? ", or none," : "") + " is accepted"};
 }
 
+// As it is where nothing is said.
+Result<void> readList(const std::vector<std::string>& said, const char* option,
+                      std::vector<std::string>* names) {
+  if (said.empty()) return {};
+  names->clear();
+  for (const std::string& one : said) {
+    std::string name;
+    if (Result<void> read = readName(one, option, true, &name); !read) return read;
+    if (!name.empty()) names->push_back(std::move(name));
+  }
+  return {};
+}
+
 Result<void> readSwitch(const std::string& text, const char* option, bool* value) {
   if (text.empty()) return {};
   *value = text == "on";
@@ -50,9 +63,11 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
   cluster->resources = text.resources;
   if (volcano) {
     if (cluster->resources.empty()) cluster->resources = {kube::kVolcanoCount};
-    cluster->memory_resource = kube::kVolcanoMemory;
-    cluster->cores_resource = kube::kVolcanoCores;
+    cluster->memory_resources = {kube::kVolcanoMemory};
+    cluster->cores_resources = {kube::kVolcanoCores};
   }
+  options->memory_names = !volcano && text.announce_memory.empty();
+  options->cores_names = !volcano && text.announce_cores.empty();
   for (std::string& one : cluster->resources)
     if (const Result<void> read = readName(one, "--resource", false, &one); !read) return read;
   if (const Result<void> read =
@@ -64,9 +79,26 @@ Result<void> readNames(const ClusterNodeText& text, AgentOptions* options,
                  "--model-resources: names of models are off; accepted: with "
                  "--model-names on"};
   const Result<void> memory =
-      readName(text.announce_memory, "--announce-memory", true, &cluster->memory_resource);
+      readList(text.announce_memory, "--announce-memory", &cluster->memory_resources);
   if (!memory) return memory;
-  return readName(text.announce_cores, "--announce-cores", true, &cluster->cores_resource);
+  return readList(text.announce_cores, "--announce-cores", &cluster->cores_resources);
+}
+
+// Every name by which a pod may ask for memory or compute beside the count: on Kubernetes 1.36 and
+// later a node that has one of a pod's names and lacks another can be refused (docs/node-agent.md).
+void addAnnounced(const AgentOptions& options, const vendors::Kind& kind,
+                  agent::ClusterNode* cluster) {
+  using Means = vendors::OtherName::Means;
+  const auto add = [&kind](const std::string& first, Means means, std::vector<std::string>* names) {
+    if (!first.empty()) names->push_back(first);
+    for (const vendors::OtherName& other : kind.also)
+      if (other.means == means) names->push_back(other.resource);
+  };
+  if (options.memory_names) {
+    add(kind.memory.resource, Means::kMemory, &cluster->memory_resources);
+    add(kind.memory.percent, Means::kPercent, &cluster->percent_resources);
+  }
+  if (options.cores_names) add(kind.cores.resource, Means::kCores, &cluster->cores_resources);
 }
 
 Result<void> addNames(const AgentOptions& options, agent::ClusterNode* cluster) {
@@ -80,6 +112,7 @@ Result<void> addNames(const AgentOptions& options, agent::ClusterNode* cluster) 
       if (other.means == vendors::OtherName::Means::kCount)
         cluster->resources.push_back(other.resource);
   }
+  addAnnounced(options, *kind, cluster);
   if (!options.model_names) return {};
   cluster->instances_prefix = kind->instances_prefix;
   for (const vendors::ModelResource& one : kind->of_models)

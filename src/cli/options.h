@@ -204,7 +204,9 @@ struct AgentOptions {
   agent::Placing placing;
   // This machine is a node of a cluster: all but how to get there. Nothing: it is not.
   std::optional<agent::ClusterNode> cluster;
-  bool model_names = false;     // its devices are also counted by those of their models
+  bool model_names = false;  // its devices are also counted by those of their models
+  // Its status says memory, and compute, under all names that pods may use.
+  bool memory_names = false, cores_names = false;
   std::string model_resources;  // a file of further ones; empty: none
   std::string kubeconfig, context;
   std::optional<agent::MetricsListen> metrics;

@@ -68,9 +68,8 @@ struct ClusterText {
 // Of an agent that serves a node of Kubernetes.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, per_device, metrics_listen, install_dir,
-      settings, injection, cdi_dir, metrics_labels, dialect, announce_memory, announce_cores,
-      model_names, model_resources;
-  std::vector<std::string> resources;
+      settings, injection, cdi_dir, metrics_labels, dialect, model_names, model_resources;
+  std::vector<std::string> resources, announce_memory, announce_cores;
   bool compat_metrics = false, announce_numa = false, by_helper = false;
 };
 

@@ -1,4 +1,6 @@
 // Nodes and pods of a cluster, and others in it who do what Divvy does.
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "check_lists.h"
@@ -54,6 +56,31 @@ void lookPlugin(const ClusterFacts& facts, Sink& sink) {
   if (sink.said()) return;
   if (facts.rivals_listed) return sink.skip(facts.rivals_listed->message());
   sink.ok("there is none");
+}
+
+// Divvy's names by which devices are counted.
+constexpr const char* kCounts[] = {"nvidia.com/gpu", "divvy.dev/gpu"};
+
+void lookMapped(const ClusterFacts& facts, Sink& sink) {
+  if (facts.mapped_listed) return sink.skip(facts.mapped_listed->message());
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  const auto counts = [](const MappedClass& one) {
+    return std::find(std::begin(kCounts), std::end(kCounts), one.resource) != std::end(kCounts);
+  };
+  const auto mapped = std::find_if(facts.mapped.begin(), facts.mapped.end(), counts);
+  if (mapped == facts.mapped.end()) return sink.ok("none stands for a resource of Divvy's");
+  for (const NodeDevices& one : facts.nodes)
+    if (one.registered > 0 && !one.by_plugin && !one.unannounced.empty())
+      sink.warn({"does not announce " + joined(one.unannounced) + ", and DeviceClass " +
+                     mapped->name + " stands for " + mapped->resource,
+                 "Kubernetes 1.36 and later refuse it for every pod that asks for these",
+                 "have its agent announce them (--announce-memory, --announce-cores, and "
+                 "agent-announce-rbac.yaml); for another's agent, or to patch them by hand: "
+                 "docs/node-agent.md"},
+                one.name);
+  if (!sink.said())
+    sink.ok("DeviceClass " + mapped->name + " stands for " + mapped->resource +
+            ", and all nodes with shares announce memory and compute");
 }
 
 void lookUpgrade(const ClusterFacts& facts, Sink& sink) {
@@ -134,6 +161,8 @@ ClusterEntries nodesChecks() {
   return {{"node-registrations", "have all nodes with cards told of them, so that it can be read",
            lookRegistered},
           {"node-plugins", "does NVIDIA's own device plugin serve nodes", lookPlugin},
+          {"device-classes",
+           "does a DeviceClass keep pods that ask for memory or compute off nodes", lookMapped},
           {"node-upgrades", "is a node kept out by its driver's upgrade", lookUpgrade},
           {"waiting-pods", "are pods with devices left to schedulers that do not ask Divvy",
            lookWaiting},

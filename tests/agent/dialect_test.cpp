@@ -123,15 +123,19 @@ TEST(Dialect, OursLeavesVolcanosWordsAlone) {
   EXPECT_THAT(pod.meta.annotations, Not(testing::Contains(Pair(kAllocated, testing::_))));
 }
 
-TEST(Dialect, AnnouncesWhatIsHealthy) {
+TEST(Dialect, AnnouncesWhatCardsHaveAndForVolcanoWhatIsHealthy) {
   ClusterNode cluster;
   EXPECT_THAT(announcedOf(cluster, devices()), IsEmpty());
-  cluster.memory_resource = "nvidia.com/gpumem";
-  cluster.cores_resource = "nvidia.com/gpucores";
-  EXPECT_THAT(announcedOf(cluster, devices()),
-              ElementsAre(Pair("nvidia.com/gpucores", 200), Pair("nvidia.com/gpumem", 2000)));
+  cluster.memory_resources = {"nvidia.com/gpumem", "divvy.dev/gpumem"};
+  cluster.cores_resources = {"nvidia.com/gpucores"};
+  const auto all = ElementsAre(Pair("divvy.dev/gpumem", 2000), Pair("nvidia.com/gpucores", 200),
+                               Pair("nvidia.com/gpumem", 2000));
+  EXPECT_THAT(announcedOf(cluster, devices()), all);
+  EXPECT_THAT(announcedOf(cluster, devices(false)), all);
+  cluster.dialect = Dialect::kVolcano;
   EXPECT_THAT(announcedOf(cluster, devices(false)),
-              ElementsAre(Pair("nvidia.com/gpucores", 100), Pair("nvidia.com/gpumem", 1000)));
+              ElementsAre(Pair("divvy.dev/gpumem", 1000), Pair("nvidia.com/gpucores", 100),
+                          Pair("nvidia.com/gpumem", 1000)));
 }
 
 }  // namespace

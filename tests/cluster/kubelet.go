@@ -223,8 +223,10 @@ func (c *cluster) endHelper() error {
 // writeAgentAccount makes a kubeconfig of the service account's on this node, as a pod there has it.
 func (c *cluster) writeAgentAccount(ctx context.Context, deploy string) error {
 	i := installation{cluster: c, deploy: deploy}
-	if err := i.apply(ctx, "agent-rbac.yaml"); err != nil {
-		return err
+	for _, rights := range []string{"agent-rbac.yaml", "agent-announce-rbac.yaml"} {
+		if err := i.apply(ctx, rights); err != nil {
+			return err
+		}
 	}
 	node, err := c.kubeletNode(ctx, core.NodeReady)
 	if err != nil {

@@ -4,19 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func init() {
 	checks = append(checks,
 		check{"kubelet-memory-and-cores-are-announced",
-			"with --announce-memory and --announce-cores the node's status says how much its cards have, and " +
-				"kube-scheduler places by it; Divvy's places by cards; without these options none of it is there",
+			"the node's status says how much memory and compute its cards have, and kube-scheduler places by it; " +
+				"Divvy's places by cards; with --announce-memory none --announce-cores none none of it is there",
 			announcedAndGone})
 }
 
@@ -37,11 +35,12 @@ func announcedAndGone(w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.announcesNothing(record.Build)) }()
-	if err := w.apply(w.ctx, "agent-announce-rbac.yaml"); err != nil {
+	defer func() { err = errors.Join(err, w.announcesAgain(record.Build)) }()
+	silent := []string{"--announce-memory", "none", "--announce-cores", "none"}
+	if err := w.agentBegins(record.Build, silent...); err != nil {
 		return err
 	}
-	// The control: who asks kube-scheduler for it waits where nobody says that it is there.
+	// The control: a pod that asks kube-scheduler for it waits where no node says that it is there.
 	err = w.nothingAnnounced()
 	if err == nil {
 		err = w.plainWaits("early", asks{memoryName: "1"}, memoryName)
@@ -49,7 +48,7 @@ func announcedAndGone(w *world) (err error) {
 	if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := w.agentBegins(record.Build, "--announce-memory", memoryName, "--announce-cores", coresName); err != nil {
+	if err := w.agentBegins(record.Build); err != nil {
 		return err
 	}
 	want := map[string]int64{memoryName: memory, coresName: cores}
@@ -67,11 +66,11 @@ func announcedAndGone(w *world) (err error) {
 	if err := w.isLimited("by-divvy"); err != nil {
 		return fmt.Errorf("by Divvy's scheduler: %w", err)
 	}
-	if err := w.agentBegins(record.Build); err != nil {
+	if err := w.agentBegins(record.Build, silent...); err != nil {
 		return err
 	}
 	if err := w.nothingAnnounced(); err != nil {
-		return fmt.Errorf("without these options: %w", err)
+		return fmt.Errorf("with none: %w", err)
 	}
 	w.note = fmt.Sprintf("%d MiB and %d %%", memory, cores)
 	return w.plainWaits("late", asks{memoryName: "1"}, memoryName)
@@ -218,23 +217,10 @@ func (w *world) plainUpTo(name string, sum int64) error {
 	return w.plainGone("more")
 }
 
-// announcesNothing leaves the node as it was: pods of the check, agent, its rights, and whatever its status still says.
-func (w *world) announcesNothing(build string) (err error) {
+// announcesAgain leaves the node as it was: no pods of the check, and an agent that announces.
+func (w *world) announcesAgain(build string) (err error) {
 	for _, name := range []string{"early", "all", "more", "late"} {
 		err = errors.Join(err, w.plainGone(name))
 	}
-	err = errors.Join(err, w.agentBegins(build),
-		w.kubectl(w.ctx, "delete", "--ignore-not-found", "-f", filepath.Join(w.deploy, "agent-announce-rbac.yaml")))
-	return errors.Join(err, w.statusCleared())
-}
-
-// statusCleared has the cluster's administrator take it out of the node's status.
-func (w *world) statusCleared() error {
-	left := map[string]any{memoryName: nil, coresName: nil}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": left, "allocatable": left}})
-	if err == nil {
-		_, err = w.client.CoreV1().Nodes().Patch(w.ctx, kubeletNode, types.MergePatchType, patch, meta.PatchOptions{},
-			"status")
-	}
-	return err
+	return errors.Join(err, w.agentBegins(build))
 }

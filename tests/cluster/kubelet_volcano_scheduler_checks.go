@@ -56,9 +56,6 @@ func (w *world) volcanoBegins() (func() error, error) {
 	if w.volcano == "" {
 		return nil, skip{errors.New("Volcano's scheduler is not built here (--volcano)")}
 	}
-	if err := w.apply(w.ctx, "agent-announce-rbac.yaml"); err != nil {
-		return nil, err
-	}
 	kinds, err := filepath.Glob(filepath.Join(filepath.Dir(w.volcano), "volcano-crds", "*.yaml"))
 	if err == nil && len(kinds) == 0 {
 		err = fmt.Errorf("no kinds of Volcano's beside %s", w.volcano)

@@ -135,6 +135,21 @@ TEST(Desk, ANodeWithoutACardThatIsWellSaysSoAtOnce) {
       [&] { return desk.api.notes()[kRegister].find(R"("health":true)") != std::string::npos; }));
 }
 
+// On Kubernetes 1.36 and later a node that lacks one of the names that a pod asks by can be refused
+// where a DeviceClass maps another one.
+TEST(AnAgent, AnnouncesAllNamesByWhichPodsAskUnlessToldNotTo) {
+  Desk desk;
+  ASSERT_TRUE(desk.ready());
+  const std::vector<std::string> wanted = {
+      "divvy.dev/gpucores",  "divvy.dev/gpumem",  "divvy.dev/gpumem-percentage",
+      "nvidia.com/gpucores", "nvidia.com/gpumem", "nvidia.com/gpumem-percentage"};
+  EXPECT_TRUE(eventually([&] {
+    const auto capacity = desk.api.capacity();
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](const std::string& name) { return capacity.contains(name); });
+  }));
+}
+
 // Regression: a node's status had for ever what an earlier agent was told to announce.
 TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
   Desk desk(false);
@@ -143,12 +158,12 @@ TEST(Desk, WhatIsNotAnnouncedAnyMoreGoesFromTheNodesStatus) {
   EXPECT_TRUE(eventually([&] { return desk.api.capacity()["x.io/cores"] == "400"; }));
   EXPECT_EQ(desk.api.notes()["divvy.dev/announced"], "x.io/cores,x.io/memory");
   desk.killAgent();
-  desk.beginAgent({"--announce-cores", "x.io/cores"});
+  desk.beginAgent({"--announce-memory", "none", "--announce-cores", "x.io/cores"});
   EXPECT_TRUE(eventually([&] { return desk.api.capacity().count("x.io/memory") == 0; }));
   EXPECT_TRUE(eventually([&] { return desk.api.notes()["divvy.dev/announced"] == "x.io/cores"; }));
   desk.killAgent();
   const std::size_t before = registrations(desk);
-  desk.beginAgent();
+  desk.beginAgent({"--announce-memory", "none", "--announce-cores", "none"});
   EXPECT_TRUE(eventually([&] { return desk.api.notes().count("divvy.dev/announced") == 0; }));
   EXPECT_THAT(desk.api.capacity(), ElementsAre(Pair("example.com/other", "3")))
       << "what is somebody else's stays";

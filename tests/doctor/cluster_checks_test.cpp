@@ -161,6 +161,20 @@ TEST(ClusterChecks, WhatNodesAndOthersDoWrongIsFound) {
        [](F& f) {
          f.rivals = {{Rival::Kind::kPlugin, "DaemonSet gpu-operator/nvidia-device-plugin", false}};
        }},
+      {"a class stands for a count, and the node lacks memory", "device-classes", State::kWarning,
+       [](F& f) {
+         f.mapped = {{"gpu.nvidia.com", "nvidia.com/gpu"}};
+         f.nodes[0].unannounced = {"nvidia.com/gpumem"};
+       }},
+      {"a class stands for a count, and all is announced", "device-classes", State::kOk,
+       [](F& f) {
+         f.mapped = {{"gpu.nvidia.com", "nvidia.com/gpu"}};
+       }},
+      {"a class stands for another's", "device-classes", State::kOk,
+       [](F& f) {
+         f.mapped = {{"nic.example.com", "example.com/nic"}};
+         f.nodes[0].unannounced = {"nvidia.com/gpumem"};
+       }},
       {"being upgraded", "node-upgrades", State::kWarning,
        [](F& f) { f.nodes[0].upgrading = "drain-required"; }},
       {"another's scheduler", "waiting-pods", State::kWarning,

@@ -58,7 +58,7 @@ def without_ours(one):
 
 def plain():
     found = []
-    for name in ("rbac", "agent-rbac", "policies", "fencing", "queues", "webhook"):
+    for name in ("rbac", "agent-rbac", "agent-announce-rbac", "policies", "fencing", "queues", "webhook"):
         text = pathlib.Path(MANIFESTS, name + ".yaml").read_text()
         found += [d for d in yaml.safe_load_all(text) if d and d["kind"] != "Namespace"]
     return found

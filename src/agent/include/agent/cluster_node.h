@@ -47,9 +47,11 @@ struct ClusterNode {
   std::vector<ModelCount> of_models;
   // Behind it the name of an instance's profile: such instances are counted by that. Empty: not.
   std::string instances_prefix;
-  // Under these names the node's status says how much memory (MiB) and compute (percent) its
-  // devices have together; empty: not.
-  std::string memory_resource, cores_resource;
+  // Under each of these names the node's status says how much memory (MiB) and compute (percent)
+  // its devices have together; empty: not.
+  std::vector<std::string> memory_resources, cores_resources;
+  // Likewise, percent of a device's memory: as much as all its tenants may ask for.
+  std::vector<std::string> percent_resources;
   unsigned per_device = 10;  // containers that may share one, 1 to 100
   unsigned cores = 100;      // of each device's compute, what may be promised: percent, 1 to 100
   // The kubelet is told where each device is. Only of use where it aligns processors to devices,

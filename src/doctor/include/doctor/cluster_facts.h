@@ -57,6 +57,13 @@ struct NodeDevices {
   std::size_t registered = 0;    // devices that its agent told of
   bool by_plugin = false;        // NVIDIA's plugin serves it, not ours
   std::string upgrading;         // what its driver's upgrade has come to; empty: none is going on
+  // Of its devices' names, those by which pods ask for memory or compute and that it does not have.
+  std::vector<std::string> unannounced = {};
+};
+
+// A DeviceClass that stands for an extended resource.
+struct MappedClass {
+  std::string name, resource;
 };
 
 // A pod that is nowhere, and asks for devices.
@@ -101,6 +108,8 @@ struct ClusterFacts {
   std::string security;  // of our namespace: pod-security.kubernetes.io/enforce; empty: not said
   Listed classes_listed;
   std::vector<std::string> classes;  // RuntimeClasses
+  Listed mapped_listed;
+  std::vector<MappedClass> mapped;  // all of the cluster
   Listed nodes_listed;
   std::vector<NodeDevices> nodes;
   Listed pods_listed;

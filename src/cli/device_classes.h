@@ -1,0 +1,25 @@
+// DeviceClasses that stand for an extended resource. kube-scheduler (by default from 1.36 on)
+// refuses a node for a pod that asks for such a resource, if the node lacks another extended
+// resource that the pod asks for. Source: KEP-5004, plugin DynamicResources.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api.h"
+#include "doctor/cluster_facts.h"
+#include "kube/node.h"
+#include "kube/pod.h"
+
+namespace divvy::cli {
+
+// Those of the cluster. Empty where the kind is not served; an error: they may not be listed.
+Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api);
+
+// What is to be said to a pod's owner; empty: no node is refused. Pure.
+std::string hazardText(const std::vector<doctor::MappedClass>& classes, const kube::Pod& pod,
+                       const std::vector<kube::Node>& nodes);
+// The same, asked of the cluster. Empty also where the caller may not list classes or nodes.
+std::string hazardOf(Api& api, const kube::Pod& pod);
+
+}  // namespace divvy::cli
