@@ -221,7 +221,7 @@ TenantView viewOf(const Tenant& tenant, const Tenants& tenants, const Inventory&
   view.command = tenant.record.command;
   std::map<std::string, TenantUse> uses;
   if (tenant.pages) {
-    const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
+    const ReportPtr report = reportOf(tenant);
     if (report) view.refused = report->refusals;
     if (report) uses = useOf(tenant, *report);
     if (report && report->suspect())
@@ -340,7 +340,7 @@ Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory) {
     view.id = id;
     view.name = tenant->record.name;
     view.pressure_wait_ms = tenant->record.pressure_wait_ms;
-    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
+    const ReportPtr report = reportOf(*tenant);
     if (report) view.refused = report->refusals;
     const std::map<std::string, TenantUse> uses =
         report ? useOf(*tenant, *report) : std::map<std::string, TenantUse>();

@@ -172,7 +172,7 @@ bool Tenants::sweep() {
   const std::map<std::string, TenantPtr> snapshot = tenants_;
   for (const auto& [id, tenant] : snapshot) {
     if (!tenant->pages) continue;
-    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
+    const ReportPtr report = reportOf(*tenant);
     if (!report) continue;
     noteReport(*tenant, *report, kLastingDoubt);
     // A container may write what it likes there: of others' processes nothing is its.

@@ -57,7 +57,7 @@ unsigned coresCeiling(CoresPolicy policy, unsigned cores) {
 
 std::map<std::string, TenantUse> useOf(const Tenant& tenant) {
   if (!tenant.pages) return {};
-  const Result<ledger::ReportSnapshot> report = tenant.pages->readReport();
+  const ReportPtr report = reportOf(tenant);
   return report ? useOf(tenant, *report) : std::map<std::string, TenantUse>();
 }
 

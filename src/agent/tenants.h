@@ -21,6 +21,7 @@
 #include "ledger/liveness.h"
 #include "ledger/tenant_ledger.h"
 #include "mounted_file.h"
+#include "report_look.h"
 #include "swap_reader.h"
 #include "tenant_processes.h"
 #include "tenant_record.h"
@@ -40,6 +41,7 @@ struct Tenant {
   std::string broken;
   std::optional<SwapReader> swap;    // none: nothing of it is swapped
   std::optional<WorkReader> work;    // of one without, that may not be idle for ever
+  mutable ReportLook report;         // of its pages
   TenantProcesses processes;         // that registered: they use the device
   std::map<int, Watched> survivors;  // that carry the tenant's directory, by PID
   std::optional<Watched> holder;     // the `divvy run`, while it lives
@@ -318,6 +320,10 @@ struct TenantUse {
   Bytes outside;
 };
 std::map<std::string, TenantUse> useOf(const Tenant& tenant);
+// Of one that has pages; null: its report cannot be read.
+inline ReportPtr reportOf(const Tenant& tenant) {
+  return tenant.report.look(*tenant.pages);
+}
 // Likewise, of one that has pages, as they were just read.
 std::map<std::string, TenantUse> useOf(const Tenant& tenant, const ledger::ReportSnapshot& report);
 // Its contexts are in what its ledger counts; of a share that is meant without them all but one.
