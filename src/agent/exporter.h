@@ -10,11 +10,11 @@
 #include "accounts.h"
 #include "agent/serve.h"
 #include "asio.h"
+#include "base/rate_limit.h"
 #include "bypass_watch.h"
 #include "http/loop_watch.h"
 #include "http/server.h"
 #include "metrics/lateness.h"
-#include "rate_limit.h"
 #include "tenants.h"
 
 namespace divvy::agent {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rate_limit.h"
+#include "base/rate_limit.h"
 #include "registration_receiver.h"
 #include "tenants.h"
 

@@ -27,8 +27,8 @@
 #include <boost/asio/post.hpp>
 
 #include "base/fd.h"
+#include "base/rate_limit.h"
 #include "log.h"
-#include "rate_limit.h"
 
 namespace divvy::agent {
 namespace {

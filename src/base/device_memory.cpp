@@ -7,6 +7,7 @@ namespace divvy {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::uint64_t kLeastBytes = 100 * kMillion;
 
 std::string nameOf(Bytes unit) {
   return unit == mib(1) ? "MiB" : formatBytes(unit);
@@ -35,7 +36,7 @@ Result<Bytes> deviceMemory(const Quantity& amount, Bytes unit, Bytes max) {
   if (amount.binary()) return bytes;
   const unsigned __int128 units = static_cast<unsigned __int128>(bytes.count) * unit.count;
   if (units <= max.count) return Bytes{static_cast<std::uint64_t>(units)};
-  if (bytes.count % kMillion == 0) return bytes;
+  if (bytes.count % kMillion == 0 && bytes.count >= kLeastBytes) return bytes;
   return eitherWay(units, bytes, unit);
 }
 

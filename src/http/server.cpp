@@ -16,6 +16,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 
+#include "base/rate_limit.h"
 #include "connections.h"
 
 namespace divvy::http {
@@ -29,6 +30,10 @@ using boost::system::error_code;
 
 constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kHandshake{5};
+// A handshake takes the loop up to 1 ms: what one address, and all of them, may have of it. An API
+// server opens a hundred connections at once.
+constexpr Rate kHandshakesOfAddress{20, 256};
+constexpr Rate kHandshakes{200, 1024};
 // From a request's first byte to the end of its header. A client may connect before it has a
 // request.
 constexpr std::chrono::seconds kHeader{5};
@@ -175,6 +180,7 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
       lowest->socket().close(unclean);
     });
     if (self->listen.certificate_comes && self->tls == nullptr) co_return;
+    if (self->tls != nullptr && !self->mayShakeHands(peer)) co_return;
     if (self->tls != nullptr) {
       const auto context = self->tls;  // stays when it is reloaded
       beast::ssl_stream<beast::tcp_stream> secure(std::move(stream), *context);
@@ -191,6 +197,12 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
       co_await serve(stream, self, &booked);
       stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
     }
+  }
+
+  // The sum is asked last: what one address has too much is not taken from it.
+  bool mayShakeHands(const tcp::endpoint& peer) {
+    const auto now = std::chrono::steady_clock::now();
+    return handshakes_of_address.take(peer.address().to_string(), now) && handshakes.take("", now);
   }
 
   using Parser = wire::request_parser<wire::string_body>;
@@ -290,6 +302,8 @@ struct Server::Inside : std::enable_shared_from_this<Server::Inside> {
   std::vector<Route> routes;
   tcp::acceptor acceptor;
   std::shared_ptr<asio::ssl::context> tls;
+  RateLimit handshakes_of_address{kHandshakesOfAddress};
+  RateLimit handshakes{kHandshakes};
   Connections book;
 };
 

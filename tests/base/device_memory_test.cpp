@@ -29,7 +29,7 @@ TEST(DeviceMemory, ANumberMeansTheSameBeforeAndBehindAnApiServer) {
                        {"100000", "100k", mib(100000)},
                        {"1000000", "1M", mib(1000000)},
                        {"1048576", "1048576", gib(1024)},
-                       {"2000000", "2M", {2 * kMb}},
+                       {"100000000", "100M", {100 * kMb}},
                        {"800000000", "800M", {800 * kMb}},
                        {"0.8G", "800M", {800 * kMb}},
                        {"2000M", "2G", {2000 * kMb}},
@@ -49,7 +49,8 @@ TEST(DeviceMemory, ANumberMeansTheSameBeforeAndBehindAnApiServer) {
 }
 
 TEST(DeviceMemory, ANumberThatCouldBeBytesIsRefusedWithBothReadings) {
-  for (const char* text : {"1073741824", "17179869184", "2147483647", "2147483649", "1048577"}) {
+  for (const char* text : {"1073741824", "17179869184", "2147483647", "2147483649", "1048577",
+                           "2000000", "9000000", "9M", "99M"}) {
     const Result<Bytes> bytes = read(text);
     ASSERT_FALSE(bytes) << text;
     EXPECT_EQ(bytes.error().code(), ErrorCode::kUsage);
@@ -65,7 +66,8 @@ TEST(DeviceMemory, ANumberThatCouldBeBytesIsRefusedWithBothReadings) {
 TEST(DeviceMemory, UnitsLargerThanAMiBAreBoundedByTheSameBytes) {
   EXPECT_EQ(*read("4096", mib(256)), gib(1024));
   EXPECT_FALSE(read("4097", mib(256)));
-  EXPECT_EQ(*read("8M", mib(256)), Bytes{8 * kMb});
+  EXPECT_EQ(*read("800M", mib(256)), Bytes{800 * kMb});
+  EXPECT_FALSE(read("8M", mib(256)));
   EXPECT_EQ(*read("9223372036854000000", gib(4)), Bytes{9223372036854000000u});
 }
 

@@ -4,15 +4,24 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <future>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 
 #include "base/fd.h"
 #include "http/server.h"
@@ -24,7 +33,7 @@ constexpr std::uint64_t kMostBody = 4u << 20;
 
 class HostilePeers : public testing::Test {
  protected:
-  HostilePeers() {
+  explicit HostilePeers(const Listen& listen = {}) {
     std::vector<Route> routes;
     routes.push_back({"GET", "/healthz", 0, [](Query) -> boost::asio::awaitable<Answer> {
                         co_return Answer{200, "ok\n", "text/plain"};
@@ -32,7 +41,7 @@ class HostilePeers : public testing::Test {
     routes.push_back({"POST", "/filter", kMostBody, [](Query) -> boost::asio::awaitable<Answer> {
                         co_return Answer{200, "{}"};
                       }});
-    auto server = Server::start(loop_.get_executor(), {}, std::move(routes));
+    auto server = Server::start(loop_.get_executor(), listen, std::move(routes));
     EXPECT_TRUE(server) << server.error().message();
     server_ = std::move(*server);
     thread_ = std::thread([this] { loop_.run(); });
@@ -161,6 +170,74 @@ TEST_F(HostilePeers, AConnectionThatIsUsedIsKeptBetweenRequests) {
     ASSERT_NE(more, "<silence>") << both;
     both += more;
   }
+}
+
+// ---- TLS ----------------------------------------------------------------------------------------
+
+std::string textOf(BIO* bio) {
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio, &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+struct KeyPair {
+  std::string certificate, key;
+};
+
+KeyPair keyPair() {
+  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::unique_ptr<X509, void (*)(X509*)> it(X509_new(), X509_free);
+  X509_gmtime_adj(X509_getm_notBefore(it.get()), -60);
+  X509_gmtime_adj(X509_getm_notAfter(it.get()), 3600);
+  X509_set_pubkey(it.get(), key.get());
+  X509_sign(it.get(), key.get(), EVP_sha256());
+  const std::unique_ptr<BIO, int (*)(BIO*)> first(BIO_new(BIO_s_mem()), BIO_free);
+  const std::unique_ptr<BIO, int (*)(BIO*)> second(BIO_new(BIO_s_mem()), BIO_free);
+  PEM_write_bio_X509(first.get(), it.get());
+  PEM_write_bio_PrivateKey(second.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  return {textOf(first.get()), textOf(second.get())};
+}
+
+class HostileTlsPeers : public HostilePeers {
+ protected:
+  HostileTlsPeers()
+      : HostilePeers([] {
+          Listen listen;
+          listen.certificate_comes = true;
+          return listen;
+        }()) {
+    // A server that closes while a client writes.
+    signal(SIGPIPE, SIG_IGN);
+    const KeyPair pair = keyPair();
+    std::promise<bool> used;
+    boost::asio::post(
+        loop_, [&] { used.set_value(server_->use(pair.certificate, pair.key).has_value()); });
+    EXPECT_TRUE(used.get_future().get());
+  }
+
+  // Whether the server shakes hands with that address.
+  bool shakes(unsigned host) {
+    const Fd fd = connected(host);
+    if (!fd.valid()) return false;
+    const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(client_.get()), SSL_free);
+    SSL_set_fd(ssl.get(), fd.get());
+    return SSL_connect(ssl.get()) == 1;
+  }
+
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> client_{SSL_CTX_new(TLS_client_method()),
+                                                             SSL_CTX_free};
+};
+
+// Regression: one peer that shook hands in a loop had the processor of the loop that serves all.
+TEST_F(HostileTlsPeers, OneAddressShakesHandsSoOftenAndOthersAreServedBesideIt) {
+  const auto begun = std::chrono::steady_clock::now();
+  unsigned shaken = 0;
+  constexpr unsigned kTries = 600;
+  for (unsigned i = 0; i < kTries; ++i) shaken += shakes(2) ? 1 : 0;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  EXPECT_GE(shaken, 200u) << "an API server opens a hundred at once";
+  EXPECT_LE(shaken, 258 + static_cast<unsigned>(20 * took.count()));
+  EXPECT_TRUE(shakes(3));
 }
 
 }  // namespace

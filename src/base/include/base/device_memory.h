@@ -17,7 +17,8 @@ inline constexpr Bytes kMaxDeviceMemory = gib(1024);
 // - With a binary suffix (16Gi): bytes.
 // - A number of units that is at most `max`: units. 16k too: API servers write 16000 so.
 // - Above, multiples of a million are bytes: 800M, 2G. API servers write 800000000 as 800M.
-// - Any other number above is refused with both readings: 1073741824.
+// - Any other number above is refused with both readings: 1073741824. So are multiples of a million
+//   below 100M, which API servers make of a number like 9000000: no share is so small.
 // kUsage: that, a fraction, a negative number; without the name of the resource.
 Result<Bytes> deviceMemory(const Quantity& amount, Bytes unit, Bytes max = kMaxDeviceMemory);
 

@@ -44,7 +44,8 @@ struct Listen {
 
 // Bounds: 1,024 connections, 128 idle ones of an address (older than 2 s), a handshake and a header
 // within 5 s each, a body and a reply within 30 s, bodies of 64 MiB together, or of twice the
-// largest. When a bound is reached the connection that was idle for longest is closed, never the
+// largest; TLS handshakes: 20 a second of an address after the first 256, 200 of all after 1,024.
+// When a bound is reached the connection that was idle for longest is closed, never the
 // newest. For one thread, that of the executor. Connections are kept open for the next query. What
 // is not among the routes is 404, another method 405, a query that is none 400.
 class Server {

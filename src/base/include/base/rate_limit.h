@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace divvy::agent {
+namespace divvy {
 
 struct Rate {
   double a_second = 1;
@@ -39,4 +39,4 @@ class RateLimit {
   std::multimap<Instant, std::string> by_age_;
 };
 
-}  // namespace divvy::agent
+}  // namespace divvy

@@ -1,8 +1,8 @@
-#include "rate_limit.h"
+#include "base/rate_limit.h"
 
 #include <gtest/gtest.h>
 
-namespace divvy::agent {
+namespace divvy {
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,4 +35,4 @@ TEST(RateLimit, SendersWithoutEndAreForgottenOldestFirst) {
 }
 
 }  // namespace
-}  // namespace divvy::agent
+}  // namespace divvy

@@ -1,8 +1,8 @@
-#include "rate_limit.h"
+#include "base/rate_limit.h"
 
 #include <algorithm>
 
-namespace divvy::agent {
+namespace divvy {
 
 bool RateLimit::take(const std::string& sender, std::chrono::steady_clock::time_point now) {
   auto found = buckets_.find(sender);
@@ -24,4 +24,4 @@ bool RateLimit::take(const std::string& sender, std::chrono::steady_clock::time_
   return true;
 }
 
-}  // namespace divvy::agent
+}  // namespace divvy
