@@ -57,6 +57,11 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where
   return {};
 }
 
+std::int64_t Exporter::lateMs() const {
+  if (!loop_watch_) return -1;
+  return static_cast<std::int64_t>(lateness_.largest(nowMs()) * 1000);
+}
+
 void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
   Accounts::SeenPart parts;
   for (const auto& [tenant, devices] : tenants_.seen())

@@ -30,6 +30,9 @@ class Exporter {
   // kIo: the address cannot be had.
   Result<void> listen(asio::io_context& loop, const MetricsListen& where);
   bool listening() const { return server_ != nullptr; }
+  // The largest lateness of the loop in the last minute, in ms; -1: nothing listens, nor is
+  // measured.
+  std::int64_t lateMs() const;
   // Once a second, with what a look at the tenants showed then.
   void tick(const Snapshot& looked, std::uint64_t now_ms);
 

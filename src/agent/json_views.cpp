@@ -194,6 +194,7 @@ struct Members {
     io.number("agent_pid", view.agent_pid);
     io.number("host_reserve", view.host_reserve);
     io.number("host_promised", view.host_promised);
+    io.number("loop_late_ms", view.loop_late_ms);
     list(io, "devices", view.devices);
     list(io, "tenants", view.tenants);
     list(io, "queue", view.queue);

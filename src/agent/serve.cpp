@@ -154,6 +154,7 @@ class Agent {
       exporter_.emplace(
           tenants_, bypass_, name, [this] { return server_.snapshot(); },
           [this] { return desk_ ? desk_->unready() : std::string(); });
+    if (exporter_) server_.tellLateness([this] { return exporter_->lateMs(); });
     tenants_.onEvent([this](EventView event) { events_.add(std::move(event)); });
   }
 

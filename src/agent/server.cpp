@@ -154,7 +154,9 @@ asio::awaitable<Reply> Server::handle(SessionPtr session, Request request) {
   if (auto* release = std::get_if<ReleaseRequest>(&request)) co_return released(*release);
   if (auto* end = std::get_if<EndRequest>(&request)) co_return ended(*end, session->peer);
   if (std::get_if<ListRequest>(&request) != nullptr) {
-    co_return SnapshotReply{snapshot()};
+    SnapshotReply reply{snapshot()};
+    if (loop_late_) reply.snapshot.loop_late_ms = loop_late_();
+    co_return reply;
   }
   if (std::get_if<PlacementRequest>(&request) != nullptr)
     co_return PlacementReply{snapshot::write(record_.snapshot(tenants_, queue_))};

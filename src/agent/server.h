@@ -31,6 +31,9 @@ class Server {
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
 
+  // Who lists is told that, too: milliseconds, as Snapshot has them.
+  void tellLateness(std::function<std::int64_t()> late) { loop_late_ = std::move(late); }
+
   // Everything as it is now.
   Snapshot snapshot() const;
   // Queued requests may fit now.
@@ -49,6 +52,8 @@ class Server {
     std::string user;
   };
   using SessionPtr = std::shared_ptr<Session>;
+
+  std::function<std::int64_t()> loop_late_;
 
   asio::awaitable<void> acceptLoop();
   void start(Socket socket);

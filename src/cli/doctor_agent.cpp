@@ -125,6 +125,7 @@ doctor::AgentAnswer answerOf(const AgentTalk& talk) {
   answer.settings = talk.settings;
   answer.cards = talk.snapshot.devices.size();
   answer.tenants = talk.snapshot.tenants.size();
+  answer.loop_late_ms = talk.snapshot.loop_late_ms;
   for (const agent::DeviceView& device : talk.snapshot.devices)
     if (!device.fault.empty()) answer.card_faults.push_back(device.uuid + ": " + device.fault);
   for (const agent::TenantView& tenant : talk.snapshot.tenants) {

@@ -178,6 +178,24 @@ void lookCards(const NodeFacts& facts, Sink& sink) {
   if (!sink.said()) sink.skip(anyAgent(facts) ? "no agent answered" : noneText(facts));
 }
 
+// Its event loop answers kubelets, probes and tenants.
+void lookLoop(const NodeFacts& facts, Sink& sink) {
+  constexpr std::int64_t kMostMs = 50;
+  eachAgent(facts, [&](const AgentFacts& agent) {
+    if (!agent.answer || agent.answer->loop_late_ms < 0) return;
+    const std::string late = std::to_string(agent.answer->loop_late_ms) + " ms";
+    if (agent.answer->loop_late_ms <= kMostMs)
+      return sink.ok("at most " + late + " late in the last minute", agent.dir);
+    sink.warn({"its event loop was " + late + " late in the last minute; the bar is 50 ms",
+               "containers with devices, probes and divvy ls wait for it",
+               "docs/runbooks.md#divvyagentlooplate"},
+              agent.dir);
+  });
+  if (!sink.said())
+    sink.skip(anyAgent(facts) ? "no agent measures it: those with --metrics-listen do"
+                              : noneText(facts));
+}
+
 void lookTenants(const NodeFacts& facts, Sink& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (!agent.answer) return;
@@ -214,6 +232,7 @@ NodeEntries agentChecks() {
           {"agent-state", "can all that they keep there be read", lookState},
           {"agent-space", "is there room for more tenants' pages", lookSpace},
           {"agent-cards", "are all of their cards in service", lookCards},
+          {"agent-loop", "does their event loop run what is due in time", lookLoop},
           {"agent-tenants", "do limits hold for all of their tenants", lookTenants}};
 }
 

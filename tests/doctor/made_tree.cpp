@@ -193,6 +193,7 @@ void MadeTree::healthyNode() {
   answer.version = "0.1.0";
   answer.cards = 1;
   answer.tenants = 1;
+  answer.loop_late_ms = 2;
 }
 
 NodeTerms MadeTree::terms() const {

@@ -68,6 +68,16 @@ TEST(NodeChecks, AnAgentThatIsSilentIsAFaultOneThatIsGoneIsNot) {
   EXPECT_EQ(stateOf(diagnose(facts), "agent-answers"), State::kOk);
 }
 
+TEST(NodeChecks, AnAgentWhoseLoopIsLateIsAWarning) {
+  NodeFacts facts = healthy();
+  AgentAnswer& answer = *facts.runtimes.front().agents.front().answer;
+  EXPECT_EQ(stateOf(diagnose(facts), "agent-loop"), State::kOk);
+  answer.loop_late_ms = 51;
+  EXPECT_EQ(stateOf(diagnose(facts), "agent-loop"), State::kWarning);
+  answer.loop_late_ms = -1;
+  EXPECT_EQ(stateOf(diagnose(facts), "agent-loop"), State::kSkipped) << "it is not measured";
+}
+
 // Users who are not root were told that all was well with folders that they cannot look into.
 TEST(NodeChecks, WhatCouldNotBeLookedIntoIsNotWell) {
   NodeFacts facts = healthy();

@@ -248,6 +248,8 @@ struct Snapshot {
   int agent_pid = 0;
   std::uint64_t host_reserve = 0;   // bytes of the host for what is swapped out
   std::uint64_t host_promised = 0;  // of these, what may be needed
+  // The largest lateness of the agent's loop in the last minute, in ms; -1: not measured.
+  std::int64_t loop_late_ms = -1;
   std::vector<DeviceView> devices;
   std::vector<TenantView> tenants;
   std::vector<QueuedView> queue;

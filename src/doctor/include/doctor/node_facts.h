@@ -111,6 +111,7 @@ struct AgentAnswer {
   std::vector<std::string> tenants_garbled;  // their reports say what cannot be
   std::vector<std::string> tenants_doubted;  // the driver sees more use of theirs than they report
   std::size_t cards = 0, tenants = 0;
+  std::int64_t loop_late_ms = -1;     // the most in the last minute; -1: it is not measured
   bool words_known = false;           // with which options it was begun
   std::optional<NamedText> settings;  // by its --node-settings; none: it was given none
 };

@@ -30,14 +30,14 @@ struct Window {
   std::size_t looked_at = 0;  // out
 };
 
+// Of one question. A try puts one device, part or group to one container; it takes about a
+// microsecond. A question that needs more is answered of the nodes that were searched; the others
+// are kNotSearched, and asking again goes on with them.
+inline constexpr std::uint32_t kTriesOfDecision = 20'000;
+
 // For one thread at a time. Equal nodes, target and allocations give equal answers, however they
 // came to be. Errors are kUsage (the request or node can never be right; says what is accepted),
 // kNoRoom (it fits nowhere now) and kNotFound.
-// A try puts one device, part or group to one container; it takes about a microsecond. A question
-// that needs more is answered of the nodes that were searched; the others are kNotSearched, and
-// asking again goes on with them.
-inline constexpr std::uint32_t kTriesOfDecision = 20'000;
-
 class Engine {
  public:
   explicit Engine(Config config);
