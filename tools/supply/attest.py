@@ -16,7 +16,7 @@ PROVENANCE = "https://slsa.dev/provenance/v1"
 SBOM = "https://spdx.dev/Document"
 IMAGE_SIGNATURE = "cosign container image signature"
 BUILD_TYPE = "https://divvy.dev/build/v1"
-# Who vouches for the build: the script ./dev of this project, run by the owner of the key.
+# The party that vouches for the build: the script ./dev of this project, run by the owner of the key.
 BUILDER = "https://divvy.dev/builders/dev-script/v1"
 SOURCE = "git+https://divvy.dev/divvy"
 COMMANDS = {"image": "./dev images", "chart": "./dev chart", "package": "./dev package"}
