@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,9 +24,9 @@ import keys  # noqa: E402
 
 SIGN, VERIFY = ROOT / "tools" / "sign", ROOT / "tools" / "verify"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-DOCUMENTS = {".oci.tar": {".sig", ".payload.json", ".payload.json.sig", ".provenance.intoto.jsonl", ".sbom.intoto.jsonl"},
-             ".tgz": {".sig", ".provenance.intoto.jsonl"},
-             ".deb": {".sig", ".provenance.intoto.jsonl", ".sbom.intoto.jsonl"}}
+OF_ALL = {".sig", ".sigstore.json", ".provenance.intoto.jsonl", ".provenance.sigstore.json"}
+OF_LISTED = OF_ALL | {".sbom.intoto.jsonl", ".sbom.sigstore.json"}
+DOCUMENTS = {".oci.tar": OF_LISTED | {".payload.json", ".payload.json.sig"}, ".tgz": OF_ALL, ".deb": OF_LISTED}
 GIVEN = []
 
 
@@ -194,6 +195,22 @@ class Release(Signed):
             covered = b"DSSEv1 28 application/vnd.in-toto+json %d " % len(payload) + payload
             self.assertTrue(P256.holds(public, read["signatures"][0]["sig"], covered), path)
 
+    def test_cosign_agrees(self):
+        """Where it is installed; docs/security-model.md names the versions that were tried."""
+        if not shutil.which("cosign"):
+            self.skipTest("no cosign")
+        self.signed()
+        path = next(one for one in self.artefacts if one.name.endswith(".deb"))
+        common = ["--key", self.public, "--insecure-ignore-tlog"]
+        for words in (["verify-blob", *common, "--signature", self.document(path, ".sig")],
+                      ["verify-blob-attestation", *common, "--type", "slsaprovenance1", "--signature",
+                       self.document(path, ".provenance.intoto.jsonl")],
+                      ["verify-blob-attestation", *common, "--type", "spdxjson", "--signature",
+                       self.document(path, ".sbom.intoto.jsonl")]):
+            for file, status in ((path, 0), (self.artefacts[0], 1)):
+                done = subprocess.run(["cosign", *map(str, words), str(file)], capture_output=True, text=True)
+                self.assertEqual(min(done.returncode, 1), status, done.stderr)
+
     def test_an_images_payload_names_its_manifest(self):
         self.signed()
         image = next(path for path in self.artefacts if path.name.endswith(".oci.tar"))
@@ -291,6 +308,11 @@ class Made(Signed):
             own.write_bytes(self.document(self.image, suffix).read_bytes())
             self.refused(self.package, "the statement is about sha256")
             own.write_bytes(before)
+        bundle, other = (self.document(one, ".provenance.sigstore.json") for one in (self.package, self.image))
+        before = bundle.read_bytes()
+        bundle.write_bytes(other.read_bytes())
+        self.refused(self.package, "the bundle of the provenance holds another statement")
+        bundle.write_bytes(before)
         provenance, sbom = (self.document(self.package, one) for one in (".provenance.intoto.jsonl", ".sbom.intoto.jsonl"))
         sbom.write_bytes(provenance.read_bytes())
         self.refused(self.package, "the statement is about https://slsa.dev/provenance/v1; accepted: https://spdx.dev/Document")

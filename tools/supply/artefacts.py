@@ -3,7 +3,8 @@
 An artefact's documents lie beside it, under its own name with a suffix:
   .sig                 signature over the file, as `cosign sign-blob` makes it
   .payload.json        of images: what `cosign sign` signs, and .payload.json.sig
-  .provenance.intoto.jsonl, .sbom.intoto.jsonl   attestations, as `cosign attest` makes them"""
+  .provenance.intoto.jsonl, .sbom.intoto.jsonl   attestations, as `cosign attest` makes them
+  .sigstore.json, .provenance.sigstore.json, .sbom.sigstore.json   the same as bundles of Sigstore, for newer cosigns"""
 import hashlib
 import json
 import pathlib

@@ -3,9 +3,11 @@
 - payload of an image's signature: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md ("Simple Signing")
 - statement: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
 - provenance: https://slsa.dev/spec/v1.0/provenance
+- bundle, the one form that newer cosigns read: https://docs.sigstore.dev/about/bundle
 - envelope and what its signature covers: https://github.com/secure-systems-lab/dsse/blob/v1.0.2/protocol.md, envelope.md"""
 import base64
 import binascii
+import hashlib
 import json
 
 import keys
@@ -14,6 +16,7 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 SBOM = "https://spdx.dev/Document"
+BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 IMAGE_SIGNATURE = "cosign container image signature"
 BUILD_TYPE = "https://divvy.dev/build/v1"
 # The party that vouches for the build: the script ./dev of this project, run by the owner of the key.
@@ -85,6 +88,35 @@ def envelope(key, stated):
     signature = keys.sign(key, pae(PAYLOAD_TYPE, payload))
     return compact({"payloadType": PAYLOAD_TYPE, "payload": base64.b64encode(payload).decode(),
                     "signatures": [{"keyid": "", "sig": signature}]})
+
+
+def bundle(hint, content):
+    return compact({"mediaType": BUNDLE, "verificationMaterial": {"publicKey": {"hint": hint}}, **content})
+
+
+def signature_bundle(hint, signature, data):
+    """A file's signature as a bundle; `signature` in base64."""
+    digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
+    return bundle(hint, {"messageSignature": {"messageDigest": {"algorithm": "SHA2_256", "digest": digest},
+                                              "signature": signature}})
+
+
+def envelope_bundle(hint, sealed):
+    """An envelope as a bundle."""
+    return bundle(hint, {"dsseEnvelope": json.loads(sealed)})
+
+
+def unbundled(data, name):
+    """A signature's text or an envelope's JSON, of a bundle; nothing of it is verified yet."""
+    try:
+        read = json.loads(data)
+        kind, content = read["mediaType"], read[name]
+        found = content["signature"].encode() if name == "messageSignature" else compact(content)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise Refused("the bundle is not in Sigstore's form") from None
+    if kind != BUNDLE:
+        raise Refused(f"the bundle is of type {kind}; accepted: {BUNDLE}")
+    return found
 
 
 def opened(public_key, data):

@@ -4,6 +4,7 @@ The scheme: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
 arithmetic; cosign is not needed."""
 import base64
 import binascii
+import hashlib
 import pathlib
 import subprocess
 import tempfile
@@ -25,6 +26,12 @@ def public_of(key):
     if b"prime256v1" not in done.stdout:
         raise BadKey(f"{key} is not an EC key over P-256, which is what cosign verifies with")
     return openssl("pkey", "-in", str(key), "-pubout").stdout.decode()
+
+
+def hint_of(public):
+    """Names a public key (PEM) in bundles: SHA-256 of its DER form, base64. A hint only, it proves nothing."""
+    body = "".join(line for line in public.splitlines() if not line.startswith("-----"))
+    return base64.b64encode(hashlib.sha256(base64.b64decode(body)).digest()).decode()
 
 
 def generate(path):
