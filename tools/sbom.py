@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what an image consists of as SPDX 2.3 (JSON): Debian's packages that were unpacked into it,
-and those whose static libraries and headers went into the programs, which no scanner can see."""
+"""Writes what an image or a package consists of as SPDX 2.3 (JSON): Debian's packages that were unpacked into an image,
+and those whose static libraries and headers went into the programs, which no scanner can see. Each has its licence
+(tools/supply/licences.py), and the list for readers is written beside it."""
 import argparse
 import hashlib
 import json
@@ -8,7 +9,11 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "supply"))
+import licences  # noqa: E402  (a folder beside this file)
 
 
 def fields(text):
@@ -48,54 +53,131 @@ def linked(ninja):
             yield tuple(done.stdout.split())
 
 
-def package(name, version, architecture, comment):
+def checksums(path):
+    return [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(path.read_bytes()).hexdigest()}]
+
+
+def archived(name, version):
+    """Checksum of a package's file by apt's index, where it still lists that version."""
+    done = subprocess.run(["apt-cache", "show", f"{name}={version}"], capture_output=True, text=True)
+    found = re.search(r"(?m)^SHA256: ([0-9a-f]{64})$", done.stdout)
+    return [{"algorithm": "SHA256", "checksumValue": found[1]}] if found else []
+
+
+def package(name, version, architecture, comment, licence):
     ident = "SPDXRef-Package-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{name}-{version}")
     return {"SPDXID": ident, "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION",
             "filesAnalyzed": False, "licenseConcluded": "NOASSERTION",
-            "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION", "comment": comment,
+            "licenseDeclared": licence, "copyrightText": "NOASSERTION", "comment": comment,
             "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                               "referenceLocator":
                                   f"pkg:deb/debian/{name}@{version}?arch={architecture}"}]}
 
 
-def own(name, version, root):
-    program = pathlib.Path(root, "opt/divvy/bin/divvy").read_bytes()
+def own(name, version, program, revision, modified):
     return {"SPDXID": "SPDXRef-Package-" + name, "name": name, "versionInfo": version,
             "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
-            "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
-            "copyrightText": "NOASSERTION",
-            "checksums": [{"algorithm": "SHA256",
-                           "checksumValue": hashlib.sha256(program).hexdigest()}]}
+            "licenseConcluded": "NOASSERTION", "licenseDeclared": "Apache-2.0",
+            "copyrightText": "NOASSERTION", "sourceInfo": f"built from commit {revision}{', modified' if modified else ''}",
+            "checksums": checksums(program)}
 
 
-def main():
+class Licences:
+    """Licences of the packages so far; two texts under one name get two names."""
+
+    def __init__(self, roots):
+        self.roots, self.texts, self.missing = roots, {}, []
+
+    def of(self, name):
+        try:
+            expression, texts = licences.licence_of(name, *self.roots)
+        except licences.Unknown as reason:
+            self.missing.append(str(reason))
+            return "NOASSERTION"
+        for reference, text in texts.items():
+            if self.texts.setdefault(reference, text) != text:
+                renamed = f"{reference}-{re.sub('[^A-Za-z0-9.-]', '-', name)}"
+                expression = re.sub(re.escape(reference) + r"(?![\w.-])", renamed, expression)
+                self.texts[renamed] = text
+        return expression
+
+    def extracted(self):
+        return [{"licenseId": name, "name": name.removeprefix("LicenseRef-"), "extractedText": text}
+                for name, text in sorted(self.texts.items())]
+
+
+def listing(packages, roots):
+    """For readers: each package with its licence, then copyright files, each text once. A package in the image has its
+    own copyright file there, unless that is a link to a folder of a package that is not."""
+    lines = ["Software of third parties in Divvy's programs, and in the image around them.", ""]
+    lines += [f"{one['name']} {one['versionInfo']} ({one['comment']}): {one['licenseDeclared']}" for one in packages]
+    texts = {}
+    for one in packages:
+        inside = [pathlib.Path(root, "usr/share/doc", one["name"], "copyright") for root in roots]
+        if not any(path.is_file() for path in inside):
+            text = licences.copyright_file(one["name"]).read_text(errors="replace")
+            texts.setdefault(text, []).append(one["name"])
+    for text, names in texts.items():
+        lines += ["", "=" * 78, "Copyright and licences of " + ", ".join(names), "=" * 78, "", text.rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def parse():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("name", "version", "revision", "root", "ninja"):
+    for name in ("name", "version", "revision", "ninja"):
         parser.add_argument("--" + name, required=True)
-    told = parser.parse_args()
-    packages, relations = [own(told.name, told.version, told.root)], []
-    top = packages[0]["SPDXID"]
-    seen = set()
-    for found, how, kind in ((unpacked(told.root), "in the image", "CONTAINS"),
-                             (linked(told.ninja), "linked or compiled into the programs",
-                              "STATIC_LINK")):
+    parser.add_argument("--program", required=True, type=pathlib.Path, help="the program whose checksum is listed")
+    parser.add_argument("--modified", action="store_true", help="the tree differs from that commit")
+    parser.add_argument("--root", help="the image's root; a package has none")
+    parser.add_argument("--debs", type=pathlib.Path, help="the files that were unpacked into the image")
+    parser.add_argument("--kind", default="image")
+    parser.add_argument("--licences", type=pathlib.Path, help="where the list for readers goes")
+    return parser.parse_args()
+
+
+def components(given, known):
+    """Packages without double ones, and how Divvy's own is related to each."""
+    packages, relations, seen = [], [], set()
+    debs = {}
+    for path in sorted(given.debs.glob("*.deb")) if given.debs else ():
+        debs[path.name.split("_")[0]] = checksums(path)
+    for found, how, kind in ((unpacked(given.root) if given.root else (), "in the image", "CONTAINS"),
+                             (linked(given.ninja), "linked or compiled into the programs", "STATIC_LINK")):
         for name, version, architecture in found:
-            one = package(name, version, architecture, how)
-            relations.append({"spdxElementId": top, "relationshipType": kind,
+            one = package(name, version, architecture, how, known.of(name))
+            sums = debs.get(name) if kind == "CONTAINS" else archived(name, version)
+            if sums:
+                one["checksums"] = sums
+            relations.append({"spdxElementId": "SPDXRef-Package-" + given.name, "relationshipType": kind,
                               "relatedSpdxElement": one["SPDXID"]})
             if one["SPDXID"] not in seen:
                 packages.append(one)
             seen.add(one["SPDXID"])
+    return packages, relations
+
+
+def main():
+    given = parse()
+    roots = [given.root] if given.root else []
+    known = Licences(roots)
+    packages, relations = components(given, known)
+    if known.missing:
+        sys.exit("sbom.py: unknown licences:\n" + "\n".join(known.missing))
+    if given.licences:
+        given.licences.parent.mkdir(parents=True, exist_ok=True)
+        given.licences.write_text(listing(packages, roots))
+    mine = own(given.name, given.version, given.program, given.revision, given.modified)
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ",
                             time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", "0"))))
+    what = f"{given.name}-{given.version}" + ("" if given.kind == "image" else f"-{given.kind}")
     print(json.dumps({
-        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
-        "name": f"{told.name}-{told.version}",
-        "documentNamespace": f"https://divvy.dev/spdx/{told.name}-{told.version}-{told.revision}",
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": what,
+        "documentNamespace": f"https://divvy.dev/spdx/{what}-{given.revision}",
         "creationInfo": {"created": created, "creators": ["Tool: tools/sbom.py"]},
-        "documentDescribes": [top], "packages": packages,
+        "documentDescribes": [mine["SPDXID"]], "packages": [mine, *packages],
+        "hasExtractedLicensingInfos": known.extracted(),
         "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
-                           "relatedSpdxElement": top}] + relations}, indent=1))
+                           "relatedSpdxElement": mine["SPDXID"]}] + relations}, indent=1))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "commands.h"
+#include "help.h"
 
 namespace divvy::cli {
 namespace {
@@ -65,7 +66,8 @@ void say(const std::string& note) {
   }
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv, const SourceCommit& commit) {
+  setSourceCommit(commit);
   try {
     const Result<Options> options = parseOptions(argc, argv);
     if (!options) return fail(options.error());

@@ -275,8 +275,8 @@ void Grammar::addSize() {
 void Grammar::addService() {
   CLI::App* sim = add("sim", "Explain the simulated cards, list profiles and fault injections",
                       [](const Raw& r) { return makeOutput(false, r); });
-  CLI::App* version =
-      add("version", "Print the version", [](const Raw& r) { return makeOutput(true, r); });
+  CLI::App* version = add("version", "Print the version, and the commit that it is built from",
+                          [](const Raw& r) { return makeOutput(true, r); });
   for (CLI::App* command : {sim, version}) addOutput(command);
   CLI::App* agent = add(
       "agent", "Serve as the agent in the foreground (others start it by themselves)", makeAgent);

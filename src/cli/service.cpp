@@ -139,11 +139,8 @@ int sim(const SimOptions& options) {
 }
 
 int version(const VersionOptions& options) {
-  if (options.output.json) {
-    std::printf("{\n  \"name\": \"divvy\",\n  \"version\": \"%s\"\n}\n", DIVVY_VERSION);
-  } else {
-    std::printf("%s\n", versionLine().c_str());
-  }
+  const std::string text = options.output.json ? versionJson() : versionLine() + "\n";
+  std::fputs(text.c_str(), stdout);
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
+#include "commit.h"
 
 int main(int argc, char** argv) {
-  return divvy::cli::main(argc, argv);
+  return divvy::cli::main(argc, argv, divvy::kSourceCommit);
 }

@@ -23,7 +23,7 @@ PROGRAMS = {"opt/divvy/bin/divvy": "bin/divvy", "opt/divvy/bin/divvy-agent-helpe
             "opt/divvy/simgpu/libcuda.so.1": "simgpu/libcuda.so.1",
             "opt/divvy/simgpu/libnvidia-ml.so.1": "simgpu/libnvidia-ml.so.1"}
 # What make-images makes of packages' files, or of the machine's release.
-MADE = re.compile(r"etc/(ssl/certs/ca-certificates\.crt|debian_version|os-release)|usr/lib/os-release|"
+MADE = re.compile(r"usr/share/doc/divvy/third-party-licences|etc/(ssl/certs/ca-certificates\.crt|debian_version|os-release)|usr/lib/os-release|"
                   r"var/lib/dpkg/status\.d/.*|opt/divvy/bin/kubectl(?:_complete)?-divvy")
 # Declarations of the kernel's interface: nothing of the kernel is in a program.
 NOTHING_OF = {"linux-libc-dev"}
@@ -129,7 +129,34 @@ class Document(unittest.TestCase):
         program = (ROOT / "opt/divvy/bin/divvy").read_bytes()
         mine = next(one for one in self.packages.values() if one["name"] == "divvy")
         self.assertEqual(mine["checksums"], [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(program).hexdigest()}])
-        self.assertEqual(run("chroot", str(ROOT), "/opt/divvy/bin/divvy", "version").split()[-1], mine["versionInfo"])
+        self.assertEqual(run("chroot", str(ROOT), "/opt/divvy/bin/divvy", "version").split()[1], mine["versionInfo"])
+
+    def test_the_image_and_its_program_name_the_same_commit(self):
+        said = json.loads(run("chroot", str(ROOT), "/opt/divvy/bin/divvy", "version", "-o", "json"))
+        with tarfile.open(IMAGES / "divvy.tar") as image:
+            manifest = json.load(image.extractfile("manifest.json"))
+            labels = json.load(image.extractfile(manifest[0]["Config"]))["config"]["Labels"]
+        self.assertEqual(labels["org.opencontainers.image.revision"], said["commit"])
+        mine = next(one for one in self.packages.values() if one["name"] == "divvy")
+        self.assertEqual(mine["sourceInfo"], f"built from commit {said['commit']}" + ", modified" * said["modified"])
+
+    def test_readers_find_each_package_with_its_licence(self):
+        text = (ROOT / "usr/share/doc/divvy/third-party-licences").read_text()
+        for one in self.packages.values():
+            if one["name"] != "divvy":
+                line = f"\n{one['name']} {one['versionInfo']} ({one['comment']}): {one['licenseDeclared']}\n"
+                self.assertIn(line, text)
+                inside = (ROOT / "usr/share/doc" / one["name"] / "copyright").is_file()
+                self.assertTrue(inside or re.search(f"Copyright and licences of .*\\b{re.escape(one['name'])}\\b", text), one)
+
+    def test_both_archives_hold_the_same_layers(self):
+        """The manifest that signatures name is of this image: its layers, unpacked, are those of `docker save`."""
+        with tarfile.open(IMAGES / "divvy.tar") as image, tarfile.open(IMAGES / "divvy.oci.tar") as oci:
+            manifest = json.load(image.extractfile("manifest.json"))
+            config = json.load(image.extractfile(manifest[0]["Config"]))
+            index = json.load(oci.extractfile("index.json"))["manifests"][0]["digest"]
+            named = json.load(oci.extractfile(f"blobs/sha256/{index[7:]}"))["config"]["digest"]
+            self.assertEqual(json.load(oci.extractfile(f"blobs/sha256/{named[7:]}"))["rootfs"], config["rootfs"])
 
     def test_the_program_of_an_agents_helper_finds_what_it_loads(self):
         """It refuses what it was not begun with, by itself."""

@@ -74,6 +74,7 @@ class Installed(unittest.TestCase):
             test -s /usr/share/zsh/vendor-completions/_divvy -a -s /usr/share/fish/vendor_completions.d/divvy.fish
             grep -q '^ExecStart=/usr/bin/divvy agent ' /lib/systemd/system/divvy-agent.service
             test -x "$(readlink -f /usr/bin/divvy)"
+            grep '^libseccomp-dev .*: LGPL-2.1-only$' /usr/share/doc/divvy/third-party-licences
             # It becomes another program, which says so.
             DIVVY_RUNTIME_DIR=/none/here divvy agent-helper 2>&1 | grep '^divvy: creating /none/here: '
             dpkg --verify divvy

@@ -8,7 +8,7 @@ BUILD_PACKAGES=(g++ cmake ninja-build ccache mold python3 git
 # What tests and benches are compiled with.
 TEST_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 # What tests run, beside the product.
-PEER_PACKAGES=(binutils python3-pip zsh fish)
+PEER_PACKAGES=(binutils python3-pip zsh fish openssl gpg)
 # These packages start services on a machine with systemd: there the tests that need them are skipped.
 [[ -d /run/systemd/system ]] || PEER_PACKAGES+=(prometheus podman conmon runc uidmap)
 # Only for assembling and running the aarch64 stubs on another machine.

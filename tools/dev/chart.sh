@@ -8,6 +8,7 @@ build_helm() {
 }
 
 # Links of the chart are into deploy/kubernetes; Helm says so of each, every time.
+# shellcheck disable=SC2120  # ./dev passes them
 chart() { # [check ARGS]
   local what
   need "${CHART_PACKAGES[@]}"
@@ -80,6 +81,41 @@ chart_on_a_node() { # CHECK [more images]; of chart_in_cluster, whose variables 
     --json "build/chart/$1.json" || good=$?
   "$program" down
   return "$good"
+}
+
+# images [check [--made]] [--newest-packages]
+images_command() {
+  local word check="" made=""
+  for word in "$@"; do
+    case "$word" in
+      check) check=1 ;;
+      --made) made=1 ;;
+      --newest-packages) export DIVVY_NEWEST_PACKAGES=1 ;;
+      *) die "images: unknown argument \"$word\"; accepted are check, --made and --newest-packages" ;;
+    esac
+  done
+  [[ -z $made || -n $check ]] || die "images: --made belongs to check"
+  [[ -n $made ]] || images
+  [[ -z $check ]] || check_release "$made"
+}
+
+# Signs image, chart and package with a throw-away key and verifies them. Other stages of CI have made all three.
+check_release() { # [MADE]
+  local files=(build/images/divvy.oci.tar) one
+  need openssl
+  if [[ -z ${1:-} ]]; then
+    # shellcheck disable=SC2119  # without its check
+    chart
+    package
+  fi
+  files+=(build/chart/divvy-*.tgz build/package/divvy_*.deb)
+  for one in "${files[@]}"; do
+    [[ -e $one ]] || die "images check: there is no $one; ./dev images check makes it without --made"
+  done
+  say "checking the licences of what is in the image and the package"
+  DIVVY_BUILD_DIR=build/release python3 -B tests/images/licences_test.py build/{images,package}/divvy*.spdx.json
+  say "signing ${files[*]} with a throw-away key and verifying them"
+  python3 -B tests/images/sign_test.py "${files[@]}"
 }
 
 # The kube-scheduler that chart checks run is the cluster's own program under that name.

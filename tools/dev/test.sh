@@ -24,7 +24,7 @@ run_tests() { # PRESET [CTEST ARGS]
 
 # Tests that compare with what `peers` fetches, and tests that run what PEER_PACKAGES has.
 PEER_TESTS='^(abi_|ptx_recompiled|e2e_pypi|interposer_(cuda|nvml|timeslice)_elf)'
-PACKAGE_TESTS='^(abi_|ptx_recompiled|cli_|e2e_podman|e2e_kept_share|prometheus_|interposer_)'
+PACKAGE_TESTS='^(abi_|ptx_recompiled|cli_|e2e_podman|e2e_kept_share|prometheus_|interposer_|images_)'
 
 # Only what the chosen tests need is built and fetched: `./dev test -R scheduler` compiles no interposer.
 chosen_tests() { # PRESET [CTEST ARGS]
