@@ -19,7 +19,7 @@ using namespace divvy::agent;
 
 namespace {
 
-constexpr std::size_t kMostText = 1u << 20;  // as mountsOf() has it
+constexpr std::size_t kMostText = 256u << 10;  // of 1 MiB that mountsOf() reads
 
 struct Mount {
   int number = 0, parent = 0;

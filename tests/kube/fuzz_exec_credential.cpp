@@ -62,7 +62,8 @@ std::optional<std::chrono::sys_seconds> strictTime(std::string_view text) {
 void checkCredential(const std::string& text, const Credential& credential) {
   need(!credential.token.empty() || !credential.certificate.empty(), "a credential");
   need(credential.certificate.empty() == credential.key.empty(), "a certificate and its key");
-  const json::object& status = json::parse(text).at("status").as_object();
+  const json::value whole = json::parse(text);
+  const json::object& status = whole.at("status").as_object();
   const json::value* token = status.if_contains("token");
   const bool same = token != nullptr && token->is_string() &&
                     std::string_view(token->get_string()) == credential.token;

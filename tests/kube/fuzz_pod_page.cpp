@@ -97,8 +97,8 @@ class Pods {
   }
 
   json::object owner() {
-    json::object made;
-    words(&made, {"apiVersion", "kind", "name", "uid"});
+    json::object made{{"kind", in_.flag() ? "ReplicaSet" : "Job"}};  // never empty
+    words(&made, {"apiVersion", "name", "uid"});
     if (in_.flag()) made["controller"] = in_.flag();
     return made;
   }
@@ -173,6 +173,20 @@ void readBytes(std::string_view bytes) {
   need(again && again->pods == page->pods, "the same pods");
 }
 
+// The first part that is not alike; empty: none.
+std::string_view difference(const Pod& a, const Pod& b) {
+  if (!(a.meta == b.meta)) return "metadata";
+  if (a.node != b.node || a.scheduler != b.scheduler) return "node and scheduler";
+  if (!(a.init == b.init) || !(a.containers == b.containers)) return "containers";
+  if (a.gates != b.gates || a.priority != b.priority || a.preempts != b.preempts)
+    return "gates and priority";
+  if (a.controller != b.controller || a.created != b.created) return "controller and creation";
+  if (a.requests != b.requests || a.overhead != b.overhead || a.grace != b.grace)
+    return "requests, overhead and grace";
+  if (a.placed_at != b.placed_at || !(a.conditions == b.conditions)) return "conditions";
+  return a == b ? "" : "phase and nomination";
+}
+
 void compareForms(FuzzInput in) {
   const json::value list = Pods(in).list();
   const std::string bytes = podListBytes(list);
@@ -186,7 +200,8 @@ void compareForms(FuzzInput in) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Result<Pod> pod = podOf(items[i]);
     need(pod.has_value(), "a pod in JSON");
-    need(*pod == page->pods[i], "both forms of a pod");
+    const std::string_view other = difference(*pod, page->pods[i]);
+    need(other.empty(), other);
   }
 }
 

@@ -10,8 +10,8 @@ namespace divvy::scheduler {
 namespace {
 
 constexpr engine::Instant kNever{std::int64_t{1} << 60};
-constexpr unsigned kOccupied = 4;  // one node of so many
-constexpr unsigned kTenants = 6;   // on each of these
+constexpr unsigned kOccupied = 10;  // one node of so many
+constexpr unsigned kTenants = 4;    // on each of these
 
 kube::Node nodeOf(const std::string& name, unsigned number) {
   kube::Node node;

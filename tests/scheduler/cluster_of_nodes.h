@@ -11,7 +11,7 @@
 
 namespace divvy::scheduler {
 
-// Nodes n0 to n999 with 1 to 8 devices of 8 sizes, all or half of them for shares. One in four has
+// Nodes n0 to n999 with 1 to 8 devices of 8 sizes. One in ten has
 // pods of two priorities with shares of different sizes, which have most of it.
 class ClusterOfNodes {
  public:
