@@ -52,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (text.find("dev") != text.npos || text.find("proc") != text.npos) return 0;
   std::vector<KubeconfigText> files = filesOf(text);
   const Result<Access> access = kubeconfigAccess(files);
-  const AccessWords token{.token = "said"};
+  AccessWords token;
+  token.token = "said";
   const Result<Access> beside = kubeconfigAccess(files, token);
   if (!access) {
     const ErrorCode code = access.error().code();
