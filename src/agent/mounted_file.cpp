@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "base/fd.h"
@@ -66,6 +68,18 @@ void eachLine(std::string_view mountinfo, Visit visit) {
   }
 }
 
+// By the number of a mount: of those in it the one that a path meets first, which has the shortest
+// point; of several at one point the last.
+std::map<int, const Line*> firstInEach(const std::vector<Line>& lines) {
+  std::map<int, const Line*> first;
+  for (const Line& line : lines) {
+    if (line.parent == line.mount) continue;
+    const Line*& known = first.try_emplace(line.parent, &line).first->second;
+    if (line.point.size() <= known->point.size()) known = &line;
+  }
+  return first;
+}
+
 // A process may end while it is read: streams throw then.
 std::string textOf(const std::string& path) {
   constexpr std::size_t kMost = 16u << 20;
@@ -86,30 +100,26 @@ std::optional<MountedFile> mountedAt(std::string_view mountinfo, std::string_vie
 
 std::optional<MountedFile> fileAt(std::string_view mountinfo, std::string_view path) {
   std::vector<Line> lines;
+  std::set<int> listed;
   eachLine(mountinfo, [&](const Line& line) {
     // No other mount is on the way there.
     const bool above = line.point == "/" || line.point == path ||
                        (path.starts_with(line.point) && path[line.point.size()] == '/');
-    if (above) lines.push_back(line);
+    if (!above) return;
+    listed.insert(line.mount);
+    lines.push_back(line);
   });
-  const auto isListed = [&](int mount) {
-    return std::any_of(lines.begin(), lines.end(),
-                       [&](const Line& one) { return one.mount == mount; });
-  };
   const Line* at = nullptr;
   for (const Line& line : lines)
-    if (line.point == "/" && !isListed(line.parent)) at = &line;
+    if (line.point == "/" && !listed.contains(line.parent)) at = &line;
   if (at == nullptr) return std::nullopt;
-  // Down from mount to mount: of those in it the one with the shortest path is met first. Each step
-  // goes to another mount, so that there are no more of them than lines.
+  // Down from mount to mount. Each step goes to another one, so that there are no more steps than
+  // lines: a process may have as many mounts as it likes.
+  const std::map<int, const Line*> inner = firstInEach(lines);
   for (std::size_t steps = 0; steps < lines.size(); ++steps) {
-    const Line* next = nullptr;
-    for (const Line& line : lines) {
-      if (line.parent != at->mount || line.mount == at->mount) continue;
-      if (next == nullptr || line.point.size() <= next->point.size()) next = &line;
-    }
-    if (next == nullptr) break;
-    at = next;
+    const auto next = inner.find(at->mount);
+    if (next == inner.end()) break;
+    at = next->second;
   }
   const std::size_t below = at->point == "/" ? 0 : at->point.size();
   const std::string root = at->root == "/" ? "" : at->root;

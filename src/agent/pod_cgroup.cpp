@@ -24,19 +24,18 @@ bool isUid(std::string_view text) {
   return true;
 }
 
-// Of one part of a group's path; empty: it is no pod's.
+// Of one part of a group's path; empty: it is no pod's. Names of slices begin with those of the
+// slices above, which may be any.
 std::string uidIn(std::string_view part) {
   constexpr std::string_view kPod = "pod", kSlicedPod = "-pod", kSlice = ".slice";
-  std::string uid;
-  if (part.starts_with(kPod)) {
-    uid = part.substr(kPod.size());
-  } else if (part.ends_with(kSlice)) {
-    part.remove_suffix(kSlice.size());
-    const std::size_t at = part.rfind(kSlicedPod);
-    if (at == std::string_view::npos) return "";
-    uid = part.substr(at + kSlicedPod.size());
-    std::replace(uid.begin(), uid.end(), '_', '-');
-  }
+  if (part.starts_with(kPod) && isUid(part.substr(kPod.size())))
+    return std::string(part.substr(kPod.size()));
+  if (!part.ends_with(kSlice)) return "";
+  part.remove_suffix(kSlice.size());
+  const std::size_t at = part.rfind(kSlicedPod);
+  if (at == std::string_view::npos) return "";
+  std::string uid(part.substr(at + kSlicedPod.size()));
+  std::replace(uid.begin(), uid.end(), '_', '-');
   return isUid(uid) ? uid : "";
 }
 

@@ -1,18 +1,11 @@
 #include "registrar.h"
 
 #include <chrono>
-#include <cstring>
+
+#include "register_packet.h"
 
 namespace divvy::agent {
-namespace {
-
 using ledger::RegisterStatus;
-
-std::string tenantOf(const ledger::RegisterPacket& packet) {
-  return std::string(packet.tenant_id, strnlen(packet.tenant_id, sizeof packet.tenant_id));
-}
-
-}  // namespace
 
 RegisterStatus Registrar::answerTo(const Registration& registration) {
   const ledger::RegisterPacket& packet = registration.packet;

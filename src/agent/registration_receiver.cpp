@@ -29,6 +29,7 @@
 #include "base/fd.h"
 #include "base/rate_limit.h"
 #include "log.h"
+#include "register_packet.h"
 
 namespace divvy::agent {
 namespace {
@@ -51,11 +52,6 @@ constexpr std::chrono::milliseconds kNudge{2};
 constexpr std::chrono::milliseconds kStuck{5000};  // more than the helper is waited for
 constexpr unsigned kMostStuck = 8;
 constexpr int kNudgeSignal = SIGURG;
-
-bool isPacket(const ledger::RegisterPacket& packet, ssize_t got) {
-  return got == static_cast<ssize_t>(sizeof packet) && packet.magic == ledger::kRegisterMagic &&
-         packet.version == ledger::kRegisterVersion;
-}
 
 // Interrupts waits of the calling thread every kNudge while it is armed.
 class Nudge {
@@ -284,7 +280,7 @@ class RegistrationReceiver::Worker : public std::enable_shared_from_this<Worker>
     const ssize_t got = recvmsg(connection.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     ++shared_->received;
-    const bool ours = isPacket(packet, got);
+    const bool ours = isRegisterPacket(packet, got);
     if (!ours) ++shared_->dropped;
     if (!ours || !mayRegister(connection.get(), queued.registration) ||
         !enqueue(std::move(queued), connection))

@@ -23,15 +23,43 @@ Result<std::string> contentOf(const std::string& path) {
   return text;
 }
 
+namespace {
+
+// No blank, no end of a line, and none of `others`: it stands in lines of a request.
+bool isPlain(std::string_view text, std::string_view others) {
+  return std::none_of(text.begin(), text.end(), [&](char c) {
+    return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f || others.find(c) != others.npos;
+  });
+}
+
+bool isPort(std::string_view text) {
+  constexpr std::size_t kMostDigits = 5;
+  return !text.empty() && text.size() <= kMostDigits &&
+         text.find_first_not_of("0123456789") == text.npos;
+}
+
+// "HOST", "HOST:PORT" or "[ADDRESS]:PORT". False: it is none of these.
+bool takeHost(std::string_view text, Access* access) {
+  access->port = access->tls ? "443" : "80";
+  const bool bracketed = text.starts_with('[');
+  const std::size_t end = bracketed ? text.find(']') : text.find(':');
+  if (bracketed && end == text.npos) return false;
+  access->host = bracketed ? text.substr(1, end - 1) : text.substr(0, end);
+  text.remove_prefix(std::min(bracketed ? end + 1 : end, text.size()));
+  if (!text.empty() && text.front() != ':') return false;
+  if (!text.empty()) access->port = text.substr(1);
+  return !access->host.empty() && isPlain(access->host, "[]@?#\\") && isPort(access->port);
+}
+
+}  // namespace
+
 Result<void> takeServer(const std::string& url, Access* access) {
-  const auto wrong = [&] {
-    return Error{ErrorCode::kUsage,
-                 '"' + url + "\" is no server: expected https://HOST[:PORT][/PATH]"};
-  };
+  const Error wrong(ErrorCode::kUsage,
+                    '"' + url + "\" is no server: expected https://HOST[:PORT][/PATH]");
   const std::size_t scheme = url.find("://");
-  if (scheme == std::string::npos) return wrong();
+  if (scheme == std::string::npos || !isPlain(url, "")) return wrong;
   const std::string kind = url.substr(0, scheme);
-  if (kind != "https" && kind != "http") return wrong();
+  if (kind != "https" && kind != "http") return wrong;
   access->tls = kind == "https";
   std::string rest = url.substr(scheme + 3);
   const std::size_t path = rest.find('/');
@@ -40,14 +68,7 @@ Result<void> takeServer(const std::string& url, Access* access) {
     rest.erase(path);
     while (!access->base.empty() && access->base.back() == '/') access->base.pop_back();
   }
-  const std::size_t bracket = rest.rfind(']');  // of an IPv6 address
-  const std::size_t colon = rest.rfind(':');
-  const bool port = colon != std::string::npos && (bracket == std::string::npos || colon > bracket);
-  access->port = port ? rest.substr(colon + 1) : access->tls ? "443" : "80";
-  access->host = rest.substr(0, port ? colon : std::string::npos);
-  if (bracket != std::string::npos && access->host.front() == '[')
-    access->host = access->host.substr(1, access->host.size() - 2);
-  if (access->host.empty() || access->port.empty()) return wrong();
+  if (!takeHost(rest, access)) return wrong;
   return {};
 }
 

@@ -6,13 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -123,30 +123,75 @@ Result<void> checkPlugin(const ExecPlugin& plugin) {
                                             "\" is not supported; accepted: " + accepted};
 }
 
+namespace {
+
+// Reads a time from its beginning. Once something is wrong, it stays so.
+class TimeReader {
+ public:
+  explicit TimeReader(std::string_view text) : rest_(text) {}
+
+  int number(std::size_t digits, int most) {
+    int value = 0;
+    for (std::size_t i = 0; i < digits; ++i) {
+      const char digit = i < rest_.size() ? rest_[i] : ' ';
+      good_ = good_ && digit >= '0' && digit <= '9';
+      if (good_) value = value * 10 + (digit - '0');
+    }
+    good_ = good_ && value <= most;
+    if (good_) rest_.remove_prefix(digits);
+    return value;
+  }
+  void expect(char letter) { good_ = take(letter) && good_; }
+  bool take(char letter) {
+    const bool there = rest_.starts_with(letter);
+    if (there) rest_.remove_prefix(1);
+    return there;
+  }
+  void skipFraction() {
+    if (!take('.')) return;
+    const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+    good_ = good_ && digits > 0;
+    rest_.remove_prefix(digits);
+  }
+  // What is to be added to a local time.
+  std::chrono::minutes toUtc() {
+    if (take('Z')) return {};
+    const bool west = take('-');
+    if (!west) expect('+');
+    const int hours = number(2, 23);
+    expect(':');
+    const std::chrono::minutes offset(hours * 60 + number(2, 59));
+    return west ? offset : -offset;
+  }
+  bool whole() const { return good_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace
+
 std::optional<std::chrono::sys_seconds> timeIn(const std::string& text) {
-  std::tm parts{};
-  int length = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
-                  &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &length) != 6)
-    return std::nullopt;
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  std::string rest = text.substr(static_cast<std::size_t>(length));
-  if (rest.starts_with('.')) {
-    const std::size_t end = rest.find_first_not_of("0123456789", 1);
-    rest = end == std::string::npos ? "" : rest.substr(end);
-  }
-  int hours = 0, minutes = 0;
-  if (rest != "Z") {
-    length = 0;
-    if (rest.empty() || (rest[0] != '+' && rest[0] != '-') ||
-        std::sscanf(rest.c_str() + 1, "%2d:%2d%n", &hours, &minutes, &length) != 2 ||
-        rest.size() != 1 + static_cast<std::size_t>(length))
-      return std::nullopt;
-  }
-  const std::chrono::minutes offset(hours * 60 + minutes);
-  const std::chrono::sys_seconds local{std::chrono::seconds(timegm(&parts))};
-  return rest[0] == '-' ? local + offset : local - offset;
+  TimeReader reader(text);
+  const int year = reader.number(4, 9999);
+  reader.expect('-');
+  const int month = reader.number(2, 12);
+  reader.expect('-');
+  const int day = reader.number(2, 31);
+  reader.expect('T');
+  const std::chrono::hours hours(reader.number(2, 23));
+  reader.expect(':');
+  const std::chrono::minutes minutes(reader.number(2, 59));
+  reader.expect(':');
+  const std::chrono::seconds seconds(reader.number(2, 60));  // a leap second
+  reader.skipFraction();
+  const std::chrono::minutes to_utc = reader.toUtc();
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!reader.whole() || !date.ok()) return std::nullopt;
+  return std::chrono::sys_days(date) + hours + minutes + seconds + to_utc;
 }
 
 Result<Credential> credentialIn(const std::string& text, const std::string& api_version) {

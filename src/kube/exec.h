@@ -21,7 +21,7 @@ struct Credential {
 Result<void> checkPlugin(const ExecPlugin& plugin);
 // kCorrupt: what of it is not as the protocol has it. Nothing of what it holds is repeated.
 Result<Credential> credentialIn(const std::string& text, const std::string& api_version);
-// "2026-01-02T03:04:05Z", with a fraction or an offset.
+// RFC 3339: "2026-01-02T03:04:05Z", with a fraction or an offset. None: it is anything else.
 std::optional<std::chrono::sys_seconds> timeIn(const std::string& text);
 
 // Without a shell and without a terminal; it inherits our environment and stderr, and no open

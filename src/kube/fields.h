@@ -8,7 +8,8 @@
 #include <utility>
 
 #include <google/protobuf/io/coded_stream.h>
-#include <boost/locale/utf.hpp>
+
+#include "base/utf8.h"
 
 namespace divvy::kube {
 
@@ -35,20 +36,7 @@ struct Field {
     return form == Form::kNumber;
   }
 
-  // UTF-8.
-  static bool isText(std::string_view text) {
-    using Traits = boost::locale::utf::utf_traits<char>;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at != end) {
-      if (static_cast<unsigned char>(*at) < 0x80) {
-        ++at;
-      } else if (!boost::locale::utf::is_valid_codepoint(Traits::decode(at, end))) {
-        return false;
-      }
-    }
-    return true;
-  }
+  static bool isText(std::string_view text) { return isUtf8(text); }
 };
 
 // Calls `read` for each field, in their order, until it returns false. False: it did, or this is no

@@ -9,6 +9,8 @@
 #include <yaml-cpp/yaml.h>
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
+
 namespace divvy {
 namespace {
 
@@ -98,6 +100,7 @@ class Expansion {
     const std::size_t size = 1 + (node.IsScalar() ? node.Scalar().size() : 0);
     if (size > budget_)
       fail(node, "its aliases stand for too much; accepted: four times the file, and 1 MiB");
+    if (node.IsScalar() && !isUtf8(node.Scalar())) fail(node, "it is not UTF-8");
     budget_ -= size;
   }
 

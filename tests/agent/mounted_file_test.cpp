@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "../cost_bound.h"
 #include "pages_seen.h"
 #include "tenants.h"
 
@@ -90,6 +91,16 @@ TEST(MountedFile, WhatLiesOverAFileOrItsFoldersHidesIt) {
 TEST(MountedFile, MountsInACircleEnd) {
   EXPECT_TRUE(
       fileAt("1 9 0:1 / / rw - t t\n2 1 0:2 / /run rw - t t\n1 2 0:3 / /run rw - t t\n", kPoint));
+}
+
+// A process in a user namespace of its own mounts as often as it likes; 1 MiB of lines is read.
+TEST(MountedFile, ManyMountsCostTimeInProportion) {
+  std::string mounts = "10 1 0:9 / / rw - t t\n";
+  for (int i = 11; mounts.size() < (1u << 20); ++i)
+    mounts += std::to_string(i) + " 1 0:9 / / rw - t t\n";
+  std::optional<MountedFile> found;
+  costsAtMost(std::chrono::milliseconds(20), "fileAt", [&] { found = fileAt(mounts, kPoint); });
+  EXPECT_EQ(found, (MountedFile{"0:9", std::string(kPoint)}));
 }
 
 TEST(PagesSeen, AllPagesAreTheSharesOwn) {

@@ -18,6 +18,9 @@ TEST(PodCgroup, IsFoundHoweverItIsCalled) {
         "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-"
         "pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice/cri-containerd-0a1b.scope\n",
         "0::/kubepods.slice/kubepods-pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice\n",
+        // With a root of the kubelet's that is called like a pod.
+        "0::/pods.slice/pods-kubepods.slice/pods-kubepods-pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11"
+        ".slice/cri-containerd-0a1b.scope\n",
         "0::/../../kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-"
         "pod6b5c1a52_0d5c_4b0e_9d0b_0a6f6f3c2d11.slice/cri-containerd-0a1b.scope\n"}) {
     EXPECT_TRUE(groupIsOfPod(text, kUid)) << text;

@@ -297,6 +297,22 @@ TEST_F(KubeconfigList, WhatIsSaidBesideItGoesFirst) {
   EXPECT_TRUE(as_program->exec.has_value() && !as_program->token_file.empty());
 }
 
+// Host and path stand in lines of a request.
+TEST_F(KubeconfigList, AServerHasNoOtherPartsThanHostPortAndPath) {
+  const auto access = [](const std::string& server) {
+    return kubeconfigListAccess("", with([&](AccessWords& words) { words.server = server; }));
+  };
+  for (const char* server :
+       {"https://", "https://:1", "https://a:", "https://a:b", "https://a:123456", "https://a:1:2",
+        "https://u@a", "https://[::1", "https://[::1]x", "https://[]:1", "https://a?b",
+        "https://a b", "https://a\nX: y", "https://a/b\r\nX: y", "https://a/b\tc", "ftp://a"})
+    EXPECT_EQ(told(access(server)).find("no: "), 0u) << server;
+  const Result<Access> bracketed = access("https://[fd00::1]:6443/base/");
+  ASSERT_TRUE(bracketed) << bracketed.error().message();
+  EXPECT_EQ(bracketed->host + ' ' + bracketed->port + ' ' + bracketed->base, "fd00::1 6443 /base");
+  EXPECT_EQ(access("http://[::1]")->port, "80");
+}
+
 // A kubeconfig is not needed by who says where the server is.
 TEST_F(KubeconfigList, AServerIsEnough) {
   AccessWords words;

@@ -78,6 +78,8 @@ TEST(YamlDocumentsThat, AreWrongAreNamedWithTheirLine) {
            {"a: {<<: 3}\n", "f:1: \"<<\" merges maps; accepted: a map, or a list of maps"},
            {"a: {<<: [{b: 1}, 3]}\n", "f:1: \"<<\" merges maps"},
            {"? [a]\n: b\n", "f:1: a key is no text"},
+           {"a: 1\nb: c\xE9\n", "f:2: it is not UTF-8"},
+           {"a\xC0\xAF: 1\n", "f:1: it is not UTF-8"},
            {"\xFF\xFE"
             "a",
             "f:1: is UTF-16; accepted: UTF-8"}})

@@ -21,7 +21,8 @@ struct YamlDocument {
 // JSON objects one after the other. A byte order mark and CRLF do not count. Of two equal keys the
 // later counts, and keys of a map go before merged ones.
 // Bounded: what aliases stand for is counted again at each place, and may be at most four times as
-// much as the text, and 1 MiB. Depth is bounded, too, so that an alias of itself ends.
+// much as the text, and 1 MiB. Depth is bounded, too, so that an alias of itself ends. Texts that
+// are not UTF-8 are refused: JSON cannot have them.
 // kUsage: "SOURCE:LINE: what is wrong".
 Result<std::vector<YamlDocument>> readYamlDocuments(std::string_view text,
                                                     const std::string& source);

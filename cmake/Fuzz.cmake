@@ -1,0 +1,29 @@
+# Fuzz targets (./dev fuzz) and the tests that replay their seeds.
+set(DIVVY_FUZZ_SANITIZERS address,undefined)
+
+# divvy_fuzz_target(NAME [SOURCES ...] [DEPS ...] [FUZZED ...] [INCLUDE ...])
+#
+# NAME.cpp defines LLVMFuzzerTestOneInput(); SOURCES are compiled beside it. The unit test NAME_replay passes each seed
+# (corpus/NAME) to that function, without the fuzzer, and links DEPS. The fuzzer links FUZZED instead: the same code
+# compiled with coverage. INCLUDE names folders of private headers.
+function(divvy_fuzz_target name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;FUZZED;INCLUDE" ${ARGN})
+  divvy_test(${name}_replay SOURCES ${name}.cpp ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/corpus_replay_test.cpp
+    DEPS ${ARG_DEPS})
+  target_include_directories(${name}_replay PRIVATE ${CMAKE_SOURCE_DIR}/tests ${ARG_INCLUDE})
+  target_compile_definitions(${name}_replay PRIVATE DIVVY_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}")
+  if(NOT DIVVY_FUZZ)
+    return()
+  endif()
+  add_executable(${name} ${name}.cpp ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${ARG_INCLUDE})
+  target_link_libraries(${name} PRIVATE ${ARG_FUZZED})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer,${DIVVY_FUZZ_SANITIZERS} -fno-sanitize-recover=all)
+  # GNU ld needs 10 s for one of them, mold 2 s.
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer,${DIVVY_FUZZ_SANITIZERS} $<$<BOOL:${DIVVY_MOLD}>:-fuse-ld=mold>)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  if(NOT TARGET divvy_fuzzers)
+    add_custom_target(divvy_fuzzers)
+  endif()
+  add_dependencies(divvy_fuzzers ${name})
+endfunction()
