@@ -56,7 +56,8 @@ TEST_F(ReportLookTest, AReportOfFewProcessesIsAlwaysFresh) {
   }
 }
 
-// Regression: one tenant that claimed all slots cost the agent a tenth of its loop, and six all of it.
+// Regression: one tenant that claimed all slots cost the agent a tenth of its loop, and six all of
+// it.
 TEST_F(ReportLookTest, ADearReportIsKeptForManyTimesWhatItCost) {
   fill(ledger::kMaxSlots);
   const ReportPtr first = look_.look(*ledger_);
