@@ -16,7 +16,9 @@ Bytes bounded(std::uint64_t bytes) {
 
 std::uint64_t perSecond(std::uint64_t before, std::uint64_t now, double seconds) {
   if (now <= before || seconds <= 0) return 0;
-  return bounded(static_cast<std::uint64_t>(static_cast<double>(now - before) / seconds)).count;
+  // What a tenant counted in a moment may be more a second than an integer holds.
+  const double rate = static_cast<double>(now - before) / seconds;
+  return rate < static_cast<double>(kMost) ? static_cast<std::uint64_t>(rate) : kMost;
 }
 
 // Who has nothing that could be swapped has not asked his driver.
