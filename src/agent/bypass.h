@@ -33,9 +33,9 @@ using Allowances = std::map<std::string, std::map<unsigned, Bytes>>;
 enum class BypassKind : std::uint8_t {
   kOtherDevice,   // a device that it was not given
   kUnregistered,  // a process without our library
-  kPages,         // a process that finds others' pages, or none, at the place of its share's
+  kPages,         // a process that finds other files at the place of its share's pages
   kMemory,        // more than it may have
-  kFiles,         // its files of the agent's grow and grow
+  kFiles,         // it appends to the files that the agent made for it, again and again
 };
 
 struct Bypass {

@@ -20,8 +20,8 @@ struct PodBypass {
 // Pods of the cluster itself are only reported: nodes cannot do without them.
 inline constexpr const char* kSystemNamespace = "kube-system";
 
-// `evicts`: the node's policy; `now_ms`: of CLOCK_MONOTONIC; the rest as of idlePods(). Who is in
-// `before` keeps its instant and its words there: an agent that began anew has seen it later.
+// `evicts`: the node's policy; `now_ms`: of CLOCK_MONOTONIC; the rest as of idlePods(). A pod that
+// is in `before` keeps its instant and its words there: an agent that was restarted saw it later.
 kube::Complaints bypassPods(const std::vector<PodBypass>& found, bool evicts, std::uint64_t now_ms,
                             const kube::Complaints& before, const Deadlines& deadlines);
 

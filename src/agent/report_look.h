@@ -1,5 +1,5 @@
-// What a tenant's report says, read at most so often that no tenant takes much of the agent's loop:
-// one with all slots in use costs 20 ms to read. Private.
+// What a tenant's report says, read so seldom that no tenant takes much of the agent's loop: a
+// report with all slots in use takes milliseconds to read. Private.
 #pragma once
 
 #include <chrono>

@@ -31,7 +31,7 @@ class Server {
   // Binds and listens on `path`; a leftover of an earlier agent is replaced.
   Result<void> listen(const std::string& path);
 
-  // Who lists is told that, too: milliseconds, as Snapshot has them.
+  // Lists say that, too: Snapshot::loop_late_ms.
   void tellLateness(std::function<std::int64_t()> late) { loop_late_ = std::move(late); }
 
   // Everything as it is now.

@@ -68,19 +68,24 @@ std::string hazardText(const std::vector<doctor::MappedClass>& classes, const ku
          "); let their agents announce it, or see docs/node-agent.md";
 }
 
-std::string hazardOf(Api& api, const kube::Pod& pod) {
-  const Result<std::vector<doctor::MappedClass>> classes = mappedClasses(api);
-  if (!classes || classes->empty()) return "";
+std::string DeviceClassHazards::of(const kube::Pod& pod) {
+  if (!classes_) {
+    Result<std::vector<doctor::MappedClass>> classes = mappedClasses(api_);
+    classes_ = classes ? std::move(*classes) : std::vector<doctor::MappedClass>();
+  }
   const std::set<std::string> asked = extendedOf(pod);
-  if (std::none_of(classes->begin(), classes->end(),
+  if (std::none_of(classes_->begin(), classes_->end(),
                    [&](const auto& one) { return asked.contains(one.resource); }))
     return "";
-  std::vector<kube::Node> nodes;
-  const Result<void> listed = api.list("/api/v1/nodes", "", [&](const json::value& object) {
-    Result<kube::Node> node = kube::nodeOf(object);
-    if (node) nodes.push_back(std::move(*node));
-  });
-  return listed ? hazardText(*classes, pod, nodes) : "";
+  if (!nodes_) {
+    nodes_.emplace();
+    const Result<void> listed = api_.list("/api/v1/nodes", "", [&](const json::value& object) {
+      Result<kube::Node> node = kube::nodeOf(object);
+      if (node) nodes_->push_back(std::move(*node));
+    });
+    if (!listed) nodes_->clear();
+  }
+  return hazardText(*classes_, pod, *nodes_);
 }
 
 }  // namespace divvy::cli

@@ -3,6 +3,7 @@
 // resource that the pod asks for. Source: KEP-5004, plugin DynamicResources.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,21 @@ namespace divvy::cli {
 // Those of the cluster. Empty where the kind is not served; an error: they may not be listed.
 Result<std::vector<doctor::MappedClass>> mappedClasses(Api& api);
 
-// What is to be said to a pod's owner; empty: no node is refused. Pure.
+// What a pod's owner is told; empty: no node is refused. Pure.
 std::string hazardText(const std::vector<doctor::MappedClass>& classes, const kube::Pod& pod,
                        const std::vector<kube::Node>& nodes);
-// The same, asked of the cluster. Empty also where the caller may not list classes or nodes.
-std::string hazardOf(Api& api, const kube::Pod& pod);
+
+// The same for many pods of one cluster. Classes are listed once, nodes only if a class matters.
+class DeviceClassHazards {
+ public:
+  explicit DeviceClassHazards(Api& api) : api_(api) {}
+  // Empty also if the caller may not list classes or nodes.
+  std::string of(const kube::Pod& pod);
+
+ private:
+  Api& api_;
+  std::optional<std::vector<doctor::MappedClass>> classes_;
+  std::optional<std::vector<kube::Node>> nodes_;
+};
 
 }  // namespace divvy::cli

@@ -81,7 +81,8 @@ std::map<std::string, std::string> modelsAsked(const Cluster& cluster, const kub
   return asked;
 }
 
-Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all) {
+Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
+                             DeviceClassHazards& hazards) {
   Explained explained;
   explained.gates = pod.pod.gates;
   explained.told = toldOf(pod.object);
@@ -101,7 +102,7 @@ Result<Explained> explainOne(Cluster& cluster, const DryPod& pod, const std::vec
   if (!decision) return decision.error();
   explained.decision = std::move(*decision);
   if (refusesModels(explained.decision)) explained.models = modelsAsked(cluster, pod.pod);
-  if (explained.decision.ours) explained.hazard = hazardOf(cluster.api(), pod.pod);
+  if (explained.decision.ours) explained.hazard = hazards.of(pod.pod);
   if (explained.decision.ours && pod.pod.scheduler != kOwnScheduler)
     explained.scheduler = pod.pod.scheduler;
   return explained;
@@ -363,9 +364,10 @@ int explainPod(const ExplainPodOptions& options) {
   if (!pods) return fail(pods.error());
   tellTroubles(**cluster);
   bool fits = true;
+  DeviceClassHazards hazards((*cluster)->api());
   json::array all;
   for (const DryPod& pod : *pods) {
-    Result<Explained> explained = explainOne(**cluster, pod, *pods);
+    Result<Explained> explained = explainOne(**cluster, pod, *pods, hazards);
     if (!explained) return fail(Error(explained.error()).context(pod.pod.meta.name));
     explained->idle = idle[static_cast<std::size_t>(&pod - pods->data())];
     const PodDecision& decision = explained->decision;

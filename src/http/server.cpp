@@ -30,8 +30,8 @@ using boost::system::error_code;
 
 constexpr auto kNoThrow = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kHandshake{5};
-// A handshake takes the loop up to 1 ms: what one address, and all of them, may have of it. An API
-// server opens a hundred connections at once.
+// A handshake signs with the server's key, on the loop: so many one address, and all addresses, may
+// have. An API server opens a hundred connections at once.
 constexpr Rate kHandshakesOfAddress{20, 256};
 constexpr Rate kHandshakes{200, 1024};
 // From a request's first byte to the end of its header. A client may connect before it has a

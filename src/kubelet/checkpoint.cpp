@@ -14,8 +14,8 @@ namespace {
 
 namespace json = boost::json;
 
-// 110 pods with all devices of a large node are a few megabytes.
-// A node with 250 pods of eight containers has about 6 MiB; reading 16 takes the loop 0.1 s.
+// 110 pods with all devices of a large node are a few megabytes. The agent's loop reads and parses
+// it, so that it is bounded.
 constexpr std::size_t kMostBytes = 16 << 20;
 
 Error corrupt(const std::string& what) {

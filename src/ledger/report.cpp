@@ -105,12 +105,15 @@ class Reader {
  private:
   void suspect(Suspicion reason) { out_.suspicions |= static_cast<std::uint32_t>(reason); }
 
-  // What the device has, or the share if that is more: the rest is with the host then. A device of
-  // unknown size bounds nothing but the sign.
+  // What the device has, or the share, with the context beside it, if that is more: the rest is
+  // with the host then. A device of unknown size bounds nothing but the sign.
   Bytes clamp(std::uint64_t bytes, unsigned dev, Suspicion reason) {
     const DeviceSpec& spec = spec_.devices[dev];
     const std::uint64_t physical = spec.physical.count;
-    const std::uint64_t most = physical != 0 ? std::max(physical, spec.ceiling.count) : INT64_MAX;
+    const bool beside = spec_.context_overhead_outside && spec_.charges_contexts;
+    const std::uint64_t share =
+        saturatingAdd(spec.ceiling.count, beside ? spec.context.count : std::uint64_t{0});
+    const std::uint64_t most = physical != 0 ? std::max(physical, share) : INT64_MAX;
     if (bytes <= most) return {bytes};
     suspect(reason);
     return {most};

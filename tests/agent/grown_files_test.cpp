@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,26 +10,13 @@
 
 #include "ledger/tenant_ledger.h"
 #include "sandbox.h"
+#include "tenant_folder.h"
 
 namespace divvy::agent {
 namespace {
 
 class GrownFilesTest : public testing::Test {
  protected:
-  GrownFilesTest() {
-    std::string pattern = "/tmp/dv-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    dir_ = root_ + "/t";
-    ledger::TenantSpec spec;
-    spec.id = "t";
-    ledger::DeviceSpec& device = spec.devices.emplace_back();
-    device.uuid = "GPU-1";
-    device.ceiling = gib(1);
-    device.physical = gib(80);
-    EXPECT_TRUE(ledger::TenantLedger::create(dir_, spec));
-  }
-  ~GrownFilesTest() override { std::filesystem::remove_all(root_); }
-
   struct stat statOf(const char* name) const {
     struct stat info {};
     EXPECT_EQ(stat((dir_ + "/" + name).c_str(), &info), 0);
@@ -43,13 +29,14 @@ class GrownFilesTest : public testing::Test {
     EXPECT_TRUE(test::eventually([&] { return !grownIn(dir_); }));
   }
 
-  std::string root_, dir_;
+  const test::TenantFolder folder_;
+  const std::string dir_ = folder_.path();
   FileCutter cutter_;
 };
 
 TEST_F(GrownFilesTest, WhatTheAgentMadeHasNotGrown) {
   EXPECT_FALSE(grownIn(dir_));
-  EXPECT_FALSE(grownIn(root_ + "/none"));
+  EXPECT_FALSE(grownIn(dir_ + "/none"));
 }
 
 // Regression: a tenant filled the node's /run by what it appended to its report.

@@ -14,6 +14,11 @@ Resting container(const std::string& uid, const std::string& name, std::uint64_t
   return {{uid, "s", "pod-" + uid, name}, known, idle_ms, after_ms};
 }
 
+// What an idle pod with these deadlines is confirmed with.
+std::int64_t confirmed(const Deadlines& deadlines, const Instant& now) {
+  return idlePods({container("a", "x", kHour, 1)}, now, {}, deadlines).at("a").confirmed;
+}
+
 TEST(IdlePods, AllOfItsContainersHaveToBeIdle) {
   EXPECT_TRUE(idlePods({}, {kNow}, {}, {}).empty());
   const kube::Complaints idle =
@@ -50,9 +55,7 @@ TEST(IdlePods, ADeadlineIsConfirmedWhenItIsOver) {
   Deadlines deadlines;
   noteDeadline(&deadlines, "a", kNow + 60, kNow, 5'000);
   const auto confirmedAt = [&](std::int64_t wall, std::uint64_t steady_ms) {
-    return idlePods({container("a", "x", kHour, 1)}, {wall, steady_ms}, {}, deadlines)
-        .at("a")
-        .confirmed;
+    return confirmed(deadlines, {wall, steady_ms});
   };
   EXPECT_EQ(confirmedAt(kNow + 59, 64'999), 0);
   EXPECT_EQ(confirmedAt(kNow + 60, 65'000), kNow + 60);
@@ -71,9 +74,7 @@ TEST(IdlePods, AClockThatIsSetEndsNoNoticeAndDelaysNone) {
   Deadlines deadlines;
   noteDeadline(&deadlines, "a", kNow + 60, kNow, 5'000);
   const auto confirmedAt = [&](std::int64_t wall, std::uint64_t steady_ms) {
-    return idlePods({container("a", "x", kHour, 1)}, {wall, steady_ms}, {}, deadlines)
-        .at("a")
-        .confirmed;
+    return confirmed(deadlines, {wall, steady_ms});
   };
   EXPECT_EQ(confirmedAt(kNow + 3'600, 6'000), 0);
   EXPECT_EQ(confirmedAt(kNow - 3'600, 65'000), kNow + 60);

@@ -2,13 +2,13 @@
 #include "report_look.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
+#include <optional>
 
 #include "ledger/pages.h"
 #include "ledger/words.h"
 #include "sandbox.h"
+#include "tenant_folder.h"
 
 namespace divvy::agent {
 namespace {
@@ -16,23 +16,10 @@ namespace {
 class ReportLookTest : public testing::Test {
  protected:
   ReportLookTest() {
-    std::string pattern = "/tmp/dv-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    ledger::TenantSpec spec;
-    spec.id = "t";
-    ledger::DeviceSpec& device = spec.devices.emplace_back();
-    device.uuid = "GPU-1";
-    device.ceiling = gib(1);
-    device.physical = gib(80);
-    spec.slots = ledger::kMaxSlots;
-    Result<ledger::TenantLedger> made = ledger::TenantLedger::create(root_ + "/t", spec);
-    EXPECT_TRUE(made);
-    ledger_.emplace(std::move(*made));
-    EXPECT_EQ(ledger::TenantPages::open((root_ + "/t").c_str(), &pages_), ledger::OpenStatus::kOk);
-  }
-  ~ReportLookTest() override {
-    ledger_.reset();
-    std::filesystem::remove_all(root_);
+    Result<ledger::TenantLedger> adopted = ledger::TenantLedger::adopt(folder_.path());
+    EXPECT_TRUE(adopted);
+    ledger_.emplace(std::move(*adopted));
+    EXPECT_EQ(ledger::TenantPages::open(folder_.path().c_str(), &pages_), ledger::OpenStatus::kOk);
   }
   void fill(unsigned slots) {
     for (unsigned slot = 0; slot < slots; ++slot)
@@ -43,7 +30,7 @@ class ReportLookTest : public testing::Test {
     return report == nullptr ? 0 : report->slots.size();
   }
 
-  std::string root_;
+  const test::TenantFolder folder_{ledger::kMaxSlots};
   std::optional<ledger::TenantLedger> ledger_;
   ledger::TenantPages pages_;
   ReportLook look_;

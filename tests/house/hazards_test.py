@@ -4,19 +4,11 @@ import pathlib
 import re
 import unittest
 
+from page_table import rows
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "oversubscription.md"
 TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
-
-
-def rows(text):
-    """The cells of the table of hazards, without its head."""
-    lines = text.split("### Hazards")[1].splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("|")) + 2
-    for line in lines[first:]:
-        if not line.startswith("|"):
-            return
-        yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def there():
@@ -32,7 +24,7 @@ def there():
 class Hazards(unittest.TestCase):
     def test_each_row_names_tests_that_exist(self):
         known = there()
-        table = list(rows(PAGE.read_text(encoding="utf-8")))
+        table = list(rows(PAGE.read_text(encoding="utf-8"), "### Hazards"))
         self.assertGreaterEqual(len(table), 20)
         for cells in table:
             self.assertEqual(len(cells), 3, cells)

@@ -7,21 +7,13 @@ import subprocess
 import sys
 import unittest
 
+from page_table import rows
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = sys.argv.pop(1)
 PAGE = ROOT / "docs" / "security-model.md"
 STATES = {"holds", "partly", "no"}
 IDS = [f"{area}{number}" for area, last in (("A", 6), ("B", 7), ("C", 4), ("D", 5)) for number in range(1, last + 1)]
-
-
-def rows(text):
-    """The cells of the checklist, without its head."""
-    lines = text.split("## Checklist")[1].splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("|")) + 2
-    for line in lines[first:]:
-        if not line.startswith("|"):
-            return
-        yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def names():
@@ -41,12 +33,12 @@ def names():
 
 class SecurityRows(unittest.TestCase):
     def test_each_id_is_there_once_in_order(self):
-        self.assertEqual([cells[0] for cells in rows(PAGE.read_text(encoding="utf-8"))], IDS)
+        self.assertEqual([cells[0] for cells in rows(PAGE.read_text(encoding="utf-8"), "## Checklist")], IDS)
 
     def test_each_row_names_proofs_that_are_there_or_what_is_missing(self):
         known = names()
         commands = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=False).stdout
-        for name, _, state, proof in rows(PAGE.read_text(encoding="utf-8")):
+        for name, _, state, proof in rows(PAGE.read_text(encoding="utf-8"), "## Checklist"):
             self.assertIn(state, STATES, name)
             named = re.findall(r"`([^`]+)`", proof)
             if state != "no":
@@ -60,7 +52,7 @@ class SecurityRows(unittest.TestCase):
                     self.assertTrue(one in known, f"{name}: there is no {one}")
 
     def test_a_promise_that_holds_lacks_nothing(self):
-        for name, _, state, proof in rows(PAGE.read_text(encoding="utf-8")):
+        for name, _, state, proof in rows(PAGE.read_text(encoding="utf-8"), "## Checklist"):
             if state == "partly":
                 self.assertRegex(proof, r";|: |no ", f"{name}: what is missing is not said")
 

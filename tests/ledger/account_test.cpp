@@ -56,6 +56,51 @@ TEST_F(AccountTest, OwnLimitOnlyLowers) {
   EXPECT_EQ(account_.reserve(0, 300), Admission::kGranted);
 }
 
+// A share of the whole card with one context beside it.
+TenantSpec withContextBeside(bool charges) {
+  TenantSpec spec = specWith(1000);
+  spec.devices[0].physical = {1000};
+  spec.devices[0].context = {300};
+  spec.context_overhead_outside = true;
+  spec.charges_contexts = charges;
+  return spec;
+}
+
+class ContextBesideTest : public TenantTest {
+ protected:
+  ContextBesideTest() : TenantTest(withContextBeside(true)) {}
+};
+
+TEST_F(ContextBesideTest, OneContextIsAdmittedBesideTheCeilingAndNotShown) {
+  EXPECT_EQ(account_.free(0), 1000u);
+  EXPECT_EQ(account_.reserve(0, 300), Admission::kGranted);
+  EXPECT_EQ(account_.total(0), 0u);
+  EXPECT_EQ(account_.free(0), 1000u);
+  EXPECT_EQ(account_.reserve(0, 1000), Admission::kGranted);
+  EXPECT_EQ(account_.reserve(0, 1), Admission::kOverLimit);
+  EXPECT_EQ(account_.total(0), 1000u);
+  EXPECT_EQ(account_.free(0), 0u);
+}
+
+// Regression: a share of all memory was called a liar once it had its context and was full.
+TEST_F(ContextBesideTest, AFullShareWithItsContextIsNotSuspect) {
+  ASSERT_EQ(account_.reserve(0, 1300), Admission::kGranted);
+  const ReportSnapshot seen = snapshot();
+  EXPECT_FALSE(seen.suspect()) << suspicionNames(seen.suspicions);
+  EXPECT_EQ(seen.devices[0].total.count, 1300u);
+}
+
+class ContextsOfAnOlderAgentTest : public TenantTest {
+ protected:
+  ContextsOfAnOlderAgentTest() : TenantTest(withContextBeside(false)) {}
+};
+
+TEST_F(ContextsOfAnOlderAgentTest, TheCeilingIsAsItIsWritten) {
+  EXPECT_EQ(account_.reserve(0, 1001), Admission::kOverLimit);
+  EXPECT_EQ(account_.reserve(0, 1000), Admission::kGranted);
+  EXPECT_EQ(account_.total(0), 1000u);
+}
+
 TEST_F(AccountTest, UnknownDeviceIsRefusedAndCounted) {
   EXPECT_EQ(account_.reserve(1, 1), Admission::kBroken);
   EXPECT_EQ(account_.reserve(4711, 1), Admission::kBroken);

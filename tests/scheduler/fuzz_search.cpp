@@ -1,35 +1,18 @@
 // Any bytes as nodes, tenants and a pod of several shares. The judge is what a question costs: no
 // more tries than a decision has, over all nodes and all victims; and no device is given twice.
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <string>
 
 #include "engine/engine.h"
+#include "fuzz_input.h"
 
 using namespace divvy;
 using namespace divvy::engine;
 
 namespace {
 
-void need(bool so) {
-  if (!so) std::abort();
-}
-
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-  bool empty() const { return left_ == 0; }
-  unsigned byte() {
-    if (left_ == 0) return 0;
-    --left_;
-    return *data_++;
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t left_;
-};
+using Input = FuzzInput;
 
 Node nodeOf(unsigned number, Input* in) {
   Node node;
@@ -74,7 +57,7 @@ template <typename Ask>
 void bounded(const Engine& engine, std::uint64_t most, const Ask& ask) {
   const std::uint64_t before = engine.tries();
   ask();
-  need(engine.tries() - before <= most);
+  need(engine.tries() - before <= most, "a question has more tries than a decision");
 }
 
 }  // namespace
@@ -89,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Input same = in;
     const Node node = nodeOf(i, i < alike ? &same : &in);
     for (const Device& device : node.devices) memory[device.uuid] = device.memory.count;
-    need(bool(engine.setNode(node)));
+    need(bool(engine.setNode(node)), "a node is refused");
   }
   Stakes stakes;
   for (unsigned i = 0, tenants = in.byte() % 40; i < tenants && !in.empty(); ++i) {
@@ -103,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bounded(engine, kMost, [&] {
     const Result<Decision> decision = engine.explain(pod);
     fits = decision && decision->fits();
-    need(!decision || fits || decision->refusals.size() == nodes);
+    need(!decision || fits || decision->refusals.size() == nodes, "a node has no verdict");
   });
   bounded(engine, kMost, [&] { (void)engine.briefs(pod); });
   bounded(engine, kMost, [&] { (void)engine.remedies(pod, NodeName("n0")); });
@@ -112,6 +95,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::map<DeviceUuid, std::uint64_t> taken;
   for (const Allocation& one : engine.allocations())
     for (const Charge& charge : one.placement.charges) taken[charge.uuid] += charge.memory.count;
-  for (const auto& [uuid, bytes] : taken) need(bytes <= memory.at(uuid));
+  for (const auto& [uuid, bytes] : taken) need(bytes <= memory.at(uuid), "a device is given twice");
   return 0;
 }

@@ -32,8 +32,8 @@ struct TenantSpec {
   std::string name;                 // for people, at most 63 bytes
   std::vector<DeviceSpec> devices;  // 1 to kMaxDevices
   bool context_overhead_outside = false;
-  // Then one context is outside, and further ones are charged. False in pages of older agents,
-  // whose contexts are all outside.
+  // Then one context is outside, and further ones are charged. False in pages of older agents: all
+  // contexts are outside.
   bool charges_contexts = true;
   std::uint32_t pressure_policy = kPressureRefuse;
   // Devices that an unrestricted process sees on the node, so that a tenant can tell whether it has
