@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,6 +28,9 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t kMostBody = 64;
+// Boost.Beast accepts about as many bytes of a header. Its first line counts if it comes with the
+// rest and does not if it comes before, so that near the bound the pieces decide.
+constexpr std::size_t kMostHeader = 8192;
 constexpr unsigned kMostTurns = 1'000'000;
 
 class World {
@@ -91,9 +95,21 @@ class World {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     to.sin_port = htons(server_->port());
     need(bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0, "an address");
-    need(connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0, "a connection");
     fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+    const int connecting = connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    need(connecting == 0 || errno == EINPROGRESS, "a connection begins");
+    need(writable(fd.get()), "a connection");
     return fd;
+  }
+
+  // The fuzzer's timer signal interrupts what waits.
+  static bool writable(int fd) {
+    constexpr int kMostMs = 10'000;
+    pollfd one{fd, POLLOUT, 0};
+    int ready = 0;
+    do ready = poll(&one, 1, kMostMs);
+    while (ready < 0 && errno == EINTR);
+    return ready == 1 && (one.revents & POLLOUT) != 0;
   }
 
   asio::io_context loop_{1};
@@ -156,7 +172,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = std::max<std::size_t>(1 + data[0], bytes.size() / 64);
   const std::string in_pieces = world.talk(bytes, piece);
   checkTalk(world.asked, in_pieces, bytes.size());
-  need(sameQueries(world.asked, asked), "the same queries however they come");
+  if (bytes.size() < kMostHeader)
+    need(sameQueries(world.asked, asked), "the same queries however they come");
   static unsigned runs = 0;
   if (++runs % 64 == 0)
     need(world.talk("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", 256).starts_with("HTTP/1.1 200"),

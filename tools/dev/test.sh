@@ -130,11 +130,11 @@ gpu() { # [--pack] [PART...]
   say "build/card/*.json: commit them under bench/results/ with date, card, driver"
 }
 
-fuzz() { # SECONDS
+fuzz() { # SECONDS [SEED]
   need "${FUZZ_PACKAGES[@]}"
   build_tests fuzz divvy_fuzzers
   local targets
   mapfile -t targets < <(find build/fuzz/fuzz -maxdepth 1 -type f -perm -u+x -printf '%f\n' | sort)
   say "fuzzing ${#targets[@]} targets for $1 s each, $JOBS at a time"
-  printf '%s\n' "${targets[@]}" | xargs -P "$JOBS" -I{} tools/fuzz-one {} "$1"
+  printf '%s\n' "${targets[@]}" | xargs -P "$JOBS" -I{} tools/fuzz-one {} "$1" "${2-0}"
 }
