@@ -72,24 +72,30 @@ class Rules {
   int fault_ = 0;
 };
 
+// seccomp.h's macros leave the last member to the compiler, which clang warns of.
+scmp_arg_cmp argument(unsigned place, scmp_compare how, scmp_datum_t value,
+                      scmp_datum_t masked = 0) {
+  return {place, how, value, masked};
+}
+
 void allowAll(Rules* rules) {
   for (const int call : kAlways) rules->allow(call);
   const auto pid = static_cast<scmp_datum_t>(getpid());
-  for (const int call : kOnlyToUs) rules->allow(call, SCMP_A0(SCMP_CMP_EQ, pid));
+  for (const int call : kOnlyToUs) rules->allow(call, argument(0, SCMP_CMP_EQ, pid));
   for (const scmp_datum_t self : {scmp_datum_t{0}, pid})
-    rules->allow(SCMP_SYS(prlimit64), SCMP_A0(SCMP_CMP_EQ, self));
-  rules->allow(SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+    rules->allow(SCMP_SYS(prlimit64), argument(0, SCMP_CMP_EQ, self));
+  rules->allow(SCMP_SYS(socket), argument(0, SCMP_CMP_EQ, AF_UNIX));
   for (const int command : kOfDescriptors)
-    rules->allow(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command)));
+    rules->allow(SCMP_SYS(fcntl), argument(1, SCMP_CMP_EQ, static_cast<scmp_datum_t>(command)));
   // Threads, and no processes or namespaces. clone3 has its flags where no filter can look.
   constexpr scmp_datum_t kSpaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
   rules->allow(SCMP_SYS(clone),
-               SCMP_A0(SCMP_CMP_MASKED_EQ, kSpaces | CLONE_THREAD, scmp_datum_t{CLONE_THREAD}));
+               argument(0, SCMP_CMP_MASKED_EQ, kSpaces | CLONE_THREAD, CLONE_THREAD));
   rules->lacks(SCMP_SYS(clone3));
   // NVIDIA's calls are of class F; of others one names a signal's receiver (FIOSETOWN).
   constexpr scmp_datum_t kClass = 0xff00;
-  rules->allow(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, kClass, scmp_datum_t{'F'} << 8));
+  rules->allow(SCMP_SYS(ioctl), argument(1, SCMP_CMP_MASKED_EQ, kClass, scmp_datum_t{'F'} << 8));
 }
 
 }  // namespace
