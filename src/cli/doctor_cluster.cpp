@@ -137,6 +137,11 @@ void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* lo
   scheduler::Books books(catalog, {});
   look->facts.nodes_listed = listedOf(api.list(
       "/api/v1/nodes", "", [&](const json::value& object) { addNode(object, books, look); }));
+  // Once all are known: which node has a UUID is said by any of them.
+  for (doctor::NodeDevices& one : look->facts.nodes) {
+    const scheduler::NodeInventory* inventory = books.inventoryOf(one.name);
+    if (inventory != nullptr) one.surplus = inventory->surplus;
+  }
   look->facts.pods_listed = listedOf(api.list(
       "/api/v1/pods", "", [&](const json::value& object) { addPod(object, books, look); }));
 }

@@ -93,6 +93,7 @@ struct Grammar {
   void addOwnCertificate(CLI::App* scheduler);
   void addAgentWords(CLI::App* scheduler);
   void addPlacing(CLI::App* scheduler);
+  void addNotices(CLI::App* scheduler);
   void addPrinted(CLI::App* scheduler);
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();

@@ -110,6 +110,34 @@ void Grammar::addOwnCertificate(CLI::App* scheduler) {
       ->type_name("TIME");
 }
 
+// Of pods that do not use their devices, or go around what limits them.
+void Grammar::addNotices(CLI::App* scheduler) {
+  SchedulerText& text = raw.scheduler;
+  scheduler
+      ->add_option("--idle-notice", text.idle_notice,
+                   "from telling a pod that it does not use its devices (use.divvy.dev/idle-stop) "
+                   "to its eviction [5m]")
+      ->type_name("TIME");
+  scheduler
+      ->add_option("--idle-url", text.idle_url,
+                   "where to POST that, and again before it is evicted: an answer may ask for "
+                   "more time, {\"extendSeconds\": 600}, and without one it stays [nowhere]")
+      ->type_name("URL");
+  scheduler
+      ->add_option("--idle-ca", text.idle_ca,
+                   "whose certificates are believed there, PEM [those that the system trusts]")
+      ->type_name("FILE");
+  scheduler
+      ->add_option("--idle-extension", text.idle_extension,
+                   "how much more time such answers get at most, all together [1h]")
+      ->type_name("TIME");
+  scheduler
+      ->add_option("--bypass-notice", text.bypass_notice,
+                   "from telling a pod that it goes around what limits it to its eviction, on "
+                   "nodes whose agents say so (divvy agent --on-bypass evict) [1m]")
+      ->type_name("TIME");
+}
+
 void Grammar::addPlacing(CLI::App* scheduler) {
   SchedulerText& text = raw.scheduler;
   scheduler
@@ -151,28 +179,12 @@ void Grammar::addPlacing(CLI::App* scheduler) {
                    "[8]")
       ->type_name("N");
   scheduler
-      ->add_option("--idle-notice", text.idle_notice,
-                   "from telling a pod that it does not use its devices (use.divvy.dev/idle-stop) "
-                   "to its eviction [5m]")
-      ->type_name("TIME");
-  scheduler
-      ->add_option("--idle-url", text.idle_url,
-                   "where to POST that, and again before it is evicted: an answer may ask for "
-                   "more time, {\"extendSeconds\": 600}, and without one it stays [nowhere]")
-      ->type_name("URL");
-  scheduler
-      ->add_option("--idle-ca", text.idle_ca,
-                   "whose certificates are believed there, PEM [those that the system trusts]")
-      ->type_name("FILE");
-  scheduler
-      ->add_option("--idle-extension", text.idle_extension,
-                   "how much more time such answers get at most, all together [1h]")
-      ->type_name("TIME");
-  scheduler
-      ->add_option("--bypass-notice", text.bypass_notice,
-                   "from telling a pod that it goes around what limits it to its eviction, on "
-                   "nodes whose agents say so (divvy agent --on-bypass evict) [1m]")
-      ->type_name("TIME");
+      ->add_option("--inventory-learning", text.inventory_learning,
+                   "how long devices that a node registers are added to its inventory (annotation "
+                   "divvy.dev/inventory), from its first registration on; later ones do not count "
+                   "until an operator removes the annotation; off: no inventory is written [1h]")
+      ->type_name("TIME|off");
+  addNotices(scheduler);
   scheduler->add_flag("--all-feasible", text.all_feasible,
                       "tell kube-scheduler all nodes that would do and how good each is, and let "
                       "it choose (preferred affinity counts then); give it the configuration that "

@@ -272,6 +272,7 @@ struct SchedulerOptions {
   // Of pods that do not use their devices.
   std::uint64_t idle_notice_ms = 300'000;
   std::uint64_t bypass_notice_ms = 60'000;
+  std::uint64_t inventory_learning_ms = 3'600'000;  // 0: no inventories are written
   std::uint64_t idle_extension_ms = 3'600'000;
   std::string idle_url, idle_ca;
 };

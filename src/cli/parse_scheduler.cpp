@@ -33,6 +33,16 @@ Result<void> readTime(const std::string& text, const char* option, std::uint64_t
   return {};
 }
 
+Result<void> readLearning(const std::string& text, std::uint64_t* ms) {
+  if (text == "off") {
+    *ms = 0;
+    return {};
+  }
+  const Result<void> read = readTime(text, "--inventory-learning", ms);
+  if (!read) return Error{read.error().code(), read.error().message() + "; or off"};
+  return {};
+}
+
 Result<void> readMostShares(const std::string& text, unsigned* most) {
   if (text.empty()) return {};
   const Result<unsigned> read = parseCount(text, "--most-different-shares", 0, 256);
@@ -127,6 +137,18 @@ Result<void> readPrint(const std::string& text, SchedulerOptions::Print* print) 
   return {};
 }
 
+Result<void> readPlatform(const SchedulerText& text, SchedulerOptions* options) {
+  if (text.idle_url.empty() && !text.idle_ca.empty())
+    return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};
+  if (!text.idle_url.empty()) {
+    const Result<kube::Access> read = kube::urlAccess(text.idle_url);
+    if (!read) return Error(read.error()).context("--idle-url");
+  }
+  options->idle_url = text.idle_url;
+  options->idle_ca = text.idle_ca;
+  return {};
+}
+
 }  // namespace
 
 Result<Options> makeScheduler(const Raw& raw) {
@@ -154,17 +176,11 @@ Result<Options> makeScheduler(const Raw& raw) {
         readTime(text.idle_notice, "--idle-notice", &options.idle_notice_ms),
         readTime(text.idle_extension, "--idle-extension", &options.idle_extension_ms),
         readTime(text.bypass_notice, "--bypass-notice", &options.bypass_notice_ms),
+        readLearning(text.inventory_learning, &options.inventory_learning_ms),
         readMostShares(text.most_different_shares, &options.most_different_shares)}) {
     if (!read) return read.error();
   }
-  if (text.idle_url.empty() && !text.idle_ca.empty())
-    return Error{ErrorCode::kUsage, "--idle-ca goes with --idle-url"};
-  if (!text.idle_url.empty()) {
-    const Result<kube::Access> read = kube::urlAccess(text.idle_url);
-    if (!read) return Error(read.error()).context("--idle-url");
-  }
-  options.idle_url = text.idle_url;
-  options.idle_ca = text.idle_ca;
+  if (const auto read = readPlatform(text, &options); !read) return read.error();
   options.ports_file = text.ports;
   options.all_feasible = text.all_feasible;
   for (const Result<void>& read :

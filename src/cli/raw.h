@@ -37,7 +37,7 @@ struct SchedulerText {
   std::string secret, registration, names, life;  // of a certificate of its own
   std::string writers, binders, others;           // of --print policies
   std::string min_runtime, most_different_shares;
-  std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice;
+  std::string idle_notice, idle_url, idle_ca, idle_extension, bypass_notice, inventory_learning;
 };
 
 // How it is reached, as kubectl's options are called.

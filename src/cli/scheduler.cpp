@@ -140,6 +140,7 @@ int serveScheduler(const SchedulerOptions& options) {
   terms.min_runtime = std::chrono::seconds((options.min_runtime_ms + 999) / 1000);
   terms.most_different_shares = options.most_different_shares;
   const auto whole = [](std::uint64_t ms) { return std::chrono::seconds((ms + 999) / 1000); };
+  terms.inventory_learning = whole(options.inventory_learning_ms);
   terms.idle_notice = whole(options.idle_notice_ms);
   terms.idle_extension = whole(options.idle_extension_ms);
   terms.bypass_notice = whole(options.bypass_notice_ms);

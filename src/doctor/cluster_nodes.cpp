@@ -38,6 +38,17 @@ void lookRegistered(const ClusterFacts& facts, Sink& sink) {
   sink.ok(counted(devices, "device") + " of " + counted(nodes, "node"));
 }
 
+void lookInventories(const ClusterFacts& facts, Sink& sink) {
+  if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
+  for (const NodeDevices& one : facts.nodes)
+    for (const std::string& line : one.surplus)
+      sink.warn({line, "what is beyond the inventory gets no pods",
+                 "if the node has it: kubectl annotate node " + one.name +
+                     " divvy.dev/inventory-; if not, see what its agent is"},
+                one.name);
+  if (!sink.said()) sink.ok("none does");
+}
+
 void lookPlugin(const ClusterFacts& facts, Sink& sink) {
   if (facts.nodes_listed) return sink.skip(facts.nodes_listed->message());
   std::vector<std::string> whole;
@@ -160,6 +171,8 @@ void lookHami(const ClusterFacts& facts, Sink& sink) {
 ClusterEntries nodesChecks() {
   return {{"node-registrations", "have all nodes with cards told of them, so that it can be read",
            lookRegistered},
+          {"node-inventories", "does a node register more devices than its inventory has",
+           lookInventories},
           {"node-plugins", "does NVIDIA's own device plugin serve nodes", lookPlugin},
           {"device-classes",
            "does a DeviceClass keep pods that ask for memory or compute off nodes", lookMapped},

@@ -78,7 +78,16 @@ Result<void> Books::setNode(const kube::Node& node) {
   const std::string& name = node.meta.name;
   const auto known = inside_->nodes.find(name);
   if (known != inside_->nodes.end() && sameWords(known->second.said, node)) return {};
-  Result<DescribedNode> described = describe(node, inside_->catalog);
+  const Result<void> taken = takeNode(node);
+  if (taken) recordInventory(name);
+  return taken;
+}
+
+Result<void> Books::takeNode(const kube::Node& node) {
+  const std::string& name = node.meta.name;
+  const auto known = inside_->nodes.find(name);
+  Result<DescribedNode> described =
+      describe(node, inside_->catalog, inside_->recorded.elsewhereThan(name));
   const Result<void> set =
       described ? inside_->engine.setNode(described->node) : Result<void>(described.error());
   if (!set) {
@@ -91,8 +100,13 @@ Result<void> Books::setNode(const kube::Node& node) {
     return set;
   }
   inside_->unreadable.erase(name);
-  inside_->nodes[name] = {node.meta.uid, node, std::move(described->node),
-                          std::move(described->devices), std::move(described->unread)};
+  inside_->nodes[name] = {node.meta.uid,
+                          node,
+                          std::move(described->node),
+                          std::move(described->devices),
+                          std::move(described->unread),
+                          {std::move(described->registered), std::move(described->inventory),
+                           std::move(described->surplus)}};
   if (inside_->unreadable_pods.contains(name)) inside_->showNode(name);
   inside_->alike.clear();
   inside_->takeHome(name);
@@ -119,6 +133,7 @@ void Books::removeNode(const std::string& uid, const std::string& name) {
     if (inside_->own.find(pod) != nullptr) continue;
     inside_->homeless.set(pod, Homeless{std::move(one), {}});
   }
+  recordInventory(name);
 }
 
 Result<void> Books::setPod(const kube::Pod& pod) {

@@ -14,6 +14,7 @@
 #include "last.h"
 #include "own_plugin_pods.h"
 #include "quotas.h"
+#include "recorded_uuids.h"
 #include "refusals.h"
 #include "scheduler/books.h"
 #include "waiting_room.h"
@@ -41,6 +42,7 @@ struct KnownNode {
   engine::Node node;
   KnownDevices devices;
   std::vector<std::string> unread;  // DescribedNode::unread
+  NodeInventory inventory = {};
 };
 
 // Init containers first.
@@ -334,6 +336,7 @@ struct Books::Inside {
   engine::Engine engine;
   Quotas quotas;
   OwnPluginPods own;
+  RecordedUuids recorded;
   std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
   std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
   std::unordered_map<std::string, std::set<std::string>>

@@ -8,8 +8,10 @@
 #include "engine/model.h"
 #include "engine/request.h"
 #include "known_device.h"
+#include "kube/inventory.h"
 #include "kube/node.h"
 #include "kube/pod.h"
+#include "node_limits.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {
@@ -18,10 +20,15 @@ struct DescribedNode {
   engine::Node node;
   KnownDevices devices;
   std::vector<std::string> unread;  // preferences that were not understood, and do not count
+  kube::Inventory registered;       // all that it registers
+  std::optional<kube::Inventory> inventory;  // its annotation; none: nothing is recorded yet
+  std::vector<std::string> surplus;          // registered beyond the inventory: does not count
 };
 
-// kCorrupt: which annotation or resource, where in it, what was expected.
-Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog);
+// `elsewhere`: of UUIDs that its own inventory lacks (node_limits.h). kCorrupt: which annotation or
+// resource, where in it, what was expected.
+Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog,
+                               const RecordedElsewhere& elsewhere = {});
 
 // Why that kind's devices get nobody new while a node's driver is changed; empty: it is not.
 std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind);

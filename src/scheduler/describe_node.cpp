@@ -270,6 +270,29 @@ bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
   return !known;
 }
 
+// ---- at most what its inventory has -------------------------------------------------------------
+
+Result<void> readInventory(const kube::Node& node, DescribedNode* described) {
+  const std::string* text = find(node.meta.annotations, kube::kInventoryKey);
+  if (text == nullptr) return {};
+  Result<kube::Inventory> inventory = kube::decodeInventory(*text);
+  if (!inventory)
+    return Error(inventory.error())
+        .context(std::string("annotation ") + kube::kInventoryKey)
+        .context("node " + node.meta.name);
+  described->inventory = std::move(*inventory);
+  return {};
+}
+
+void limit(const vendors::Kind& kind, const RecordedElsewhere& elsewhere, Registered* devices,
+           DescribedNode* described) {
+  described->registered =
+      kube::joined(std::move(described->registered), kube::inventoryOf(kind.name, *devices));
+  if (!described->inventory) return;
+  for (std::string& line : keepWithin(*described->inventory, kind.name, elsewhere, devices))
+    described->surplus.push_back(std::move(line));
+}
+
 }  // namespace
 
 std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind) {
@@ -281,8 +304,10 @@ std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind) {
   return "its driver is being changed (" + upgrade.label + ": " + *state + ')';
 }
 
-Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog) {
+Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog,
+                               const RecordedElsewhere& elsewhere) {
   DescribedNode described;
+  if (const Result<void> read = readInventory(node, &described); !read) return read.error();
   described.node.name = engine::NodeName(node.meta.name);
   described.node.cpu = kEnoughCpu;
   described.node.memory = kEnoughMemory;
@@ -294,6 +319,7 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
     const bool registered = !devices || !devices->empty();
     if (!registered) devices = ownPluginDevices(node, *kind);
     if (!devices) return Error(devices.error()).context("node " + node.meta.name);
+    limit(*kind, elsewhere, &*devices, &described);
     Result<std::vector<engine::Link>> links = linksOf(node, *kind, *devices);
     if (!links) return std::move(links).error().context("node " + node.meta.name);
     for (engine::Link& one : *links) described.node.links.push_back(std::move(one));

@@ -59,6 +59,7 @@ asio::awaitable<http::Answer> Exporter::answer() const {
   seen.waiting = inside_->books.waiting();
   seen.tries = inside_->books.engine().tries();
   seen.closed_nodes = inside_->books.closedNodes();
+  seen.surplus_nodes = inside_->books.surplusNodes();
   std::size_t looked_at = 0;
   for (const std::string& node : inside_->books.nodes()) {
     for (DeviceUse& one : inside_->books.devicesOf(node)) seen.devices.push_back(std::move(one));

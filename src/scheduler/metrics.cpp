@@ -53,6 +53,9 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
   one("divvy_scheduler_closed_nodes", "gauge",
       "Nodes that get no new shares, since a pod's assignment there cannot be read",
       seen.closed_nodes);
+  one("divvy_scheduler_inventory_exceeded_nodes", "gauge",
+      "Nodes that register devices beyond their inventories, which do not count",
+      seen.surplus_nodes);
   one("divvy_scheduler_reservations_expired_total", "counter",
       "Reservations whose pods never came to bind", counts.expired);
   one("divvy_scheduler_kicks_total", "counter", "Waiting pods that had room, and were told so",

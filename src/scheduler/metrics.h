@@ -42,10 +42,11 @@ struct Seen {
   bool ready = false;
   std::uint64_t api_calls = 0;
   std::uint64_t waiting = 0;
-  metrics::Histogram late;         // seconds that the loop was late
-  double latest = 0;               // the largest of the last minute
-  std::uint64_t tries = 0;         // of searches for ways to place several containers
-  std::uint64_t closed_nodes = 0;  // by assignments that cannot be read
+  metrics::Histogram late;          // seconds that the loop was late
+  double latest = 0;                // the largest of the last minute
+  std::uint64_t tries = 0;          // of searches for ways to place several containers
+  std::uint64_t closed_nodes = 0;   // by assignments that cannot be read
+  std::uint64_t surplus_nodes = 0;  // that register more than their inventories have
   std::vector<DeviceUse> devices;
   std::vector<HeldShare> shares;
   std::vector<QuotaUse> quotas;

@@ -4,6 +4,7 @@
 
 #include "cel.h"
 #include "guarded.h"
+#include "kube/inventory.h"
 #include "kube/volcano.h"
 #include "scheduler/fencing.h"
 #include "scheduler/membership.h"
@@ -180,6 +181,11 @@ Policy bindings(const vendors::Catalog& catalog, std::vector<std::string> binder
                      "scheduler that the pod names'")};
 }
 
+// An administrator may do all; neither an agent nor a kubelet has this right.
+constexpr const char* kMayRecord =
+    "authorizer.group('').resource('nodes').subresource('inventory').name(object.metadata.name)."
+    "check('update').allowed()";
+
 Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
                        const std::vector<std::string>& writers) {
   const AnnotationKeys keys = guardedOfNodes(catalog);
@@ -187,10 +193,16 @@ Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms
           "# Which devices a node has is written by its own agent.\n",
           constraints("CREATE, UPDATE", "nodes, nodes/status"),
           notBy(writers) + hasGuarded(keys),
-          touchedBy(keys, terms, "object.metadata.name"),
-          validation(kUntouched,
+          touchedBy(keys, terms, "object.metadata.name") +
+              variable("recorded", std::string("variables.touched.exists(k, k == '") +
+                                       kube::kInventoryKey + "')"),
+          validation("size(variables.touched) == 0 || variables.own || (variables.recorded && "
+                     "size(variables.touched) == 1)",
                      "'annotations that say which devices a node has are written by "
-                     "its own agent only: ' + variables.touched.join(', ')")};
+                     "its own agent only: ' + variables.touched.join(', ')") +
+              validation(std::string("!variables.recorded || ") + kMayRecord,
+                         "'what a node may register at most is written by divvy scheduler, and by "
+                         "users that may update nodes/inventory'")};
 }
 
 // Who has an agent's token has one node's, and of that what an agent writes.

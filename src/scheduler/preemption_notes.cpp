@@ -34,7 +34,7 @@ kube::Call eventCall(const PodNote& note, const std::string& scheduler, std::int
                                 {"name", note.name.substr(0, kMostName) + '.' +
                                              hexOf(static_cast<std::uint64_t>(nanoseconds))}}},
       {"involvedObject", json::object{{"apiVersion", "v1"},
-                                      {"kind", "Pod"},
+                                      {"kind", note.kind},
                                       {"namespace", note.space},
                                       {"name", note.name},
                                       {"uid", note.uid}}},

@@ -14,6 +14,7 @@ struct PodNote {
   const char* reason;  // "Preempted"
   std::string message;
   bool warning = false;
+  const char* kind = "Pod";  // of core/v1
 };
 
 // An Event (core/v1) of its own: `nanoseconds` since 1970 tell it from others of the pod.

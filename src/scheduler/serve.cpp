@@ -29,6 +29,7 @@
 #include "handshakes.h"
 #include "health_route.h"
 #include "http/server.h"
+#include "inventory_writer.h"
 #include "keeper.h"
 #include "kicker.h"
 #include "kube/client.h"
@@ -88,6 +89,8 @@ class Service {
                    {terms.name, terms.min_runtime.count(), [this] { return whyNot(); }, &stopped_}),
         labeller_(loop.get_executor(), *client_, agents_, counts_, terms.hami_label,
                   [this] { return whyNot(); }),
+        inventories_(loop.get_executor(), *client_,
+                     {terms.name, terms.inventory_learning.count(), [this] { return whyNot(); }}),
         handshaker_(loop.get_executor(), *client_, catalog_,
                     {terms.handshakes, [this] { return whyNot(); },
                      [this](const kube::Node& node) { believe(node); }, &stopped_}),
@@ -207,6 +210,8 @@ class Service {
     const Result<void> set = books_.setNode(node);
     if (!set) ++counts_.unreadable_nodes, say(set.error().message());
     unread_.told("node " + node.meta.name, books_.unreadOf(node.meta.name));
+    if (terms_.inventory_learning.count() > 0)
+      inventories_.see(node.meta, books_.inventoryOf(node.meta.name));
     gatekeeper_.nodesChanged();
     kicker_.lookAgain();
   }
@@ -224,6 +229,7 @@ class Service {
       handshaker_.remove(uid);
       changer_.gone(name);
       desks_.gone(name);
+      inventories_.remove(name);
       books_.removeNode(uid, name);
       gatekeeper_.nodesChanged();
     };
@@ -452,6 +458,7 @@ class Service {
   Preemptor preemptor_;
   HamiAgents agents_;
   Labeller labeller_;
+  InventoryWriter inventories_;
   Handshaker handshaker_;
   Gatekeeper gatekeeper_;
   Changer changer_;

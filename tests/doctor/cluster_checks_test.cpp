@@ -152,6 +152,10 @@ TEST(ClusterChecks, WhatNodesAndOthersDoWrongIsFound) {
        [](F& f) { f.nodes[0].registered = 0; }},
       {"not readable", "node-registrations", State::kFault,
        [](F& f) { f.nodes[0].unreadable = "annotation hami.io/node-nvidia-register: not JSON"; }},
+      {"beyond its inventory", "node-inventories", State::kWarning,
+       [](F& f) {
+         f.nodes[0].surplus = {"registers 62 devices H100 beyond the 2 of its inventory"};
+       }},
       {"served by NVIDIA's plugin", "node-registrations", State::kOk,
        [](F& f) {
          f.nodes[0].registered = 0;

@@ -98,12 +98,16 @@ func read(t *testing.T) map[string]*registration.ValidatingAdmissionPolicy {
 	}
 }
 
-// binders may bind in all namespaces.
+// binders may bind in all namespaces. "admin" may update nodes' inventories, too.
 type binders map[string]bool
 
 func (b binders) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetVerb() == "create" && a.GetResource() == "pods" && a.GetSubresource() == "binding" &&
 		a.GetNamespace() == "" && b[a.GetUser().GetName()] {
+		return authorizer.DecisionAllow, "", nil
+	}
+	if a.GetVerb() == "update" && a.GetResource() == "nodes" && a.GetSubresource() == "inventory" &&
+		a.GetName() != "" && a.GetUser().GetName() == "admin" {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
@@ -192,7 +196,7 @@ func TestPolicies(t *testing.T) {
 	yes := true
 	const pods, nodes, bindings, devices, gates, visible = "divvy-pod-annotations", "divvy-node-annotations",
 		"divvy-bindings", "divvy-devices", "divvy-gates", "divvy-visible-devices"
-	const agents = "divvy-agents"
+	const agents, inventory = "divvy-agents", "divvy.dev/inventory"
 	tainted := node("own")
 	tainted.Spec.Taints = []core.Taint{{Key: "mine", Effect: core.TaintEffectNoExecute}}
 	labelled := node("own")
@@ -232,6 +236,14 @@ func TestPolicies(t *testing.T) {
 		{"another's registered", nodes, agent, "own", node("other"), node("other", "hami.io/node-nvidia-register", "[]"), "nodes", true, "register"},
 		{"by a kubelet", nodes, "system:node:own", "", node("own", "hami.io/node-handshake", "1"), node("own", "hami.io/node-handshake", "2"), "nodes/status", true, "handshake"},
 		{"a kubelet's status", nodes, "system:node:own", "", node("own", "hami.io/node-handshake", "1"), node("own", "hami.io/node-handshake", "1", "x", "y"), "nodes/status", false, ""},
+
+		{"an inventory, by us", nodes, ours, "", node("own"), node("own", inventory, "{}"), "nodes", false, ""},
+		{"an inventory, by its agent", nodes, agent, "own", node("own"), node("own", inventory, "{}"), "nodes", true, "nodes/inventory"},
+		{"an inventory beside a registration", nodes, agent, "own", node("own", inventory, "{}"), node("own", "hami.io/node-nvidia-register", "[]"), "nodes", true, "nodes/inventory"},
+		{"an inventory, by a kubelet", nodes, "system:node:own", "", node("own", inventory, "{}"), node("own"), "nodes", true, "nodes/inventory"},
+		{"made with an inventory", nodes, "system:node:own", "", nil, node("own", inventory, "{}"), "nodes", true, "nodes/inventory"},
+		{"an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own"), "nodes", false, ""},
+		{"more than an inventory, by an administrator", nodes, "admin", "", node("own", inventory, "{}"), node("own", "divvy.dev/served", "x"), "nodes", true, "own agent only"},
 
 		{"its own node", agents, agent, "own", node("own"), more, "nodes/status", false, ""},
 		{"another node", agents, agent, "own", node("other"), node("other", "mine", "1"), "nodes", true, "into other"},

@@ -59,6 +59,7 @@ struct NodeDevices {
   std::string upgrading;         // what its driver's upgrade has come to; empty: none is going on
   // Of its devices' names, those by which pods ask for memory or compute and that it does not have.
   std::vector<std::string> unannounced = {};
+  std::vector<std::string> surplus = {};  // registered beyond its inventory, a line each
 };
 
 // A DeviceClass that stands for an extended resource.

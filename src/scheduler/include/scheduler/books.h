@@ -17,6 +17,7 @@
 #include "engine/preemption.h"
 #include "engine/request.h"
 #include "engine/units.h"
+#include "kube/inventory.h"
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "kube/resource_quota.h"
@@ -78,6 +79,13 @@ enum class BindEnd : std::uint8_t {
   kUncertain,  // no answer, or one that leaves it open: the pod itself will tell
 };
 
+// What a node registers, and what it may (kube/inventory.h).
+struct NodeInventory {
+  kube::Inventory registered;                // all of it
+  std::optional<kube::Inventory> inventory;  // none: nothing is recorded yet, and all counts
+  std::vector<std::string> surplus;          // what does not count, a line each
+};
+
 // For one thread. Pure but for what it is told: instants are the caller's.
 class Books {
  public:
@@ -94,6 +102,8 @@ class Books {
   Result<void> setNode(const kube::Node& node);
   // What of a node's words is only a preference, is not understood, and does not count.
   std::vector<std::string> unreadOf(const std::string& node) const;
+  // Null: it is not known, or what it says cannot be read.
+  const NodeInventory* inventoryOf(const std::string& node) const;
   void removeNode(const std::string& uid, const std::string& name);
   Result<void> setPod(const kube::Pod& pod);
   void removePod(const std::string& uid);
@@ -186,6 +196,8 @@ class Books {
   std::size_t waiting() const;
   // Nodes that get nothing new: a pod there has an assignment that cannot be read.
   std::size_t closedNodes() const;
+  // Nodes that register more than their inventories have.
+  std::size_t surplusNodes() const;
   // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
   // so many at most. Who is refused again is told of after a pause that grows.
   std::vector<Waiting> nowFitting(std::size_t most, engine::Instant now);
@@ -211,6 +223,9 @@ class Books {
 
  private:
   struct Inside;
+  Result<void> takeNode(const kube::Node& node);
+  void recordInventory(const std::string& name);
+
   std::unique_ptr<Inside> inside_;
 };
 

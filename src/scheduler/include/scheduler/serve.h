@@ -70,6 +70,9 @@ struct ServeTerms {
   // Of pods that go around what limits them: from the notice to their eviction, where their node is
   // to evict them (the agent's --on-bypass).
   std::chrono::seconds bypass_notice{60};
+  // How long a node's inventory (kube/inventory.h) grows by what the node registers, from the first
+  // time on; 0: none is written. Those that are written count all the same.
+  std::chrono::seconds inventory_learning{3600};
   // Longer than kube-scheduler takes to bind at most.
   std::chrono::seconds reservation{120};
 };
