@@ -325,7 +325,8 @@ std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, 
     way.reach.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
     return way;
   }
-  // Three connections: nobody waits for another one's answer, least of all the driver's.
+  // Three connections, and one of each thread that asks who is at a connection's end: nobody waits
+  // for another one's answer, least of all the driver's.
   const auto link = [&] {
     return std::make_shared<helper::Link>(paths.helper(), helper::kPatience);
   };

@@ -54,6 +54,13 @@ Fd FarProcesses::open(int pid) const {
   return Fd();
 }
 
+Link& FarProcesses::ownLink() const {
+  thread_local std::unique_ptr<Link> own;
+  if (!own || own->socket() != link_->socket())
+    own = std::make_unique<Link>(link_->socket(), kPeerPatience);
+  return *own;
+}
+
 // Users have the same numbers everywhere here: who it is is known also while the helper is away.
 Result<Peer> FarProcesses::peer(int connection) const {
   ucred found{};
@@ -61,7 +68,7 @@ Result<Peer> FarProcesses::peer(int connection) const {
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
     return Error{ErrorCode::kUnavailable,
                  std::string("asking who is at a socket's end: ") + std::strerror(errno)};
-  const Result<Answer> answer = link_->ask(Op::kPeer, 0, "", connection);
+  const Result<Answer> answer = ownLink().ask(Op::kPeer, 0, "", connection);
   return Peer{answer ? static_cast<int>(answer->values[0]) : 0, found.uid};
 }
 

@@ -26,7 +26,8 @@ namespace divvy::helper {
 namespace {
 
 constexpr int kBacklog = 16;
-// An agent has three connections.
+// An agent has three connections, one for its loop's callers, and one for each of at most nine
+// threads that receive registrations.
 constexpr std::size_t kMostCallers = 16;
 constexpr std::chrono::seconds kFarewell{1};
 // Whoever waits while there is no descriptor left is told of again at once, and again.

@@ -7,10 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "helper/serve.h"
 
@@ -50,7 +55,8 @@ class FarTest : public testing::Test {
                         {root_ + "/lent"},
                         std::make_shared<kubelet::OwnSockets>(root_),
                         root_ + "/cdi",
-                        []() -> Result<driver::Nvml> {
+                        [this]() -> Result<driver::Nvml> {
+                          while (fs::exists(root_ + "/slow")) usleep(1000);
                           return Error{ErrorCode::kUnavailable, "no driver here"};
                         },
                         [&](const std::string&) { (void)!write(told[1], "x", 1); },
@@ -128,6 +134,35 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
   waitpid(child, nullptr, 0);
   ASSERT_TRUE(peer) << peer.error().message();
   EXPECT_EQ(*peer, (Peer{child, geteuid()}));
+}
+
+// A driver that does not answer keeps the loop's question open; a registration comes meanwhile.
+TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver) {
+  const auto far = FarProcesses::make(link_);
+  ASSERT_TRUE(far) << far.error().message();
+  std::array<int, 2> pair{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
+  const Fd mine(pair[0]), other(pair[1]);
+  std::ofstream(root_ + "/slow").close();
+  std::atomic<bool> answered{false};
+  std::thread waits([&] {
+    FarUses(link_).processes("GPU-a");
+    answered = true;
+  });
+  // It waits for its answer once a question over the same connection has to wait, too.
+  std::future<Fd> second;
+  const auto held = [&] {
+    second = std::async(std::launch::async, [&] { return (*far)->open(getpid()); });
+    return second.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout;
+  };
+  while (!held() && !answered) second.get();
+  const Result<Peer> peer = (*far)->peer(mine.get());
+  EXPECT_FALSE(answered);
+  fs::remove(root_ + "/slow");
+  waits.join();
+  EXPECT_TRUE(second.get().valid());
+  ASSERT_TRUE(peer) << peer.error().message();
+  EXPECT_EQ(*peer, (Peer{getpid(), geteuid()}));
 }
 
 TEST_F(FarTest, TheKubeletsFoldersAreReachedThroughIt) {

@@ -17,6 +17,8 @@ namespace divvy::helper {
 
 // As long as an agent waits for one answer.
 inline constexpr std::chrono::milliseconds kPatience{2000};
+// Likewise for who is at a connection's end: a tenant may ask that as often as it connects.
+inline constexpr std::chrono::milliseconds kPeerPatience{500};
 
 // The node's processes. `/proc` was opened by the helper and is read directly: with this process'
 // own rights, so of others what anybody may read.
@@ -27,12 +29,14 @@ class FarProcesses final : public Processes {
 
   std::string folder() const override;
   Fd open(int pid) const override;
+  // Each thread asks over a connection of its own: none waits for another one's answer.
   Result<Peer> peer(int connection) const override;
   int self() const override { return self_; }
   bool direct() const override { return false; }
 
  private:
   FarProcesses(std::shared_ptr<Link> link, Fd proc, int self);
+  Link& ownLink() const;
 
   const std::shared_ptr<Link> link_;
   const Fd proc_;
