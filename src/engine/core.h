@@ -87,6 +87,18 @@ class Engine::Core {
     ++scopes_;
   }
   void leaveScope() { --scopes_; }
+  // While one lives, what is booked is for trial and is taken back: other shapes' scores are not
+  // brought up to date after each booking.
+  class Trial {
+   public:
+    explicit Trial(Core& core) : core_(core) { ++core_.trials_; }
+    ~Trial() { --core_.trials_; }
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+
+   private:
+    Core& core_;
+  };
   std::uint64_t tries() const { return budget_.total(); }
 
  private:
@@ -136,6 +148,7 @@ class Engine::Core {
   ScoreCache cache_;
   SearchBudget budget_;
   unsigned scopes_ = 0;
+  unsigned trials_ = 0;  // Trial
   std::unordered_map<NodeName, Slot, NameHash, NameEqual> slots_;
   std::vector<std::set<RequestId>> on_;  // by slot
   Books books_;

@@ -40,7 +40,7 @@ void Engine::Core::changed(Slot slot) {
 
 void Engine::Core::tidy(Slot changed) {
   // Who starts anew has nobody to tidy for, and a place is asked for of each node that comes.
-  if (cache_.empty()) return;
+  if (cache_.empty() || trials_ > 0) return;
   cache_.tidy(kTidied, order_.placeOf(changed), [&](Scores& scores, std::size_t most) {
     return scores.update(scorer_, order_, log_, state_.models(), most, budget_);
   });

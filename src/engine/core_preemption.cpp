@@ -25,7 +25,7 @@ std::vector<Engine::Core::Siege::Here> Engine::Core::Siege::unitsOn(Slot slot) c
   Units units;
   for (const RequestId& id : core_.on_[slot]) {
     const Unit* unit = victims_.of(id);
-    if (unit == nullptr) continue;
+    if (unit == nullptr || std::find(ended_.begin(), ended_.end(), unit) != ended_.end()) continue;
     std::vector<const Placement*>& here = placements[unit];
     if (here.empty()) units.push_back(unit);
     here.push_back(&core_.books_.at(id).allocation.placement);

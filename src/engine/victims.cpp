@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace divvy::engine {
 
@@ -16,33 +17,35 @@ Result<void> checkStakes(const Stakes& stakes) {
 
 Victims::Victims(const Stakes& stakes, std::int64_t priority, const std::vector<RequestId>& there)
     : stakes_(stakes) {
-  std::map<std::string, std::vector<RequestId>> groups;
-  std::vector<std::vector<RequestId>> together;
+  std::map<std::string, Unit> groups;
+  std::vector<Unit> together;
+  const auto add = [](Unit* unit, const RequestId& id, const Stake& stake) {
+    unit->all.push_back(id);
+    unit->of_each.push_back(&stake);
+    const bool first = unit->all.size() == 1;
+    unit->highest = first ? stake.priority : std::max(unit->highest, stake.priority);
+    unit->work += stake.work_lost;
+  };
+  // Both ascend.
+  auto at = stakes.of.begin();
   for (const RequestId& id : there) {
-    const auto stake = stakes.of.find(id);
-    if (stake == stakes.of.end()) continue;
-    if (stake->second.group.empty()) {
-      together.push_back({id});
-    } else {
-      groups[stake->second.group].push_back(id);
-    }
+    while (at != stakes.of.end() && at->first < id) ++at;
+    if (at == stakes.of.end()) break;
+    if (at->first != id) continue;
+    const Stake& stake = at->second;
+    add(stake.group.empty() ? &together.emplace_back() : &groups[stake.group], id, stake);
   }
-  for (auto& [name, members] : groups) together.push_back(std::move(members));
-  for (std::vector<RequestId>& all : together) {
-    Unit unit{std::move(all), std::numeric_limits<std::int64_t>::min(), 0};
-    for (const RequestId& id : unit.all) {
-      const Stake& stake = stakes.of.at(id);
-      unit.highest = std::max(unit.highest, stake.priority);
-      unit.work += stake.work_lost;
-    }
+  for (auto& [name, unit] : groups) together.push_back(std::move(unit));
+  for (Unit& unit : together) {
     if (unit.highest >= priority) continue;
-    for (const RequestId& id : unit.all) of_[id] = units_.size();
     units_.push_back(std::move(unit));
   }
+  for (std::size_t i = 0; i < units_.size(); ++i)
+    for (const RequestId& id : units_[i].all) of_[id.text] = i;
 }
 
 const Unit* Victims::of(const RequestId& id) const {
-  const auto at = of_.find(id);
+  const auto at = of_.find(id.text);
   return at == of_.end() ? nullptr : &units_[at->second];
 }
 
@@ -54,10 +57,8 @@ PreemptionCost Victims::costOf(const Units& units) const {
     cost.highest = std::max(cost.highest, unit->highest);
     cost.work_lost += unit->work;
     cost.ends += static_cast<std::int64_t>(unit->all.size());
-    for (const RequestId& id : unit->all) {
-      const std::string& budget = stakes_.of.at(id).budget;
-      if (!budget.empty()) ++ends[budget];
-    }
+    for (const Stake* stake : unit->of_each)
+      if (!stake->budget.empty()) ++ends[stake->budget];
   }
   for (const auto& [budget, count] : ends) {
     const auto allowed = stakes_.budgets.find(budget);

@@ -1,7 +1,8 @@
 // Who may end for somebody, in units that end together, and what that costs.
 #pragma once
 
-#include <map>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -11,8 +12,9 @@ namespace divvy::engine {
 
 // Those that end together.
 struct Unit {
-  std::vector<RequestId> all;  // ascending
-  std::int64_t highest = 0;    // priority of one of them
+  std::vector<RequestId> all;         // ascending
+  std::vector<const Stake*> of_each;  // as `all`
+  std::int64_t highest = 0;           // priority of one of them
   std::int64_t work = 0;
 };
 using Units = std::vector<const Unit*>;
@@ -22,7 +24,7 @@ Result<void> checkStakes(const Stakes& stakes);
 
 class Victims {
  public:
-  // Of those in `there`, who have something; ascending.
+  // Of those in `there`, who have something; ascending. `stakes` outlives it.
   Victims(const Stakes& stakes, std::int64_t priority, const std::vector<RequestId>& there);
 
   // Null: it may not end.
@@ -34,7 +36,7 @@ class Victims {
  private:
   const Stakes& stakes_;
   std::vector<Unit> units_;
-  std::map<RequestId, std::size_t> of_;  // place in `units_`
+  std::unordered_map<std::string_view, std::size_t> of_;  // place in `units_`
 };
 
 }  // namespace divvy::engine
