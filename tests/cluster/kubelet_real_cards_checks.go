@@ -32,7 +32,8 @@ const driverInside = "/run/made-up"
 
 func (w *world) makeUpDriver(build string, cards int) (*madeUpDriver, error) {
 	d := &madeUpDriver{w.path("made-up"), w.path("divvy", simulated, "card"), filepath.Join(w.cdiDir(), "nvidia.yaml")}
-	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+	// A try before this one may have left its own.
+	if err := errors.Join(os.RemoveAll(d.dir), os.MkdirAll(d.dir, 0o755)); err != nil {
 		return nil, err
 	}
 	for at := 0; at < cards; at++ {

@@ -27,7 +27,8 @@ FUZZ_PACKAGES=(clang-16 libclang-rt-16-dev)
 # The product as it is installed on a machine with cards, simulated ones included.
 PRODUCT_TARGETS=(divvy divvy_cuda_so divvy_nvml_so divvy_simgpu_cuda divvy_simgpu_nvml)
 # The product and the programs that containers of the node with a kubelet run.
-NODE_TARGETS=("${PRODUCT_TARGETS[@]}" cluster_pause cluster_share_probe divvy_e2e_busy divvy_e2e_swapper)
+NODE_TARGETS=("${PRODUCT_TARGETS[@]}" cluster_pause cluster_share_probe divvy_e2e_busy divvy_e2e_swapper
+  divvy_simgpu_rm)
 
 JOBS=${DIVVY_JOBS:-$(nproc)}
 # Results that every checkout of this user shares: Kubernetes for tests, programs of other projects.
