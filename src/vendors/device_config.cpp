@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/device_memory.h"
+#include "base/quantity.h"
 #include "yaml/reader.h"
 
 namespace divvy::vendors {
@@ -185,6 +187,7 @@ class ConfigReading {
                 Kind* listed);
   void set(const Key& key, const YAML::Node& map, Kind* kind);
   void setMemoryPerCard(const YAML::Node& node, Kind* kind);
+  void setDefaultMemory(const YAML::Node& node, Bytes unit, Kind* kind);
   void readCard(const YAML::Node& item, Kind* kind);
   void readTemplates(const YAML::Node& item, Kind* kind);
   // Of a size in MiB, in the file's words.
@@ -230,6 +233,25 @@ void ConfigReading::setMemoryPerCard(const YAML::Node& node, Kind* kind) {
   }
 }
 
+// By the rule for what pods ask (base/device_memory.h).
+void ConfigReading::setDefaultMemory(const YAML::Node& node, Bytes unit, Kind* kind) {
+  const std::string text = isText(node) ? node.Scalar() : "";
+  const auto wrong = [&](const std::string& what) { read_.fail(node, '"' + text + "\": " + what); };
+  const Result<Quantity> amount = Quantity::parse(text);
+  if (!amount)
+    return wrong("accepted: 0, a number of " + formatBytes(unit) +
+                 ", or bytes with a suffix, as 16Gi");
+  if (!amount->negative() && amount->milli() == 0) {
+    kind->memory.absent = 0;
+    return;
+  }
+  const Result<Bytes> bytes = deviceMemory(*amount, unit);
+  if (!bytes) return wrong(bytes.error().message());
+  if (*bytes > kMaxDeviceMemory) return wrong("accepted: at most " + formatBytes(kMaxDeviceMemory));
+  if (*bytes < unit) return wrong("accepted: at least " + formatBytes(unit));
+  kind->memory.absent = bytes->count / unit.count;
+}
+
 void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
   const std::string name(key.name);
   const char* at = name.c_str();
@@ -259,9 +281,12 @@ void ConfigReading::set(const Key& key, const YAML::Node& map, Kind* kind) {
       if (factor > 1) kind->memory.unit = mib(factor);
       return;
     }
-    case Says::kDefaultMemory:
-      return read_.number(map, at, std::uint64_t{0}, std::uint64_t{kMostUnits},
-                          &kind->memory.absent);
+    case Says::kDefaultMemory: {
+      // The unit is the file's, wherever in the map it stands.
+      std::uint32_t factor = 0;
+      read_.number(map, "memoryFactor", 0u, 4096u, &factor);
+      return setDefaultMemory(map[at], factor > 1 ? mib(factor) : kind->memory.unit, kind);
+    }
     case Says::kDefaultCores:
       return read_.number(map, at, 0u, kind->cores.per_card, &kind->cores.absent);
     case Says::kDefaultCount:

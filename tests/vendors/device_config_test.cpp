@@ -82,6 +82,20 @@ TEST(DeviceConfig, DefaultsAreTakenWhereAPodDoesNotSay) {
   EXPECT_EQ((*all)[0].memory, Memory(WholeMemory{}));
 }
 
+TEST(DeviceConfig, ADefaultMemoryWithASuffixIsBytesWhateverTheUnit) {
+  for (const char* memory : {"8Gi", "8192Mi", "8192", "8590M"}) {
+    const Catalog catalog = catalogOf("nvidia: {defaultMemory: " + std::string(memory) + "}\n");
+    EXPECT_EQ(catalog.kind("NVIDIA")->memory.absent, 8192u) << memory;
+  }
+  for (const char* order :
+       {"memoryFactor: 256, defaultMemory: 8Gi", "defaultMemory: 8Gi, memoryFactor: 256",
+        "defaultMemory: 32, memoryFactor: 256"})
+    EXPECT_EQ(catalogOf("nvidia: {" + std::string(order) + "}\n").kind("NVIDIA")->memory.absent,
+              32u)
+        << order;
+  EXPECT_EQ(catalogOf("nvidia: {defaultMemory: 0}\n").kind("NVIDIA")->memory.absent, 0u);
+}
+
 TEST(DeviceConfig, AMemoryFactorIsTheUnit) {
   const Catalog catalog = catalogOf("nvidia: {memoryFactor: 4}\nhygon: {memoryFactor: 1}\n");
   EXPECT_EQ(catalog.kind("NVIDIA")->memory.unit, mib(4));
@@ -169,6 +183,12 @@ TEST(DeviceConfig, AConfigMapHoldsIt) {
 }
 
 TEST(DeviceConfig, WhatCannotBeIsRefusedWithItsPlace) {
+  for (const char* memory : {"lots", "-1", "1073741824", "9000000", "1.5", "3000Gi", "[1]"})
+    EXPECT_THAT(refused("nvidia: {defaultMemory: " + std::string(memory) + "}\n"),
+                HasSubstr("accepted: "))
+        << memory;
+  EXPECT_THAT(refused("nvidia: {memoryFactor: 256, defaultMemory: 100Mi}\n"),
+              HasSubstr("accepted: at least 256 MiB"));
   EXPECT_THAT(refused("nvidia: {defaultMemory: lots}\n"), HasSubstr("f:1:"));
   EXPECT_THAT(refused("nvidia: [1]\n"), HasSubstr("nvidia is no map"));
   EXPECT_THAT(refused("nvidia: {gpuCorePolicy: strict}\n"), HasSubstr("disable"));
