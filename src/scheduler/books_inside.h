@@ -235,7 +235,8 @@ struct Books::Inside {
     const Result<engine::Briefs> briefs = engine.briefs(request, names);
     if (!briefs) return briefs.error();
     const auto guest = guests.find(request.id.text);
-    Refusals texts(guest == guests.end() ? std::vector<std::string>() : guest->second.containers);
+    Refusals texts(guest == guests.end() ? std::vector<std::string>() : guest->second.containers,
+                   request.shape);
     const std::vector<Reason> reasons = texts.reasonsOf(briefs->different);
     const Reason none = kNothingRegistered;
     choice->why.reserve(names.size());

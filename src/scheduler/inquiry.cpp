@@ -92,7 +92,7 @@ Result<std::string> summary(const Books& books, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
   const Result<std::vector<engine::NodeBrief>> briefs = books.engine().briefs(request);
   if (!briefs) return briefs.error();
-  Refusals texts(containers);
+  Refusals texts(containers, request.shape);
   std::map<std::string, std::size_t> counts;
   for (const engine::NodeBrief& one : *briefs) ++counts[texts.reasonOf(one).text()];
   std::vector<std::pair<std::size_t, std::string>> order;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/brief.h"
+#include "engine/request.h"
 #include "scheduler/reasons.h"
 
 namespace divvy::scheduler {
@@ -14,8 +15,8 @@ namespace divvy::scheduler {
 // Makes each text once.
 class Refusals {
  public:
-  // Init containers first.
-  explicit Refusals(std::vector<std::string> containers) : containers_(std::move(containers)) {}
+  // Of a request of this shape; names of containers, init containers first.
+  Refusals(std::vector<std::string> containers, const engine::Shape& shape);
 
   // Nothing that ends there helps.
   static bool never(const engine::NodeBrief& brief) {
@@ -30,6 +31,7 @@ class Refusals {
   using Key = std::tuple<engine::NodeWhy, std::size_t, std::uint64_t, engine::DeviceWhy,
                          engine::DeviceKind>;
   std::vector<std::string> containers_;
+  std::string models_;  // what is said of the models that were asked for; empty: nothing
   std::map<Key, Reason> made_;
   const engine::NodeBrief* last_ = nullptr;  // mostly the next has the same
   const Reason* last_reason_ = nullptr;

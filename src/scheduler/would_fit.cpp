@@ -38,7 +38,7 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
   std::vector<std::string> containers;
   for (const auto* list : {&pod.init, &pod.containers})
     for (const kube::PodContainer& one : *list) containers.push_back(one.name);
-  Refusals texts(std::move(containers));
+  Refusals texts(std::move(containers), (*request)->shape);
   std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
   for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
   for (const kube::Node& node : nodes) {

@@ -109,7 +109,13 @@ TEST_F(OwnPlugin, ModelsAreKnownByLabels) {
   ASSERT_TRUE(books.setNode(served(
       "own", "1",
       {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}, {"nvidia.com/gpu.memory", "81920"}})));
-  EXPECT_NE(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "H100"}})), "own");
+  EXPECT_EQ(
+      choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "H100"}})),
+      "devices of models that were not asked for (1 device of kind NVIDIA wanted); model asked "
+      "for: H100");
+  EXPECT_EQ(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "L4,H100,B200,H20"}})),
+            "devices of models that were not asked for (1 device of kind NVIDIA wanted); models "
+            "asked for: B200, H100, H20, ...");
   EXPECT_EQ(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "A100"}})), "own");
 }
 
