@@ -83,7 +83,7 @@ func divvyParts() []string {
 	return names
 }
 
-type extenderPorts struct{ Extender, Webhook int }
+type extenderPorts struct{ Extender, Webhook, Metrics int }
 
 func (i *installation) portsFile(r replica) string { return i.path(r.name + "-ports.json") }
 
