@@ -138,8 +138,8 @@ func (c *cluster) importImages(build string) error {
 		}
 	}
 	for _, one := range []image{
-		{pauseImage, []string{"/pause"}, map[string]string{"/pause": filepath.Join(tests, "pause")}},
-		{probeImage, []string{"/share_probe"}, files},
+		{pauseImage, []string{"/pause"}, map[string]string{"/pause": filepath.Join(tests, "pause")}, nil},
+		{probeImage, []string{"/share_probe"}, files, map[string]string{linkInside: tenantInside}},
 	} {
 		file := c.path("ctd", "image.tar")
 		if err := one.write(file); err != nil {

@@ -20,6 +20,7 @@ type image struct {
 	name  string            // "cluster.test/pause:1"
 	entry []string          // what is run in it
 	files map[string]string // by path in it: the file here
+	links map[string]string // by path in it: where a symbolic link leads
 }
 
 // Folders that runtimes and programs expect to be there.
@@ -77,6 +78,16 @@ func (one image) layer() ([]byte, error) {
 			return nil, err
 		}
 		if _, err := archive.Write(text); err != nil {
+			return nil, err
+		}
+	}
+	for _, inside := range sortedKeys(one.links) {
+		path := strings.TrimPrefix(inside, "/")
+		if err := folder(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
+		head := &tar.Header{Name: path, Typeflag: tar.TypeSymlink, Linkname: one.links[inside], Mode: 0o777}
+		if err := archive.WriteHeader(head); err != nil {
 			return nil, err
 		}
 	}

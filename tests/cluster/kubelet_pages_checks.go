@@ -83,7 +83,7 @@ func (w *world) seesItsOwn(pid int, tenant string) error {
 	if err != nil || !slices.Equal(whose, []string{tenant}) {
 		return errors.Join(err, fmt.Errorf("it has files of %v mounted, and is %s", whose, tenant))
 	}
-	const inside = "/run/divvy/tenant"
+	const inside = tenantInside
 	root := filepath.Join("/proc", fmt.Sprint(pid), "root")
 	names, err := namesIn(filepath.Join(root, inside))
 	if err != nil || len(names) != len(pages) {
