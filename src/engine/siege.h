@@ -17,9 +17,9 @@ class Engine::Core::Siege {
     PreemptionCost cost;  // with those who have ended before
   };
 
-  // `ended`: have, for others, and may be on the books still; they cost together with these. Sets that are tried on all nodes
-  // together are at most `most_sets`; beyond, on each node one of which everybody is needed is
-  // found, and there may be a cheaper one.
+  // `ended`: have, for others, and may be on the books still; they cost together with these. Sets
+  // that are tried on all nodes together are at most `most_sets`; beyond, on each node one of which
+  // everybody is needed is found, and there may be a cheaper one.
   Siege(Core& core, ShapeClass shape, const Victims& victims, Units ended, std::uint32_t most_sets);
 
   // Of equals on the first of the slots.
