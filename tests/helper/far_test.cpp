@@ -1,5 +1,6 @@
 #include "helper/far.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -45,18 +46,22 @@ class FarTest : public testing::Test {
     fs::remove_all(root_);
   }
 
-  void begin() {
-    std::array<int, 2> told{};
+  // `slow`: the driver does not answer until slow_ is closed.
+  void begin(bool slow = false) {
+    std::array<int, 2> told{}, held{};
     ASSERT_EQ(pipe(told.data()), 0);
+    ASSERT_EQ(pipe2(held.data(), O_CLOEXEC), 0);
     helper_ = fork();
     if (helper_ == 0) {
+      close(held[1]);
       const Terms terms{root_ + "/helper.sock",
                         kNobody + 1,
                         {root_ + "/lent"},
                         std::make_shared<kubelet::OwnSockets>(root_),
                         root_ + "/cdi",
-                        [this]() -> Result<driver::Nvml> {
-                          while (fs::exists(root_ + "/slow")) usleep(1000);
+                        [held]() -> Result<driver::Nvml> {
+                          char none = 0;
+                          (void)!read(held[0], &none, 1);  // until nobody holds the other end
                           return Error{ErrorCode::kUnavailable, "no driver here"};
                         },
                         [&](const std::string&) { (void)!write(told[1], "x", 1); },
@@ -64,6 +69,9 @@ class FarTest : public testing::Test {
                         ""};
       _exit(serve(terms) ? 0 : 1);
     }
+    close(held[0]);
+    slow_ = Fd(held[1]);
+    if (!slow) slow_.reset();
     const Fd end(told[1]);
     const Fd ready(told[0]);
     pollfd said{ready.get(), POLLIN, 0};
@@ -82,6 +90,7 @@ class FarTest : public testing::Test {
 
   std::string root_;
   pid_t helper_ = 0;
+  Fd slow_;
   std::shared_ptr<Link> link_;
 };
 
@@ -138,12 +147,13 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsTheKernelsWord) {
 
 // A driver that does not answer keeps the loop's question open; a registration comes meanwhile.
 TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver) {
+  end(SIGTERM);
+  begin(true);
   const auto far = FarProcesses::make(link_);
   ASSERT_TRUE(far) << far.error().message();
   std::array<int, 2> pair{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
   const Fd mine(pair[0]), other(pair[1]);
-  std::ofstream(root_ + "/slow").close();
   std::atomic<bool> answered{false};
   std::thread waits([&] {
     FarUses(link_).processes("GPU-a");
@@ -158,7 +168,7 @@ TEST_F(FarTest, WhoIsAtAConnectionsEndIsToldWhileAnotherThreadWaitsForTheDriver)
   while (!held() && !answered) second.get();
   const Result<Peer> peer = (*far)->peer(mine.get());
   EXPECT_FALSE(answered);
-  fs::remove(root_ + "/slow");
+  slow_.reset();
   waits.join();
   EXPECT_TRUE(second.get().valid());
   ASSERT_TRUE(peer) << peer.error().message();
