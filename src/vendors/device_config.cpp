@@ -13,7 +13,6 @@ namespace divvy::vendors {
 namespace {
 
 constexpr std::uint32_t kMostDevices = 1024;
-constexpr std::uint32_t kMostUnits = INT32_MAX;
 constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 30;
 
 // What a key says of a kind of devices.
