@@ -153,7 +153,7 @@ Engine hostileCluster() {
   return engine;
 }
 
-// 24 shares whose sums fit each node while no way does.
+// 24 shares: their sum fits each node, and no arrangement of them does.
 Request hostileRequest(const std::string& id) {
   Request request;
   request.id = RequestId(id);

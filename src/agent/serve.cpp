@@ -325,8 +325,8 @@ std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, 
     way.reach.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
     return way;
   }
-  // Three connections, and one of each thread that asks who is at a connection's end: nobody waits
-  // for another one's answer, least of all the driver's.
+  // Three connections, and one for each thread that asks for a connection's peer: no question waits
+  // for the answer to another, least of all for the driver's.
   const auto link = [&] {
     return std::make_shared<helper::Link>(paths.helper(), helper::kPatience);
   };

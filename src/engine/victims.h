@@ -24,7 +24,8 @@ Result<void> checkStakes(const Stakes& stakes);
 
 class Victims {
  public:
-  // Of those in `there`, who have something; ascending. `stakes` outlives it.
+  // `there`: requests that hold devices, ascending; those without a stake do not end. `stakes`
+  // outlives it.
   Victims(const Stakes& stakes, std::int64_t priority, const std::vector<RequestId>& there);
 
   // Null: it may not end.

@@ -12,7 +12,7 @@ const NodeInventory* Books::inventoryOf(const std::string& node) const {
              : &known->second.inventory;
 }
 
-// Nodes that register what this one's inventory has now, or had before, are described anew.
+// Describes again the nodes that register a UUID which this node's inventory gained or lost.
 void Books::recordInventory(const std::string& name) {
   const auto known = inside_->nodes.find(name);
   const std::vector<std::string> concerned =

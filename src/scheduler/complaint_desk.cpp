@@ -384,7 +384,7 @@ asio::awaitable<bool> ComplaintDesk::tell(const WorkPtr& work, bool so, const ch
 asio::awaitable<void> ComplaintDesk::event(const WorkPtr& work, const char* reason,
                                            std::string message) {
   const kube::Meta& pod = work->pod.meta;
-  const PodNote note{pod.space, pod.name, pod.uid, reason, std::move(message)};
+  const EventNote note{pod.space, pod.name, pod.uid, reason, std::move(message)};
   kube::Call call = eventCall(note, terms_.name, wallNanoseconds());
   const Result<json::value> told = co_await client_.ask(std::move(call));
   if (!told) say("pod " + pod.space + '/' + pod.name + ": " + told.error().message());

@@ -82,8 +82,8 @@ void InventoryWriter::tell(const kube::Meta& node, const std::vector<std::string
              kube::kInventoryKey + '-';
   asio::co_spawn(
       executor_,
-      [this, note = PodNote{kEventSpace, node.name, node.uid, "InventoryExceeded", message, true,
-                            "Node"}]() -> asio::awaitable<void> {
+      [this, note = EventNote{kEventSpace, node.name, node.uid, "InventoryExceeded", message, true,
+                              "Node"}]() -> asio::awaitable<void> {
         const std::int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count();

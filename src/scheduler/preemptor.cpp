@@ -323,7 +323,7 @@ asio::awaitable<void> Preemptor::carryOut(std::string uid) {
     contenders_.failed(uid, now());
     co_return;
   }
-  PodNote note{meta.space, meta.name, meta.uid, "Preempting", what};
+  EventNote note{meta.space, meta.name, meta.uid, "Preempting", what};
   co_await tell(eventCall(note, terms_.scheduler, wallNanoseconds()));
 }
 
@@ -356,7 +356,7 @@ asio::awaitable<bool> Preemptor::evict(Lodger victim, std::function<bool()> stil
   }
   ++counts_.evicted;
   lodgers_.leaves(victim.uid);
-  PodNote note{victim.space, victim.name, victim.uid, reason, std::move(why)};
+  EventNote note{victim.space, victim.name, victim.uid, reason, std::move(why)};
   co_await tell(eventCall(note, terms_.scheduler, wallNanoseconds()));
   co_return true;
 }

@@ -61,7 +61,7 @@ class FarTest : public testing::Test {
                         root_ + "/cdi",
                         [held]() -> Result<driver::Nvml> {
                           char none = 0;
-                          (void)!read(held[0], &none, 1);  // until nobody holds the other end
+                          (void)!read(held[0], &none, 1);  // until the other end is closed
                           return Error{ErrorCode::kUnavailable, "no driver here"};
                         },
                         [&](const std::string&) { (void)!write(told[1], "x", 1); },

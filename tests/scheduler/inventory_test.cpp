@@ -140,7 +140,7 @@ TEST_F(InventoryTest, RecordedCardsComeBeforeOthers) {
   EXPECT_EQ(devicesOn("a"), (std::set<std::string>{uuidOf(1, 0), uuidOf(1, 1)}));
 }
 
-// Pools and pods name cards by UUID: whose it is says the other node's inventory. In any order in
+// Pools and pods name cards by UUID: a card is of the node whose inventory has it. In any order in
 // which nodes are told of, and come and go.
 TEST_F(InventoryTest, AnotherNodesCardIsNotTaken) {
   Cards forged = cardsOf(2, 1);

@@ -17,7 +17,7 @@ namespace divvy::helper {
 
 // As long as an agent waits for one answer.
 inline constexpr std::chrono::milliseconds kPatience{2000};
-// Likewise for who is at a connection's end: a tenant may ask that as often as it connects.
+// Likewise for the peer of a connection: a tenant causes the question as often as it connects.
 inline constexpr std::chrono::milliseconds kPeerPatience{500};
 
 // The node's processes. `/proc` was opened by the helper and is read directly: with this process'
@@ -29,7 +29,7 @@ class FarProcesses final : public Processes {
 
   std::string folder() const override;
   Fd open(int pid) const override;
-  // Each thread asks over a connection of its own: none waits for another one's answer.
+  // Each thread asks over a connection of its own: no question waits for another's answer.
   Result<Peer> peer(int connection) const override;
   int self() const override { return self_; }
   bool direct() const override { return false; }
