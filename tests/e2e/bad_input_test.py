@@ -151,7 +151,7 @@ class BadInput(ProductTest):
         tenant = self.tenant("liar", "4Gi")
         tenant.hands[0].ask("open")
         folder = self.folder_of("liar")
-        tenant.hands[0].kill(signal.SIGSTOP)  # its library would mend what it finds
+        tenant.hands[0].stop()  # its library would mend what it finds
         self.doctor_is_silent_of("liar", check="agent-tenants")
         self.doctor_is_silent_of(folder, check="agent-state")
         with (folder / "report").open("r+b") as report:
@@ -171,7 +171,7 @@ class BadInput(ProductTest):
         tenant = self.tenant("liar", "4Gi")
         tenant.hands[0].ask("open")
         folder = self.folder_of("liar")
-        tenant.hands[0].kill(signal.SIGSTOP)
+        tenant.hands[0].stop()
         with (folder / "report").open("r+b") as report:
             report.seek(4096)
             report.write(b"\xff" * 60 * 1024)

@@ -43,7 +43,7 @@ class Hostile(Served):
         self.used = self.row("honest")["shares"][0]["used"]
         self.assertGreaterEqual(self.used, 3 * GIB)
         # It writes; its library, which would get SIGBUS or mend what it finds, has no turn.
-        self.liar.hands[0].kill(signal.SIGSTOP)
+        self.liar.hands[0].stop()
 
     def agent_folder(self):
         return self.product.runtime / f"sim-{self.product.profile}"
@@ -68,6 +68,7 @@ class Hostile(Served):
                 self.assertTrue(math.isfinite(value) and value >= 0, f"{name} {labels} {value}")
         self.assertIsNone(self.agent.poll(), "the agent lives: no other one has its port")
         used = {row["name"]: row["shares"][0]["used"] for row in self.product.rows("ls")}
+        self.assertIn("liar", used, f"divvy run ended with {self.liar.run.poll()}; the agent's log: {self.log()}")
         self.assertEqual(used["honest"], self.used)
         self.assertLessEqual(used["liar"], 80 * GIB)
 

@@ -132,6 +132,18 @@ class Hand:
     def kill(self, signum=signal.SIGKILL):
         os.kill(self.pid, signum)
 
+    def stop(self):
+        """Stops the process, and returns once none of its threads can run another instruction. A signal is only queued
+        when kill() returns: a thread on the other processor writes on."""
+        self.kill(signal.SIGSTOP)
+
+        def stopped():
+            states = [path.read_text().rpartition(")")[2].split()[0]
+                      for path in pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")]
+            return states and all(state == "T" for state in states)
+
+        wait_until(stopped, f"every thread of process {self.pid} is stopped")
+
     def exit(self):
         with contextlib.suppress(BrokenPipeError):
             self.tell("exit")

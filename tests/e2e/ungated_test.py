@@ -98,7 +98,7 @@ class Holder(ComputeTest):
         other = self.busy("other", "--cores", 50)
         victim = self.busy("victim", "--cores", 50)
         for _ in range(3):
-            victim.hands[0].kill(signal.SIGSTOP)
+            victim.hands[0].stop()
             self.assert_goes_on(other, "beside a stopped holder", 0.3, bound=1.5 + SLACK)
             self.assert_part(other, 0.9, what="beside a stopped holder")
             victim.hands[0].kill(signal.SIGCONT)
