@@ -3,7 +3,7 @@
 #include <elf.h>
 
 #include "runtime.h"
-#include "thread_state.h"
+#include "threads/thread_state.h"
 
 // Where this library begins in memory; made by the linker.
 extern "C" {

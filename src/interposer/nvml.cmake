@@ -3,9 +3,16 @@
 set(nvml_stubs ${DIVVY_ABI_GEN_DIR}/interposer/nvml_stubs.S)
 set_source_files_properties(${nvml_stubs} PROPERTIES GENERATED TRUE)
 
-add_library(divvy_interposer_nvml OBJECT nvml_devices.cpp nvml_driver.cpp nvml_memory.cpp
-  nvml_own.cpp nvml_processes.cpp nvml_samples.cpp nvml_tenant.cpp nvml_view.cpp
-  real_dlopen_plain.cpp)
+add_library(divvy_interposer_nvml OBJECT
+    loader/real_dlopen_plain.cpp
+    nvml/device_view.cpp
+    nvml/devices.cpp
+    nvml/driver_table.cpp
+    nvml/memory.cpp
+    nvml/processes.cpp
+    nvml/samples.cpp
+    nvml/tenant.cpp
+    nvml/tenant_processes.cpp)
 target_compile_options(divvy_interposer_nvml PRIVATE ${DIVVY_WARNINGS} ${interposer_flags})
 target_link_libraries(divvy_interposer_nvml PUBLIC divvy_interposer_parts divvy_abi)
 

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "thread_state.h"
+#include "threads/thread_state.h"
 
 extern "C" {
 constinit divvy::interposer::Runtime divvy_runtime{};

@@ -1,4 +1,4 @@
-#include "block_map.h"
+#include "support/address_map.h"
 
 #include <gtest/gtest.h>
 

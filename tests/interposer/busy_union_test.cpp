@@ -1,4 +1,4 @@
-#include "busy_union.h"
+#include "launch/interval_union.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "chunk_table.h"
+#include "paging/chunk_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "estimate_table.h"
+#include "launch/duration_estimates.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "work.h"
+#include "cuda/call_work.h"
 
 namespace divvy::interposer {
 namespace {

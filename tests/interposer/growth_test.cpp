@@ -1,4 +1,4 @@
-#include "growth.h"
+#include "accounting/reserved_growth.h"
 
 #include <random>
 #include <thread>

@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "ipc/socket.h"
+#include "ipc/token.h"
 #include "ipc_fixture.h"
-#include "ipc_socket.h"
-#include "ipc_token.h"
 
 namespace divvy::interposer {
 namespace {

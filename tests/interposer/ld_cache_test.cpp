@@ -1,4 +1,4 @@
-#include "ld_cache.h"
+#include "loader/ld_cache.h"
 
 #include <gtest/gtest.h>
 

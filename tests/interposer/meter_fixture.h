@@ -12,9 +12,9 @@
 
 #include "runtime.h"
 #include "simgpu/interval_reader.h"
-#include "sys.h"
+#include "support/syscalls.h"
 #include "tenant_test.h"
-#include "thread_state.h"
+#include "threads/thread_state.h"
 
 namespace divvy::interposer {
 

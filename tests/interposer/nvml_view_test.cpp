@@ -1,10 +1,10 @@
 // The pure parts: numbering of devices, telling own processes from others.
-#include "nvml_view.h"
+#include "nvml/device_view.h"
 
 #include <gtest/gtest.h>
 
+#include "nvml/row_list.h"
 #include "nvml_fake_driver.h"
-#include "nvml_list.h"
 
 namespace divvy::interposer {
 namespace {

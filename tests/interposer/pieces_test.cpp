@@ -1,4 +1,4 @@
-#include "pieces.h"
+#include "paging/arena_units.h"
 
 #include <gtest/gtest.h>
 

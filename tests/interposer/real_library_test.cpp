@@ -1,4 +1,4 @@
-#include "real_library.h"
+#include "loader/driver_locator.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "real_dlopen.h"
+#include "loader/real_dlopen.h"
 
 namespace divvy::interposer {
 // The library's own comes from dlopen_name.cpp or real_dlopen_plain.cpp.

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "abi/rm_ioctl.h"
-#include "channel_groups.h"
 #include "fake_rm.h"
 #include "interposer/timeslice.h"
+#include "timeslice/channel_groups.h"
 
 namespace divvy::interposer::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "work.h"
+#include "cuda/call_work.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,97 @@
+#include "accounting/charge.h"
+
+#include "cuda/capture_scope.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr Seat kPassing{Verdict::kPass, kNoDevice};
+
+Seat seatWithoutTenant(TenantState state, Cu site) {
+  if (state == TenantState::kNone) return kPassing;
+  noteFault(Fault::kPagesUnusable, static_cast<std::uint32_t>(site),
+            static_cast<std::uint64_t>(runtime().tenant.openStatus()));
+  return {Verdict::kUnknownLimit, kNoDevice};
+}
+
+Seat seatFor(const DeviceTable& table, CUdevice device, Cu site) {
+  const unsigned index = table.ledgerIndex(device);
+  if (index != kNoDevice) return {Verdict::kAccount, index};
+  noteFault(Fault::kForeignDevice, static_cast<std::uint32_t>(site),
+            static_cast<std::uint64_t>(device));
+  return {Verdict::kForeign, kNoDevice};
+}
+
+}  // namespace
+
+Seat seatOfContext(Cu site) {
+  const TenantState state = runtime().tenant.state();
+  if (state != TenantState::kReady) return seatWithoutTenant(state, site);
+  const DeviceTable* table = runtime().devices.get();
+  if (table == nullptr) return kPassing;
+  if (table->only != kNoDevice) return {Verdict::kAccount, table->only};
+  CUdevice device = -1;
+  const RelaxedCapture relaxed;
+  if (real<Cu::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return kPassing;
+  return seatFor(*table, device, site);
+}
+
+Seat seatOfDevice(CUdevice device, Cu site) {
+  const TenantState state = runtime().tenant.state();
+  if (state != TenantState::kReady) return seatWithoutTenant(state, site);
+  const DeviceTable* table = runtime().devices.get();
+  return table == nullptr ? kPassing : seatFor(*table, device, site);
+}
+
+std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes) {
+  const std::uint64_t granule = runtime().tenant.control().devices[device].alloc_granule;
+  // Anything but a power of two is no granule that a driver has.
+  if (granule == 0 || (granule & (granule - 1)) != 0) return bytes;
+  const std::uint64_t rounded = (bytes + granule - 1) & ~(granule - 1);
+  return rounded < bytes ? UINT64_MAX : rounded;
+}
+
+bool reserveAfterReclaim(unsigned device, std::uint64_t bytes) {
+  PoolBook& pools = runtime().pools;
+  GraphMemory& graphs = runtime().graphs;
+  ledger::Account& account = runtime().tenant.account();
+  if (runtime().stream_memory.any()) {
+    runtime().stream_memory.reclaim();
+    if (account.reserve(device, bytes) == ledger::Admission::kGranted) return true;
+  }
+  if (runtime().swappable.awaitFrees() &&
+      account.reserve(device, bytes) == ledger::Admission::kGranted) {
+    return true;
+  }
+  if (!pools.any() && !graphs.any()) return false;
+  pools.settleAll(device);
+  graphs.settle(device);
+  if (account.reserve(device, bytes) == ledger::Admission::kGranted) return true;
+  pools.trimAll(device);
+  graphs.trim(device);
+  return account.reserve(device, bytes) == ledger::Admission::kGranted;
+}
+
+void giveBack(const Block& block) {
+  switch (block.kind) {
+    case BlockKind::kPooled:
+      runtime().pools.blockFreed(block.bytes);
+      break;
+    case BlockKind::kOther:  // counts something else than bytes
+      break;
+    default:
+      runtime().tenant.account().release(block.device, block.bytes);
+      if (__builtin_expect(runtime().swap_board.claimed(), 0)) {
+        runtime().swap_board.showPinned(block.device);
+      }
+  }
+}
+
+CUresult refuse() {
+  runtime().refusals.fetch_add(1, std::memory_order_relaxed);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+}  // namespace divvy::interposer

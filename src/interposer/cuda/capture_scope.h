@@ -1,0 +1,47 @@
+// Driver calls of our own while the application may be capturing a stream.
+#pragma once
+
+#include "loader/driver_table.h"
+#include "runtime.h"
+#include "threads/thread_state.h"
+
+namespace divvy::interposer {
+
+// Within its scope calls that are unsafe during a capture neither fail nor invalidate the capture
+// of any thread (CUDA's relaxed mode). Costs two loads until a capture was ever begun. Under a
+// grant our calls are so many that the first capture would often begin between that look and the
+// call.
+class RelaxedCapture {
+ public:
+  RelaxedCapture()
+      : active_(runtime().captures_begun.load(std::memory_order_relaxed) ||
+                runtime().gate.metering()) {
+    if (active_) exchange();
+  }
+  ~RelaxedCapture() {
+    if (active_) exchange();
+  }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  // Puts mode_ in force and keeps the mode that it replaced.
+  void exchange() {
+    active_ = real<abi::Cu::cuThreadExchangeStreamCaptureMode>()(&mode_) == CUDA_SUCCESS;
+  }
+
+  bool active_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+// Whether work for the stream goes into a graph instead of to the device. Also where the driver
+// cannot tell: it will refuse such work. To be asked while captures are open.
+inline bool mayBeCapturing(CUstream stream, bool per_thread) {
+  const Inside inside;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = per_thread ? real<abi::Cu::cuStreamIsCapturing_ptsz>()(stream, &status)
+                                     : real<abi::Cu::cuStreamIsCapturing>()(stream, &status);
+  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,156 @@
+#include "cuda/context_guard.h"
+
+#include "ledger/layout.h"
+#include "runtime.h"
+#include "support/syscalls.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr std::uint64_t kPatience = 2'000'000'000;
+constexpr long kNap = 50'000;
+
+// Of one thread: the contexts to go through.
+struct Contexts {
+  static constexpr unsigned kMost = 256;
+  CUcontext of[kMost];
+  unsigned count = 0;
+  bool all = true;
+
+  void add(CUcontext context) {
+    if (count == kMost) {
+      all = false;
+    } else {
+      of[count++] = context;
+    }
+  }
+};
+
+std::uint32_t ownNumber() {
+  return static_cast<std::uint32_t>(::syscall(SYS_gettid));
+}
+
+void addMade(void* list, std::uint64_t key, Block) {
+  static_cast<Contexts*>(list)->add(reinterpret_cast<CUcontext>(key));
+}
+
+void listAll(Contexts& list) {
+  for (unsigned dev = 0; dev < ledger::kMaxDevices; ++dev) {
+    const PrimaryContexts& primaries = runtime().primaries;
+    if (primaries.charged(dev) && primaries.handle(dev) != nullptr) list.add(primaries.handle(dev));
+  }
+  runtime().contexts.forEach(addMade, &list);
+}
+
+}  // namespace
+
+ContextUse::User* ContextUse::own(std::uint32_t self) {
+  for (User& user : users_) {
+    if (user.thread.load(std::memory_order_relaxed) == self) return &user;
+  }
+  return nullptr;
+}
+
+ContextUse::User* ContextUse::take(std::uint32_t self) {
+  for (User& user : users_) {
+    std::uint32_t nobody = 0;
+    if (user.thread.compare_exchange_strong(nobody, self, std::memory_order_seq_cst)) return &user;
+  }
+  return nullptr;
+}
+
+bool ContextUse::used() const {
+  for (const User& user : users_) {
+    if (user.thread.load(std::memory_order_seq_cst) != 0) return true;
+  }
+  return false;
+}
+
+bool ContextUse::begin() {
+  const std::uint32_t self = ownNumber();
+  if (User* user = own(self)) {
+    ++user->nested;
+    return true;
+  }
+  while (take(self) == nullptr) sys::nap(kNap);
+  // Who is about to end a context says so first and looks for users then.
+  if (!wanted()) return true;
+  end();
+  return false;
+}
+
+void ContextUse::end() {
+  User* user = own(ownNumber());
+  if (user == nullptr) return;
+  if (user->nested != 0) {
+    --user->nested;
+  } else {
+    user->thread.store(0, std::memory_order_seq_cst);
+  }
+}
+
+CUcontext ContextUse::on(unsigned device) {
+  const PrimaryContexts& primaries = runtime().primaries;
+  if (primaries.charged(device) && primaries.handle(device) != nullptr) {
+    return primaries.handle(device);
+  }
+  struct Search {
+    unsigned device;
+    CUcontext found;
+  } search{device, nullptr};
+  runtime().contexts.forEach(
+      [](void* argument, std::uint64_t key, Block block) {
+        auto* wanted = static_cast<Search*>(argument);
+        if (block.device == wanted->device) wanted->found = reinterpret_cast<CUcontext>(key);
+      },
+      &search);
+  return search.found;
+}
+
+CUresult ContextUse::synchronizeAll() {
+  if (!begin()) return CUDA_ERROR_NOT_READY;
+  Contexts list;
+  listAll(list);
+  CUresult result = list.all ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  for (unsigned i = 0; i < list.count && result == CUDA_SUCCESS; ++i) {
+    result = real<Cu::cuCtxSetCurrent>()(list.of[i]);
+    if (result == CUDA_SUCCESS) result = real<Cu::cuCtxSynchronize>()();
+  }
+  real<Cu::cuCtxSetCurrent>()(nullptr);
+  end();
+  return result;
+}
+
+void ContextUse::beginEnding() {
+  endings_.fetch_add(1, std::memory_order_seq_cst);
+  if (!used() || runtime().movers.stopping()) return;
+  const ErrnoKeeper keeper;
+  const std::uint64_t until = sys::now() + kPatience;
+  while (used() && sys::now() < until) sys::nap(kNap);
+}
+
+void ContextUse::endForExit() {
+  exiting_.store(true, std::memory_order_release);
+  endings_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void ContextUse::forgetAfterFork() {
+  for (User& user : users_) {
+    user.thread.store(0, std::memory_order_relaxed);
+    user.nested = 0;
+  }
+  endings_.store(0, std::memory_order_relaxed);
+  exiting_.store(false, std::memory_order_relaxed);
+}
+
+EndingContext::EndingContext() {
+  runtime().context_use.beginEnding();
+}
+
+EndingContext::~EndingContext() {
+  runtime().context_use.endEnding();
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,131 @@
+// What the application is told about its share: memory, and which devices there are.
+#include "accounting/charge.h"
+#include "device/visible_devices.h"
+#include "threads/thread_state.h"
+
+using namespace divvy::interposer;
+using divvy::abi::Cu;
+
+namespace {
+
+struct Share {
+  std::uint64_t free;
+  std::uint64_t total;
+};
+
+// Puts the share of a seat in the place of the card's figures.
+void applySeat(Seat seat, Share* share) {
+  if (seat.verdict == Verdict::kUnknownLimit) share->free = 0;
+  if (seat.verdict != Verdict::kAccount) return;
+  const divvy::ledger::Account& account = runtime().tenant.account();
+  // What pools gave back to the card since we last looked is free.
+  if (runtime().pools.any()) runtime().pools.settleAll(seat.device);
+  share->total = account.ceiling(seat.device);
+  share->free = account.free(seat.device);
+}
+
+template <typename Width>
+void store(Width* out, std::uint64_t value) {
+  constexpr auto kMost = static_cast<std::uint64_t>(static_cast<Width>(-1));
+  if (out != nullptr) *out = static_cast<Width>(value < kMost ? value : kMost);
+}
+
+// The driver is asked first and decides whether the call succeeds. It never sees the application's
+// pointers, one of which may be null.
+template <Cu kId, typename Width>
+CUresult memoryInfo(Width* free, Width* total) {
+  const Inside inside;
+  if (inside.nested()) return real<kId>()(free, total);
+  Width card_free = 0;
+  Width card_total = 0;
+  const CUresult result = real<kId>()(&card_free, &card_total);
+  if (result != CUDA_SUCCESS) return result;
+  Share share{card_free, card_total};
+  applySeat(seatOfContext(kId), &share);
+  store(free, share.free);
+  store(total, share.total);
+  return result;
+}
+
+template <Cu kId, typename Width>
+CUresult totalMemory(Width* bytes, CUdevice device) {
+  const Inside inside;
+  if (inside.nested() || bytes == nullptr) return real<kId>()(bytes, device);
+  Width card_total = 0;
+  const CUresult result = real<kId>()(&card_total, device);
+  if (result != CUDA_SUCCESS) return result;
+  const Seat seat = seatOfDevice(device, kId);
+  if (seat.verdict == Verdict::kForeign) return refusal(seat);
+  Share share{0, card_total};
+  applySeat(seat, &share);
+  store(bytes, share.total);
+  return result;
+}
+
+// The tenant's devices, or nullptr where the driver's own answer is to stand.
+const DeviceTable* tenantDevices() {
+  return runtime().tenant.ready() ? runtime().devices.get() : nullptr;
+}
+
+}  // namespace
+
+DIVVY_HOOK(cuMemGetInfo_v2)(std::size_t* free, std::size_t* total) noexcept {
+  return memoryInfo<Cu::cuMemGetInfo_v2>(free, total);
+}
+
+DIVVY_HOOK(cuMemGetInfo)(unsigned int* free, unsigned int* total) noexcept {
+  return memoryInfo<Cu::cuMemGetInfo>(free, total);
+}
+
+DIVVY_HOOK(cuDeviceTotalMem_v2)(std::size_t* bytes, CUdevice dev) noexcept {
+  return totalMemory<Cu::cuDeviceTotalMem_v2>(bytes, dev);
+}
+
+DIVVY_HOOK(cuDeviceTotalMem)(unsigned int* bytes, CUdevice dev) noexcept {
+  return totalMemory<Cu::cuDeviceTotalMem>(bytes, dev);
+}
+
+DIVVY_HOOK(cuInit)(unsigned int flags) noexcept {
+  const Inside inside;
+  if (inside.nested() || !runtime().tenant.ready()) return real<Cu::cuInit>()(flags);
+  // The driver's path is known and its library open before the variable is touched.
+  runtime().driver.open();
+  CUresult result;
+  {
+    const VisibleDevices scope;
+    result = real<Cu::cuInit>()(flags);
+  }
+  if (result != CUDA_SUCCESS) return result;
+  runtime().devices.get();
+  runtime().tenant.account().claim();
+  return result;
+}
+
+DIVVY_HOOK(cuDeviceGetCount)(int* count) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuDeviceGetCount>()(count);
+  if (inside.nested() || result != CUDA_SUCCESS || count == nullptr) return result;
+  if (const DeviceTable* table = tenantDevices()) *count = table->count;
+  return result;
+}
+
+DIVVY_HOOK(cuDeviceGet)(CUdevice* device, int ordinal) noexcept {
+  const Inside inside;
+  const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
+  if (table == nullptr || ordinal < 0) return real<Cu::cuDeviceGet>()(device, ordinal);
+  // Beyond the tenant's devices: an ordinal that the driver has no device for either.
+  const int asked = ordinal < table->count ? table->ordinal[ordinal] : DeviceTable::kMostDevices;
+  return real<Cu::cuDeviceGet>()(device, asked);
+}
+
+DIVVY_HOOK(cuDeviceGetByPCIBusId)(CUdevice* dev, const char* bus_id) noexcept {
+  const Inside inside;
+  const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
+  if (table == nullptr || dev == nullptr) return real<Cu::cuDeviceGetByPCIBusId>()(dev, bus_id);
+  CUdevice found = -1;
+  const CUresult result = real<Cu::cuDeviceGetByPCIBusId>()(&found, bus_id);
+  if (result != CUDA_SUCCESS) return result;
+  if (table->ledgerIndex(found) == kNoDevice) return CUDA_ERROR_INVALID_DEVICE;
+  *dev = found;
+  return result;
+}

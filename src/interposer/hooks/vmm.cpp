@@ -1,0 +1,195 @@
+// Virtual memory management: cuMemCreate is what takes memory; mapping only keeps it alive.
+#include "accounting/allocation.h"
+
+using namespace divvy::interposer;
+using divvy::abi::Cu;
+
+namespace {
+
+bool isOnDevice(const CUmemAllocationProp* prop) {
+  return prop != nullptr && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+}
+
+// The book is asked only where something may be in it.
+VmmBook* book(const Inside& inside) {
+  return inside.nested() || !runtime().tenant.ready() ? nullptr : &runtime().vmm;
+}
+
+// Of memory that we made of such handles the application knows none, as of plain memory, its own or
+// another process's: the driver would refuse what is asked for.
+bool isPlain(const Inside& inside, CUdeviceptr address) {
+  if (inside.nested()) return false;
+  if (runtime().ipc_imports.find(address) != nullptr) return true;
+  return runtime().chunks.has(address) && runtime().tokens.viewAt(address) == Views::kNone;
+}
+
+// Memory of the application's own that can be swapped is somewhere in the range.
+bool isSwapped(const Inside& inside, CUdeviceptr address, std::size_t bytes) {
+  return !inside.nested() && runtime().tokens.touches(address, bytes);
+}
+
+// Its handles are ours.
+bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
+  return !inside.nested() && VmmBook::isToken(handle) && runtime().tokens.any();
+}
+
+// kNative: *told, if it was noted why that stays on the device; else it is for *why, should the
+// driver make it. Who only tries what the driver has is not to be taken for one who uses it.
+SwapAnswer createSwappable(Seat seat, CUmemGenericAllocationHandle* handle, std::size_t size,
+                           const CUmemAllocationProp& prop, const void* caller, PinReason* why,
+                           bool* told, CUresult* result) {
+  *told = handle == nullptr || !mayBeSwapped(seat, caller);
+  if (*told) return SwapAnswer::kNative;
+  return runtime().tokens.create(seat.device, size, prop, handle, why, result);
+}
+
+template <Cu kId>
+CUresult mapArrays(CUarrayMapInfo* list, unsigned count, CUstream stream) {
+  const Inside inside;
+  VmmBook* const vmm = book(inside);
+  const CUresult result = real<kId>()(list, count, stream);
+  if (vmm == nullptr || result != CUDA_SUCCESS) return result;
+  for (unsigned i = 0; i < count; ++i) {
+    if (list[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP) continue;
+    // Plain or mipmapped: one word in any case.
+    vmm->holdForArray(list[i].memHandle.memHandle,
+                      reinterpret_cast<std::uint64_t>(list[i].resource.array));
+  }
+  return result;
+}
+
+}  // namespace
+
+DIVVY_HOOK(cuMemCreate)
+(CUmemGenericAllocationHandle* handle, std::size_t size, const CUmemAllocationProp* prop,
+ unsigned long long flags) noexcept {
+  const Inside inside;
+  const auto call = [=] { return real<Cu::cuMemCreate>()(handle, size, prop, flags); };
+  if (inside.nested() || !isOnDevice(prop)) return call();
+  const Seat seat = seatOfDevice(prop->location.id, Cu::cuMemCreate);
+  if (seat.verdict == Verdict::kPass) return call();
+  if (seat.verdict != Verdict::kAccount) return refusal(seat);
+  CUresult swapped;
+  PinReason why = PinReason::kDriver;
+  bool told = false;
+  if (flags == 0 && createSwappable(seat, handle, size, *prop, __builtin_return_address(0), &why,
+                                    &told, &swapped) == SwapAnswer::kDone) {
+    return swapped;
+  }
+  Charge charge(seat.device, size);
+  if (!charge.granted()) return refuse();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || handle == nullptr) return result;
+  charge.keep();
+  if (!told) notePinned(seat, why);
+  if (!runtime().vmm.enter(*handle, seat.device, size)) {
+    noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemCreate), size);
+  }
+  return result;
+}
+
+DIVVY_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) noexcept {
+  const Inside inside;
+  VmmBook* const vmm = book(inside);
+  const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginRelease(handle);
+  if (isToken(inside, handle)) {
+    if (block == VmmBook::kNone) return CUDA_ERROR_INVALID_VALUE;
+    vmm->drop(block);
+    return CUDA_SUCCESS;
+  }
+  const CUresult result = real<Cu::cuMemRelease>()(handle);
+  if (vmm != nullptr) vmm->endRelease(block, handle, result == CUDA_SUCCESS);
+  return result;
+}
+
+DIVVY_HOOK(cuMemRetainAllocationHandle)
+(CUmemGenericAllocationHandle* handle, void* addr) noexcept {
+  const Inside inside;
+  const auto address = reinterpret_cast<CUdeviceptr>(addr);
+  if (isPlain(inside, address)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, address, 1)) {
+    if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *handle = VmmTokens::retain(runtime().tokens.viewAt(address));
+    return *handle != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  VmmBook* const vmm = book(inside);
+  const CUresult result = real<Cu::cuMemRetainAllocationHandle>()(handle, addr);
+  if (vmm != nullptr && result == CUDA_SUCCESS && handle != nullptr) {
+    vmm->retain(*handle, reinterpret_cast<std::uint64_t>(addr));
+  }
+  return result;
+}
+
+DIVVY_HOOK(cuMemMap)
+(CUdeviceptr ptr, std::size_t size, std::size_t offset, CUmemGenericAllocationHandle handle,
+ unsigned long long flags) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;
+  if (isToken(inside, handle)) {
+    if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    return runtime().tokens.map(ptr, size, handle);
+  }
+  VmmBook* const vmm = book(inside);
+  const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginMap(handle);
+  const CUresult result = real<Cu::cuMemMap>()(ptr, size, offset, handle, flags);
+  if (vmm != nullptr) vmm->endMap(block, ptr, size, result == CUDA_SUCCESS);
+  return result;
+}
+
+DIVVY_HOOK(cuMemUnmap)(CUdeviceptr ptr, std::size_t size) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, ptr, size)) return runtime().tokens.unmap(ptr, size);
+  VmmBook* const vmm = book(inside);
+  const std::uint32_t chain = vmm == nullptr ? VmmBook::kNone : vmm->beginUnmap(ptr, size);
+  const CUresult result = real<Cu::cuMemUnmap>()(ptr, size);
+  if (vmm != nullptr) vmm->endUnmap(chain, result == CUDA_SUCCESS);
+  return result;
+}
+
+DIVVY_HOOK(cuMemAddressReserve)
+(CUdeviceptr* ptr, std::size_t size, std::size_t alignment, CUdeviceptr addr,
+ unsigned long long flags) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuMemAddressReserve>()(ptr, size, alignment, addr, flags);
+  if (book(inside) != nullptr && result == CUDA_SUCCESS) runtime().tokens.reserved(*ptr, size);
+  return result;
+}
+
+// Out of the list before the driver may hand the addresses out again.
+DIVVY_HOOK(cuMemAddressFree)(CUdeviceptr ptr, std::size_t size) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t known = book(inside) == nullptr ? 0 : runtime().tokens.unreserved(ptr);
+  const CUresult result = real<Cu::cuMemAddressFree>()(ptr, size);
+  if (known != 0 && result != CUDA_SUCCESS) runtime().tokens.reserved(ptr, known);
+  return result;
+}
+
+DIVVY_HOOK(cuMemSetAccess)
+(CUdeviceptr ptr, std::size_t size, const CUmemAccessDesc* desc, std::size_t count) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, ptr, size)) return runtime().tokens.setAccess(ptr, size, desc, count);
+  return real<Cu::cuMemSetAccess>()(ptr, size, desc, count);
+}
+
+DIVVY_HOOK(cuMemGetAccess)
+(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) noexcept {
+  const Inside inside;
+  if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (isSwapped(inside, ptr, 1)) {
+    if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return VmmTokens::getAccess(runtime().tokens.viewAt(ptr), *location, flags);
+  }
+  return real<Cu::cuMemGetAccess>()(flags, location, ptr);
+}
+
+DIVVY_HOOK(cuMemMapArrayAsync)
+(CUarrayMapInfo* list, unsigned int count, CUstream stream) noexcept {
+  return mapArrays<Cu::cuMemMapArrayAsync>(list, count, stream);
+}
+DIVVY_HOOK(cuMemMapArrayAsync_ptsz)
+(CUarrayMapInfo* list, unsigned int count, CUstream stream) noexcept {
+  return mapArrays<Cu::cuMemMapArrayAsync_ptsz>(list, count, stream);
+}

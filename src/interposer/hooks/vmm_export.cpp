@@ -1,0 +1,136 @@
+// Physical memory that is shown to others: exported, imported, bound to something. What can be
+// swapped stays on the device from then on.
+#include "accounting/allocation.h"
+
+using namespace divvy::interposer;
+using divvy::abi::Cu;
+
+namespace {
+
+bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
+  return !inside.nested() && VmmBook::isToken(handle) && runtime().tokens.any();
+}
+
+// Calls with the driver's handle of the memory.
+template <typename Call>
+CUresult bind(CUmemGenericAllocationHandle memory, Call call) {
+  const Inside inside;
+  if (!isToken(inside, memory)) return call(memory);
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult exposed = VmmTokens::expose(memory, PinReason::kMulticast, &handle);
+  return exposed == CUDA_SUCCESS ? call(handle) : exposed;
+}
+
+// All that is ours in the range stays: several mappings of the application's may be side by side.
+CUresult pinRange(std::uint64_t address, std::uint64_t bytes, PinReason reason) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 44;  // the driver refuses more
+  const ChunkTable& chunks = runtime().chunks;
+  const std::uint64_t step = chunks.granule();
+  std::uint32_t pinned = ChunkTable::kNone;
+  if (bytes > kMost) return CUDA_SUCCESS;
+  for (std::uint64_t at = address; at - address < bytes; at = (at & ~(step - 1)) + step) {
+    ChunkTable::Place place;
+    if (!chunks.find(at, &place) || place.block == pinned) continue;
+    const CUresult result = runtime().swappable.pin(place.block, reason);
+    if (result != CUDA_SUCCESS) return result;
+    pinned = place.block;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Calls when the memory in the range stays. Should the driver refuse, it stays all the same.
+template <typename Call>
+CUresult stay(CUdeviceptr address, std::size_t bytes, PinReason reason, Call call) {
+  const Inside inside;
+  if (inside.nested() || !runtime().chunks.any()) return call();
+  const CUresult pinned = pinRange(address, bytes, reason);
+  return pinned == CUDA_SUCCESS ? call() : pinned;
+}
+
+}  // namespace
+
+DIVVY_HOOK(cuMemGetAllocationPropertiesFromHandle)
+(CUmemAllocationProp* prop, CUmemGenericAllocationHandle handle) noexcept {
+  const Inside inside;
+  if (isToken(inside, handle)) return VmmTokens::properties(handle, prop);
+  return real<Cu::cuMemGetAllocationPropertiesFromHandle>()(prop, handle);
+}
+
+DIVVY_HOOK(cuMemExportToShareableHandle)
+(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+ unsigned long long flags) noexcept {
+  const Inside inside;
+  if (isToken(inside, handle)) return runtime().tokens.exportTo(out, handle, type, flags);
+  return real<Cu::cuMemExportToShareableHandle>()(out, handle, type, flags);
+}
+
+// An import is paid for by whoever made the memory. Should the driver answer with a handle that
+// this process holds already, it holds it once more.
+DIVVY_HOOK(cuMemImportFromShareableHandle)
+(CUmemGenericAllocationHandle* handle, void* os_handle, CUmemAllocationHandleType type) noexcept {
+  const Inside inside;
+  const CUresult result = real<Cu::cuMemImportFromShareableHandle>()(handle, os_handle, type);
+  if (inside.nested() || !runtime().tenant.ready() || result != CUDA_SUCCESS || handle == nullptr) {
+    return result;
+  }
+  if (const CUmemGenericAllocationHandle token = runtime().tokens.imported(*handle); token != 0) {
+    real<Cu::cuMemRelease>()(*handle);
+    *handle = token;
+    return result;
+  }
+  runtime().vmm.retain(*handle, 0);
+  if (runtime().swap_board.claimed()) runtime().swap_board.notePin(PinReason::kImported);
+  return result;
+}
+
+DIVVY_HOOK(cuMulticastBindMem)
+(CUmemGenericAllocationHandle multicast, std::size_t offset, CUmemGenericAllocationHandle memory,
+ std::size_t memory_offset, std::size_t size, unsigned long long flags) noexcept {
+  return bind(memory, [=](CUmemGenericAllocationHandle handle) {
+    return real<Cu::cuMulticastBindMem>()(multicast, offset, handle, memory_offset, size, flags);
+  });
+}
+
+DIVVY_HOOK(cuMulticastBindMem_v2)
+(CUmemGenericAllocationHandle multicast, CUdevice device, std::size_t offset,
+ CUmemGenericAllocationHandle memory, std::size_t memory_offset, std::size_t size,
+ unsigned long long flags) noexcept {
+  return bind(memory, [=](CUmemGenericAllocationHandle handle) {
+    return real<Cu::cuMulticastBindMem_v2>()(multicast, device, offset, handle, memory_offset, size,
+                                             flags);
+  });
+}
+
+DIVVY_HOOK(cuLogicalEndpointBindMem)
+(CUlogicalEndpointId endpoint, CUdevice device, cuuint64_t offset,
+ CUmemGenericAllocationHandle memory, cuuint64_t memory_offset, cuuint64_t size,
+ unsigned long long flags) noexcept {
+  return bind(memory, [=](CUmemGenericAllocationHandle handle) {
+    return real<Cu::cuLogicalEndpointBindMem>()(endpoint, device, offset, handle, memory_offset,
+                                                size, flags);
+  });
+}
+
+DIVVY_HOOK(cuMulticastBindAddr)
+(CUmemGenericAllocationHandle multicast, std::size_t offset, CUdeviceptr address, std::size_t size,
+ unsigned long long flags) noexcept {
+  return stay(address, size, PinReason::kMulticast, [=] {
+    return real<Cu::cuMulticastBindAddr>()(multicast, offset, address, size, flags);
+  });
+}
+
+DIVVY_HOOK(cuMulticastBindAddr_v2)
+(CUmemGenericAllocationHandle multicast, CUdevice device, std::size_t offset, CUdeviceptr address,
+ std::size_t size, unsigned long long flags) noexcept {
+  return stay(address, size, PinReason::kMulticast, [=] {
+    return real<Cu::cuMulticastBindAddr_v2>()(multicast, device, offset, address, size, flags);
+  });
+}
+
+DIVVY_HOOK(cuMemGetHandleForAddressRange)
+(void* handle, CUdeviceptr address, std::size_t size, CUmemRangeHandleType type,
+ unsigned long long flags) noexcept {
+  return stay(address, size, PinReason::kForeignUse, [=] {
+    return real<Cu::cuMemGetHandleForAddressRange>()(handle, address, size, type, flags);
+  });
+}

@@ -1,0 +1,45 @@
+// Blocks of chunks that other processes may open by the 64 bytes of a legacy IPC handle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "ipc/socket.h"
+#include "ipc/token.h"
+
+namespace divvy::interposer {
+
+// One per process, in static storage; any thread. All of it from inside a hook (Inside). A thread
+// of ours, made at the first export, hands the chunks of a block to whoever knows its secret.
+class IpcExports {
+ public:
+  // Makes the block that the address lies in stay, and names it: always by the same bytes.
+  // CUDA_ERROR_NOT_FOUND: it is none of ours, or the driver cannot export it: it is to be asked.
+  CUresult nameBlock(std::uint64_t address, IpcToken* out);
+  // It names a block of this process.
+  bool isOwn(const IpcToken& token) const {
+    return state_.load(std::memory_order_acquire) == State::kRunning && token.server == server_;
+  }
+
+  // Returns when the thread is outside the driver for good, or after 10 ms.
+  void stop();
+  // The child has neither the thread nor a socket.
+  void forgetAfterFork();
+
+ private:
+  enum class State : std::uint32_t { kNone, kStarting, kRunning, kMissing };
+
+  bool start();
+  static void* run(void* self);
+  void loop();
+  void serve(const IpcSocket& peer) const;
+  static std::uint64_t handOut(const IpcSocket& peer, const IpcToken& asked, std::uint64_t offset);
+
+  std::atomic<State> state_{State::kNone};
+  std::uint64_t server_ = 0;  // constant from kRunning on
+  IpcSocket socket_;
+  std::uint32_t parked_ = 0;  // 1: the thread calls the driver no more
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace divvy::interposer

@@ -1,0 +1,62 @@
+#include "launch/gate_pair.h"
+
+#include "runtime.h"
+
+namespace divvy::interposer {
+namespace {
+
+// With depth above 0, so that no signal handler's call comes between.
+CUresult enterMemory(ThreadLine* line, const Work* work) {
+  if (divvy_thread.touching == 0) {
+    const CUresult result = runtime().memory_gate.enter(line, work);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  ++divvy_thread.touching;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+__attribute__((noinline)) void enterBothGates(const Work& work, Passage& passage) {
+  divvy_thread.depth = 1;  // a signal handler's launch is not to come between
+  if (work.kind == WorkKind::kGraph) runtime().graph_uses.use(work.key);
+  passage.refused = enterMemory(divvy_thread.line, &work);
+  if (passage.refused == CUDA_SUCCESS) {
+    runtime().gate.enter(work, passage);
+    if (divvy_thread.touching != 0) return;
+    passage.refused = CUDA_ERROR_DEINITIALIZED;  // while it waited for its grant
+  }
+  divvy_thread.depth = 0;
+}
+
+__attribute__((noinline)) void leaveMemory() {
+  if (--divvy_thread.touching == 0) MemoryGate::leave(divvy_thread.line);
+}
+
+TouchingMemory::TouchingMemory() {
+  if (divvy_thread.depth != 0 || !runtime().memory_gate.active()) return;
+  if (divvy_thread.line == nullptr) takeThreadLine();
+  divvy_thread.depth = 1;
+  refused_ = enterMemory(divvy_thread.line, nullptr);
+  inside_ = refused_ == CUDA_SUCCESS;
+  divvy_thread.depth = 0;
+}
+
+TouchingMemory::~TouchingMemory() {
+  if (inside_) leaveMemory();
+}
+
+void OutsideMemory::leave() {
+  // A signal handler's call leaves the mark to the call that it interrupted.
+  if (divvy_thread.touching != 1) return;
+  left_ = true;
+  leaveMemory();
+}
+
+bool OutsideMemory::comeBack() {
+  if (!left_) return true;
+  left_ = false;
+  return enterMemory(line_, nullptr) == CUDA_SUCCESS;
+}
+
+}  // namespace divvy::interposer

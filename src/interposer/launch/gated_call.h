@@ -1,0 +1,155 @@
+// The hooks that only pass the gate. Which way a call goes is decided here, inline: whatever is
+// common to all launches costs each of them.
+#pragma once
+
+#include "cuda/call_work.h"
+#include "cuda/capture_scope.h"
+#include "launch/gate_pair.h"
+#include "launch/launch_gate.h"
+#include "loader/driver_table.h"
+#include "paging/call_operands.h"
+#include "runtime.h"
+#include "threads/thread_state.h"
+
+namespace divvy::interposer {
+
+// Any call that found the gate not open.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) CUresult gatedFully(Arguments... arguments) {
+  constexpr WorkKind kKind = work_detail::kindOf<kId>();
+  if constexpr (kKind == WorkKind::kCopy || kKind == WorkKind::kSet) {
+    if (__builtin_expect(runtime().memory_gate.active(), 0)) noteUse<kId>(arguments...);
+  }
+  const Work work = workOf<kId>(arguments...);
+  Passage passage;
+  enterGate(work, passage);
+  if (__builtin_expect(passage.refused != CUDA_SUCCESS, 0)) return passage.refused;
+  const CUresult result = real<kId>()(arguments...);
+  leaveGate(passage, result);
+  return result;
+}
+
+template <bool kMarked>
+__attribute__((always_inline)) inline bool Gate::enterQuickly(const Work& work, ThreadLine* line,
+                                                              Counted& counted) {
+  Meter& meter = runtime().meter;
+  divvy_thread.depth = 1;  // a signal handler's launch is not to come between
+  if (meter.plain(work, counted) && !divvy_thread.shared_line && !runtime().captures.open() &&
+      meter.unsettledOn(counted.slot->device) + counted.estimate <= inflightBound()) {
+    // As goInside(); whoever sees the word noted sees the claimed line.
+    const auto& quick = kMarked ? marked_word_ : quick_word_;
+    const std::uint32_t word = quick.load(std::memory_order_acquire);
+    line->admitted.store(word, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(this->word() == word && board_.shows(ledger::kWorkInFlight), 1)) {
+      line->metered.store(line->metered.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+      meter.count(counted);
+      return true;
+    }
+    line->admitted.store(0, std::memory_order_release);
+  }
+  divvy_thread.depth = 0;
+  return false;
+}
+
+__attribute__((always_inline)) inline void Gate::leaveQuickly(ThreadLine* line,
+                                                              const Counted& counted,
+                                                              CUresult result) {
+  if (__builtin_expect(result != CUDA_SUCCESS, 0)) runtime().meter.takeBack(counted);
+  line->admitted.store(0, std::memory_order_release);
+  divvy_thread.depth = 0;
+}
+
+// The way of launches where memory can be swapped, after gatedSlow.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) CUresult gatedMarked(Arguments... arguments) {
+  if (LastUse::due()) noteUse<kId>(arguments...);
+  ThreadLine* line = divvy_thread.line;
+  Counted counted;
+  CUresult result = CUDA_SUCCESS;
+  divvy_thread.depth = 1;
+  bool done = false;
+  if (divvy_thread.touching == 0 && runtime().memory_gate.goInside(line)) {
+    if (runtime().gate.enterQuickly<true>(workOf<kId>(arguments...), line, counted)) {
+      result = real<kId>()(arguments...);
+      runtime().gate.leaveQuickly(line, counted, result);
+      done = true;
+    }
+    MemoryGate::leave(line);
+  }
+  divvy_thread.depth = 0;
+  return done ? result : gatedFully<kId>(arguments...);
+}
+
+// The way of most launches under a grant.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) CUresult gatedSlow(Arguments... arguments) {
+  if constexpr (work_detail::kindOf<kId>() == WorkKind::kKernel) {
+    ThreadLine* line = divvy_thread.line;
+    Counted counted;
+    if (__builtin_expect(
+            runtime().gate.enterQuickly<false>(workOf<kId>(arguments...), line, counted), 1)) {
+      const CUresult result = real<kId>()(arguments...);
+      runtime().gate.leaveQuickly(line, counted, result);
+      return result;
+    }
+    if (runtime().memory_gate.active()) return gatedMarked<kId>(arguments...);
+  }
+  return gatedFully<kId>(arguments...);
+}
+
+template <abi::Cu kId, typename... Arguments>
+CUresult gatedFirst(Arguments... arguments);
+
+// A synchronous call where memory of ours has the attribute SYNC_MEMOPS, of which the driver knows
+// nothing: by its leave copies and fills within the device return before they are done. From the
+// first such memory on the stream of all of them is waited for, whatever they are about.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) CUresult synced(Arguments... arguments) {
+  ThreadLine* const line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
+  const CUresult result =
+      passesFreely(line) ? real<kId>()(arguments...) : gatedFully<kId>(arguments...);
+  if (result != CUDA_SUCCESS) return result;
+  constexpr bool kPerThread = work_detail::entryOf<kId>().mode != abi::StreamMode::kPlain;
+  const Inside inside;
+  const RelaxedCapture relaxed;
+  return real<abi::Cu::cuStreamSynchronize>()(
+      reinterpret_cast<CUstream>(kPerThread ? kPerThreadStream : kLegacyStream));
+}
+
+// A hook that does nothing but pass the gate. Whichever way it goes is the last thing that it does,
+// so that the compiler jumps there with the arguments in place. Calls that the driver makes from
+// inside a call of ours pass uncounted.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((always_inline)) inline CUresult gated(Arguments... arguments) {
+  if (divvy_thread.depth == 0) {
+    if constexpr (work_detail::isSynchronous<kId, Arguments...>()) {
+      if (__builtin_expect(runtime().sync_memops.load(std::memory_order_relaxed), 0)) {
+        return synced<kId>(arguments...);
+      }
+    }
+    ThreadLine* line = divvy_thread.line;
+    if (__builtin_expect(line == nullptr, 0)) return gatedFirst<kId>(arguments...);
+    if (!passesFreely(line)) return gatedSlow<kId>(arguments...);
+  }
+  return real<kId>()(arguments...);
+}
+
+// The first of a thread.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) CUresult gatedFirst(Arguments... arguments) {
+  takeThreadLine();
+  return gated<kId>(arguments...);
+}
+
+// A hook of what starts no work, but looks at memory or keeps its address.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((always_inline)) inline CUresult touching(Arguments... arguments) {
+  const TouchingMemory memory;
+  if (memory.refused() != CUDA_SUCCESS) return memory.refused();
+  const Inside inside;
+  return real<kId>()(arguments...);
+}
+
+}  // namespace divvy::interposer

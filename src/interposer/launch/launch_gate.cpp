@@ -1,0 +1,484 @@
+#include "launch/launch_gate.h"
+
+#include "cuda/capture_scope.h"
+#include "launch/gate_pair.h"
+#include "runtime.h"
+#include "support/syscalls.h"
+
+namespace {
+const std::uint32_t kOpenWord = 0;
+// No grant's word: this one stands for good where memory can be swapped.
+const std::uint32_t kMeteredWord = ~std::uint32_t{0};
+}  // namespace
+
+extern "C" {
+constinit std::atomic<const std::uint32_t*> divvy_gate{&kOpenWord};
+}
+
+namespace divvy::interposer {
+namespace {
+
+using ledger::GateState;
+using ledger::gateState;
+using ledger::loadRelaxed;
+
+constexpr std::uint64_t kMicrosecond = 1'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
+constexpr std::uint64_t kShortestSleep = 50 * kMicrosecond;
+constexpr std::uint64_t kMostSlack = 500 * kMicrosecond;
+// A machine that is later than that is short of processors, and whom others wait for is not to
+// have more in flight for it.
+constexpr std::uint64_t kMostLate = 200 * kMicrosecond;
+constexpr std::uint64_t kMostSpin = 200 * kMicrosecond;
+constexpr std::uint64_t kDefaultEscapeMs = 100;
+
+// The kernel's number; older headers lack it.
+constexpr int kBarrierRegister = 1 << 4;
+
+bool barrier(int command) {
+  return ::syscall(SYS_membarrier, command, 0) == 0;
+}
+
+// The thread is out of the driver again, or did not go in.
+inline void comeOutside(ThreadLine* line) {
+  if (divvy_thread.shared_line) {
+    line->admitted.fetch_sub(1, std::memory_order_release);
+  } else {
+    line->admitted.store(0, std::memory_order_release);
+  }
+}
+
+std::uint64_t smaller(std::uint64_t a, std::uint64_t b) {
+  return a < b ? a : b;
+}
+
+std::uint64_t larger(std::uint64_t a, std::uint64_t b) {
+  return a > b ? a : b;
+}
+
+}  // namespace
+
+// ---- who is in force ---------------------------------------------------------------------------
+
+void Gate::attach() {
+  if (mode_.load(std::memory_order_acquire) != Mode::kDetached) return;
+  Tenant& tenant = runtime().tenant;
+  if (!tenant.ready() || tenant.account().pages().work() == nullptr) return;
+  const ErrnoKeeper keeper;
+  fences_ = !barrier(kBarrierRegister);
+  grant_ = &tenant.control().header.grant;
+  Mode detached = Mode::kDetached;
+  if (mode_.compare_exchange_strong(detached, Mode::kGated, std::memory_order_acq_rel)) {
+    pointAt(&grant_->word);
+  }
+  if (divvy_thread.line != nullptr) watch();
+}
+
+void Gate::watch() {
+  if (mode_.load(std::memory_order_relaxed) == Mode::kGated && !divvy_thread.forking) {
+    helper_.begin();
+  }
+}
+
+void Gate::rouse() const {
+  if (grant_ != nullptr) sys::wakeAll(&grant_->word, true);
+}
+
+void Gate::pointAt(const std::uint32_t* word) {
+  word_at_.store(word, std::memory_order_release);
+  const std::uint32_t* seen = divvy_gate.load(std::memory_order_relaxed);
+  while (seen != &kMeteredWord &&
+         !divvy_gate.compare_exchange_weak(seen, word, std::memory_order_release)) {
+  }
+}
+
+void Gate::meterAlways() {
+  const std::uint32_t* none = nullptr;
+  word_at_.compare_exchange_strong(none, &kOpenWord, std::memory_order_acq_rel);
+  divvy_gate.store(&kMeteredWord, std::memory_order_seq_cst);
+  quick_word_.store(kNoWord, std::memory_order_seq_cst);
+}
+
+// Whoever waits finds the word changed, or looks again within its bounded sleep. Where there is no
+// thread that would see the agent return, launches go on looking for themselves.
+void Gate::ungate() {
+  Mode gated = Mode::kGated;
+  if (!mode_.compare_exchange_strong(gated, Mode::kUngated, std::memory_order_acq_rel)) return;
+  if (!helper_.missing()) pointAt(&kOpenWord);
+  forgetGrant();
+  board_.raise(ledger::kWorkUngated);
+  noteFault(Fault::kAgentSilent, 0, loadRelaxed(grant_->seq), loadRelaxed(grant_->beat));
+  sys::wakeAll(&grant_->word, true);
+  helper_.wake();
+}
+
+void Gate::regate() {
+  Mode ungated = Mode::kUngated;
+  if (!mode_.compare_exchange_strong(ungated, Mode::kGated, std::memory_order_acq_rel)) return;
+  board_.lower(ledger::kWorkUngated);
+  pointAt(&grant_->word);
+}
+
+bool Gate::standsOpen() {
+  if (ungated() && lease_.moved(*grant_)) regate();
+  return ungated();
+}
+
+// The agent took our slot for that of a dead process: the line may be somebody else's by now.
+void Gate::lose() {
+  mode_.store(Mode::kLost, std::memory_order_release);
+  pointAt(&kOpenWord);
+  noteFault(Fault::kNoWorkLine, 0);
+}
+
+void Gate::endForExit() {
+  mode_.store(Mode::kExiting, std::memory_order_release);
+  pointAt(&kOpenWord);
+  runtime().memory_gate.endForExit();
+  runtime().context_use.endForExit();
+  helper_.stop();
+  runtime().movers.stop();
+  runtime().ipc_exports.stop();
+}
+
+void Gate::forgetAfterFork() {
+  mode_.store(Mode::kDetached, std::memory_order_relaxed);
+  word_at_.store(&kOpenWord, std::memory_order_relaxed);
+  divvy_gate.store(&kOpenWord, std::memory_order_relaxed);
+  board_.forgetAfterFork();
+  lease_.forgetAfterFork();
+  helper_.forgetAfterFork();
+  progress_.store(0, std::memory_order_relaxed);
+  forgetGrant();
+  free_noted_.store(0, std::memory_order_relaxed);
+  activated_.store(0, std::memory_order_relaxed);
+  captured_.store(0, std::memory_order_relaxed);
+  budget_waits_.store(0, std::memory_order_relaxed);
+  ticking_.store(false, std::memory_order_relaxed);
+  free_watched_ = launches_seen_ = quiet_since_ = ticks_ = 0;
+}
+
+// True if this process is to be seen at the work page. If not, nobody would ever let it go on.
+bool Gate::present() {
+  if (board_.claim(runtime().tenant.account())) return true;
+  if (board_.claiming()) return false;
+  Mode gated = Mode::kGated;
+  if (mode_.compare_exchange_strong(gated, Mode::kDetached, std::memory_order_acq_rel)) {
+    pointAt(&kOpenWord);
+    noteFault(Fault::kNoWorkLine, 0);
+  }
+  return false;
+}
+
+// ---- one launch --------------------------------------------------------------------------------
+
+// Shows that the thread is on its way into the driver and looks at the word again. Who proves a
+// drain saw the new word first, then had every thread of the process fence (membarrier), and looks
+// at the lines last: it sees this thread inside, or this thread sees that word.
+__attribute__((always_inline)) inline bool Gate::goInside(ThreadLine* line,
+                                                          std::uint32_t word) const {
+  if (divvy_thread.shared_line) {
+    line->admitted.fetch_add(1, std::memory_order_seq_cst);
+  } else {
+    line->admitted.store(word, std::memory_order_relaxed);
+    if (fences_) {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+  }
+  if (__builtin_expect(this->word() == word, 1)) return true;
+  comeOutside(line);
+  return false;
+}
+
+std::uint64_t Gate::inflightEnd() const {
+  const Meter& meter = runtime().meter;
+  return meter.idle() ? 0 : larger(meter.inflightUntil(), 1);
+}
+
+bool Gate::fits(const Need& need) const {
+  const std::uint64_t bound = inflightBound();
+  return bound == 0 || runtime().meter.unsettledOn(need.device) + need.estimate <= bound;
+}
+
+// A part of what may be in flight; where that is less than what a thread that sleeps wakes up too
+// late by, as much: else the device would have nothing to do each time until the thread is there.
+std::uint64_t Gate::lead() const {
+  const std::uint64_t late = late_.load(std::memory_order_relaxed);
+  return larger(smaller(inflightBound() / 4, kMostSlack), late);
+}
+
+// Follows the ninth tenth: it rises eight times as fast as it falls.
+void Gate::noteLate(std::uint64_t by) {
+  by = smaller(by, kMostLate);
+  const std::uint64_t usual = late_.load(std::memory_order_relaxed);
+  const std::uint64_t next = by > usual ? usual + (by - usual) / 4 : usual - (usual - by) / 32;
+  late_.store(next, std::memory_order_relaxed);
+}
+
+// One long kernel may follow another without a hole.
+bool Gate::fitsSoon(const Need& need, std::uint64_t now) const {
+  const Meter& meter = runtime().meter;
+  return meter.unsettledOn(need.device) == 0 || meter.untilOn(need.device) <= now + lead();
+}
+
+// Host functions run in the driver's own thread, which must go on for anything to end; fork
+// handlers may hold what other threads need.
+bool Gate::mayWait() const {
+  return !divvy_thread.callback && !divvy_thread.forking &&
+         mode_.load(std::memory_order_relaxed) != Mode::kExiting;
+}
+
+// A launch into a capture starts nothing.
+__attribute__((noinline)) bool Gate::passesCaptured(const Work& work) {
+  if (!mayBeCapturing(work.stream, work.per_thread)) return false;
+  captured_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// The first launch under another word. False: nobody arbitrates this process now.
+__attribute__((noinline)) bool Gate::noteGrant(std::uint32_t word) {
+  const ErrnoKeeper keeper;
+  if (!board_.claimed() && !present()) return false;
+  if (ungated() && standsOpen()) return false;
+  ledger::raiseTo(board_.line().seen_seq, sequenceOf(word));
+  // What went through an open gate is unknown to the meter.
+  const std::uint64_t free = countedFree();
+  if (free_noted_.exchange(free, std::memory_order_relaxed) != free) runtime().meter.resume();
+  // Whoever sees it sees the claimed line.
+  word_noted_.store(word, std::memory_order_release);
+  const bool quick = gateState(word) == GateState::kRun && !fences_;
+  marked_word_.store(quick ? word : kNoWord, std::memory_order_release);
+  quick_word_.store(quick ? word : kNoWord, std::memory_order_seq_cst);
+  // Launches that may touch swappable memory are marked, which the quick way does not do.
+  if (runtime().memory_gate.active()) quick_word_.store(kNoWord, std::memory_order_seq_cst);
+  return true;
+}
+
+void Gate::forgetGrant() {
+  word_noted_.store(0, std::memory_order_relaxed);
+  quick_word_.store(kNoWord, std::memory_order_relaxed);
+  marked_word_.store(kNoWord, std::memory_order_relaxed);
+}
+
+// No read-modify-write, no clock, no system call.
+void Gate::enter(const Work& work, Passage& passage) {
+  ThreadLine* line = divvy_thread.line;
+  divvy_thread.depth = 1;
+  if (!admit(work, passage.ticket)) {
+    line->exempt.store(line->exempt.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return;
+  }
+  if (__builtin_expect(!board_.shows(ledger::kWorkInFlight), 0)) activate();
+  line->metered.store(line->metered.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  passage.line = line;
+  runtime().meter.begin(work, passage.ticket);
+}
+
+// True: the thread is inside, under a word that lets it run.
+inline bool Gate::admit(const Work& work, Ticket& ticket) {
+  if (__builtin_expect(runtime().captures.open(), 0) && passesCaptured(work)) return false;
+  const std::uint32_t word = this->word();
+  const bool noted = word == word_noted_.load(std::memory_order_acquire) || noteGrant(word);
+  if (__builtin_expect(!noted, 0)) return false;
+  ThreadLine* line = divvy_thread.line;
+  const Need need{runtime().meter.estimate(work, ticket), runtime().meter.deviceOf(work)};
+  const bool admitted = gateState(word) == GateState::kRun && fits(need) && goInside(line, word);
+  return __builtin_expect(admitted, 1) || admitSlowly(line, need);
+}
+
+// Every launch under a grant comes this way: flatten, so that nothing on it is a call of its own.
+__attribute__((flatten)) void enterGate(const Work& work, Passage& passage) {
+  if (__builtin_expect(runtime().memory_gate.active(), 0)) {
+    enterBothGates(work, passage);
+  } else {
+    runtime().gate.enter(work, passage);
+  }
+}
+
+__attribute__((flatten)) void leaveGate(Passage& passage, CUresult result) {
+  if (passage.line != nullptr) {
+    runtime().meter.end(passage.ticket, result);
+    comeOutside(passage.line);
+  }
+  if (__builtin_expect(divvy_thread.touching != 0, 0)) leaveMemory();
+  divvy_thread.depth = 0;
+}
+
+__attribute__((noinline)) void Gate::activate() {
+  const ErrnoKeeper keeper;
+  const std::uint64_t now = sys::now();
+  activated_.store(now, std::memory_order_relaxed);
+  board_.turn(now);
+  if (!board_.raise(ledger::kWorkInFlight)) return;
+  helper_.wake();
+}
+
+// ---- waiting -----------------------------------------------------------------------------------
+
+bool Gate::stalled(std::uint64_t since, std::uint64_t now) const {
+  if (inflightEnd() == 0) return false;
+  const std::uint32_t told = grant_ != nullptr ? loadRelaxed(grant_->escape_ms) : 0;
+  const std::uint64_t escape = (told != 0 ? told : kDefaultEscapeMs) * kMillisecond;
+  return now - larger(since, smaller(now, progress_.load(std::memory_order_relaxed))) >= escape;
+}
+
+// The waits of one launch, until it is admitted.
+class Gate::Wait {
+ public:
+  explicit Wait(Gate& gate) : gate_(gate) {}
+  ~Wait() {
+    endHold();
+    if (budgeted_) gate_.budget_waits_.fetch_sub(1, std::memory_order_relaxed);
+    // Waits of few launches each are as good as the estimates are.
+    if (tight_) divvy_meter.until_sample = 1;
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+  // Waits a while because nothing may be launched under `word`. False: this launch has to go.
+  bool hold(std::uint32_t word);
+  void endHold();
+  // Waits a while because enough is in flight. False: this launch has to go.
+  bool budget(std::uint32_t word, const Need& need);
+
+ private:
+  bool stuck(std::uint64_t now);
+  bool spin(std::uint32_t word) const;
+  void doze(std::uint32_t word, std::uint64_t until) const {
+    sys::waitOn(&gate_.grant_->word, word, until, true);
+  }
+
+  Gate& gate_;
+  std::uint64_t since_ = 0;  // of any wait
+  bool held_ = false;
+  bool budgeted_ = false;  // counted in budget_waits_
+  bool tight_ = false;     // few of these launches may be in flight
+};
+
+bool Gate::Wait::stuck(std::uint64_t now) {
+  if (since_ == 0) since_ = now;
+  return gate_.stalled(since_, now);
+}
+
+bool Gate::Wait::spin(std::uint32_t word) const {
+  const std::uint64_t spin = loadRelaxed(gate_.grant_->spin_us) * kMicrosecond;
+  const std::uint64_t until = sys::now() + smaller(spin, kMostSpin);
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (gate_.word() != word) return true;
+      ledger::relax();
+    }
+  } while (sys::now() < until);
+  return false;
+}
+
+bool Gate::Wait::hold(std::uint32_t word) {
+  std::uint64_t now = sys::now();
+  const std::uint64_t seq = gate_.sequenceOf(word);
+  ledger::raiseTo(gate_.board_.line().seen_seq, seq);
+  // With nothing in flight the helper sleeps, and would prove nothing.
+  if (loadRelaxed(gate_.board_.line().drained_seq) < seq &&
+      !gate_.board_.shows(ledger::kWorkInFlight)) {
+    gate_.helper_.wake();
+  }
+  if (!held_) {
+    held_ = true;
+    runtime().meter.mark();
+    gate_.board_.beginWait(now);
+    if (spin(word)) return true;
+    now = sys::now();
+  }
+  if (!gate_.lease_.alive(*gate_.grant_, now)) {
+    gate_.ungate();
+    return true;
+  }
+  if (stuck(now)) return false;
+  std::uint64_t longest = kLongestSleep;
+  if (gate_.helper_.missing()) longest = smaller(longest, larger(gate_.tick(now), now) - now);
+  if (longest == 0) longest = kMillisecond;
+  doze(word, now + longest);
+  return true;
+}
+
+void Gate::Wait::endHold() {
+  if (!held_) return;
+  held_ = false;
+  const std::uint64_t now = sys::now();
+  gate_.activated_.store(now, std::memory_order_relaxed);
+  // Who has its turn after somebody else's is seen when that one's work has ended, a moment later.
+  const bool turns = loadRelaxed(gate_.grant_->quantum_us) != 0;
+  if (gate_.board_.endWait(now, turns)) gate_.helper_.wake();
+}
+
+bool Gate::Wait::budget(std::uint32_t word, const Need& need) {
+  if (!budgeted_) {
+    budgeted_ = true;
+    gate_.budget_waits_.fetch_add(1, std::memory_order_relaxed);
+    // What it waits for is seen to end by nothing else: on a real card that cost a kernel's time.
+    runtime().meter.mark();
+    tight_ = need.estimate >= gate_.inflightBound() / 4;
+  }
+  const std::uint64_t now = sys::now();
+  const Settled settled = runtime().meter.settle(now);
+  gate_.noteProgress(settled, now);
+  if (settled.ended) return true;
+  if (stuck(now)) return false;
+  const std::uint64_t lead = gate_.lead();
+  const std::uint64_t until = runtime().meter.untilOn(need.device);
+  const std::uint64_t wanted = until > now + lead ? until - lead : now + kShortestSleep;
+  const std::uint64_t target = smaller(larger(wanted, now + kShortestSleep), now + kMillisecond);
+  doze(word, target);
+  const std::uint64_t woken = sys::now();
+  if (woken > target) gate_.noteLate(woken - target);
+  return true;
+}
+
+void Gate::noteProgress(const Settled& settled, std::uint64_t now) {
+  if (settled.ended) progress_.store(now, std::memory_order_relaxed);
+}
+
+// Lets one launch go whatever the word says.
+bool Gate::force(ThreadLine* line) {
+  ledger::bumpShared(board_.line().escapes, 1);
+  noteFault(Fault::kGateEscaped, 0, runtime().meter.unsettled());
+  while (word() != 0) {
+    if (goInside(line, word())) return true;
+  }
+  return false;
+}
+
+// False: nobody arbitrates any more; the launch passes as if the gate had been open.
+__attribute__((noinline)) bool Gate::admitSlowly(ThreadLine* line, const Need& need) {
+  const ErrnoKeeper keeper;
+  Wait wait(*this);
+  OutsideMemory outside(line);
+  const bool may_wait = mayWait();
+  for (;;) {
+    const std::uint32_t word = this->word();
+    if (word == 0 || (ungated() && standsOpen())) {
+      outside.comeBack();
+      return false;
+    }
+    if (gateState(word) == GateState::kHold && may_wait) {
+      outside.leave();
+      if (!wait.hold(word)) return outside.comeBack() && force(line);
+      continue;
+    }
+    if (outside.left()) {
+      if (!outside.comeBack()) return false;
+      continue;  // the grant may be another by now
+    }
+    wait.endHold();
+    if (may_wait && !fits(need) && !fitsSoon(need, sys::now())) {
+      outside.leave();
+      if (!wait.budget(word, need)) return outside.comeBack() && force(line);
+      continue;
+    }
+    if (goInside(line, word)) return true;
+  }
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,459 @@
+// The settling side of the meter: marks that have come become time that a device was busy.
+//
+// A span's part counts as far as no other stream's covered it. Estimates are means of what
+// launches added to that union, so streams side by side add up to what the device can do; exact
+// samples silence others. By estimate alone, and counted as unmetered, go: no events to be had,
+// the legacy stream while a capture is open, threads' default streams where the driver has no
+// cuCtxRecordEvent. Copies that are waited for count as long as their call took. A stream's marks
+// are written by whoever has marking, read by whoever has the context's settling; both are only
+// tried for.
+#include "cuda/capture_scope.h"
+#include "cuda/current_context.h"
+#include "launch/usage_meter.h"
+#include "runtime.h"
+#include "support/syscalls.h"
+#include "threads/thread_state.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+constexpr unsigned kMostQueries = 256;  // of one look at one context
+constexpr std::uint64_t kTailBound = 100'000'000;
+// In time of the card.
+constexpr std::uint64_t kShortestLook = 100'000;
+constexpr std::uint64_t kLongestLook = 2'000'000;
+constexpr std::uint64_t kWindow = 4'000'000;
+constexpr std::uint64_t kTailPatience = 50'000;
+
+// A float of milliseconds is exact to 30 ns up to here.
+constexpr std::int64_t kRebaseAfter = 500'000'000;
+
+constexpr unsigned kPatience = 20'000;
+constexpr int kPatientNaps = 2'000;
+constexpr long kNap = 50'000;
+
+// The card's clock against the host's: better than one in twenty thousand.
+constexpr std::uint64_t kDrift = 20'000;
+
+// What happened between two marks in a stream.
+struct Span {
+  std::uint64_t start = 0;  // on the meter's timeline
+  std::uint64_t end = 0;
+  bool queued = false;      // the launches were there before the first mark came: busy all the time
+  std::uint64_t least = 0;  // busy at least this long: since the last launch had been made
+  std::uint64_t single = 0;  // what the only launch took, if that was measured
+
+  std::uint64_t length() const { return end - start; }
+};
+
+// What of the span the launches took. Estimates that are known are believed, because a span that
+// began in an idle stream may begin with the end of another tenant's work.
+std::uint64_t busyPart(const Mark& mark, const Span& span) {
+  if (mark.launches == 0) return 0;
+  if (span.queued) return span.length();
+  const std::uint64_t sum = mark.sum < span.length() ? mark.sum : span.length();
+  const bool known = mark.alike == nullptr || mark.alike->samples() != 0;
+  const bool sure = mark.alike != nullptr && mark.alike->sure();
+  if (mark.fresh || (sure && span.single == 0)) return sum;
+  const std::uint64_t most = sum + sum / (sure ? 16 : 4);
+  const std::uint64_t seen = span.single != 0 ? span.single : span.least;
+  if (known && seen > most && (sure || span.single == 0)) return most;
+  return span.single != 0 || seen > sum ? seen : sum;
+}
+
+// What one launch in an idle stream took: from the mark before it to the one behind it, less the
+// time that its call took. 0: the thread was held up in between.
+std::uint64_t singleLaunch(const Mark& mark, std::uint64_t length, std::uint64_t usual_call) {
+  if (mark.call > length / 2 && mark.call > 4 * usual_call) return 0;
+  const std::uint64_t least = length / 8 + 1;
+  return mark.call + least < length ? length - mark.call : least;
+}
+
+Span spanOf(ContextRecord& context, const StreamRecord& record, const Mark& mark, std::uint64_t at,
+            std::uint64_t now, std::uint64_t usual_call) {
+  const auto ahead = static_cast<std::int64_t>(at - mark.recorded);
+  const auto aging = static_cast<std::int64_t>((now - context.lead_at) / kDrift);
+  if (context.lead == INT64_MAX || ahead <= context.lead + aging) {
+    context.lead = ahead;
+    context.lead_at = now;
+  }
+  Span span;
+  span.end = at;
+  span.start = record.last_end < at ? record.last_end : at;
+  const auto doubt = static_cast<std::int64_t>((now - context.lead_at) / kDrift);
+  const auto made = static_cast<std::uint64_t>(static_cast<std::int64_t>(mark.made) + context.lead);
+  // A driver may be late to say that an event came.
+  span.queued = mark.queued && static_cast<std::int64_t>(span.start - made) + 2 * doubt >= 0;
+  const std::uint64_t last = made + static_cast<std::uint64_t>(doubt);
+  if (!mark.fresh && at > last) span.least = at - (last > span.start ? last : span.start);
+  if (record.last_fresh && mark.launches == 1 && mark.call != 0) {
+    span.single = singleLaunch(mark, span.length(), usual_call);
+  }
+  return span;
+}
+
+}  // namespace
+
+struct Meter::Look {
+  ContextRecord& context;
+  Device& device;
+  Settled* out;
+  std::uint64_t now;
+  std::uint64_t overdue = 0;  // by how much the latest mark is
+  unsigned queries = 0;
+
+  void again(std::uint64_t at) {
+    if (at < out->look_at) out->look_at = at;
+  }
+};
+
+Settled Meter::settle(std::uint64_t now) {
+  Settled out;
+  const ErrnoKeeper keeper;
+  const Inside inside;
+  for (Device& device : devices_) device.overdue.store(false, std::memory_order_relaxed);
+  book_.forEachContext([&](ContextRecord& context) { settleContext(context, now, &out); });
+  for (std::uint32_t bits = used_devices_.load(std::memory_order_relaxed); bits != 0;
+       bits &= bits - 1) {
+    Device& device = devices_[__builtin_ctz(bits)];
+    settleLoose(device, now, &out);
+    correct(device, now);
+  }
+  return out;
+}
+
+void Meter::settleContext(ContextRecord& context, std::uint64_t now, Settled* out) {
+  Look look{context, devices_[context.device], out, now};
+  if (context.streams.load(std::memory_order_relaxed) == nullptr &&
+      context.older.load(std::memory_order_acquire) == nullptr) {
+    return;
+  }
+  if (context.settling.exchange(true, std::memory_order_acquire)) {
+    look.again(now + card(kShortestLook));
+    return;
+  }
+  if (!context.dying.load(std::memory_order_acquire)) {
+    const RelaxedCapture relaxed;
+    const CurrentContext current(context.context.load(std::memory_order_relaxed));
+    settleOlder(look);
+    StreamRecord* next = nullptr;
+    for (StreamRecord* record = context.streams.load(std::memory_order_acquire); record != nullptr;
+         record = next) {
+      next = record->next;
+      settleStream(look, *record);
+    }
+    // What should have ended and did not is thought to take as long again.
+    if (look.overdue != 0) {
+      look.device.overdue.store(true, std::memory_order_relaxed);
+      const std::uint64_t more = look.overdue / 2 + card(kShortestLook) / 5;
+      std::uint64_t until = look.device.until.load(std::memory_order_relaxed);
+      if (until < now + more) {
+        look.device.until.compare_exchange_strong(until, now + more, std::memory_order_relaxed);
+      }
+    }
+  }
+  context.settling.store(false, std::memory_order_release);
+}
+
+void Meter::settleOlder(Look& look) {
+  CUevent older = look.context.older.load(std::memory_order_acquire);
+  if (older == nullptr) return;
+  if (real<Cu::cuEventQuery>()(older) == CUDA_ERROR_NOT_READY) {
+    // Nothing is known of it, but for how long it has taken.
+    const std::uint64_t at = look.context.older_at;
+    const std::uint64_t age = look.now > at ? look.now - at : 0;
+    const std::uint64_t shortest = card(kShortestLook), longest = card(kLongestLook);
+    look.again(look.now + (age / 4 < shortest ? shortest : age / 4 > longest ? longest : age / 4));
+    look.overdue = 2 * longest + age;
+    return;
+  }
+  look.context.older.store(nullptr, std::memory_order_relaxed);
+  look.context.events.give(older);
+  look.device.unsettled.fetch_sub(look.context.older_sum, std::memory_order_relaxed);
+  look.out->ended = true;
+}
+
+void Meter::settleStream(Look& look, StreamRecord& record) {
+  for (std::uint32_t head = record.head.load(std::memory_order_relaxed);
+       head != record.tail.load(std::memory_order_acquire); ++head) {
+    const Mark& mark = record.marks[head % StreamRecord::kMarks];
+    const CUresult result =
+        look.queries++ < kMostQueries ? real<Cu::cuEventQuery>()(mark.event) : CUDA_ERROR_NOT_READY;
+    if (result == CUDA_ERROR_NOT_READY) {
+      const std::uint64_t late = look.now > mark.due ? look.now - mark.due : 0;
+      if (late > look.overdue) look.overdue = late;
+      const std::uint64_t wait = late != 0 ? late / 4 : mark.due - look.now;
+      const std::uint64_t shortest = card(kShortestLook);
+      const std::uint64_t longest = card(kLongestLook);
+      look.again(look.now + (wait < shortest ? shortest : wait > longest ? longest : wait));
+      return;
+    }
+    const Mark settled = mark;
+    record.head.store(head + 1, std::memory_order_release);
+    settleMark(look, record, settled, result == CUDA_SUCCESS);
+  }
+  settleTail(look, record, record.gone.load(std::memory_order_acquire));
+  if (!record.gone.load(std::memory_order_acquire) || !record.empty()) return;
+  if (record.kept != nullptr) keep(look.context, record, nullptr);
+  book_.release(look.context, record);
+}
+
+// An error means that the event, or the context, is no more, and what it stood behind neither.
+void Meter::settleMark(Look& look, StreamRecord& record, const Mark& mark, bool seen) {
+  Device& device = look.device;
+  std::uint64_t at = 0;
+  if (seen && timeOf(look, record, mark.event, &at)) {
+    if (!record.last_known) record.last_end = at - mark.sum;
+    const Span span = spanOf(look.context, record, mark, at, look.now,
+                             usual_call_.load(std::memory_order_relaxed));
+    const std::uint64_t amount = record.last_known ? busyPart(mark, span) : mark.sum;
+    const std::uint64_t covered = cover(device, span.start, span.end, amount);
+    const std::uint64_t certain = span.queued ? span.length() : span.least;
+    weigh(device, span.end - certain, span.end, mark.sum);
+    // Beside other streams only launches that followed each other say something.
+    const bool alone = span.single != 0 && covered + 1 >= amount;
+    if (record.last_known && (span.queued || alone)) {
+      learn(mark, covered, span.queued);
+    } else if (device.took_permille != 0) {
+      learn(mark, mark.sum * device.took_permille / 1000, true);
+    }
+    record.last_end = at;
+    record.last_known = true;
+    record.last_fresh = mark.fresh;
+  } else {
+    device.busy.fetch_add(mark.sum, std::memory_order_relaxed);
+    unmetered_.fetch_add(mark.launches, std::memory_order_relaxed);
+    record.last_known = false;
+  }
+  keep(look.context, record, mark.event);
+  device.unsettled.fetch_sub(mark.sum, std::memory_order_relaxed);
+  if (mark.launches == 0) return;
+  settles_.fetch_add(1, std::memory_order_relaxed);
+  look.out->ended = true;
+}
+
+// Launches that no mark stands behind: when their estimates have passed one is put there. Where
+// that is not possible they end by estimate in the end, or at once when the stream `ends`.
+void Meter::settleTail(Look& look, StreamRecord& record, bool ends) {
+  const std::uint32_t launches = record.launches.load(std::memory_order_acquire);
+  if (launches == 0) return;
+  const std::uint64_t due =
+      record.due.load(std::memory_order_relaxed) + (ends ? 0 : card(kTailPatience));
+  if (!ends) {
+    if (due > look.now) return look.again(due);
+    // Counted before the driver was asked, a launch may still be on its way.
+    const bool inside = insideUnderOther(0);
+    if (!inside && markLate(record, launches)) return look.again(look.now + card(kTailPatience));
+    if (inside || look.now - due < kTailBound) {
+      if (look.overdue == 0) look.overdue = 1;
+      return look.again(look.now + card(kTailPatience));
+    }
+  }
+  if (record.marking.exchange(true, std::memory_order_acquire)) return;
+  unmetered_.fetch_add(record.launches.exchange(0, std::memory_order_acquire),
+                       std::memory_order_relaxed);
+  const std::uint64_t sum = record.sum.exchange(0, std::memory_order_relaxed);
+  record.marking.store(false, std::memory_order_release);
+  if (record.last_known) {
+    cover(look.device, record.last_end, record.last_end + sum, sum);
+    record.last_end += sum;
+  } else {
+    look.device.busy.fetch_add(sum, std::memory_order_relaxed);
+  }
+  look.device.unsettled.fetch_sub(sum, std::memory_order_relaxed);
+  settles_.fetch_add(1, std::memory_order_relaxed);
+  look.out->ended = true;
+}
+
+void Meter::settleLoose(Device& device, std::uint64_t now, Settled* out) {
+  if (device.loose_sum.load(std::memory_order_relaxed) == 0) return;
+  const std::uint64_t until = device.until.load(std::memory_order_relaxed);
+  if (until > now) {
+    if (until < out->look_at) out->look_at = until;
+    return;
+  }
+  const std::uint64_t sum = device.loose_sum.exchange(0, std::memory_order_relaxed);
+  device.busy.fetch_add(sum, std::memory_order_relaxed);
+  unmetered_.fetch_add(device.loose_launches.exchange(0, std::memory_order_relaxed),
+                       std::memory_order_relaxed);
+  device.unsettled.fetch_sub(sum, std::memory_order_relaxed);
+  settles_.fetch_add(1, std::memory_order_relaxed);
+  out->ended = true;
+}
+
+// What is in flight cannot take longer than its estimates from now on, unless it did already.
+void Meter::correct(Device& device, std::uint64_t now) {
+  if (device.overdue.load(std::memory_order_relaxed)) return;
+  const std::uint64_t left = device.unsettled.load(std::memory_order_relaxed);
+  std::uint64_t until = device.until.load(std::memory_order_relaxed);
+  if (until > now + left) {
+    device.until.compare_exchange_strong(until, now + left, std::memory_order_relaxed);
+  }
+}
+
+// When an event came, on the meter's timeline. The first one seen in a context is where that
+// begins; one that came much later takes its place.
+bool Meter::timeOf(Look& look, StreamRecord& record, CUevent event, std::uint64_t* at) {
+  ContextRecord& context = look.context;
+  std::int64_t passed = 0;
+  if (context.base != nullptr) {
+    float milliseconds = 0;
+    if (real<Cu::cuEventElapsedTime>()(&milliseconds, context.base, event) != CUDA_SUCCESS) {
+      return false;
+    }
+    passed = static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+    const std::int64_t host = passed * 1000 / permille_.load(std::memory_order_relaxed);
+    *at = context.base_at + static_cast<std::uint64_t>(host);
+    if (passed < kRebaseAfter) return true;
+    if (context.base_keeper == nullptr) context.events.give(context.base);
+  } else {
+    *at = look.now;
+  }
+  context.base = event;
+  context.base_keeper = &record;
+  context.base_at = *at;
+  return true;
+}
+
+// The stream's newest settled mark has this event; the one before is free, unless it is the base.
+void Meter::keep(ContextRecord& context, StreamRecord& record, CUevent event) {
+  CUevent before = record.kept;
+  record.kept = event;
+  if (before == nullptr) return;
+  if (before == context.base) {
+    context.base_keeper = nullptr;
+  } else {
+    context.events.give(before);
+  }
+}
+
+// `covered` is what the mark's launches added to the time that the device was busy: with several
+// streams at once less than they took themselves, so that estimates add up to what the device can
+// do.
+void Meter::learn(const Mark& mark, std::uint64_t covered, bool exact) {
+  if (mark.alike == nullptr || mark.launches == 0) return;
+  mark.alike->learn(covered / mark.launches, exact);
+  if (!mark.single_kernel || mark.alike->samples() < 2) return;
+  // Not the sample: somebody else's work may have come between.
+  const std::uint64_t duration = mark.alike->duration();
+  if (duration > longest_.load(std::memory_order_relaxed)) {
+    longest_.store(duration, std::memory_order_relaxed);
+  }
+}
+
+// Counts `amount` within a stretch of the device's timeline, and says how much of it was new.
+std::uint64_t Meter::cover(Device& device, std::uint64_t start, std::uint64_t end,
+                           std::uint64_t amount) {
+  for (unsigned i = 0; device.uniting.exchange(true, std::memory_order_acquire); ++i) {
+    if (i < kPatience) continue;
+    device.busy.fetch_add(amount, std::memory_order_relaxed);
+    return amount;
+  }
+  const std::uint64_t covered = device.united.add(start, end, amount);
+  device.uniting.store(false, std::memory_order_release);
+  device.busy.fetch_add(covered, std::memory_order_relaxed);
+  return covered;
+}
+
+// Was the device busy all through the last few milliseconds, what ran there took that long in all.
+void Meter::weigh(Device& device, std::uint64_t start, std::uint64_t end, std::uint64_t sum) {
+  if (device.uniting.exchange(true, std::memory_order_acquire)) return;
+  device.window_certain += device.certain.add(start, end, end - start);
+  device.window_sum += sum;
+  const std::uint64_t wall = end > device.window_start ? end - device.window_start : 0;
+  if (wall >= card(kWindow)) {
+    const bool full = device.window_certain >= wall - wall / 20 && wall < 4 * card(kWindow);
+    device.took_permille = full && device.window_sum != 0 ? wall * 1000 / device.window_sum : 0;
+    device.window_start = end;
+    device.window_certain = device.window_sum = 0;
+  }
+  device.uniting.store(false, std::memory_order_release);
+}
+
+void Meter::forgetStream(CUstream stream) {
+  if (used_devices_.load(std::memory_order_relaxed) == 0) return;
+  const ErrnoKeeper keeper;
+  StreamRecord* record = book_.find(stream);
+  if (record == nullptr) return;
+  mark();
+  if (record->launches.load(std::memory_order_relaxed) != 0) recordMark(*record, {});
+  book_.close(*record);
+  epoch_.fetch_add(1, std::memory_order_release);
+  // Who began to record an event there has a tenth of a second to come back.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int i = 0; record->marking.load(std::memory_order_acquire) && i < kPatientNaps; ++i) {
+    sys::nap(kNap);
+  }
+}
+
+void Meter::forgetContext(CUcontext context) {
+  const ErrnoKeeper keeper;
+  const Inside inside;
+  book_.forEachContext([&](ContextRecord& record) {
+    if (context == nullptr || record.context.load(std::memory_order_relaxed) == context) {
+      endContext(record);
+    }
+  });
+}
+
+// Whoever is looking at the context's events has a tenth of a second to come back from the driver.
+void Meter::endContext(ContextRecord& context) {
+  context.dying.store(true, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_release);
+  for (int i = 0; context.settling.exchange(true, std::memory_order_acquire); ++i) {
+    if (i == kPatientNaps) return;  // then its record stays as it is, for ever
+    sys::nap(kNap);
+  }
+  Device& device = devices_[context.device];
+  Settled ignored;
+  Look look{context, device, &ignored, sys::now()};
+  const RelaxedCapture relaxed;
+  for (StreamRecord* record = context.streams.load(std::memory_order_acquire); record != nullptr;
+       record = record->next) {
+    for (std::uint32_t head = record->head.load(std::memory_order_relaxed);
+         head != record->tail.load(std::memory_order_acquire); ++head) {
+      const Mark mark = record->marks[head % StreamRecord::kMarks];
+      const bool came = real<Cu::cuEventQuery>()(mark.event) == CUDA_SUCCESS;
+      record->head.store(head + 1, std::memory_order_release);
+      settleMark(look, *record, mark, came);
+    }
+    book_.close(*record);
+    settleTail(look, *record, true);
+    if (record->kept != nullptr) keep(context, *record, nullptr);
+  }
+  if (context.older.load(std::memory_order_relaxed) != nullptr) {
+    context.events.give(context.older.exchange(nullptr, std::memory_order_relaxed));
+    device.unsettled.fetch_sub(context.older_sum, std::memory_order_relaxed);
+  }
+  if (context.base != nullptr) context.events.give(context.base);
+  context.events.drain();
+  book_.drop(context);
+  context.dying.store(false, std::memory_order_release);
+  context.settling.store(false, std::memory_order_release);
+}
+
+void Meter::forgetAfterFork() {
+  book_.forgetAfterFork();
+  for (Device& device : devices_) {
+    device.unsettled.store(0, std::memory_order_relaxed);
+    device.until.store(0, std::memory_order_relaxed);
+    device.overdue.store(false, std::memory_order_relaxed);
+    device.busy.store(0, std::memory_order_relaxed);
+    device.loose_sum.store(0, std::memory_order_relaxed);
+    device.loose_launches.store(0, std::memory_order_relaxed);
+    device.uniting.store(false, std::memory_order_relaxed);
+    device.united.clear();
+    device.certain.clear();
+    device.window_start = device.window_certain = device.window_sum = device.took_permille = 0;
+  }
+  used_devices_.store(0, std::memory_order_relaxed);
+  unmetered_.store(0, std::memory_order_relaxed);
+  settles_.store(0, std::memory_order_relaxed);
+  longest_.store(0, std::memory_order_relaxed);
+  divvy_meter = {};
+  resume();
+}
+
+}  // namespace divvy::interposer

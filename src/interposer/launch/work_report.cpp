@@ -1,0 +1,105 @@
+#include "launch/work_report.h"
+
+#include <string.h>
+
+#include "support/syscalls.h"
+
+namespace divvy::interposer {
+namespace {
+
+// For another thread that takes the line: 0.1 s in all.
+constexpr int kPatience = 1000;
+constexpr long kNap = 100'000;
+
+}  // namespace
+
+using ledger::storeRelease;
+
+bool WorkBoard::claim(ledger::Account& account) {
+  if (claimed()) return true;
+  ledger::WorkPage* page = account.attached() ? account.pages().work() : nullptr;
+  if (page == nullptr || account.claim() != ledger::Admission::kGranted) return false;
+  const std::uint64_t owner = account.slotOwner();
+  if (owner == 0) return false;
+  bool expected = false;
+  if (!claiming_.compare_exchange_strong(expected, true, std::memory_order_acq_rel)) {
+    for (int i = 0; i < kPatience && !claimed(); ++i) sys::nap(kNap);
+    return claimed();
+  }
+  ledger::WorkLine& line = page->lines[account.slot()];
+  storeRelease(line.owner, std::uint64_t{0});
+  ::memset(reinterpret_cast<char*>(&line) + sizeof line.owner, 0, sizeof line - sizeof line.owner);
+  storeRelease(line.owner, owner);
+  page_ = page;
+  line_.store(&line, std::memory_order_release);
+  return true;
+}
+
+bool WorkBoard::raise(std::uint32_t bits) {
+  const std::uint32_t before = __atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST);
+  if ((before & bits) == bits) return false;
+  ring();
+  return true;
+}
+
+bool WorkBoard::lower(std::uint32_t bits) {
+  const std::uint32_t before = __atomic_fetch_and(&line().state, ~bits, __ATOMIC_SEQ_CST);
+  if ((before & bits) == 0) return false;
+  ring();
+  return true;
+}
+
+void WorkBoard::note() {
+  ledger::bumpShared(line().changed, 1);
+  __atomic_fetch_add(&page_->header.bell, 1, __ATOMIC_RELEASE);
+}
+
+void WorkBoard::ring() {
+  const ErrnoKeeper keeper;
+  note();
+  sys::wakeAll(&page_->header.bell, true);
+}
+
+void WorkBoard::beginWait(std::uint64_t now) {
+  ledger::bumpShared(line().waits, 1);
+  if (__atomic_fetch_add(&line().waiting, 1, __ATOMIC_SEQ_CST) != 0) return;
+  waiting_since_.store(now, std::memory_order_relaxed);
+  show(ledger::kWorkWaiting);
+}
+
+// Who has work in flight wants its turn, waiting or not: the arbiter may see the rest whenever it
+// looks.
+void WorkBoard::show(std::uint32_t bits) {
+  const std::uint32_t before = __atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST);
+  if ((before & bits) == bits) return;
+  if ((before & ledger::kWorkInFlight) == 0) return ring();
+  ledger::bumpShared(line().changed, 1);
+}
+
+// One change: whoever neither waits nor has work in flight has no use for its turn.
+bool WorkBoard::endWait(std::uint64_t now, bool awake_soon) {
+  if (__atomic_fetch_sub(&line().waiting, 1, __ATOMIC_SEQ_CST) != 1) return false;
+  const std::uint64_t since = waiting_since_.load(std::memory_order_relaxed);
+  if (now > since) ledger::bumpShared(line().throttled, now - since);
+  std::uint32_t before = ledger::loadRelaxed(line().state);
+  if ((before & ledger::kWorkInFlight) == 0) turn(now);
+  while (!ledger::compareExchange(line().state, before,
+                                  (before | ledger::kWorkInFlight) & ~ledger::kWorkWaiting)) {
+  }
+  // The arbiter counts from here on what it was not shown yet.
+  if (awake_soon) {
+    note();
+  } else {
+    ring();
+  }
+  // Somebody who began meanwhile may have shown it before it was taken down.
+  if (__atomic_load_n(&line().waiting, __ATOMIC_SEQ_CST) != 0) show(ledger::kWorkWaiting);
+  return (before & ledger::kWorkInFlight) == 0;
+}
+
+void WorkBoard::forgetAfterFork() {
+  line_.store(nullptr, std::memory_order_relaxed);
+  claiming_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,48 @@
+// Room for a list of unknown length without malloc.
+#pragma once
+
+#include "support/syscalls.h"
+
+namespace divvy::interposer {
+
+// Anonymous memory for `capacity` rows, given back at the end of the scope. Pages cost only once
+// they are touched. Empty (capacity() == 0) when the kernel refuses.
+template <typename Row>
+class Scratch {
+ public:
+  explicit Scratch(unsigned capacity) { map(capacity); }
+  ~Scratch() { unmap(); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // Forgets the contents. False when there is no memory; the scratch is empty then.
+  bool grow(unsigned capacity) {
+    unmap();
+    map(capacity);
+    return rows_ != nullptr;
+  }
+
+  Row* rows() { return rows_; }
+  const Row* rows() const { return rows_; }
+  unsigned capacity() const { return capacity_; }
+
+ private:
+  void map(unsigned capacity) {
+    rows_ = static_cast<Row*>(sys::mapAnonymous(sizeof(Row) * capacity));
+    capacity_ = rows_ == nullptr ? 0 : capacity;
+  }
+  void unmap() {
+    if (rows_ != nullptr) sys::unmap(rows_, sizeof(Row) * capacity_);
+    rows_ = nullptr;
+    capacity_ = 0;
+  }
+
+  Row* rows_ = nullptr;
+  unsigned capacity_ = 0;
+};
+
+// What a driver's list may hold; a longer one is an error of its own.
+inline constexpr unsigned kUsualRows = 1024;
+inline constexpr unsigned kMostRows = 65536;
+
+}  // namespace divvy::interposer

@@ -1,0 +1,50 @@
+// The driver's lists of processes: read whole, with only the tenant's own rows kept.
+#pragma once
+
+#include "abi/nvml_types.h"
+#include "nvml/tenant_processes.h"
+
+namespace divvy::interposer {
+
+// Reads a list of unknown length. `ask(count, rows)` is a call of the driver with NVML's
+// convention: the room goes in through `count`, the number of rows (or of those needed, with
+// NVML_ERROR_INSUFFICIENT_SIZE) comes out. NVML_ERROR_MEMORY when there is no room for the list.
+template <typename Row, typename Ask>
+nvmlReturn_t readWhole(Scratch<Row>& list, unsigned* count, Ask ask) {
+  for (unsigned capacity = kUsualRows; capacity <= kMostRows; capacity *= 4) {
+    if (!list.grow(capacity)) return NVML_ERROR_MEMORY;
+    *count = capacity;
+    const nvmlReturn_t result = ask(count, list.rows());
+    if (result == NVML_ERROR_INSUFFICIENT_SIZE) continue;
+    if (*count > capacity) *count = capacity;
+    return result;
+  }
+  return NVML_ERROR_MEMORY;
+}
+
+// Moves the own processes' rows to the front, with the pids that the tenant knows, and returns
+// their number. `pid_of(row)` is a reference to a row's pid.
+template <typename Row, typename PidOf>
+unsigned keepOwn(const OwnProcesses& own, Row* rows, unsigned count, PidOf pid_of) {
+  const PidTranslator translator(own, count, [&](unsigned i) { return pid_of(rows[i]); });
+  unsigned kept = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const OwnProcess* process = translator.find(pid_of(rows[i]));
+    if (process == nullptr) continue;
+    rows[kept] = rows[i];
+    pid_of(rows[kept]) = process->pid;
+    ++kept;
+  }
+  return kept;
+}
+
+// Hands `kept` rows to a caller with room for *count of them.
+template <typename Row>
+nvmlReturn_t deliver(const Row* rows, unsigned kept, unsigned* count, Row* out) {
+  const bool fits = out != nullptr && kept <= *count;
+  for (unsigned i = 0; fits && i < kept; ++i) out[i] = rows[i];
+  *count = kept;
+  return fits || kept == 0 ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,91 @@
+// What a call that passes the gate names, read from its arguments and told to LastUse.
+#pragma once
+
+#include "cuda/call_work.h"
+#include "runtime.h"
+
+namespace divvy::interposer {
+namespace named_detail {
+
+// Collects it, one argument by the other, by their types.
+struct Reader {
+  CUfunction function = nullptr;
+  void** lists[2] = {};  // kernelParams, extra
+  unsigned listed = 0;
+  const CUDA_LAUNCH_PARAMS* launches = nullptr;  // one for each device
+  unsigned count = 0;
+  std::uint64_t ranges[2] = {};  // of device addresses
+  std::uint64_t bytes[2] = {};   // 0: as many as the call moves
+  unsigned ranged = 0;
+
+  void read(CUfunction value) { function = value; }
+  void read(void** value) {
+    if (listed < 2) lists[listed++] = value;
+  }
+  void read(CUDA_LAUNCH_PARAMS* value) { launches = value; }
+  void read(unsigned value) {
+    if (launches != nullptr && count == 0) count = value;
+  }
+  void read(CUdeviceptr value) { add(value, 0); }
+  template <typename Box>
+  requires requires(const Box& b) { b.srcDevice + b.dstDevice + b.srcPitch + b.Height; }
+  void read(const Box* value) {
+    if (value == nullptr) return;
+    std::uint64_t rows = value->Height;
+    std::uint64_t from_rows = rows, to_rows = rows;
+    if constexpr (requires { value->Depth; }) {
+      const std::uint64_t planes = value->Depth < 1 ? 1 : value->Depth;
+      from_rows = (value->srcHeight < rows ? rows : value->srcHeight) * planes;
+      to_rows = (value->dstHeight < rows ? rows : value->dstHeight) * planes;
+    }
+    if (value->srcMemoryType != CU_MEMORYTYPE_HOST && value->srcMemoryType != CU_MEMORYTYPE_ARRAY) {
+      add(value->srcDevice, pitchOf(value->srcPitch, value->WidthInBytes) * from_rows);
+    }
+    if (value->dstMemoryType != CU_MEMORYTYPE_HOST && value->dstMemoryType != CU_MEMORYTYPE_ARRAY) {
+      add(value->dstDevice, pitchOf(value->dstPitch, value->WidthInBytes) * to_rows);
+    }
+  }
+  template <typename Other>
+  void read(const Other&) {}
+
+ private:
+  static std::uint64_t pitchOf(std::uint64_t pitch, std::uint64_t width) {
+    return pitch < width ? width : pitch;
+  }
+  void add(std::uint64_t address, std::uint64_t moved) {
+    if (ranged == 2) return;
+    ranges[ranged] = address;
+    bytes[ranged++] = moved;
+  }
+};
+
+}  // namespace named_detail
+
+// Kernels: what their arguments name; copies and fills: their ranges, as far as addresses of the
+// device are among the arguments themselves. Where memory can be swapped, by a thread that is
+// inside nothing.
+template <abi::Cu kId, typename... Arguments>
+__attribute__((noinline)) void noteUse(Arguments... arguments) {
+  LastUse& uses = runtime().last_use;
+  named_detail::Reader reader;
+  (reader.read(arguments), ...);
+  if constexpr (work_detail::kindOf<kId>() == WorkKind::kKernel) {
+    for (unsigned i = 0; i < reader.count; ++i) {
+      uses.noteLaunch(reader.launches[i].function, reader.launches[i].kernelParams, nullptr);
+    }
+    if (reader.launches == nullptr && reader.listed != 0) {
+      uses.noteLaunch(reader.function, reader.lists[0], reader.lists[1]);
+    } else if (reader.launches == nullptr) {
+      uses.noteUnknown();  // cuParamSetv and its like said it before
+    }
+  } else {
+    work_detail::Reader sizes;
+    (sizes.read(arguments), ...);
+    const std::uint64_t bytes = work_detail::bytesOf<kId>(sizes);
+    for (unsigned i = 0; i < reader.ranged; ++i) {
+      uses.noteRange(reader.ranges[i], reader.bytes[i] != 0 ? reader.bytes[i] : bytes);
+    }
+  }
+}
+
+}  // namespace divvy::interposer

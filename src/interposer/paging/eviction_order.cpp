@@ -1,0 +1,35 @@
+#include "paging/eviction_order.h"
+
+#include "runtime.h"
+
+namespace divvy::interposer {
+
+std::uint32_t ByUse::next() {
+  // Fewer than there is place for were all that there are.
+  if (!begun_ || (at_ == count_ && count_ == kMost)) look();
+  if (at_ == count_) return ChunkTable::kNone;
+  last_ = of_[at_++];
+  return last_.number;
+}
+
+void ByUse::insert(Candidate candidate) {
+  if (count_ == kMost && !(candidate < of_[kMost - 1])) return;
+  unsigned at = count_ < kMost ? count_++ : kMost - 1;
+  for (; at > 0 && candidate < of_[at - 1]; --at) of_[at] = of_[at - 1];
+  of_[at] = candidate;
+}
+
+void ByUse::look() {
+  const bool first = !begun_;
+  begun_ = true;
+  at_ = count_ = 0;
+  runtime().chunks.forEachOn(device_, [&](std::uint32_t number, Chunk& chunk) {
+    if ((states_ & bitOf(chunk.now())) == 0) return true;
+    const std::uint64_t heat = chunk.has(kHome) ? UINT64_MAX : runtime().last_use.rank(chunk);
+    const Candidate candidate{number, order_ == kColdest ? heat : UINT64_MAX - heat};
+    if (first || last_ < candidate) insert(candidate);
+    return true;
+  });
+}
+
+}  // namespace divvy::interposer

@@ -1,0 +1,398 @@
+#include "paging/pager.h"
+
+#include "paging/pager_pass.h"
+#include "runtime.h"
+#include "support/syscalls.h"
+#include "threads/internal_thread.h"
+
+namespace divvy::interposer {
+namespace {
+
+using ledger::loadAcquire;
+using ledger::loadRelaxed;
+using ledger::SwapRefusal;
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kWatch = 100 * kMillisecond;
+constexpr std::uint64_t kSoon = kMillisecond;
+constexpr std::uint64_t kShortestPause = 10 * kMillisecond;
+constexpr std::uint64_t kLongestPause = 1000 * kMillisecond;
+// A drain in vain keeps launches back for as long as it took, which is bounded. The pause after it
+// is as long, and twice as long with each further one: at first the application loses half of its
+// time, in the long run a tenth.
+constexpr std::uint64_t kLongestDrain = 2000 * kMillisecond;
+constexpr std::uint64_t kDrainPauses = 10;
+constexpr std::uint64_t kBackPauses = 10;  // of the time that it took to come back from the host
+constexpr std::uint64_t kStopPatience = 10 * kMillisecond;
+
+bool any(unsigned device, ChunkState one, ChunkState other) {
+  bool found = false;
+  runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+    const ChunkState now = chunk.now();
+    found = now == one || now == other;
+    return !found;
+  });
+  return found;
+}
+
+bool away(unsigned device) {
+  return any(device, ChunkState::kBorn, ChunkState::kOut);
+}
+
+enum class Missing : std::uint8_t { kNothing, kOnItsWay, kAway };
+
+Missing missing() {
+  Missing found = Missing::kNothing;
+  runtime().chunks.forEach([&](std::uint32_t, Chunk& chunk) {
+    const ChunkState now = chunk.now();
+    if (now == ChunkState::kLeaving || now == ChunkState::kComing) found = Missing::kOnItsWay;
+    const bool at_host = now == ChunkState::kHost && chunk.has(kHome);
+    if (now == ChunkState::kBorn || now == ChunkState::kOut || at_host) found = Missing::kAway;
+    return found != Missing::kAway;
+  });
+  return found;
+}
+
+// There is something at the host that is to come to the device, and that cannot wait.
+bool homeless(unsigned device) {
+  bool found = false;
+  runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+    const ChunkState now = chunk.now();
+    found = chunk.has(kHome) && !isMapped(now) && now != ChunkState::kFree;
+    return !found;
+  });
+  return found;
+}
+
+// A chunk that is used at the host has room on the device.
+bool fitsBack(unsigned device, std::uint64_t room) {
+  bool found = false;
+  runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+    found = chunk.now() == ChunkState::kHost && chunk.bytes <= room;
+    return !found;
+  });
+  return found;
+}
+
+const std::uint32_t& bell() {
+  return runtime().swap_board.pages().residency().header.bell;
+}
+
+}  // namespace
+
+// ---- life --------------------------------------------------------------------------------------
+
+bool Movers::startOne(unsigned device) {
+  Mover& mover = movers_[device];
+  if (mover.state.load(std::memory_order_acquire) == Mover::State::kRunning) return true;
+  auto none = Mover::State::kNone;
+  if (!mover.state.compare_exchange_strong(none, Mover::State::kStarting)) {
+    return none != Mover::State::kMissing;
+  }
+  mover.device = device;
+  const int failed = startOwnThread(run, &mover);
+  mover.state.store(failed == 0 ? Mover::State::kRunning : Mover::State::kMissing,
+                    std::memory_order_release);
+  if (failed != 0) noteFault(Fault::kNoHelper, 0, static_cast<std::uint64_t>(failed));
+  return failed == 0;
+}
+
+bool Movers::start() {
+  const ErrnoKeeper keeper;
+  const Tenant& tenant = runtime().tenant;
+  bool started = true;
+  for (unsigned dev = 0; dev < tenant.deviceCount(); ++dev) {
+    if (loadAcquire(tenant.control().devices[dev].swap.swappable) != 0) {
+      started = startOne(dev) && started;
+    }
+  }
+  return started;
+}
+
+// They sleep on the agent's bell, which others of the tenant may sleep on too: those look once.
+void Movers::wake() {
+  if (!runtime().swap_board.claimed()) return;
+  const ErrnoKeeper keeper;
+  __atomic_fetch_add(&word_, 1, __ATOMIC_SEQ_CST);
+  sys::wakeAll(&bell(), true);
+}
+
+void* Movers::run(void* argument) {
+  beginOwnThread("divvy-mover");
+  runtime().movers.loop(*static_cast<Mover*>(argument));
+  return nullptr;
+}
+
+void Movers::park(Mover& mover) {
+  ledger::storeRelease(mover.parked, 1u);
+  sys::wakeAll(&mover.parked, false);
+  for (;;) sys::waitOn(&mover.parked, 1, 0, false);
+}
+
+void Movers::loop(Mover& mover) {
+  while (!stopping()) {
+    const std::uint32_t rung = loadAcquire(bell());
+    const std::uint32_t woken = loadAcquire(word_);
+    const std::uint64_t next = step(mover, sys::now());
+    if (loadAcquire(word_) != woken || stopping()) continue;
+    sys::waitOn(&bell(), rung, next, true);
+  }
+  park(mover);
+}
+
+void Movers::stop() {
+  stop_.store(true, std::memory_order_release);
+  wake();
+  const std::uint64_t until = sys::now() + kStopPatience;
+  for (Mover& mover : movers_) {
+    const Mover::State state = mover.state.load(std::memory_order_acquire);
+    if (state != Mover::State::kRunning && state != Mover::State::kStarting) continue;
+    while (loadAcquire(mover.parked) == 0 && sys::now() < until) {
+      sys::waitOn(&mover.parked, 0, until, false);
+    }
+  }
+}
+
+void Movers::forgetAfterFork() {
+  for (Mover& mover : movers_) {
+    mover.state.store(Mover::State::kNone, std::memory_order_relaxed);
+    mover.parked = 0;
+    mover.seen_seq = mover.retry_at = mover.pause = mover.vain = mover.quiet_from = 0;
+    mover.back_at = 0;
+    mover.refused = SwapRefusal::kNone;
+  }
+  lease_.forgetAfterFork();
+  stop_.store(false, std::memory_order_relaxed);
+  closers_.store(0, std::memory_order_relaxed);
+}
+
+// ---- one look ----------------------------------------------------------------------------------
+
+std::uint64_t Movers::step(Mover& mover, std::uint64_t now) {
+  SwapBoard& board = runtime().swap_board;
+  if (board.lost()) board.letGo();
+  collect();
+  runtime().last_use.advance(now);
+  // It follows what others do, which nobody shows at once.
+  if (loadRelaxed(board.device(mover.device).pinned) != board.pinned(mover.device)) {
+    board.showPinned(mover.device);
+  }
+  std::uint64_t next = now + kWatch;
+  const ledger::ResidencyLine* order = board.order();
+  const bool silent = !lease_.alive(runtime().tenant.control().header.grant, now);
+  if (silent && (board.waiting() != 0 || board.shows(ledger::kSwapSelfHelp))) {
+    next = helpSelf(mover, now);
+  } else if (order != nullptr) {
+    const std::uint64_t seq = loadAcquire(order->seq);
+    if (seq != mover.seen_seq) mover.retry_at = mover.pause = mover.vain = 0;
+    const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
+    const bool out = board.have(mover.device) > allowed;
+    if (!out) board.lower(ledger::kSwapSelfHelp);
+    next = out ? moveOut(mover, now) : moveIn(mover, now);
+    if (!out && runtime().memory_gate.isOpen()) {
+      const std::uint64_t ahead = runtime().host_ahead.step(mover, now);
+      if (ahead < next) next = ahead;
+    }
+    if (seq != mover.seen_seq) {
+      mover.seen_seq = seq;
+      ledger::storeRelease(board.line().seen_seq, seq);
+      board.ring();
+    }
+  }
+  return tryOpen() || next < now + kSoon ? next : now + kSoon;
+}
+
+// What was freed during captures is in nobody's hands.
+void Movers::collect() {
+  Runtime& state = runtime();
+  if (state.captures.open() || !state.context_use.begin()) return;
+  state.swappable.collect();
+  state.context_use.end();
+}
+
+bool Movers::resting(const Mover& mover, std::uint64_t now) {
+  if (mover.retry_at <= now) return false;
+  if (mover.refused == SwapRefusal::kCapturing) return runtime().captures.open();
+  if (mover.refused != SwapRefusal::kNotDrained) return true;
+  // What was in the way may be over long before. That is a guess; the next drain proves it.
+  return now < mover.quiet_from || anyTouching() || !runtime().meter.idle();
+}
+
+// When to look again whether it rests.
+std::uint64_t Movers::nextTry(const Mover& mover, std::uint64_t now) {
+  if (mover.refused != SwapRefusal::kNotDrained) return mover.retry_at;
+  const std::uint64_t look = now < mover.quiet_from ? mover.quiet_from : now + kWatch;
+  return look < mover.retry_at ? look : mover.retry_at;
+}
+
+std::uint64_t Movers::refuse(Mover& mover, SwapRefusal why) {
+  mover.refused = why;
+  SwapBoard& board = runtime().swap_board;
+  mover.pause = mover.pause == 0 ? kShortestPause : mover.pause * 2;
+  if (mover.pause > kLongestPause) mover.pause = kLongestPause;
+  ledger::storeRelaxed(board.line().refusal, static_cast<std::uint32_t>(why));
+  ledger::bumpShared(board.line().aborts, 1);
+  if (why == SwapRefusal::kCapturing) board.raise(ledger::kSwapCapturing);
+  if (why != SwapRefusal::kCapturing && why != SwapRefusal::kNotDrained) {
+    noteFault(Fault::kSwapRefused, 0, static_cast<std::uint64_t>(why));
+  }
+  board.ring();
+  return mover.retry_at = sys::now() + mover.pause;
+}
+
+std::uint64_t Movers::refuseDrain(Mover& mover, std::uint64_t took) {
+  const std::uint64_t cost = took < kLongestDrain ? took : kLongestDrain;
+  mover.vain = mover.vain == 0 ? 1 : mover.vain * 2;
+  if (mover.vain > kDrainPauses) mover.vain = kDrainPauses;
+  refuse(mover, SwapRefusal::kNotDrained);
+  const std::uint64_t now = sys::now();
+  mover.quiet_from = now + (cost > kShortestPause ? cost : kShortestPause);
+  if (mover.retry_at < now + cost * mover.vain) mover.retry_at = now + cost * mover.vain;
+  return nextTry(mover, now);
+}
+
+void Movers::obeyed(Mover& mover) {
+  SwapBoard& board = runtime().swap_board;
+  mover.retry_at = mover.pause = mover.vain = 0;
+  ledger::storeRelaxed(board.line().refusal, static_cast<std::uint32_t>(SwapRefusal::kNone));
+  board.lower(ledger::kSwapCapturing);
+}
+
+std::uint64_t Movers::moveOut(Mover& mover, std::uint64_t now) {
+  if (resting(mover, now)) return nextTry(mover, now);
+  if (!any(mover.device, ChunkState::kDevice, ChunkState::kDevice)) return now + kWatch;
+  const std::uint64_t next = whileClosed(mover, now, [](MoverPass& pass) { return pass.out(); });
+  const SwapBoard& board = runtime().swap_board;
+  const bool rests = mover.retry_at != 0;
+  // What has left may be used where it is.
+  return !rests && board.mayMapHost() && away(mover.device) ? now + kSoon : next;
+}
+
+template <typename Move>
+std::uint64_t Movers::whileClosed(Mover& mover, std::uint64_t now, Move move) {
+  SwapBoard& board = runtime().swap_board;
+  // Nobody opens the gate from here on.
+  closers_.fetch_add(1, std::memory_order_seq_cst);
+  SwapRefusal refused = runtime().memory_gate.close();
+  const std::uint64_t drained = sys::now();
+  ledger::bumpShared(board.line().drains, 1);
+  ledger::bumpShared(board.line().drain_ns, drained - now);
+  bool again = false;
+  if (refused == SwapRefusal::kNone) {
+    board.lower(ledger::kSwapReady);
+    board.raise(ledger::kSwapClosed | ledger::kSwapMoving);
+    MoverPass pass(mover);
+    again = pass.interrupted();
+    refused = pass.ready() ? move(pass) : again ? SwapRefusal::kNone : SwapRefusal::kDriver;
+    again = again || pass.interrupted();
+    board.lower(ledger::kSwapMoving);
+  }
+  closers_.fetch_sub(1, std::memory_order_seq_cst);
+  if (refused == SwapRefusal::kNone) {
+    obeyed(mover);
+    return again ? drained + kSoon : now + kWatch;
+  }
+  return refused == SwapRefusal::kNotDrained ? refuseDrain(mover, drained - now)
+                                             : refuse(mover, refused);
+}
+
+// Nobody opens the gate meanwhile; it is closed, or this does nothing.
+SwapRefusal Movers::preferHot(MoverPass& pass) {
+  closers_.fetch_add(1, std::memory_order_seq_cst);
+  const bool closed = runtime().memory_gate.closed();
+  const SwapRefusal refused = closed ? pass.preferHot() : SwapRefusal::kNone;
+  closers_.fetch_sub(1, std::memory_order_seq_cst);
+  // Where there is no place to put it, it is used where it is.
+  return refused == SwapRefusal::kNoHostMemory ? SwapRefusal::kNone : refused;
+}
+
+std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
+  if (resting(mover, now)) return nextTry(mover, now);
+  SwapBoard& board = runtime().swap_board;
+  const ledger::ResidencyLine* order = board.order();
+  if (order == nullptr) return now + kWatch;
+  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
+  const std::uint64_t have = board.have(mover.device);
+  const bool hosts = board.mayMapHost();
+  if (!away(mover.device)) return moveBack(mover, now);
+  if (have >= allowed && !hosts) return now + kWatch;
+  board.raise(ledger::kSwapMoving);
+  SwapRefusal refused = SwapRefusal::kNone;
+  bool again = false;
+  {
+    MoverPass pass(mover);
+    again = pass.interrupted();
+    if (!pass.ready()) refused = again ? SwapRefusal::kNone : SwapRefusal::kDriver;
+    if (pass.ready() && hosts) refused = preferHot(pass);
+    if (pass.ready() && refused == SwapRefusal::kNone) refused = pass.in();
+    again = again || pass.interrupted();
+    if (hosts && refused == SwapRefusal::kNone && !again) {
+      refused = pass.toHost();
+      again = pass.interrupted();
+    }
+  }
+  board.lower(ledger::kSwapMoving);
+  if (refused != SwapRefusal::kNone) return refuse(mover, refused);
+  obeyed(mover);
+  if (homeless(mover.device)) return moveBack(mover, now);
+  return again ? sys::now() + kSoon : now + kWatch;
+}
+
+// What is used at the host and has room on the device, or has to be there; or changes places with
+// what is not used on the device.
+std::uint64_t Movers::moveBack(Mover& mover, std::uint64_t now) {
+  SwapBoard& board = runtime().swap_board;
+  const ledger::ResidencyLine* order = board.order();
+  const bool needed = homeless(mover.device);
+  if (order == nullptr || (!needed && now < mover.back_at)) return now + kWatch;
+  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
+  const std::uint64_t have = board.have(mover.device);
+  const bool fits = have < allowed && fitsBack(mover.device, allowed - have);
+  const bool may_exchange = board.mayMapHost() && !runtime().captures.open();
+  const std::uint64_t exchanged = may_exchange ? MoverPass::worthExchanging(mover) : 0;
+  if (!needed && !fits && exchanged == 0) return now + kWatch;
+  const std::uint64_t next =
+      whileClosed(mover, now, [=](MoverPass& pass) { return pass.backFromHost(exchanged); });
+  const std::uint64_t later = sys::now();
+  mover.back_at = later + kBackPauses * (later - now);
+  return next;
+}
+
+// The agent is silent, and threads wait for memory: what its last order has room for, then all or
+// nothing of what the card has. Who else tries that at the same time does not try again with us.
+std::uint64_t Movers::helpSelf(Mover& mover, std::uint64_t now) {
+  if (resting(mover, now)) return nextTry(mover, now);
+  if (!away(mover.device)) return now + kWatch;
+  moveIn(mover, now);
+  if (!away(mover.device)) return now + kWatch;
+  SwapRefusal refused = SwapRefusal::kNone;
+  {
+    MoverPass pass(mover);
+    if (!pass.ready()) return sys::now() + kSoon;
+    refused = pass.inBeyond();
+  }
+  if (refused == SwapRefusal::kNone) return sys::now() + kSoon;
+  refuse(mover, refused);
+  const std::uint64_t later = sys::now();
+  return mover.retry_at = later + kLongestPause / 2 + later % kLongestPause;
+}
+
+// True: the gate is open, or something has to come first for which somebody wakes us.
+bool Movers::tryOpen() {
+  MemoryGate& gate = runtime().memory_gate;
+  SwapBoard& board = runtime().swap_board;
+  const std::uint32_t seen = gate.word();
+  if (!gate.isOpen()) {
+    if (closers_.load(std::memory_order_seq_cst) != 0) return true;
+    const Missing found = missing();
+    if (found != Missing::kNothing) return found == Missing::kAway;
+    if (!gate.reopen(seen)) return false;
+  }
+  board.lower(ledger::kSwapClosed);
+  board.raise(ledger::kSwapReady);
+  // Who shut it meanwhile may have taken that down before.
+  if (!gate.isOpen()) board.lower(ledger::kSwapReady);
+  return gate.isOpen();
+}
+
+}  // namespace divvy::interposer

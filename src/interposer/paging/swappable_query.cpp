@@ -1,0 +1,176 @@
+// Where blocks that can be swapped are seen, and that they stay.
+#include "runtime.h"
+#include "support/syscalls.h"
+
+namespace divvy::interposer {
+namespace {
+
+using abi::Cu;
+
+// For a chunk that somebody has in his hands: 5 s in all.
+constexpr unsigned kRounds = 25'000;
+
+void nap() {
+  const ErrnoKeeper keeper;
+  sys::nap(200'000);
+}
+
+}  // namespace
+
+// The chunk's last owner left it to whoever comes now to do what was told meanwhile.
+void Swappable::comeBack(std::uint32_t number, std::uint32_t generation) {
+  Chunk& chunk = chunkAt(number);
+  if (chunk.has(kDoomed)) {
+    undo(number, generation);
+    return;
+  }
+  const CUresult result = settleOne(number, true);
+  if (result != CUDA_SUCCESS) {
+    noteFault(Fault::kSwapRefused, static_cast<std::uint32_t>(Cu::cuMemMap),
+              static_cast<std::uint64_t>(result));
+  }
+}
+
+// False: somebody changed its state meanwhile.
+template <ChunkState kState>
+bool Swappable::settleIn(std::uint32_t number, bool anew, CUresult* result) {
+  Chunk& chunk = chunkAt(number);
+  if (!chunk.advance<kState, ChunkState::kComing>()) return false;
+  const bool stale = (chunk.flags.fetch_and(~kViewStale, std::memory_order_seq_cst) & kViewStale);
+  *result = Backing::settle(chunk, anew || stale);
+  leave<ChunkState::kComing, kState>(number);
+  return true;
+}
+
+CUresult Swappable::settleOne(std::uint32_t number, bool anew) {
+  Chunk& chunk = chunkAt(number);
+  CUresult result = CUDA_SUCCESS;
+  for (unsigned round = 0;;) {
+    switch (chunk.now()) {
+      case ChunkState::kDevice:
+        if (settleIn<ChunkState::kDevice>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kPinned:
+        if (settleIn<ChunkState::kPinned>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kHost:
+        if (settleIn<ChunkState::kHost>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kOut:  // with memory: its contents could not be brought back to it
+        if (!chunk.hasHandle()) return CUDA_SUCCESS;
+        if (settleIn<ChunkState::kOut>(number, anew, &result)) return result;
+        continue;
+      case ChunkState::kLeaving:
+      case ChunkState::kComing:
+        break;
+      default:  // whoever maps it looks at all views
+        return CUDA_SUCCESS;
+    }
+    if (round++ == kRounds) {
+      // Whoever sets this and then finds it busy leaves it to the owner.
+      chunk.set(kViewStale);
+      if (isBusy(chunk.now())) return CUDA_ERROR_NOT_READY;
+      continue;
+    }
+    nap();
+  }
+}
+
+CUresult Swappable::settle(std::uint32_t number, std::uint64_t bytes, bool anew) {
+  ChunkTable& chunks = runtime().chunks;
+  const SwapBlock& block = chunks.block(number);
+  CUresult result = CUDA_SUCCESS;
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    const Chunk& chunk = chunks.chunk(at);
+    if (chunk.address - block.address >= bytes) break;
+    const CUresult one = settleOne(at, anew);
+    // One that is late is done by somebody; the others still have to be.
+    if (one != CUDA_SUCCESS && one != CUDA_ERROR_NOT_READY) return one;
+    if (one != CUDA_SUCCESS) result = one;
+    at = chunk.next;
+  }
+  return result;
+}
+
+bool Swappable::awaitIdle(std::uint32_t number, std::uint64_t bytes) {
+  ChunkTable& chunks = runtime().chunks;
+  const SwapBlock& block = chunks.block(number);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone; at = chunks.chunk(at).next) {
+    const Chunk& chunk = chunks.chunk(at);
+    if (chunk.address - block.address >= bytes) break;
+    for (unsigned round = 0; isBusy(chunk.now()); ++round) {
+      if (round == kRounds) return false;
+      nap();
+    }
+  }
+  return true;
+}
+
+// Whether all of a block is on the device, in a thread that is inside: then it stays there.
+// CUDA_ERROR_NOT_READY: the movers were told to bring it once nobody is inside.
+CUresult Swappable::callHome(const SwapBlock& block) {
+  Runtime& state = runtime();
+  const auto forEach = [&](auto visit) {
+    for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+      Chunk& chunk = state.chunks.chunk(at);
+      at = chunk.next;
+      visit(chunk);
+    }
+  };
+  bool at_host = false;
+  forEach([&](const Chunk& chunk) {
+    for (unsigned round = 0; isBusy(chunk.now()) && round < kRounds; ++round) nap();
+    at_host = at_host || chunk.now() == ChunkState::kHost;
+  });
+  if (!at_host) return CUDA_SUCCESS;
+  const ledger::ResidencyLine* order = state.swap_board.order();
+  const std::uint64_t allowed =
+      order == nullptr ? 0 : ledger::loadRelaxed(order->allowed[block.device]);
+  CUresult result = CUDA_ERROR_NOT_READY;
+  if (ledger::saturatingAdd(block.reserved, state.swap_board.pinned(block.device)) > allowed) {
+    result = CUDA_ERROR_OUT_OF_MEMORY;  // there is no room for it, whoever leaves
+  }
+  // Nothing moves before the captures have ended, for which this thread may be needed.
+  if (state.captures.open()) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  forEach([&](Chunk& chunk) {
+    result == CUDA_ERROR_NOT_READY ? chunk.set(kHome) : chunk.clear(kHome);
+  });
+  return result;
+}
+
+// Inside, nothing leaves.
+CUresult Swappable::enterAtHome(const SwapBlock& block, ThreadLine* line) {
+  MemoryGate& gate = runtime().memory_gate;
+  for (;;) {
+    const CUresult refused = gate.enter(line, nullptr);
+    if (refused != CUDA_SUCCESS) return refused;
+    const CUresult home = callHome(block);
+    if (home == CUDA_SUCCESS) return home;
+    MemoryGate::leave(line);
+    if (home != CUDA_ERROR_NOT_READY) return home;
+    gate.shut();
+  }
+}
+
+CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
+  Runtime& state = runtime();
+  ThreadLine* line = divvy_thread.line == nullptr ? takeThreadLine() : divvy_thread.line;
+  SwapBlock& block = state.chunks.block(number);
+  const CUresult refused = enterAtHome(block, line);
+  if (refused != CUDA_SUCCESS) return refused;
+  block.pins.fetch_or(ledger::bitOf(reason), std::memory_order_seq_cst);
+  state.swap_board.notePin(reason);
+  for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
+    Chunk& chunk = state.chunks.chunk(at);
+    at = chunk.next;
+    for (unsigned round = 0; isBusy(chunk.now()) && round < kRounds; ++round) nap();
+    if (!chunk.advance<ChunkState::kDevice, ChunkState::kPinned>()) continue;
+    state.swap_board.addSwappable(block.device, -static_cast<std::int64_t>(chunk.bytes));
+    state.swap_board.giveRoom(block.device, chunk.bytes);
+  }
+  state.swap_board.showPinned(block.device);
+  MemoryGate::leave(line);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace divvy::interposer
