@@ -12,10 +12,10 @@
 #include "../tests/kube/pod_writer.h"
 #include "kube/node.h"
 #include "kube/registration.h"
-#include "lodgers.h"
 #include "pod_page.h"
+#include "preemption/running_pods.h"
 #include "query.h"
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 
 namespace {
 

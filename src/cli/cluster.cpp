@@ -13,7 +13,7 @@
 #include "kube/resource_quota.h"
 #include "object.h"
 #include "placing_terms.h"
-#include "scheduler/vocabulary.h"
+#include "scheduler/resource_catalog.h"
 
 namespace divvy::cli {
 namespace {

@@ -18,8 +18,8 @@
 #include "kube/pod.h"
 #include "kube_filters.h"
 #include "options.h"
-#include "scheduler/books.h"
-#include "scheduler/forecast.h"
+#include "scheduler/cache.h"
+#include "scheduler/dry_run.h"
 #include "vendors/catalog.h"
 
 namespace divvy::cli {

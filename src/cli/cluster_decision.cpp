@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "manifests.h"
 #include "object.h"
-#include "scheduler/membership.h"
+#include "scheduler/pod_group.h"
 
 namespace divvy::cli {
 namespace {

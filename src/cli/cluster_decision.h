@@ -12,8 +12,8 @@
 #include "base/result.h"
 #include "cluster.h"
 #include "engine/allocation.h"
-#include "scheduler/forecast.h"
-#include "scheduler/inquiry.h"
+#include "scheduler/dry_run.h"
+#include "scheduler/explain.h"
 
 namespace divvy::cli {
 

@@ -9,7 +9,7 @@
 #include "cluster_list_view.h"
 #include "commands.h"
 #include "engine/engine.h"
-#include "scheduler/inquiry.h"
+#include "scheduler/explain.h"
 #include "terminal.h"
 
 namespace divvy::cli {

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "engine/units.h"
-#include "scheduler/use.h"
+#include "scheduler/device_usage.h"
 
 namespace divvy::cli {
 

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "kube/pod.h"
-#include "scheduler/use.h"
+#include "scheduler/device_usage.h"
 #include "vendors/catalog.h"
 
 namespace divvy::cli {

@@ -10,8 +10,8 @@
 #include "device_classes.h"
 #include "device_config_file.h"
 #include "object.h"
-#include "scheduler/books.h"
-#include "scheduler/vocabulary.h"
+#include "scheduler/cache.h"
+#include "scheduler/resource_catalog.h"
 
 namespace divvy::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "manifests.h"
 #include "object.h"
-#include "scheduler/membership.h"
+#include "scheduler/pod_group.h"
 #include "table.h"
 #include "terminal.h"
 

@@ -24,7 +24,7 @@
 #include "engine/defragmentation.h"
 #include "engine/policy.h"
 #include "reach.h"
-#include "scheduler/serve.h"
+#include "scheduler/server.h"
 #include "simulator/replay.h"
 #include "sizing/serving.h"
 

@@ -4,7 +4,7 @@
 #include "kube/access.h"
 #include "listen.h"
 #include "raw.h"
-#include "scheduler/fencing.h"
+#include "scheduler/fencing_policy.h"
 
 namespace divvy::cli {
 namespace {

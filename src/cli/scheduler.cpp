@@ -9,12 +9,12 @@
 #include "engine/policy.h"
 #include "host_name.h"
 #include "placing_terms.h"
-#include "scheduler/fencing.h"
+#include "scheduler/admission_policies.h"
+#include "scheduler/fencing_policy.h"
 #include "scheduler/manifests.h"
-#include "scheduler/policies.h"
-#include "scheduler/queue_manifest.h"
-#include "scheduler/serve.h"
-#include "scheduler/vocabulary.h"
+#include "scheduler/queue_crd.h"
+#include "scheduler/resource_catalog.h"
+#include "scheduler/server.h"
 #include "terms/terms.h"
 
 namespace divvy::cli {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "card_places.h"
-#include "describe.h"
+#include "codec/pod_request.h"
 #include "driver/nvml.h"
 #include "pod_share.h"
 #include "vendors/catalog.h"

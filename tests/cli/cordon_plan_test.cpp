@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scheduler/vocabulary.h"
+#include "scheduler/resource_catalog.h"
 
 namespace divvy::cli {
 namespace {

@@ -1,11 +1,11 @@
 // What is written for HAMi's agents and vendors', and where; and what is believed of theirs.
 #include <gtest/gtest.h>
 
-#include "hami_agents.h"
-#include "handshakes.h"
-#include "labeller.h"
-#include "node_lock.h"
-#include "scheduler/books.h"
+#include "codec/hami_agent_nodes.h"
+#include "controllers/agent_handshake_controller.h"
+#include "controllers/hami_label_controller.h"
+#include "extender/node_lock.h"
+#include "scheduler/cache.h"
 #include "world.h"
 
 namespace divvy::scheduler {

@@ -3,7 +3,7 @@
 
 #include "kube/decided_words.h"
 #include "kube/registration.h"
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kube/registration.h"
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 namespace {

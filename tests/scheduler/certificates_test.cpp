@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "certificates.h"
+#include "webhook/certificate_lifecycle.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lodgers.h"
-#include "scheduler/books.h"
+#include "preemption/running_pods.h"
+#include "scheduler/cache.h"
 #include "vendors/catalog.h"
 
 namespace divvy::scheduler {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 #include "world.h"
 
 namespace divvy::scheduler {

@@ -11,7 +11,7 @@
 #include <boost/json.hpp>
 
 #include "base/rng.h"
-#include "complaint_desk.h"
+#include "controllers/eviction_notice_controller.h"
 #include "http/server.h"
 
 namespace divvy::scheduler {

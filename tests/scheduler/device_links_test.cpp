@@ -1,9 +1,9 @@
 // Which devices of a node are linked, as nodes of every vendor tell of it, and what follows.
 #include <gtest/gtest.h>
 
-#include "describe.h"
-#include "preferences.h"
-#include "scheduler/books.h"
+#include "codec/placement_annotations.h"
+#include "codec/pod_request.h"
+#include "scheduler/cache.h"
 #include "world.h"
 
 namespace divvy::scheduler {

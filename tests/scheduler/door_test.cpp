@@ -1,5 +1,5 @@
 // What a HAMi configuration adds to pods at the door.
-#include "door.h"
+#include "webhook/pod_mutator.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <boost/json.hpp>
 
-#include "extender.h"
+#include "extender/protocol.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -1,13 +1,13 @@
 // What is foretold of pods: as it then happens, and of nothing that was only asked something stays.
-#include "scheduler/forecast.h"
+#include "scheduler/dry_run.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "codec/reservation_annotation.h"
 #include "engine/engine.h"
 #include "gate_world.h"
-#include "plan_note.h"
 
 namespace divvy::scheduler {
 namespace {

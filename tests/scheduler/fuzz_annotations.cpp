@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "codec/reservation_annotation.h"
+#include "extender/node_lock.h"
 #include "kube/assignment.h"
 #include "kube/device_scores.h"
 #include "kube/instances.h"
 #include "kube/nics.h"
 #include "kube/registration.h"
 #include "kube/share_change.h"
-#include "node_lock.h"
-#include "plan_note.h"
 
 using namespace divvy;
 

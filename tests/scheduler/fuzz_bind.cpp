@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "extender.h"
+#include "extender/protocol.h"
 
 using namespace divvy::scheduler;
 

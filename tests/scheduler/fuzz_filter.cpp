@@ -11,7 +11,7 @@
 
 #include "cluster_of_nodes.h"
 #include "cost_bound.h"
-#include "extender.h"
+#include "extender/protocol.h"
 
 using namespace divvy;
 using namespace divvy::scheduler;

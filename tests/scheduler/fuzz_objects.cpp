@@ -9,9 +9,9 @@
 #include "kube/budget.h"
 #include "kube/lease.h"
 #include "kube/queue.h"
-#include "lodgers.h"
-#include "scheduler/books.h"
-#include "scheduler/forecast.h"
+#include "preemption/running_pods.h"
+#include "scheduler/cache.h"
+#include "scheduler/dry_run.h"
 
 using namespace divvy;
 using namespace divvy::scheduler;

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "../../src/kube/pod_page.h"
-#include "lodgers.h"
-#include "scheduler/books.h"
+#include "preemption/running_pods.h"
+#include "scheduler/cache.h"
 
 using namespace divvy;
 

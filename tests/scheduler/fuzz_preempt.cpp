@@ -10,8 +10,8 @@
 
 #include "cluster_of_nodes.h"
 #include "cost_bound.h"
-#include "extender.h"
-#include "preemption.h"
+#include "extender/protocol.h"
+#include "preemption/victim_selection.h"
 
 using namespace divvy;
 using namespace divvy::scheduler;

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "webhook.h"
+#include "webhook/pod_webhook.h"
 
 using namespace divvy;
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "lodgers.h"
-#include "preferences.h"
-#include "scheduler/priority.h"
+#include "codec/placement_annotations.h"
+#include "preemption/running_pods.h"
+#include "scheduler/device_priority.h"
 #include "terms/terms.h"
 
 using namespace divvy;

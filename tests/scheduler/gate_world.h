@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "clearances.h"
-#include "gatehouse.h"
-#include "queues.h"
+#include "preemption/gated_preemption.h"
+#include "queue/gated_pod_queue.h"
+#include "quota/queue_tree.h"
 #include "world.h"
 
 namespace divvy::scheduler {

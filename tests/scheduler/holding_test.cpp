@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <random>
 
-#include "annotate.h"
-#include "core_masks.h"
-#include "describe.h"
+#include "cache/core_masks.h"
+#include "codec/assignment.h"
+#include "codec/pod_request.h"
 #include "engine/engine.h"
 #include "world.h"
 

@@ -1,11 +1,11 @@
 // What is said to those who ask why, and that what would help helps.
-#include "scheduler/inquiry.h"
+#include "scheduler/explain.h"
 
 #include <gtest/gtest.h>
 
+#include "controllers/pending_condition_controller.h"
 #include "engine/engine.h"
 #include "kube/registration.h"
-#include "notices.h"
 #include "world.h"
 
 namespace divvy::scheduler {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "inventory_writer.h"
+#include "controllers/node_inventory_controller.h"
 #include "kube/registration.h"
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 #include "world.h"
 
 namespace divvy::scheduler {

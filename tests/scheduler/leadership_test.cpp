@@ -4,9 +4,9 @@
 #include <array>
 #include <random>
 
-#include "leadership.h"
-#include "readiness.h"
-#include "scheduler/fencing.h"
+#include "runtime/leader_state.h"
+#include "runtime/readiness.h"
+#include "scheduler/fencing_policy.h"
 
 namespace divvy::scheduler {
 namespace {

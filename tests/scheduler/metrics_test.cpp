@@ -1,5 +1,5 @@
 // What Prometheus is told of devices and pods, in our names and in HAMi's.
-#include "metrics.h"
+#include "telemetry/metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "kube/registration.h"
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 namespace {

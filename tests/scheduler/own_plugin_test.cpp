@@ -1,11 +1,11 @@
 // Nodes that the vendor's own plugin serves, and nodes whose driver is being changed.
 #include <gtest/gtest.h>
 
+#include "codec/vendor_plugin.h"
+#include "controllers/unassigned_pod_reporter.h"
 #include "engine/selection.h"
 #include "kube/registration.h"
-#include "own_plugin.h"
-#include "scheduler/books.h"
-#include "strays.h"
+#include "scheduler/cache.h"
 #include "world.h"
 
 namespace divvy::scheduler {

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "guarded.h"
+#include "manifests/protected_annotations.h"
+#include "scheduler/admission_policies.h"
 #include "scheduler/manifests.h"
-#include "scheduler/policies.h"
 
 namespace divvy::scheduler {
 namespace {

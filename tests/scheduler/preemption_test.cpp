@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "contenders.h"
 #include "kube/registration.h"
-#include "preemption.h"
-#include "scheduler/books.h"
+#include "preemption/preemption_backoff.h"
+#include "preemption/victim_selection.h"
+#include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "http/server.h"
 #include "kube/registration.h"
-#include "preemptor.h"
-#include "scheduler/books.h"
+#include "preemption/preemption_controller.h"
+#include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "gate_world.h"
-#include "queues.h"
+#include "quota/queue_tree.h"
 
 namespace divvy::scheduler {
 namespace {

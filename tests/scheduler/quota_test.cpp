@@ -3,9 +3,9 @@
 
 #include <boost/json.hpp>
 
-#include "metrics.h"
-#include "scheduler/books.h"
-#include "webhook.h"
+#include "scheduler/cache.h"
+#include "telemetry/metrics.h"
+#include "webhook/pod_webhook.h"
 #include "world.h"
 
 namespace divvy::scheduler {

@@ -5,11 +5,11 @@
 
 #include <boost/json.hpp>
 
+#include "codec/pending_resize.h"
+#include "controllers/resize_plan.h"
 #include "kube/decided_words.h"
 #include "kube/share_change.h"
-#include "pending_change.h"
-#include "scheduler/books.h"
-#include "share_change_plan.h"
+#include "scheduler/cache.h"
 #include "world.h"
 
 namespace divvy::scheduler {

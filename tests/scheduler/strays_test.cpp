@@ -1,5 +1,5 @@
 // Which pods slipped past the webhook, and what is said of them.
-#include "strays.h"
+#include "controllers/unassigned_pod_reporter.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <boost/json.hpp>
 
 #include "kube/base64.h"
-#include "scheduler/books.h"
-#include "webhook.h"
+#include "scheduler/cache.h"
+#include "webhook/pod_webhook.h"
 #include "world.h"
 
 namespace divvy::scheduler {

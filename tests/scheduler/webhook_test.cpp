@@ -7,12 +7,12 @@
 
 #include <boost/json.hpp>
 
+#include "codec/share_variety.h"
 #include "kube/base64.h"
-#include "scheduler/fencing.h"
+#include "scheduler/fencing_policy.h"
 #include "scheduler/manifests.h"
-#include "scheduler/queue_manifest.h"
-#include "share_variety.h"
-#include "webhook.h"
+#include "scheduler/queue_crd.h"
+#include "webhook/pod_webhook.h"
 
 namespace divvy::scheduler {
 namespace {

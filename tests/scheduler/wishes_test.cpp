@@ -7,11 +7,11 @@
 
 #include <boost/json.hpp>
 
-#include "describe.h"
+#include "codec/pod_request.h"
+#include "codec/vendor_plugin.h"
 #include "kube/base64.h"
-#include "own_plugin.h"
 #include "terms/terms.h"
-#include "webhook.h"
+#include "webhook/pod_webhook.h"
 #include "world.h"
 
 namespace divvy::scheduler {

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "kube/registration.h"
-#include "scheduler/books.h"
+#include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 namespace {

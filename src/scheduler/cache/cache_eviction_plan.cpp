@@ -1,0 +1,107 @@
+// Who would have to end for pods that wait at the gate: tried for real, and taken back at once.
+#include <algorithm>
+#include <limits>
+
+#include "cache/cache_impl.h"
+
+namespace divvy::scheduler {
+namespace {
+
+// Of the engine's books; all of it is there again afterwards.
+class Suspended {
+ public:
+  explicit Suspended(engine::Engine& engine) : engine_(engine) {}
+  ~Suspended() {
+    for (const engine::Allocation& one : taken_) {
+      // It was there a moment ago.
+      const Result<void> again = engine_.adopt(one);
+      (void)again;
+    }
+  }
+  Suspended(const Suspended&) = delete;
+  Suspended& operator=(const Suspended&) = delete;
+
+  void take(const std::string& uid) {
+    const engine::RequestId id(uid);
+    const engine::Allocation* held = engine_.find(id);
+    if (held == nullptr) return;
+    taken_.push_back(*held);
+    engine_.release(id);
+  }
+
+ private:
+  engine::Engine& engine_;
+  std::vector<engine::Allocation> taken_;
+};
+
+}  // namespace
+
+Result<std::optional<Clearing>> Books::clearing(std::span<const kube::Pod> pods,
+                                                const std::vector<std::string>& gone,
+                                                const engine::Stakes& stakes) {
+  engine::Engine& engine = inside_->engine;
+  Suspended suspended(engine);
+  engine::Gang gang;
+  for (const kube::Pod& pod : pods) {
+    const std::string& uid = pod.meta.uid;
+    Result<std::optional<engine::Request>> request = asksOf(pod);
+    if (request && !*request) request = Error{ErrorCode::kUsage, "it asks for no devices"};
+    if (!request)
+      return Error{ErrorCode::kUsage, "pod " + pod.meta.name + ": " + request.error().message()};
+    if (inside_->claimOnly(uid)) suspended.take(uid);
+    if (engine.find((*request)->id) != nullptr || inside_->homeless.contains(uid))
+      return Error{ErrorCode::kUnavailable, "pod " + pod.meta.name + " has a place"};
+    gang.members.push_back(std::move(**request));
+  }
+  for (const std::string& uid : gone) suspended.take(uid);
+  Clearing found;
+  Result<engine::GangPlacement> placed = engine.placeGang(gang, engine::Instant{0});
+  if (!placed && placed.error().code() != ErrorCode::kNoRoom) return placed.error();
+  if (!placed) {
+    const auto ends = engine.preemptGang(gang, std::numeric_limits<std::int64_t>::max(), stakes);
+    if (!ends) return ends.error();
+    if (!*ends || (*ends)->cost.violations > 0) return std::optional<Clearing>();
+    for (const engine::RequestId& id : (*ends)->victims) found.victims.push_back(id.text);
+    for (const std::string& uid : found.victims) suspended.take(uid);
+    placed = engine.placeGang(gang, engine::Instant{0});
+    if (!placed) return std::optional<Clearing>();
+  }
+  std::vector<std::string> ending = gone;
+  ending.insert(ending.end(), found.victims.begin(), found.victims.end());
+  if (inside_->beyondQuota(gang, placed->members, ending)) {
+    for (const engine::Allocation& one : placed->members) engine.release(one.id);
+    return std::optional<Clearing>();
+  }
+  std::map<std::string, ModelUse> by_model;
+  for (const engine::Allocation& one : placed->members) {
+    for (const ModelUse& use : inside_->useOf(one.placement)) {
+      ModelUse& sum = by_model.try_emplace(use.model, ModelUse{use.model}).first->second;
+      sum.milli += use.milli;
+      sum.mebibytes += use.mebibytes;
+    }
+    found.places.push_back(one.placement);
+    engine.release(one.id);
+  }
+  for (const auto& [model, use] : by_model) found.use.push_back(use);
+  return std::optional(std::move(found));
+}
+
+// Whether namespaces may not hold all of these once others have ended: then nobody ends for them.
+bool Books::Inside::beyondQuota(const engine::Gang& gang,
+                                const std::vector<engine::Allocation>& given,
+                                const std::vector<std::string>& ending) const {
+  const bool limited = std::any_of(gang.members.begin(), gang.members.end(),
+                                   [&](const auto& one) { return quotas.limits(one.user.text); });
+  if (!limited) return false;
+  Quotas supposed = quotas;
+  for (const std::string& uid : ending) supposed.give(uid);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const engine::Request& member = gang.members[i];
+    Amounts amounts = amountsOf(given[i].placement, nullptr);
+    if (supposed.refusal(member.user.text, member.id.text, amounts)) return true;
+    supposed.take(member.id.text, member.user.text, std::move(amounts));
+  }
+  return false;
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,63 @@
+#include "cache/refusal_texts.h"
+
+#include <algorithm>
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr std::size_t kMostModels = 3;
+constexpr std::size_t kMostLength = 40;  // of a model's name
+
+// Of those that the pod says itself: others have a remark in parentheses (own_plugin.h).
+std::string modelsIn(const engine::Shape& shape) {
+  std::vector<std::string> models;
+  const auto add = [&](const engine::Selector& selector) {
+    for (const engine::ModelName& one : selector.models)
+      if (one.text.find('(') == one.text.npos) models.push_back(one.text.substr(0, kMostLength));
+  };
+  add(shape.selector);
+  for (const engine::KindSelector& one : shape.by_kind) add(one.selector);
+  std::sort(models.begin(), models.end());
+  models.erase(std::unique(models.begin(), models.end()), models.end());
+  if (models.empty()) return {};
+  std::string said = models.size() == 1 ? "; model asked for: " : "; models asked for: ";
+  for (std::size_t at = 0; at < std::min(models.size(), kMostModels); ++at)
+    said += (at == 0 ? "" : ", ") + models[at];
+  return models.size() > kMostModels ? said + ", ..." : said;
+}
+
+bool ofModel(const engine::NodeBrief& brief) {
+  return brief.why == engine::NodeWhy::kDevices &&
+         (brief.most == engine::DeviceWhy::kModelNotAsked ||
+          brief.most == engine::DeviceWhy::kModelExcluded);
+}
+
+}  // namespace
+
+Refusals::Refusals(std::vector<std::string> containers, const engine::Shape& shape)
+    : containers_(std::move(containers)), models_(modelsIn(shape)) {}
+
+// Of a pod with one container that one need not be named.
+const Reason& Refusals::reasonOf(const engine::NodeBrief& brief) {
+  const auto key = [](const engine::NodeBrief& of) {
+    return std::tie(of.why, of.container, of.needed, of.most, of.kind);
+  };
+  if (last_ != nullptr && key(*last_) == key(brief)) return *last_reason_;
+  const auto [at, fresh] = made_.try_emplace(Key(key(brief)), Reason());
+  last_ = &brief;
+  last_reason_ = &at->second;
+  if (!fresh) return at->second;
+  const bool named = containers_.size() > 1 && brief.container < containers_.size();
+  std::string text = engine::text(brief, named ? containers_[brief.container] : std::string());
+  if (ofModel(brief)) text += models_;
+  at->second = std::move(text);
+  return at->second;
+}
+
+std::vector<Reason> Refusals::reasonsOf(const std::vector<engine::NodeBrief>& different) {
+  std::vector<Reason> reasons;
+  for (const engine::NodeBrief& one : different) reasons.push_back(reasonOf(one));
+  return reasons;
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,40 @@
+// Why the engine refuses nodes, in words that few nodes have for themselves. Pure. Private.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/brief.h"
+#include "engine/request.h"
+#include "scheduler/node_reasons.h"
+
+namespace divvy::scheduler {
+
+// Makes each text once.
+class Refusals {
+ public:
+  // Of a request of this shape; names of containers, init containers first.
+  Refusals(std::vector<std::string> containers, const engine::Shape& shape);
+
+  // Nothing that ends there helps.
+  static bool never(const engine::NodeBrief& brief) {
+    return brief.why == engine::NodeWhy::kTooFew;
+  }
+  // `brief` outlives it.
+  const Reason& reasonOf(const engine::NodeBrief& brief);
+  // One for each.
+  std::vector<Reason> reasonsOf(const std::vector<engine::NodeBrief>& different);
+
+ private:
+  using Key = std::tuple<engine::NodeWhy, std::size_t, std::uint64_t, engine::DeviceWhy,
+                         engine::DeviceKind>;
+  std::vector<std::string> containers_;
+  std::string models_;  // what is said of the models that were asked for; empty: nothing
+  std::map<Key, Reason> made_;
+  const engine::NodeBrief* last_ = nullptr;  // mostly the next has the same
+  const Reason* last_reason_ = nullptr;
+};
+
+}  // namespace divvy::scheduler

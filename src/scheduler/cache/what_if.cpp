@@ -1,0 +1,53 @@
+// Asking about nodes that somebody describes, as autoscalers do: on an engine of its own.
+#include "cache/what_if.h"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "cache/refusal_texts.h"
+#include "codec/pod_request.h"
+
+namespace divvy::scheduler {
+
+Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
+                        std::span<const kube::Node> nodes, const vendors::Catalog& catalog) {
+  Choice choice;
+  Result<std::optional<engine::Request>> request = requestOf(pod, catalog, supposed.config.devices);
+  if (!request) return Error{ErrorCode::kUsage, request.error().message()};
+  if (!*request) return choice;
+  choice.ours = true;
+  engine::Engine there(supposed.config);
+  const auto pools = there.setPools(supposed.pools);
+  if (!pools) return pools.error();
+  for (const kube::Node& node : nodes) {
+    const Result<DescribedNode> described = describe(node, catalog);
+    const Result<void> set =
+        described ? there.setNode(described->node) : Result<void>(described.error());
+    if (!set) {
+      choice.why.emplace(node.meta.name, set.error().message());
+      continue;
+    }
+    for (const engine::Allocation& held : supposed.heldOn(engine::NodeName(node.meta.name))) {
+      if (held.id.text == pod.meta.uid) continue;  // it would come from there
+      const Result<void> adopted = there.adopt(held);
+      if (!adopted) return adopted.error();
+    }
+  }
+  const Result<std::vector<engine::NodeBrief>> briefs = there.briefs(**request);
+  if (!briefs) return briefs.error();
+  std::vector<std::string> containers;
+  for (const auto* list : {&pod.init, &pod.containers})
+    for (const kube::PodContainer& one : *list) containers.push_back(one.name);
+  Refusals texts(std::move(containers), (*request)->shape);
+  std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
+  for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
+  for (const kube::Node& node : nodes) {
+    const auto found = refused.find(node.meta.name);
+    if (found == refused.end()) continue;
+    const bool never = Refusals::never(*found->second);
+    (never ? choice.never : choice.why).emplace(node.meta.name, texts.reasonOf(*found->second));
+  }
+  return choice;
+}
+
+}  // namespace divvy::scheduler

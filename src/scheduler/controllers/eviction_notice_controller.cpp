@@ -1,0 +1,406 @@
+#include "controllers/eviction_notice_controller.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "events/pod_events.h"
+#include "kube/eviction.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/timestamp.h"
+
+// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
+// Asio's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+// And with what is awaited in the condition of an `if` whose branch returns it loses the frame:
+// such answers have names here.
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr std::int64_t kAgain = 10;
+constexpr std::int64_t kLong = 600;
+
+ComplaintDesk::Terms withClock(ComplaintDesk::Terms terms) {
+  if (!terms.seconds) terms.seconds = [] { return wallNanoseconds() / 1'000'000'000; };
+  return terms;
+}
+
+std::string spanOf(std::int64_t span) {
+  if (span >= 2 * 3600) return std::to_string(span / 3600) + " h";
+  if (span >= 2 * 60) return std::to_string(span / 60) + " min";
+  return std::to_string(span) + " s";
+}
+
+std::string conditionPatch(const std::string& uid, const char* type, bool so, const char* reason,
+                           const std::string& message, std::int64_t now) {
+  return json::serialize(json::object{
+      {"metadata", json::object{{"uid", uid}}},
+      {"status", json::object{{"conditions", json::array{json::object{
+                                                 {"type", type},
+                                                 {"status", so ? "True" : "False"},
+                                                 {"reason", reason},
+                                                 {"message", message},
+                                                 {"lastTransitionTime", timestamp(now)}}}}}}});
+}
+
+}  // namespace
+
+const Ground kIdleGround{
+    kube::kIdleKey,
+    kube::kIdleNoticeKey,
+    "divvy.dev/Idle",
+    "Idle",
+    "Works",
+    "EvictedIdle",
+    "it works again, or may be idle for longer now",
+    [](const kube::Notice& notice, const std::string&, std::int64_t now, bool past) {
+      return (past ? "its devices were not used for " : "its devices are not used for ") +
+             spanOf(now - notice.since);
+    },
+    "unless it works"};
+
+const Ground kBypassGround{
+    kube::kBypassKey,
+    kube::kBypassNoticeKey,
+    "divvy.dev/Bypass",
+    "Bypass",
+    "NoBypass",
+    "EvictedBypass",
+    "it does not go around what limits it any more",
+    [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },
+    "unless that ends"};
+
+ComplaintDesk::ComplaintDesk(const Ground& ground, asio::any_io_executor executor,
+                             kube::Client& client, std::unique_ptr<Platform> platform,
+                             NoticeCounts& counts, Terms terms)
+    : ground_(ground),
+      executor_(std::move(executor)),
+      client_(client),
+      platform_(std::move(platform)),
+      counts_(counts),
+      terms_(withClock(std::move(terms))) {}
+
+Result<std::unique_ptr<ComplaintDesk>> ComplaintDesk::make(
+    const Ground& ground, asio::any_io_executor executor, kube::Client& client,
+    const std::optional<kube::Access>& platform, NoticeCounts& counts, Terms terms) {
+  std::unique_ptr<Platform> made;
+  if (platform) {
+    Result<std::unique_ptr<Platform>> opened = Platform::make(executor, *platform);
+    if (!opened) return std::move(opened).error().context("the platform of pods");
+    made = std::move(*opened);
+  }
+  return std::make_unique<ComplaintDesk>(ground, std::move(executor), client, std::move(made),
+                                         counts, std::move(terms));
+}
+
+void ComplaintDesk::heard(const kube::Node& node) {
+  const auto said = node.meta.annotations.find(ground_.node_key);
+  if (said == node.meta.annotations.end()) return gone(node.meta.name);
+  Result<kube::Complaints> pods = kube::decodeComplaints(said->second);
+  if (!pods) {
+    say("node " + node.meta.name + ", annotation " + ground_.node_key + ": " +
+        pods.error().message());
+    return gone(node.meta.name);
+  }
+  said_.insert_or_assign(node.meta.name, std::move(*pods));
+  look();
+}
+
+void ComplaintDesk::gone(const std::string& node) {
+  if (!said_.empty()) said_.erase(node);
+}
+
+std::optional<kube::Notice> ComplaintDesk::noticeOf(const kube::Pod& pod) const {
+  const auto said = pod.meta.annotations.find(ground_.pod_key);
+  if (said == pod.meta.annotations.end()) return std::nullopt;
+  const Result<kube::Notice> notice = kube::decodeNotice(said->second);
+  // Only we write it: what cannot be read is as if it was not there, and is written over.
+  return notice ? std::optional(*notice) : std::nullopt;
+}
+
+void ComplaintDesk::see(const kube::Pod& pod) {
+  if (!pod.meta.annotations.contains(ground_.pod_key)) return;
+  if (pod.node.empty() || pod.ended() || pod.meta.deleting) return forget(pod.meta.uid);
+  const Key key{pod.meta.uid, pod.node};
+  if (cases_.contains(key)) return;
+  // Its node may be told of a moment later.
+  cases_[key] = {pod.meta.space, pod.meta.name, {}, now() + kAgain, false, ""};
+  look();
+}
+
+void ComplaintDesk::forget(const std::string& uid) {
+  const auto first = cases_.lower_bound({uid, ""});
+  auto last = first;
+  while (last != cases_.end() && last->first.first == uid) ++last;
+  cases_.erase(first, last);
+}
+
+void ComplaintDesk::look() {
+  if (working_) return;
+  working_ = true;
+  asio::co_spawn(executor_, work(), rethrow);
+}
+
+// What nodes say now, into the cases.
+void ComplaintDesk::merge() {
+  for (auto& [key, one] : cases_) {
+    const auto node = said_.find(key.second);
+    const bool named = node != said_.end() && node->second.contains(key.first);
+    if (named || !one.said) continue;
+    one.said.reset();
+    one.not_before = 0;
+    one.denied = false;
+  }
+  for (const auto& [node, pods] : said_) {
+    for (const auto& [uid, pod] : pods) {
+      const auto [at, fresh] =
+          cases_.try_emplace({uid, node}, Case{pod.space, pod.name, {}, 0, false, ""});
+      Case& one = at->second;
+      if (one.said == pod) continue;
+      one.said = pod;
+      if (!one.denied) one.not_before = 0;
+    }
+  }
+}
+
+asio::awaitable<void> ComplaintDesk::work() {
+  while ((!said_.empty() || !cases_.empty()) && !*terms_.stopped) {
+    if (terms_.why_not().empty()) {
+      merge();
+      // Those that it is over for first: nobody waits for a platform then.
+      std::vector<Key> keys;
+      for (const bool so : {false, true})
+        for (const auto& [key, one] : cases_)
+          if (one.said.has_value() == so && one.not_before <= now()) keys.push_back(key);
+      for (const Key& key : keys)
+        if (terms_.why_not().empty()) co_await settle(key);
+    } else {
+      // Another goes on with it; what pods say is told anew when we lead.
+      cases_.clear();
+    }
+    asio::steady_timer pause(executor_, terms_.every);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  working_ = false;
+}
+
+asio::awaitable<std::optional<kube::Pod>> ComplaintDesk::podOf(Key key) {
+  const Case& one = cases_.at(key);
+  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
+  const Result<json::value> object = co_await client_.ask(std::move(call));
+  const bool gone = !object && object.error().code() == ErrorCode::kNotFound;
+  Result<kube::Pod> pod = object ? kube::podOf(*object) : Result<kube::Pod>(object.error());
+  const bool over =
+      gone || (pod && (pod->meta.uid != key.first || pod->ended() || pod->meta.deleting));
+  if (over) cases_.erase(key);
+  if (!over && !pod) trouble(key, pod.error().message());
+  if (over || !pod || !cases_.contains(key)) co_return std::nullopt;
+  if (pod->node == key.second) co_return std::move(*pod);
+  // Looked at again when it is not named any more.
+  cases_.at(key).denied = true;
+  trouble(key, "node " + key.second + " complains of it, and it is on " + pod->node);
+  rest(key, kLong);
+  co_return std::nullopt;
+}
+
+// What is known of a pod may be of a while ago: what is done goes by what it says now.
+asio::awaitable<void> ComplaintDesk::settle(Key key) {
+  if (!cases_.contains(key)) co_return;
+  std::optional<kube::Pod> pod = co_await podOf(key);
+  const auto known = cases_.find(key);
+  if (!pod || known == cases_.end()) co_return;
+  const std::optional<kube::Complaint> said = known->second.said;
+  const std::optional<kube::Notice> notice = noticeOf(*pod);
+  const auto work = std::make_shared<Work>();
+  work->key = key;
+  work->pod = std::move(*pod);
+  work->notice = notice.value_or(kube::Notice());
+  if (said) work->what = said->what;
+  switch (noticeStep(said, notice, now())) {
+    case NoticeStep::kNothing:
+      if (!notice) cases_.erase(known);
+      // What its node says meanwhile is heard.
+      if (notice) rest(key, notice->deadline > now() ? notice->deadline - now() : kLong);
+      co_return;
+    case NoticeStep::kNotice:
+      work->notice = noticedAt(*said, now(), terms_.notice);
+      co_return co_await give(work);
+    case NoticeStep::kTell:
+      co_return co_await tellAll(work);
+    case NoticeStep::kCallOff:
+      co_return co_await callOff(work);
+    case NoticeStep::kDue:
+      co_return co_await due(work);
+  }
+}
+
+asio::awaitable<void> ComplaintDesk::give(WorkPtr work) {
+  const bool written = co_await write(work, true);
+  if (!written) co_return rest(work->key, kAgain);
+  ++counts_.noticed;
+  co_await tellAll(work);
+}
+
+std::string ComplaintDesk::warning(const Work& work) const {
+  if (work.notice.deadline == 0) return why(work);
+  return why(work) + ": it is evicted at " + timestamp(work.notice.deadline) + ' ' + ground_.unless;
+}
+
+// Again until it is done: after a kill somebody may be told twice, and nobody is not told.
+asio::awaitable<void> ComplaintDesk::tellAll(WorkPtr work) {
+  // Telling makes another version of it: whatever else is written, the annotation is ours alone.
+  work->pod.meta.version.clear();
+  const std::optional<std::int64_t> more = co_await ask(PlatformNews::kNotice, work);
+  if (more) work->notice = extendedBy(work->notice, *more, now(), terms_.notice);
+  const bool told = co_await tell(work, true, ground_.reason, warning(*work));
+  if (!told || !more) co_return rest(work->key, kAgain);
+  work->notice.told = true;
+  const bool written = co_await write(work, true);
+  if (!written) rest(work->key, kAgain);
+}
+
+// Told before it is written down that there is nothing to tell.
+asio::awaitable<void> ComplaintDesk::callOff(WorkPtr work) {
+  work->pod.meta.version.clear();  // as above
+  const bool told = co_await tell(work, false, ground_.over_reason, ground_.over);
+  if (!told) co_return rest(work->key, kAgain);
+  const std::optional<std::int64_t> heard = co_await ask(PlatformNews::kCalledOff, work);
+  if (!heard) co_return rest(work->key, kAgain);
+  const bool written = co_await write(work, false);
+  if (!written) co_return rest(work->key, kAgain);
+  ++counts_.called_off;
+  const auto known = cases_.find(work->key);
+  // Whom it holds for again by now is told again.
+  if (known != cases_.end() && !known->second.said) cases_.erase(known);
+}
+
+asio::awaitable<void> ComplaintDesk::due(WorkPtr work) {
+  const std::optional<std::int64_t> more = co_await ask(PlatformNews::kDue, work);
+  if (!more) co_return rest(work->key, kAgain);
+  const kube::Notice later = extendedBy(work->notice, *more, now(), terms_.notice);
+  if (later.deadline > now()) {
+    work->notice = later;
+    const bool written = co_await write(work, true);
+    if (!written) co_return rest(work->key, kAgain);
+    co_await tell(work, true, ground_.reason,
+                  "its platform has asked for more time: it is evicted at " +
+                      timestamp(later.deadline) + ' ' + ground_.unless);
+    co_return;
+  }
+  const bool still = co_await stillSo(work);
+  if (still) co_await evict(work);
+}
+
+asio::awaitable<bool> ComplaintDesk::stillSo(const WorkPtr& work) {
+  kube::Call call{kube::Verb::kGet, "/api/v1/nodes/" + work->key.second};
+  const Result<json::value> object = co_await client_.ask(std::move(call));
+  const Result<kube::Node> node =
+      object ? kube::nodeOf(*object) : Result<kube::Node>(object.error());
+  if (!node) {
+    trouble(work->key, node.error().message());
+    co_return false;
+  }
+  heard(*node);
+  merge();
+  const auto known = cases_.find(work->key);
+  co_return known != cases_.end() &&
+      noticeStep(known->second.said, work->notice, now()) == NoticeStep::kDue;
+}
+
+asio::awaitable<void> ComplaintDesk::evict(WorkPtr work) {
+  kube::EvictionAsk ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
+                        [this] { return terms_.why_not().empty(); }};
+  const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
+  if (!done) co_return trouble(work->key, done.error().message());
+  switch (done->end) {
+    case kube::EvictionEnd::kEvicted:
+      ++counts_.evicted;
+      cases_.erase(work->key);
+      co_return co_await event(work, ground_.evicted_reason, why(*work, true));
+    case kube::EvictionEnd::kGone:
+      cases_.erase(work->key);
+      co_return;
+    case kube::EvictionEnd::kForbidden:
+    case kube::EvictionEnd::kRefused:
+      co_return trouble(work->key, "it is not evicted: " + done->why);
+  }
+}
+
+asio::awaitable<std::optional<std::int64_t>> ComplaintDesk::ask(PlatformNews news,
+                                                                const WorkPtr& work) {
+  if (!platform_) co_return std::int64_t{0};
+  // One that does not answer costs ten seconds: the others are not kept waiting for it.
+  if (now() < platform_again_) co_return std::nullopt;
+  const kube::Complaint pod{work->pod.meta.space, work->pod.meta.name, work->notice.since};
+  std::string body = platformBody(news, work->key.first, work->key.second, pod, work->notice);
+  const Result<std::int64_t> more = co_await platform_->tell(std::move(body));
+  if (more) co_return *more;
+  platform_again_ = now() + kAgain;
+  ++counts_.unheard;
+  trouble(work->key, "its platform was not told: " + more.error().message());
+  co_return std::nullopt;
+}
+
+asio::awaitable<bool> ComplaintDesk::write(const WorkPtr& work, bool there) {
+  const kube::Meta& pod = work->pod.meta;
+  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
+  call.type = kube::kMergePatch;
+  json::object meta{{"uid", pod.uid}};
+  if (!pod.version.empty()) meta["resourceVersion"] = pod.version;
+  const json::value text = there ? json::value(kube::encode(work->notice)) : json::value(nullptr);
+  meta["annotations"] = json::object{{ground_.pod_key, text}};
+  call.body = json::serialize(json::object{{"metadata", std::move(meta)}});
+  call.still = [this] { return terms_.why_not().empty(); };
+  const Result<json::value> done = co_await client_.ask(std::move(call));
+  if (!done) trouble(work->key, done.error().message());
+  co_return done.has_value();
+}
+
+asio::awaitable<bool> ComplaintDesk::tell(const WorkPtr& work, bool so, const char* reason,
+                                          std::string message) {
+  const kube::Meta& pod = work->pod.meta;
+  kube::Call call{kube::Verb::kPatch,
+                  "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
+  call.type = kube::kStrategicPatch;
+  call.body = conditionPatch(pod.uid, ground_.condition, so, reason, message, now());
+  call.still = [this] { return terms_.why_not().empty(); };
+  const Result<json::value> written = co_await client_.ask(std::move(call));
+  if (!written) trouble(work->key, written.error().message());
+  if (written) co_await event(work, reason, std::move(message));
+  co_return written.has_value();
+}
+
+asio::awaitable<void> ComplaintDesk::event(const WorkPtr& work, const char* reason,
+                                           std::string message) {
+  const kube::Meta& pod = work->pod.meta;
+  const EventNote note{pod.space, pod.name, pod.uid, reason, std::move(message)};
+  kube::Call call = eventCall(note, terms_.name, wallNanoseconds());
+  const Result<json::value> told = co_await client_.ask(std::move(call));
+  if (!told) say("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
+}
+
+void ComplaintDesk::rest(const Key& key, std::int64_t seconds) {
+  const auto known = cases_.find(key);
+  if (known != cases_.end()) known->second.not_before = now() + seconds;
+}
+
+// Tried again later; the same is said once.
+void ComplaintDesk::trouble(const Key& key, const std::string& what) {
+  rest(key, kAgain);
+  const auto known = cases_.find(key);
+  if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;
+  say("pod " + known->second.space + '/' + known->second.name + ": " + what);
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,70 @@
+// Gives pods the label that HAMi's monitor selects them by: bindings carry annotations only.
+// Private.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "codec/hami_agent_nodes.h"
+#include "kube/client.h"
+#include "scheduler/server.h"
+#include "telemetry/metrics.h"
+
+namespace divvy::scheduler {
+
+// Which pods lack it, and where they have to have it. Pure.
+class Unlabelled {
+ public:
+  explicit Unlabelled(WhereAgents where) : where_(where) {}
+
+  void set(const kube::Pod& pod, const HamiAgents& agents);
+  void remove(const std::string& uid);
+  // One that reads the label is there since now.
+  void agentCame(const std::string& node);
+
+  struct Pod {
+    std::string uid, space, name, node;
+  };
+  // Some of those that are to get it.
+  std::vector<Pod> wanted(std::size_t most) const;
+
+ private:
+  const WhereAgents where_;
+  std::map<std::string, Pod> wanted_;  // by UID
+  std::unordered_map<std::string, std::map<std::string, Pod>>
+      others_;                                       // by node, where nobody reads it
+  std::unordered_map<std::string, std::string> on_;  // by UID of those: the node
+};
+
+// For one thread, that of the client. All outlives it.
+class Labeller {
+ public:
+  // `why_not`: why nothing is written here now; empty: it is.
+  Labeller(boost::asio::any_io_executor executor, kube::Client& client, const HamiAgents& agents,
+           Counts& counts, WhereAgents where, std::function<std::string()> why_not);
+
+  // After the agents were told of it: `agent_came` on the pod's node by it.
+  void set(const kube::Pod& pod, bool agent_came);
+  void remove(const std::string& uid) { pods_.remove(uid); }
+  // It may write now, and could not before.
+  void look();
+
+ private:
+  boost::asio::awaitable<void> write();
+
+  boost::asio::any_io_executor executor_;
+  kube::Client& client_;
+  const HamiAgents& agents_;
+  Counts& counts_;
+  Unlabelled pods_;
+  std::function<std::string()> why_not_;
+  bool writing_ = false;
+};
+
+}  // namespace divvy::scheduler

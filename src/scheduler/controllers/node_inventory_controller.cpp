@@ -1,0 +1,138 @@
+#include "controllers/node_inventory_controller.h"
+
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "events/pod_events.h"
+#include "runtime/log.h"
+#include "runtime/timestamp.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+// From the first node to the writes, and after one that failed.
+constexpr std::chrono::milliseconds kGather{20};
+constexpr std::chrono::seconds kPause{5};
+constexpr const char* kEventSpace = "default";  // of objects that are in no namespace
+
+std::string stateOf(const kube::Meta& node, const NodeInventory& inventory) {
+  return node.uid + kube::encode(inventory.registered) +
+         (inventory.inventory ? kube::encode(*inventory.inventory) : std::string());
+}
+
+}  // namespace
+
+std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t now_s,
+                                        std::int64_t learning_s) {
+  if (node.registered.models.empty()) return std::nullopt;
+  if (!node.inventory) {
+    kube::Inventory first = node.registered;
+    first.learning_until = timestamp(now_s + learning_s);
+    return first;
+  }
+  if (node.surplus.empty() || node.inventory->learning_until <= timestamp(now_s))
+    return std::nullopt;
+  kube::Inventory more = kube::joined(*node.inventory, node.registered);
+  if (more == *node.inventory) return std::nullopt;
+  return more;
+}
+
+InventoryWriter::InventoryWriter(asio::any_io_executor executor, kube::Client& client, Terms terms)
+    : executor_(std::move(executor)), client_(client), terms_(std::move(terms)) {}
+
+void InventoryWriter::see(const kube::Meta& node, const NodeInventory* inventory) {
+  if (inventory == nullptr || !terms_.why_not().empty()) return;
+  const std::optional<kube::Inventory> record =
+      toRecord(*inventory, std::time(nullptr), terms_.learning_s);
+  if (record) return write(node.name, {node.uid, kube::encode(*record), stateOf(node, *inventory)});
+  wanted_.erase(node.name);
+  tried_.erase(node.name);
+  tell(node, inventory->surplus);
+}
+
+void InventoryWriter::remove(const std::string& node) {
+  wanted_.erase(node);
+  tried_.erase(node);
+  told_.erase(node);
+}
+
+void InventoryWriter::tell(const kube::Meta& node, const std::vector<std::string>& surplus) {
+  Told& told = told_[node.name];
+  const bool changed = told.uid != node.uid || told.surplus != surplus;
+  told = {node.uid, surplus};
+  if (surplus.empty()) {
+    told_.erase(node.name);
+    return;
+  }
+  if (!changed) return;
+  std::string message;
+  for (const std::string& line : surplus) message += (message.empty() ? "" : "; ") + line;
+  say("node " + node.name + ' ' + message + "; it does not count");
+  message += ". If the node has them: kubectl annotate node " + node.name + ' ' +
+             kube::kInventoryKey + '-';
+  asio::co_spawn(
+      executor_,
+      [this, note = EventNote{kEventSpace, node.name, node.uid, "InventoryExceeded", message, true,
+                              "Node"}]() -> asio::awaitable<void> {
+        const std::int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                             std::chrono::system_clock::now().time_since_epoch())
+                                             .count();
+        const auto done = co_await client_.ask(eventCall(note, terms_.name, nanoseconds));
+        if (!done) say(done.error().message());
+      },
+      rethrow);
+}
+
+// Once for each state: what was refused is asked for again once the node says something else.
+void InventoryWriter::write(const std::string& node, Write what) {
+  const auto tried = tried_.find(node);
+  if (tried != tried_.end() && tried->second == what.state) return;
+  tried_[node] = what.state;
+  wanted_[node] = std::move(what);
+  if (writing_) return;
+  writing_ = true;
+  asio::co_spawn(executor_, writeAll(), rethrow);
+}
+
+asio::awaitable<void> InventoryWriter::writeAll() {
+  asio::steady_timer pause(executor_, kGather);
+  co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (!wanted_.empty() && terms_.why_not().empty()) {
+    const std::string node = wanted_.begin()->first;
+    const Write what = wanted_.begin()->second;
+    if (co_await put(node, what)) {
+      const auto still = wanted_.find(node);
+      if (still != wanted_.end() && still->second.text == what.text) wanted_.erase(still);
+      continue;
+    }
+    pause.expires_after(kPause);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  writing_ = false;
+}
+
+// False: to be tried again.
+asio::awaitable<bool> InventoryWriter::put(const std::string& node, const Write& what) {
+  kube::Call call{kube::Verb::kPatch, "/api/v1/nodes/" + node};
+  call.type = kube::kMergePatch;
+  call.body = json::serialize(json::object{
+      {"metadata", json::object{{"uid", what.uid},
+                                {"annotations", json::object{{kube::kInventoryKey, what.text}}}}}});
+  call.still = [this] { return terms_.why_not().empty(); };
+  const Result<json::value> done = co_await client_.ask(std::move(call));
+  if (done || done.error().code() == ErrorCode::kNotFound) co_return true;
+  say(done.error().message());
+  co_return done.error().code() != ErrorCode::kUnavailable;
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,130 @@
+#include "controllers/pending_condition_controller.h"
+
+#include <chrono>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/timestamp.h"
+#include "scheduler/explain.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr std::chrono::seconds kEvery{1};
+// Who is placed sooner is never written to for it.
+constexpr std::int64_t kPatienceMs = 10'000;
+// From one change of what a pod is told to the next.
+constexpr std::int64_t kPauseMs = 60'000;
+// In one round: each is a look at all nodes, and a write.
+constexpr std::size_t kMostTold = 8;
+
+}  // namespace
+
+std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds) {
+  return json::serialize(json::object{
+      {"status", json::object{{"conditions", json::array{json::object{
+                                                 {"type", kDevicesFit},
+                                                 {"status", fits ? "True" : "False"},
+                                                 {"reason", fits ? "Placed" : "NoRoom"},
+                                                 {"message", message},
+                                                 {"lastTransitionTime", timestamp(seconds)}}}}}}});
+}
+
+Notices::Notices(asio::any_io_executor executor, kube::Client& client, const Books& books,
+                 std::function<std::string()> why_not, const bool* stopped)
+    : executor_(std::move(executor)),
+      client_(client),
+      books_(books),
+      why_not_(std::move(why_not)),
+      stopped_(stopped) {}
+
+void Notices::see(const kube::Pod& pod) {
+  for (const kube::PodCondition& one : pod.conditions) {
+    if (one.type != kDevicesFit) continue;
+    if (one.status != "False") {
+      forget(pod.meta.uid);
+    } else if (pod.node.empty()) {
+      told_[pod.meta.uid] = one.message;
+    } else if (!pod.ended()) {
+      settled_[pod.meta.uid] = {pod.meta.uid, pod.meta.space, pod.meta.name};
+    }
+  }
+}
+
+void Notices::forget(const std::string& uid) {
+  told_.erase(uid);
+  settled_.erase(uid);
+}
+
+void Notices::keepWaiting(const std::vector<Refused>& refused, engine::Instant now) {
+  std::set<std::string> here;
+  for (const Refused& one : refused) {
+    here.insert(one.uid);
+    waiting_.try_emplace(one.uid, Told{now, {now.ms + kPatienceMs}, ""});
+  }
+  std::erase_if(waiting_, [&](const auto& one) { return !here.contains(one.first); });
+}
+
+asio::awaitable<Result<void>> Notices::write(std::string space, std::string name, bool fits,
+                                             std::string message) {
+  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + space + "/pods/" + name + "/status"};
+  call.type = kube::kStrategicPatch;
+  call.body = noticePatch(fits, message, wallNanoseconds() / 1'000'000'000);
+  call.still = [this] { return why_not_().empty(); };
+  const Result<json::value> written = co_await client_.ask(std::move(call));
+  if (written || written.error().code() == ErrorCode::kNotFound) co_return Result<void>();
+  co_return written.error();
+}
+
+asio::awaitable<void> Notices::tellWaiting(engine::Instant now) {
+  const std::vector<Refused> refused = books_.refused();
+  keepWaiting(refused, now);
+  std::size_t told = 0;
+  for (const Refused& one : refused) {
+    const auto waiting = waiting_.find(one.uid);
+    if (told >= kMostTold || waiting == waiting_.end()) break;
+    if (waiting->second.next > now) continue;
+    const engine::Request* request = books_.askOf(one.uid);
+    if (request == nullptr) continue;
+    waiting->second.next = {now.ms + kPauseMs};
+    ++told;
+    const Result<std::string> text = summary(books_, *request, {});
+    if (!text || told_[one.uid] == *text) continue;
+    std::string said = *text;
+    const Result<void> written = co_await write(one.space, one.name, false, said);
+    if (written) told_[one.uid] = *text;
+    if (!written) say(written.error().message());
+  }
+}
+
+asio::awaitable<void> Notices::tellSettled() {
+  for (std::size_t told = 0; told < kMostTold && !settled_.empty(); ++told) {
+    const Refused one = settled_.begin()->second;
+    settled_.erase(settled_.begin());
+    const Result<void> written = co_await write(one.space, one.name, true, "");
+    if (!written) say(written.error().message());
+  }
+}
+
+asio::awaitable<void> Notices::run() {
+  while (!*stopped_) {
+    asio::steady_timer pause(executor_, kEvery);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!why_not_().empty()) continue;
+    co_await tellWaiting(now());
+    co_await tellSettled();
+  }
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,58 @@
+// Tells pods that have waited for devices for a while why, in a condition of theirs: events pass,
+// conditions stay. Private.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "engine/units.h"
+#include "kube/client.h"
+#include "kube/pod.h"
+#include "scheduler/cache.h"
+
+namespace divvy::scheduler {
+
+// For one thread, that of the client. All outlives it.
+class Notices {
+ public:
+  // `why_not`: why nothing is placed here now, nor told; empty: it is.
+  Notices(boost::asio::any_io_executor executor, kube::Client& client, const Books& books,
+          std::function<std::string()> why_not, const bool* stopped);
+
+  // A pod as the API server tells it: what it was told before, by whomever of us. One that has a
+  // node does not wait any more, and is told that.
+  void see(const kube::Pod& pod);
+  void forget(const std::string& uid);
+  // Until *stopped is true.
+  boost::asio::awaitable<void> run();
+
+ private:
+  struct Told {
+    engine::Instant since, next;  // waits; is not told anything else before
+    std::string text;
+  };
+
+  void keepWaiting(const std::vector<Refused>& refused, engine::Instant now);
+  boost::asio::awaitable<void> tellWaiting(engine::Instant now);
+  boost::asio::awaitable<void> tellSettled();
+  boost::asio::awaitable<Result<void>> write(std::string space, std::string name, bool fits,
+                                             std::string message);
+
+  boost::asio::any_io_executor executor_;
+  kube::Client& client_;
+  const Books& books_;
+  std::function<std::string()> why_not_;
+  const bool* stopped_;
+  std::map<std::string, Told> waiting_;      // by UID
+  std::map<std::string, std::string> told_;  // by UID: what is written there
+  std::map<std::string, Refused> settled_;   // by UID: has a node, and is told that it waits
+};
+
+// The patch of a pod's status. Pure.
+std::string noticePatch(bool fits, const std::string& message, std::int64_t seconds);
+
+}  // namespace divvy::scheduler

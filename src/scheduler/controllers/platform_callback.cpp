@@ -1,0 +1,81 @@
+#include "controllers/platform_callback.h"
+
+#include <chrono>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "runtime/timestamp.h"
+
+// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
+// Asio's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 1};
+constexpr std::int64_t kMostExtension = 7 * 24 * 3600;
+
+const char* wordOf(PlatformNews news) {
+  switch (news) {
+    case PlatformNews::kNotice:
+      return "idle-notice";
+    case PlatformNews::kDue:
+      return "idle-due";
+    case PlatformNews::kCalledOff:
+      break;
+  }
+  return "idle-called-off";
+}
+
+}  // namespace
+
+std::string platformBody(PlatformNews news, const std::string& uid, const std::string& node,
+                         const kube::Complaint& pod, const kube::Notice& state) {
+  json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
+                    {"pod", pod.name},      {"uid", uid},
+                    {"node", node},         {"idleSince", timestamp(state.since)}};
+  if (news != PlatformNews::kCalledOff) body["deadline"] = timestamp(state.deadline);
+  return json::serialize(body);
+}
+
+Result<std::int64_t> platformAnswer(const std::string& body) {
+  if (body.find_first_not_of(" \t\r\n") == std::string::npos) return std::int64_t{0};
+  boost::system::error_code fault;
+  const json::value value = json::parse(body, fault);
+  if (fault || !value.is_object())
+    return Error{ErrorCode::kCorrupt, "its answer is no JSON object"};
+  const json::value* asked = value.get_object().if_contains("extendSeconds");
+  if (asked == nullptr) return std::int64_t{0};
+  const std::int64_t* seconds = asked->if_int64();
+  if (seconds == nullptr || *seconds < 0 || *seconds > kMostExtension)
+    return Error{ErrorCode::kCorrupt,
+                 "its answer has an extendSeconds that is none; accepted: 0 to " +
+                     std::to_string(kMostExtension)};
+  return *seconds;
+}
+
+Result<std::unique_ptr<Platform>> Platform::make(asio::any_io_executor executor,
+                                                 kube::Access access) {
+  std::string path = access.base.empty() ? "/" : std::exchange(access.base, "");
+  Result<std::unique_ptr<kube::Client>> client =
+      kube::Client::make(std::move(executor), std::move(access), kTerms);
+  if (!client) return client.error();
+  return std::unique_ptr<Platform>(new Platform(std::move(*client), std::move(path)));
+}
+
+asio::awaitable<Result<std::int64_t>> Platform::tell(std::string body) {
+  kube::Call call{kube::Verb::kPost, path_};
+  call.body = std::move(body);
+  call.once = true;
+  const Result<kube::Reply> reply = co_await client_->send(std::move(call));
+  if (!reply) co_return reply.error();
+  if (!reply->good()) co_return kube::errorOf(*reply);
+  co_return platformAnswer(reply->body);
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,201 @@
+#include "controllers/resize_controller.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "codec/pending_resize.h"
+#include "controllers/resize_plan.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+// GCC 12 with -O2 takes the frame of a coroutine for one that another operator new made; both are
+// Asio's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr std::chrono::seconds kAgain{1};
+// An agent that begins anew takes a second; one that does not come is not waited for longer.
+constexpr std::int64_t kMostSeconds = 60;
+constexpr std::int64_t kNano = 1'000'000'000;
+constexpr std::size_t kShownOfUid = 8;
+
+bool hasWork(const kube::Pod& pod) {
+  return !pod.node.empty() && !pod.ended() && (pendingChange(pod) || askedChange(pod));
+}
+
+}  // namespace
+
+Changer::Changer(asio::any_io_executor executor, kube::Client& client,
+                 const vendors::Catalog& catalog, Books& books, ShareChangeCounts& counts,
+                 Terms terms)
+    : executor_(executor),
+      client_(client),
+      catalog_(catalog),
+      books_(books),
+      counts_(counts),
+      terms_(std::move(terms)),
+      pause_(executor) {}
+
+void Changer::see(const kube::Pod& pod) {
+  // Nearly nobody is ever asked for one.
+  const bool says = pod.meta.annotations.contains(kube::kChangeKey) ||
+                    pod.meta.annotations.contains(kube::kChangeStateKey);
+  if (!says || !hasWork(pod)) {
+    if (!pods_.empty()) pods_.erase(pod.meta.uid);
+    return;
+  }
+  pods_.insert_or_assign(pod.meta.uid, pod);
+  look();
+}
+
+void Changer::heard(const kube::Node& node) {
+  const auto said = node.meta.annotations.find(kube::kChangesKey);
+  if (said == node.meta.annotations.end()) {
+    if (!results_.empty()) results_.erase(node.meta.name);
+    return;
+  }
+  Result<kube::ChangeResults> results = kube::decodeChangeResults(said->second);
+  if (!results)
+    return say("node " + node.meta.name + ", annotation " + kube::kChangesKey + ": " +
+               results.error().message());
+  results_.insert_or_assign(node.meta.name, std::move(*results));
+  if (!pods_.empty()) look();
+}
+
+void Changer::look() {
+  if (working_) {
+    pause_.cancel();
+    return;
+  }
+  working_ = true;
+  asio::co_spawn(executor_, work(), rethrow);
+}
+
+asio::awaitable<void> Changer::work() {
+  while (!pods_.empty() && !*terms_.stopped) {
+    std::vector<std::string> uids;
+    for (const auto& [uid, pod] : pods_) uids.push_back(uid);
+    const bool may = terms_.why_not().empty();
+    bool soon = false;
+    for (const std::string& uid : may ? uids : std::vector<std::string>())
+      if (co_await settle(uid)) soon = true;
+    if (pods_.empty()) break;
+    // Who is told of something meanwhile cuts it short.
+    pause_.expires_after(soon ? std::chrono::milliseconds(0) : kAgain);
+    co_await pause_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  working_ = false;
+}
+
+asio::awaitable<bool> Changer::settle(const std::string& uid) {
+  const auto known = pods_.find(uid);
+  if (known == pods_.end()) co_return false;
+  kube::Pod pod = known->second;
+  if (pendingChange(pod)) co_return co_await finish(std::move(pod));
+  if (askedChange(pod)) co_return co_await admit(std::move(pod));
+  pods_.erase(uid);
+  co_return false;
+}
+
+// Where it is admitted it is booked.
+Result<kube::ChangeState> Changer::decide(const kube::Pod& pod) {
+  const std::optional<AskedChange> asked = askedChange(pod);
+  if (asked->unreadable) return *asked->unreadable;
+  const vendors::Kind* kind = changeableKind(catalog_);
+  if (kind == nullptr || terms_.others(pod.node))
+    return Error{ErrorCode::kUnsupported,
+                 "the devices of node " + pod.node + " are handed out by another's plugin"};
+  const Result<std::string> assignment = assignmentWith(pod, asked->change, *kind);
+  if (!assignment) return assignment.error();
+  kube::ChangeState state;
+  state.id = asked->change.id;
+  // No other pod's, and not this one's of before or of another scheduler.
+  state.token = pod.meta.uid.substr(0, kShownOfUid) + '-' + std::to_string(wallNanoseconds()) +
+                '-' + std::to_string(++admitted_);
+  state.change = asked->change;
+  state.term = terms_.term();
+  state.assignment = *assignment;
+  state.since = wallNanoseconds() / kNano;
+  kube::Pod then = pod;
+  then.meta.annotations.insert_or_assign(kube::kChangeStateKey, kube::encode(state));
+  if (const Result<void> admitted = books_.admitChange(then); !admitted) return admitted.error();
+  if (const std::string why = terms_.beyond_queue(pod.meta.uid); !why.empty()) {
+    terms_.restore(pod);
+    return Error{ErrorCode::kNoRoom, why};
+  }
+  return state;
+}
+
+asio::awaitable<bool> Changer::admit(kube::Pod pod) {
+  const std::optional<AskedChange> asked = askedChange(pod);
+  const std::string id = asked->change.id;
+  const Result<kube::ChangeState> state = decide(pod);
+  const kube::ChangeState told = state ? *state : refusedChange(id, state.error());
+  kube::Labels annotations;
+  annotations[kube::kChangeStateKey] = kube::encode(told);
+  const Written written = co_await write(pod, annotations);
+  if (written == Written::kYes) ++(state ? counts_.admitted : counts_.refused);
+  if (written != Written::kNo || !state) co_return false;
+  // Not what was then: it may have gone meanwhile, or have become another. Where nobody knows
+  // whether it is written it stays booked, and is written again.
+  if (const auto now = pods_.find(pod.meta.uid); now != pods_.end()) terms_.restore(now->second);
+  co_return false;
+}
+
+asio::awaitable<bool> Changer::finish(kube::Pod pod) {
+  const kube::ChangeState admitted = *pendingChange(pod);
+  const vendors::Kind* kind = changeableKind(catalog_);
+  if (kind == nullptr) co_return false;
+  std::optional<kube::ChangeResult> result;
+  if (const auto node = results_.find(pod.node); node != results_.end())
+    if (const auto found = node->second.find(admitted.token); found != node->second.end())
+      result = found->second;
+  const std::int64_t waited = wallNanoseconds() / kNano - admitted.since;
+  if (!result && waited > kMostSeconds)
+    result = kube::ChangeResult{false, "NoAnswer",
+                                "the agent of node " + pod.node + " did not answer within " +
+                                    std::to_string(kMostSeconds) + " s"};
+  if (!result) co_return false;
+  const kube::Labels annotations = settledBy(admitted, *result, *kind, pod.meta.annotations);
+  const Written written = co_await write(pod, annotations);
+  if (written == Written::kYes) ++(result->done ? counts_.done : counts_.refused);
+  co_return false;
+}
+
+// Whether it is. Where it was changed meanwhile we are told of that, and look again.
+asio::awaitable<Changer::Written> Changer::write(const kube::Pod& pod,
+                                                 const kube::Labels& annotations) {
+  kube::Call call{kube::Verb::kPatch,
+                  "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name};
+  call.type = kube::kMergePatch;
+  json::object written;
+  for (const auto& [key, value] : annotations) written[key] = value;
+  call.body = json::serialize(
+      json::object{{"metadata", json::object{{"uid", pod.meta.uid},
+                                             {"resourceVersion", pod.meta.version},
+                                             {"annotations", std::move(written)}}}});
+  call.still = [this] { return terms_.why_not().empty(); };
+  const Result<json::value> done = co_await client_.ask(std::move(call));
+  if (!done) {
+    say("pod " + pod.meta.space + '/' + pod.meta.name + ", " + kube::kChangeStateKey + ": " +
+        done.error().message());
+    co_return done.error().code() == ErrorCode::kUnavailable ? Written::kUnknown : Written::kNo;
+  }
+  // What comes of it is told by the watch.
+  const auto known = pods_.find(pod.meta.uid);
+  if (known != pods_.end() && known->second.meta.version == pod.meta.version) pods_.erase(known);
+  co_return Written::kYes;
+}
+
+}  // namespace divvy::scheduler

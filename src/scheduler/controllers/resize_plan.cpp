@@ -1,0 +1,128 @@
+#include "controllers/resize_plan.h"
+
+#include <algorithm>
+
+#include "codec/share_annotations.h"
+#include "kube/assignment.h"
+#include "kube/decided_words.h"
+#include "terms/terms.h"
+
+namespace divvy::scheduler {
+namespace {
+
+std::optional<kube::ChangeState> stateOf(const kube::Pod& pod) {
+  const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
+  if (said == pod.meta.annotations.end()) return std::nullopt;
+  Result<kube::ChangeState> state = kube::decodeChangeState(said->second);
+  return state ? std::optional(std::move(*state)) : std::nullopt;
+}
+
+// Init containers first. Nothing: there is none of that name.
+struct Place {
+  std::size_t at = 0;
+  bool ends = false;
+};
+std::optional<Place> placeOf(const kube::Pod& pod, const std::string& name) {
+  std::size_t at = 0;
+  for (const auto* list : {&pod.init, &pod.containers})
+    for (const kube::PodContainer& one : *list) {
+      if (one.name == name) return Place{at, list == &pod.init && !one.sidecar};
+      ++at;
+    }
+  return std::nullopt;
+}
+
+std::string namesOf(const kube::Pod& pod) {
+  std::string names;
+  for (const kube::PodContainer& one : pod.containers)
+    names += (names.empty() ? "" : ", ") + one.name;
+  return names;
+}
+
+Result<void> checkPriority(const std::string& word) {
+  const terms::Term* term = terms::ofAnnotation("priority");
+  if (word.empty() || term == nullptr) return {};
+  return terms::check(*term, word);
+}
+
+}  // namespace
+
+kube::ChangeState refusedChange(const std::string& id, const Error& why) {
+  kube::ChangeState state;
+  state.id = id;
+  state.phase = kube::ChangePhase::kRefused;
+  state.reason = kube::changeReason(why);
+  state.message = why.message();
+  return state;
+}
+
+std::optional<AskedChange> askedChange(const kube::Pod& pod) {
+  const auto said = pod.meta.annotations.find(kube::kChangeKey);
+  if (said == pod.meta.annotations.end()) return std::nullopt;
+  const std::optional<kube::ChangeState> state = stateOf(pod);
+  Result<kube::ShareChange> change = kube::decodeShareChange(said->second);
+  if (change) {
+    // One at a time: who asks for another meanwhile waits until that is settled.
+    const bool busy = state && state->phase == kube::ChangePhase::kAdmitted;
+    if (busy || (state && state->id == change->id)) return std::nullopt;
+    return AskedChange{std::move(*change), std::nullopt};
+  }
+  const Error why =
+      std::move(change).error().context(std::string("annotation ") + kube::kChangeKey);
+  const bool told = state && state->id == kUnreadableChange && state->message == why.message();
+  if (told) return std::nullopt;
+  kube::ShareChange none;
+  none.id = kUnreadableChange;
+  return AskedChange{std::move(none), why};
+}
+
+Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange& change,
+                                   const vendors::Kind& kind) {
+  if (pod.node.empty() || pod.ended())
+    return Error{ErrorCode::kUnavailable, "the pod does not run"};
+  const std::optional<Place> place = placeOf(pod, change.container);
+  if (!place)
+    return Error{ErrorCode::kNotFound, "the pod has no container \"" + change.container +
+                                           "\"; accepted: " + namesOf(pod)};
+  if (place->ends)
+    return Error{ErrorCode::kUnsupported,
+                 "container " + change.container + " is an init container that ends"};
+  const auto said = pod.meta.annotations.find(kind.wire.pod.allocated);
+  if (said == pod.meta.annotations.end())
+    return Error{ErrorCode::kNotFound, "the pod has no share of a device that can be changed"};
+  if (!kind.wire.pod.instances.empty() && pod.meta.annotations.contains(kind.wire.pod.instances))
+    return Error{ErrorCode::kUnsupported, "it has parts as the hardware makes them (MIG)"};
+  if (const Result<void> good = checkPriority(change.priority); !good)
+    return Error(good.error()).context("priority");
+  Result<kube::Assignment> assignment = kube::decodeAssignment(said->second);
+  if (!assignment) return std::move(assignment).error().context(kind.wire.pod.allocated);
+  if (place->at >= assignment->size() || (*assignment)[place->at].empty())
+    return Error{ErrorCode::kNotFound, "container " + change.container + " has no device"};
+  for (kube::AssignedDevice& device : (*assignment)[place->at]) {
+    device.mebibytes = change.mebibytes.value_or(device.mebibytes);
+    device.cores = change.cores.value_or(device.cores);
+  }
+  return kube::encode(*assignment);
+}
+
+kube::Labels settledBy(const kube::ChangeState& admitted, const kube::ChangeResult& result,
+                       const vendors::Kind& kind, const kube::Labels& annotations) {
+  kube::ChangeState state;
+  state.id = admitted.id;
+  state.phase = result.done ? kube::ChangePhase::kDone : kube::ChangePhase::kRefused;
+  state.reason = result.reason;
+  state.message = result.message;
+  kube::Labels written{{kube::kChangeStateKey, kube::encode(state)}};
+  if (!result.done) return written;
+  written[kind.wire.pod.allocated] = admitted.assignment;
+  if (admitted.change.priority.empty()) return written;
+  const std::string key = wishKey("priority", admitted.change.container);
+  written[key] = admitted.change.priority;
+  kube::Labels then = annotations;
+  // What cannot be read stays as it is: an agent refuses to act on it.
+  if (kube::decideWord(key, admitted.change.priority, &then) && then.contains(kube::kDecidedKey))
+    written[kube::kDecidedKey] = then.at(kube::kDecidedKey);
+  return written;
+}
+
+}  // namespace divvy::scheduler

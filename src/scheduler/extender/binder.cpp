@@ -1,0 +1,127 @@
+#include "extender/binder.h"
+
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "runtime/clock.h"
+#include "scheduler/fencing_policy.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using http::Answer;
+
+constexpr std::chrono::seconds kOffered{5};
+constexpr std::chrono::milliseconds kLook{10};
+
+// Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
+// a conflict may be that it is bound already, by a call whose answer was lost.
+BindEnd endOf(const Error& error) {
+  const bool refused = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kUsage;
+  return refused ? BindEnd::kRefused : BindEnd::kUncertain;
+}
+
+kube::Call bindingOf(const BindAsk& ask, const Assigned& assigned, const std::string& fence) {
+  json::object annotations;
+  for (const auto& [key, value] : assigned.annotations) annotations[key] = value;
+  if (!fence.empty()) annotations[kTermAnnotation] = fence;
+  kube::Call call{kube::Verb::kPost,
+                  "/api/v1/namespaces/" + ask.space + "/pods/" + ask.name + "/binding"};
+  call.body = json::serialize(json::object{
+      {"apiVersion", "v1"},
+      {"kind", "Binding"},
+      {"metadata", json::object{{"name", ask.name},
+                                {"namespace", ask.space},
+                                {"uid", ask.uid},
+                                {"annotations", std::move(annotations)}}},
+      {"target", json::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", ask.node}}}});
+  return call;
+}
+
+}  // namespace
+
+asio::awaitable<Answer> Binder::answer(http::Query query) {
+  const Result<BindAsk> ask = parseBind(query.body);
+  if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
+  if (const std::string why = terms_.why_not(); !why.empty())
+    co_return Answer{200, bindAnswer(why)};
+  if (terms_.chosen_elsewhere) {
+    const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(terms_.reservation);
+    const engine::Instant expires{now().ms + span.count()};
+    const Result<void> reserved = books_.reserveOn(ask->uid, ask->node, expires);
+    if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
+  }
+  const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallNanoseconds());
+  if (!assigned) {
+    ++counts_.not_reserved;
+    co_return Answer{200, bindAnswer(assigned.error().message())};
+  }
+  co_await offered(ask->uid);
+  const std::string fault = co_await lockAndBind(*ask, *assigned);
+  co_return Answer{200, bindAnswer(fault)};
+}
+
+// A kubelet turns pods away for good whose devices it does not offer. The agent gives them back as
+// soon as it hears of the room that we know of. If it does not say so, it is not there, or an
+// earlier one, which withdraws nothing: whoever waits then waits in vain.
+asio::awaitable<void> Binder::offered(std::string uid) {
+  const auto until = std::chrono::steady_clock::now() + kOffered;
+  asio::steady_timer pause(co_await asio::this_coro::executor);
+  while (!books_.withdrawnFrom(uid).empty() && std::chrono::steady_clock::now() < until) {
+    pause.expires_after(kLook);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+asio::awaitable<std::string> Binder::lockAndBind(const BindAsk& ask, const Assigned& assigned) {
+  const std::vector<std::string> keys =
+      terms_.locks ? terms_.locks(assigned) : std::vector<std::string>();
+  const LockHolder holder{ask.space, ask.name};
+  BindEnd end = BindEnd::kRefused;
+  if (!keys.empty()) {
+    const std::function<bool()> still = [this] { return terms_.why_not().empty(); };
+    const Result<void> locked = co_await locks_.take(ask.node, keys, holder, still);
+    ++(locked ? counts_.locked : counts_.lock_refused);
+    if (!locked) {
+      books_.endBind(ask.uid, end);
+      terms_.changed();
+      co_return locked.error().message();
+    }
+  }
+  const std::string fault = co_await bind(ask, assigned, &end);
+  // Its agent gives it back where it is bound, or may be.
+  if (!keys.empty() && end == BindEnd::kRefused) co_await locks_.give(ask.node, keys, holder);
+  co_return fault;
+}
+
+asio::awaitable<std::string> Binder::bind(const BindAsk& ask, const Assigned& assigned,
+                                          BindEnd* end) {
+  const Stopwatch watch(&counts_.bind_seconds);
+  const std::string fence = election_.verdict().fence;
+  kube::Call call = bindingOf(ask, assigned, fence);
+  // It may wait for its turn, or for a connection, while the lease grows old or is lost.
+  std::string late;
+  call.still = [this, &fence, &late] {
+    late = terms_.why_not();
+    if (late.empty() && election_.verdict().fence != fence) late = "another term has begun";
+    return late.empty();
+  };
+  const Result<json::value> bound = co_await client_.ask(std::move(call));
+  *end = !late.empty() ? BindEnd::kRefused : bound ? BindEnd::kBound : endOf(bound.error());
+  ++(*end == BindEnd::kBound     ? counts_.bound
+     : *end == BindEnd::kRefused ? counts_.bind_refused
+                                 : counts_.bind_uncertain);
+  books_.endBind(ask.uid, *end);
+  terms_.changed();
+  if (!late.empty()) co_return "not bound: " + late;
+  co_return bound ? "" : explainFenced(bound.error().message());
+}
+
+}  // namespace divvy::scheduler

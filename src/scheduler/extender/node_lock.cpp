@@ -1,0 +1,182 @@
+#include "extender/node_lock.h"
+
+#include <cstdio>
+#include <ctime>
+#include <set>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "runtime/clock.h"
+#include "runtime/timestamp.h"
+
+// GCC 12 with -O2 takes the frame of takeOnce for one that another operator new made; both are
+// Asio's.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+constexpr const char* kShared = "hami.io/mutex.lock";
+constexpr std::chrono::seconds kSharedLife = std::chrono::minutes(5);
+constexpr std::chrono::seconds kOwnLife = std::chrono::minutes(2);
+// The node may change between the look and the write, as often as that.
+constexpr unsigned kRounds = 3;
+constexpr unsigned kConflict = 409;
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+// RFC 3339; 0: it is not.
+std::int64_t secondsOf(const std::string& text) {
+  std::tm parts{};
+  int at = 0;
+  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
+                  &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &at) != 6)
+    return 0;
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  std::size_t zone = static_cast<std::size_t>(at);
+  if (zone < text.size() && text[zone] == '.')
+    zone = text.find_first_not_of("0123456789", zone + 1);
+  if (zone >= text.size()) return 0;
+  std::int64_t east = 0;
+  if (text[zone] != 'Z') {
+    int hours = 0;
+    int minutes = 0;
+    char sign = 0;
+    if (std::sscanf(text.c_str() + zone, "%c%2d:%2d", &sign, &hours, &minutes) != 3) return 0;
+    if (sign != '+' && sign != '-') return 0;
+    east = (sign == '-' ? -60 : 60) * (std::int64_t{hours} * 60 + minutes);
+  }
+  return static_cast<std::int64_t>(timegm(&parts)) - east;
+}
+
+std::string pathOf(const std::string& node) {
+  return "/api/v1/nodes/" + node;
+}
+
+// None: it says why not.
+Result<kube::Meta> metaFrom(const Result<json::value>& object) {
+  if (!object) return object.error();
+  return kube::metaOf(*object);
+}
+
+kube::Call patchOf(const std::string& node, const kube::Meta& seen, json::object annotations) {
+  kube::Call call{kube::Verb::kPatch, pathOf(node)};
+  call.type = kube::kMergePatch;
+  // Refused where the node has changed since.
+  call.body = json::serialize(
+      json::object{{"metadata", json::object{{"resourceVersion", seen.version},
+                                             {"annotations", std::move(annotations)}}}});
+  return call;
+}
+
+}  // namespace
+
+std::string lockText(const std::string& key, std::int64_t seconds, const LockHolder& holder) {
+  const std::string text = timestamp(seconds);
+  return key == kShared ? text + ',' + holder.space + ',' + holder.pod : text;
+}
+
+LockSaid parseLock(const std::string& text) {
+  LockSaid said;
+  const std::size_t first = text.find(',');
+  said.seconds = secondsOf(text.substr(0, first));
+  const std::size_t second = first == std::string::npos ? first : text.find(',', first + 1);
+  if (second == std::string::npos) return said;
+  said.holder = {text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+  return said;
+}
+
+std::chrono::seconds lockLife(const std::string& key) {
+  return key == kShared ? kSharedLife : kOwnLife;
+}
+
+std::vector<std::string> locksOf(const std::vector<const vendors::Kind*>& kinds, bool hami) {
+  std::set<std::string> keys;
+  for (const vendors::Kind* kind : kinds)
+    if (!kind->wire.lock.empty() && (kind->vendor != "nvidia" || hami))
+      keys.insert(kind->wire.lock);
+  return {keys.begin(), keys.end()};
+}
+
+asio::awaitable<bool> NodeLocks::gone(LockHolder holder) {
+  if (holder.pod.empty()) co_return false;
+  kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + holder.space + "/pods/" + holder.pod};
+  const Result<json::value> found = co_await client_.ask(std::move(call));
+  co_return !found && found.error().code() == ErrorCode::kNotFound;
+}
+
+asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
+                                                  const std::vector<std::string>& keys,
+                                                  const LockHolder& holder,
+                                                  const std::function<bool()>& still, bool* again) {
+  *again = false;
+  kube::Call get{kube::Verb::kGet, pathOf(node)};
+  const Result<json::value> object = co_await client_.ask(std::move(get));
+  const Result<kube::Meta> seen = metaFrom(object);
+  if (!seen)
+    co_return Error{ErrorCode::kUnavailable, "node " + node + ": " + seen.error().message()};
+  const std::int64_t now = wallNanoseconds() / kNanoseconds;
+  json::object fresh;
+  for (const std::string& key : keys) {
+    const auto old = seen->annotations.find(key);
+    const LockSaid said = old == seen->annotations.end() ? LockSaid{} : parseLock(old->second);
+    const bool own = said.holder == holder;
+    const bool held = !own && now - said.seconds < lockLife(key).count();
+    const bool left = held && co_await gone(said.holder);
+    if (held && !left) {
+      const std::string whose =
+          said.holder.pod.empty() ? "another pod" : said.holder.space + '/' + said.holder.pod;
+      co_return Error{ErrorCode::kUnavailable,
+                      "node " + node + " is locked for " + whose + " (" + key + "): ask again"};
+    }
+    fresh[key] = lockText(key, now, holder);
+  }
+  kube::Call patch = patchOf(node, *seen, std::move(fresh));
+  patch.still = still;
+  const Result<kube::Reply> reply = co_await client_.send(std::move(patch));
+  if (!reply) co_return reply.error();
+  *again = reply->status == kConflict;
+  if (reply->good()) co_return Result<void>();
+  const Error fault = kube::errorOf(*reply);
+  co_return Error{ErrorCode::kUnavailable, "locking node " + node + ": " + fault.message()};
+}
+
+asio::awaitable<Result<void>> NodeLocks::take(std::string node, std::vector<std::string> keys,
+                                              LockHolder holder, std::function<bool()> still) {
+  for (unsigned round = 1;; ++round) {
+    bool again = false;
+    Result<void> taken = co_await takeOnce(node, keys, holder, still, &again);
+    if (taken || !again || round == kRounds) co_return taken;
+  }
+}
+
+asio::awaitable<void> NodeLocks::give(std::string node, std::vector<std::string> keys,
+                                      LockHolder holder) {
+  for (unsigned round = 0; round < kRounds; ++round) {
+    kube::Call get{kube::Verb::kGet, pathOf(node)};
+    const Result<json::value> object = co_await client_.ask(std::move(get));
+    const Result<kube::Meta> seen = metaFrom(object);
+    if (!seen) co_return;  // it expires
+    const std::int64_t now = wallNanoseconds() / kNanoseconds;
+    json::object none;
+    for (const std::string& key : keys) {
+      const auto old = seen->annotations.find(key);
+      if (old == seen->annotations.end()) continue;
+      const LockSaid said = parseLock(old->second);
+      // Of one without a name: it was free when this pod took it.
+      const bool own = said.holder.pod.empty() ? now - said.seconds < lockLife(key).count()
+                                               : said.holder == holder;
+      if (own) none[key] = nullptr;
+    }
+    if (none.empty()) co_return;
+    kube::Call patch = patchOf(node, *seen, std::move(none));
+    const Result<kube::Reply> reply = co_await client_.send(std::move(patch));
+    if (!reply || reply->status != kConflict) co_return;
+  }
+}
+
+}  // namespace divvy::scheduler

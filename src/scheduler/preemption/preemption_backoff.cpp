@@ -1,0 +1,96 @@
+#include "preemption/preemption_backoff.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace divvy::scheduler {
+namespace {
+
+// Each keeps the names of all nodes that would do.
+constexpr std::size_t kMostContenders = 128;
+// Both things that kube-scheduler says of one try have come by then.
+constexpr std::int64_t kGatherMs = 100;
+// Taints, labels and volumes may have changed since.
+constexpr std::int64_t kFreshMs = 10'000;
+constexpr std::int64_t kFirstPauseMs = 1'000;
+constexpr unsigned kMostDoublings = 6;
+
+engine::Instant later(engine::Instant now, std::int64_t ms) {
+  return {now.ms + ms};
+}
+
+}  // namespace
+
+Contenders::One* Contenders::enter(const kube::Pod& pod, engine::Instant now) {
+  const std::string& uid = pod.meta.uid;
+  if (!all_.contains(uid) && all_.size() >= kMostContenders) {
+    const auto least = std::min_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
+      return a.second.contender.pod.priority < b.second.contender.pod.priority;
+    });
+    if (least->second.contender.pod.priority >= pod.priority) return nullptr;
+    all_.erase(least);
+  }
+  const auto [at, fresh] = all_.try_emplace(uid);
+  One& one = at->second;
+  if (fresh) one.turn = ++turns_;
+  one.contender.pod = pod;
+  one.next = std::max(one.next, later(now, kGatherMs));
+  return &one;
+}
+
+void Contenders::refused(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                         engine::Instant now) {
+  One* one = enter(pod, now);
+  if (one == nullptr) return;
+  one->contender.nodes.assign(nodes.begin(), nodes.end());
+  std::sort(one->contender.nodes.begin(), one->contender.nodes.end());
+  one->heard = now;
+}
+
+void Contenders::offered(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                         engine::Instant now) {
+  One* one = enter(pod, now);
+  if (one == nullptr) return;
+  std::vector<std::string>& all = one->contender.nodes;
+  // Of an earlier try.
+  if (one->heard < later(now, -kFreshMs)) all.clear();
+  all.insert(all.end(), nodes.begin(), nodes.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  one->heard = now;
+}
+
+std::optional<Contender> Contenders::next(engine::Instant now) const {
+  const One* best = nullptr;
+  const auto key = [](const One& one) { return std::tuple(-one.contender.pod.priority, one.turn); };
+  for (const auto& [uid, one] : all_) {
+    if (one.next > now || one.heard < later(now, -kFreshMs)) continue;
+    if (best == nullptr || key(one) < key(*best)) best = &one;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->contender);
+}
+
+void Contenders::failed(const std::string& uid, engine::Instant now) {
+  const auto at = all_.find(uid);
+  if (at == all_.end()) return;
+  at->second.next = later(now, kFirstPauseMs << std::min(at->second.tries, kMostDoublings));
+  ++at->second.tries;
+}
+
+void Contenders::rest(const std::string& uid, engine::Instant until) {
+  const auto at = all_.find(uid);
+  if (at != all_.end()) at->second.next = until;
+}
+
+std::vector<kube::Meta> Contenders::stale(engine::Instant now) {
+  std::vector<kube::Meta> found;
+  for (auto& [uid, one] : all_) {
+    if (one.next > now || one.heard >= later(now, -kFreshMs)) continue;
+    found.push_back(one.contender.pod.meta);
+    failed(uid, now);
+  }
+  return found;
+}
+
+}  // namespace divvy::scheduler

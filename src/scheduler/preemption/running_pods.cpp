@@ -1,0 +1,235 @@
+#include "preemption/running_pods.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/quantity.h"
+#include "scheduler/pod_group.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr const char* kMirror = "kubernetes.io/config.mirror";
+
+// Of a resource; none: nothing is said of it.
+Result<std::optional<Quantity>> amount(const kube::Quantities& from, const std::string& resource) {
+  const auto found = from.find(resource);
+  if (found == from.end()) return std::optional<Quantity>();
+  Result<Quantity> read = Quantity::parse(found->second);
+  if (!read) return std::move(read).error().context(resource);
+  if (read->negative())
+    return Error{ErrorCode::kUsage, resource + ": " + found->second + " is less than nothing"};
+  return std::optional(*read);
+}
+
+Result<Room> roomIn(const kube::Quantities& requests) {
+  const auto cpu = amount(requests, "cpu");
+  if (!cpu) return cpu.error();
+  const auto memory = amount(requests, "memory");
+  if (!memory) return memory.error();
+  Room room;
+  if (*cpu) room.cpu.milli = (*cpu)->milli();
+  // A fraction of a byte is a whole one.
+  if (*memory) room.memory = Bytes{static_cast<std::uint64_t>((*memory)->ceil())};
+  return room;
+}
+
+Room both(Room a, Room b) {
+  return {a.cpu + b.cpu, a.memory + b.memory};
+}
+Room most(Room a, Room b) {
+  return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory)};
+}
+Room least(Room a, Room b) {
+  return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory)};
+}
+
+const std::string* said(const kube::Labels& labels, const char* key) {
+  const auto found = labels.find(key);
+  return found == labels.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+Error refused(const char* key, const std::string& value, const std::string& accepted) {
+  return {ErrorCode::kUsage,
+          std::string("annotation ") + key + ": \"" + value + "\" is not accepted; " + accepted};
+}
+
+}  // namespace
+
+Result<Room> roomOf(const kube::Pod& pod) {
+  Room sum, peak;
+  for (const kube::PodContainer& one : pod.init) {
+    const Result<Room> room = roomIn(one.requests);
+    if (!room) return Error(room.error()).context("container " + one.name);
+    peak = most(peak, both(sum, *room));
+    if (one.sidecar) sum = both(sum, *room);
+  }
+  for (const kube::PodContainer& one : pod.containers) {
+    const Result<Room> room = roomIn(one.requests);
+    if (!room) return Error(room.error()).context("container " + one.name);
+    sum = both(sum, *room);
+  }
+  Room all = most(sum, peak);
+  const Result<Room> whole = roomIn(pod.requests);
+  if (!whole) return Error(whole.error()).context("the pod");
+  if (pod.requests.contains("cpu")) all.cpu = whole->cpu;
+  if (pod.requests.contains("memory")) all.memory = whole->memory;
+  const Result<Room> beside = roomIn(pod.overhead);
+  if (!beside) return Error(beside.error()).context("overhead");
+  return least(both(all, *beside), {engine::kMostCpu, {engine::kMostBytes}});
+}
+
+Result<std::int64_t> secondsOf(const std::string& text) {
+  const Error bad(ErrorCode::kUsage, "\"" + text + "\" is not accepted; 90s, 10m, 2h and 1d are");
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, fault] = std::from_chars(text.data(), end, value);
+  const std::string_view unit(at, static_cast<std::size_t>(end - at));
+  constexpr std::int64_t kMostDays = 36'500;
+  constexpr std::int64_t kDay = 86'400;
+  std::int64_t each = 0;
+  for (const auto& [word, seconds] : {std::pair<std::string_view, std::int64_t>{"", 1},
+                                      {"s", 1},
+                                      {"m", 60},
+                                      {"h", 3'600},
+                                      {"d", kDay}})
+    if (unit == word) each = seconds;
+  if (fault != std::errc{} || each == 0 || value < 0 || value > kMostDays * kDay / each) return bad;
+  return value * each;
+}
+
+Result<void> checkProtection(const kube::Labels& annotations) {
+  if (const std::string* text = said(annotations, kEvictable))
+    if (*text != "true" && *text != "false")
+      return refused(kEvictable, *text, "true and false are");
+  if (const std::string* text = said(annotations, kMinRuntime)) {
+    const Result<std::int64_t> read = secondsOf(*text);
+    if (!read) return refused(kMinRuntime, *text, "90s, 10m, 2h and 1d are");
+  }
+  return {};
+}
+
+Result<void> Lodgers::set(const kube::Pod& pod) {
+  forget(pod.meta.uid);
+  if (pod.node.empty() || pod.ended()) {
+    leaving_.erase(pod.meta.uid);
+    return {};
+  }
+  Lodger one;
+  one.uid = pod.meta.uid;
+  one.space = pod.meta.space;
+  one.name = pod.meta.name;
+  one.node = pod.node;
+  one.labels = pod.meta.labels;
+  one.priority = pod.priority;
+  one.placed_at = pod.placed_at;
+  one.grace = std::max<std::int64_t>(pod.grace, 0);
+  one.going = pod.meta.deleting || leaving_.contains(one.uid);
+  one.started = pod.phase != kube::PodPhase::kPending;
+  const std::string* evictable = said(pod.meta.annotations, kEvictable);
+  one.fixed = (evictable != nullptr && *evictable != "true") || pod.controller == "DaemonSet" ||
+              pod.meta.annotations.contains(kMirror);
+  Result<void> fault = checkProtection(pod.meta.annotations);
+  const Result<std::optional<GangWords>> gang = gangOf(pod);
+  if (gang && *gang) one.group = pod.meta.space + '/' + (*gang)->name;
+  if (const std::string* text = said(pod.meta.annotations, kMinRuntime))
+    if (const Result<std::int64_t> read = secondsOf(*text)) one.min_runtime = *read;
+  const Result<Room> room = roomOf(pod);
+  if (room) one.room = *room;
+  if (!room) fault = room.error();
+  if (!fault) one.fixed = true;
+  // A group that cannot be read protects no pod: its author writes it, whatever it may say of
+  // evictions.
+  if (!gang && fault) fault = gang.error();
+  on_[one.node].insert(one.uid);
+  if (!one.group.empty()) groups_[one.group].insert(one.uid);
+  ++priorities_[one.priority];
+  const std::string uid = one.uid;
+  all_.insert_or_assign(uid, std::move(one));
+  if (fault) return {};
+  return std::move(fault).error().context("pod " + pod.meta.space + '/' + pod.meta.name);
+}
+
+void Lodgers::remove(const std::string& uid) {
+  forget(uid);
+  leaving_.erase(uid);
+}
+
+void Lodgers::leaves(const std::string& uid) {
+  const auto at = all_.find(uid);
+  if (at == all_.end()) return;
+  at->second.going = true;
+  leaving_.insert(uid);
+}
+
+void Lodgers::forget(const std::string& uid) {
+  const auto at = all_.find(uid);
+  if (at == all_.end()) return;
+  const auto leave = [&](auto* from, const std::string& key) {
+    const auto there = from->find(key);
+    if (there == from->end()) return;
+    there->second.erase(uid);
+    if (there->second.empty()) from->erase(there);
+  };
+  leave(&on_, at->second.node);
+  leave(&groups_, at->second.group);
+  const auto level = priorities_.find(at->second.priority);
+  if (--level->second == 0) priorities_.erase(level);
+  all_.erase(at);
+}
+
+const Lodger* Lodgers::find(const std::string& uid) const {
+  const auto at = all_.find(uid);
+  return at == all_.end() ? nullptr : &at->second;
+}
+
+std::vector<const Lodger*> Lodgers::on(const std::string& node) const {
+  std::vector<const Lodger*> there;
+  const auto at = on_.find(node);
+  if (at != on_.end())
+    for (const std::string& uid : at->second) there.push_back(&all_.at(uid));
+  return there;
+}
+
+std::vector<const Lodger*> Lodgers::inGroup(const std::string& group) const {
+  std::vector<const Lodger*> members;
+  const auto at = groups_.find(group);
+  if (at != groups_.end())
+    for (const std::string& uid : at->second) members.push_back(&all_.at(uid));
+  return members;
+}
+
+std::vector<std::string> Lodgers::going() const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, one] : all_)
+    if (one.going) uids.push_back(uid);
+  std::sort(uids.begin(), uids.end());
+  return uids;
+}
+
+bool Lodgers::anyBelow(std::int64_t priority) const {
+  return !priorities_.empty() && priorities_.begin()->first < priority;
+}
+
+void Budgets::set(kube::DisruptionBudget budget) {
+  const std::string uid = budget.meta.uid;
+  all_.insert_or_assign(uid, std::move(budget));
+}
+
+void Budgets::spend(const Lodger& lodger) {
+  if (!lodger.started) return;
+  for (auto& [uid, one] : all_)
+    if (one.covers(lodger.space, lodger.labels)) --one.allowed;
+}
+
+std::vector<const kube::DisruptionBudget*> Budgets::of(const Lodger& lodger) const {
+  std::vector<const kube::DisruptionBudget*> found;
+  // Who has not begun is evicted whatever the budgets say.
+  if (!lodger.started) return found;
+  for (const auto& [uid, one] : all_)
+    if (one.covers(lodger.space, lodger.labels)) found.push_back(&one);
+  return found;
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,91 @@
+// Keeps the gate: follows queues and namespaces, takes gates away, says what queues have. Only the
+// leader writes. Private.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "kube/client.h"
+#include "kube/follow.h"
+#include "preemption/gated_preemption.h"
+#include "preemption/preemption_controller.h"
+#include "queue/gated_pod_queue.h"
+#include "quota/queue_tree.h"
+#include "runtime/lease_watcher.h"
+#include "webhook/pod_webhook.h"
+
+namespace divvy::scheduler {
+
+// For one thread, that of the client. All outlives it.
+class Gatekeeper {
+ public:
+  struct Terms {
+    std::chrono::seconds reservation{};
+    std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
+    std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
+  };
+  Gatekeeper(boost::asio::any_io_executor executor, kube::Client& client,
+             const vendors::Catalog& catalog, Books& books, const Election& election, Terms terms,
+             Preemptor& preemptor, PreemptionCounts& counts, const bool* stopped);
+
+  void start();
+  // After the books were told.
+  void setPod(const kube::Pod& pod);
+  std::string beyondQueue(const std::string& uid) { return house_.beyondQueue(uid); }
+  void removePod(const std::string& uid);
+  void nodesChanged() { nodes_changed_ = true; }
+  // What was promised until now was another's.
+  void takeOver() {
+    clearances_.forget();
+    house_.reset();
+  }
+
+  // For the webhook. Empty queue and no gate: nothing is to be done.
+  Result<Admitted> admit(const kube::Pod& pod) const;
+  // For /filter, as Books::choose, of those that it knows: of queues, or of gangs.
+  bool knows(const std::string& uid);
+  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                        engine::Instant expires);
+  // What there is was read, or there are no queues in this cluster.
+  bool known() const { return queues_known_ && spaces_known_; }
+
+ private:
+  void followQueues();
+  void followSpaces();
+  void lookAgain();
+  bool ready();
+  engine::Instant expiry() const;
+  boost::asio::awaitable<void> look();
+  boost::asio::awaitable<void> tick();
+  boost::asio::awaitable<void> openOne(Opening opening);
+  boost::asio::awaitable<void> kick(Waiting pod);
+  boost::asio::awaitable<void> readLeast(LeastIn in);
+  boost::asio::awaitable<void> tellStatus();
+  kube::QueueStatus statusNow(const std::string& queue, const std::vector<Queued>& waiting);
+
+  boost::asio::any_io_executor executor_;
+  kube::Client& client_;
+  const Election& election_;
+  Terms terms_;
+  const bool* stopped_;
+  Queues queues_;
+  Clearances clearances_;
+  Rooms rooms_;
+  Gatehouse house_;
+  kube::Rein queues_rein_, spaces_rein_;
+  std::map<std::string, std::string> queue_names_;  // by UID
+  bool queues_known_ = false, spaces_known_ = false;
+  bool absent_said_ = false;
+  bool looking_ = false, telling_ = false;
+  bool nodes_changed_ = true;
+  std::set<std::string> reading_;  // paths of what says how many start together
+  std::map<std::string, kube::QueueStatus> told_;
+};
+
+}  // namespace divvy::scheduler

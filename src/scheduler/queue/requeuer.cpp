@@ -1,0 +1,67 @@
+#include "queue/requeuer.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+// From the first change to a look at who waits.
+constexpr std::chrono::milliseconds kGather{20};
+// At a time: each is a write.
+constexpr std::size_t kMostKicked = 16;
+constexpr const char* kRoomSince = "divvy.dev/room-since";
+
+}  // namespace
+
+kube::Call kickOf(const Waiting& pod) {
+  kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
+  call.type = kube::kMergePatch;
+  call.body = json::serialize(json::object{
+      {"metadata",
+       json::object{{"annotations", json::object{{kRoomSince, std::to_string(now().ms)}}}}}});
+  return call;
+}
+
+Kicker::Kicker(asio::any_io_executor executor, kube::Client& client, Books& books, Counts& counts,
+               std::function<std::string()> why_not)
+    : executor_(std::move(executor)),
+      client_(client),
+      books_(books),
+      counts_(counts),
+      why_not_(std::move(why_not)) {}
+
+void Kicker::lookAgain() {
+  if (looking_ || !books_.worthALook(now()) || !why_not_().empty()) return;
+  looking_ = true;
+  asio::co_spawn(executor_, kick(), rethrow);
+}
+
+asio::awaitable<void> Kicker::kick() {
+  asio::steady_timer pause(executor_, kGather);
+  co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  looking_ = false;
+  if (!why_not_().empty()) co_return;
+  const std::vector<Waiting> fitting = books_.nowFitting(kMostKicked, now());
+  for (const Waiting& one : fitting) {
+    kube::Call call = kickOf(one);
+    const Result<json::value> kicked = co_await client_.ask(std::move(call));
+    if (kicked) ++counts_.kicked;
+    if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());
+  }
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,27 @@
+// How probes are answered. Private.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "http/server.h"
+#include "runtime/readiness.h"
+
+namespace divvy::scheduler {
+
+// GET `path`: 200 where it is ready, else 503, with the text.
+inline http::Route health(std::string path, std::function<Readiness()> is) {
+  return {"GET", std::move(path), 0, [is](http::Query) -> boost::asio::awaitable<http::Answer> {
+            const Readiness found = is();
+            co_return http::Answer{found.ready ? 200u : 503u, found.text + '\n', "text/plain"};
+          }};
+}
+// That it is answered says that the loop runs.
+inline http::Route alive() {
+  return health("/healthz", [] { return Readiness{true, "ok"}; });
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,102 @@
+#include "runtime/lease_watcher.h"
+
+#include <ctime>
+#include <exception>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+// Each look is one read of one object; how old the Lease may be is known to this, too.
+constexpr std::chrono::milliseconds kLookEvery{500};
+// A look that gets no answer is given up before the Lease is too old to act upon.
+constexpr kube::ClientTerms kTerms{20, 20, std::chrono::seconds(2), 1};
+
+}  // namespace
+
+engine::Instant Election::now() {
+  timespec at{};
+  clock_gettime(CLOCK_BOOTTIME, &at);
+  return {static_cast<std::int64_t>(at.tv_sec) * 1000 + at.tv_nsec / 1'000'000};
+}
+
+Result<std::unique_ptr<Election>> Election::make(asio::io_context& loop, const kube::Access& access,
+                                                 Terms terms) {
+  Result<std::unique_ptr<kube::Client>> client =
+      kube::Client::make(loop.get_executor(), access, kTerms);
+  if (!client) return client.error();
+  return std::unique_ptr<Election>(new Election(loop, std::move(terms), std::move(*client)));
+}
+
+Election::Election(asio::io_context& loop, Terms terms, std::unique_ptr<kube::Client> client)
+    : loop_(loop),
+      terms_(std::move(terms)),
+      client_(std::move(client)),
+      leadership_(terms_.identity),
+      pause_(loop) {}
+
+void Election::start(std::function<void()> began, std::function<void(const std::string&)> said,
+                     const bool* stopped) {
+  began_ = std::move(began);
+  said_ = std::move(said);
+  stopped_ = stopped;
+  if (terms_.name.empty()) return;
+  asio::co_spawn(loop_, run(), [](std::exception_ptr fault) {
+    if (fault) std::rethrow_exception(fault);
+  });
+}
+
+Verdict Election::verdict() const {
+  if (terms_.name.empty()) return {true, "", "leads: there is no lease"};
+  return leadership_.verdict(now());
+}
+
+asio::awaitable<void> Election::run() {
+  while (!*stopped_) {
+    co_await read();
+    pause_.expires_after(kLookEvery);
+    co_await pause_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+asio::awaitable<void> Election::read() {
+  const engine::Instant began = now();
+  // Without a resourceVersion: what is so now, and not what some cache says.
+  kube::Call call{kube::Verb::kGet, kube::leasePath(terms_.space, terms_.name)};
+  const Result<json::value> found = co_await client_->ask(std::move(call));
+  std::optional<kube::Lease> lease;
+  std::optional<Error> fault;
+  if (found) {
+    Result<kube::Lease> read = kube::leaseOf(*found);
+    if (read) lease = std::move(*read);
+    if (!read) fault = read.error();
+  } else if (found.error().code() != ErrorCode::kNotFound) {
+    fault = found.error();
+  }
+  if (fault) {
+    if (!failing_) failing_ = began;
+    fault_ = fault->message();
+    tell("the lease cannot be read: " + fault_);
+    co_return;
+  }
+  failing_.reset();
+  if (leadership_.saw(began, lease)) began_();
+  tell(verdict().why);
+}
+
+// What it says changes with every look while a Lease grows old: only the first of it is new.
+void Election::tell(const std::string& why) {
+  const std::string topic = why.substr(0, why.find(','));
+  if (topic == told_) return;
+  told_ = topic;
+  said_(why);
+}
+
+}  // namespace divvy::scheduler

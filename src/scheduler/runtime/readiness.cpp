@@ -1,0 +1,35 @@
+#include "runtime/readiness.h"
+
+namespace divvy::scheduler {
+namespace {
+
+// Watches break now and then, and API servers begin anew: that is no news.
+constexpr std::int64_t kMostFailingMs = 30'000;
+
+}  // namespace
+
+Readiness webhookReadiness(std::span<const Source> sources, const Verdict& verdict) {
+  Readiness readiness{true, verdict.why};
+  for (const Source& one : sources) {
+    if (!one.failing_ms || *one.failing_ms <= kMostFailingMs) continue;
+    if (readiness.ready) readiness.text.clear();
+    readiness.ready = false;
+    readiness.text += (readiness.text.empty() ? "" : "; ") + one.name + ": nothing was heard for " +
+                      std::to_string(*one.failing_ms / 1000) + " s: " + one.fault;
+  }
+  return readiness;
+}
+
+Readiness extenderReadiness(std::span<const Source> sources, const Verdict& verdict) {
+  Readiness readiness = webhookReadiness(sources, verdict);
+  if (!readiness.ready) return readiness;
+  for (const Source& one : sources) {
+    if (one.told) continue;
+    readiness.ready = false;
+    readiness.text = one.name + " are being listed; " + verdict.why;
+    break;
+  }
+  return readiness;
+}
+
+}  // namespace divvy::scheduler

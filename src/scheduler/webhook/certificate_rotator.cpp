@@ -1,0 +1,323 @@
+#include "webhook/certificate_rotator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "kube/base64.h"
+#include "kube/follow.h"
+#include "kube/object.h"
+#include "runtime/log.h"
+#include "webhook/certificate_lifecycle.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstPause{500};
+constexpr milliseconds kLongestPause{30'000};
+constexpr milliseconds kShortestLook{100};
+constexpr milliseconds kLongestLook{10'000};
+constexpr std::size_t kMostAuthorities = 8;
+constexpr unsigned kConflict = 409;
+constexpr unsigned kForbidden = 403;
+constexpr unsigned kNotFound = 404;
+constexpr const char* kRegistrations =
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+
+Clock now() {
+  return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+}
+
+// Of a member's members; empty where there is none.
+std::string textAt(const json::value& object, std::initializer_list<const char*> path) {
+  const json::value* at = &object;
+  for (const char* name : path) {
+    const json::object* inside = at->if_object();
+    at = inside == nullptr ? nullptr : inside->if_contains(name);
+    if (at == nullptr) return "";
+  }
+  return at->is_string() ? std::string(at->get_string()) : "";
+}
+
+std::string bytesAt(const json::value& object, std::initializer_list<const char*> path) {
+  return kube::fromBase64(textAt(object, path)).value_or("");
+}
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& one : list) text += one;
+  return text;
+}
+
+// What an API server says of a Secret may repeat what it was given: only where it cannot.
+Error refusal(const kube::Reply& reply) {
+  if (reply.status == kForbidden || reply.status == kNotFound) return kube::errorOf(reply);
+  return {ErrorCode::kIo, "the API server answers " + std::to_string(reply.status)};
+}
+
+}  // namespace
+
+struct Keeper::Inside {
+  Inside(kube::Client& talk, http::Server& at, OwnCertificate how,
+         std::function<void(const std::string&)> tell)
+      : client(talk), server(at), terms(std::move(how)), say(std::move(tell)) {}
+
+  std::string secrets() const { return "/api/v1/namespaces/" + terms.space + "/secrets"; }
+  std::string secretName() const { return "Secret " + terms.space + '/' + terms.name; }
+
+  void setSecret(const json::value& object) {
+    exists = true;
+    version = textAt(object, {"metadata", "resourceVersion"});
+    secret = {{bytesAt(object, {"data", "tls.crt"}), bytesAt(object, {"data", "tls.key"})},
+              bytesAt(object, {"data", "ca.crt"})};
+    look();
+  }
+  void noSecret() {
+    exists = false;
+    version.clear();
+    secret = {};
+    look();
+  }
+  void setRegistration(const json::value& object) {
+    registration = textAt(object, {"metadata", "resourceVersion"});
+    bundles.emplace();
+    if (const json::value* list = object.as_object().if_contains("webhooks");
+        list != nullptr && list->is_array())
+      for (const json::value& one : list->get_array())
+        bundles->push_back(bytesAt(one, {"clientConfig", "caBundle"}));
+    look();
+  }
+  void noRegistration() {
+    bundles.reset();
+    look();
+  }
+  void look() {
+    if (timer != nullptr) timer->cancel();
+  }
+
+  // As it is now: certificates end while nothing is told.
+  void refresh() {
+    const Result<Kept> kept = inspect(secret.first, secret.second, terms.names, now());
+    if (kept) {
+      view.kept = *kept;
+    } else {
+      view.kept.reset();
+    }
+    unusable = kept || !exists ? "" : kept.error().message();
+    view.trusted.reset();
+    if (bundles) {
+      view.trusted.emplace();
+      for (const std::string& one : *bundles) view.trusted->push_back(authoritiesIn(one, now()));
+    }
+    if (!isTrusted(view)) {
+      view.trusted_since.reset();
+    } else if (!view.trusted_since) {
+      view.trusted_since = now();
+    }
+  }
+
+  // False: it was not done, and is to be looked at again after a pause.
+  asio::awaitable<bool> make() {
+    // Replicas that want different names would make them in turns, without end.
+    if (now() - made_at < often()) co_return false;
+    made_at = now();
+    Result<Kept> made = issue(terms.names, now(), terms.life);
+    if (!made) co_return fail("making a certificate: " + made.error().message());
+    for (const std::optional<Kept>* old : {&view.served, &view.kept}) {
+      if (!*old) continue;
+      for (const std::string& one : (*old)->authorities)
+        if (made->authorities.size() < kMostAuthorities &&
+            std::find(made->authorities.begin(), made->authorities.end(), one) ==
+                made->authorities.end())
+          made->authorities.push_back(one);
+    }
+    if (!unusable.empty()) say(secretName() + " is made anew: " + unusable);
+    co_return co_await write(*made, "made a certificate into " + secretName());
+  }
+
+  asio::awaitable<bool> forget() {
+    Kept kept = *view.kept;
+    kept.authorities.resize(1);
+    co_return co_await write(kept, "forgot the authorities before in " + secretName());
+  }
+
+  asio::awaitable<bool> write(const Kept& kept, std::string done) {
+    json::object data{{"tls.crt", kube::toBase64(kept.pair.certificate)},
+                      {"tls.key", kube::toBase64(kept.pair.key)},
+                      {"ca.crt", kube::toBase64(joined(kept.authorities))}};
+    kube::Call call;
+    json::object body;
+    if (exists) {
+      call.verb = kube::Verb::kPatch;
+      call.path = secrets() + '/' + terms.name;
+      call.type = kube::kMergePatch;
+      // Refused where it is another version by now.
+      body["metadata"] = json::object{{"resourceVersion", version}};
+    } else {
+      call.verb = kube::Verb::kPost;
+      call.path = secrets();
+      body["apiVersion"] = "v1";
+      body["kind"] = "Secret";
+      body["type"] = "kubernetes.io/tls";
+      body["metadata"] = json::object{{"name", terms.name}, {"namespace", terms.space}};
+    }
+    body["data"] = std::move(data);
+    call.body = json::serialize(body);
+    const Result<kube::Reply> reply = co_await client.send(std::move(call));
+    if (!reply) co_return fail(secretName() + ": " + reply.error().message());
+    if (reply->status == kConflict) co_return co_await winners(secrets());
+    if (!reply->good()) co_return fail(secretName() + ": " + refusal(*reply).message());
+    setSecret(json::parse(reply->body));
+    say(std::move(done));
+    co_return true;
+  }
+
+  // Somebody was first: what is there now is as good, and is looked at after a pause.
+  asio::awaitable<bool> winners(std::string collection) {
+    const bool of_secret = collection == secrets();
+    kube::Call call{kube::Verb::kGet,
+                    collection + '/' + (of_secret ? terms.name : terms.registration)};
+    const Result<json::value> there = co_await client.ask(std::move(call));
+    if (there) {
+      of_secret ? setSecret(*there) : setRegistration(*there);
+    } else if (there.error().code() == ErrorCode::kNotFound) {
+      of_secret ? noSecret() : noRegistration();
+    } else {
+      say(there.error().message());
+    }
+    co_return false;
+  }
+
+  asio::awaitable<bool> trust(bool only) {
+    json::array patch{json::object{
+        {"op", "replace"}, {"path", "/metadata/resourceVersion"}, {"value", registration}}};
+    for (std::size_t at = 0; at < view.trusted->size(); ++at) {
+      const std::vector<std::string> list =
+          only ? view.kept->authorities : trustOf(view, (*view.trusted)[at]);
+      patch.push_back(
+          json::object{{"op", "add"},
+                       {"path", "/webhooks/" + std::to_string(at) + "/clientConfig/caBundle"},
+                       {"value", kube::toBase64(joined(list))}});
+    }
+    kube::Call call{kube::Verb::kPatch, std::string(kRegistrations) + '/' + terms.registration};
+    call.type = kube::kJsonPatch;
+    call.body = json::serialize(patch);
+    const Result<kube::Reply> reply = co_await client.send(std::move(call));
+    const std::string what = "MutatingWebhookConfiguration " + terms.registration;
+    if (!reply) co_return fail(what + ": " + reply.error().message());
+    if (reply->status == kConflict) co_return co_await winners(kRegistrations);
+    if (!reply->good()) co_return fail(what + ": " + kube::errorOf(*reply).message());
+    setRegistration(json::parse(reply->body));
+    say(what + (only ? " trusts the newest authority only" : " trusts what is served"));
+    co_return true;
+  }
+
+  asio::awaitable<bool> serve() {
+    const Result<void> used = server.use(view.kept->pair.certificate, view.kept->pair.key);
+    if (!used) co_return fail("serving: " + used.error().message());
+    view.served = view.kept;
+    say("the webhook has the certificate of " + secretName());
+    co_return true;
+  }
+
+  asio::awaitable<bool> take(CertificateStep step) {
+    switch (step) {
+      case CertificateStep::kWait:
+        break;
+      case CertificateStep::kIssue:
+        return make();
+      case CertificateStep::kTrust:
+        return trust(false);
+      case CertificateStep::kServe:
+        return serve();
+      case CertificateStep::kForgetOld:
+        return forget();
+      case CertificateStep::kDistrustOld:
+        return trust(true);
+    }
+    return nothing();
+  }
+  static asio::awaitable<bool> nothing() { co_return true; }
+
+  milliseconds often() const {
+    return std::clamp<milliseconds>(milliseconds(terms.life) / 100, kShortestLook, kLongestLook);
+  }
+  bool fail(const std::string& why) {
+    say(why);
+    return false;
+  }
+
+  kube::Client& client;
+  http::Server& server;
+  OwnCertificate terms;
+  std::function<void(const std::string&)> say;
+  CertificateView view;
+  Clock made_at{};
+  bool exists = false;
+  std::string version;                              // of the Secret
+  std::pair<Pair, std::string> secret;              // as it is, and its authorities
+  std::string unusable;                             // why
+  std::string registration;                         // its version
+  std::optional<std::vector<std::string>> bundles;  // PEM, by webhook
+  std::unique_ptr<asio::steady_timer> timer;
+  kube::Rein secret_rein, registration_rein;
+};
+
+Keeper::Keeper(kube::Client& client, http::Server& server, OwnCertificate terms,
+               std::function<void(const std::string&)> say)
+    : inside_(std::make_shared<Inside>(client, server, std::move(terms), std::move(say))) {}
+Keeper::~Keeper() = default;
+
+bool Keeper::serves() const {
+  return inside_->view.served.has_value();
+}
+
+asio::awaitable<void> Keeper::run(const bool* stopped) {
+  const std::shared_ptr<Inside> self = inside_;
+  const auto executor = co_await asio::this_coro::executor;
+  self->timer = std::make_unique<asio::steady_timer>(executor);
+  kube::Follower follower;
+  follower.trouble = [self](const Error& error) { self->say(error.message()); };
+  follower.path = self->secrets();
+  follower.query = "fieldSelector=metadata.name%3D" + self->terms.name;
+  follower.set = [self](const json::value& object) { self->setSecret(object); };
+  follower.gone = [self](const std::string&, const std::string&) { self->noSecret(); };
+  follower.synced = [self] {
+    self->view.secret_known = true;
+    self->look();
+  };
+  asio::co_spawn(executor, kube::follow(self->client, follower, self->secret_rein, stopped),
+                 rethrow);
+  follower.path = kRegistrations;
+  follower.query = "fieldSelector=metadata.name%3D" + self->terms.registration;
+  follower.set = [self](const json::value& object) { self->setRegistration(object); };
+  follower.gone = [self](const std::string&, const std::string&) { self->noRegistration(); };
+  follower.synced = [self] {
+    self->view.registration_known = true;
+    self->look();
+  };
+  asio::co_spawn(executor, kube::follow(self->client, follower, self->registration_rein, stopped),
+                 rethrow);
+  milliseconds pause = kFirstPause;
+  while (!*stopped) {
+    self->refresh();
+    const CertificateStep step = nextStep(self->view, now());
+    const bool done = co_await self->take(step);
+    if (done && step != CertificateStep::kWait) continue;
+    self->timer->expires_after(done ? self->often() : pause);
+    pause = done ? kFirstPause : std::min(pause * 2, kLongestPause);
+    co_await self->timer->async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+}  // namespace divvy::scheduler
