@@ -10,7 +10,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "agent/lock.h"
+#include "agent/file_lock.h"
 #include "start_agent.h"
 
 namespace divvy::cli {

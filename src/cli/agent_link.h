@@ -4,7 +4,7 @@
 #include <string>
 
 #include "agent/node.h"
-#include "agent/wire.h"
+#include "agent/protocol.h"
 #include "base/fd.h"
 #include "base/result.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "agent/install.h"
+#include "agent/install_layout.h"
 #include "commands.h"
 #include "doctor/bundle.h"
 #include "doctor/checks.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 #include "base/result.h"
 #include "doctor/node_facts.h"
 

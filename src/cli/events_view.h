@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 
 namespace divvy::cli {
 

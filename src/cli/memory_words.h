@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 
 namespace divvy::cli {
 

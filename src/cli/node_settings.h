@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/excluded_cards.h"
+#include "agent/device_exclusion.h"
 #include "agent/oversubscription.h"
 #include "base/bytes.h"
 #include "base/result.h"

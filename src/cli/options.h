@@ -7,17 +7,17 @@
 #include <variant>
 #include <vector>
 
-#include "agent/ask.h"
-#include "agent/bypass.h"
 #include "agent/cluster_node.h"
+#include "agent/device_exclusion.h"
 #include "agent/enforcement.h"
-#include "agent/excluded_cards.h"
-#include "agent/idle.h"
-#include "agent/metrics_listen.h"
+#include "agent/helper_main.h"
+#include "agent/idle_policy.h"
+#include "agent/limit_bypass_policy.h"
+#include "agent/metrics_options.h"
 #include "agent/node.h"
 #include "agent/oversubscription.h"
 #include "agent/placement.h"
-#include "agent/serve_helper.h"
+#include "agent/share_request.h"
 #include "base/duration.h"
 #include "base/result.h"
 #include "container_words.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "agent/install.h"
+#include "agent/install_layout.h"
 #include "agent/process.h"
 #include "ask_share.h"
 #include "commands.h"

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include "agent/become_helper.h"
-#include "agent/serve.h"
+#include "agent/agent.h"
+#include "agent/exec_helper.h"
 #include "api.h"
 #include "commands.h"
 #include "driver/checkpoint_calls.h"

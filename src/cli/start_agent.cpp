@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/install.h"
-#include "agent/wire.h"
+#include "agent/install_layout.h"
+#include "agent/protocol.h"
 #include "base/fd.h"
 #include "options.h"
 #include "placing_terms.h"

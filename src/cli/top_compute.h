@@ -1,7 +1,7 @@
 // The part of `divvy top` about time on the card: who got how much, and why not more. Pure.
 #pragma once
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 #include "painter.h"
 
 namespace divvy::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 #include "terminal.h"
 
 namespace divvy::cli {

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "agent/serve_helper.h"
+#include "agent/helper_main.h"
 
 int main(int argc, char** argv) {
   const divvy::Result<void> served = divvy::agent::serveHelper({argv + 1, argv + argc});

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cost_bound.h"
-#include "register_packet.h"
+#include "registration/register_packet.h"
 
 namespace divvy::agent {
 namespace {

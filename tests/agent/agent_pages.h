@@ -14,9 +14,9 @@
 #include "ledger/registration.h"
 #include "ledger/swap_pages.h"
 #include "ledger/tenant_ledger.h"
-#include "swap_reader.h"
-#include "tenant_processes.h"
-#include "work_reader.h"
+#include "tenant/activity_reader.h"
+#include "tenant/residency_reader.h"
+#include "tenant/tenant_processes.h"
 
 namespace divvy::agent {
 

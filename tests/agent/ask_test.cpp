@@ -1,4 +1,4 @@
-#include "agent/ask.h"
+#include "agent/share_request.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Who goes around what limits him, by tables of what a driver may say.
-#include "bypass.h"
+#include "enforcement/limit_bypass.h"
 
 #include <gtest/gtest.h>
 
-#include "bypass_pods.h"
-#include "tenant_record.h"
+#include "deviceplugin/limit_bypass_report.h"
+#include "tenant/tenant_record.h"
 
 namespace divvy::agent {
 namespace {

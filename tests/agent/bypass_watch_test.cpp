@@ -1,5 +1,5 @@
 // Whom a verdict concerns that was found of a tenant, while others come and go under its id.
-#include "bypass_watch.h"
+#include "enforcement/limit_bypass_monitor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "agent/placement.h"
 #include "agent/process.h"
-#include "asio.h"
 #include "ledger/pages.h"
+#include "os/asio.h"
 #include "sandbox.h"
 
 namespace divvy::agent {

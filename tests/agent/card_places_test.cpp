@@ -1,4 +1,4 @@
-#include "card_places.h"
+#include "device/device_topology.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // A folder in which it is seen whether anybody reads.
-#include "cdi_folder.h"
+#include "container/cdi_directory.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "cdi.h"
+#include "container/cdi_spec.h"
 
 namespace divvy::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "cdi.h"
+#include "container/cdi_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Checkpoints of several tenants under any course of failures: never two on a card at a time, never
 // a restore that nothing is booked for, never one forgotten.
-#include "checkpoint_board.h"
+#include "checkpoint/checkpoint_scheduler.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,5 +1,5 @@
 // The way of one tenant off its devices and back, by example.
-#include "checkpoint_course.h"
+#include "checkpoint/checkpoint_state_machine.h"
 
 #include <gtest/gtest.h>
 

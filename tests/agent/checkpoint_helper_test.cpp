@@ -1,5 +1,5 @@
 // What the agent and the child that makes the driver's checkpoint calls say to each other.
-#include "checkpoint_helper.h"
+#include "checkpoint/checkpoint_worker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Who can be checkpointed, and what bringing one back takes.
-#include "checkpoint_terms.h"
+#include "checkpoint/checkpoint_eligibility.h"
 
 #include <gtest/gtest.h>
 

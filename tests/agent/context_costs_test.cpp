@@ -1,4 +1,4 @@
-#include "context_costs.h"
+#include "device/context_overhead.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

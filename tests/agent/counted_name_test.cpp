@@ -1,5 +1,5 @@
 // Names by which the kubelet counts a node's devices.
-#include "counted_name.h"
+#include "deviceplugin/resource_names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "device_health.h"
+#include "device/device_health.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // A driver call that does not come back (F10, F23 of the failure table: a card off the bus, a
 // driver that is being replaced) costs the agent one wait and no more.
-#include "driver_desk.h"
+#include "device/driver_worker.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

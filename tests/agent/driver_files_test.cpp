@@ -1,4 +1,4 @@
-#include "driver_files.h"
+#include "container/driver_libraries.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

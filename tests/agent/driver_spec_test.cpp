@@ -1,5 +1,5 @@
 // Our spec with what a driver's own says of a container's cards.
-#include "driver_spec.h"
+#include "container/driver_cdi_spec.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include <boost/json.hpp>
 
-#include "cdi.h"
+#include "container/cdi_spec.h"
 
 namespace divvy::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "error_watch.h"
+#include "device/ecc_error_tracker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/excluded_cards.h"
+#include "agent/device_exclusion.h"
 
 #include <gtest/gtest.h>
 

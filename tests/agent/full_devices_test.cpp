@@ -1,5 +1,5 @@
 // When the kubelet is told not to offer what is full.
-#include "full_devices.h"
+#include "deviceplugin/full_device_debouncer.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "driver_spec.h"
+#include "container/driver_cdi_spec.h"
 #include "fuzz_input.h"
 #include "yaml/documents.h"
 

@@ -12,7 +12,7 @@
 
 #include "cost_bound.h"
 #include "fuzz_input.h"
-#include "mounted_file.h"
+#include "os/mountinfo.h"
 
 using namespace divvy;
 using namespace divvy::agent;

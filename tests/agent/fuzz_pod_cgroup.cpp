@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fuzz_input.h"
-#include "pod_cgroup.h"
+#include "os/pod_cgroup.h"
 
 using namespace divvy;
 using namespace divvy::agent;

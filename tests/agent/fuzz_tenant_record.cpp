@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fuzz_input.h"
-#include "tenant_record.h"
+#include "tenant/tenant_record.h"
 
 using namespace divvy;
 using namespace divvy::agent;

@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 #include "fuzz_input.h"
 
 using namespace divvy;

@@ -1,5 +1,5 @@
 // What tenants' processes write beyond what the agent made.
-#include "grown_files.h"
+#include "tenant/grown_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <set>
 
-#include "agent/serve_helper.h"
+#include "agent/helper_main.h"
 #include "helper/far.h"
 #include "helper/link.h"
-#include "helper_words.h"
+#include "helper_process/helper_args.h"
 #include "sandbox.h"
 #include "wire.h"
 

@@ -1,9 +1,9 @@
 // Cards that containers hold which another plugin gave them.
-#include "holders.h"
+#include "deviceplugin/foreign_allocations.h"
 
 #include <gtest/gtest.h>
 
-#include "device_health.h"
+#include "device/device_health.h"
 
 namespace divvy::agent {
 namespace {

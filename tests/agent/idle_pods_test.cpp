@@ -1,5 +1,5 @@
 // Which pods of a node use nothing of what they were given.
-#include "idle_pods.h"
+#include "deviceplugin/idle_report.h"
 
 #include <gtest/gtest.h>
 

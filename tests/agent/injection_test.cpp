@@ -1,4 +1,4 @@
-#include "injection.h"
+#include "container/injection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "known_faults.h"
+#include "device/fault_store.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What Prometheus is told of cards and tenants, and what tenants are charged for over time.
-#include "metrics.h"
+#include "telemetry/metrics.h"
 
-#include "agent/metrics_listen.h"
+#include "agent/metrics_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mount_guard.h"
+#include "deviceplugin/mount_conflicts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mounted_file.h"
+#include "os/mountinfo.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include <map>
 
 #include "../cost_bound.h"
-#include "pages_seen.h"
-#include "tenants.h"
+#include "enforcement/page_visibility.h"
+#include "tenant/tenant_manager.h"
 
 namespace divvy::agent {
 namespace {

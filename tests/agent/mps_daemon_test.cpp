@@ -1,4 +1,4 @@
-#include "mps_daemon.h"
+#include "enforcement/mps_daemon.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What is taken away with a share or an agent, and what is not.
-#include "own_files.h"
+#include "os/managed_files.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "log.h"
+#include "os/log.h"
 
 namespace divvy::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "pod_cgroup.h"
+#include "os/pod_cgroup.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

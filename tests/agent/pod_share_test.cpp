@@ -1,9 +1,9 @@
-#include "pod_share.h"
+#include "deviceplugin/pod_allocation.h"
 
 #include <gtest/gtest.h>
 
+#include "deviceplugin/pod_annotations.h"
 #include "kube/decided_words.h"
-#include "pod_words.h"
 #include "terms/terms.h"
 
 namespace divvy::agent {

@@ -11,7 +11,7 @@
 #include <array>
 #include <string>
 
-#include "agent/lock.h"
+#include "agent/file_lock.h"
 
 namespace divvy::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "queue.h"
+#include "placement/wait_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "card_places.h"
 #include "codec/pod_request.h"
+#include "device/device_topology.h"
+#include "deviceplugin/pod_allocation.h"
 #include "driver/nvml.h"
-#include "pod_share.h"
 #include "vendors/catalog.h"
 
 namespace divvy::agent {

@@ -1,5 +1,5 @@
 // Who is given what others have not given back.
-#include "room.h"
+#include "deviceplugin/capacity_check.h"
 
 #include <gtest/gtest.h>
 

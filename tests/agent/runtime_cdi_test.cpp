@@ -1,4 +1,4 @@
-#include "runtime_cdi.h"
+#include "container/cdi_support.h"
 
 #include <gtest/gtest.h>
 

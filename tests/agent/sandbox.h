@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/wire.h"
+#include "agent/protocol.h"
 #include "base/fd.h"
 
 namespace divvy::test {

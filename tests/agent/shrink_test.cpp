@@ -1,5 +1,5 @@
 // How small a share may become.
-#include "shrink.h"
+#include "tenant/resize_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "stage.h"
+#include "container/library_staging.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "tenant_events.h"
+#include "tenant/tenant_events.h"
 
 #include <gtest/gtest.h>
 

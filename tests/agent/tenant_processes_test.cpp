@@ -1,4 +1,4 @@
-#include "tenant_processes.h"
+#include "tenant/tenant_processes.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

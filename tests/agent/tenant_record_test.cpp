@@ -1,4 +1,4 @@
-#include "tenant_record.h"
+#include "tenant/tenant_record.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "trust.h"
+#include "tenant/usage_audit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "unit_choice.h"
+#include "deviceplugin/preferred_allocation.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/wire.h"
+#include "agent/protocol.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which units the kubelet is not to offer.
-#include "withheld.h"
+#include "deviceplugin/unit_withholding.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -21,7 +21,7 @@ func init() {
 }
 
 const (
-	// A verdict is over by itself after so long without its reason (src/agent/bypass.h): what comes later shows nothing.
+	// A verdict is over by itself after so long without its reason (src/agent/enforcement/limit_bypass.h): what comes later shows nothing.
 	verdictLasts = 5 * time.Second
 	// Of a throttled tenant's turns, one in a second, some are in it.
 	aWhile = 3 * time.Second

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/ask.h"
+#include "agent/share_request.h"
 #include "base/result.h"
 #include "ledger/layout.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/ask.h"
-#include "agent/card_place.h"
+#include "agent/device_locality.h"
 #include "agent/oversubscription.h"
+#include "agent/share_request.h"
 #include "base/bytes.h"
 #include "engine/allocation.h"
 #include "engine/memory.h"

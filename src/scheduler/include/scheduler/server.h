@@ -33,7 +33,7 @@ struct ServeTerms {
   std::string name = "divvy-scheduler";      // pods that ask for devices are given to
   std::vector<vendors::Descriptor> devices;  // how they are called; empty: as built in
   std::vector<std::string> vendors;          // whose of these are placed; empty: all
-  std::string model_resources;               // a file of further ones (scheduler/vocabulary.h)
+  std::string model_resources;  // a file of further ones (scheduler/resource_catalog.h)
   PriorityRules priorities;
   engine::Config placing;           // where a pod does not say
   std::vector<engine::Pool> pools;  // users are namespaces

@@ -1,0 +1,428 @@
+#include "agent/agent.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "agent/file_lock.h"
+#include "base/processes.h"
+#include "container/library_staging.h"
+#include "device/fault_store.h"
+#include "device/inventory.h"
+#include "deviceplugin/device_plugin.h"
+#include "enforcement/checkpoint_controller.h"
+#include "enforcement/limit_bypass_monitor.h"
+#include "enforcement/timeslice_probe.h"
+#include "helper/far.h"
+#include "os/asio.h"
+#include "os/heartbeat_file.h"
+#include "os/host_memory.h"
+#include "os/log.h"
+#include "os/managed_files.h"
+#include "registration/container_registration.h"
+#include "registration/process_registrar.h"
+#include "server/api_server.h"
+#include "telemetry/metrics_endpoint.h"
+#include "telemetry/startup_health.h"
+#include "tenant/event_detector.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+namespace {
+
+using Clock = asio::steady_timer::clock_type;
+
+// How often lost registrations are looked for, and idleness is judged.
+constexpr std::chrono::seconds kSweep{1};
+// How often a node without a driver is looked at: GPU operators bring theirs when they get to it.
+constexpr std::chrono::seconds kDriverAgain{10};
+constexpr std::chrono::seconds kHelperAgain{1};
+
+// Answers whoever started us, once.
+void tell(int fd, const std::string& line) {
+  if (fd < 0) return;
+  [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
+  close(fd);
+}
+
+void raiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Simulated cards may run slower or faster than time.
+arbiter::Settings computeOn(const Node& node, std::optional<std::uint64_t> quantum_ms) {
+  arbiter::Settings settings;
+  settings.residency.quantum =
+      static_cast<arbiter::Nanos>(quantum_ms.value_or(0)) * arbiter::kMillisecond;
+  const char* text = node.simulated() ? std::getenv("SIMGPU_TIME_SCALE") : nullptr;
+  if (text == nullptr) return settings;
+  const double speed = std::strtod(text, nullptr);
+  const bool sensible = speed >= 0.001 && speed <= 1000;
+  return sensible ? arbiter::atSpeed(settings, speed) : settings;
+}
+
+// Half of the memory that the host could give now.
+Bytes defaultReserve() {
+  return {hostAvailable().count / 2};
+}
+
+Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& inventory) {
+  std::vector<DeviceName> names;
+  for (const Device& device : inventory.devices())
+    names.push_back({device.info.index, device.info.uuid});
+  Result<std::vector<DeviceTerms>> devices = termsFor(told, names);
+  if (!devices) return devices.error();
+  MemoryPolicy policy{std::move(*devices),
+                      told.host_reserve.value_or(defaultReserve()),
+                      told.chunk.value_or(kSwapChunk),
+                      told.host_map.value_or(true) && mapsHostMemory(inventory.driverVersion()),
+                      {},
+                      {}};
+  for (std::size_t i = 0; i < policy.devices.size(); ++i) {
+    const DeviceTerms& terms = policy.devices[i];
+    const Bytes physical = inventory.devices()[i].info.physical;
+    if (terms.budget > physical)
+      return Error{ErrorCode::kUsage, "--device-budget " + formatBytes(terms.budget) + ": device " +
+                                          std::to_string(names[i].index) + " has " +
+                                          formatBytes(physical) + "; accepted: at most that"};
+    if (terms.overcommit_permille == kNoOvercommit) continue;
+    info("device " + std::to_string(names[i].index) + " is promised " +
+         std::to_string(terms.overcommit_permille) + " permille of its memory, " +
+         formatBytes(policy.host_reserve) + " of the host's are for what is swapped out");
+  }
+  return policy;
+}
+
+// The lock goes, too: who waits for it looks whether it is still the one of that name.
+// `returns`: another agent will be here soon.
+void removeNode(const NodePaths& paths, bool returns) {
+  rmdir(paths.tenants().c_str());
+  std::vector<OwnFile> own = nodeFiles();
+  // What the next agent has to know stays, and is its own to remove.
+  const KnownCards known = loadKnown(paths.faults());
+  const bool kept = known.any() || (returns && !known.errors.empty());
+  if (kept) {
+    std::erase_if(own, [](const OwnFile& file) { return file.name == "faults"; });
+    // Until now somebody looked.
+    utimensat(AT_FDCWD, paths.faults().c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  }
+  for (const std::string& left : removeOwn(paths.dir(), own))
+    if (left != "helper.sock" && !(kept && left == "faults"))
+      warn(paths.dir() + " stays: " + left + " is not Divvy's, or holds what is not");
+}
+
+class Agent {
+ public:
+  Agent(const ServeOptions& options, NodePaths paths, const Install& install, Inventory inventory,
+        MemoryPolicy memory, Fd lock, Reach reach)
+      : options_(options),
+        paths_(std::move(paths)),
+        inventory_(std::move(inventory)),
+        lock_(std::move(lock)),
+        signals_(loop_, SIGTERM, SIGINT),
+        tick_(loop_),
+        tenants_(loop_, paths_, inventory_, computeOn(options_.node, options_.memory.quantum_ms),
+                 std::move(memory), [this] { server_.wakeQueue(); }),
+        checkpoints_(loop_, tenants_, inventory_, install.executable,
+                     options_.memory.checkpoint.value_or(false)),
+        trial_(loop_, options_.node, paths_, install, inventory_),
+        idle_(tenants_, events_, options_.idle),
+        bypass_(tenants_, inventory_, events_, options_.bypass),
+        door_(loop_, options_.node, paths_, install, tenants_, inventory_),
+        server_(loop_, options_.node, options_.placing, tenants_, inventory_, trial_, events_,
+                idle_, door_, [this] { loop_.stop(); }),
+        registrar_(loop_, tenants_) {
+    if (options_.cluster)
+      desk_.emplace(loop_, *options_.cluster, options_.node, paths_, install, tenants_, door_,
+                    inventory_, bypass_, std::move(reach));
+    if (options_.cluster) bypass_.lookForPods(), tenants_.keepLooking();
+    const std::string& name = options_.cluster ? options_.cluster->name : options_.node.name;
+    if (options_.metrics)
+      exporter_.emplace(
+          tenants_, bypass_, name, [this] { return server_.snapshot(); },
+          [this] { return desk_ ? desk_->unready() : std::string(); });
+    if (exporter_) server_.tellLateness([this] { return exporter_->lateMs(); });
+    tenants_.onEvent([this](EventView event) { events_.add(std::move(event)); });
+  }
+
+  // Before run(). After an error tenants may live that we do not know of: no cleanUp() then.
+  Result<void> adopt() {
+    // The driver tells of faults from when it is asked first.
+    tenants_.lookAtHealth();
+    Result<void> adopted = tenants_.adoptAll();
+    // What processes that live on have is given to nobody else: they are known before.
+    for (unsigned i = 0; adopted && i < kFirstSweeps && !tenants_.sweep(); ++i) {
+    }
+    if (adopted) tenants_.recallFaults();
+    if (adopted) tenants_.followDevices();
+    if (adopted) idle_.beginAnew();
+    return adopted;
+  }
+
+  Result<void> run() {
+    Result<void> listening = registrar_.listen(paths_.registrar(), Registrar::Hears::kOwn);
+    if (listening && anyContained()) listening = door_.open();
+    if (listening) listening = server_.listen(paths_.socket());
+    if (listening && exporter_) listening = expose();
+    if (listening && desk_) listening = desk_->begin();
+    if (!listening) return listening;
+    signals_.async_wait([this](const error_code& fault, int signal) {
+      if (fault) return;
+      told_to_end_ = signal == SIGTERM;
+      loop_.stop();
+    });
+    last_busy_ = Clock::now();
+    tick();
+    checkpoints_.begin();
+    tell(options_.ready_fd, "ok\n");
+    info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
+    loop_.run();
+    if (desk_) desk_->end();
+    return {};
+  }
+
+  // Removes all that this agent and its predecessors made, unless tenants live.
+  void cleanUp() {
+    if (!tenants_.all().empty()) {
+      info("agent leaves; tenants that live on are taken over by the next one");
+      return;
+    }
+    if (!holdsPath(lock_, paths_.lock())) {
+      info("another agent has this directory now; nothing is removed");
+      return;
+    }
+    unlink(paths_.socket().c_str());
+    removeNode(paths_, told_to_end_);
+    if (!runtimeRootIsNamed()) rmdir(paths_.root().c_str());
+  }
+
+ private:
+  // Their processes go on making others.
+  bool anyContained() const {
+    return std::any_of(tenants_.all().begin(), tenants_.all().end(),
+                       [](const auto& entry) { return entry.second->record.contained; });
+  }
+
+  // A node's cards are not taken off it because somebody else has that port.
+  Result<void> expose() {
+    Result<void> listening = exporter_->listen(loop_, *options_.metrics);
+    if (listening || !options_.cluster) return listening;
+    warn("nobody is told of metrics until that is free: " + listening.error().message());
+    return {};
+  }
+
+  void tick() {
+    tenants_.sweep();
+    registrar_.look();
+    door_.look();
+    markWatch(paths_.watchMark());
+    tenants_.followDevices();
+    tenants_.noteStopped();
+    // One question at a time: the other one is asked in between.
+    if (++ticks_ % kHealthEvery == 0 && tenants_.lookAtHealth() && desk_) desk_->healthChanged();
+    bypass_.look();
+    tenants_.crossCheck();
+    const Snapshot looked = lookAtMemory(tenants_, inventory_);
+    for (EventView& event : event_watch_.look(looked, nowMs())) events_.add(std::move(event));
+    // Whoever has its port may go.
+    if (exporter_ && !exporter_->listening())
+      static_cast<void>(exporter_->listen(loop_, *options_.metrics));
+    if (exporter_) exporter_->tick(looked, nowMs());
+    idle_.look();
+    if (desk_) desk_->tick();
+    if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();
+    if (options_.idle_ms != 0 &&
+        Clock::now() - last_busy_ >= std::chrono::milliseconds(options_.idle_ms))
+      leave();
+    const std::chrono::milliseconds idle(options_.idle_ms == 0 ? UINT32_MAX : options_.idle_ms);
+    tick_.expires_after(std::min<std::chrono::milliseconds>(kSweep, idle));
+    tick_.async_wait([this](const error_code& fault) {
+      if (!fault) tick();
+    });
+  }
+
+  // Clients start agents under the lock on the directory: with it in our hands nobody starts one,
+  // and whoever connected until now is served first.
+  void leave() {
+    Fd gate = lockPath(paths_.dir(), true, false);
+    // To a directory that was removed, at the end of a session say, nobody comes any more.
+    const bool gone = !gate.valid() && errno == ENOENT;
+    if ((!gate.valid() && !gone) || server_.acceptPending()) {
+      last_busy_ = Clock::now();
+      return;
+    }
+    gate_ = std::move(gate);
+    info("idle, leaving");
+    loop_.stop();
+  }
+
+  static constexpr unsigned kHealthEvery = 2;
+  static constexpr unsigned kFirstSweeps = 16;  // of all the slots that a page has
+  unsigned ticks_ = 0;
+  bool told_to_end_ = false;  // by whoever runs services, who begins another one
+  ServeOptions options_;
+  NodePaths paths_;
+  Inventory inventory_;
+  Fd lock_;
+  Fd gate_;
+  asio::io_context loop_{1};
+  asio::signal_set signals_;
+  asio::steady_timer tick_;
+  Clock::time_point last_busy_;
+  Tenants tenants_;
+  Checkpoints checkpoints_;
+  TimesliceTrial trial_;
+  EventWatch event_watch_;
+  EventLog events_;
+  IdleWatch idle_;
+  BypassWatch bypass_;
+  ContainerDoor door_;
+  Server server_;
+  Registrar registrar_;
+  std::optional<Exporter> exporter_;
+  std::optional<KubeletDesk> desk_;
+};
+
+struct Way {
+  Reach reach;
+  std::shared_ptr<driver::ProcessSource> source;  // null: the driver
+};
+
+// On a node of a cluster agents are everywhere: where there is no driver yet, or no card at all,
+// they wait. Nothing: told to end while it did.
+std::optional<Result<Inventory>> openInventory(const ServeOptions& options, const NodePaths& paths,
+                                               const Install& install,
+                                               const std::shared_ptr<driver::ProcessSource>& source,
+                                               Standby* standby) {
+  for (;;) {
+    Result<Inventory> inventory = Inventory::open(options.node, paths, install, source);
+    if (inventory || !options.cluster || options.node.simulated()) return inventory;
+    if (standby->endsWithin(kDriverAgain, "cards: " + inventory.error().message()))
+      return std::nullopt;
+  }
+}
+
+// How this process comes to what it may not do itself. Nothing: told to end before the helper was
+// there.
+std::optional<Way> findWay(const ServeOptions& options, const NodePaths& paths, Standby* standby) {
+  Way way;
+  if (!options.cluster) return way;
+  const std::string& kubelet_dir = options.cluster->kubelet_dir;
+  if (!options.cluster->by_helper) {
+    way.reach.sockets = std::make_shared<kubelet::OwnSockets>(kubelet_dir);
+    return way;
+  }
+  // Three connections, and one for each thread that asks for a connection's peer: no question waits
+  // for the answer to another, least of all for the driver's.
+  const auto link = [&] {
+    return std::make_shared<helper::Link>(paths.helper(), helper::kPatience);
+  };
+  way.reach.link = link();
+  way.reach.sockets = std::make_shared<helper::FarSockets>(link(), kubelet_dir);
+  way.source = std::make_shared<helper::FarUses>(link());
+  for (;;) {
+    Result<std::unique_ptr<helper::FarProcesses>> far = helper::FarProcesses::make(way.reach.link);
+    if (far) {
+      useProcesses(std::move(*far));
+      return way;
+    }
+    if (standby->endsWithin(kHelperAgain, "its helper: " + far.error().message()))
+      return std::nullopt;
+  }
+}
+
+Result<void> start(const ServeOptions& options) {
+  Result<std::string> root = runtimeRoot();
+  if (!root) return root.error();
+  Result<Install> install = findInstall();
+  if (!install) return install.error();
+  NodePaths paths(*root, options.node);
+  // The folders that follow are made, and given to our group, by the helper.
+  std::optional<Standby> standby(options.metrics);
+  const std::optional<Way> way = findWay(options, paths, &*standby);
+  if (!way) return {};
+  Result<MadeDirs> made = makeNodeDir(paths);
+  if (!made) return made.error();
+  // Of a node there is always one: who comes while its predecessor, perhaps killed, still ends
+  // waits.
+  Fd lock = lockPath(paths.lock(), false, options.cluster.has_value());
+  if (!lock.valid() && errno == EWOULDBLOCK) {
+    // Who began this one by hand would take its options for those that count.
+    if (options.ready_fd < 0) {
+      openLog("");
+      warn("an agent of node " + options.node.name +
+           " serves here already, with its own options; this one ends (divvy stop ends that one)");
+    }
+    tell(options.ready_fd, "ok\n");
+    return {};
+  }
+  if (!lock.valid())
+    return Error{ErrorCode::kIo, "opening " + paths.lock() + ": " + std::strerror(errno)};
+  openLog(options.to_log_file ? paths.log() : "");
+  // Until here a predecessor may have made what is its own alone.
+  if (way->reach.link)
+    if (Result<void> lent = helper::lendAgain(*way->reach.link); !lent) return lent;
+  for (const std::string& notice : options.notices) warn(notice);
+  if (options.cluster && !options.cluster->install_dir.empty()) {
+    install = stageInstall(*install, options.cluster->install_dir, options.node.simulated());
+    if (!install) return install.error();
+  }
+  std::optional<Result<Inventory>> opened =
+      openInventory(options, paths, *install, way->source, &*standby);
+  standby.reset();
+  if (!opened) return {};
+  Result<Inventory> inventory = std::move(*opened);
+  if (inventory) inventory->exclude(options.excluded);
+  Result<void> result;
+  Result<MemoryPolicy> memory =
+      inventory ? policyFor(options.memory, *inventory) : Result<MemoryPolicy>(inventory.error());
+  if (memory) {
+    inventory->measureContexts(paths, *install);
+    memory->reclaim = options.idle.reclaim;
+    memory->stop = options.idle.stop;
+    Agent agent(options, paths, *install, std::move(*inventory), std::move(*memory),
+                std::move(lock), way->reach);
+    result = agent.adopt();
+    if (!result) return result;
+    result = agent.run();
+    agent.cleanUp();
+    return result;
+  }
+  result = memory.error();
+  if (!std::filesystem::exists(paths.tenants())) {
+    removeNode(paths, true);
+    if (made->made_root) rmdir(paths.root().c_str());
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<void> serve(const ServeOptions& options) {
+  // What a helper lets our group do, whoever takes our place may do with what we made, root
+  // without capabilities, too.
+  umask(options.cluster && options.cluster->by_helper ? 007 : 077);
+  signal(SIGPIPE, SIG_IGN);
+  raiseDescriptorLimit();
+  Result<void> result = start(options);
+  if (!result) {
+    tell(options.ready_fd,
+         std::string(errorName(result.error().code())) + " " + result.error().message() + "\n");
+  }
+  return result;
+}
+
+}  // namespace divvy::agent

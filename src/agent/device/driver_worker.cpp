@@ -1,0 +1,212 @@
+#include "device/driver_worker.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "os/log.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kWoken{500};
+
+// Counts first: what happens before anybody listens is counted the next time, and is not lost. What
+// was heard is counted already, and read with it: both are known at once.
+void hear(const driver::Nvml& nvml, const std::vector<unsigned>& indexes, DriverHealth* health) {
+  const auto count = [&] {
+    for (const unsigned index : indexes) health->errors[index] = nvml.memoryErrors(index);
+  };
+  count();
+  health->faults = nvml.faults();
+  if (!health->faults.empty()) count();
+  for (const unsigned index : indexes) health->answers[index] = nvml.answers(index);
+}
+
+}  // namespace
+
+// Shared with the thread, which may outlive whoever asks.
+struct DriverDesk::Desk {
+  explicit Desk(driver::Nvml driver) : nvml(std::move(driver)) {}
+
+  const driver::Nvml nvml;
+  std::mutex mutex;
+  std::condition_variable changed;
+  Question question;  // set: to be asked, or being asked
+  Question next;      // after that one; nobody waits for it
+  std::chrono::steady_clock::time_point asked_at;
+  DriverTimes times;
+  std::map<unsigned, int> utilisation;
+  std::optional<DriverProcesses> processes;  // that nobody took yet
+  std::optional<DriverHealth> health;        // likewise
+  bool closed = false;
+};
+
+void DriverDesk::serve(const std::shared_ptr<Desk>& desk) {
+  std::unique_lock lock(desk->mutex);
+  for (;;) {
+    // A bound, for who asks waits at the same place, and of several glibc before 2.41 may leave one
+    // asleep whoever is woken (its bug 25847). Once this thread slept beside a question, and every
+    // card was taken to be out of service.
+    while (!desk->closed && !desk->question) desk->changed.wait_for(lock, kWoken);
+    if (!desk->question) return;
+    lock.unlock();
+    desk->question(desk->nvml);
+    lock.lock();
+    desk->question = desk->closed ? nullptr : std::exchange(desk->next, nullptr);
+    desk->asked_at = std::chrono::steady_clock::now();
+    desk->changed.notify_all();
+  }
+}
+
+DriverDesk::DriverDesk(driver::Nvml nvml, std::chrono::milliseconds patience)
+    : patience_(patience), path_(nvml.path()), desk_(std::make_shared<Desk>(std::move(nvml))) {
+  // Signals are for the thread that runs the loop.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread(serve, desk_).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+DriverDesk::~DriverDesk() {
+  const std::lock_guard lock(desk_->mutex);
+  desk_->closed = true;
+  desk_->changed.notify_all();
+}
+
+// With the mutex held.
+void DriverDesk::put(Question question) {
+  desk_->question = std::move(question);
+  desk_->asked_at = std::chrono::steady_clock::now();
+  desk_->changed.notify_all();
+}
+
+void DriverDesk::refreshUse(const std::vector<unsigned>& indexes) {
+  // Not owning: the desk outlives its own questions.
+  Question ask = [desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+    DriverTimes times;
+    std::map<unsigned, int> utilisation;
+    DriverProcesses processes;
+    for (const unsigned index : indexes) {
+      times[index] = nvml.processTimes(index);
+      const Result<driver::DeviceUse> use = nvml.use(index);
+      utilisation[index] = use ? use->utilisation : -1;
+      processes[index] = nvml.processes(index);
+    }
+    const std::lock_guard answered(desk->mutex);
+    desk->times = std::move(times);
+    desk->utilisation = std::move(utilisation);
+    desk->processes = std::move(processes);
+  };
+  const std::lock_guard lock(desk_->mutex);
+  if (desk_->question) {
+    desk_->next = std::move(ask);
+  } else {
+    put(std::move(ask));
+  }
+}
+
+DriverTimes DriverDesk::latestTimes() const {
+  const std::lock_guard lock(desk_->mutex);
+  return desk_->times;
+}
+
+std::map<unsigned, int> DriverDesk::latestUtilisation() const {
+  const std::lock_guard lock(desk_->mutex);
+  return desk_->utilisation;
+}
+
+std::optional<DriverProcesses> DriverDesk::takeProcesses() {
+  const std::lock_guard lock(desk_->mutex);
+  return std::exchange(desk_->processes, std::nullopt);
+}
+
+void DriverDesk::refreshHealth(const std::vector<unsigned>& indexes) {
+  const std::lock_guard lock(desk_->mutex);
+  if (desk_->question) return;
+  put([desk = desk_.get(), indexes](const driver::Nvml& nvml) {
+    DriverHealth now;
+    hear(nvml, indexes, &now);
+    const std::lock_guard answered(desk->mutex);
+    DriverHealth& health = desk->health ? *desk->health : desk->health.emplace();
+    health.faults.insert(health.faults.end(), now.faults.begin(), now.faults.end());
+    health.answers = std::move(now.answers);
+    health.errors = std::move(now.errors);
+  });
+}
+
+void DriverDesk::settle() {
+  std::unique_lock lock(desk_->mutex);
+  desk_->changed.wait_until(lock, desk_->asked_at + patience_, [&] { return !desk_->question; });
+}
+
+std::optional<DriverHealth> DriverDesk::takeHealth(const std::vector<unsigned>& indexes) {
+  {
+    const std::lock_guard lock(desk_->mutex);
+    const bool late =
+        desk_->question && std::chrono::steady_clock::now() > desk_->asked_at + patience_;
+    if (!late && desk_->health && std::exchange(silent_, false)) info("the driver answers again");
+    if (!late) return std::exchange(desk_->health, std::nullopt);
+  }
+  fellSilent();
+  DriverHealth none;
+  for (const unsigned index : indexes) none.answers[index] = false;
+  return none;
+}
+
+// Said once, whoever's question it is that does not come back.
+void DriverDesk::fellSilent() {
+  if (std::exchange(silent_, true)) return;
+  warn("the driver has not answered for " + std::to_string(patience_.count()) +
+       " ms; its figures are missing and nothing new is placed until it does");
+}
+
+bool DriverDesk::ask(Question question) {
+  std::unique_lock lock(desk_->mutex);
+  // A question that nobody waits for may be under way.
+  if (!desk_->changed.wait_until(lock, desk_->asked_at + patience_,
+                                 [&] { return !desk_->question; })) {
+    fellSilent();
+    return false;
+  }
+  put(std::move(question));
+  if (desk_->changed.wait_for(lock, patience_, [&] { return !desk_->question; })) {
+    if (std::exchange(silent_, false)) info("the driver answers again");
+    return true;
+  }
+  fellSilent();
+  return false;
+}
+
+Result<driver::DeviceUse> DriverDesk::use(unsigned index) {
+  const auto answer = std::make_shared<std::optional<Result<driver::DeviceUse>>>();
+  if (ask([answer, index](const driver::Nvml& nvml) { answer->emplace(nvml.use(index)); })) {
+    return std::move(**answer);
+  }
+  return Error{ErrorCode::kUnavailable,
+               "device " + std::to_string(index) + ": the driver does not answer"};
+}
+
+std::vector<driver::ProcessUse> DriverDesk::processes(unsigned index) {
+  const auto answer = std::make_shared<std::vector<driver::ProcessUse>>();
+  const bool told =
+      ask([answer, index](const driver::Nvml& nvml) { *answer = nvml.processes(index); });
+  return told ? *answer : std::vector<driver::ProcessUse>();
+}
+
+std::vector<driver::ProcessTime> DriverDesk::processTimes(unsigned index) {
+  const auto answer = std::make_shared<std::vector<driver::ProcessTime>>();
+  const bool told =
+      ask([answer, index](const driver::Nvml& nvml) { *answer = nvml.processTimes(index); });
+  return told ? *answer : std::vector<driver::ProcessTime>();
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,108 @@
+#include "device/ecc_error_tracker.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace divvy::agent {
+namespace {
+
+constexpr std::uint64_t kDoubleBit = 48, kReplacementPending = 63, kReplacementFailed = 64;
+
+// As if it had been without any.
+driver::MemoryErrors noneOf(const driver::MemoryErrors& told) {
+  driver::MemoryErrors none;
+  if (told.uncorrected) none.uncorrected = 0;
+  if (told.pending) none.pending = false;
+  if (told.failed) none.failed = false;
+  return none;
+}
+
+}  // namespace
+
+bool isOfMemory(std::uint64_t xid) {
+  // Source: NVIDIA's list of Xids, of errors that were not corrected and of what is done about
+  // them.
+  constexpr std::array<std::uint64_t, 6> kOfMemory{48, 63, 64, 94, 95, 140};
+  return std::find(kOfMemory.begin(), kOfMemory.end(), xid) != kOfMemory.end();
+}
+
+std::uint64_t ErrorGrowth::xid() const {
+  if (failed) return kReplacementFailed;
+  return uncorrected != 0 ? kDoubleBit : kReplacementPending;
+}
+
+std::string ErrorGrowth::words() const {
+  std::string all;
+  const auto add = [&](const std::string& one) { all += (all.empty() ? "" : ", ") + one; };
+  if (uncorrected != 0)
+    add(std::to_string(uncorrected) + " uncorrected memory error" + (uncorrected == 1 ? "" : "s"));
+  if (failed) add("memory that could not be replaced");
+  if (pending) add("memory that is replaced when the card is reset");
+  return all;
+}
+
+ErrorGrowth grownSince(const driver::MemoryErrors& known, const driver::MemoryErrors& now) {
+  ErrorGrowth growth;
+  if (known.uncorrected && now.uncorrected)
+    growth.uncorrected = *now.uncorrected < *known.uncorrected
+                             ? *now.uncorrected
+                             : *now.uncorrected - *known.uncorrected;
+  growth.pending = known.pending && now.pending && *now.pending && !*known.pending;
+  growth.failed = known.failed && now.failed && *now.failed && !*known.failed;
+  return growth;
+}
+
+driver::MemoryErrors laterOf(const driver::MemoryErrors& known, const driver::MemoryErrors& now) {
+  driver::MemoryErrors later = now;
+  if (!later.uncorrected) later.uncorrected = known.uncorrected;
+  if (!later.pending) later.pending = known.pending;
+  if (!later.failed) later.failed = known.failed;
+  return later;
+}
+
+driver::MemoryErrors reloaded(const driver::MemoryErrors& known) {
+  driver::MemoryErrors now = known;
+  if (now.uncorrected) now.uncorrected = 0;
+  return now;
+}
+
+ErrorWatch::Seen ErrorWatch::look(const DriverHealth& said) {
+  std::set<unsigned> heard;
+  for (const driver::DeviceFault& fault : said.faults)
+    if (isOfMemory(fault.xid)) heard.insert(fault.index);
+  Seen seen;
+  for (const auto& [index, now] : said.errors) look(index, now, heard.contains(index), &seen);
+  return seen;
+}
+
+void ErrorWatch::look(unsigned index, const driver::MemoryErrors& now, bool heard, Seen* seen) {
+  Card& card = cards_[index];
+  const bool told = std::exchange(card.told, heard) || heard;
+  if (now == driver::MemoryErrors()) return;
+  const bool first = !std::exchange(card.looked, true);
+  if (!card.known) {
+    card.known = now;
+    const ErrorGrowth old = grownSince(noneOf(now), now);
+    if (old.any() && !told) seen->old[index] = old;
+    return;
+  }
+  const ErrorGrowth growth = grownSince(*card.known, now);
+  const bool unheard = growth.any() && !told;
+  const bool waited = std::exchange(card.suspected, unheard && !first);
+  if (growth.any()) card.told = false;
+  if (unheard && !first && !waited) return;
+  card.known = laterOf(*card.known, now);
+  card.suspected = false;
+  if (unheard) seen->faults.push_back({index, growth, first});
+}
+
+std::map<unsigned, driver::MemoryErrors> ErrorWatch::known() const {
+  std::map<unsigned, driver::MemoryErrors> all;
+  for (const auto& [index, card] : cards_)
+    if (card.known) all[index] = *card.known;
+  return all;
+}
+
+}  // namespace divvy::agent

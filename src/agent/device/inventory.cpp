@@ -1,0 +1,68 @@
+#include "device/inventory.h"
+
+#include "device/context_overhead.h"
+#include "device/device_topology.h"
+#include "device/open_driver.h"
+#include "os/log.h"
+
+namespace divvy::agent {
+Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths, const Install& install,
+                                  std::shared_ptr<driver::ProcessSource> source) {
+  Result<driver::Nvml> nvml = openDriver(node, paths, install);
+  if (!nvml) return nvml.error();
+  if (source) nvml->askForProcesses(std::move(source));
+  Inventory inventory;
+  inventory.cuda_path_ = cudaOf(node, install);
+  inventory.driver_version_ = nvml->driverVersion();
+  Result<std::vector<driver::DeviceInfo>> devices = nvml->devices();
+  if (!devices) return devices.error();
+  if (devices->empty())
+    return Error{ErrorCode::kUnavailable,
+                 "the NVIDIA driver knows no usable device; of a card in MIG mode that "
+                 "is an instance (nvidia-smi mig -lci)"};
+  const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
+  for (const std::string& uneven : unevenLinks(*devices, layout)) warn(uneven);
+  std::vector<CardPlace> places = placesOf(*devices, layout);
+  inventory.scores_ = scoresOf(*devices, layout);
+  inventory.nics_ = nicsOf(*devices, layout);
+  for (std::size_t i = 0; i < devices->size(); ++i)
+    inventory.devices_.push_back({std::move((*devices)[i]), kAssumedContext, std::move(places[i])});
+  inventory.driver_ = std::make_unique<DriverDesk>(std::move(*nvml));
+  return inventory;
+}
+
+void Inventory::exclude(const ExcludedCards& told) {
+  std::vector<DeviceName> names;
+  for (const Device& device : devices_) names.push_back({device.info.index, device.info.uuid});
+  const std::vector<bool> excluded = excludedAmong(told, names);
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    devices_[i].excluded = excluded[i];
+    if (excluded[i])
+      info("device " + std::to_string(names[i].index) + " " + names[i].uuid + " is excluded");
+  }
+  for (const std::string& name : namesOfNone(told, names))
+    info("excluded is " + name + ", too, which is no device of this node");
+}
+
+void Inventory::measureContexts(const NodePaths& paths, const Install& install) {
+  ContextCosts costs = loadCosts(paths.contextCosts(), driver_version_);
+  std::vector<std::string> unknown;
+  for (const Device& device : devices_) {
+    // Who else works with an excluded one may want it alone.
+    if (!device.excluded && !costs.contains(device.info.uuid)) unknown.push_back(device.info.uuid);
+  }
+  if (!unknown.empty()) {
+    const std::string cuda = cuda_path_.empty() ? "libcuda.so.1" : cuda_path_;
+    costs.merge(probeAll({install.executable, cuda, driver_->path()}, unknown));
+    saveCosts(paths.contextCosts(), driver_version_, costs);
+  }
+  for (Device& device : devices_) {
+    const auto cost = costs.find(device.info.uuid);
+    if (cost != costs.end()) device.context = cost->second;
+    info("device " + std::to_string(device.info.index) + " " + device.info.uuid + " " +
+         device.info.model + ", " + formatBytes(device.info.physical) + ", one context costs " +
+         formatBytes(device.context) + (cost == costs.end() ? " (assumed)" : ""));
+  }
+}
+
+}  // namespace divvy::agent

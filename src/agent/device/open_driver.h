@@ -1,0 +1,18 @@
+// The driver of a node's cards. Private.
+#pragma once
+
+#include "agent/install_layout.h"
+#include "agent/node.h"
+#include "base/result.h"
+#include "driver/nvml.h"
+
+namespace divvy::agent {
+
+// Of simulated nodes the one that was installed with us: their cards' state is under paths.cards();
+// sets SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is missing and what is
+// accepted.
+Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths, const Install& install);
+// Absolute path of libcuda for tenants; empty: as their loader chooses.
+std::string cudaOf(const Node& node, const Install& install);
+
+}  // namespace divvy::agent

@@ -1,0 +1,40 @@
+#include "deviceplugin/capacity_check.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "deviceplugin/pod_allocation.h"
+
+namespace divvy::agent {
+
+std::string crampedBy(const Decision& decision, const std::vector<Device>& devices,
+                      const std::vector<DeviceTerms>& terms, const std::vector<Holding>& holdings) {
+  for (const Placed& placed : decision.shares) {
+    const auto at = std::find_if(devices.begin(), devices.end(),
+                                 [&](const Device& one) { return one.info.index == placed.index; });
+    if (at == devices.end()) continue;
+    Bytes sum = placed.reserve;
+    Bytes rounded = mib(1);
+    const Holding* most = nullptr;
+    for (const Holding& one : holdings) {
+      if (one.uuid != at->info.uuid) continue;
+      sum = sum + one.reserve;
+      rounded = rounded + mib(1);
+      // Who should have gone is to be named.
+      const bool graver = most == nullptr || (one.over && !most->over) ||
+                          (one.over == most->over && one.reserve > most->reserve);
+      if (graver) most = &one;
+    }
+    const auto place = static_cast<std::size_t>(at - devices.begin());
+    const Bytes offered = offeredBy(*at, terms.at(place).overcommit_permille);
+    if (sum <= offered + rounded) continue;
+    std::string why =
+        "there is no room for " + formatBytes(placed.reserve) + " on " + at->info.uuid + " yet";
+    if (most == nullptr) return why;
+    why += ": tenant " + most->tenant + " has " + formatBytes(most->reserve);
+    return why + (most->over ? ", whose pod is over and whose processes are not" : "");
+  }
+  return {};
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,160 @@
+#include "deviceplugin/container_injector.h"
+
+#include <utility>
+
+#include "container/cdi_spec.h"
+#include "container/cdi_support.h"
+#include "container/driver_cdi_spec.h"
+#include "container/injection.h"
+#include "os/log.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr const char* kStaticCdi = "/etc/cdi";
+// A toolkit may come, or a driver be replaced, after us. Looks are a second apart.
+constexpr unsigned kWeighAgain = 60;
+
+std::string deviceOf(const std::string& tenant) {
+  return std::string(kPodCdiKind) + "=" + tenant;
+}
+
+CardName nameOf(const Device& device) {
+  return {device.info.uuid, device.info.index, device.info.part};
+}
+
+}  // namespace
+
+PodInjector::PodInjector(const ClusterNode& cluster, const Node& node, const NodePaths& paths,
+                         const Install& install, const Inventory& inventory,
+                         std::shared_ptr<helper::Link> link)
+    : wanted_(cluster.injecting),
+      node_(node),
+      paths_(paths),
+      install_(install),
+      inventory_(inventory),
+      visible_(visibleIn(inventory.devices())),
+      folder_(cluster.cdi_dir, std::move(link)) {}
+
+Result<void> PodInjector::open() {
+  if (folder_.dir().empty()) return {};
+  // Also where mounts are wanted: pods that were given a name before need what stands under it.
+  const Result<void> opened = folder_.open();
+  if (!opened && wanted_ == Injecting::kCdi) return Error(opened.error()).context("--cdi-dir");
+  if (!opened && wanted_ == Injecting::kAuto)
+    info("containers are given theirs by mounts: " + opened.error().message());
+  if (wanted_ == Injecting::kCdi) decide(true, "--injection cdi");
+  return {};
+}
+
+kubelet::Injection PodInjector::injection(const std::string& tenant, bool* by_cdi) const {
+  *by_cdi = by_cdi_;
+  if (!*by_cdi) return injectionFor(tenant, node_, paths_, install_, visible_);
+  kubelet::Injection given;
+  given.cdi_devices.push_back(deviceOf(tenant));
+  return given;
+}
+
+void PodInjector::heardNode(const std::string& runtime, const std::string& kubelet) {
+  if (runtime.empty() || runtime == runtime_) return;
+  // Another one has to show it again.
+  proven_ = ignores_ = false;
+  runtime_ = runtime;
+  kubelet_ = kubelet;
+  weigh();
+}
+
+void PodInjector::weigh() {
+  looks_ = 0;
+  if (wanted_ != Injecting::kAuto || !folder_.isOpen() || runtime_.empty() || ignores_) return;
+  std::string why = whyNoCdi(runtime_, kubelet_);
+  if (why.empty() && !node_.simulated()) why = whyNoDriverSpec();
+  if (why_ == why) return;
+  decide(why.empty(), why.empty() ? runtime_ + " reads it" : why);
+  why_ = std::move(why);
+}
+
+std::string PodInjector::whyNoDriverSpec() const {
+  const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
+  if (!driver) return driver.error().message();
+  std::vector<CardName> cards;
+  for (const Device& device : inventory_.devices()) cards.push_back(nameOf(device));
+  return whyNotBy(*driver, cards, inventory_.driverVersion());
+}
+
+void PodInjector::decide(bool by_cdi, const std::string& why) {
+  by_cdi_ = by_cdi;
+  info(std::string("containers are given theirs by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
+}
+
+Result<std::string> PodInjector::specOf(const Tenant& tenant) const {
+  const ContainerEdits ours = editsFor({tenant.dir, true}, node_, paths_, install_);
+  if (node_.simulated()) return cdiSpec(kPodCdiKind, tenant.record.id, ours);
+  // What a toolkit would add by itself is called off: its own words for these cards are used.
+  ContainerEdits edits = ours;
+  edits.environment["NVIDIA_VISIBLE_DEVICES"] = "void";
+  const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
+  if (!driver) return driver.error();
+  std::vector<CardName> cards;
+  for (const Device& device : inventory_.devices())
+    for (const ShareRecord& share : tenant.record.shares)
+      if (share.uuid == device.info.uuid) cards.push_back(nameOf(device));
+  return withDriver(cdiSpec(kPodCdiKind, tenant.record.id, edits), *driver, cards);
+}
+
+Result<void> PodInjector::prepare(Tenant& tenant) {
+  const auto given = unproven_.find(tenant.record.id);
+  const bool named = given != unproven_.end() || by_cdi_;
+  // That it runs was said of who had these devices before.
+  if (given != unproven_.end()) given->second = false;
+  if (named && !refusal_.empty()) return Error{ErrorCode::kUnavailable, refusal_};
+  if (!folder_.isOpen()) return {};
+  const Result<std::string> spec = specOf(tenant);
+  Result<void> written = spec ? folder_.write(tenant.record.id, *spec) : spec.error();
+  if (written) {
+    // Its note says so: whoever takes it over removes the file with it.
+    tenant.record.cdi_file = folder_.fileOf(tenant.record.id);
+    written = saveRecord(tenant.dir, tenant.record);
+  }
+  // Whoever comes next need not be told a name that nothing stands under.
+  if (!written) weigh();
+  if (written || named) return written;
+  // Nobody was given its name, as far as we know.
+  warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
+  return {};
+}
+
+void PodInjector::runs(const std::string& tenant) {
+  const auto known = unproven_.find(tenant);
+  if (known != unproven_.end()) known->second = true;
+}
+
+void PodInjector::look(const std::set<std::string>& living) {
+  if (folder_.isOpen()) folder_.keepOnly(living);
+  if (!node_.simulated() && ++looks_ >= kWeighAgain) weigh();
+  for (auto at = unproven_.begin(); at != unproven_.end();) {
+    const auto& [tenant, runs] = *at;
+    // It is read before the container is made, and that is before it runs.
+    const bool read = !proven_ && folder_.wasRead(tenant);
+    if (read && runs) info("the runtime reads CDI specs: that of " + tenant + " was");
+    proven_ = proven_ || (read && runs);
+    if (!proven_ && runs) ignored(tenant);
+    at = runs ? unproven_.erase(at) : std::next(at);
+  }
+}
+
+void PodInjector::ignored(const std::string& tenant) {
+  const std::string what = "the container of tenant " + tenant + " runs, and nobody has read " +
+                           folder_.fileOf(tenant) + ": the runtime (" +
+                           (runtime_.empty() ? "not known" : runtime_) +
+                           ") ignores CDI, and gave it nothing of its share";
+  warn(what);
+  if (wanted_ == Injecting::kAuto) {
+    ignores_ = true;
+    why_ = what;
+    return decide(false, what);
+  }
+  refusal_ = what + "; --injection auto or mounts is what works here";
+}
+
+}  // namespace divvy::agent

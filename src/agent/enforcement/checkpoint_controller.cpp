@@ -1,0 +1,240 @@
+#include "enforcement/checkpoint_controller.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/processes.h"
+#include "os/host_memory.h"
+#include "os/log.h"
+
+namespace divvy::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr CheckpointTime kTick = 100ms;
+// For what can be swapped to leave by itself, which costs less.
+constexpr CheckpointTime kSwapFirst = 3s;
+
+CheckpointTime clockNow() {
+  return std::chrono::duration_cast<CheckpointTime>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
+
+std::vector<int> pidsOf(const Tenant& tenant) {
+  std::vector<int> pids;
+  for (const auto& [process, watch] : tenant.processes.watched()) pids.push_back(process.pid);
+  return pids;
+}
+
+// Another user's: only root may stop it.
+bool isForeign(int pid) {
+  struct stat status {};
+  const bool known = stat(procPath(pid, "").c_str(), &status) == 0;
+  return known && geteuid() != 0 && status.st_uid != geteuid();
+}
+
+bool swappedOut(const Tenant& tenant) {
+  const SwapSums sums = swapOf(tenant);
+  return std::all_of(sums.devices.begin(), sums.devices.end(),
+                     [](const SwapState& state) { return state.mapped.count == 0; });
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(asio::io_context& loop, Tenants& tenants, const Inventory& inventory,
+                         std::string executable, bool on)
+    : loop_(loop),
+      tenants_(tenants),
+      inventory_(inventory),
+      executable_(std::move(executable)),
+      on_(on),
+      driver_(driverBranch(inventory.driverVersion())),
+      timer_(loop) {}
+
+void Checkpoints::begin() {
+  bool any = on_;
+  for (const auto& [id, tenant] : tenants_.all())
+    any = any || tenant->record.checkpoint != CheckpointPhase::kHere;
+  if (any) tick();
+}
+
+void Checkpoints::tick() {
+  follow();
+  serve();
+  timer_.expires_after(kTick);
+  timer_.async_wait([this](const error_code& fault) {
+    if (!fault) tick();
+  });
+}
+
+void Checkpoints::follow() {
+  const CheckpointTime now = clockNow();
+  host_available_ = hostAvailable();
+  for (auto known = known_.begin(); known != known_.end();) {
+    const bool lives = tenants_.all().contains(known->first);
+    if (!lives) board_.remove(known->first);
+    known = lives ? std::next(known) : known_.erase(known);
+  }
+  const std::map<std::string, TenantPtr> tenants = tenants_.all();
+  for (const auto& [id, tenant] : tenants) {
+    const bool away = tenant->record.checkpoint != CheckpointPhase::kHere;
+    if (tenant->pages && (tenant->swap || away)) follow(tenant, now);
+  }
+}
+
+void Checkpoints::follow(const TenantPtr& tenant, CheckpointTime now) {
+  const std::string& id = tenant->record.id;
+  if (!board_.has(id)) {
+    std::vector<unsigned> devices;
+    for (const ShareRecord& share : tenant->record.shares)
+      for (const Device& device : inventory_.devices())
+        if (device.info.uuid == share.uuid) devices.push_back(device.info.index);
+    board_.add(id, devices, tenant->record.checkpoint);
+    known_[id];
+  }
+  board_.setProcesses(id, pidsOf(*tenant));
+  note(tenant, now);
+  board_.wish(id, wishFor(tenant, now));
+}
+
+CheckpointBar Checkpoints::barFor(const Tenant& tenant, CheckpointTime now) const {
+  const CheckpointCourse& course = board_.course(tenant.record.id);
+  if (course.bar() != CheckpointBar::kNone && now < course.barredUntil()) return course.bar();
+  CheckpointFacts facts;
+  facts.on = on_;
+  facts.arbitrated = arbiterGates(tenant.record.backend);
+  facts.driver = driver_;
+  const std::vector<int> pids = pidsOf(tenant);
+  facts.processes = static_cast<unsigned>(pids.size());
+  facts.foreign = std::any_of(pids.begin(), pids.end(), isForeign);
+  facts.pins = swapOf(tenant).pin_reasons;
+  facts.host_available = host_available_;
+  facts.sites = tenants_.sites(tenant);
+  return barOf(facts);
+}
+
+bool Checkpoints::ruled(const Tenant& tenant) const {
+  const std::vector<Device>& devices = inventory_.devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (tenants_.memory().devices.at(i).overcommit_permille == kNoOvercommit) continue;
+    for (const ShareRecord& share : tenant.record.shares)
+      if (share.uuid == devices[i].info.uuid) return true;
+  }
+  return false;
+}
+
+CheckpointWish Checkpoints::wishFor(const TenantPtr& tenant, CheckpointTime now) {
+  Known& known = known_[tenant->record.id];
+  const std::optional<arbiter::TenantFigures> figures = tenants_.compute(*tenant);
+  // Without a law nobody else is promised what it needs: the card's own word decides.
+  if (!ruled(*tenant) || !figures || !figures->ungated.empty()) return {false, true};
+  const arbiter::MemoryFigures& memory = figures->memory;
+  if (!memory.unswapped.empty()) return {false, true};
+  CheckpointWish wish;
+  // What the law has not said yet, as after a restart, is not taken for granted.
+  if (!memory.swapped || memory.round != tenant->checkpoint.round) return wish;
+  wish.may_return = memory.reserved;
+  if (!memory.park || tenant->checkpoint.bar != CheckpointBar::kNone) {
+    known.asked.reset();
+    return wish;
+  }
+  known.asked = known.asked.value_or(now);
+  wish.leave = swappedOut(*tenant) || now - *known.asked >= kSwapFirst;
+  return wish;
+}
+
+void Checkpoints::note(const TenantPtr& tenant, CheckpointTime now) {
+  const CheckpointCourse& course = board_.course(tenant->record.id);
+  const CheckpointPhase phase = course.phase();
+  const CheckpointPhase before = tenant->record.checkpoint;
+  CheckpointStatus status = tenant->checkpoint;
+  const bool leaving = phase == CheckpointPhase::kLeaving && !status.parked;
+  if (!leaving) status.bar = barFor(*tenant, now);
+  if (phase == CheckpointPhase::kAway && !status.parked) status.parked = true;
+  if (phase == CheckpointPhase::kHere) status.parked = false;
+  if (status.parked != tenant->checkpoint.parked) ++status.round;
+  status.may_return = phase != CheckpointPhase::kAway || now >= course.postponedUntil();
+  killDoomed(*tenant, status);
+  // What is not written down did not happen: it is tried again, and its memory stays its own.
+  const Result<void> noted = tenants_.noteCheckpoint(*tenant, phase, status);
+  if (!noted) return warn("tenant " + tenant->record.id + ": " + noted.error().message());
+  if (phase == before) return;
+  std::string text = "tenant " + tenant->record.id + " checkpoint: " + phaseName(phase);
+  if (phase == CheckpointPhase::kReturning && course.bar() != CheckpointBar::kNone)
+    text += ", " + barWords(course.bar());
+  info(text);
+}
+
+void Checkpoints::killDoomed(Tenant& tenant, CheckpointStatus& status) {
+  Known& known = known_[tenant.record.id];
+  for (const CheckpointCourse::Doomed& doomed : board_.course(tenant.record.id).doomed()) {
+    const Watched* process = tenant.processes.find(doomed.pid);
+    if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
+    status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
+    warn("tenant " + tenant.record.id + ": " + status.lost + "; it is killed");
+    syscall(SYS_pidfd_send_signal, process->exit->native_handle(), SIGKILL, nullptr, 0);
+  }
+}
+
+void Checkpoints::serve() {
+  const CheckpointTime now = clockNow();
+  for (const CheckpointBoard::Due& due : board_.due(now)) {
+    const auto tenant = tenants_.all().find(due.tenant);
+    // Before the driver is: a successor has to know.
+    if (tenant != tenants_.all().end()) note(tenant->second, now);
+    asio::co_spawn(loop_, make(due.tenant, due.step), asio::detached);
+  }
+  for (auto& [id, known] : known_)
+    if (board_.has(id) && board_.course(id).resting()) known.helper.reset();
+}
+
+asio::awaitable<void> Checkpoints::make(std::string id, CheckpointStep step) {
+  std::shared_ptr<CheckpointHelper> helper = known_[id].helper;
+  if (helper == nullptr) {
+    const std::string cuda = inventory_.cudaPath().empty() ? "libcuda.so.1" : inventory_.cudaPath();
+    helper = std::make_shared<CheckpointHelper>(loop_, executable_, cuda);
+    known_[id].helper = helper;
+  }
+  const auto found = tenants_.all().find(id);
+  CheckpointReply reply{CheckpointAnswer::kNoRoom, DriverState::kUnknown, ""};
+  const bool restores = step.call == CheckpointCall::kRestore;
+  if (!restores || (found != tenants_.all().end() && hasRoom(*found->second)))
+    reply = co_await helper->ask(step);
+  if (!reply.why.empty())
+    warn("tenant " + id + ": \"" + checkpointLine(step) + "\" was refused: " + reply.why);
+  if (reply.answer == CheckpointAnswer::kSilent)
+    warn("tenant " + id + ": the driver does not answer \"" + checkpointLine(step) + "\"");
+  board_.answered(id, reply.answer, reply.state, clockNow());
+  follow();
+  serve();
+}
+
+// As the card says, not the book: a restore that runs out of memory cannot be tried again.
+bool Checkpoints::hasRoom(const Tenant& tenant) const {
+  const std::vector<CheckpointSite> sites = tenants_.sites(tenant);
+  const std::vector<int> pids = pidsOf(tenant);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    CheckpointSite site = sites[i];
+    site.used = site.resident;
+    for (const Device& device : inventory_.devices()) {
+      if (device.info.uuid != tenant.record.shares[i].uuid) continue;
+      Bytes there;  // those of its processes that are back already
+      for (const driver::ProcessUse& process : inventory_.driver().processes(device.info.index))
+        if (std::binary_search(pids.begin(), pids.end(), process.pid))
+          there = there + process.bytes;
+      // After that: who comes back in between is not taken for room.
+      const Result<driver::DeviceUse> use = inventory_.driver().use(device.info.index);
+      if (!use) return false;
+      if (device.info.physical - use->used + there < restoreNeeds(site)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,46 @@
+// A program that the agent runs for somebody, without a shell: its end, and what it said. Private.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "tenant/idle_shutdown.h"
+
+namespace divvy::agent {
+
+// A process group of its own, killed with this object, and told to end (SIGTERM) when the agent
+// dies. Main thread only.
+class Hook {
+ public:
+  // Starts `program` with no arguments and exactly this environment, its output to us.
+  static Result<Hook> start(const std::string& program,
+                            const std::vector<std::string>& environment);
+  Hook(Hook&& other) noexcept;
+  Hook& operator=(Hook&& other) noexcept;
+  ~Hook();
+
+  // Looks; does not wait. What it says beyond kMostOutput is read and dropped.
+  HookState poll();
+  // Ends it and all that it started in its group.
+  void kill();
+
+  const std::string& output() const { return output_; }
+  // "exit status 3", "killed by signal 9"; empty while it runs.
+  const std::string& ending() const { return ending_; }
+
+  static constexpr std::size_t kMostOutput = 16384;
+
+ private:
+  Hook(int pid, Fd output) : pid_(pid), pipe_(std::move(output)) {}
+  void readOutput();
+
+  int pid_ = 0;  // 0: it ended, and was waited for
+  Fd pipe_;
+  HookState state_ = HookState::kRunning;
+  std::string output_;
+  std::string ending_;
+};
+
+}  // namespace divvy::agent

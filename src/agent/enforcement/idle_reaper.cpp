@@ -1,0 +1,153 @@
+#include "enforcement/idle_reaper.h"
+
+#include <csignal>
+#include <ctime>
+
+#include "os/log.h"
+#include "tenant/event_detector.h"
+
+extern char** environ;
+
+namespace divvy::agent {
+namespace {
+
+std::string labelOf(const Tenant& tenant) {
+  return tenant.record.name.empty() ? tenant.record.id : tenant.record.name;
+}
+
+// Ours, without what would make the hook a process of some tenant, or run other code in it; and who
+// it is about.
+std::vector<std::string> environmentFor(const Tenant& tenant, const Notice& notice) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!text.starts_with("DIVVY_TENANT") && !text.starts_with("DIVVY_STOP_") &&
+        !text.starts_with("LD_PRELOAD="))
+      environment.emplace_back(text);
+  }
+  environment.push_back("DIVVY_STOP_TENANT=" + notice.tenant);
+  environment.push_back("DIVVY_STOP_NAME=" + notice.name);
+  environment.push_back("DIVVY_STOP_PID=" + std::to_string(tenant.record.command_pid));
+  environment.push_back("DIVVY_STOP_REASON=idle");
+  environment.push_back("DIVVY_STOP_IDLE_SECONDS=" + std::to_string(notice.idle_ms / 1000));
+  environment.push_back("DIVVY_STOP_DEADLINE=" + std::to_string(notice.deadline));
+  environment.push_back("DIVVY_STOP_GRACE_SECONDS=" + std::to_string(notice.grace_ms / 1000));
+  environment.push_back("DIVVY_STOP_NOTICE=" + noticePath(tenant.dir));
+  return environment;
+}
+
+}  // namespace
+
+StopTerms IdleWatch::termsOf(const TenantRecord& record) const {
+  return {tenants_.stopMs(record), policy_.notice_ms, policy_.grace_ms};
+}
+
+void IdleWatch::beginAnew() {
+  for (const auto& [id, tenant] : tenants_.all()) removeNotice(tenant->dir);
+}
+
+void IdleWatch::look() {
+  std::erase_if(hooks_, [&](const auto& hook) { return !tenants_.all().contains(hook.first); });
+  const std::map<std::string, TenantPtr> living = tenants_.all();
+  for (const auto& [id, tenant] : living) {
+    // Pods are evicted, not signalled: whoever made them would only start their containers again.
+    if (!knowsUse(*tenant) || !tenant->record.lodger.uid.empty()) continue;
+    const StopTerms terms = termsOf(tenant->record);
+    const HookState hook = pollHook(*tenant);
+    take(nextStep(tenant->stop, terms, tenant->use, hook, nowMs()), tenant, terms);
+  }
+}
+
+HookState IdleWatch::pollHook(const Tenant& tenant) {
+  const auto found = hooks_.find(tenant.record.id);
+  if (found == hooks_.end())
+    return tenant.stop.phase == StopPhase::kNoticed && !policy_.hook.empty() ? HookState::kSucceeded
+                                                                             : HookState::kNone;
+  const HookState state = found->second.poll();
+  if (state == HookState::kRunning) return state;
+  const std::string& said = found->second.output();
+  if (!said.empty()) info("hook for tenant " + tenant.record.id + " said: " + said);
+  tell(tenant, "hook", policy_.hook + " ended: " + found->second.ending());
+  hooks_.erase(found);
+  return state;
+}
+
+void IdleWatch::take(StopStep step, const TenantPtr& tenant, const StopTerms& terms) {
+  const PendingStop before = tenant->stop;
+  tenant->stop = after(step, before, terms, nowMs());
+  switch (step) {
+    case StopStep::kNothing:
+      return;
+    case StopStep::kNotice:
+      return giveNotice(*tenant, terms);
+    case StopStep::kCallOff:
+      return callOff(*tenant, tenant->use.at() > before.since_ms ? "it works again"
+                                                                 : "it may be idle for ever now");
+    case StopStep::kGiveUp:
+      return callOff(*tenant, "the hook failed; tried again after " + spanWord(terms.after_ms));
+    case StopStep::kEnd:
+      tell(*tenant, "stopped",
+           "idle for " + spanWord(tenant->use.idleMs(nowMs())) + ": SIGTERM, SIGKILL in " +
+               spanWord(terms.grace_ms));
+      return tenants_.signal(tenant, SIGTERM);
+    case StopStep::kKill:
+      if (leftMs(before, terms, nowMs()) == 0 && !tenant->killed)
+        tell(*tenant, "killed", "still there " + spanWord(terms.grace_ms) + " after SIGTERM");
+      tenant->killed = true;
+      return tenants_.signal(tenant, SIGKILL);
+  }
+}
+
+void IdleWatch::giveNotice(const Tenant& tenant, const StopTerms& terms) {
+  Notice notice;
+  notice.tenant = tenant.record.id;
+  notice.name = tenant.record.name;
+  notice.idle_ms = tenant.use.idleMs(nowMs());
+  notice.deadline = std::time(nullptr) + static_cast<std::int64_t>(terms.notice_ms / 1000);
+  notice.notice_ms = terms.notice_ms;
+  notice.grace_ms = terms.grace_ms;
+  tell(tenant, "notice",
+       "idle for " + spanWord(notice.idle_ms) + ": SIGTERM in " + spanWord(terms.notice_ms) +
+           " unless " + labelOf(tenant) + " works");
+  const Result<void> written = writeNotice(tenant.dir, notice);
+  if (!written) warn("tenant " + notice.tenant + ": " + written.error().message());
+  if (!policy_.hook.empty()) startHook(tenant, notice);
+}
+
+void IdleWatch::startHook(const Tenant& tenant, const Notice& notice) {
+  Result<Hook> hook = Hook::start(policy_.hook, environmentFor(tenant, notice));
+  if (hook) {
+    hooks_.insert_or_assign(notice.tenant, std::move(*hook));
+    return;
+  }
+  // Counts as one that failed: what it was to save is not saved.
+  tell(tenant, "hook", hook.error().message());
+  const TenantPtr owner = tenants_.find(notice.tenant);
+  if (owner != nullptr) take(StopStep::kGiveUp, owner, termsOf(owner->record));
+}
+
+void IdleWatch::callOff(const Tenant& tenant, const std::string& why) {
+  removeNotice(tenant.dir);
+  const auto hook = hooks_.find(tenant.record.id);
+  if (hook != hooks_.end()) {
+    hook->second.kill();
+    tell(tenant, "hook", policy_.hook + " " + hook->second.ending());
+    hooks_.erase(hook);
+  }
+  tell(tenant, "called-off", why);
+}
+
+void IdleWatch::tell(const Tenant& tenant, const char* kind, std::string reason) {
+  EventView event;
+  event.tenant = tenant.record.id;
+  event.name = tenant.record.name;
+  if (tenant.record.shares.size() == 1) {
+    const Device* device = tenants_.deviceOf(tenant.record.shares.front().uuid);
+    if (device != nullptr) event.device = static_cast<int>(device->info.index);
+  }
+  event.kind = kind;
+  event.reason = std::move(reason);
+  events_.add(std::move(event));
+}
+
+}  // namespace divvy::agent

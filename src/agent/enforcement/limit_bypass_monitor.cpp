@@ -1,0 +1,296 @@
+#include "enforcement/limit_bypass_monitor.h"
+
+#include <csignal>
+#include <ctime>
+#include <set>
+#include <utility>
+
+#include "agent/process.h"
+#include "base/plain_file.h"
+#include "base/processes.h"
+#include "os/log.h"
+#include "os/pod_cgroup.h"
+#include "tenant/event_detector.h"
+
+namespace divvy::agent {
+namespace {
+
+// Our own helpers, which measure what a context costs or take checkpoints.
+constexpr const char* kSelf = "self";
+constexpr int kMostAncestors = 64;
+
+bool isOurs(int pid) {
+  const int self = processes().self();
+  for (int depth = 0; pid > 1 && depth < kMostAncestors; ++depth, pid = parentOf(pid))
+    if (pid == self) return true;
+  return false;
+}
+
+// As /proc has it: at most 15 bytes, of the program's choosing. Empty: it has ended.
+std::string commandOf(int pid) {
+  constexpr std::size_t kMost = 64;
+  const Result<std::string> name = readPlainFile(procPath(pid, "comm"), kMost);
+  return name ? name->substr(0, name->find('\n')) : std::string();
+}
+
+bool isPod(const std::string& owner) {
+  return owner.starts_with(podOwner(""));
+}
+
+}  // namespace
+
+void BypassWatch::look() {
+  // Whether the driver answers or not: cases() are of those who are here now.
+  forgetThoseBefore();
+  cutFiles();
+  const std::optional<DriverProcesses> said = inventory_.driver().takeProcesses();
+  if (said) judge(*said);
+  endThose();
+}
+
+void BypassWatch::forgetThoseBefore() {
+  std::erase_if(whose_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
+  for (const auto& [id, tenant] : tenants_.all()) {
+    const TenantRecord& record = tenant->record;
+    const std::string life =
+        record.lodger.uid + '/' + record.lodger.container + '/' + std::to_string(record.created);
+    const auto [known, first] = whose_.try_emplace(id, life);
+    if (first && !judge_.going().contains(id)) continue;
+    if (!first && known->second == life) continue;
+    judge_.forget(id);
+    said_.erase(id);
+    known->second = life;
+  }
+}
+
+void BypassWatch::judge(const DriverProcesses& said) {
+  const Allowances allowed = allowances();
+  pages_seen_.begin();
+  std::map<int, std::string> registered;
+  for (const auto& [id, tenant] : tenants_.all())
+    for (const auto& [process, watch] : tenant->processes.watched()) registered[process.pid] = id;
+  std::map<unsigned, Strangers> strangers;
+  std::map<std::pair<unsigned, int>, unsigned> stays;
+  std::vector<CardProcess> processes;
+  std::set<int> there;
+  for (const auto& [device, uses] : said) {
+    // Cards that are not ours to share are not ours to watch.
+    const bool others = !tenants_.health().heldBy(device).empty();
+    Strangers& of = strangers[device];
+    for (const driver::ProcessUse& use : uses) {
+      there.insert(use.pid);
+      if (use.graphics) of.graphics = of.graphics + use.bytes;
+      const auto known = registered.find(use.pid);
+      std::string owner = known == registered.end() ? ownerOf(use.pid) : known->second;
+      if (known == registered.end()) owner = inItsPod(owner, device, allowed);
+      if (owner == kSelf) continue;
+      if (owner.empty() || isPod(owner)) {
+        ++of.processes;
+        of.bytes = of.bytes + use.bytes;
+      }
+      // What only draws has its memory and no more: a desktop is no reason to give a card up.
+      if (owner.empty() && !use.graphics) stays[{device, use.pid}] = stays_[{device, use.pid}] + 1;
+      if (owner.empty() || (isPod(owner) && others)) continue;
+      // Drawing is no work of CUDA's: the library has no part in it.
+      const TenantPtr tenant = tenantOf(owner);
+      const bool own_pages = tenant == nullptr || use.graphics ||
+                             pages_seen_.good(*tenant, use.pid, startTimeOf(use.pid));
+      processes.push_back({device, use.pid, owner, known != registered.end() || use.graphics,
+                           use.bytes, own_pages});
+    }
+  }
+  std::erase_if(owners_, [&](const auto& one) { return !there.contains(one.first); });
+  strangers_ = std::move(strangers);
+  stays_ = std::move(stays);
+  followShrinks(seenBytes(processes));
+  std::map<std::string, Bypass> seen = bypassesIn(processes, allowed);
+  for (const auto& [id, what] : grown_)
+    seen.try_emplace(id, Bypass{BypassKind::kFiles, 0, 0, {}, {}, what});
+  grown_.clear();
+  const BypassJudge::News news = judge_.look(seen, std::time(nullptr));
+  for (const std::string& owner : news.begun) begin(owner);
+  for (const std::string& owner : news.over) finish(owner);
+}
+
+std::string BypassWatch::ownerOf(int pid) {
+  Known& known = owners_[pid];
+  const std::uint64_t start_time = startTimeOf(pid);
+  const bool stale = known.start_time != start_time ||
+                     (!known.owner.empty() && known.owner != kSelf && !isPod(known.owner) &&
+                      !tenants_.all().contains(known.owner));
+  if (stale) known = {start_time, findOwner(pid)};
+  return known.owner;
+}
+
+std::string BypassWatch::findOwner(int pid) const {
+  if (isOurs(pid)) return kSelf;
+  if (const TenantPtr tenant = tenants_.ownerOf(pid)) return tenant->record.id;
+  const std::string uid = pods_ ? podOf(pid) : std::string();
+  return uid.empty() ? "" : podOwner(uid);
+}
+
+std::string BypassWatch::inItsPod(const std::string& owner, unsigned device,
+                                  const Allowances& allowed) const {
+  const TenantPtr tenant = tenantOf(owner);
+  if (tenant == nullptr || !tenant->record.ofPod()) return owner;
+  std::vector<std::string> same_pod;
+  for (const auto& [id, other] : tenants_.all())
+    if (other->record.lodger.uid == tenant->record.lodger.uid) same_pod.push_back(id);
+  return ownerOn(device, owner, same_pod, allowed);
+}
+
+Allowances BypassWatch::allowances() const {
+  Allowances all;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    std::map<unsigned, Bytes>& its = all[id];
+    for (const ShareRecord& share : tenant->record.shares) {
+      const Device* device = tenants_.deviceOf(share.uuid);
+      if (device == nullptr) continue;
+      its[device->info.index] = mostStood(tenant->record, share);
+    }
+  }
+  return all;
+}
+
+void BypassWatch::cutFiles() {
+  for (const auto& [id, tenant] : tenants_.all()) {
+    std::optional<GrownFile> file = grownIn(tenant->dir);
+    if (!file) continue;
+    std::string what = describe(*file);
+    if (!std::exchange(tenant->grew, true))
+      warn("tenant " + id + ": " + what + "; what is more is cut from now on");
+    grown_[id] = std::move(what);
+    cutter_.cut(std::move(*file));
+  }
+}
+
+// Before all of a tenant's processes are known less is seen of it than it has.
+void BypassWatch::followShrinks(const SeenBytes& seen) {
+  std::erase_if(shrinking_, [&](const auto& one) {
+    const TenantPtr tenant = tenantOf(one.first.first);
+    return tenant == nullptr || !tenant->record.stood.contains(one.first.second);
+  });
+  if (!judge_.settled()) return;
+  for (const auto& [id, tenant] : tenants_.all()) {
+    bool over = false;
+    for (const ShareRecord& share : tenant->record.shares) {
+      const auto stood = tenant->record.stood.find(share.uuid);
+      const Device* device = tenants_.deviceOf(share.uuid);
+      if (stood == tenant->record.stood.end() || device == nullptr) continue;
+      Bytes now;
+      if (const auto all = seen.find(id); all != seen.end())
+        if (const auto one = all->second.find(device->info.index); one != all->second.end())
+          now = one->second;
+      stood->second = shrinking_[{id, share.uuid}].look(stood->second, now);
+      if (stood->second > share.reserve) continue;
+      tenant->record.stood.erase(stood);
+      over = true;
+    }
+    if (over) tenants_.keepRecord(*tenant);
+  }
+}
+
+TenantPtr BypassWatch::tenantOf(const std::string& owner) const {
+  const auto found = tenants_.all().find(owner);
+  return found == tenants_.all().end() ? nullptr : found->second;
+}
+
+void BypassWatch::begin(const std::string& owner) {
+  const Bypass bypass = judge_.going().at(owner).first;
+  const std::string what = describe(bypass, commandOf(bypass.pid));
+  said_[owner] = what;
+  tell(owner, "bypass", what);
+  const TenantPtr tenant = tenantOf(owner);
+  if (tenant == nullptr) return;
+  tenant->bypass = what;
+  tenants_.throttle(*tenant, policy_.on != OnBypass::kReport);
+}
+
+void BypassWatch::finish(const std::string& owner) {
+  said_.erase(owner);
+  const TenantPtr tenant = tenantOf(owner);
+  // Of who has ended nobody wants to know.
+  if (tenant == nullptr && !isPod(owner)) return;
+  tell(owner, "bypass-over", "nothing of the kind is seen any more");
+  if (tenant == nullptr) return;
+  tenant->bypass.clear();
+  tenants_.throttle(*tenant, false);
+}
+
+void BypassWatch::endThose() {
+  if (policy_.on != OnBypass::kEvict) return;
+  std::erase_if(endings_, [&](const auto& one) { return !tenants_.all().contains(one.first); });
+  const std::map<std::string, TenantPtr> living = tenants_.all();
+  for (const auto& [id, tenant] : living) {
+    // Pods are evicted, not signalled: whoever made them would only start their containers again.
+    if (tenant->record.ofPod()) continue;
+    Ending& ending = endings_[id];
+    if (tenant->bypass.empty()) ending.clean.note(true, 0, nowMs());
+    // Who used a share that is kept has ended: the next one is another.
+    if (tenant->bypass.empty() && ending.stop.phase == StopPhase::kEnding) ending.stop = {};
+    const StopTerms terms{1, policy_.notice_ms, policy_.grace_ms};
+    const StopStep step = nextStep(ending.stop, terms, ending.clean, HookState::kNone, nowMs());
+    ending.stop = after(step, ending.stop, terms, nowMs());
+    take(step, tenant);
+  }
+}
+
+void BypassWatch::take(StopStep step, const TenantPtr& tenant) {
+  const std::string& id = tenant->record.id;
+  switch (step) {
+    case StopStep::kNothing:
+    case StopStep::kGiveUp:
+      return;
+    case StopStep::kNotice:
+      return tell(
+          id, "notice",
+          tenant->bypass + ": SIGTERM in " + spanWord(policy_.notice_ms) + " unless that ends");
+    case StopStep::kCallOff:
+      return tell(id, "called-off", "it does not go around what limits it any more");
+    case StopStep::kEnd:
+      tell(id, "stopped", tenant->bypass + ": SIGTERM, SIGKILL in " + spanWord(policy_.grace_ms));
+      return tenants_.signal(tenant, SIGTERM);
+    case StopStep::kKill:
+      if (!std::exchange(tenant->killed, true))
+        tell(id, "killed", "still there " + spanWord(policy_.grace_ms) + " after SIGTERM");
+      return tenants_.signal(tenant, SIGKILL);
+  }
+}
+
+std::optional<std::vector<BypassWatch::Case>> BypassWatch::cases() const {
+  if (!judge_.settled()) return std::nullopt;
+  std::vector<Case> cases;
+  for (const auto& [owner, verdict] : judge_.going()) {
+    const auto what = said_.find(owner);
+    Case one{{}, what == said_.end() ? std::string() : what->second, verdict.since};
+    const TenantPtr tenant = tenantOf(owner);
+    if (tenant != nullptr) one.pod = tenant->record.lodger;
+    if (isPod(owner)) one.pod.uid = owner.substr(podOwner("").size());
+    if (!one.pod.uid.empty()) cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::map<unsigned, std::string> BypassWatch::occupants() const {
+  std::map<unsigned, std::string> all;
+  for (const auto& [where, looks] : stays_) {
+    const auto& [device, pid] = where;
+    if (looks >= BypassJudge::kLooks) all.try_emplace(device, processWords(pid, commandOf(pid)));
+  }
+  return all;
+}
+
+void BypassWatch::tell(const std::string& owner, const char* kind, std::string reason) {
+  EventView event;
+  const TenantPtr tenant = tenantOf(owner);
+  event.tenant = owner;
+  if (tenant != nullptr) event.name = tenant->record.name;
+  const auto going = judge_.going().find(owner);
+  if (going != judge_.going().end() && going->second.first.kind != BypassKind::kFiles)
+    event.device = static_cast<int>(going->second.first.device);
+  event.kind = kind;
+  event.reason = std::move(reason);
+  events_.add(std::move(event));
+}
+
+}  // namespace divvy::agent

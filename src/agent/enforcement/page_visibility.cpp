@@ -1,0 +1,51 @@
+#include "enforcement/page_visibility.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "container/injection.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+
+PagesSeen pagesSeen(std::string_view mountinfo, const MountedFile& control) {
+  const std::string dir = control.path.substr(0, control.path.rfind('/'));
+  for (const char* page : {"/control", "/report", "/work"}) {
+    const std::optional<MountedFile> found = fileAt(mountinfo, kTenantInside + std::string(page));
+    if (!found) return PagesSeen::kUntold;
+    if (*found != MountedFile{control.device, dir + page}) return PagesSeen::kOthers;
+  }
+  return PagesSeen::kOurs;
+}
+
+PagesSeen pagesSeenBy(const Tenant& tenant, int pid) {
+  if (!tenant.record.inContainer()) return PagesSeen::kOurs;
+  const Result<std::string> mounts = mountsOf(pid);
+  if (!mounts || !tenant.control) return PagesSeen::kUntold;
+  return pagesSeen(*mounts, *tenant.control);
+}
+
+void PagesWatch::begin() {
+  std::erase_if(known_, [&](const auto& one) { return one.second.wanted < look_; });
+  ++look_;
+  left_ = kPerLook;
+}
+
+bool PagesWatch::good(const Tenant& tenant, int pid, std::uint64_t start_time) {
+  Known& known = known_[pid];
+  if (known.start_time != start_time) known = {start_time};
+  known.wanted = look_;
+  // With more processes than one look has questions each has its turn.
+  const std::uint64_t turns = 1 + known_.size() / kPerLook;
+  const bool due = known.asked == 0 || known.asked + turns <= look_;
+  if (!due || left_ == 0) return known.good;
+  --left_;
+  known.asked = look_;
+  const PagesSeen seen = ask_(tenant, pid);
+  known.saw_ours = known.saw_ours || seen == PagesSeen::kOurs;
+  known.good = seen == PagesSeen::kOurs || (seen == PagesSeen::kUntold && known.saw_ours);
+  return known.good;
+}
+
+}  // namespace divvy::agent

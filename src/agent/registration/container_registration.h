@@ -1,0 +1,44 @@
+// What containers are let in by: a folder with a registrar's socket in it and the list of what is
+// preloaded, both mounted into them.
+#pragma once
+
+#include "agent/container_edits.h"
+#include "agent/install_layout.h"
+#include "agent/node.h"
+#include "device/inventory.h"
+#include "os/asio.h"
+#include "registration/process_registrar.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+
+class ContainerDoor {
+ public:
+  ContainerDoor(asio::io_context& loop, const Node& node, NodePaths paths, const Install& install,
+                Tenants& tenants, const Inventory& inventory)
+      : node_(node),
+        paths_(std::move(paths)),
+        install_(install),
+        inventory_(inventory),
+        registrar_(loop, tenants) {}
+
+  // From here on processes in containers are heard. Does nothing where it is open already.
+  Result<void> open();
+  // Once a second.
+  void look() { registrar_.look(); }
+  // What the container of that tenant is given, its cards and their driver included.
+  Result<ContainerEdits> editsOf(const Tenant& tenant) const;
+
+ private:
+  Result<void> layOut();
+  Result<void> openCards();
+
+  Node node_;
+  NodePaths paths_;
+  Install install_;
+  const Inventory& inventory_;
+  Registrar registrar_;
+  bool open_ = false;
+};
+
+}  // namespace divvy::agent

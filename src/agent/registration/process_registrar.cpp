@@ -1,0 +1,36 @@
+#include "registration/process_registrar.h"
+
+#include <chrono>
+
+#include "registration/register_packet.h"
+
+namespace divvy::agent {
+using ledger::RegisterStatus;
+
+RegisterStatus Registrar::answerTo(const Registration& registration) {
+  const ledger::RegisterPacket& packet = registration.packet;
+  const int pid = registration.peer.pid;
+  const TenantPtr tenant = tenants_.find(tenantOf(packet));
+  if (tenant == nullptr || !tenant->pages) return RegisterStatus::kUnknownTenant;
+  // Containers share one socket, and all have a process 1: the kernel says whose this one is.
+  const bool containers = hears_ == Hears::kAll;
+  const bool contained = tenant->record.inContainer();
+  if (containers != contained || (contained && !Tenants::isIn(*tenant, pid)))
+    return RegisterStatus::kUnknownTenant;
+  if (packet.slot >= ledger::kMaxSlots) {
+    // What is due every second is not done at the request of a container.
+    if (!containers) tenants_.makeSlots(*tenant);
+    return RegisterStatus::kBusy;
+  }
+  // What is not answered now is found by the next sweep.
+  if (!of_tenant_.take(tenant->record.id, std::chrono::steady_clock::now()))
+    return RegisterStatus::kBusy;
+  const Result<bool> owns = tenant->pages->claimedBy(packet.slot, packet.generation, packet.pid);
+  if (!owns || !*owns) return RegisterStatus::kBadSlot;
+  // The kernel's word, not the packet's, says which process this is.
+  const bool watched =
+      tenants_.watchProcess(tenant, {packet.slot, packet.generation}, {pid, startTimeOf(pid)});
+  return watched ? RegisterStatus::kOk : RegisterStatus::kBusy;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,38 @@
+// register.sock: processes of tenants tell which slot they claimed.
+#pragma once
+
+#include <string>
+
+#include "base/rate_limit.h"
+#include "registration/registration_receiver.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+
+class Registrar {
+ public:
+  using Hears = RegistrationReceiver::Hears;
+
+  Registrar(asio::io_context& loop, Tenants& tenants)
+      : tenants_(tenants),
+        receiver_(loop, [this](const Registration& one) { return answerTo(one); }) {}
+
+  // As RegistrationReceiver::listen().
+  Result<void> listen(const std::string& path, Hears hears) {
+    hears_ = hears;
+    return receiver_.listen(path, hears);
+  }
+  // Once a second.
+  void look() { receiver_.look(); }
+  RegistrationReceiver::Counts counts() const { return receiver_.counts(); }
+
+ private:
+  ledger::RegisterStatus answerTo(const Registration& registration);
+
+  Tenants& tenants_;
+  Hears hears_ = Hears::kOwn;
+  RateLimit of_tenant_{{50, 200}};
+  RegistrationReceiver receiver_;
+};
+
+}  // namespace divvy::agent

@@ -1,0 +1,115 @@
+// agent.sock: one coroutine per connection, one JSON object per line.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/protocol.h"
+#include "device/inventory.h"
+#include "enforcement/idle_reaper.h"
+#include "enforcement/timeslice_probe.h"
+#include "os/asio.h"
+#include "placement/wait_queue.h"
+#include "registration/container_registration.h"
+#include "server/placement_history.h"
+#include "tenant/event_log.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+
+using Socket = asio::local::stream_protocol::socket;
+
+// Everything on the loop's one thread.
+class Server {
+ public:
+  // `stop` ends the agent; it is called once no tenant is left.
+  Server(asio::io_context& loop, const Node& node, const Placing& placing, Tenants& tenants,
+         const Inventory& inventory, TimesliceTrial& trial, const EventLog& events,
+         const IdleWatch& idle, ContainerDoor& door, std::function<void()> stop);
+
+  // Binds and listens on `path`; a leftover of an earlier agent is replaced.
+  Result<void> listen(const std::string& path);
+
+  // Lists say that, too: Snapshot::loop_late_ms.
+  void tellLateness(std::function<std::int64_t()> late) { loop_late_ = std::move(late); }
+
+  // Everything as it is now.
+  Snapshot snapshot() const;
+  // Queued requests may fit now.
+  void wakeQueue();
+  // Nobody is connected and nobody waits.
+  bool idle() const { return sessions_ == 0; }
+  // Answers who has connected but was not accepted yet; true when there was anyone.
+  bool acceptPending();
+
+ private:
+  struct Session {
+    explicit Session(Socket connected) : socket(std::move(connected)) {}
+    Socket socket;
+    std::string buffer;
+    int peer = 0;
+    std::string user;
+  };
+  using SessionPtr = std::shared_ptr<Session>;
+
+  std::function<std::int64_t()> loop_late_;
+
+  asio::awaitable<void> acceptLoop();
+  void start(Socket socket);
+  asio::awaitable<void> talk(SessionPtr session);
+  asio::awaitable<Reply> handle(SessionPtr session, Request request);
+  asio::awaitable<Reply> run(SessionPtr session, RunRequest request);
+  asio::awaitable<Reply> waitFor(SessionPtr session, WaitRequest request);
+  asio::awaitable<Reply> stopAgent(StopRequest request);
+  // Waits for the timer; false when the peer hung up meanwhile.
+  asio::awaitable<bool> waitConnected(SessionPtr session, asio::steady_timer& timer);
+  asio::awaitable<void> send(SessionPtr session, const Reply& reply);
+
+  // With what was decided by.
+  struct Decided {
+    Books books;
+    Decision decision;
+  };
+  Decided decide(const RunRequest& request) const;
+  // Into the history; `id`: the tenant that it became, or what it is called while it waits.
+  void record(const RunRequest& request, const Decided& decided, snapshot::Outcome outcome,
+              const std::string& id);
+  Result<Enforcement> choose(const RunRequest& request) const;
+  // An error: what it needs cannot be given to a container.
+  Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);
+  Reply grant(const RunRequest& request, const Decided& decided, int peer);
+  Reply refuse(const RunRequest& request, const Decision& decision, int peer) const;
+  Reply started(const StartedRequest& request, int peer);
+  Reply ended(const EndRequest& request, int peer);
+  // Where it is to be found as a device, once what is to be mounted is known.
+  Result<void> enlist(Tenant& tenant, const RunRequest& request, const ContainerEdits& edits);
+  Reply released(const ReleaseRequest& request);
+  Reply set(const SetRequest& request, const std::string& by);
+  Reply explained(ExplainRequest request) const;
+  Reply happened(const EventsRequest& request) const;
+
+  asio::io_context& loop_;
+  Node node_;
+  const Placing placing_;
+  Tenants& tenants_;
+  const Inventory& inventory_;
+  TimesliceTrial& trial_;
+  const EventLog& events_;
+  const IdleWatch& idle_;
+  ContainerDoor& door_;
+  std::function<void()> stop_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  Queue queue_;
+  PlacementRecord record_;
+  asio::steady_timer room_;  // cancelled when queued requests should be tried again
+  unsigned sessions_ = 0;
+};
+
+// The whole state as it is shown.
+Snapshot takeSnapshot(const Node& node, const Placing& placing, const Tenants& tenants,
+                      const Inventory& inventory, const Queue& queue, const IdleWatch& idle);
+// Of it, what events are made from: cheap enough for every second.
+Snapshot lookAtMemory(const Tenants& tenants, const Inventory& inventory);
+
+}  // namespace divvy::agent

@@ -1,0 +1,390 @@
+#include "telemetry/metrics.h"
+
+#include <optional>
+
+#include "metrics/exposition.h"
+#include "telemetry/hami_metrics.h"
+
+namespace divvy::agent {
+namespace {
+
+using metrics::Exposition;
+using Value = std::optional<double>;
+
+constexpr double kPermille = 1000;
+constexpr double kPercent = 100;
+constexpr double kMillisecond = 1e-3;
+constexpr double kMicrosecond = 1e-6;
+constexpr unsigned kWholePermille = 1000;
+
+double number(std::uint64_t value) {
+  return static_cast<double>(value);
+}
+
+// One of a kind of thing that there is a family for.
+template <typename Of>
+struct Family {
+  const char* name;
+  const char* type;
+  const char* help;
+  Value (*value)(const Of&);
+};
+
+struct Card {
+  const DeviceView& view;
+  Value foreign;
+  const Metered::Strangers* strangers;  // null: not known
+  bool faulty;
+};
+
+constexpr Family<Card> kCards[] = {
+    {"divvy_card_memory_bytes", "gauge", "Device memory that the card has",
+     [](const Card& card) -> Value { return number(card.view.physical); }},
+    {"divvy_card_memory_used_bytes", "gauge", "Of it, what is in use by whomever, says the driver",
+     [](const Card& card) -> Value {
+       // A driver that says neither did not answer.
+       if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
+       return number(card.view.used);
+     }},
+    {"divvy_card_memory_promised_bytes", "gauge", "Limits of the tenants there, added up",
+     [](const Card& card) -> Value { return number(card.view.promised); }},
+    {"divvy_card_memory_guaranteed_bytes", "gauge", "Of these, what is never swapped",
+     [](const Card& card) -> Value { return number(card.view.guaranteed); }},
+    {"divvy_card_memory_budget_bytes", "gauge", "What tenants may have there at once",
+     [](const Card& card) -> Value { return number(card.view.budget); }},
+    {"divvy_card_overcommit_ratio", "gauge", "How often its memory may be promised; 1: once",
+     [](const Card& card) -> Value { return card.view.overcommit_permille / kPermille; }},
+    {"divvy_card_pressure_ratio", "gauge",
+     "Of the budget, what the tenants at work need; only where memory is promised more than once",
+     [](const Card& card) -> Value {
+       if (card.view.overcommit_permille == kWholePermille) return std::nullopt;
+       return card.view.ratio_permille / kPermille;
+     }},
+    {"divvy_card_thrash_risk", "gauge", "1: its tenants swap too often for what they do",
+     [](const Card& card) -> Value { return card.view.thrash_risk ? 1 : 0; }},
+    {"divvy_card_context_bytes", "gauge", "Memory that one context costs",
+     [](const Card& card) -> Value { return number(card.view.context); }},
+    {"divvy_card_compute_asked_ratio", "gauge", "Compute that tenants asked for; may be beyond 1",
+     [](const Card& card) -> Value { return card.view.cores / kPercent; }},
+    {"divvy_card_utilisation_ratio", "gauge", "Of its time, what was used, by the driver",
+     [](const Card& card) -> Value {
+       if (card.view.utilisation < 0) return std::nullopt;
+       return card.view.utilisation / kPercent;
+     }},
+    {"divvy_card_foreign_utilisation_ratio", "gauge",
+     "Of its time, what processes had that are no tenant's, by the driver",
+     [](const Card& card) -> Value { return card.foreign; }},
+    {"divvy_card_foreign_processes", "gauge", "Processes with a context there that are no tenant's",
+     [](const Card& card) -> Value {
+       if (card.strangers == nullptr) return std::nullopt;
+       return card.strangers->processes;
+     }},
+    {"divvy_card_foreign_memory_bytes", "gauge", "What these have of its memory, by the driver",
+     [](const Card& card) -> Value {
+       if (card.strangers == nullptr) return std::nullopt;
+       return number(card.strangers->bytes.count);
+     }},
+    {"divvy_card_graphics_memory_bytes", "gauge",
+     "Of its memory, what processes have that only draw: no limit of a tenant counts it",
+     [](const Card& card) -> Value {
+       if (card.strangers == nullptr) return std::nullopt;
+       return number(card.strangers->graphics.count);
+     }},
+    {"divvy_card_healthy", "gauge", "1: the driver says nothing against it",
+     [](const Card& card) -> Value { return card.faulty ? 0 : 1; }},
+    {"divvy_card_occupied", "gauge",
+     "1: it is in order, and nobody new gets anything of it: somebody has it whom Divvy gave "
+     "nothing",
+     [](const Card& card) -> Value { return !card.faulty && !card.view.fault.empty() ? 1 : 0; }},
+    {"divvy_card_excluded", "gauge", "1: nobody new gets anything of it, by the node's settings",
+     [](const Card& card) -> Value { return card.view.excluded ? 1 : 0; }},
+    {"divvy_card_tenants", "gauge", "Tenants",
+     [](const Card& card) -> Value { return card.view.tenants; }},
+    {"divvy_card_checkpointed_tenants", "gauge", "Of these, who is off it with all that it has",
+     [](const Card& card) -> Value { return card.view.checkpointed; }},
+};
+
+struct Whole {
+  const TenantView& view;
+  Tally tally;
+};
+
+constexpr Family<Whole> kTenants[] = {
+    {"divvy_tenant_created_seconds", "gauge", "When it was made, since 1970",
+     [](const Whole& whole) -> Value { return static_cast<double>(whole.view.created); }},
+    {"divvy_tenant_processes", "gauge", "Its processes that use the device",
+     [](const Whole& whole) -> Value { return whole.view.processes; }},
+    {"divvy_tenant_allocations_refused_total", "counter", "Allocations beyond its limit",
+     [](const Whole& whole) -> Value { return number(whole.view.refused); }},
+    {"divvy_tenant_allocations_short_total", "counter",
+     "Allocations within its limit that were refused: the device was short of memory",
+     [](const Whole& whole) -> Value { return number(whole.tally.allocations_short); }},
+    {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for the device",
+     [](const Whole& whole) -> Value { return number(whole.tally.allocation_waits); }},
+    {"divvy_tenant_weight_ratio", "gauge", "What it gets while all others want to run, too",
+     [](const Whole& whole) -> Value { return whole.view.weight / kPercent; }},
+    {"divvy_tenant_paused_seconds_total", "counter",
+     "It wanted to run and its memory was with the host: others had their turn, or it was coming "
+     "back; since this agent began",
+     [](const Whole& whole) -> Value { return whole.tally.paused; }},
+    {"divvy_tenant_throttled_seconds_total", "counter", "It wanted to run and was not let",
+     [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
+    {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
+     [](const Whole& whole) -> Value { return number(whole.view.waits); }},
+    {"divvy_tenant_launch_escapes_total", "counter",
+     "Waits given up, for work in flight may depend on who waited",
+     [](const Whole& whole) -> Value { return number(whole.view.escapes); }},
+    {"divvy_tenant_longest_work_seconds", "gauge", "Its longest single kernel or graph",
+     [](const Whole& whole) -> Value { return number(whole.view.longest_us) * kMicrosecond; }},
+    {"divvy_tenant_unpreemptible", "gauge", "1: its work did not end in time when it had to",
+     [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
+    {"divvy_tenant_distrusted", "gauge", "1: it says less of its use than the driver sees",
+     [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
+    {"divvy_tenant_bypass", "gauge",
+     "1: it uses devices past what limits it: another device, a process without Divvy's library, "
+     "or "
+     "more memory than it may have, by the driver",
+     [](const Whole& whole) -> Value { return whole.view.bypass.empty() ? 0 : 1; }},
+    {"divvy_tenant_swaps_total", "counter", "How often it came back to the device",
+     [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
+    {"divvy_tenant_idle_seconds", "gauge",
+     "Since it last used its devices: by its launches where they are counted, else by the driver's "
+     "figures, since this agent began",
+     [](const Whole& whole) -> Value {
+       if (!whole.view.idle_known) return std::nullopt;
+       return number(whole.view.idle_s);
+     }},
+    {"divvy_tenant_own_cpu_ratio", "gauge", "Of a processor's time, what Divvy used inside it",
+     [](const Whole& whole) -> Value { return whole.view.cpu_permille / kPermille; }},
+};
+
+struct Share {
+  const ShareView& view;
+  Bill bill;
+};
+
+constexpr Family<Share> kShares[] = {
+    {"divvy_tenant_memory_limit_bytes", "gauge", "Device memory that it may use",
+     [](const Share& share) -> Value { return number(share.view.limit); }},
+    {"divvy_tenant_memory_used_bytes", "gauge", "Of it, what is in use, swapped or not",
+     [](const Share& share) -> Value { return number(share.view.used); }},
+    {"divvy_tenant_memory_guaranteed_bytes", "gauge", "Of the limit, what is never swapped",
+     [](const Share& share) -> Value { return number(share.view.guarantee); }},
+    {"divvy_tenant_memory_resident_bytes", "gauge", "Of what is used, what is on the device",
+     [](const Share& share) -> Value { return number(share.view.resident); }},
+    {"divvy_tenant_memory_swapped_bytes", "gauge", "Of what is used, what is with the host",
+     [](const Share& share) -> Value { return number(share.view.swapped); }},
+    {"divvy_tenant_memory_pinned_bytes", "gauge",
+     "Of what is on the device, what cannot be swapped",
+     [](const Share& share) -> Value { return number(share.view.pinned); }},
+    {"divvy_tenant_compute_asked_ratio", "gauge", "Compute that it asked for; 0: what others leave",
+     [](const Share& share) -> Value { return share.view.cores / kPercent; }},
+    {"divvy_tenant_compute_got_ratio", "gauge",
+     "Of the device's time over the last second, what it was charged for; none while it has it to "
+     "itself",
+     [](const Share& share) -> Value {
+       if (share.view.got_permille < 0) return std::nullopt;
+       return share.view.got_permille / kPermille;
+     }},
+    {"divvy_tenant_utilisation_ratio", "gauge", "Of the device's time, what it used, by the driver",
+     [](const Share& share) -> Value {
+       if (share.view.utilisation < 0) return std::nullopt;
+       return share.view.utilisation / kPercent;
+     }},
+    {"divvy_tenant_device_seconds_total", "counter",
+     "The device's time that it was charged for, or that the driver saw, since this agent began",
+     [](const Share& share) -> Value { return share.bill.device_seconds; }},
+    {"divvy_tenant_memory_byte_seconds_total", "counter",
+     "Bytes in use times seconds, since this agent began",
+     [](const Share& share) -> Value { return share.bill.byte_seconds; }},
+};
+
+constexpr const char* kNodeInfo = "divvy_node_info";
+constexpr const char* kCardInfo = "divvy_card_info";
+constexpr const char* kFaults = "divvy_card_xid_errors_total";
+constexpr const char* kTenantInfo = "divvy_tenant_info";
+constexpr const char* kTenantLabels = "divvy_tenant_labels";
+constexpr const char* kQueued = "divvy_queued_requests";
+constexpr const char* kHostReserve = "divvy_host_swap_bytes";
+constexpr const char* kHostPromised = "divvy_host_swap_promised_bytes";
+constexpr const char* kLate = "divvy_agent_loop_lateness_seconds";
+constexpr const char* kLatest = "divvy_agent_loop_lateness_max_seconds";
+
+struct Stated {
+  const char *name, *type, *help;
+};
+constexpr Stated kStated[] = {
+    {kNodeInfo, "gauge", "1; labels: the kind of node, the driver's version"},
+    {kQueued, "gauge", "Requests that wait for room"},
+    {kHostReserve, "gauge", "The host's memory that is for what is swapped out"},
+    {kHostPromised, "gauge", "Of it, what may be needed"},
+    {kLate, "histogram", "How late the agent's event loop ran what was due"},
+    {kLatest, "gauge", "The largest of these in the last minute"},
+    {kCardInfo, "gauge", "1; labels: index, model, PCI address, pool and NUMA node of a card"},
+    {kFaults, "counter",
+     "Errors that the driver told of since this agent began, by their number (xid), those of "
+     "programs included"},
+    {kTenantInfo, "gauge",
+     "1; labels: name, priority, mode, backend, state, where its memory is; of a pod's: namespace, "
+     "pod, container and pod_uid"},
+    {kTenantLabels, "gauge",
+     "1; labels: those of its pod that --metrics-labels names, as label_NAME; of pods that have "
+     "some"},
+};
+
+void begin(Exposition* out, const char* name) {
+  for (const Stated& one : kStated)
+    if (std::string_view(one.name) == name) out->family(one.name, one.type, one.help);
+}
+
+void node(Exposition* out, const Snapshot& snapshot) {
+  begin(out, kNodeInfo);
+  out->sample({{"kind", snapshot.node}, {"driver", snapshot.driver}}, std::uint64_t{1});
+  begin(out, kQueued);
+  out->sample({}, std::uint64_t{snapshot.queue.size()});
+  begin(out, kHostReserve);
+  out->sample({}, snapshot.host_reserve);
+  begin(out, kHostPromised);
+  out->sample({}, snapshot.host_promised);
+}
+
+void loop(Exposition* out, const Metered& all) {
+  for (const Stated& one : kStated)
+    if (std::string_view(one.name) == kLate) out->histogram(one.name, one.help, all.late);
+  begin(out, kLatest);
+  out->sample({}, all.latest);
+}
+
+void cards(Exposition* out, const Metered& all) {
+  begin(out, kCardInfo);
+  for (const DeviceView& one : all.snapshot.devices) {
+    out->sample({{"device", one.uuid},
+                 {"index", std::to_string(one.index)},
+                 {"model", one.model},
+                 {"pci", one.pci},
+                 {"pool", one.pool},
+                 {"numa", one.numa < 0 ? std::string() : std::to_string(one.numa)}},
+                std::uint64_t{1});
+  }
+  for (const Family<Card>& family : kCards) {
+    out->family(family.name, family.type, family.help);
+    for (const DeviceView& one : all.snapshot.devices) {
+      const auto foreign = all.foreign.find(one.index);
+      const auto strangers = all.strangers.find(one.index);
+      const Value value =
+          family.value({one, foreign == all.foreign.end() ? Value() : Value(foreign->second),
+                        strangers == all.strangers.end() ? nullptr : &strangers->second,
+                        all.faulty.contains(one.index)});
+      if (value) out->sample({{"device", one.uuid}}, *value);
+    }
+  }
+  begin(out, kFaults);
+  for (const DeviceView& one : all.snapshot.devices) {
+    const auto faults = all.faults.find(one.index);
+    if (faults == all.faults.end()) continue;
+    for (const auto& [xid, times] : faults->second)
+      out->sample({{"device", one.uuid}, {"xid", std::to_string(xid)}}, times);
+  }
+}
+
+// Whose a sample is: enough for a pod's to be found by what people call it.
+PodContainer podOf(const Metered& all, const TenantView& tenant) {
+  const auto pod = all.pods.find(tenant.id);
+  return pod == all.pods.end() ? PodContainer{} : pod->second;
+}
+
+void tenants(Exposition* out, const Metered& all) {
+  begin(out, kTenantInfo);
+  for (const TenantView& one : all.snapshot.tenants) {
+    const PodContainer pod = podOf(all, one);
+    out->sample({{"tenant", one.id},
+                 {"name", one.name},
+                 {"namespace", pod.space},
+                 {"pod", pod.pod},
+                 {"container", pod.container},
+                 {"pod_uid", pod.uid},
+                 {"priority", one.priority},
+                 {"mode", one.mode},
+                 {"backend", one.backend},
+                 {"state", one.state},
+                 {"memory", one.memory}},
+                std::uint64_t{1});
+  }
+  begin(out, kTenantLabels);
+  for (const TenantView& one : all.snapshot.tenants) {
+    const auto labels = all.labels.find(one.id);
+    if (labels == all.labels.end()) continue;
+    metrics::LabelList list{{"tenant", one.id}};
+    list.insert(list.end(), labels->second.begin(), labels->second.end());
+    out->sample(list, std::uint64_t{1});
+  }
+  for (const Family<Whole>& family : kTenants) {
+    out->family(family.name, family.type, family.help);
+    for (const TenantView& one : all.snapshot.tenants) {
+      const PodContainer pod = podOf(all, one);
+      const auto tally = all.tallies.find(one.id);
+      const Whole whole{one, tally == all.tallies.end() ? Tally{} : tally->second};
+      if (const Value value = family.value(whole)) {
+        out->sample({{"tenant", one.id},
+                     {"namespace", pod.space},
+                     {"pod", pod.pod},
+                     {"container", pod.container}},
+                    *value);
+      }
+    }
+  }
+}
+
+Bill billOf(const Metered& all, const TenantView& tenant, const ShareView& share) {
+  const auto bills = all.bills.find(tenant.id);
+  if (bills == all.bills.end()) return {};
+  const auto bill = bills->second.find(share.device);
+  return bill == bills->second.end() ? Bill{} : bill->second;
+}
+
+void shares(Exposition* out, const Metered& all) {
+  for (const Family<Share>& family : kShares) {
+    out->family(family.name, family.type, family.help);
+    for (const TenantView& one : all.snapshot.tenants) {
+      const PodContainer pod = podOf(all, one);
+      for (const ShareView& share : one.shares) {
+        if (const Value value = family.value({share, billOf(all, one, share)})) {
+          out->sample({{"tenant", one.id},
+                       {"device", share.uuid},
+                       {"namespace", pod.space},
+                       {"pod", pod.pod},
+                       {"container", pod.container}},
+                      *value);
+        }
+      }
+    }
+  }
+}
+
+void row(std::string* text, const char* name, const char* type, const char* help) {
+  *text += std::string("| `") + name + "` | " + type + " | " + help + " |\n";
+}
+
+}  // namespace
+
+std::string exposition(const Metered& all, bool hami) {
+  Exposition out;
+  node(&out, all.snapshot);
+  loop(&out, all);
+  cards(&out, all);
+  tenants(&out, all);
+  shares(&out, all);
+  if (hami) addHamiFamilies(&out, all);
+  return out.text();
+}
+
+std::string familiesTable() {
+  std::string text = "| Name | Type | What it says |\n|---|---|---|\n";
+  for (const Stated& one : kStated) row(&text, one.name, one.type, one.help);
+  for (const auto& one : kCards) row(&text, one.name, one.type, one.help);
+  for (const auto& one : kTenants) row(&text, one.name, one.type, one.help);
+  for (const auto& one : kShares) row(&text, one.name, one.type, one.help);
+  return text;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,106 @@
+#include "telemetry/metrics_endpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "metrics/exposition.h"
+#include "os/log.h"
+#include "telemetry/metrics.h"
+#include "telemetry/startup_health.h"
+
+namespace divvy::agent {
+namespace {
+
+constexpr double kPercent = 100;
+constexpr unsigned kGood = 200;
+constexpr unsigned kNotYet = 503;
+
+double partOf(const Seen& seen) {
+  return std::min(seen.registered + seen.strange, 100u) / kPercent;
+}
+
+}  // namespace
+
+Exporter::Exporter(Tenants& tenants, const BypassWatch& bypass, std::string node,
+                   std::function<Snapshot()> look, std::function<std::string()> unready)
+    : tenants_(tenants),
+      bypass_(bypass),
+      node_(std::move(node)),
+      look_(std::move(look)),
+      unready_(std::move(unready)) {
+  tenants_.keepLooking();
+}
+
+Result<void> Exporter::listen(asio::io_context& loop, const MetricsListen& where) {
+  hami_ = where.hami;
+  pod_labels_ = where.pod_labels;
+  http::Listen listen;
+  listen.host = where.host;
+  listen.port = where.port;
+  std::vector<http::Route> routes;
+  routes.push_back({"GET", "/metrics", 0, [this](http::Query) { return answer(); }});
+  // That it is answered says that the loop runs.
+  routes.push_back({"GET", kAlivePath, 0, [](http::Query) -> asio::awaitable<http::Answer> {
+                      co_return http::Answer{kGood, "ok\n", "text/plain"};
+                    }});
+  routes.push_back({"GET", kReadyPath, 0, [this](http::Query) -> asio::awaitable<http::Answer> {
+                      const std::string why = unready_();
+                      co_return http::Answer{why.empty() ? kGood : kNotYet,
+                                             (why.empty() ? "ok" : why) + '\n', "text/plain"};
+                    }});
+  Result<std::unique_ptr<http::Server>> server =
+      http::Server::start(loop.get_executor(), listen, std::move(routes));
+  if (!server) return Error{server.error().code(), "--metrics-listen: " + server.error().message()};
+  server_ = std::move(*server);
+  loop_watch_.emplace(loop.get_executor(), [this](double late) { lateness_.add(late, nowMs()); });
+  info("metrics at http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics");
+  return {};
+}
+
+std::int64_t Exporter::lateMs() const {
+  if (!loop_watch_) return -1;
+  return static_cast<std::int64_t>(lateness_.largest(nowMs()) * 1000);
+}
+
+void Exporter::tick(const Snapshot& looked, std::uint64_t now_ms) {
+  Accounts::SeenPart parts;
+  for (const auto& [tenant, devices] : tenants_.seen())
+    for (const auto& [device, seen] : devices) parts[tenant][device] = partOf(seen);
+  accounts_.add(looked.tenants, parts, now_ms);
+}
+
+// A peer may ask as often as it likes. The loop renders the text a few times a second only, and
+// beyond that answers with the last one.
+asio::awaitable<http::Answer> Exporter::answer() {
+  if (made_.take("", std::chrono::steady_clock::now()) || kept_.empty()) kept_ = text();
+  co_return http::Answer{200, kept_, metrics::kTextType};
+}
+
+std::string Exporter::text() const {
+  Metered all;
+  all.snapshot = look_();
+  all.node = node_;
+  all.bills = accounts_.bills();
+  all.tallies = accounts_.tallies();
+  all.late = lateness_.all();
+  all.latest = lateness_.largest(nowMs());
+  for (const auto& [id, tenant] : tenants_.all()) {
+    if (!tenant->record.ofPod()) continue;
+    all.pods[id] = tenant->record.lodger;
+    for (const std::string& key : pod_labels_)
+      if (const auto said = tenant->labels.find(key); said != tenant->labels.end())
+        all.labels[id].emplace_back(metricsLabelOf(key), said->second);
+  }
+  const SeenUse& seen = tenants_.seen();
+  if (const auto nobody = seen.find(""); nobody != seen.end())
+    for (const auto& [device, of] : nobody->second) all.foreign[device] = partOf(of);
+  for (const auto& [device, strangers] : bypass_.strangers())
+    all.strangers[device] = {strangers.processes, strangers.bytes, strangers.graphics};
+  for (const DeviceView& device : all.snapshot.devices) {
+    all.faults[device.index] = tenants_.health().faults(device.index);
+    if (tenants_.health().faulty(device.index)) all.faulty.insert(device.index);
+  }
+  return exposition(all, hami_);
+}
+
+}  // namespace divvy::agent

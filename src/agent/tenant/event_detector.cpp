@@ -1,0 +1,150 @@
+#include "tenant/event_detector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace divvy::agent {
+namespace {
+
+std::uint64_t swappedOf(const TenantView& tenant) {
+  std::uint64_t sum = 0;
+  for (const ShareView& share : tenant.shares) sum += share.swapped;
+  return sum;
+}
+
+// That, and what is still to go.
+std::uint64_t leavingOf(const TenantView& tenant) {
+  std::uint64_t sum = 0;
+  for (const ShareView& share : tenant.shares)
+    sum += std::max(share.swapped, share.used - std::min(share.used, share.allowed));
+  return sum;
+}
+
+std::uint64_t limitOf(const TenantView& tenant) {
+  return tenant.shares.empty() ? 0 : tenant.shares.front().limit;
+}
+
+std::string labelIn(const Snapshot& node, const std::string& id) {
+  for (const TenantView& tenant : node.tenants)
+    if (tenant.id == id) return tenant.name.empty() ? id : tenant.name;
+  return id;
+}
+
+std::string times(std::uint64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+EventView of(const TenantView& tenant, std::string kind, std::string reason) {
+  EventView event;
+  event.tenant = tenant.id;
+  event.name = tenant.name;
+  if (tenant.shares.size() == 1) event.device = static_cast<int>(tenant.shares.front().device);
+  event.kind = std::move(kind);
+  event.reason = std::move(reason);
+  return event;
+}
+
+// Where it went, and why.
+EventView leaving(const TenantView& tenant, const Snapshot& node, std::uint64_t bytes) {
+  const std::string size = formatBytes({bytes});
+  const std::string whom = tenant.lent_to.empty() ? "" : labelIn(node, tenant.lent_to);
+  if (tenant.memory_reason == "higher-class")
+    return of(tenant, "yielded",
+              size + " swapped out for " + (whom.empty() ? "a higher priority" : whom) +
+                  "; it comes back by itself");
+  if (tenant.memory_reason == "unused")
+    return of(tenant, "reclaimed",
+              "idle for " + spanWord(tenant.idle_s * 1000) + ": " + size +
+                  " swapped out; its next work brings it back");
+  if (tenant.memory_reason == "short")
+    return of(tenant, "short",
+              size + " is with the host: it needs more than the card can give it" +
+                  (tenant.host_map == "cannot" ? ", and its driver cannot map the host's memory"
+                   : tenant.host_map == "off"  ? ", and the host's memory is not to be mapped"
+                                               : ""));
+  const std::string others = whom.empty() ? "others" : whom;
+  if (tenant.memory_reason == "idle")
+    return of(tenant, "swapped-out", size + ": idle, and " + others + " needed the memory");
+  return of(tenant, "swapped-out", size + ": the turn of " + others);
+}
+
+}  // namespace
+
+std::string spanWord(std::uint64_t ms) {
+  const std::uint64_t s = ms / 1000;
+  if (s < 120) return std::to_string(s) + "s";
+  return s < 7200 ? std::to_string(s / 60) + "m" : std::to_string(s / 3600) + "h";
+}
+
+void EventWatch::lookAtMemory(const TenantView& tenant, const Snapshot& node, std::uint64_t now_ms,
+                              Past* past, std::vector<EventView>* events) {
+  const std::uint64_t swapped = swappedOf(tenant);
+  const bool away = swapped != 0 && tenant.memory_reason != "fits" && tenant.memory != "kept";
+  const bool another = past->out && (past->out_reason != tenant.memory_reason ||
+                                     (past->lent_to != tenant.lent_to && !tenant.lent_to.empty()));
+  if (away && (!past->out || another)) {
+    events->push_back(leaving(tenant, node, leavingOf(tenant)));
+    if (!past->out) past->out_since_ms = now_ms;
+    past->out = true;
+    past->out_reason = tenant.memory_reason;
+    past->lent_to = tenant.lent_to;
+  }
+  past->out_bytes = past->out ? std::max(past->out_bytes, swapped) : 0;
+  if (!past->out || swapped != 0) return;
+  events->push_back(
+      of(tenant, "swapped-in",
+         formatBytes({past->out_bytes}) + " back after " + spanWord(now_ms - past->out_since_ms)));
+  past->out = false;
+}
+
+void EventWatch::lookAtRefusals(const TenantView& tenant, Past* past,
+                                std::vector<EventView>* events) {
+  if (tenant.refused > past->refused)
+    events->push_back(of(tenant, "refused",
+                         times(tenant.refused - past->refused, "time") + ": beyond its limit of " +
+                             formatBytes({limitOf(tenant)})));
+  if (tenant.refused_short > past->refused_short)
+    events->push_back(of(tenant, "refused",
+                         times(tenant.refused_short - past->refused_short, "allocation") +
+                             " within its limit: the card is short of what is never swapped"));
+  if (tenant.pressure_waits > past->waits)
+    events->push_back(of(tenant, "waited",
+                         times(tenant.pressure_waits - past->waits, "allocation") +
+                             " waited up to " + spanWord(tenant.pressure_wait_ms) +
+                             ": the card is short of what is never swapped"));
+  if (tenant.refusal != past->refusal && !tenant.refusal.empty())
+    events->push_back(of(tenant, tenant.refusal.starts_with("the host") ? "host-short" : "kept",
+                         "could not give memory back when asked: " + tenant.refusal));
+}
+
+std::vector<EventView> EventWatch::look(const Snapshot& node, std::uint64_t now_ms) {
+  std::vector<EventView> events;
+  std::map<std::string, Past> fresh;
+  for (const TenantView& tenant : node.tenants) {
+    Past& past = fresh[tenant.id] = tenants_[tenant.id];
+    if (past.seen || looked_) lookAtRefusals(tenant, &past, &events);
+    lookAtMemory(tenant, node, now_ms, &past, &events);
+    past.refused = tenant.refused;
+    past.refused_short = tenant.refused_short;
+    past.waits = tenant.pressure_waits;
+    past.refusal = tenant.refusal;
+    past.seen = true;
+  }
+  tenants_ = std::move(fresh);
+  looked_ = true;
+  for (const DeviceView& device : node.devices) {
+    if (!std::exchange(thrash_[device.index], device.thrash_risk) && device.thrash_risk) {
+      EventView event;
+      event.device = static_cast<int>(device.index);
+      event.kind = "thrash-risk";
+      event.reason = "its tenants swap too often for what they do between: a swap takes " +
+                     spanWord(device.swap_predicted_ms) + ", a turn " + spanWord(device.quantum_ms);
+      events.push_back(std::move(event));
+    }
+  }
+  return events;
+}
+
+}  // namespace divvy::agent

@@ -1,0 +1,46 @@
+// What happened to tenants between two looks at them. Pure: views and instants in, events out.
+// Private.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/protocol.h"
+
+namespace divvy::agent {
+
+class EventWatch {
+ public:
+  // Of `node` only what is about memory counts. Those of the first look have no past: what they
+  // counted before, another agent has told of.
+  std::vector<EventView> look(const Snapshot& node, std::uint64_t now_ms);
+
+ private:
+  struct Past {
+    bool out = false;  // it was told of
+    std::uint64_t out_since_ms = 0;
+    std::uint64_t out_bytes = 0;  // the most
+    std::string out_reason;
+    std::string lent_to;
+    std::uint64_t refused = 0;
+    std::uint64_t refused_short = 0;
+    std::uint64_t waits = 0;
+    std::string refusal;
+    bool seen = false;
+  };
+
+  static void lookAtMemory(const TenantView& tenant, const Snapshot& node, std::uint64_t now_ms,
+                           Past* past, std::vector<EventView>* events);
+  static void lookAtRefusals(const TenantView& tenant, Past* past, std::vector<EventView>* events);
+
+  std::map<std::string, Past> tenants_;
+  std::map<unsigned, bool> thrash_;
+  bool looked_ = false;
+};
+
+// "90s", "5m", "8h".
+std::string spanWord(std::uint64_t ms);
+
+}  // namespace divvy::agent

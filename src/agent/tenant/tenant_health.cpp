@@ -1,0 +1,127 @@
+// Cards' health: what the driver says of faults, what an earlier agent heard of them, and what
+// happened while there was none.
+#include <ctime>
+#include <set>
+#include <utility>
+
+#include "os/log.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+namespace {
+
+EventView faultOn(unsigned index, std::string reason) {
+  EventView event;
+  event.device = static_cast<int>(index);
+  event.kind = "card-fault";
+  event.reason = std::move(reason);
+  return event;
+}
+
+std::string xidWord(std::uint64_t xid) {
+  return "Xid " + std::to_string(xid);
+}
+
+}  // namespace
+
+bool Tenants::lookAtHealth() {
+  std::vector<unsigned> indexes;
+  for (const Device& device : inventory_.devices()) indexes.push_back(device.info.index);
+  const std::optional<DriverHealth> said = inventory_.driver().takeHealth(indexes);
+  bool changed = said && health_.heard(*said, nowMs());
+  if (said) tellFaults(*said);
+  if (said) changed = noteErrors(*said) || changed;
+  if (changed) tellHealth();
+  if (said) keepFaults();
+  inventory_.driver().refreshHealth(indexes);
+  return changed;
+}
+
+// Each once, however many events told of it.
+void Tenants::tellFaults(const DriverHealth& said) const {
+  std::set<std::pair<unsigned, std::uint64_t>> told;
+  for (const driver::DeviceFault& fault : said.faults)
+    if (!isProgramsOwn(fault.xid) && told.insert({fault.index, fault.xid}).second)
+      tell(faultOn(fault.index, xidWord(fault.xid)));
+}
+
+bool Tenants::noteErrors(const DriverHealth& said) {
+  const ErrorWatch::Seen seen = errors_.look(said);
+  for (const auto& [index, growth] : seen.old)
+    info("device " + std::to_string(index) + " has " + growth.words() +
+         ", by the driver: no agent looked before, they are taken as old");
+  bool changed = false;
+  for (const UnheardFault& fault : seen.faults) {
+    KnownFault known{fault.growth.xid(), nowMs()};
+    std::string when = " of which no event told";
+    if (fault.away) {
+      known.from_s = last_look_s_;
+      known.until_s = std::time(nullptr);
+      when = " while no agent was there, " + spanWords(known.from_s, known.until_s);
+    }
+    tell(faultOn(fault.index, fault.growth.words() + when + ": as " + xidWord(known.xid)));
+    changed = health_.found(fault.index, known) || changed;
+  }
+  return changed;
+}
+
+void Tenants::recallFaults() {
+  last_look_s_ = lastLook(paths_.faults(), paths_.watchMark());
+  kept_ = loadKnown(paths_.faults());
+  if (!kept_.damage.empty())
+    warn(paths_.faults() + " is damaged: " + kept_.damage +
+         "; of cards that are not in it, what happened while no agent was there is not known");
+  const bool other = !kept_.driver.empty() && kept_.driver != inventory_.driverVersion();
+  if (!kept_.this_boot || other)
+    for (auto& [uuid, errors] : kept_.errors) errors = reloaded(errors);
+  for (const Device& device : inventory_.devices()) {
+    const auto fault = kept_.faults.find(device.info.uuid);
+    if (fault != kept_.faults.end()) health_.recall(device.info.index, fault->second, nowMs());
+    const auto errors = kept_.errors.find(device.info.uuid);
+    if (errors != kept_.errors.end()) errors_.recall(device.info.index, errors->second);
+  }
+  inventory_.driver().settle();
+  if (!lookAtHealth() && !health_.pending().empty()) tellHealth();
+}
+
+void Tenants::keepFaults() {
+  KnownCards now;
+  now.driver = inventory_.driverVersion();
+  // A card that is not there now may come back.
+  now.errors = kept_.errors;
+  const std::map<unsigned, KnownFault> pending = health_.pending();
+  const std::map<unsigned, driver::MemoryErrors> known = errors_.known();
+  for (const Device& device : inventory_.devices()) {
+    const auto fault = pending.find(device.info.index);
+    if (fault != pending.end()) now.faults[device.info.uuid] = fault->second;
+    const auto errors = known.find(device.info.index);
+    if (errors != known.end()) now.errors[device.info.uuid] = errors->second;
+  }
+  if (!differ(kept_, now)) return;
+  saveKnown(paths_.faults(), now);
+  kept_ = std::move(now);
+}
+
+bool Tenants::holdDevices(std::map<unsigned, std::string> holders) {
+  const bool changed = health_.held(std::move(holders));
+  if (changed) tellHealth();
+  return changed;
+}
+
+bool Tenants::strangersOn(std::map<unsigned, std::string> strangers) {
+  const bool changed = health_.used(std::move(strangers));
+  if (changed) tellHealth();
+  return changed;
+}
+
+void Tenants::tellHealth() {
+  for (const Device& device : inventory_.devices()) {
+    const unsigned index = device.info.index;
+    if (!health_.good(index))
+      warn("device " + std::to_string(index) + " is given to nobody new: " + health_.why(index));
+  }
+  tellDevices(false);
+  changed_();
+}
+
+}  // namespace divvy::agent

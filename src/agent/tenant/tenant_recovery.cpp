@@ -1,0 +1,161 @@
+// What a new agent finds in the runtime directory, and what it makes of it.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "container/injection.h"
+#include "os/heartbeat_file.h"
+#include "os/log.h"
+#include "os/managed_files.h"
+#include "tenant/tenant_manager.h"
+
+namespace divvy::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The control page outlives the note beside it; both say the same but for changes after a full
+// disk.
+void believePages(TenantRecord& record, const ledger::TenantSpec& spec, bool has_note) {
+  if (record.name.empty()) record.name = spec.name;
+  if (!has_note) record.contained = spec.agent_socket == kRegistrarInside;
+  const bool capped =
+      std::any_of(spec.devices.begin(), spec.devices.end(),
+                  [](const ledger::DeviceSpec& device) { return device.cores_ceiling < 100; });
+  if (!has_note && capped) record.cores_policy = CoresPolicy::kCap;
+  record.context_inside = !spec.context_overhead_outside;
+  record.shares.clear();
+  for (const ledger::DeviceSpec& device : spec.devices) {
+    const Bytes reserve = record.context_inside ? device.ceiling : device.ceiling + device.context;
+    record.shares.push_back(
+        {device.uuid, device.ceiling, reserve, device.cores_guarantee, device.guarantee});
+  }
+}
+
+// Sorted. No directory is no tenants; one that cannot be read may hold some.
+Result<std::vector<std::string>> namesIn(const std::string& dir) {
+  std::error_code fault;
+  std::vector<std::string> names;
+  fs::directory_iterator entry(dir, fault);
+  if (fault == std::errc::no_such_file_or_directory) return names;
+  for (; !fault && entry != fs::directory_iterator(); entry.increment(fault)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (fault) return Error{ErrorCode::kIo, "listing " + dir + ": " + fault.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool isFolder(const std::string& path) {
+  std::error_code fault;
+  return fs::is_directory(fs::symlink_status(path, fault));
+}
+
+// Of a share whose creation was interrupted, as the ledger calls it.
+bool isHalf(const std::string& path, const std::string& name) {
+  return name.starts_with(".new-") && isFolder(path);
+}
+
+// It was ours at some time: of its files one is there at least, whatever became of it.
+bool isShare(const std::string& path) {
+  const std::vector<OwnFile> files = tenantFiles();
+  const auto there = [&](const OwnFile& one) {
+    struct stat info {};
+    return lstat((path + "/" + std::string(one.name)).c_str(), &info) == 0;
+  };
+  return isFolder(path) && std::any_of(files.begin(), files.end(), there);
+}
+
+}  // namespace
+
+Result<void> Tenants::adoptAll() {
+  const Result<std::vector<std::string>> ids = namesIn(paths_.tenants());
+  if (!ids) return ids.error();
+  std::error_code fault;
+  for (const std::string& id : *ids) {
+    const std::string path = paths_.tenants() + "/" + id;
+    // An agent that was killed between the last file of a share and its folder.
+    if (isFolder(path) && rmdir(path.c_str()) == 0) continue;
+    if (isHalf(path, id)) {
+      fs::remove_all(path, fault);
+    } else if (isShare(path)) {
+      adopt(id);
+    } else {
+      warn(path + " is no share of Divvy's, and left alone; take it away if it is nobody's");
+    }
+  }
+  // A device on which one of them takes turns concerns those that were taken over before it.
+  for (const auto& [id, tenant] : tenants_)
+    if (tenant->pages) tellMemory(*tenant);
+  return {};
+}
+
+void Tenants::adopt(const std::string& id) {
+  auto tenant = std::make_shared<Tenant>(loop_);
+  tenant->dir = paths_.tenants() + "/" + id;
+  Result<TenantRecord> record = loadRecord(tenant->dir);
+  if (record) {
+    tenant->record = std::move(*record);
+  } else if (record.error().code() != ErrorCode::kNotFound) {
+    warn("tenant " + id + ": its note is lost: " + record.error().message());
+    // For whoever wants to know what was in it; a new one is written.
+    const std::string note = tenant->dir + "/tenant.json";
+    static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
+  }
+  const bool note_lost = !record && record.error().code() != ErrorCode::kNotFound;
+  tenant->record.id = id;
+  Result<ledger::TenantLedger> pages = ledger::TenantLedger::adopt(tenant->dir);
+  if (pages) {
+    tenant->pages = std::move(*pages);
+    believePages(tenant->record, tenant->pages->spec(), record.has_value());
+    static_cast<void>(tenant->pages->nextAgentEpoch());
+  } else {
+    tenant->broken = pages.error().message();
+    warn("tenant " + id +
+         " cannot be taken over, its share is kept while a process lives in it: " + tenant->broken);
+  }
+  // Of a broken one, too: it is kept while a process lives in it.
+  if (tenant->record.contained || tenant->record.ofPod())
+    tenant->control = placeOf(tenant->dir + "/control");
+  tenants_[id] = tenant;
+  if (note_lost) keepUnnoted(tenant);
+  if (tenant->pages) {
+    const Result<ledger::ReportSnapshot> report = tenant->pages->readReport();
+    if (report) noteReport(*tenant, *report, 1);
+    tenant->checkpoint.parked = tenant->record.checkpoint == CheckpointPhase::kAway;
+    inheritTerms(*tenant);
+    Result<void> swap = tellSwap(*tenant);
+    if (!swap) warn("tenant " + id + ": " + swap.error().message());
+    // Idle since it was made, or since it is known when it works, unless it says something else;
+    // and not before somebody watched: without an agent gates are open.
+    const bool watched = watchedLately(paths_.watchMark());
+    if (!watched || stopMs(tenant->record) == 0) tenant->record.counted = 0;
+    std::int64_t from = tenant->swap ? tenant->record.created : tenant->record.counted;
+    if (!watched) from = 0;
+    const std::int64_t age = std::max<std::int64_t>(std::time(nullptr) - from, 0);
+    const auto age_ms = static_cast<std::uint64_t>(age) * 1000;
+    followWork(*tenant);
+    tenant->use = LastUse(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
+    if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
+      warn("tenant " + id + ": " + saved.error().message());
+    arbitrate(*tenant);
+    info("tenant " + id + " taken over");
+  }
+  watchHolder(tenant);
+}
+
+// Whose share it is, and whether it was to be kept without processes, stood in its note.
+void Tenants::keepUnnoted(const TenantPtr& tenant) {
+  if (!tenant->record.contained && watchSurvivors(tenant)) return;  // it ends with these
+  tenant->record.kept = true;
+  warn("tenant " + tenant->record.id +
+       ": nobody lives in it, or its container may come back: its " +
+       "share is kept until `divvy share rm " +
+       (tenant->record.name.empty() ? tenant->record.id : tenant->record.name) + "`");
+}
+
+}  // namespace divvy::agent
