@@ -163,7 +163,7 @@ void enterBooks(benchmark::State& state) {
   static const std::vector<kube::Pod> all_pods = pods();
   const std::size_t before = all_pods.size() * static_cast<std::size_t>(state.range(0)) / 100;
   for (auto _ : state) {
-    scheduler::Books books(catalog, {});
+    scheduler::SchedulerCache books(catalog, {});
     for (std::size_t at = 0; at < before; ++at) need(books.setPod(all_pods[at]).has_value());
     for (const kube::Node& node : all_nodes) need(books.setNode(node).has_value());
     for (std::size_t at = before; at < all_pods.size(); ++at)
@@ -174,7 +174,7 @@ void enterBooks(benchmark::State& state) {
 void enterLodgers(benchmark::State& state) {
   static const std::vector<kube::Pod> all = pods();
   for (auto _ : state) {
-    scheduler::Lodgers lodgers;
+    scheduler::RunningPods lodgers;
     for (const kube::Pod& pod : all) need(lodgers.set(pod).has_value());
   }
 }

@@ -53,7 +53,7 @@ Result<engine::Config> configOf(const ClusterChoice& choice) {
 }  // namespace
 
 Cluster::Cluster(std::unique_ptr<Api> api, vendors::Catalog catalog, engine::Config config,
-                 std::vector<engine::Pool> pools, scheduler::Forecast::Terms terms)
+                 std::vector<engine::Pool> pools, scheduler::SchedulingDryRun::Options terms)
     : api_(std::move(api)),
       catalog_(std::move(catalog)),
       config_(config),
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Cluster>> Cluster::read(const ClusterChoice& choice) {
   }
   Result<std::unique_ptr<Api>> api = Api::open(choice.reach);
   if (!api) return api.error();
-  const scheduler::Forecast::Terms terms{
+  const scheduler::SchedulingDryRun::Options terms{
       static_cast<std::int64_t>((choice.min_runtime_ms + 999) / 1000), std::time(nullptr)};
   std::unique_ptr<Cluster> cluster(
       new Cluster(std::move(*api), std::move(*catalog), *config, std::move(pools), terms));
@@ -142,12 +142,12 @@ void Cluster::readQueues() {
   forecast_.withoutSpaces();
 }
 
-Result<std::uint32_t> Cluster::leastIn(const scheduler::LeastIn& in) {
+Result<std::uint32_t> Cluster::leastIn(const scheduler::MinMemberRef& in) {
   const auto written = groups_.find(in.path);
-  if (written != groups_.end()) return scheduler::leastSaidBy(written->second, in);
+  if (written != groups_.end()) return scheduler::minMemberOf(written->second, in);
   const Result<json::value> object = api_->ask(kube::Call{kube::Verb::kGet, in.path});
   if (!object) return object.error();
-  return scheduler::leastSaidBy(*object, in);
+  return scheduler::minMemberOf(*object, in);
 }
 
 void Cluster::addNode(const json::value& object) {
@@ -208,7 +208,7 @@ void Cluster::place(const json::value& object, const kube::Pod& pod, const std::
 
 void Cluster::unplace(const std::string& uid) {
   filters_.endPod(uid);
-  books_.unplan(uid);
+  books_.unreserve(uid);
   forecast_.removePod(uid);
 }
 

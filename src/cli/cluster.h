@@ -40,9 +40,9 @@ class Cluster {
   void readMore();
 
   Api& api() { return *api_; }
-  scheduler::Books& books() { return books_; }
-  const scheduler::Books& books() const { return books_; }
-  scheduler::Forecast& forecast() { return forecast_; }
+  scheduler::SchedulerCache& books() { return books_; }
+  const scheduler::SchedulerCache& books() const { return books_; }
+  scheduler::SchedulingDryRun& forecast() { return forecast_; }
   const std::map<std::string, ClusterPod>& pods() const { return pods_; }  // by UID
   const vendors::Catalog& catalog() const { return catalog_; }
   const engine::Config& config() const { return config_; }
@@ -59,7 +59,7 @@ class Cluster {
   std::vector<std::string> nodesToClear(const boost::json::value& pod) const;
   // How many members a gang has at least: as a manifest says it, or else the API server. Errors: as
   // of the call, kCorrupt.
-  Result<std::uint32_t> leastIn(const scheduler::LeastIn& in);
+  Result<std::uint32_t> leastIn(const scheduler::MinMemberRef& in);
   void addGroups(std::map<std::string, boost::json::value> groups) { groups_.merge(groups); }
   // As if it were on that node (with `pod` as it was there chosen), and then were not; as if it had
   // ended, or been evicted.
@@ -70,7 +70,7 @@ class Cluster {
 
  private:
   Cluster(std::unique_ptr<Api> api, vendors::Catalog catalog, engine::Config config,
-          std::vector<engine::Pool> pools, scheduler::Forecast::Terms terms);
+          std::vector<engine::Pool> pools, scheduler::SchedulingDryRun::Options terms);
   Result<void> listAll();
   void addNode(const boost::json::value& object);
   void addPod(const boost::json::value& object);
@@ -81,8 +81,8 @@ class Cluster {
   vendors::Catalog catalog_;
   engine::Config config_;
   std::vector<engine::Pool> pools_;
-  scheduler::Books books_;
-  scheduler::Forecast forecast_;
+  scheduler::SchedulerCache books_;
+  scheduler::SchedulingDryRun forecast_;
   KubeFilters filters_;
   std::map<std::string, ClusterPod> pods_;
   std::map<std::string, boost::json::value> groups_;  // by path, of manifests

@@ -33,13 +33,13 @@ void arrive(Cluster& cluster, const kube::Pod& pod, const std::vector<DryPod>& a
     if (!gang.empty() && other.pod.meta.uid != pod.meta.uid && gangOf(other.pod) == gang)
       coming.push_back(other.pod);
   cluster.forecast().arrive(coming,
-                            [&](const scheduler::LeastIn& in) { return cluster.leastIn(in); });
+                            [&](const scheduler::MinMemberRef& in) { return cluster.leastIn(in); });
 }
 
 Result<void> askNodes(const Cluster& cluster, const engine::Request& request,
                       const std::vector<std::string>& asked, PodDecision* decision) {
   Result<std::vector<scheduler::NodeVerdict>> said =
-      scheduler::inquire(cluster.books(), request, asked);
+      scheduler::explainNodes(cluster.books(), request, asked);
   if (!said) return said.error();
   decision->nodes = std::move(*said);
   decision->fixes = scheduler::nearestFixes(decision->nodes);
@@ -72,7 +72,8 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
     if (!said) return said.error();
     return decision;
   }
-  const Result<scheduler::Choice> choice = cluster.forecast().choose(pod.pod, names);
+  const Result<scheduler::FilterResult> choice =
+      cluster.forecast().filterAndReserve(pod.pod, names);
   if (!choice) return choice.error();
   if (!choice->ours || !*request) return decision;
   if (choice->node) {
@@ -88,7 +89,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   for (const auto& [node, why] : decision.filtered) ++decision.reasons[why];
   const Result<void> said = nodes ? askNodes(cluster, **request, asked, &decision) : Result<void>();
   if (!said) return said.error();
-  Result<scheduler::Endings> ends =
+  Result<scheduler::Victims> ends =
       cluster.forecast().whoEnds(pod.pod, cluster.nodesToClear(pod.object));
   if (!ends) return ends.error();
   decision.ends = std::move(*ends);
@@ -138,17 +139,17 @@ std::string reasonsText(const PodDecision& decision) {
   return all.empty() ? "there are no nodes" : all;
 }
 
-std::string victimsText(const std::vector<scheduler::Ending>& victims) {
+std::string victimsText(const std::vector<scheduler::Victim>& victims) {
   std::string text;
   for (std::size_t i = 0; i < victims.size(); ++i) {
-    const scheduler::Ending& one = victims[i];
+    const scheduler::Victim& one = victims[i];
     if (i > 0) text += i + 1 == victims.size() ? " and " : ", ";
     text += one.space + '/' + one.name + " (priority " + std::to_string(one.priority) + ')';
   }
   return text;
 }
 
-std::string protectedText(const scheduler::Endings& ends) {
+std::string protectedText(const scheduler::Victims& ends) {
   std::string text;
   const auto add = [&](std::size_t count, const char* one, const char* several) {
     if (count == 0) return;

@@ -26,9 +26,9 @@ struct PodDecision {
   std::map<std::string, std::size_t> reasons;
   std::map<std::string, std::string> filtered;  // by node: why kube-scheduler would not ask
   std::vector<scheduler::NodeVerdict> nodes;    // the others, where they were asked for
-  std::vector<scheduler::Fix> fixes;
+  std::vector<scheduler::Suggestion> fixes;
   std::string gated;        // why it stays at our gate
-  scheduler::Endings ends;  // who would have to end; not of who stays at our gate
+  scheduler::Victims ends;  // who would have to end; not of who stays at our gate
 };
 
 // The cluster then has what it was given as promised. `all`: among whom those of its gang are that
@@ -45,9 +45,9 @@ std::vector<std::string> sharesText(const PodDecision& decision);
 // "2 too little device memory free (1 device wanted), 1 cordoned".
 std::string reasonsText(const PodDecision& decision);
 // "train/a (priority 0) and train/b (priority 5)".
-std::string victimsText(const std::vector<scheduler::Ending>& victims);
+std::string victimsText(const std::vector<scheduler::Victim>& victims);
 // "2 are under a disruption budget that lets none go"; empty: there is nothing to say.
-std::string protectedText(const scheduler::Endings& ends);
+std::string protectedText(const scheduler::Victims& ends);
 // On stderr, each with its number.
 void tellTroubles(const Cluster& cluster);
 

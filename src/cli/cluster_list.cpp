@@ -15,12 +15,12 @@
 namespace divvy::cli {
 namespace {
 
-using scheduler::DeviceUse;
+using scheduler::DeviceUsage;
 
-std::vector<DeviceUse> devicesOf(const Cluster& cluster) {
-  std::vector<DeviceUse> all;
+std::vector<DeviceUsage> devicesOf(const Cluster& cluster) {
+  std::vector<DeviceUsage> all;
   for (const std::string& node : cluster.books().nodes())
-    for (DeviceUse& one : cluster.books().devicesOf(node)) all.push_back(std::move(one));
+    for (DeviceUsage& one : cluster.books().devicesOf(node)) all.push_back(std::move(one));
   return all;
 }
 
@@ -50,7 +50,7 @@ ClusterShare waitingOf(const ClusterPod& one) {
 }
 
 // Where devices are: the index and model of each.
-using Places = std::map<std::pair<std::string, std::string>, const DeviceUse*>;
+using Places = std::map<std::pair<std::string, std::string>, const DeviceUsage*>;
 
 const char* stateOf(const kube::Pod& pod) {
   if (pod.meta.deleting) return "ending";
@@ -59,12 +59,12 @@ const char* stateOf(const kube::Pod& pod) {
 }
 
 // An init container of a pod that runs has ended; a sidecar has not.
-bool isOver(const scheduler::HeldShare& held, const kube::Pod& pod) {
+bool isOver(const scheduler::AllocatedShare& held, const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kRunning && held.container < pod.init.size() &&
          !pod.init[held.container].sidecar;
 }
 
-ClusterShare shareOf(const scheduler::HeldShare& held, const ClusterPod& one,
+ClusterShare shareOf(const scheduler::AllocatedShare& held, const ClusterPod& one,
                      const Places& places) {
   ClusterShare share;
   share.space = held.space;
@@ -84,14 +84,15 @@ ClusterShare shareOf(const scheduler::HeldShare& held, const ClusterPod& one,
   return share;
 }
 
-std::vector<ClusterShare> sharesOf(const Cluster& cluster, const std::vector<DeviceUse>& devices) {
+std::vector<ClusterShare> sharesOf(const Cluster& cluster,
+                                   const std::vector<DeviceUsage>& devices) {
   Places places;
-  for (const DeviceUse& one : devices) places[{one.node, one.uuid}] = &one;
+  for (const DeviceUsage& one : devices) places[{one.node, one.uuid}] = &one;
   std::map<std::pair<std::string, std::string>, const ClusterPod*> pods;
   for (const auto& [uid, one] : cluster.pods())
     pods[{one.pod.meta.space, one.pod.meta.name}] = &one;
   std::vector<ClusterShare> all;
-  for (const scheduler::HeldShare& held : cluster.books().shares()) {
+  for (const scheduler::AllocatedShare& held : cluster.books().shares()) {
     const auto pod = pods.find({held.space, held.pod});
     if (pod == pods.end() || isOver(held, pod->second->pod)) continue;
     all.push_back(shareOf(held, *pod->second, places));
@@ -116,9 +117,9 @@ int listCluster(const ListOptions& options) {
   if (!node.empty() && (*cluster)->books().nodeNamed(node) == nullptr)
     return fail({ErrorCode::kNotFound,
                  "\"" + node + "\" has no devices; `divvy gpus --cluster` lists those that do"});
-  std::vector<DeviceUse> devices = devicesOf(**cluster);
+  std::vector<DeviceUsage> devices = devicesOf(**cluster);
   std::vector<ClusterShare> shares = sharesOf(**cluster, devices);
-  std::erase_if(devices, [&](const DeviceUse& one) { return !node.empty() && one.node != node; });
+  std::erase_if(devices, [&](const DeviceUsage& one) { return !node.empty() && one.node != node; });
   std::erase_if(shares, [&](const ClusterShare& one) {
     return (!node.empty() && one.node != node) || (!space.empty() && one.space != space);
   });

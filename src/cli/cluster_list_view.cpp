@@ -12,7 +12,7 @@ namespace divvy::cli {
 namespace {
 
 namespace json = boost::json;
-using scheduler::DeviceUse;
+using scheduler::DeviceUsage;
 
 std::string percentWord(engine::Compute compute) {
   const std::int32_t tenths = compute.milli % 10;
@@ -24,9 +24,9 @@ std::string partWord(std::uint64_t of, std::uint64_t all) {
   return all == 0 ? "" : std::to_string(of * 100 / all) + "%";
 }
 
-DeviceUse sumOf(const std::vector<DeviceUse>& devices) {
-  DeviceUse sum;
-  for (const DeviceUse& one : devices) {
+DeviceUsage sumOf(const std::vector<DeviceUsage>& devices) {
+  DeviceUsage sum;
+  for (const DeviceUsage& one : devices) {
     sum.memory.count += one.memory.count;
     sum.promised.count += one.promised.count;
     sum.compute.milli += one.compute.milli;
@@ -38,12 +38,12 @@ DeviceUse sumOf(const std::vector<DeviceUse>& devices) {
 }
 
 // Why nothing new goes there; empty: it may.
-std::string closedWord(const DeviceUse& device) {
+std::string closedWord(const DeviceUsage& device) {
   if (device.cordoned) return device.healthy ? "cordoned" : "unhealthy,cordoned";
   return device.healthy ? "" : "unhealthy";
 }
 
-std::vector<std::string> cellsOf(const DeviceUse& device, const std::string& index, bool pooled,
+std::vector<std::string> cellsOf(const DeviceUsage& device, const std::string& index, bool pooled,
                                  bool closed) {
   std::vector<std::string> cells{
       device.node,
@@ -82,23 +82,23 @@ json::array arrayOf(const std::vector<const ClusterShare*>& shares) {
 
 }  // namespace
 
-std::string clusterDevicesText(const std::vector<DeviceUse>& devices, bool headers,
+std::string clusterDevicesText(const std::vector<DeviceUsage>& devices, bool headers,
                                std::size_t width) {
   const bool pooled = std::any_of(devices.begin(), devices.end(),
-                                  [](const DeviceUse& one) { return !one.pool.empty(); });
+                                  [](const DeviceUsage& one) { return !one.pool.empty(); });
   const bool closed = std::any_of(devices.begin(), devices.end(),
-                                  [](const DeviceUse& one) { return !closedWord(one).empty(); });
+                                  [](const DeviceUsage& one) { return !closedWord(one).empty(); });
   std::vector<std::string> columns{"NODE",       "INDEX>", "MODEL",  "MEMORY>",
                                    "ALLOCATED>", "?PART>", "CORES>", "SHARES>"};
   if (pooled) columns.push_back("POOL");
   if (closed) columns.push_back("CLOSED");
   columns.push_back("UUID");
   Table table(columns);
-  for (const DeviceUse& one : devices)
+  for (const DeviceUsage& one : devices)
     table.add(cellsOf(one, std::to_string(one.index), pooled, closed));
   // Where lines are counted by a program, a sum is none of the devices.
   if (headers && devices.size() > 1) {
-    DeviceUse sum = sumOf(devices);
+    DeviceUsage sum = sumOf(devices);
     sum.node = "total";
     sum.model = std::to_string(devices.size()) + " devices";
     table.add(cellsOf(sum, "", pooled, closed));
@@ -106,13 +106,13 @@ std::string clusterDevicesText(const std::vector<DeviceUse>& devices, bool heade
   return table.text(headers, width);
 }
 
-std::string clusterDevicesJson(const std::vector<DeviceUse>& devices,
+std::string clusterDevicesJson(const std::vector<DeviceUsage>& devices,
                                const std::vector<ClusterShare>& shares) {
   std::map<std::pair<std::string, std::string>, std::vector<const ClusterShare*>> by_device;
   for (const ClusterShare& one : shares)
     if (!one.container.empty()) by_device[{one.node, one.uuid}].push_back(&one);
   json::array list;
-  for (const DeviceUse& one : devices) {
+  for (const DeviceUsage& one : devices) {
     list.push_back(json::object{{"node", one.node},
                                 {"index", one.index},
                                 {"uuid", one.uuid},

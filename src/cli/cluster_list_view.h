@@ -24,10 +24,10 @@ struct ClusterShare {
 };
 
 // With headers the last line is the sum of all, where there is more than one.
-std::string clusterDevicesText(const std::vector<scheduler::DeviceUse>& devices, bool headers,
+std::string clusterDevicesText(const std::vector<scheduler::DeviceUsage>& devices, bool headers,
                                std::size_t width);
 // Each device with those who have a part of it.
-std::string clusterDevicesJson(const std::vector<scheduler::DeviceUse>& devices,
+std::string clusterDevicesJson(const std::vector<scheduler::DeviceUsage>& devices,
                                const std::vector<ClusterShare>& shares);
 std::string clusterSharesText(const std::vector<ClusterShare>& shares, bool headers,
                               std::size_t width);

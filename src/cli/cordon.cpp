@@ -90,7 +90,7 @@ std::vector<Leaving> leavingOf(const Cluster& cluster, const std::string& node,
                                const Cordons& cordons) {
   std::set<std::string> devices, pods;
   for (const auto& [key, items] : cordons) devices.insert(items.begin(), items.end());
-  for (const scheduler::HeldShare& one : cluster.books().shares())
+  for (const scheduler::AllocatedShare& one : cluster.books().shares())
     if (one.node == node && devices.contains(one.uuid)) pods.insert(one.space + '/' + one.pod);
   std::vector<Leaving> leaving;
   for (const auto& [uid, one] : cluster.pods())

@@ -37,12 +37,13 @@ const vendors::Kind* kindOf(const vendors::Catalog& catalog, const std::string& 
 
 }  // namespace
 
-Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUse>& devices, const std::string& node,
-                          const std::string& device, const vendors::Catalog& catalog) {
+Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUsage>& devices,
+                          const std::string& node, const std::string& device,
+                          const vendors::Catalog& catalog) {
   Cordons cordons;
   std::string known;
   std::size_t of_index = 0;
-  for (const scheduler::DeviceUse& one : devices) {
+  for (const scheduler::DeviceUsage& one : devices) {
     if (one.node != node) continue;
     const std::string index = std::to_string(one.index);
     known += (known.empty() ? "" : ", ") + index + " (" + one.uuid + ')';

@@ -19,8 +19,9 @@ using Cordons = std::map<std::string, std::set<std::string>>;
 // `device`: an index, a UUID, or empty for all that the node has. kNotFound: what there is;
 // kUnsupported: one of a node whose vendor's own plugin gives whichever it likes, or a device whose
 // family has no such annotation, and what helps there; kUsage: an index of several.
-Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUse>& devices, const std::string& node,
-                          const std::string& device, const vendors::Catalog& catalog);
+Result<Cordons> cordonsOf(const std::vector<scheduler::DeviceUsage>& devices,
+                          const std::string& node, const std::string& device,
+                          const vendors::Catalog& catalog);
 
 // An annotation's list with these in it, or without them; others keep their place.
 std::string listWith(const std::string& list, const std::set<std::string>& items);

@@ -56,7 +56,7 @@ bool hasOurKeys(const kube::Labels& annotations) {
   return false;
 }
 
-void addNode(const json::value& object, scheduler::Books& books, ClusterLook* look) {
+void addNode(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
   const Result<kube::Node> node = kube::nodeOf(object);
   doctor::NodeDevices one;
   if (!node) {
@@ -70,7 +70,7 @@ void addNode(const json::value& object, scheduler::Books& books, ClusterLook* lo
   one.labelled = saysCards(node->meta.labels);
   const Result<void> set = books.setNode(*node);
   if (!set) one.unreadable = set.error().message();
-  for (const scheduler::DeviceUse& device : books.devicesOf(one.name)) {
+  for (const scheduler::DeviceUsage& device : books.devicesOf(one.name)) {
     ++one.registered;
     one.by_plugin = one.by_plugin || device.by_plugin;
   }
@@ -104,8 +104,8 @@ std::string cardsNamedBy(const json::value& container) {
   return "";
 }
 
-void addPastShares(const json::value& object, const kube::Pod& pod, const scheduler::Books& books,
-                   ClusterFacts* facts) {
+void addPastShares(const json::value& object, const kube::Pod& pod,
+                   const scheduler::SchedulerCache& books, ClusterFacts* facts) {
   if (pod.controller == "DaemonSet" || books.devicesOf(pod.node).empty()) return;
   for (const char* list : {"initContainers", "containers"})
     for (const json::value& one : listOf(object, {"spec", list}))
@@ -113,7 +113,7 @@ void addPastShares(const json::value& object, const kube::Pod& pod, const schedu
         facts->past_shares.push_back({pod.meta.space, pod.meta.name, textOf(one, {"name"}), cards});
 }
 
-void addPod(const json::value& object, scheduler::Books& books, ClusterLook* look) {
+void addPod(const json::value& object, scheduler::SchedulerCache& books, ClusterLook* look) {
   const Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return look->facts.pods_unreadable.push_back(pod.error().message());
   if (pod->ended()) return;
@@ -134,7 +134,7 @@ doctor::Listed listedOf(const Result<void>& listed) {
 }
 
 void readNodesAndPods(Api& api, const vendors::Catalog& catalog, ClusterLook* look) {
-  scheduler::Books books(catalog, {});
+  scheduler::SchedulerCache books(catalog, {});
   look->facts.nodes_listed = listedOf(api.list(
       "/api/v1/nodes", "", [&](const json::value& object) { addNode(object, books, look); }));
   // Once all are known: which node has a UUID is said by any of them.

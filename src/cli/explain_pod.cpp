@@ -144,14 +144,14 @@ void printNodes(const Cluster& cluster, const PodDecision& decision, const Outpu
 void printFixes(const PodDecision& decision) {
   if (decision.fixes.empty()) return;
   std::printf("\nwould fit now, each alone:\n");
-  for (const scheduler::Fix& one : decision.fixes) {
+  for (const scheduler::Suggestion& one : decision.fixes) {
     std::printf(
         "  %s (%s%s)\n", engine::text(one.remedy).c_str(), one.node.c_str(),
         one.nodes == 1 ? "" : (" and " + std::to_string(one.nodes - 1) + " others").c_str());
   }
 }
 
-void printEndings(const scheduler::Endings& ends) {
+void printEndings(const scheduler::Victims& ends) {
   const std::string stay = protectedText(ends);
   if (!ends.node.empty() && ends.who.empty()) {
     std::printf("\nfits on %s once those have ended that are ending there\n", ends.node.c_str());
@@ -279,7 +279,7 @@ json::object jsonOf(const Explained& explained) {
         json::object{{"node", node}, {"fits", false}, {"why", why}, {"said_by", "kube-scheduler"}});
   pod["nodes"] = std::move(nodes);
   json::array fixes;
-  for (const scheduler::Fix& one : decision.fixes) {
+  for (const scheduler::Suggestion& one : decision.fixes) {
     json::array changes;
     for (const engine::Change& change : one.remedy)
       changes.push_back(
@@ -291,7 +291,7 @@ json::object jsonOf(const Explained& explained) {
   }
   pod["fixes"] = std::move(fixes);
   json::array victims;
-  for (const scheduler::Ending& one : decision.ends.who)
+  for (const scheduler::Victim& one : decision.ends.who)
     victims.push_back((one.space + '/' + one.name).c_str());
   pod["would_fit_without"] = std::move(victims);
   if (!decision.gated.empty()) pod["gated"] = decision.gated;

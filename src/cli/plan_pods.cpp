@@ -34,14 +34,14 @@ struct Asked {
 // What ended for it stays ended for those who come after.
 Result<void> preempt(Cluster& cluster, const DryPod& pod, const std::vector<DryPod>& all,
                      Planned* planned) {
-  const scheduler::Endings ends = planned->decision.ends;
+  const scheduler::Victims ends = planned->decision.ends;
   if (planned->decision.placement || ends.node.empty()) return {};
   planned->ended_text =
       ends.who.empty() ? "those that are ending on " + ends.node : victimsText(ends.who);
-  for (const scheduler::Ending& one : ends.who)
+  for (const scheduler::Victim& one : ends.who)
     planned->ended.push_back(one.space + '/' + one.name);
-  for (const scheduler::Ending& one : ends.going) cluster.end(one.uid);
-  for (const scheduler::Ending& one : ends.who) cluster.evict(one.uid);
+  for (const scheduler::Victim& one : ends.going) cluster.end(one.uid);
+  for (const scheduler::Victim& one : ends.who) cluster.evict(one.uid);
   Result<PodDecision> again = decideFor(cluster, pod, all, false);
   if (!again) return again.error();
   planned->decision = std::move(*again);

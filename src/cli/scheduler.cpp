@@ -65,7 +65,7 @@ int print(const SchedulerOptions& options) {
       text = terms::table();
       break;
     case SchedulerOptions::Print::kPolicies: {
-      scheduler::PolicyTerms terms;
+      scheduler::PolicyOptions terms;
       terms.name = options.name;
       terms.writers = options.writers;
       terms.binders = options.binders;
@@ -81,7 +81,7 @@ int print(const SchedulerOptions& options) {
   return 0;
 }
 
-Result<void> readPlacing(const SchedulerOptions& options, scheduler::ServeTerms* terms) {
+Result<void> readPlacing(const SchedulerOptions& options, scheduler::SchedulerOptions* terms) {
   if (!options.node_policy.empty()) {
     const Result<engine::Policy> policy = engine::parsePolicy(options.node_policy);
     if (!policy) return Error(policy.error()).context("--node-policy");
@@ -108,7 +108,7 @@ int serveScheduler(const SchedulerOptions& options) {
   if (options.print != SchedulerOptions::Print::kNothing) return print(options);
   Result<kube::Access> access = accessFor(options.kubeconfig, options.context);
   if (!access) return fail(access.error());
-  scheduler::ServeTerms terms;
+  scheduler::SchedulerOptions terms;
   const Result<void> placing = readPlacing(options, &terms);
   if (!placing) return fail(placing.error());
   terms.access = std::move(*access);

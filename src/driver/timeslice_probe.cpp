@@ -91,9 +91,9 @@ struct Driver {
 };
 
 // One of the two contexts. What fails is remembered; everything after it does nothing.
-class Contender {
+class PreemptionCandidate {
  public:
-  Contender(const Driver& driver, CUdevice device) : driver_(driver) {
+  PreemptionCandidate(const Driver& driver, CUdevice device) : driver_(driver) {
     check("cuCtxCreate", driver_.create(&context_, 0, device));
     CUmodule module = nullptr;
     if (good() && driver_.load(&module, kBuiltin) != CUDA_SUCCESS)
@@ -102,11 +102,11 @@ class Contender {
     for (std::size_t i = 0; i <= kKernels && good(); ++i)
       check("cuEventCreate", driver_.make_event(&events_.emplace_back(nullptr), 0));
   }
-  ~Contender() {
+  ~PreemptionCandidate() {
     if (context_ != nullptr) driver_.destroy(context_);
   }
-  Contender(const Contender&) = delete;
-  Contender& operator=(const Contender&) = delete;
+  PreemptionCandidate(const PreemptionCandidate&) = delete;
+  PreemptionCandidate& operator=(const PreemptionCandidate&) = delete;
 
   bool good() const { return fault_.empty(); }
   const std::string& fault() const { return fault_; }
@@ -171,7 +171,7 @@ struct Look {
 };
 
 // How far both are at one moment. Nothing when the machine never let us look at both at once.
-std::optional<Look> look(Contender& strong, Contender& weak) {
+std::optional<Look> look(PreemptionCandidate& strong, PreemptionCandidate& weak) {
   for (unsigned i = 0; i < kLooks; ++i) {
     const std::size_t before = weak.done();
     const Look both{strong.done(), weak.done()};
@@ -182,7 +182,8 @@ std::optional<Look> look(Contender& strong, Contender& weak) {
 
 // Percent of the kernels that were `strong`'s while both had work. Nothing when one of them had
 // none before it could be looked.
-std::optional<unsigned> contend(Contender& strong, Contender& weak, std::uint64_t steps) {
+std::optional<unsigned> contend(PreemptionCandidate& strong, PreemptionCandidate& weak,
+                                std::uint64_t steps) {
   for (unsigned round = 0; round < kRounds; ++round) {
     strong.queue(steps);
     weak.queue(steps);
@@ -245,9 +246,9 @@ Result<TimesliceTrial> probeTimeslice(const std::string& cuda_path, const std::s
   const Result<CUdevice> device = findDevice(*cuda, uuid);
   if (!device) return device.error();
   Span span_a{groups(), 0};
-  Contender a(driver, *device);
+  PreemptionCandidate a(driver, *device);
   Span span_b{span_a.end = groups(), 0};
-  Contender b(driver, *device);
+  PreemptionCandidate b(driver, *device);
   span_b.end = groups();
   const std::uint64_t steps = a.calibrate();
   static_cast<void>(b.calibrate());

@@ -24,25 +24,25 @@ constexpr std::size_t kNodesAtOnce = 128;
 
 }  // namespace
 
-struct Exporter::Inside {
-  const Books& books;
-  const Counts& counts;
-  Terms terms;
+struct Exporter::Impl {
+  const SchedulerCache& cache;
+  const Counters& counts;
+  Options options;
   metrics::Lateness lateness{};
   std::optional<http::LoopWatch> watch{};
   mutable asio::thread_pool writer{1};
 };
 
-Exporter::Exporter(asio::any_io_executor loop, const Books& books, const Counts& counts,
-                   Terms terms)
-    : inside_(new Inside{books, counts, std::move(terms)}) {
-  inside_->watch.emplace(std::move(loop), [all = inside_.get()](double late) {
+Exporter::Exporter(asio::any_io_executor loop, const SchedulerCache& cache, const Counters& counts,
+                   Options options)
+    : impl_(new Impl{cache, counts, std::move(options)}) {
+  impl_->watch.emplace(std::move(loop), [all = impl_.get()](double late) {
     all->lateness.add(late, static_cast<std::uint64_t>(now().ms));
   });
 }
 
 Exporter::~Exporter() {
-  inside_->writer.join();
+  impl_->writer.join();
 }
 
 http::Route Exporter::route() {
@@ -51,25 +51,25 @@ http::Route Exporter::route() {
 
 asio::awaitable<http::Answer> Exporter::answer() const {
   const auto own = co_await asio::this_coro::executor;
-  Seen seen;
-  seen.ready = inside_->terms.ready();
-  seen.api_calls = inside_->terms.api_calls();
-  seen.late = inside_->lateness.all();
-  seen.latest = inside_->lateness.largest(static_cast<std::uint64_t>(now().ms));
-  seen.waiting = inside_->books.waiting();
-  seen.tries = inside_->books.engine().tries();
-  seen.closed_nodes = inside_->books.closedNodes();
-  seen.surplus_nodes = inside_->books.surplusNodes();
+  ClusterSample seen;
+  seen.ready = impl_->options.ready();
+  seen.api_calls = impl_->options.api_calls();
+  seen.late = impl_->lateness.all();
+  seen.latest = impl_->lateness.largest(static_cast<std::uint64_t>(now().ms));
+  seen.waiting = impl_->cache.waiting();
+  seen.tries = impl_->cache.engine().tries();
+  seen.closed_nodes = impl_->cache.closedNodes();
+  seen.surplus_nodes = impl_->cache.surplusNodes();
   std::size_t looked_at = 0;
-  for (const std::string& node : inside_->books.nodes()) {
-    for (DeviceUse& one : inside_->books.devicesOf(node)) seen.devices.push_back(std::move(one));
+  for (const std::string& node : impl_->cache.nodes()) {
+    for (DeviceUsage& one : impl_->cache.devicesOf(node)) seen.devices.push_back(std::move(one));
     if (++looked_at % kNodesAtOnce == 0) co_await asio::post(own, asio::use_awaitable);
   }
-  seen.quotas = inside_->books.quotas();
-  if (inside_->terms.hami) seen.shares = inside_->books.shares();
-  const Counts counts = inside_->counts;
-  co_await asio::post(inside_->writer, asio::use_awaitable);
-  std::string text = exposition(counts, seen, inside_->terms.hami);
+  seen.quotas = impl_->cache.quotas();
+  if (impl_->options.hami) seen.shares = impl_->cache.shares();
+  const Counters counts = impl_->counts;
+  co_await asio::post(impl_->writer, asio::use_awaitable);
+  std::string text = exposition(counts, seen, impl_->options.hami);
   co_await asio::post(own, asio::use_awaitable);
   co_return http::Answer{200, std::move(text), metrics::kTextType};
 }

@@ -15,14 +15,14 @@ namespace divvy::scheduler {
 // together by a thread of its own, so that nobody who wants a place waits for it.
 class Exporter {
  public:
-  struct Terms {
+  struct Options {
     bool hami = false;  // also under HAMi's names, and pod by pod
     std::function<bool()> ready;
     std::function<std::uint64_t()> api_calls;
   };
   // All outlive it. From now on it notes how late `loop` is, which its route is served on.
-  Exporter(boost::asio::any_io_executor loop, const Books& books, const Counts& counts,
-           Terms terms);
+  Exporter(boost::asio::any_io_executor loop, const SchedulerCache& cache, const Counters& counts,
+           Options options);
   ~Exporter();
 
   http::Route route();  // GET /metrics
@@ -30,8 +30,8 @@ class Exporter {
  private:
   boost::asio::awaitable<http::Answer> answer() const;
 
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::scheduler

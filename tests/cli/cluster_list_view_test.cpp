@@ -9,10 +9,10 @@
 namespace divvy::cli {
 namespace {
 
-using scheduler::DeviceUse;
+using scheduler::DeviceUsage;
 
-DeviceUse device(const std::string& node, std::size_t index) {
-  DeviceUse made;
+DeviceUsage device(const std::string& node, std::size_t index) {
+  DeviceUsage made;
   made.node = node;
   made.index = index;
   made.uuid = "GPU-" + node + std::to_string(index);
@@ -23,8 +23,8 @@ DeviceUse device(const std::string& node, std::size_t index) {
   return made;
 }
 
-std::vector<DeviceUse> two() {
-  std::vector<DeviceUse> all{device("a", 0), device("a", 1)};
+std::vector<DeviceUsage> two() {
+  std::vector<DeviceUsage> all{device("a", 0), device("a", 1)};
   all[0].promised = gib(20);
   all[0].promised_compute = {305};
   all[0].tenants = 2;
@@ -66,7 +66,7 @@ TEST(ClusterList, DevicesAndTheirSum) {
 
 // Only where there is something to tell of them.
 TEST(ClusterList, PoolsAndWhatIsClosedHaveColumnsWhereThereAreSuch) {
-  std::vector<DeviceUse> all{device("a", 0)};
+  std::vector<DeviceUsage> all{device("a", 0)};
   EXPECT_EQ(clusterDevicesText(all, true, 0).find("POOL"), std::string::npos);
   all[0].pool = "train";
   all[0].healthy = false;

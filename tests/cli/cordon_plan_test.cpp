@@ -14,8 +14,8 @@ const vendors::Catalog& catalog() {
   return *all;
 }
 
-scheduler::DeviceUse device(std::size_t index, const std::string& kind = "NVIDIA") {
-  scheduler::DeviceUse made;
+scheduler::DeviceUsage device(std::size_t index, const std::string& kind = "NVIDIA") {
+  scheduler::DeviceUsage made;
   made.node = "n";
   made.index = index;
   made.uuid = "GPU-" + std::to_string(index);
@@ -31,7 +31,7 @@ std::set<std::string> closed(const Result<Cordons>& cordons) {
 }
 
 TEST(Cordon, ADeviceIsMeantByItsIndexOrItsUuidAndAllByNone) {
-  const std::vector<scheduler::DeviceUse> two{device(0), device(1)};
+  const std::vector<scheduler::DeviceUsage> two{device(0), device(1)};
   EXPECT_EQ(closed(cordonsOf(two, "n", "1", catalog())), (std::set<std::string>{"GPU-1"}));
   EXPECT_EQ(closed(cordonsOf(two, "n", "GPU-0", catalog())), (std::set<std::string>{"GPU-0"}));
   EXPECT_EQ(closed(cordonsOf(two, "n", "", catalog())), (std::set<std::string>{"GPU-0", "GPU-1"}));
@@ -39,7 +39,7 @@ TEST(Cordon, ADeviceIsMeantByItsIndexOrItsUuidAndAllByNone) {
 
 // Agents that do not number their devices say 0 of each.
 TEST(Cordon, AnIndexOfSeveralIsRefused) {
-  std::vector<scheduler::DeviceUse> two{device(0), device(1)};
+  std::vector<scheduler::DeviceUsage> two{device(0), device(1)};
   two[1].index = 0;
   const Result<Cordons> either = cordonsOf(two, "n", "0", catalog());
   ASSERT_FALSE(either);
@@ -67,8 +67,8 @@ TEST(Cordon, FamiliesWithoutTheAnnotationAreRefused) {
 
 // The scheduler would count one less there, and the plugin might give that very one.
 TEST(Cordon, OneOfThoseThatAPluginGivesIsRefusedAndAllAreNot) {
-  std::vector<scheduler::DeviceUse> two{device(0), device(1)};
-  for (scheduler::DeviceUse& one : two) one.by_plugin = true;
+  std::vector<scheduler::DeviceUsage> two{device(0), device(1)};
+  for (scheduler::DeviceUsage& one : two) one.by_plugin = true;
   const Result<Cordons> one = cordonsOf(two, "n", "1", catalog());
   ASSERT_FALSE(one);
   EXPECT_EQ(one.error().code(), ErrorCode::kUnsupported);

@@ -27,8 +27,8 @@ kube::Pod holding(const std::string& uid, const std::string& node) {
   return made;
 }
 
-TEST(HamiAgents, AreWhereTheirPodsAre) {
-  HamiAgents agents;
+TEST(HamiAgentNodes, AreWhereTheirPodsAre) {
+  HamiAgentNodes agents;
   EXPECT_FALSE(agents.set(holding("p", "a")));
   EXPECT_TRUE(agents.set(plugin("x", "a")));
   EXPECT_FALSE(agents.set(plugin("y", "a")));
@@ -40,9 +40,9 @@ TEST(HamiAgents, AreWhereTheirPodsAre) {
   EXPECT_FALSE(agents.on("a"));
 }
 
-TEST(Unlabelled, GetTheLabelWhereItIsRead) {
-  HamiAgents agents;
-  Unlabelled pods(WhereAgents::kAuto);
+TEST(UnlabelledPods, GetTheLabelWhereItIsRead) {
+  HamiAgentNodes agents;
+  UnlabelledPods pods(WhereAgents::kAuto);
   pods.set(holding("p", "a"), agents);
   pods.set(holding("q", "b"), agents);
   EXPECT_TRUE(pods.wanted(9).empty());
@@ -60,13 +60,13 @@ TEST(Unlabelled, GetTheLabelWhereItIsRead) {
   EXPECT_TRUE(pods.wanted(9).empty());
 }
 
-TEST(Unlabelled, NeverAndAlwaysAskNobody) {
-  HamiAgents agents;
+TEST(UnlabelledPods, NeverAndAlwaysAskNobody) {
+  HamiAgentNodes agents;
   agents.set(plugin("x", "a"));
-  Unlabelled never(WhereAgents::kNever);
+  UnlabelledPods never(WhereAgents::kNever);
   never.set(holding("p", "a"), agents);
   EXPECT_TRUE(never.wanted(9).empty());
-  Unlabelled always(WhereAgents::kAlways);
+  UnlabelledPods always(WhereAgents::kAlways);
   always.set(holding("p", "b"), agents);
   EXPECT_EQ(always.wanted(9).size(), 1u);
   kube::Pod nothing = holding("n", "b");
@@ -81,7 +81,7 @@ TEST(NodeLock, IsWrittenAsAgentsReadIt) {
   EXPECT_EQ(lockText("cambricon.com/dsmlu.lock", 1'787'306'400, holder), "2026-08-21T10:00:00Z");
   for (const char* text : {"2026-08-21T10:00:00Z,lab,p", "2026-08-21T12:00:00+02:00,lab,p",
                            "2026-08-21T04:30:00.25-05:30,lab,p"}) {
-    const LockSaid said = parseLock(text);
+    const LockValue said = parseLock(text);
     EXPECT_EQ(said.seconds, 1'787'306'400) << text;
     EXPECT_EQ(said.holder, holder) << text;
   }
@@ -103,11 +103,11 @@ TEST(NodeLock, IsTakenWhereAnAgentLooksForIt) {
 }
 
 bool placed(const kube::Node& node) {
-  Books books(allVendors(), {});
-  EXPECT_TRUE(books.setNode(node));
+  SchedulerCache cache(allVendors(), {});
+  EXPECT_TRUE(cache.setNode(node));
   const kube::Pod pod = *kube::podOf(podObject({{{"hygon.com/dcunum", "1"}}}, {}));
   const std::vector<std::string_view> names{"n"};
-  return books.choose(pod, names, {1000})->node.has_value();
+  return cache.filterAndReserve(pod, names, {1000})->node.has_value();
 }
 
 TEST(Handshake, WhereTheAgentIsGoneNothingIsGiven) {
@@ -141,7 +141,7 @@ TEST(Handshake, WhoReportsIsAskedAgain) {
   handshakes.heard(nodeWith("hygon"), {0});
   EXPECT_TRUE(handshakes.due().empty());  // an agent that shakes no hands
   handshakes.heard(shaking("Reported 2026-08-21 10:00:00"), {0});
-  const std::vector<Handshakes::Due> due = handshakes.due();
+  const std::vector<Handshakes::PendingHandshake> due = handshakes.due();
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].node, "n");
   EXPECT_EQ(due[0].uid, "uid-of-n");

@@ -50,21 +50,22 @@ kube::Pod bound(kube::Pod made, const std::string& node, const kube::Labels& ann
 
 class BooksTest : public ::testing::Test {
  protected:
-  std::optional<std::string> choose(const kube::Pod& one, std::vector<std::string_view> nodes) {
-    const Result<Choice> choice = books.choose(one, nodes, kLater);
+  std::optional<std::string> filterAndReserve(const kube::Pod& one,
+                                              std::vector<std::string_view> nodes) {
+    const Result<FilterResult> choice = cache.filterAndReserve(one, nodes, kLater);
     return choice ? choice->node : std::nullopt;
   }
   // Chosen and bound; its annotations.
   kube::Labels bind(const kube::Pod& one, const std::string& where) {
-    EXPECT_EQ(choose(one, {where}), where);
-    Result<Assigned> assigned = books.beginBind(one.meta.uid, where, 1);
+    EXPECT_EQ(filterAndReserve(one, {where}), where);
+    Result<BindPlan> assigned = cache.assume(one.meta.uid, where, 1);
     EXPECT_TRUE(assigned.has_value());
-    books.endBind(one.meta.uid, BindEnd::kBound);
+    cache.finishBinding(one.meta.uid, BindOutcome::kBound);
     return assigned ? assigned->annotations : kube::Labels{};
   }
 
   vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
-  Books books{catalog, {}};
+  SchedulerCache cache{catalog, {}};
 };
 
 // HAMi's agents write their devices in another order each time: by a place in the list somebody
@@ -76,11 +77,11 @@ TEST_F(BooksTest, DevicesAreNumberedAsTheirAgentDoesInWhateverOrder) {
   ASSERT_TRUE(list);
   std::swap(list->front(), list->back());
   text = kube::encode(*list);
-  ASSERT_TRUE(books.setNode(turned));
-  const std::vector<DeviceUse> devices = books.devicesOf("a");
+  ASSERT_TRUE(cache.setNode(turned));
+  const std::vector<DeviceUsage> devices = cache.devicesOf("a");
   ASSERT_EQ(devices.size(), 3u);
   EXPECT_EQ(devices.front().uuid, "GPU-a-2");
-  for (const DeviceUse& one : devices) EXPECT_EQ(one.uuid, "GPU-a-" + std::to_string(one.index));
+  for (const DeviceUsage& one : devices) EXPECT_EQ(one.uuid, "GPU-a-" + std::to_string(one.index));
 }
 
 // Where it numbers none, their places do.
@@ -91,30 +92,30 @@ TEST_F(BooksTest, DevicesThatAreNotNumberedHaveTheirPlaces) {
   ASSERT_TRUE(list);
   for (kube::RegisteredDevice& one : *list) one.index = 0;
   text = kube::encode(*list);
-  const Result<void> set = books.setNode(plain);
+  const Result<void> set = cache.setNode(plain);
   ASSERT_TRUE(set) << set.error().message();
-  const std::vector<DeviceUse> devices = books.devicesOf("a");
+  const std::vector<DeviceUsage> devices = cache.devicesOf("a");
   ASSERT_EQ(devices.size(), 2u);
   EXPECT_EQ(devices[0].index, 0u);
   EXPECT_EQ(devices[1].index, 1u);
 }
 
 TEST_F(BooksTest, AReservationKeepsOthersOffUntilItExpires) {
-  ASSERT_TRUE(books.setNode(node("a")));
-  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
-  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
-  EXPECT_FALSE(books.worthALook({0}) && !books.nowFitting(9, {0}).empty());
-  EXPECT_EQ(books.expire(kLater), 1u);
-  ASSERT_TRUE(books.worthALook(kLater));
-  const std::vector<Waiting> waiting = books.nowFitting(9, kLater);
+  ASSERT_TRUE(cache.setNode(node("a")));
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt);
+  EXPECT_FALSE(cache.mayRequeue({0}) && !cache.popSchedulable(9, {0}).empty());
+  EXPECT_EQ(cache.expire(kLater), 1u);
+  ASSERT_TRUE(cache.mayRequeue(kLater));
+  const std::vector<Waiting> waiting = cache.popSchedulable(9, kLater);
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "q");
-  EXPECT_FALSE(books.beginBind("p", "a", 1).has_value());
+  EXPECT_FALSE(cache.assume("p", "a", 1).has_value());
 }
 
 // Regression: sidecars were counted as init containers that end; then they were refused.
 TEST_F(BooksTest, ASidecarHoldsItsDevicesBesideTheContainers) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod both = pod("p", "40000");
   kube::PodContainer sidecar = both.containers[0];
   sidecar.sidecar = true;
@@ -122,124 +123,124 @@ TEST_F(BooksTest, ASidecarHoldsItsDevicesBesideTheContainers) {
   const kube::Labels annotations = bind(both, "a");
   EXPECT_EQ(annotations.at("hami.io/vgpu-devices-allocated"),
             "GPU-a-0,NVIDIA,40000,0:;GPU-a-0,NVIDIA,40000,0:;");
-  EXPECT_EQ(choose(pod("q", "2000"), {"a"}), std::nullopt);
+  EXPECT_EQ(filterAndReserve(pod("q", "2000"), {"a"}), std::nullopt);
   // So too when it is only known from what the bound pod says.
-  Books other(catalog, {});
+  SchedulerCache other(catalog, {});
   ASSERT_TRUE(other.setNode(node("a")));
   ASSERT_TRUE(other.setPod(bound(both, "a", annotations)));
   const std::vector<std::string_view> names{"a"};
-  EXPECT_FALSE(other.choose(pod("q", "2000"), names, kLater)->node);
-  EXPECT_TRUE(other.choose(pod("r", "1000"), names, kLater)->node);
+  EXPECT_FALSE(other.filterAndReserve(pod("q", "2000"), names, kLater)->node);
+  EXPECT_TRUE(other.filterAndReserve(pod("r", "1000"), names, kLater)->node);
 }
 
 // A filter for a pod that is asked again chooses anew, and holds one place only.
 TEST_F(BooksTest, AskingAgainHoldsOnePlace) {
-  ASSERT_TRUE(books.setNode(node("a")));
-  ASSERT_TRUE(books.setNode(node("b")));
-  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
-  EXPECT_EQ(choose(pod("p"), {"b"}), "b");
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  ASSERT_TRUE(cache.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("b")));
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
+  EXPECT_EQ(filterAndReserve(pod("p"), {"b"}), "b");
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
 // Lists of nodes and pods come at once, in any order.
 TEST_F(BooksTest, APodToldBeforeItsNodeHoldsItsDevices) {
-  Books other(catalog, {});
+  SchedulerCache other(catalog, {});
   ASSERT_TRUE(other.setNode(node("a")));
   const std::vector<std::string_view> names{"a"};
-  ASSERT_TRUE(other.choose(pod("p"), names, kLater)->node);
-  const kube::Labels annotations = other.beginBind("p", "a", 1)->annotations;
+  ASSERT_TRUE(other.filterAndReserve(pod("p"), names, kLater)->node);
+  const kube::Labels annotations = other.assume("p", "a", 1)->annotations;
 
-  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", annotations)));
-  ASSERT_TRUE(books.setNode(node("a")));
-  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
-  books.removePod("p");
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  ASSERT_TRUE(cache.setPod(bound(pod("p"), "a", annotations)));
+  ASSERT_TRUE(cache.setNode(node("a")));
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt);
+  cache.removePod("p");
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
 TEST_F(BooksTest, ANodeThatGoesAndComesBackHasItsPodsStill) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   const kube::Labels annotations = bind(pod("p"), "a");
-  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", annotations)));
-  books.removeNode("1", "a");
-  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
-  ASSERT_TRUE(books.setNode(node("a", 1, "2")));
-  EXPECT_EQ(choose(pod("q"), {"a"}), std::nullopt);
+  ASSERT_TRUE(cache.setPod(bound(pod("p"), "a", annotations)));
+  cache.removeNode("1", "a");
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt);
+  ASSERT_TRUE(cache.setNode(node("a", 1, "2")));
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), std::nullopt);
   // Told late, of the node that was before.
-  books.removeNode("1", "a");
-  EXPECT_EQ(choose(pod("small", "1000"), {"a"}), "a");
+  cache.removeNode("1", "a");
+  EXPECT_EQ(filterAndReserve(pod("small", "1000"), {"a"}), "a");
 }
 
 TEST_F(BooksTest, AnAnnotationThatCannotBeReadTakesNothingFromAnybody) {
-  ASSERT_TRUE(books.setNode(node("a", 2)));
+  ASSERT_TRUE(cache.setNode(node("a", 2)));
   const kube::Labels annotations = bind(pod("p"), "a");
-  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", annotations)));
+  ASSERT_TRUE(cache.setPod(bound(pod("p"), "a", annotations)));
   kube::Node broken = node("a", 2);
   broken.meta.annotations["hami.io/node-nvidia-register"] = "[{";
-  EXPECT_FALSE(books.setNode(broken));
+  EXPECT_FALSE(cache.setNode(broken));
   const std::vector<std::string_view> names{"a"};
-  const Result<Choice> choice = books.choose(pod("q"), names, kLater);
+  const Result<FilterResult> choice = cache.filterAndReserve(pod("q"), names, kLater);
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(choice->node);
   const std::string& why = choice->why.find("a")->text();
   EXPECT_NE(why.find("not JSON"), std::string::npos) << why;
-  ASSERT_TRUE(books.setNode(node("a", 2)));
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
-  EXPECT_EQ(choose(pod("r"), {"a"}), std::nullopt);
+  ASSERT_TRUE(cache.setNode(node("a", 2)));
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
+  EXPECT_EQ(filterAndReserve(pod("r"), {"a"}), std::nullopt);
 }
 
 // Regression: the scheduler was restarted, and the pod's 50,000 MiB were given a second time.
 TEST_F(BooksTest, NodeOfAPodWhoseAssignmentCannotBeReadGetsNothingNewUntilThePodIsGone) {
-  ASSERT_TRUE(books.setNode(node("a")));
-  ASSERT_TRUE(books.setNode(node("b")));
+  ASSERT_TRUE(cache.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("b")));
   kube::Labels garbage{{"hami.io/vgpu-devices-allocated", "garbage"}, {"hami.io/vgpu-node", "a"}};
-  EXPECT_FALSE(books.setPod(bound(pod("p"), "a", garbage)));
-  EXPECT_EQ(books.closedNodes(), 1u);
+  EXPECT_FALSE(cache.setPod(bound(pod("p"), "a", garbage)));
+  EXPECT_EQ(cache.closedNodes(), 1u);
   const std::vector<std::string_view> names{"a"};
-  const Result<Choice> choice = books.choose(pod("small", "1000"), names, kLater);
+  const Result<FilterResult> choice = cache.filterAndReserve(pod("small", "1000"), names, kLater);
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(choice->node);
   const std::string why(choice->why.find("a")->text());
   EXPECT_NE(why.find("default/p"), std::string::npos) << why;
   EXPECT_NE(why.find("closed for new shares"), std::string::npos) << why;
-  EXPECT_EQ(choose(pod("small", "1000"), {"a", "b"}), "b");
+  EXPECT_EQ(filterAndReserve(pod("small", "1000"), {"a", "b"}), "b");
   // Told of again, and of its node.
-  EXPECT_FALSE(books.setPod(bound(pod("p"), "a", garbage)));
+  EXPECT_FALSE(cache.setPod(bound(pod("p"), "a", garbage)));
   kube::Node again = node("a");
   again.meta.labels["zone"] = "1";
-  ASSERT_TRUE(books.setNode(again));
-  EXPECT_EQ(choose(pod("q", "1000"), {"a"}), std::nullopt);
-  books.removePod("p");
-  EXPECT_EQ(books.closedNodes(), 0u);
-  EXPECT_EQ(choose(pod("q", "1000"), {"a"}), "a");
+  ASSERT_TRUE(cache.setNode(again));
+  EXPECT_EQ(filterAndReserve(pod("q", "1000"), {"a"}), std::nullopt);
+  cache.removePod("p");
+  EXPECT_EQ(cache.closedNodes(), 0u);
+  EXPECT_EQ(filterAndReserve(pod("q", "1000"), {"a"}), "a");
 }
 
 TEST_F(BooksTest, NodeIsOpenAgainOnceTheAssignmentCanBeReadAndThenItCounts) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   const kube::Labels good = bind(pod("p"), "a");
   kube::Labels bad = good;
   bad["hami.io/vgpu-devices-allocated"] = ";GPU-a-0,NVIDIA,many,30:;";
-  Books fresh{catalog, {}};
+  SchedulerCache fresh{catalog, {}};
   // A pod may be told of before its node.
   EXPECT_FALSE(fresh.setPod(bound(pod("p"), "a", bad)));
   ASSERT_TRUE(fresh.setNode(node("a")));
   const std::vector<std::string_view> names{"a"};
-  EXPECT_FALSE(fresh.choose(pod("q", "30000"), names, kLater)->node);
+  EXPECT_FALSE(fresh.filterAndReserve(pod("q", "30000"), names, kLater)->node);
   ASSERT_TRUE(fresh.setPod(bound(pod("p"), "a", good)));
-  EXPECT_FALSE(fresh.choose(pod("q", "50000"), names, kLater)->node) << "50,000 are held";
-  EXPECT_EQ(fresh.choose(pod("q", "30000"), names, kLater)->node, "a");
+  EXPECT_FALSE(fresh.filterAndReserve(pod("q", "50000"), names, kLater)->node) << "50,000 are held";
+  EXPECT_EQ(fresh.filterAndReserve(pod("q", "30000"), names, kLater)->node, "a");
 }
 
 TEST_F(BooksTest, NodeIsOpenAgainOnceThePodHasEnded) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod one = bound(pod("p"), "a", {{"hami.io/vgpu-devices-allocated", "garbage"}});
-  EXPECT_FALSE(books.setPod(one));
+  EXPECT_FALSE(cache.setPod(one));
   one.phase = kube::PodPhase::kSucceeded;
-  (void)books.setPod(one);
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  (void)cache.setPod(one);
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
 TEST_F(BooksTest, WordsForAgentsAreWrittenWithTheBindingAsTheyWereDecided) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod one = pod("p");
   one.meta.annotations = {{"use.divvy.dev/priority", "low"},
                           {"c.use.divvy.dev/guaranteed", "1Gi"},
@@ -251,35 +252,35 @@ TEST_F(BooksTest, WordsForAgentsAreWrittenWithTheBindingAsTheyWereDecided) {
 }
 
 TEST_F(BooksTest, APodWithoutWordsIsBoundWithNone) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   EXPECT_EQ(bind(pod("p"), "a").at(kube::kDecidedKey), "{}");
 }
 
 // A bind whose answer was lost: what the pod says counts, also where it says other devices.
 TEST_F(BooksTest, TheBoundPodTellsWhatItHolds) {
-  ASSERT_TRUE(books.setNode(node("a", 2)));
-  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
-  Result<Assigned> assigned = books.beginBind("p", "a", 1);
+  ASSERT_TRUE(cache.setNode(node("a", 2)));
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
+  Result<BindPlan> assigned = cache.assume("p", "a", 1);
   ASSERT_TRUE(assigned.has_value());
   // While it is under way nobody chooses for it, and it does not expire.
-  EXPECT_EQ(choose(pod("p"), {"a"}), std::nullopt);
-  EXPECT_EQ(books.expire({kLater.ms * 10}), 0u);
-  books.endBind("p", BindEnd::kUncertain);
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), std::nullopt);
+  EXPECT_EQ(cache.expire({kLater.ms * 10}), 0u);
+  cache.finishBinding("p", BindOutcome::kUncertain);
   kube::Labels said = assigned->annotations;
   std::string& devices = said["hami.io/vgpu-devices-allocated"];
   const std::size_t at = devices.find("-a-") + 3;
   devices[at] = devices[at] == '0' ? '1' : '0';
-  ASSERT_TRUE(books.setPod(bound(pod("p"), "a", said)));
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
-  EXPECT_EQ(choose(pod("r"), {"a"}), std::nullopt);
+  ASSERT_TRUE(cache.setPod(bound(pod("p"), "a", said)));
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
+  EXPECT_EQ(filterAndReserve(pod("r"), {"a"}), std::nullopt);
 }
 
 TEST_F(BooksTest, ARefusedBindGivesBack) {
-  ASSERT_TRUE(books.setNode(node("a")));
-  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
-  ASSERT_TRUE(books.beginBind("p", "a", 1).has_value());
-  books.endBind("p", BindEnd::kRefused);
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  ASSERT_TRUE(cache.setNode(node("a")));
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
+  ASSERT_TRUE(cache.assume("p", "a", 1).has_value());
+  cache.finishBinding("p", BindOutcome::kRefused);
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
 // Of a device that was full its kubelet offers nothing until its agent says that there is room: who
@@ -287,34 +288,34 @@ TEST_F(BooksTest, ARefusedBindGivesBack) {
 TEST_F(BooksTest, WhoseDeviceIsSaidToBeFullIsToWait) {
   kube::Node full = node("a", 2);
   full.meta.annotations["divvy.dev/full"] = "GPU-a-0,GPU-b-1";
-  ASSERT_TRUE(books.setNode(full));
-  EXPECT_EQ(choose(pod("p"), {"a"}), "a");
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
-  const std::string mine = books.withdrawnFrom("p"), others = books.withdrawnFrom("q");
+  ASSERT_TRUE(cache.setNode(full));
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), "a");
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
+  const std::string mine = cache.withdrawnFrom("p"), others = cache.withdrawnFrom("q");
   EXPECT_EQ(mine + others, "GPU-a-0") << "one of them has that device, the other one the other";
-  EXPECT_EQ(books.withdrawnFrom("r"), "") << "nothing is reserved for it";
-  ASSERT_TRUE(books.setNode(node("a", 2)));
-  EXPECT_EQ(books.withdrawnFrom("p") + books.withdrawnFrom("q"), "");
+  EXPECT_EQ(cache.withdrawnFrom("r"), "") << "nothing is reserved for it";
+  ASSERT_TRUE(cache.setNode(node("a", 2)));
+  EXPECT_EQ(cache.withdrawnFrom("p") + cache.withdrawnFrom("q"), "");
 }
 
 // Regression: kube-scheduler asked for a pod that was gone, and its reservation stayed.
 TEST_F(BooksTest, NothingIsReservedForAPodThatIsGone) {
-  ASSERT_TRUE(books.setNode(node("a")));
-  books.removePod("p");
-  EXPECT_EQ(choose(pod("p"), {"a"}), std::nullopt);
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  ASSERT_TRUE(cache.setNode(node("a")));
+  cache.removePod("p");
+  EXPECT_EQ(filterAndReserve(pod("p"), {"a"}), std::nullopt);
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
 TEST_F(BooksTest, WhatATenantWritesInItsAnnotationsHoldsNothing) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod forged = pod("p");
   forged.meta.annotations = {{"hami.io/vgpu-node", "a"},
                              {"hami.io/vgpu-devices-allocated", "GPU-a-0,NVIDIA,81920,100:;"}};
-  ASSERT_TRUE(books.setPod(forged));  // not bound
+  ASSERT_TRUE(cache.setPod(forged));  // not bound
   forged.node = "a";
   forged.containers[0].limits.clear();  // asks for nothing
-  ASSERT_TRUE(books.setPod(forged));
-  EXPECT_EQ(choose(pod("q"), {"a"}), "a");
+  ASSERT_TRUE(cache.setPod(forged));
+  EXPECT_EQ(filterAndReserve(pod("q"), {"a"}), "a");
 }
 
 // Which core of a device is nobody's is known again by whoever begins anew.
@@ -328,19 +329,19 @@ TEST_F(BooksTest, CoresOfOneDeviceAreHandedOutOnce) {
     made.containers[0].limits = {{"aws.amazon.com/neuroncore", "1"}};
     return made;
   };
-  ASSERT_TRUE(books.setNode(trainium));
+  ASSERT_TRUE(cache.setNode(trainium));
   const kube::Labels first = bind(core("p"), "t");
   EXPECT_EQ(first.at("AWS_NEURON_IDS"), "0");
   const kube::Labels second = bind(core("q"), "t");
   EXPECT_EQ(second.at("AWS_NEURON_IDS"), "1");
-  EXPECT_EQ(choose(core("r"), {"t"}), std::nullopt);
+  EXPECT_EQ(filterAndReserve(core("r"), {"t"}), std::nullopt);
 
-  Books again(catalog, {});
+  SchedulerCache again(catalog, {});
   ASSERT_TRUE(again.setPod(bound(core("q"), "t", second)));
   ASSERT_TRUE(again.setNode(trainium));
   const std::vector<std::string_view> names{"t"};
-  ASSERT_TRUE(again.choose(core("r"), names, kLater)->node);
-  EXPECT_EQ(again.beginBind("r", "t", 1)->annotations.at("AWS_NEURON_IDS"), "0");
+  ASSERT_TRUE(again.filterAndReserve(core("r"), names, kLater)->node);
+  EXPECT_EQ(again.assume("r", "t", 1)->annotations.at("AWS_NEURON_IDS"), "0");
 }
 
 // A card of a pool never has tenants from elsewhere, also when all is read anew.
@@ -349,21 +350,21 @@ TEST_F(BooksTest, PoolsKeepToThemselves) {
   training.name = engine::PoolName("training");
   training.members.nodes = {engine::NodeName("a")};
   training.default_of = {engine::UserName("lab")};
-  ASSERT_TRUE(books.setPools({training}));
-  ASSERT_TRUE(books.setNode(node("a")));
-  ASSERT_TRUE(books.setNode(node("b")));
+  ASSERT_TRUE(cache.setPools({training}));
+  ASSERT_TRUE(cache.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("b")));
   kube::Pod inside = pod("p");
   inside.meta.annotations["use.divvy.dev/pool"] = "training";
   kube::Pod labs = pod("l");
   labs.meta.space = "lab";
   const std::vector<std::string_view> both{"a", "b"};
-  EXPECT_EQ(choose(pod("q", "1000"), both), "b");
-  EXPECT_EQ(choose(labs, both), "a");
-  books.removePod("l");
+  EXPECT_EQ(filterAndReserve(pod("q", "1000"), both), "b");
+  EXPECT_EQ(filterAndReserve(labs, both), "a");
+  cache.removePod("l");
   const kube::Labels annotations = bind(inside, "a");
   EXPECT_EQ(annotations.at("divvy.dev/assigned-pool"), "training");
   for (const bool known : {true, false}) {
-    Books other(catalog, {});
+    SchedulerCache other(catalog, {});
     ASSERT_TRUE(other.setPools({training}));
     ASSERT_TRUE(other.setNode(node("a")));
     kube::Labels said = annotations;
@@ -372,11 +373,11 @@ TEST_F(BooksTest, PoolsKeepToThemselves) {
     kube::Pod next = pod("n", "1000");
     next.meta.annotations["use.divvy.dev/pool"] = "training";
     // Whoever had a card from before the pool is not joined by anybody.
-    EXPECT_EQ(other.choose(next, both, kLater)->node.has_value(), known);
+    EXPECT_EQ(other.filterAndReserve(next, both, kLater)->node.has_value(), known);
   }
   kube::Pod wrong = pod("w");
   wrong.meta.annotations["use.divvy.dev/pool"] = "trainig";
-  const Result<Choice> choice = books.choose(wrong, both, kLater);
+  const Result<FilterResult> choice = cache.filterAndReserve(wrong, both, kLater);
   ASSERT_FALSE(choice.has_value());
   EXPECT_NE(choice.error().message().find("trainig"), std::string::npos);
 }
@@ -385,10 +386,10 @@ TEST_F(BooksTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
   kube::Pod none = pod("p");
   none.containers[0].limits = {{"nvidia.com/gpu", "0"}};
   const std::vector<std::string_view> names{"anywhere"};
-  const Result<Choice> choice = books.choose(none, names, kLater);
+  const Result<FilterResult> choice = cache.filterAndReserve(none, names, kLater);
   ASSERT_TRUE(choice.has_value());
   EXPECT_FALSE(choice->ours);
-  const Result<Assigned> assigned = books.beginBind("p", "anywhere", 1);
+  const Result<BindPlan> assigned = cache.assume("p", "anywhere", 1);
   ASSERT_TRUE(assigned.has_value());
   EXPECT_TRUE(assigned->annotations.empty());
 }
@@ -396,40 +397,40 @@ TEST_F(BooksTest, APodThatNamesUsButAsksForNothingIsBoundWithoutDevices) {
 // For kube-scheduler to choose among all: nothing is held until it has, and who comes late asks
 // again.
 TEST_F(BooksTest, AllThatFitAreToldAndTheDevicesChosenAtTheEnd) {
-  for (const char* name : {"a", "b"}) ASSERT_TRUE(books.setNode(node(name)));
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(cache.setNode(node(name)));
   const std::vector<std::string_view> names{"b", "nowhere", "a"};
   for (const char* uid : {"p", "q"}) {
-    const Result<Choice> choice = books.fitting(pod(uid), names);
+    const Result<FilterResult> choice = cache.fitting(pod(uid), names);
     ASSERT_TRUE(choice.has_value());
     EXPECT_EQ(choice->fitting, (std::vector<std::string>{"b", "a"}));
     EXPECT_TRUE(choice->why.contains("nowhere"));
   }
-  ASSERT_TRUE(books.reserveOn("p", "a", kLater));
-  EXPECT_TRUE(books.beginBind("p", "a", 1).has_value());
-  const Result<void> late = books.reserveOn("q", "a", kLater);
+  ASSERT_TRUE(cache.reserve("p", "a", kLater));
+  EXPECT_TRUE(cache.assume("p", "a", 1).has_value());
+  const Result<void> late = cache.reserve("q", "a", kLater);
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().code(), ErrorCode::kNoRoom);
-  EXPECT_EQ(books.fitting(pod("q"), names)->fitting, (std::vector<std::string>{"b"}));
-  EXPECT_TRUE(books.reserveOn("q", "b", kLater));
-  EXPECT_TRUE(books.reserveOn("q", "b", kLater)) << "it has that";
-  EXPECT_EQ(books.reserveOn("q", "a", kLater).error().code(), ErrorCode::kNotFound);
-  EXPECT_FALSE(books.reserveOn("unheard-of", "b", kLater).has_value());
+  EXPECT_EQ(cache.fitting(pod("q"), names)->fitting, (std::vector<std::string>{"b"}));
+  EXPECT_TRUE(cache.reserve("q", "b", kLater));
+  EXPECT_TRUE(cache.reserve("q", "b", kLater)) << "it has that";
+  EXPECT_EQ(cache.reserve("q", "a", kLater).error().code(), ErrorCode::kNotFound);
+  EXPECT_FALSE(cache.reserve("unheard-of", "b", kLater).has_value());
   // Who was asked for and went away is not bound.
-  ASSERT_TRUE(books.setNode(node("c")));
-  EXPECT_FALSE(books.fitting(pod("r"), std::vector<std::string_view>{"c"})->fitting.empty());
-  books.removePod("r");
-  EXPECT_FALSE(books.reserveOn("r", "c", kLater).has_value());
+  ASSERT_TRUE(cache.setNode(node("c")));
+  EXPECT_FALSE(cache.fitting(pod("r"), std::vector<std::string_view>{"c"})->fitting.empty());
+  cache.removePod("r");
+  EXPECT_FALSE(cache.reserve("r", "c", kLater).has_value());
 }
 
 TEST_F(BooksTest, ScoresGoByWhichNodeWouldBeChosen) {
-  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(books.setNode(node(name, 2)));
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(cache.setNode(node(name, 2)));
   bind(pod("p", "80000"), "b");
   const std::vector<std::string_view> names{"a", "b", "c", "nowhere"};
-  const Result<std::vector<unsigned>> scores = books.scores(pod("q"), names);
+  const Result<std::vector<unsigned>> scores = cache.scores(pod("q"), names);
   ASSERT_TRUE(scores.has_value());
   ASSERT_EQ(scores->size(), 4u);
   EXPECT_EQ((*scores)[3], 0u);
-  const std::optional<std::string> best = choose(pod("q"), names);
+  const std::optional<std::string> best = filterAndReserve(pod("q"), names);
   ASSERT_TRUE(best);
   for (std::size_t at = 0; at < 3; ++at) {
     EXPECT_GE((*scores)[at], 1u);

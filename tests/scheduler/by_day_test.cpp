@@ -43,31 +43,31 @@ class ByDay : public ::testing::Test {
   ByDay() {
     engine::Config config;
     config.daily.ties = true;
-    books.emplace(catalog, config);
-    for (const char* name : {"a", "b"}) EXPECT_TRUE(books->setNode(node(name)));
+    cache.emplace(catalog, config);
+    for (const char* name : {"a", "b"}) EXPECT_TRUE(cache->setNode(node(name)));
   }
   // As the watch tells of it.
   void bound(const std::string& uid, const std::string& use, const std::string& where) {
-    Books other(catalog, {});
+    SchedulerCache other(catalog, {});
     EXPECT_TRUE(other.setNode(node(where)));
     kube::Pod one = pod(uid, use);
     const std::vector<std::string_view> names{where};
-    EXPECT_TRUE(other.choose(one, names, kLater));
-    Result<Assigned> assigned = other.beginBind(uid, where, 1);
+    EXPECT_TRUE(other.filterAndReserve(one, names, kLater));
+    Result<BindPlan> assigned = other.assume(uid, where, 1);
     ASSERT_TRUE(assigned.has_value());
     for (const auto& [key, value] : assigned->annotations) one.meta.annotations[key] = value;
     one.node = where;
-    EXPECT_TRUE(books->setPod(one));
+    EXPECT_TRUE(cache->setPod(one));
   }
   std::string chosen(const std::string& use) {
     const std::vector<std::string_view> names{"a", "b"};
-    const Result<Choice> choice = books->choose(pod("asks", use), names, kLater);
+    const Result<FilterResult> choice = cache->filterAndReserve(pod("asks", use), names, kLater);
     EXPECT_TRUE(choice.has_value());
     return choice ? choice->node.value_or("none") : "";
   }
 
   vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
-  std::optional<Books> books;
+  std::optional<SchedulerCache> cache;
 };
 
 TEST_F(ByDay, WhoWorksByDayComesToWhoWorksByNight) {

@@ -18,17 +18,18 @@ constexpr Clock kNow{seconds(1'800'000'000)};
 constexpr hours kLife{24 * 90};
 const std::vector<std::string> kNames{"divvy", "divvy.space.svc", "127.0.0.1", "::1"};
 
-Kept made(Clock now = kNow, seconds life = kLife) {
+StoredCertificate made(Clock now = kNow, seconds life = kLife) {
   return *issue(kNames, now, life);
 }
 
-Result<Kept> looked(const Kept& kept, Clock now, const std::vector<std::string>& names = kNames) {
+Result<StoredCertificate> looked(const StoredCertificate& kept, Clock now,
+                                 const std::vector<std::string>& names = kNames) {
   return inspect(kept.pair, kept.authorities.front(), names, now);
 }
 
 TEST(Certificate, IsGoodForItsNamesAndItsTime) {
-  const Kept kept = made();
-  const Result<Kept> seen = looked(kept, kNow);
+  const StoredCertificate kept = made();
+  const Result<StoredCertificate> seen = looked(kept, kNow);
   ASSERT_TRUE(seen.has_value()) << seen.error().message();
   EXPECT_EQ(seen->pair, kept.pair);
   EXPECT_EQ(seen->authorities, kept.authorities);
@@ -41,22 +42,22 @@ TEST(Certificate, IsGoodForItsNamesAndItsTime) {
 }
 
 TEST(Certificate, IsForNobodyElse) {
-  const Kept kept = made();
+  const StoredCertificate kept = made();
   for (const char* name : {"other", "divvy.space", "x.divvy", "127.0.0.2", "::2"}) {
-    const Result<Kept> seen = looked(kept, kNow, {"divvy", name});
+    const Result<StoredCertificate> seen = looked(kept, kNow, {"divvy", name});
     ASSERT_FALSE(seen.has_value()) << name;
     EXPECT_EQ(seen.error().message(), std::string("the certificate is not for ") + name);
   }
 }
 
 TEST(Certificate, IsTrustedByItsOwnAuthorityOnly) {
-  const Kept one = made();
-  const Kept other = made();
+  const StoredCertificate one = made();
+  const StoredCertificate other = made();
   EXPECT_EQ(inspect(one.pair, other.authorities.front(), kNames, kNow).error().code(),
             ErrorCode::kUsage);
   EXPECT_FALSE(inspect(one.pair, "", kNames, kNow).has_value());
   // Among others it is found, and comes first.
-  const Result<Kept> seen =
+  const Result<StoredCertificate> seen =
       inspect(one.pair, other.authorities.front() + one.authorities.front(), kNames, kNow);
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->authorities,
@@ -64,15 +65,17 @@ TEST(Certificate, IsTrustedByItsOwnAuthorityOnly) {
 }
 
 TEST(Certificate, WhatIsBrokenIsSaidWithoutTheKey) {
-  const Kept one = made();
-  const Kept other = made();
+  const StoredCertificate one = made();
+  const StoredCertificate other = made();
   const std::string half = one.pair.key.substr(0, one.pair.key.size() / 2);
   const std::string line = one.pair.key.substr(40, 20);
-  for (const Pair& pair : {Pair{one.pair.certificate, other.pair.key},
-                           Pair{one.pair.certificate, ""}, Pair{one.pair.certificate, half},
-                           Pair{"", one.pair.key}, Pair{one.pair.key, one.pair.certificate},
-                           Pair{one.pair.certificate.substr(100), one.pair.key}}) {
-    const Result<Kept> seen = inspect(pair, one.authorities.front(), kNames, kNow);
+  for (const CertificateKeyPair& pair :
+       {CertificateKeyPair{one.pair.certificate, other.pair.key},
+        CertificateKeyPair{one.pair.certificate, ""},
+        CertificateKeyPair{one.pair.certificate, half}, CertificateKeyPair{"", one.pair.key},
+        CertificateKeyPair{one.pair.key, one.pair.certificate},
+        CertificateKeyPair{one.pair.certificate.substr(100), one.pair.key}}) {
+    const Result<StoredCertificate> seen = inspect(pair, one.authorities.front(), kNames, kNow);
     ASSERT_FALSE(seen.has_value());
     EXPECT_EQ(seen.error().code(), ErrorCode::kCorrupt);
     EXPECT_EQ(seen.error().message().find(line), std::string::npos);
@@ -81,7 +84,7 @@ TEST(Certificate, WhatIsBrokenIsSaidWithoutTheKey) {
 
 TEST(Certificate, NamesThatAreNoneAreRefused) {
   for (const char* name : {"", "a b", "a,DNS:b", "a\nb", "-a", ".a", "email:copy", "a/b"}) {
-    const Result<Kept> kept = issue({"good", name}, kNow, kLife);
+    const Result<StoredCertificate> kept = issue({"good", name}, kNow, kLife);
     ASSERT_FALSE(kept.has_value()) << name;
     EXPECT_EQ(kept.error().code(), ErrorCode::kUsage);
   }
@@ -103,7 +106,7 @@ TEST(Authorities, AreTakenOutOfWhatEverybodyWrites) {
 
 TEST(Times, ComeInTheirOrder) {
   for (const seconds life : {seconds(10), seconds(60), seconds(hours(1)), seconds(kLife)}) {
-    const Kept kept = made(kNow, life);
+    const StoredCertificate kept = made(kNow, life);
     const Clock settled = kNow + settlingOf(kept.validity);
     EXPECT_LT(kNow, settled);
     EXPECT_LT(settled, retirementOf(kept.validity));
@@ -127,7 +130,8 @@ class Cluster {
     one->version = version;
     one->view.kept.reset();
     if (secret) {
-      const Result<Kept> kept = inspect(secret->pair, joined(secret->authorities), kNames, now);
+      const Result<StoredCertificate> kept =
+          inspect(secret->pair, joined(secret->authorities), kNames, now);
       if (kept) one->view.kept = *kept;
     }
     one->view.trusted = {{authoritiesIn(bundle, now)}};
@@ -146,8 +150,8 @@ class Cluster {
     if (one->version != version) return CertificateStep::kWait;
     ++version;
     if (step == CertificateStep::kIssue) {
-      Kept fresh = made(now, life);
-      for (const std::optional<Kept>* old : {&one->view.served, &one->view.kept})
+      StoredCertificate fresh = made(now, life);
+      for (const std::optional<StoredCertificate>* old : {&one->view.served, &one->view.kept})
         if (*old)
           fresh.authorities.insert(fresh.authorities.end(), (*old)->authorities.begin(),
                                    (*old)->authorities.end());
@@ -172,7 +176,7 @@ class Cluster {
     return text;
   }
 
-  std::optional<Kept> secret;
+  std::optional<StoredCertificate> secret;
   std::string bundle;
   std::size_t version = 1;
   std::size_t issued = 0;
@@ -214,7 +218,7 @@ TEST(Rotation, WhatSomebodyBrokeIsMadeGoodAndThenRests) {
   Cluster cluster;
   Cluster::Replica one;
   Clock now = kNow;
-  const auto settle = [&] {
+  const auto restoreReservations = [&] {
     std::vector<CertificateStep> steps;
     for (int i = 0; i < 20; ++i) {
       now += seconds(1);
@@ -225,28 +229,30 @@ TEST(Rotation, WhatSomebodyBrokeIsMadeGoodAndThenRests) {
     }
     return steps;
   };
-  using Step = CertificateStep;
+  using Eviction = CertificateStep;
   cluster.life = seconds(kLife);
-  EXPECT_EQ(settle(), (std::vector<Step>{Step::kIssue, Step::kTrust, Step::kServe}));
+  EXPECT_EQ(restoreReservations(),
+            (std::vector<Eviction>{Eviction::kIssue, Eviction::kTrust, Eviction::kServe}));
   cluster.bundle.clear();
   cluster.see(&one, now);
-  EXPECT_EQ(cluster.act(&one, now), Step::kTrust);
-  EXPECT_TRUE(settle().empty());
+  EXPECT_EQ(cluster.act(&one, now), Eviction::kTrust);
+  EXPECT_TRUE(restoreReservations().empty());
   // Deleted: another is made, trusted at once, and served when all API servers know of it.
-  const Pair before = cluster.secret->pair;
+  const CertificateKeyPair before = cluster.secret->pair;
   cluster.secret.reset();
-  std::vector<Step> steps = settle();
-  EXPECT_EQ(steps, (std::vector<Step>{Step::kIssue, Step::kTrust}));
+  std::vector<Eviction> steps = restoreReservations();
+  EXPECT_EQ(steps, (std::vector<Eviction>{Eviction::kIssue, Eviction::kTrust}));
   now += seconds(30);
-  steps = settle();
-  EXPECT_EQ(steps, (std::vector<Step>{Step::kServe}));
+  steps = restoreReservations();
+  EXPECT_EQ(steps, (std::vector<Eviction>{Eviction::kServe}));
   EXPECT_NE(one.view.served->pair, before);
   now += hours(1);
-  EXPECT_EQ(settle(), (std::vector<Step>{Step::kForgetOld, Step::kDistrustOld}));
+  EXPECT_EQ(restoreReservations(),
+            (std::vector<Eviction>{Eviction::kForgetOld, Eviction::kDistrustOld}));
   // Another's key: not to be used.
   cluster.secret->pair.key = made().pair.key;
-  steps = settle();
-  EXPECT_EQ(steps.front(), Step::kIssue);
+  steps = restoreReservations();
+  EXPECT_EQ(steps.front(), Eviction::kIssue);
 }
 
 TEST(Rotation, NothingIsDoneBeforeAllIsKnown) {

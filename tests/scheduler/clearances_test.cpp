@@ -21,7 +21,7 @@ std::string youngest(const Store& store, const std::string& prefix) {
   return found;
 }
 
-TEST(Clearances, WhatWasBorrowedIsTakenBackTheYoungestFirst) {
+TEST(GatedPreemption, WhatWasBorrowedIsTakenBackTheYoungestFirst) {
   Store store = borrowed();
   ask(&store, 1);
   const std::string last = youngest(store, "t");
@@ -33,7 +33,7 @@ TEST(Clearances, WhatWasBorrowedIsTakenBackTheYoungestFirst) {
   EXPECT_EQ(life.counts.reclaims.started, 1u);
 }
 
-TEST(Clearances, ThoseOfTheLowestPriorityEndFirst) {
+TEST(GatedPreemption, ThoseOfTheLowestPriorityEndFirst) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.priority = uid == "t2" ? 1 : 5;
   ask(&store, 1);
@@ -42,7 +42,7 @@ TEST(Clearances, ThoseOfTheLowestPriorityEndFirst) {
   EXPECT_EQ(store.evicted, Uids{"t2"});
 }
 
-TEST(Clearances, NobodyIsLeftWithLessThanIsGuaranteed) {
+TEST(GatedPreemption, NobodyIsLeftWithLessThanIsGuaranteed) {
   Store store = borrowed();
   ask(&store, 4);
   Life life(store);
@@ -53,7 +53,7 @@ TEST(Clearances, NobodyIsLeftWithLessThanIsGuaranteed) {
   EXPECT_EQ(store.gated("p"), 2u);
 }
 
-TEST(Clearances, WhoDoesNotTakeBackWaitsAndSaysWhy) {
+TEST(GatedPreemption, WhoDoesNotTakeBackWaitsAndSaysWhy) {
   Store store = borrowed();
   store.queues[0].reclaims = false;
   ask(&store, 1);
@@ -63,7 +63,7 @@ TEST(Clearances, WhoDoesNotTakeBackWaitsAndSaysWhy) {
   EXPECT_EQ(store.gated("p"), 1u);
 }
 
-TEST(Clearances, WhoIsOfNoQueueGivesBackWhatItHas) {
+TEST(GatedPreemption, WhoIsOfNoQueueGivesBackWhatItHas) {
   Store store;
   store.nodes = {cardsOn("a", 1)};
   store.queues = {queueOf("ours", 1000, {})};
@@ -77,7 +77,7 @@ TEST(Clearances, WhoIsOfNoQueueGivesBackWhatItHas) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
-TEST(Clearances, WhoIsProtectedStaysAndWhoIsYoungForSoLong) {
+TEST(GatedPreemption, WhoIsProtectedStaysAndWhoIsYoungForSoLong) {
   Store store = borrowed();
   store.pods.at("t1").meta.annotations[kEvictable] = "false";
   store.pods.at("t2").meta.annotations[kMinRuntime] = "1h";
@@ -96,7 +96,7 @@ TEST(Clearances, WhoIsProtectedStaysAndWhoIsYoungForSoLong) {
   EXPECT_EQ(store.bound("p"), 2u);
 }
 
-TEST(Clearances, ABudgetIsHeld) {
+TEST(GatedPreemption, ABudgetIsHeld) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.meta.labels["guard"] = "yes";
   ask(&store, 2);
@@ -117,7 +117,7 @@ TEST(Clearances, ABudgetIsHeld) {
   EXPECT_EQ(store.bound("p"), 2u);
 }
 
-TEST(Clearances, NobodyIsAskedMoreOftenThanThePauseAllows) {
+TEST(GatedPreemption, NobodyIsAskedMoreOftenThanThePauseAllows) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.meta.annotations[kEvictable] = "false";
   ask(&store, 1);
@@ -131,18 +131,18 @@ TEST(Clearances, NobodyIsAskedMoreOftenThanThePauseAllows) {
 }
 
 // Others want to be answered meanwhile.
-TEST(Clearances, PlanningLeavesNineTenthsOfTheTime) {
+TEST(GatedPreemption, PlanningLeavesNineTenthsOfTheTime) {
   Store store = borrowed();
   for (auto& [uid, pod] : store.pods) pod.meta.annotations[kEvictable] = "false";
   ask(&store, 2);
   const Life life(store);
-  Queues queues = life.queues;
-  Books books(allVendors(), {});
+  QueueTree queues = life.queues;
+  SchedulerCache cache(allVendors(), {});
   PreemptionCounts counts;
   std::int64_t ms = 0;
-  Clearances slow(books, queues, life.lodgers, life.budgets, counts,
-                  {0, [] { return true; }, [&] { return engine::Instant{ms += 100}; },
-                   [] { return std::int64_t{0}; }});
+  GatedPreemption slow(cache, queues, life.running_pods, life.budgets, counts,
+                       {0, [] { return true; }, [&] { return engine::Instant{ms += 100}; },
+                        [] { return std::int64_t{0}; }});
   // Each reads the clock when it begins, when it is its turn, and when it has ended.
   EXPECT_FALSE(slow.want({"p1", {store.pods.at("p1")}, "ours"}));
   EXPECT_EQ(counts.reclaims.none, 1u);
@@ -154,7 +154,7 @@ TEST(Clearances, PlanningLeavesNineTenthsOfTheTime) {
 }
 
 // Of halves of cards that were borrowed those go that are on one card.
-TEST(Clearances, WhoEndsMakesRoomOnOneDevice) {
+TEST(GatedPreemption, WhoEndsMakesRoomOnOneDevice) {
   Store store;
   store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
   store.queues = {queueOf("ours", 2000, {}), queueOf("theirs", 2000, {})};
@@ -176,7 +176,7 @@ TEST(Clearances, WhoEndsMakesRoomOnOneDevice) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
-TEST(Clearances, AGangThatIsOwedStartsWhole) {
+TEST(GatedPreemption, AGangThatIsOwedStartsWhole) {
   Store store = borrowed();
   for (const char* name : {"p1", "p2"}) {
     store.add(memberOf("g", 2, name));
@@ -193,7 +193,7 @@ TEST(Clearances, AGangThatIsOwedStartsWhole) {
 }
 
 // All of a gang go, or none; and not where only a part of it was borrowed.
-TEST(Clearances, AGangEndsWholeAndOnlyIfAllOfItWasBorrowed) {
+TEST(GatedPreemption, AGangEndsWholeAndOnlyIfAllOfItWasBorrowed) {
   for (const unsigned of : {2u, 3u}) {
     Store store;
     store.nodes = {cardsOn("a", 2), cardsOn("b", 2)};
@@ -217,7 +217,7 @@ TEST(Clearances, AGangEndsWholeAndOnlyIfAllOfItWasBorrowed) {
   }
 }
 
-TEST(Clearances, WhatTheyLeaveIsNobodyElses) {
+TEST(GatedPreemption, WhatTheyLeaveIsNobodyElses) {
   Store store = borrowed();
   for (const char* name : {"p1", "p2"}) {
     store.add(memberOf("g", 2, name));
@@ -244,7 +244,7 @@ TEST(Clearances, WhatTheyLeaveIsNobodyElses) {
   EXPECT_EQ(store.evicted.size(), 2u);
 }
 
-TEST(Clearances, WhenSomebodyDoesNotEndThePlanIsMadeAnewAfterAPause) {
+TEST(GatedPreemption, WhenSomebodyDoesNotEndThePlanIsMadeAnewAfterAPause) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -261,7 +261,7 @@ TEST(Clearances, WhenSomebodyDoesNotEndThePlanIsMadeAnewAfterAPause) {
   EXPECT_EQ(store.evicted.size(), 1u);
 }
 
-TEST(Clearances, WhoDoesNotComeInTimeLosesWhatWasKept) {
+TEST(GatedPreemption, WhoDoesNotComeInTimeLosesWhatWasKept) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -278,7 +278,7 @@ TEST(Clearances, WhoDoesNotComeInTimeLosesWhatWasKept) {
 }
 
 // Regression: a pod of a dead node was counted on for ever, and nobody who borrowed was asked.
-TEST(Clearances, WhoDidNotEndInTimeIsCountedOnNoMore) {
+TEST(GatedPreemption, WhoDidNotEndInTimeIsCountedOnNoMore) {
   Store store = borrowed();
   store.pods.at("t1").meta.deleting = true;
   ask(&store, 1);
@@ -293,7 +293,7 @@ TEST(Clearances, WhoDidNotEndInTimeIsCountedOnNoMore) {
 }
 
 // Regression: they ended, and were made anew, for a gang of which its namespace may have a part.
-TEST(Clearances, NobodyEndsForMoreThanTheNamespaceMayHold) {
+TEST(GatedPreemption, NobodyEndsForMoreThanTheNamespaceMayHold) {
   for (const char* most : {"100", "200"}) {
     Store store = borrowed();
     ask(&store, 0);
@@ -308,7 +308,7 @@ TEST(Clearances, NobodyEndsForMoreThanTheNamespaceMayHold) {
     quota.meta.name = quota.meta.uid = "q";
     quota.meta.space = "ours";
     quota.hard = {{"limits.nvidia.com/gpucores", most}};
-    ASSERT_TRUE(life.books.setQuota(quota));
+    ASSERT_TRUE(life.cache.setQuota(quota));
     life.run();
     const bool may = most == std::string("200");
     EXPECT_EQ(store.evicted.size(), may ? 2u : 0u) << most;
@@ -317,7 +317,7 @@ TEST(Clearances, NobodyEndsForMoreThanTheNamespaceMayHold) {
 }
 
 // Regression: evictions went on for pods that a finalizer still holds.
-TEST(Clearances, NobodyEndsForAPodThatIsToEnd) {
+TEST(GatedPreemption, NobodyEndsForAPodThatIsToEnd) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -332,14 +332,14 @@ TEST(Clearances, NobodyEndsForAPodThatIsToEnd) {
 
 // Regression: whoever is about to be asked for one was counted as gone for the next, who had others
 // end and could not start when the first came to nothing.
-TEST(Clearances, NothingIsBuiltOnWhoWasNotAskedYet) {
+TEST(GatedPreemption, NothingIsBuiltOnWhoWasNotAskedYet) {
   Store store = borrowed();
   ask(&store, 2);
   Life life(store);
   while (life.openOne()) continue;
   ASSERT_EQ(life.clearances.underWay(), 2u);
-  const std::optional<Clearances::Step> first = life.clearances.next();
-  const std::optional<Clearances::Step> second = life.clearances.next();
+  const std::optional<GatedPreemption::Eviction> first = life.clearances.next();
+  const std::optional<GatedPreemption::Eviction> second = life.clearances.next();
   ASSERT_TRUE(first && second);
   EXPECT_NE(first->key, second->key);
   EXPECT_NE(first->victim.uid, second->victim.uid);
@@ -348,7 +348,7 @@ TEST(Clearances, NothingIsBuiltOnWhoWasNotAskedYet) {
   EXPECT_TRUE(life.clearances.stands(*second));
 }
 
-TEST(Clearances, NobodyEndsForAPodThatIsGone) {
+TEST(GatedPreemption, NobodyEndsForAPodThatIsGone) {
   Store store = borrowed();
   ask(&store, 1);
   Life life(store);
@@ -360,7 +360,7 @@ TEST(Clearances, NobodyEndsForAPodThatIsGone) {
 }
 
 // A limit of the parent is in the way, no device: who borrowed below it ends all the same.
-TEST(Clearances, WhatASiblingBorrowedOfTheirParentIsTakenBack) {
+TEST(GatedPreemption, WhatASiblingBorrowedOfTheirParentIsTakenBack) {
   Store store;
   store.nodes = {cardsOn("a", 4)};
   kube::Queue top = queueOf("top", 2000, 2000);

@@ -52,11 +52,11 @@ kube::Pod tenantOf(const std::string& node, unsigned number, unsigned which) {
 }  // namespace
 
 ClusterOfNodes::ClusterOfNodes()
-    : catalog_(*vendors::Catalog::of(vendors::builtIn())), books_(catalog_, {}) {
+    : catalog_(*vendors::Catalog::of(vendors::builtIn())), cache_(catalog_, {}) {
   texts_.reserve(kNodes);
   for (unsigned number = 0; number < kNodes; ++number) {
     const std::string& name = texts_.emplace_back("n" + std::to_string(number));
-    need(bool(books_.setNode(nodeOf(name, number))), "a node");
+    need(bool(cache_.setNode(nodeOf(name, number))), "a node");
     names_.push_back(name);
     if (number % kOccupied == 0) occupy(name, number);
   }
@@ -66,17 +66,17 @@ void ClusterOfNodes::occupy(const std::string& node, unsigned number) {
   for (unsigned which = 0; which < kTenants; ++which) {
     kube::Pod pod = tenantOf(node, number, which);
     const std::vector<std::string_view> there{node};
-    const Result<Choice> choice = books_.choose(pod, there, kNever);
+    const Result<FilterResult> choice = cache_.filterAndReserve(pod, there, kNever);
     if (!choice || !choice->node) {
       forget(pod);
       continue;
     }
-    Result<Assigned> assigned = books_.beginBind(pod.meta.uid, node, 1);
+    Result<BindPlan> assigned = cache_.assume(pod.meta.uid, node, 1);
     need(assigned.has_value(), "a pod that is bound");
-    books_.endBind(pod.meta.uid, BindEnd::kBound);
+    cache_.finishBinding(pod.meta.uid, BindOutcome::kBound);
     pod.node = node;
     pod.meta.annotations = assigned->annotations;
-    need(books_.setPod(pod) && pods_.set(pod), "a pod that runs");
+    need(cache_.setPod(pod) && pods_.set(pod), "a pod that runs");
   }
 }
 
@@ -87,8 +87,8 @@ kube::Pod ClusterOfNodes::fresh(kube::Pod pod) {
 }
 
 void ClusterOfNodes::forget(const kube::Pod& pod) {
-  books_.unplan(pod.meta.uid);
-  books_.removePod(pod.meta.uid);
+  cache_.unreserve(pod.meta.uid);
+  cache_.removePod(pod.meta.uid);
 }
 
 }  // namespace divvy::scheduler

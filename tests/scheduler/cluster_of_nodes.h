@@ -22,8 +22,8 @@ class ClusterOfNodes {
     return made;
   }
 
-  Books& books() { return books_; }
-  const Lodgers& pods() const { return pods_; }
+  SchedulerCache& cache() { return cache_; }
+  const RunningPods& pods() const { return pods_; }
   // As they are in a request that names them all.
   const std::vector<std::string_view>& names() const { return names_; }
 
@@ -37,8 +37,8 @@ class ClusterOfNodes {
   void occupy(const std::string& node, unsigned number);
 
   const vendors::Catalog catalog_;
-  Books books_;
-  Lodgers pods_;
+  SchedulerCache cache_;
+  RunningPods pods_;
   std::vector<std::string> texts_;
   std::vector<std::string_view> names_;
   std::uint64_t asked_ = 0;

@@ -17,7 +17,7 @@ constexpr const char* kGiven = "hami.io/metax-sgpu-devices-allocated";
 
 class Company : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(books_->setNode(node_)); }
+  void SetUp() override { ASSERT_TRUE(cache_->setNode(node_)); }
 
   // 20 of the 100 cores and 4 GiB of the first device.
   static kube::Pod pod(const std::string& uid, const kube::Labels& says,
@@ -39,13 +39,13 @@ class Company : public ::testing::Test {
   // Why not; empty: it is, and what is written says so.
   std::string place(kube::Pod one) {
     const std::vector<std::string_view> names{node_.meta.name};
-    const Result<Choice> choice = books_->choose(one, names, kLater);
+    const Result<FilterResult> choice = cache_->filterAndReserve(one, names, kLater);
     if (!choice) return choice.error().message();
     const Reasons& why = choice->never.empty() ? choice->why : choice->never;
     if (!choice->node) return why.find(node_.meta.name)->text();
-    const Result<Assigned> assigned = books_->beginBind(one.meta.uid, *choice->node, 1);
+    const Result<BindPlan> assigned = cache_->assume(one.meta.uid, *choice->node, 1);
     if (!assigned) return assigned.error().message();
-    books_->endBind(one.meta.uid, BindEnd::kBound);
+    cache_->finishBinding(one.meta.uid, BindOutcome::kBound);
     for (const auto& [key, value] : assigned->annotations) one.meta.annotations[key] = value;
     one.node = *choice->node;
     bound_.push_back(one);
@@ -54,13 +54,14 @@ class Company : public ::testing::Test {
 
   // As a scheduler that starts anew learns it.
   void startAnew() {
-    books_ = std::make_unique<Books>(allVendors(), engine::Config{});
-    ASSERT_TRUE(books_->setNode(node_));
-    for (const kube::Pod& one : bound_) ASSERT_TRUE(books_->setPod(one));
+    cache_ = std::make_unique<SchedulerCache>(allVendors(), engine::Config{});
+    ASSERT_TRUE(cache_->setNode(node_));
+    for (const kube::Pod& one : bound_) ASSERT_TRUE(cache_->setPod(one));
   }
 
   kube::Node node_ = nodeWith("metax-sgpu");
-  std::unique_ptr<Books> books_ = std::make_unique<Books>(allVendors(), engine::Config{});
+  std::unique_ptr<SchedulerCache> cache_ =
+      std::make_unique<SchedulerCache>(allVendors(), engine::Config{});
   std::vector<kube::Pod> bound_;
 };
 
@@ -76,7 +77,7 @@ TEST_F(Company, OneQualityOfServiceOnADevice) {
   startAnew();
   EXPECT_TRUE(isCompany(place(pod("e", {{kQuality, "best-effort"}}))));
   EXPECT_EQ(place(pod("f", {{kQuality, "fixed-share"}})), "");
-  for (const kube::Pod& one : bound_) books_->removePod(one.meta.uid);
+  for (const kube::Pod& one : bound_) cache_->removePod(one.meta.uid);
   EXPECT_EQ(place(pod("g", {{kQuality, "burst-share"}})), "") << "nobody is left there";
 }
 
@@ -106,7 +107,7 @@ TEST_F(Company, OnlineIsWithinAnyQuotaOfCores) {
   quota.meta.uid = quota.meta.name = "q";
   quota.meta.space = "default";
   quota.hard = {{"limits.metax-tech.com/vcore", "10"}};
-  ASSERT_TRUE(books_->setQuota(quota));
+  ASSERT_TRUE(cache_->setQuota(quota));
   EXPECT_NE(place(pod("off", {{kClass, "offline"}})), "");
   EXPECT_EQ(place(pod("on", {{kClass, "online"}})), "");
 }

@@ -20,30 +20,30 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-constexpr NoticeTerms kTerms{60, 300};
+constexpr NoticeOptions kTerms{60, 300};
 const kube::Complaint kIdle{"s", "p", 1'000};
 
-TEST(NoticeStep, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
+TEST(NoticeAction, IsNoticedToldThenDueAndCalledOffAtAnyTimeBefore) {
   const auto said = [](std::int64_t since, std::int64_t confirmed = 0) {
     return kube::Complaint{"s", "p", since, confirmed};
   };
   kube::Notice state = noticedAt(kIdle, 5'000, kTerms);
   EXPECT_EQ(state.deadline, 5'060);
-  EXPECT_EQ(noticeStep(std::nullopt, std::nullopt, 5'000), NoticeStep::kNothing);
-  EXPECT_EQ(noticeStep(said(1'000), std::nullopt, 5'000), NoticeStep::kNotice);
-  EXPECT_EQ(noticeStep(said(1'000, 5'060), state, 9'000), NoticeStep::kTell) << "it was not told";
+  EXPECT_EQ(noticeStep(std::nullopt, std::nullopt, 5'000), NoticeAction::kNothing);
+  EXPECT_EQ(noticeStep(said(1'000), std::nullopt, 5'000), NoticeAction::kNotice);
+  EXPECT_EQ(noticeStep(said(1'000, 5'060), state, 9'000), NoticeAction::kTell) << "it was not told";
   state.told = true;
-  EXPECT_EQ(noticeStep(said(1'000), state, 5'059), NoticeStep::kNothing);
-  EXPECT_EQ(noticeStep(said(1'000), state, 9'000), NoticeStep::kNothing)
+  EXPECT_EQ(noticeStep(said(1'000), state, 5'059), NoticeAction::kNothing);
+  EXPECT_EQ(noticeStep(said(1'000), state, 9'000), NoticeAction::kNothing)
       << "its agent may have gone";
-  EXPECT_EQ(noticeStep(said(1'000, 5'000), state, 9'000), NoticeStep::kNothing)
+  EXPECT_EQ(noticeStep(said(1'000, 5'000), state, 9'000), NoticeAction::kNothing)
       << "another deadline";
-  EXPECT_EQ(noticeStep(said(1'000, 5'060), state, 5'060), NoticeStep::kDue);
-  EXPECT_EQ(noticeStep(said(1'000 + kSameSpell, 5'060), state, 5'060), NoticeStep::kDue)
+  EXPECT_EQ(noticeStep(said(1'000, 5'060), state, 5'060), NoticeAction::kDue);
+  EXPECT_EQ(noticeStep(said(1'000 + kSameSpell, 5'060), state, 5'060), NoticeAction::kDue)
       << "rounded";
-  EXPECT_EQ(noticeStep(said(1'001 + kSameSpell, 5'060), state, 5'060), NoticeStep::kCallOff)
+  EXPECT_EQ(noticeStep(said(1'001 + kSameSpell, 5'060), state, 5'060), NoticeAction::kCallOff)
       << "it has worked";
-  EXPECT_EQ(noticeStep(std::nullopt, state, 9'000), NoticeStep::kCallOff);
+  EXPECT_EQ(noticeStep(std::nullopt, state, 9'000), NoticeAction::kCallOff);
 }
 
 TEST(Complaint, NamesThatWouldBeAnotherCallAreRefused) {
@@ -59,20 +59,20 @@ TEST(Complaint, NamesThatWouldBeAnotherCallAreRefused) {
   }
 }
 
-TEST(NoticeStep, WhoIsOnlyToldIsNeverDueAndHearsWhenThatChanges) {
+TEST(NoticeAction, WhoIsOnlyToldIsNeverDueAndHearsWhenThatChanges) {
   kube::Complaint said{"s", "p", 1'000, 0, "it cheats", false};
   kube::Notice notice = noticedAt(said, 5'000, kTerms);
   EXPECT_EQ(notice.deadline, 0);
   notice.told = true;
-  EXPECT_EQ(noticeStep(said, notice, 1'000'000), NoticeStep::kNothing);
+  EXPECT_EQ(noticeStep(said, notice, 1'000'000), NoticeAction::kNothing);
   EXPECT_EQ(extendedBy(notice, 60, 6'000, kTerms), notice);
   said.evicts = true;
-  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeStep::kNotice);
+  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeAction::kNotice);
   notice = noticedAt(said, 6'000, kTerms);
   notice.told = true;
-  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeStep::kNothing);
+  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeAction::kNothing);
   said.evicts = false;
-  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeStep::kNotice) << "it need not go any more";
+  EXPECT_EQ(noticeStep(said, notice, 6'000), NoticeAction::kNotice) << "it need not go any more";
 }
 
 TEST(Complaint, IsReadAsItWasWrittenAndHasOneLineOfWords) {
@@ -83,7 +83,7 @@ TEST(Complaint, IsReadAsItWasWrittenAndHasOneLineOfWords) {
     EXPECT_FALSE(kube::decodeComplaints(kube::encode({{"u", {"s", "p", 7, 0, bad}}}))) << bad;
 }
 
-RC_GTEST_PROP(NoticeStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
+RC_GTEST_PROP(NoticeAction, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
   const auto asked = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange(0, 1'000));
   const kube::Notice first = noticedAt(kIdle, 5'000, kTerms);
   kube::Notice state = first;
@@ -98,10 +98,10 @@ RC_GTEST_PROP(NoticeStep, ExtensionsNeverShortenItAndHaveAnEnd, ()) {
   }
 }
 
-TEST(Platform, IsToldOfAPodAndAnswersWithTime) {
+TEST(PlatformCallback, IsToldOfAPodAndAnswersWithTime) {
   const kube::Notice state{0, 60, 3'600};
   const json::value body =
-      json::parse(platformBody(PlatformNews::kDue, "u", "n", {"s", "p", 0}, state));
+      json::parse(platformBody(CallbackKind::kDue, "u", "n", {"s", "p", 0}, state));
   EXPECT_EQ(body, json::parse(R"({"kind":"idle-due","namespace":"s","pod":"p","uid":"u","node":"n",
                                   "idleSince":"1970-01-01T00:00:00Z",
                                   "deadline":"1970-01-01T01:00:00Z"})"));
@@ -269,11 +269,12 @@ struct Life {
   explicit Life(Cluster& with) : cluster(with) {
     client = std::move(*kube::Client::make(loop.get_executor(), cluster.api(),
                                            {1e6, 1e6, std::chrono::seconds(10), 1}));
-    desk = std::make_unique<ComplaintDesk>(
+    desk = std::make_unique<EvictionNoticeController>(
         kIdleGround, loop.get_executor(), *client,
-        std::move(*Platform::make(loop.get_executor(), cluster.platform())), counts,
-        ComplaintDesk::Terms{"divvy-scheduler", kTerms, [] { return std::string(); }, &stopped,
-                             [this] { return cluster.now; }, std::chrono::milliseconds(0)});
+        std::move(*PlatformCallback::make(loop.get_executor(), cluster.platform())), counts,
+        EvictionNoticeController::Options{"divvy-scheduler", kTerms, [] { return std::string(); },
+                                          &stopped, [this] { return cluster.now; },
+                                          std::chrono::milliseconds(0)});
     hear();
   }
   void hear() {
@@ -298,7 +299,7 @@ struct Life {
   NoticeCounts counts;
   bool stopped = false;
   std::unique_ptr<kube::Client> client;
-  std::unique_ptr<ComplaintDesk> desk;
+  std::unique_ptr<EvictionNoticeController> desk;
 };
 
 // Until that is so, within what anybody would wait.
@@ -313,7 +314,7 @@ bool until(Life& life, const So& so, std::int64_t seconds = 0) {
   return so();
 }
 
-TEST(ComplaintDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
+TEST(EvictionNoticeController, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -328,7 +329,7 @@ TEST(ComplaintDesk, APodIsToldAndItsPlatformAskedBeforeItIsEvicted) {
   EXPECT_EQ(life.counts.noticed, 1u);
 }
 
-TEST(ComplaintDesk, WhomABudgetProtectsStaysUntilItAllowsThat) {
+TEST(EvictionNoticeController, WhomABudgetProtectsStaysUntilItAllowsThat) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -346,7 +347,7 @@ TEST(ComplaintDesk, WhomABudgetProtectsStaysUntilItAllowsThat) {
   EXPECT_EQ(cluster.evictions, 1);
 }
 
-TEST(ComplaintDesk, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
+TEST(EvictionNoticeController, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -363,7 +364,7 @@ TEST(ComplaintDesk, WhoIsOnlyComplainedOfStaysUntilItsNodeWouldHaveItGo) {
   EXPECT_GE(cluster.now, began + kTerms.notice);
 }
 
-TEST(ComplaintDesk, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
+TEST(EvictionNoticeController, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -375,7 +376,7 @@ TEST(ComplaintDesk, APlatformThatNeedsTimeGetsItAndNoMoreThanThereIs) {
   EXPECT_GE(cluster.now, began + kTerms.notice + kTerms.extension);
 }
 
-TEST(ComplaintDesk, WithoutItsPlatformsWordItStays) {
+TEST(EvictionNoticeController, WithoutItsPlatformsWordItStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -392,7 +393,7 @@ TEST(ComplaintDesk, WithoutItsPlatformsWordItStays) {
 }
 
 // An agent that has gone leaves behind what it said.
-TEST(ComplaintDesk, APodOfAnAgentThatHasGoneStays) {
+TEST(EvictionNoticeController, APodOfAnAgentThatHasGoneStays) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -407,7 +408,7 @@ TEST(ComplaintDesk, APodOfAnAgentThatHasGoneStays) {
 }
 
 // It ends for as long as its grace: its agent says meanwhile that it is idle.
-TEST(ComplaintDesk, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
+TEST(EvictionNoticeController, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -424,7 +425,7 @@ TEST(ComplaintDesk, APodThatEndsIsNeitherEvictedAgainNorCalledOff) {
   EXPECT_EQ(cluster.kinds, kinds);
 }
 
-TEST(ComplaintDesk, WhoWorksAgainIsToldThatToo) {
+TEST(EvictionNoticeController, WhoWorksAgainIsToldThatToo) {
   Rng rng(1);
   Cluster cluster(rng);
   cluster.idle_since = 1'000;
@@ -443,7 +444,7 @@ TEST(ComplaintDesk, WhoWorksAgainIsToldThatToo) {
   EXPECT_EQ(life.counts.called_off, 1u) << "and no second time";
 }
 
-TEST(ComplaintDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
+TEST(EvictionNoticeController, ANodeThatNamesAnothersPodsIsNotBelieved) {
   Rng rng(1);
   Cluster cluster(rng);
   Life life(cluster);
@@ -457,7 +458,7 @@ TEST(ComplaintDesk, ANodeThatNamesAnothersPodsIsNotBelieved) {
 }
 
 // Killed at any instant, with a server and a platform that fail: the checks are the cluster's.
-RC_GTEST_PROP(ComplaintDesk, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
+RC_GTEST_PROP(EvictionNoticeController, IsKilledAndNobodyIsEvictedTwiceOrUntold, ()) {
   Rng rng(*rc::gen::arbitrary<std::uint64_t>());
   Cluster cluster(rng);
   auto life = std::make_unique<Life>(cluster);

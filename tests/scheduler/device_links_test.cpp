@@ -18,10 +18,10 @@ std::uint32_t scoreOf(const engine::Node& node, const std::string& a, const std:
   return 0;
 }
 
-DescribedNode described(const kube::Node& node) {
-  Result<DescribedNode> read = describe(node, allVendors());
+NodeDescription described(const kube::Node& node) {
+  Result<NodeDescription> read = describe(node, allVendors());
   EXPECT_TRUE(read.has_value()) << read.error().message();
-  return read ? *read : DescribedNode{};
+  return read ? *read : NodeDescription{};
 }
 
 kube::Node kunlun(const std::string& cards) {
@@ -33,7 +33,7 @@ kube::Node kunlun(const std::string& cards) {
 }
 
 TEST(DeviceLinks, KunlunGroupsAreTheDescriptors) {
-  const DescribedNode eight = described(kunlun("8"));
+  const NodeDescription eight = described(kunlun("8"));
   const auto linked = [&](int a, int b) {
     return scoreOf(eight.node, "k-kunlun-" + std::to_string(a), "k-kunlun-" + std::to_string(b)) >
            0;
@@ -55,14 +55,14 @@ TEST(DeviceLinks, ZonesAreTheRegistrations) {
   node.meta.annotations["metax-tech.com/node-gpu-devices"] =
       "[" + device("a", "1") + "," + device("b", "2") + "," + device("c", "1") + "," +
       device("d", "-1") + "," + device("e", "") + "]";
-  const DescribedNode one = described(node);
+  const NodeDescription one = described(node);
   ASSERT_EQ(one.node.links.size(), 1u);
   EXPECT_GT(scoreOf(one.node, "a", "c"), 0u);
 }
 
 TEST(DeviceLinks, ScoresAreTheAnnotations) {
   kube::Node node = nodeWith("nvidia");
-  const DescribedNode plain = described(node);
+  const NodeDescription plain = described(node);
   EXPECT_TRUE(plain.node.links.empty());
   ASSERT_GE(plain.node.devices.size(), 2u);
   const std::string a = plain.node.devices[0].uuid.text;
@@ -81,7 +81,7 @@ TEST(DeviceLinks, ScoresAreTheAnnotations) {
   EXPECT_FALSE(say(50, 50)[0].direct) << "one PCIe switch";
   EXPECT_TRUE(say(100, 0).empty());
   node.meta.annotations["hami.io/node-nvidia-score"] = R"([{"uuid":"a","score":{"b":-1}}])";
-  const Result<DescribedNode> wrong = describe(node, allVendors());
+  const Result<NodeDescription> wrong = describe(node, allVendors());
   ASSERT_FALSE(wrong.has_value());
   EXPECT_NE(wrong.error().message().find("hami.io/node-nvidia-score"), std::string::npos)
       << wrong.error().message();
@@ -95,7 +95,7 @@ TEST(DeviceLinks, NicsAreTheAnnotations) {
   node.meta.annotations["divvy.dev/nics"] =
       R"([{"name":"mlx5_0","distances":{")" + devices[0].uuid.text + R"(":4,")" +
       devices[1].uuid.text + R"(":0,"gone":0}},{"name":"mlx5_1","distances":{}}])";
-  const DescribedNode told = described(node);
+  const NodeDescription told = described(node);
   ASSERT_EQ(told.node.nics.size(), 2u);
   EXPECT_EQ(told.node.nics[0].name.text, "mlx5_0");
   for (const engine::Nic& nic : told.node.nics)
@@ -141,31 +141,31 @@ kube::Pod pod(const std::string& uid, const std::string& xpus, const kube::Label
 }
 
 // What `/bind` writes of it.
-std::string given(Books& books, const kube::Pod& one) {
+std::string given(SchedulerCache& cache, const kube::Pod& one) {
   const std::vector<std::string_view> names{"k"};
-  const Result<Choice> choice = books.choose(one, names, kLater);
+  const Result<FilterResult> choice = cache.filterAndReserve(one, names, kLater);
   EXPECT_TRUE(choice.has_value() && choice->node);
-  const Result<Assigned> assigned = books.beginBind(one.meta.uid, "k", 1);
+  const Result<BindPlan> assigned = cache.assume(one.meta.uid, "k", 1);
   EXPECT_TRUE(assigned.has_value());
-  books.endBind(one.meta.uid, BindEnd::kBound);
+  cache.finishBinding(one.meta.uid, BindOutcome::kBound);
   return assigned ? assigned->annotations.at("BAIDU_COM_DEVICE_IDX") : "";
 }
 
 TEST(DeviceLinks, APodGetsThem) {
-  Books books(allVendors(), {});
-  ASSERT_TRUE(books.setNode(kunlun("8")));
+  SchedulerCache cache(allVendors(), {});
+  ASSERT_TRUE(cache.setNode(kunlun("8")));
   const auto uuid = [](int index) { return "k-kunlun-" + std::to_string(index); };
   for (const int index : {0, 1, 5, 6})
-    EXPECT_EQ(given(books, pod("p" + std::to_string(index), "1",
+    EXPECT_EQ(given(cache, pod("p" + std::to_string(index), "1",
                                {{"baidu.com/use-gpuuuid", uuid(index)}})),
               std::to_string(index));
   // 2, 3, 4 and 7 are left: 2 and 3, 3 and 7, 4 and 7 are linked; 3 and 7 would use up no four.
-  const std::string pair = given(books, pod("two", "2", {}));
+  const std::string pair = given(cache, pod("two", "2", {}));
   EXPECT_TRUE(pair == "2,3" || pair == "4,7") << pair;
 }
 
 TEST(DeviceLinks, KunlunFoursAreTheDescriptors) {
-  const DescribedNode eight = described(kunlun("8"));
+  const NodeDescription eight = described(kunlun("8"));
   ASSERT_EQ(eight.node.merits.size(), 1u);
   ASSERT_EQ(eight.node.merits[0].wings.size(), 2u);
   EXPECT_EQ(eight.node.merits[0].wings[1].places, (std::vector<std::uint32_t>{4, 5, 6, 7}));
@@ -181,7 +181,7 @@ TEST(DeviceLinks, MetaxNodesSayWhatSoManyLose) {
     node.meta.annotations["metax-tech.com/gpu.topology.losses"] = losses;
     return describe(node, allVendors());
   };
-  const Result<DescribedNode> read = say(R"({"1":123,"2":321})");
+  const Result<NodeDescription> read = say(R"({"1":123,"2":321})");
   ASSERT_TRUE(read.has_value()) << read.error().message();
   ASSERT_EQ(read->node.merits.size(), 1u);
   EXPECT_EQ(read->node.merits[0].kind.text, "Metax-GPU");
@@ -190,7 +190,7 @@ TEST(DeviceLinks, MetaxNodesSayWhatSoManyLose) {
   EXPECT_EQ(read->node.merits[0].losses[1].value, 321u);
   for (const char* wrong :
        {"[]", "{", R"({"1":-1})", R"({"two":1})", R"({"0":1})", R"({"1":"x"})"}) {
-    const Result<DescribedNode> told = say(wrong);
+    const Result<NodeDescription> told = say(wrong);
     ASSERT_TRUE(told.has_value()) << "a preference takes no node away: " << wrong;
     EXPECT_TRUE(told->node.merits.empty()) << wrong;
     ASSERT_EQ(told->unread.size(), 1u) << wrong;

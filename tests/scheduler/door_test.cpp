@@ -20,11 +20,11 @@ vendors::Catalog catalogOf(const std::string& yaml) {
 json::value dressed(const vendors::Catalog& catalog, json::value object) {
   const Result<kube::Pod> pod = kube::podOf(object);
   EXPECT_TRUE(pod);
-  const Result<json::array> patch = doorPatches(*pod, object, catalog);
+  const Result<json::array> patch = mutatePod(*pod, object, catalog);
   EXPECT_TRUE(patch);
   apply(*patch, &object);
   // What comes of it asks for nothing more.
-  EXPECT_TRUE(doorPatches(*kube::podOf(object), object, catalog)->empty());
+  EXPECT_TRUE(mutatePod(*kube::podOf(object), object, catalog)->empty());
   return object;
 }
 

@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 TEST(Extender, ReadsWhatKubeSchedulerWrites) {
-  const Result<FilterAsk> ask =
+  const Result<ExtenderArgs> ask =
       parseFilter(R"({"Pod":{"metadata":{"uid":"u"}},"Nodes":null,"NodeNames":["a","b"]})");
   ASSERT_TRUE(ask.has_value());
   EXPECT_EQ(ask->pod.meta.uid, "u");
@@ -32,7 +32,7 @@ TEST(Extender, ReadsNamesHoweverTheyAreWritten) {
   const std::string body =
       " { \"NodeNames\" : [ \"a\\u0062\" , \"c\\\"\\\\\" ,\n\"\\u00e9\"] , \"Else\" : [\"]}\"],"
       " \"Pod\" : {} } ";
-  const Result<FilterAsk> ask = parseFilter(body);
+  const Result<ExtenderArgs> ask = parseFilter(body);
   ASSERT_TRUE(ask.has_value()) << ask.error().message();
   EXPECT_EQ(ask->names, (std::vector<std::string_view>{"ab", "c\"\\", "\xc3\xa9"}));
   EXPECT_EQ(json::parse(filterAnswer(*ask, {})).at("NodeNames"), json::parse(body).at("NodeNames"));
@@ -40,8 +40,8 @@ TEST(Extender, ReadsNamesHoweverTheyAreWritten) {
 }
 
 TEST(Extender, AnswersWithOneNodeOrReasons) {
-  const Result<FilterAsk> ask = parseFilter(R"({"Pod":{},"NodeNames":["a","b"]})");
-  Choice choice;
+  const Result<ExtenderArgs> ask = parseFilter(R"({"Pod":{},"NodeNames":["a","b"]})");
+  FilterResult choice;
   EXPECT_EQ(json::parse(filterAnswer(*ask, choice)).at("NodeNames").as_array().size(), 2u);
   choice.ours = true;
   choice.why.emplace("a", "full of \"x\"\n");
@@ -58,11 +58,11 @@ TEST(Extender, AnswersWholeNodesAsTheyCame) {
   const std::string a = R"({"metadata":{"name":"a","x": [1.50,"\u0041"]},"spec":{}})";
   const std::string b = R"({ "metadata":{"name":"b"}})";
   const std::string body = R"({"Pod":{},"Nodes":{"metadata":{},"items":[)" + a + " , " + b + "]}}";
-  const Result<FilterAsk> ask = parseFilter(body);
+  const Result<ExtenderArgs> ask = parseFilter(body);
   ASSERT_TRUE(ask.has_value()) << ask.error().message();
   ASSERT_TRUE(ask->whole_nodes);
   ASSERT_EQ(ask->nodes.size(), 2u);
-  Choice choice;
+  FilterResult choice;
   choice.ours = true;
   choice.why.emplace("b", "full");
   const std::string said = filterAnswer(*ask, choice);
@@ -79,7 +79,7 @@ TEST(Extender, AnswersWholeNodesAsTheyCame) {
 
 // As kube-scheduler sends it; what it found itself is not looked at.
 TEST(Extender, ReadsWhereOthersWouldHaveToEnd) {
-  const Result<FilterAsk> ask = parsePreempt(
+  const Result<ExtenderArgs> ask = parsePreempt(
       R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":)"
       R"({"a":{"Pods":[{"UID":"x"}],"NumPDBViolations":0},"b":{"Pods":[],"NumPDBViolations":1}}})");
   ASSERT_TRUE(ask.has_value()) << ask.error().message();
@@ -91,11 +91,11 @@ TEST(Extender, ReadsWhereOthersWouldHaveToEnd) {
 }
 
 TEST(Extender, AnswersWithScores) {
-  const Result<FilterAsk> ask = parseFilter(R"({"Pod":{},"NodeNames":["a","b"]})");
+  const Result<ExtenderArgs> ask = parseFilter(R"({"Pod":{},"NodeNames":["a","b"]})");
   EXPECT_EQ(json::parse(prioritizeAnswer(*ask, {3, 10})),
             json::parse(R"([{"Host":"a","Score":3},{"Host":"b","Score":10}])"));
   EXPECT_EQ(prioritizeAnswer(*parseFilter(R"({"Pod":{},"NodeNames":[]})"), {}), "[]");
-  Choice all;
+  FilterResult all;
   all.ours = true;
   all.fitting = {"b", "a"};
   EXPECT_EQ(json::parse(filterAnswer(*ask, all)).at("NodeNames"), json::parse(R"(["b","a"])"));

@@ -38,28 +38,28 @@ kube::DisruptionBudget budgetFor(const std::string& guard, std::int64_t allowed)
 class ForecastTest : public ::testing::Test {
  protected:
   void node(const kube::Node& one) {
-    ASSERT_TRUE(books.setNode(one));
+    ASSERT_TRUE(cache.setNode(one));
     names_.push_back(one.meta.name);
   }
   void told(const kube::Pod& pod) {
-    ASSERT_TRUE(books.setPod(pod));
+    ASSERT_TRUE(cache.setPod(pod));
     ASSERT_TRUE(forecast.setPod(pod, ""));
   }
   // On a node, as it is written once it is there.
   void bound(kube::Pod pod) {
     const std::vector<std::string_view> names(names_.begin(), names_.end());
-    const Result<Choice> choice = books.choose(pod, names, kMuchLater);
+    const Result<FilterResult> choice = cache.filterAndReserve(pod, names, kMuchLater);
     ASSERT_TRUE(choice && choice->node) << pod.meta.name;
-    const Result<Assigned> assigned = books.beginBind(pod.meta.uid, *choice->node, 1);
+    const Result<BindPlan> assigned = cache.assume(pod.meta.uid, *choice->node, 1);
     ASSERT_TRUE(assigned);
     pod.node = *choice->node;
     for (const auto& [key, value] : assigned->annotations) pod.meta.annotations[key] = value;
-    books.endBind(pod.meta.uid, BindEnd::kBound);
+    cache.finishBinding(pod.meta.uid, BindOutcome::kBound);
     told(pod);
   }
   // The node, or "" and `why`.
   std::string comes(const std::vector<kube::Pod>& together, std::size_t which = 0) {
-    forecast.arrive(together, [this](const LeastIn& in) { return leastIn(in); });
+    forecast.arrive(together, [this](const MinMemberRef& in) { return leastIn(in); });
     const kube::Pod& pod = together[which];
     why = forecast.gated(pod.meta.uid);
     if (!why.empty()) {
@@ -67,25 +67,25 @@ class ForecastTest : public ::testing::Test {
       return "";
     }
     const std::vector<std::string_view> names(names_.begin(), names_.end());
-    const Result<Choice> choice = forecast.choose(pod, names);
+    const Result<FilterResult> choice = forecast.filterAndReserve(pod, names);
     EXPECT_TRUE(choice) << choice.error().message();
     if (!choice || !choice->node) return "";
     forecast.place(pod, *choice->node);
     return *choice->node;
   }
-  Endings ends(const kube::Pod& pod) {
-    const Result<Endings> found = forecast.whoEnds(pod, names_);
+  Victims ends(const kube::Pod& pod) {
+    const Result<Victims> found = forecast.whoEnds(pod, names_);
     EXPECT_TRUE(found) << found.error().message();
-    return found ? *found : Endings{};
+    return found ? *found : Victims{};
   }
-  Result<std::uint32_t> leastIn(const LeastIn& in) {
+  Result<std::uint32_t> leastIn(const MinMemberRef& in) {
     asked_of = in.path;
     if (!least) return Error{ErrorCode::kNotFound, "no such group"};
     return *least;
   }
 
-  Books books{allVendors(), {}};
-  Forecast forecast{allVendors(), books, {0, kNow}};
+  SchedulerCache cache{allVendors(), {}};
+  SchedulingDryRun forecast{allVendors(), cache, {0, kNow}};
   std::string why, asked_of;
   std::optional<std::uint32_t> least;
 
@@ -117,7 +117,7 @@ TEST_F(ForecastTest, WhatIsThereCountsForItsQueue) {
   EXPECT_EQ(comes({gatedPod("a", {{kQueueKey, "q"}})}), "");
   EXPECT_NE(why.find("limit of queue q"), std::string::npos) << why;
   forecast.evicted("there");
-  books.removePod("there");
+  cache.removePod("there");
   EXPECT_EQ(comes({gatedPod("a", {{kQueueKey, "q"}})}), "n");
 }
 
@@ -134,7 +134,7 @@ TEST_F(ForecastTest, AGangComesAsOneOrNotAtAll) {
                                      memberOf("h", 3, "h-2")};
   EXPECT_EQ(comes(three), "");
   EXPECT_NE(why.find("all start together or none"), std::string::npos) << why;
-  EXPECT_TRUE(books.engine().allocations().empty());
+  EXPECT_TRUE(cache.engine().allocations().empty());
   EXPECT_EQ(comes({two[0]}), "");
   EXPECT_EQ(why, "1 of 2 members of the gang are there");
   EXPECT_EQ(comes(two, 0), "n") << why;
@@ -148,9 +148,9 @@ TEST_F(ForecastTest, ThoseOfItsGangThatAreThereComeWithItAndLeaveWithIt) {
   told(first);
   told(second);
   EXPECT_EQ(comes({first}), "n") << why;
-  EXPECT_EQ(books.engine().allocations().size(), 2u);
+  EXPECT_EQ(cache.engine().allocations().size(), 2u);
   forecast.leave("g-0");
-  EXPECT_TRUE(books.engine().allocations().empty());
+  EXPECT_TRUE(cache.engine().allocations().empty());
   EXPECT_EQ(comes({second}), "n") << why;
 }
 
@@ -190,11 +190,11 @@ TEST_F(ForecastTest, BudgetsProtectAndAreUsedUp) {
   EXPECT_TRUE(ends(high).node.empty());
   EXPECT_EQ(ends(high).budgeted, 2u);
   forecast.setBudget(budgetFor("g", 1));
-  const Endings first = ends(high);
+  const Victims first = ends(high);
   ASSERT_EQ(first.who.size(), 1u);
   EXPECT_EQ(first.node, "n");
   forecast.evicted(first.who[0].uid);
-  books.removePod(first.who[0].uid);
+  cache.removePod(first.who[0].uid);
   EXPECT_EQ(comes({high}), "n");
   EXPECT_TRUE(ends(running("another", 9)).node.empty());
   EXPECT_EQ(ends(running("another", 9)).budgeted, 1u);
@@ -218,7 +218,7 @@ TEST_F(ForecastTest, WhoIsEndingAlreadyIsEnough) {
   a.node = "n";
   a.meta.deleting = true;
   ASSERT_TRUE(forecast.setPod(a, ""));
-  const Endings found = ends(running("high", 9));
+  const Victims found = ends(running("high", 9));
   EXPECT_EQ(found.node, "n");
   EXPECT_TRUE(found.who.empty());
   ASSERT_EQ(found.going.size(), 1u);
@@ -226,7 +226,7 @@ TEST_F(ForecastTest, WhoIsEndingAlreadyIsEnough) {
 }
 
 // One after the other, as a scheduler that writes would have it.
-TEST(Forecast, IsWhatThenHappens) {
+TEST(SchedulingDryRun, IsWhatThenHappens) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     const auto upTo = [&](unsigned most) { return static_cast<unsigned>(random() % (most + 1)); };
@@ -239,11 +239,11 @@ TEST(Forecast, IsWhatThenHappens) {
     std::vector<kube::Pod> pods;
     for (unsigned i = 0; i < 8; ++i)
       pods.push_back(gatedPod("pod-" + std::to_string(i), {{kQueueKey, upTo(1) == 0 ? "p" : "q"}}));
-    Books books(allVendors(), {});
-    Forecast forecast(allVendors(), books, {0, kNow});
+    SchedulerCache cache(allVendors(), {});
+    SchedulingDryRun forecast(allVendors(), cache, {0, kNow});
     std::vector<std::string_view> names;
     for (const kube::Node& node : store.nodes) {
-      ASSERT_TRUE(books.setNode(node));
+      ASSERT_TRUE(cache.setNode(node));
       names.push_back(node.meta.name);
     }
     // Whom others have end while they stay at the gate is not foretold.
@@ -255,7 +255,7 @@ TEST(Forecast, IsWhatThenHappens) {
       forecast.arrive(one, nullptr);
       std::string foretold;
       if (forecast.gated(pod.meta.uid).empty()) {
-        const Result<Choice> choice = forecast.choose(pod, names);
+        const Result<FilterResult> choice = forecast.filterAndReserve(pod, names);
         ASSERT_TRUE(choice) << choice.error().message();
         if (choice->node) foretold = *choice->node;
       } else {

@@ -63,9 +63,10 @@ void nics(std::string_view text) {
 }
 
 void promise(const std::string& text) {
-  const Result<scheduler::PlanNote> plan = scheduler::decodePlan(text);
+  const Result<scheduler::ReservationAnnotation> plan = scheduler::decodePlan(text);
   if (!read(plan)) return;
-  const Result<scheduler::PlanNote> again = scheduler::decodePlan(scheduler::encode(*plan));
+  const Result<scheduler::ReservationAnnotation> again =
+      scheduler::decodePlan(scheduler::encode(*plan));
   need(again && again->epoch == plan->epoch && again->queue == plan->queue &&
        again->place.node == plan->place.node &&
        again->place.annotations == plan->place.annotations);
@@ -80,9 +81,9 @@ void change(const std::string& text, Decode decode) {
 }
 
 void lock(const std::string& text) {
-  const scheduler::LockSaid said = scheduler::parseLock(text);
+  const scheduler::LockValue said = scheduler::parseLock(text);
   if (said.seconds <= 0 || said.holder == scheduler::LockHolder{}) return;
-  const scheduler::LockSaid again =
+  const scheduler::LockValue again =
       scheduler::parseLock(scheduler::lockText("hami.io/mutex.lock", said.seconds, said.holder));
   need(again.seconds == said.seconds && again.holder == said.holder);
 }

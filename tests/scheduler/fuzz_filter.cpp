@@ -25,7 +25,7 @@ void need(bool so) {
   if (!so) std::abort();
 }
 
-void checkNames(std::string_view body, const FilterAsk& ask) {
+void checkNames(std::string_view body, const ExtenderArgs& ask) {
   boost::system::error_code fault;
   const json::value all = json::parse(json::string_view(body.data(), body.size()), fault);
   if (fault) return;  // what nobody reads may be wrong
@@ -42,14 +42,14 @@ void checkAnswer(const std::string& answer) {
   need(!fault && said.is_object() && said.get_object().contains("Error"));
 }
 
-void ask(const FilterAsk& ask, Books& books) {
-  const Result<Choice> supposed = books.wouldFit(ask.pod, ask.nodes);
-  const Result<Choice> all = books.fitting(ask.pod, ask.names);
-  const Result<Choice> one = books.choose(ask.pod, ask.names, {1});
-  for (const Result<Choice>* choice : {&supposed, &all, &one})
+void ask(const ExtenderArgs& ask, SchedulerCache& cache) {
+  const Result<FilterResult> supposed = cache.simulateFit(ask.pod, ask.nodes);
+  const Result<FilterResult> all = cache.fitting(ask.pod, ask.names);
+  const Result<FilterResult> one = cache.filterAndReserve(ask.pod, ask.names, {1});
+  for (const Result<FilterResult>* choice : {&supposed, &all, &one})
     if (*choice) checkAnswer(filterAnswer(ask, **choice));
   checkAnswer(filterNever(ask, "never"));
-  const Result<std::vector<unsigned>> scores = books.scores(ask.pod, ask.names);
+  const Result<std::vector<unsigned>> scores = cache.scores(ask.pod, ask.names);
   if (!scores) return;
   boost::system::error_code fault;
   const json::value said = json::parse(prioritizeAnswer(ask, *scores), fault);
@@ -58,11 +58,12 @@ void ask(const FilterAsk& ask, Books& books) {
 
 // Where it is chosen it fits, whichever way it is asked.
 void askAll(const kube::Pod& pod, ClusterOfNodes& cluster) {
-  Books& books = cluster.books();
-  Result<Choice> fitting = Error{ErrorCode::kInternal, ""}, chosen = fitting;
-  costsAtMost(kBound, "fitting", [&] { fitting = books.fitting(pod, cluster.names()); });
-  costsAtMost(kBound, "choose", [&] { chosen = books.choose(pod, cluster.names(), {1}); });
-  costsAtMost(kBound, "scores", [&] { (void)books.scores(pod, cluster.names()); });
+  SchedulerCache& cache = cluster.cache();
+  Result<FilterResult> fitting = Error{ErrorCode::kInternal, ""}, chosen = fitting;
+  costsAtMost(kBound, "fitting", [&] { fitting = cache.fitting(pod, cluster.names()); });
+  costsAtMost(kBound, "choose",
+              [&] { chosen = cache.filterAndReserve(pod, cluster.names(), {1}); });
+  costsAtMost(kBound, "scores", [&] { (void)cache.scores(pod, cluster.names()); });
   need(fitting.has_value() == chosen.has_value());
   if (!chosen || !chosen->ours) return;
   need(chosen->node.has_value() == !fitting->fitting.empty());
@@ -81,14 +82,14 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   ClusterOfNodes& cluster = ClusterOfNodes::instance();
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  Result<FilterAsk> request = parseFilter(body);
+  Result<ExtenderArgs> request = parseFilter(body);
   if (!request) {
     need(!request.error().message().empty());
     return 0;
   }
   checkNames(body, *request);
   request->pod = cluster.fresh(request->pod);
-  costsAtMost(kBound, "filter", [&] { ask(*request, cluster.books()); });
+  costsAtMost(kBound, "filter", [&] { ask(*request, cluster.cache()); });
   cluster.forget(request->pod);
   const kube::Pod pod = cluster.fresh(request->pod);
   askAll(pod, cluster);

@@ -29,20 +29,20 @@ bool read(const Result<Value>& value) {
   return static_cast<bool>(value);
 }
 
-void asPod(const json::value& object, const vendors::Catalog& catalog, Books* books) {
+void asPod(const json::value& object, const vendors::Catalog& catalog, SchedulerCache* cache) {
   const Result<kube::Pod> pod = kube::podOf(object);
   if (!read(pod)) return;
-  (void)read(books->setPod(*pod));
-  (void)read(books->requestFor(*pod));
+  (void)read(cache->setPod(*pod));
+  (void)read(cache->requestFor(*pod));
   const auto gang = gangOf(*pod);
   if (read(gang) && *gang) need(!(*gang)->name.empty());
-  (void)read(roomOf(*pod));
-  Lodgers lodgers;
-  (void)read(lodgers.set(*pod));
-  Forecast forecast(catalog, *books, {});
+  (void)read(podResources(*pod));
+  RunningPods running_pods;
+  (void)read(running_pods.set(*pod));
+  SchedulingDryRun forecast(catalog, *cache, {});
   (void)read(forecast.setPod(*pod, ""));
   const std::vector<kube::Pod> one{*pod};
-  forecast.arrive(one, [](const LeastIn&) -> Result<std::uint32_t> {
+  forecast.arrive(one, [](const MinMemberRef&) -> Result<std::uint32_t> {
     return Error{ErrorCode::kNotFound, "no such group"};
   });
   (void)forecast.gated(pod->meta.uid);
@@ -66,16 +66,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const json::value object =
       json::parse(json::string_view(reinterpret_cast<const char*>(data), size), fault);
   if (fault) return 0;
-  Books books(catalog, {});
+  SchedulerCache cache(catalog, {});
   if (const Result<kube::Node> node = kube::nodeOf(object); read(node))
-    (void)read(books.setNode(*node));
+    (void)read(cache.setNode(*node));
   if (const Result<kube::ResourceQuota> quota = kube::resourceQuotaOf(object); read(quota))
-    (void)read(books.setQuota(*quota));
-  asPod(object, catalog, &books);
+    (void)read(cache.setQuota(*quota));
+  asPod(object, catalog, &cache);
   asQueue(object);
   (void)read(kube::budgetOf(object));
   (void)read(kube::leaseOf(object));
-  const auto least = leastSaidBy(object, LeastIn{"group", "minMember"});
+  const auto least = minMemberOf(object, MinMemberRef{"group", "minMember"});
   if (read(least)) need(*least >= 1 && *least <= kMostOfGang);
   return 0;
 }

@@ -18,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (page.error().message().empty()) std::abort();
     return 0;
   }
-  scheduler::Books books(catalog, {});
-  scheduler::Lodgers lodgers;
+  scheduler::SchedulerCache cache(catalog, {});
+  scheduler::RunningPods running_pods;
   for (const kube::Pod& pod : page->pods) {
-    (void)books.setPod(pod);
-    (void)lodgers.set(pod);
+    (void)cache.setPod(pod);
+    (void)running_pods.set(pod);
   }
   return 0;
 }

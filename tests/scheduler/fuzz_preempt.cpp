@@ -25,35 +25,36 @@ void need(bool so) {
   if (!so) std::abort();
 }
 
-void checkPlan(const PreemptionPlan& plan, const Claimant& claimant, const std::string& node,
-               const Lodgers& pods) {
+void checkPlan(const PreemptionPlan& plan, const PreemptorPod& preemptor, const std::string& node,
+               const RunningPods& pods) {
   need(plan.node == node);
   need(std::is_sorted(plan.victims.begin(), plan.victims.end()));
   for (const std::string& uid : plan.victims) {
-    const Lodger* victim = pods.find(uid);
-    need(victim != nullptr && victim->node == node && victim->priority < claimant.priority);
+    const RunningPod* victim = pods.find(uid);
+    need(victim != nullptr && victim->node == node && victim->priority < preemptor.priority);
   }
 }
 
 void plan(const kube::Pod& pod, ClusterOfNodes& cluster) {
-  Books& books = cluster.books();
-  Result<std::optional<engine::Request>> request = books.asksOf(pod);
-  const Result<Room> room = roomOf(pod);
+  SchedulerCache& cache = cluster.cache();
+  Result<std::optional<engine::Request>> request = cache.readRequest(pod);
+  const Result<PodResources> room = podResources(pod);
   if (!request || !*request || !room) return;
-  const Claimant claimant{pod.meta.uid, pod.priority, *room, std::move(**request)};
-  const PreemptionTerms terms{books.config(), books.pools(), 0, kNow};
+  const PreemptorPod preemptor{pod.meta.uid, pod.priority, *room, std::move(**request)};
+  const PreemptionOptions terms{cache.config(), cache.pools(), 0, kNow};
   // As Preemptor::choose() does: the tries of all nodes together are bounded.
-  Withheld withheld;
+  IneligibleCounts ineligible;
   for (const std::string_view name : cluster.names()) {
-    if (withheld.tries >= engine::kTriesOfDecision) break;
+    if (ineligible.tries >= engine::kTriesOfDecision) break;
     const std::string node(name);
-    const std::optional<Premises> premises = books.premises(node);
-    need(premises.has_value());
-    const Withheld before = withheld;
+    const std::optional<NodeSnapshot> snapshotOf = cache.snapshotOf(node);
+    need(snapshotOf.has_value());
+    const IneligibleCounts before = ineligible;
     costsAtMost(kBound, "preempt", [&] {
-      withheld = before;
-      const auto found = planOn(*premises, claimant, cluster.pods(), {}, terms, &withheld);
-      if (found && *found) checkPlan(**found, claimant, node, cluster.pods());
+      ineligible = before;
+      const auto found =
+          selectVictims(*snapshotOf, preemptor, cluster.pods(), {}, terms, &ineligible);
+      if (found && *found) checkPlan(**found, preemptor, node, cluster.pods());
     });
   }
 }
@@ -68,7 +69,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  const Result<FilterAsk> ask = parsePreempt(body);
+  const Result<ExtenderArgs> ask = parsePreempt(body);
   need(ask || !ask.error().message().empty());
   if (!ask) return 0;
   // Each name is one of the body's.

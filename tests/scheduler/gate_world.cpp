@@ -79,38 +79,38 @@ std::size_t Store::gated(const std::string& prefix) const {
 
 Life::Life(Store& from, std::int64_t least_runtime)
     : store(from),
-      books(allVendors(), {}),
-      clearances(books, queues, lodgers, budgets, counts,
+      cache(allVendors(), {}),
+      clearances(cache, queues, running_pods, budgets, counts,
                  {least_runtime, [] { return true; }, [this] { return now; },
                   [this] { return store.clock; }}),
-      rooms(books, lodgers),
-      house(allVendors(), books, queues) {
-  house.countBy(&rooms);
+      node_resources(cache, running_pods),
+      house(allVendors(), cache, queues) {
+  house.countBy(&node_resources);
   house.clearBy(&clearances);
   for (const kube::Queue& queue : store.queues) queues.set(queue);
-  for (const kube::Node& node : store.nodes) EXPECT_TRUE(books.setNode(node));
+  for (const kube::Node& node : store.nodes) EXPECT_TRUE(cache.setNode(node));
   for (const auto& [uid, pod] : store.pods) hear(uid);
-  house.settle(kMuchLater);
+  house.restoreReservations(kMuchLater);
 }
 
 void Life::hear(const std::string& uid) {
-  EXPECT_TRUE(books.setPod(store.pods.at(uid)));
+  EXPECT_TRUE(cache.setPod(store.pods.at(uid)));
   house.setPod(store.pods.at(uid), "");
-  EXPECT_TRUE(lodgers.set(store.pods.at(uid)));
+  EXPECT_TRUE(running_pods.set(store.pods.at(uid)));
 }
 
 void Life::forget(const std::string& uid) {
   store.pods.erase(uid);
-  books.removePod(uid);
+  cache.removePod(uid);
   house.removePod(uid);
-  lodgers.remove(uid);
+  running_pods.remove(uid);
 }
 
 bool Life::openOne() {
-  std::erase_if(openings_, [&](const Opening& one) { return !store.pods.contains(one.uid); });
+  std::erase_if(openings_, [&](const GateRemoval& one) { return !store.pods.contains(one.uid); });
   if (openings_.empty()) openings_ = house.open(100, "term", kMuchLater);
   if (openings_.empty()) return false;
-  const Opening opening = openings_.front();
+  const GateRemoval opening = openings_.front();
   openings_.erase(openings_.begin());
   kube::Pod& pod = store.pods.at(opening.uid);
   pod.gates.clear();
@@ -126,16 +126,16 @@ bool Life::bindOne() {
   for (const kube::Node& node : store.nodes) names.push_back(node.meta.name);
   for (auto& [uid, pod] : store.pods) {
     if (!pod.gates.empty() || !pod.node.empty()) continue;
-    const Result<Choice> choice = house.choose(pod, names, kMuchLater);
+    const Result<FilterResult> choice = house.filterAndReserve(pod, names, kMuchLater);
     if (!choice || !choice->node) continue;
-    const Result<Assigned> assigned = books.beginBind(uid, *choice->node, 1);
+    const Result<BindPlan> assigned = cache.assume(uid, *choice->node, 1);
     EXPECT_TRUE(assigned) << assigned.error().message();
     if (!assigned) continue;
     pod.node = *choice->node;
     pod.placed_at = ++store.clock;
     pod.phase = kube::PodPhase::kRunning;
     for (const auto& [key, value] : assigned->annotations) pod.meta.annotations[key] = value;
-    books.endBind(uid, BindEnd::kBound);
+    cache.finishBinding(uid, BindOutcome::kBound);
     hear(uid);
     return true;
   }
@@ -143,13 +143,13 @@ bool Life::bindOne() {
 }
 
 bool Life::evictOne() {
-  const std::optional<Clearances::Step> step = clearances.next();
+  const std::optional<GatedPreemption::Eviction> step = clearances.next();
   if (!step) return false;
   const std::string& uid = step->victim.uid;
   ended_for = step->key;
   store.pods.at(uid).meta.deleting = true;
   store.evicted.push_back(uid);
-  lodgers.leaves(uid);
+  running_pods.markTerminating(uid);
   hear(uid);
   clearances.answered(*step, true);
   return true;
@@ -170,7 +170,7 @@ void Life::run() {
 }
 
 std::string Life::why(const std::string& uid) const {
-  for (const Queued& one : house.waiting())
+  for (const GatedPodStatus& one : house.waiting())
     if (one.uid == uid) return one.why;
   return "";
 }

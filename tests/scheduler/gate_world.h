@@ -61,18 +61,18 @@ class Life {
   std::string why(const std::string& uid) const;
 
   Store& store;
-  Books books;
-  Queues queues;
-  Lodgers lodgers;
-  Budgets budgets;
+  SchedulerCache cache;
+  QueueTree queues;
+  RunningPods running_pods;
+  DisruptionBudgets budgets;
   PreemptionCounts counts;
   engine::Instant now{0};
-  Clearances clearances;
-  Rooms rooms;
-  Gatehouse house;
+  GatedPreemption clearances;
+  NodeResourcesFit node_resources;
+  GatedPodQueue house;
 
  private:
-  std::vector<Opening> openings_;
+  std::vector<GateRemoval> openings_;
 };
 
 // Four cards; `theirs` has them all, two of them are guaranteed to `ours`.

@@ -14,7 +14,7 @@ Store twoNodes() {
 
 // ---- queues -------------------------------------------------------------------------------------
 
-TEST(Gatehouse, ALimitHoldsAndRoomThatComesIsUsed) {
+TEST(GatedPodQueue, ALimitHoldsAndRoomThatComesIsUsed) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 2000)};
   for (const char* name : {"p1", "p2", "p3"}) store.add(gatedPod(name, {{kQueueKey, "small"}}));
@@ -28,7 +28,7 @@ TEST(Gatehouse, ALimitHoldsAndRoomThatComesIsUsed) {
   EXPECT_FALSE(store.pods.at("p3").node.empty());
 }
 
-TEST(Gatehouse, WhatIsUnusedIsLentButNotToWhoDoesNotBorrow) {
+TEST(GatedPodQueue, WhatIsUnusedIsLentButNotToWhoDoesNotBorrow) {
   Store store = twoNodes();
   store.queues = {queueOf("one", 1000, {}), queueOf("two", 1000, {})};
   store.queues[0].borrows = false;
@@ -42,7 +42,7 @@ TEST(Gatehouse, WhatIsUnusedIsLentButNotToWhoDoesNotBorrow) {
   EXPECT_EQ(store.bound("q"), 2u) << "one of them of what one does not use";
 }
 
-TEST(Gatehouse, ALimitOfAParentHoldsForAllBelow) {
+TEST(GatedPodQueue, ALimitOfAParentHoldsForAllBelow) {
   Store store = twoNodes();
   store.queues = {queueOf("left", {}, {}, "top"), queueOf("right", {}, {}, "top"),
                   queueOf("top", {}, 3000)};
@@ -53,7 +53,7 @@ TEST(Gatehouse, ALimitOfAParentHoldsForAllBelow) {
   EXPECT_EQ(store.bound("p") + store.bound("q"), 3u);
 }
 
-TEST(Gatehouse, AnotherModelIsTakenWhereOneIsUsedUp) {
+TEST(GatedPodQueue, AnotherModelIsTakenWhereOneIsUsedUp) {
   Store store;
   store.nodes = {cardsOn("a", 2, "NVIDIA H100"), cardsOn("b", 2, "NVIDIA A100")};
   kube::Queue queue = queueOf("lab", {}, {});
@@ -67,7 +67,7 @@ TEST(Gatehouse, AnotherModelIsTakenWhereOneIsUsedUp) {
   EXPECT_NE(life.why("p3").find("of other models"), std::string::npos) << life.why("p3");
 }
 
-TEST(Gatehouse, AQueueThatCannotBeRightKeepsItsPodsAndSaysWhy) {
+TEST(GatedPodQueue, AQueueThatCannotBeRightKeepsItsPodsAndSaysWhy) {
   Store store = twoNodes();
   store.queues = {queueOf("a", {}, {}, "b"), queueOf("b", {}, {}, "a")};
   store.add(gatedPod("p", {{kQueueKey, "a"}}));
@@ -79,7 +79,7 @@ TEST(Gatehouse, AQueueThatCannotBeRightKeepsItsPodsAndSaysWhy) {
   EXPECT_EQ(life.why("q"), "there is no queue called \"none\"");
 }
 
-TEST(Gatehouse, WhoIsOfNoQueueOnlyLosesTheGate) {
+TEST(GatedPodQueue, WhoIsOfNoQueueOnlyLosesTheGate) {
   Store store = twoNodes();
   store.add(gatedPod("p"));
   Life life(store);
@@ -88,7 +88,7 @@ TEST(Gatehouse, WhoIsOfNoQueueOnlyLosesTheGate) {
 }
 
 // A webhook's gate comes after those that the pod was made with.
-TEST(Gatehouse, OursAfterOthersWasNamedAsOthers) {
+TEST(GatedPodQueue, OursAfterOthersWasNamedAsOthers) {
   Store store = twoNodes();
   kube::Pod pod = gatedPod("p");
   pod.gates.insert(pod.gates.begin(), "kueue.x-k8s.io/admission");
@@ -98,7 +98,7 @@ TEST(Gatehouse, OursAfterOthersWasNamedAsOthers) {
   EXPECT_EQ(life.why("p"), "others' gates are still there: kueue.x-k8s.io/admission");
 }
 
-TEST(Gatehouse, OthersGatesAreWaitedFor) {
+TEST(GatedPodQueue, OthersGatesAreWaitedFor) {
   Store store = twoNodes();
   kube::Pod pod = gatedPod("p");
   pod.gates.push_back("kueue.x-k8s.io/admission");
@@ -113,7 +113,7 @@ TEST(Gatehouse, OthersGatesAreWaitedFor) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
-TEST(Gatehouse, WhatAQueueHasIsKnownAgainAfterwards) {
+TEST(GatedPodQueue, WhatAQueueHasIsKnownAgainAfterwards) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 2000)};
   for (const char* name : {"p1", "p2", "p3"}) store.add(gatedPod(name, {{kQueueKey, "small"}}));
@@ -133,7 +133,7 @@ void addGang(Store* store, unsigned members, unsigned least = 4) {
   for (unsigned i = 0; i < members; ++i) store->add(memberOf("g", least, "g" + std::to_string(i)));
 }
 
-TEST(Gatehouse, AGangWaitsForItsMembersAndForRoomForAll) {
+TEST(GatedPodQueue, AGangWaitsForItsMembersAndForRoomForAll) {
   Store store = twoNodes();
   addGang(&store, 3);
   Life life(store);
@@ -154,7 +154,7 @@ TEST(Gatehouse, AGangWaitsForItsMembersAndForRoomForAll) {
   EXPECT_EQ(store.bound("g"), 4u);
 }
 
-TEST(Gatehouse, NobodyIsBoundWhileAGateIsStillThere) {
+TEST(GatedPodQueue, NobodyIsBoundWhileAGateIsStillThere) {
   Store store = twoNodes();
   addGang(&store, 4);
   Life life(store);
@@ -167,7 +167,7 @@ TEST(Gatehouse, NobodyIsBoundWhileAGateIsStillThere) {
   EXPECT_EQ(store.bound("g"), 4u);
 }
 
-TEST(Gatehouse, AGangIsOfTheQueueAsAWhole) {
+TEST(GatedPodQueue, AGangIsOfTheQueueAsAWhole) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 3000)};
   addGang(&store, 4);
@@ -179,14 +179,14 @@ TEST(Gatehouse, AGangIsOfTheQueueAsAWhole) {
   EXPECT_EQ(life.why("g2"), "needs 4000 gpuMilli, 3000 left of the limit of queue small");
 }
 
-TEST(Gatehouse, WhatAGangWasPromisedIsGivenBackWhenTheTimeIsOver) {
+TEST(GatedPodQueue, WhatAGangWasPromisedIsGivenBackWhenTheTimeIsOver) {
   Store store = twoNodes();
   addGang(&store, 4);
   store.add(gatedPod("p"));
   Life life(store);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(life.openOne());
   ASSERT_EQ(store.gated("g"), 0u);
-  life.books.expire(kMuchLater);
+  life.cache.expire(kMuchLater);
   // Now p goes first: it did not keep anybody waiting.
   life.run();
   EXPECT_EQ(store.bound("p"), 1u);
@@ -196,7 +196,7 @@ TEST(Gatehouse, WhatAGangWasPromisedIsGivenBackWhenTheTimeIsOver) {
   EXPECT_EQ(store.bound("g"), 4u);
 }
 
-TEST(Gatehouse, AMemberThatComesLaterJoinsAStartedGang) {
+TEST(GatedPodQueue, AMemberThatComesLaterJoinsAStartedGang) {
   Store store = twoNodes();
   addGang(&store, 3, 3);
   Life life(store);
@@ -210,7 +210,7 @@ TEST(Gatehouse, AMemberThatComesLaterJoinsAStartedGang) {
 }
 
 // Devices for four and processors for two on each: two on each.
-TEST(Gatehouse, AGangIsSpreadWhereProcessorsAreShort) {
+TEST(GatedPodQueue, AGangIsSpreadWhereProcessorsAreShort) {
   for (const char* cpu : {"8", "7"}) {
     Store store;
     store.nodes = {cardsOn("a", 4), cardsOn("b", 4)};
@@ -237,7 +237,7 @@ TEST(Gatehouse, AGangIsSpreadWhereProcessorsAreShort) {
   }
 }
 
-TEST(Gatehouse, WhoWasPromisedProcessorsHasThem) {
+TEST(GatedPodQueue, WhoWasPromisedProcessorsHasThem) {
   Store store;
   store.nodes = {cardsOn("a", 4)};
   store.nodes[0].allocatable = {{"cpu", "8"}};

@@ -14,7 +14,7 @@ namespace divvy::scheduler {
 namespace {
 
 // What a container may ask for of each node's devices.
-std::vector<Texts> asksOf(const std::string& node) {
+std::vector<Texts> textsOf(const std::string& node) {
   if (node == "nvidia")
     return {{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "3000"}, {"nvidia.com/gpucores", "7"}},
             {{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem-percentage", "30"}},
@@ -78,7 +78,7 @@ std::vector<Texts> asksOf(const std::string& node) {
 }
 
 // As far as annotations say it: whole MiB.
-engine::Share rounded(engine::Share share, const KnownDevices& devices) {
+engine::Share rounded(engine::Share share, const DeviceMetadataMap& devices) {
   share.memory = mib(share.memory.count / mib(1).count);
   share.guarantee = {};
   // Which cores is chosen when it is written.
@@ -87,7 +87,7 @@ engine::Share rounded(engine::Share share, const KnownDevices& devices) {
   return share;
 }
 
-engine::Placement rounded(const engine::Placement& from, const KnownDevices& devices) {
+engine::Placement rounded(const engine::Placement& from, const DeviceMetadataMap& devices) {
   engine::Placement placement;
   placement.node = from.node;
   for (const auto& shares : from.containers) {
@@ -133,7 +133,7 @@ class HoldingTest : public ::testing::TestWithParam<std::vector<std::string>> {
       const kube::Node one = nodeWith(name);
       node.meta.annotations.insert(one.meta.annotations.begin(), one.meta.annotations.end());
       node.capacity.insert(one.capacity.begin(), one.capacity.end());
-      const std::vector<Texts> more = asksOf(name);
+      const std::vector<Texts> more = textsOf(name);
       ASSERT_FALSE(more.empty()) << name;
       asks.push_back(more);
     }
@@ -171,7 +171,7 @@ class HoldingTest : public ::testing::TestWithParam<std::vector<std::string>> {
 TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
   unsigned placed = 0;
   for (unsigned round = 0; round < 40; ++round) {
-    const Result<DescribedNode> described = describe(node, allVendors());
+    const Result<NodeDescription> described = describe(node, allVendors());
     ASSERT_TRUE(described) << described.error().message();
     engine::Engine engine{engine::Config{}};
     const Result<void> set = engine.setNode(described->node);
@@ -187,7 +187,8 @@ TEST_P(HoldingTest, WhatIsWrittenIsReadAgain) {
       engine::Placement placement = given->placement;
       std::vector<bool> ends;
       for (const kube::PodContainer& one : pod.init) ends.push_back(!one.sidecar);
-      const Result<void> cores = masks.choose(pod.meta.uid, ends, described->devices, &placement);
+      const Result<void> cores =
+          masks.filterAndReserve(pod.meta.uid, ends, described->devices, &placement);
       ASSERT_TRUE(cores) << cores.error().message();
       const kube::Labels written =
           annotationsOf(placement, described->devices, {"a", "b", "c", "d", "e"}, 1);

@@ -30,29 +30,29 @@ kube::Pod asking(const std::string& mebibytes) {
 }
 
 TEST(Inquiry, SaysWhyAndWhatWouldFit) {
-  Books books(allVendors(), {});
-  ASSERT_TRUE(books.setNode(cards("a", 10'000)));
-  ASSERT_TRUE(books.setNode(cards("b", 20'000)));
-  const auto request = *books.requestFor(asking("30000"));
+  SchedulerCache cache(allVendors(), {});
+  ASSERT_TRUE(cache.setNode(cards("a", 10'000)));
+  ASSERT_TRUE(cache.setNode(cards("b", 20'000)));
+  const auto request = *cache.requestFor(asking("30000"));
   ASSERT_TRUE(request);
   const std::vector<std::string> names{"a", "b", "elsewhere"};
-  const auto verdicts = inquire(books, *request, names);
+  const auto verdicts = explainNodes(cache, *request, names);
   ASSERT_TRUE(verdicts) << verdicts.error().message();
   ASSERT_EQ(verdicts->size(), 3u);
   EXPECT_EQ(verdicts->at(0).refusal->devices.at(0).why, engine::DeviceWhy::kTooLarge);
   EXPECT_EQ(verdicts->at(2).why, "no devices are registered");
-  const std::vector<Fix> fixes = nearestFixes(*verdicts);
+  const std::vector<Suggestion> fixes = nearestFixes(*verdicts);
   ASSERT_FALSE(fixes.empty());
   // Of both nodes' the one that gives up less.
   EXPECT_EQ(fixes.front().node, "b");
   EXPECT_EQ(fixes.front().nodes, 1u);
   engine::Request less = *request;
   less.shape = engine::changed(less.shape, fixes.front().remedy);
-  EXPECT_EQ(books.engine().decide(less)->placement->node.text, "b");
-  EXPECT_EQ(*summary(books, *request, {}),
+  EXPECT_EQ(cache.engine().decide(less)->placement->node.text, "b");
+  EXPECT_EQ(*summary(cache, *request, {}),
             "0 of 2 nodes have room: 2 devices with too little memory (1 device of kind NVIDIA "
             "wanted)");
-  EXPECT_TRUE(inquire(books, *books.requestFor(asking("20000")).value(), names)->at(1).fits);
+  EXPECT_TRUE(explainNodes(cache, *cache.requestFor(asking("20000")).value(), names)->at(1).fits);
 }
 
 // That a container with two devices gets no instances of partitioned cards is no wish of the pod's.
@@ -63,12 +63,13 @@ TEST(Inquiry, NobodyIsToldToLiftWhatHeDidNotSay) {
   devices.push_back(devices.front());
   devices.back().id = "MIG-b";
   node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(devices);
-  Books books(allVendors(), {});
-  ASSERT_TRUE(books.setNode(node));
+  SchedulerCache cache(allVendors(), {});
+  ASSERT_TRUE(cache.setNode(node));
   const auto changesFor = [&](const std::string& count, const Texts& annotations) {
     const kube::Pod pod = *kube::podOf(
         podObject({{{"nvidia.com/gpu", count}, {"nvidia.com/gpumem", "1000"}}}, annotations));
-    const auto verdicts = inquire(books, **books.requestFor(pod), std::vector<std::string>{"a"});
+    const auto verdicts =
+        explainNodes(cache, **cache.requestFor(pod), std::vector<std::string>{"a"});
     EXPECT_EQ(verdicts->at(0).refusal->devices.at(0).why, engine::DeviceWhy::kModelExcluded);
     unsigned lifting = 0;
     for (const engine::Remedy& remedy : verdicts->at(0).remedies)
@@ -83,18 +84,18 @@ TEST(Inquiry, NobodyIsToldToLiftWhatHeDidNotSay) {
 }
 
 TEST(Inquiry, KnowsWhoWaitsAndForWhat) {
-  Books books(allVendors(), {});
-  ASSERT_TRUE(books.setNode(cards("a", 10'000)));
+  SchedulerCache cache(allVendors(), {});
+  ASSERT_TRUE(cache.setNode(cards("a", 10'000)));
   const std::vector<std::string_view> names{"a"};
-  ASSERT_TRUE(books.choose(asking("30000"), names, {1000}));
-  ASSERT_EQ(books.refused().size(), 1u);
-  EXPECT_EQ(books.refused().front().uid, "u");
-  ASSERT_NE(books.askOf("u"), nullptr);
-  books.removePod("u");
-  EXPECT_EQ(books.askOf("u"), nullptr);
+  ASSERT_TRUE(cache.filterAndReserve(asking("30000"), names, {1000}));
+  ASSERT_EQ(cache.refused().size(), 1u);
+  EXPECT_EQ(cache.refused().front().uid, "u");
+  ASSERT_NE(cache.unschedulableRequest("u"), nullptr);
+  cache.removePod("u");
+  EXPECT_EQ(cache.unschedulableRequest("u"), nullptr);
 }
 
-TEST(Notices, WriteOneConditionOfAPodsStatus) {
+TEST(PendingConditionController, WriteOneConditionOfAPodsStatus) {
   EXPECT_EQ(boost::json::parse(noticePatch(false, "no \"room\"", 1'700'000'000)),
             boost::json::parse(R"({"status":{"conditions":[{"type":"divvy.dev/DevicesFit",)"
                                R"("status":"False","reason":"NoRoom","message":"no \"room\"",)"

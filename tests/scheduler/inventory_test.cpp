@@ -63,11 +63,11 @@ class InventoryTest : public ::testing::Test {
  protected:
   std::set<std::string> devicesOn(const std::string& node) {
     std::set<std::string> uuids;
-    for (const DeviceUse& one : books.devicesOf(node)) uuids.insert(one.uuid);
+    for (const DeviceUsage& one : cache.devicesOf(node)) uuids.insert(one.uuid);
     return uuids;
   }
   std::string surplusOf(const std::string& node) {
-    const NodeInventory* inventory = books.inventoryOf(node);
+    const NodeInventory* inventory = cache.inventoryOf(node);
     std::string all;
     if (inventory != nullptr)
       for (const std::string& line : inventory->surplus) all += line + '\n';
@@ -77,17 +77,17 @@ class InventoryTest : public ::testing::Test {
     kube::Pod pod = *kube::podOf(podObject({limits}, annotations));
     pod.meta.uid = pod.meta.name = "p";
     const std::string_view names[] = {node};
-    const Result<Choice> choice = books.choose(pod, names, kLater);
+    const Result<FilterResult> choice = cache.filterAndReserve(pod, names, kLater);
     return choice && choice->node.has_value();
   }
 
-  Books books{allVendors(), {}};
+  SchedulerCache cache{allVendors(), {}};
 };
 
 // An agent that was taken over: 64 cards instead of 2.
 TEST_F(InventoryTest, MoreCardsThanRecordedGetNoPods) {
   const kube::Inventory two = recorded(cardsOf(1, 2));
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 64), two)));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 64), two)));
   EXPECT_EQ(devicesOn("a"), (std::set<std::string>{uuidOf(1, 0), uuidOf(1, 1)}));
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "3"}}, {}, "a"));
   EXPECT_TRUE(fits({{"nvidia.com/gpu", "2"}}, {}, "a"));
@@ -95,13 +95,13 @@ TEST_F(InventoryTest, MoreCardsThanRecordedGetNoPods) {
             "registers 62 devices NVIDIA H100 80GB HBM3 beyond the 2 of its "
             "inventory (" +
                 uuidOf(1, 2) + ", " + uuidOf(1, 3) + ", " + uuidOf(1, 4) + ", ...)\n");
-  EXPECT_EQ(books.surplusNodes(), 1u);
+  EXPECT_EQ(cache.surplusNodes(), 1u);
 }
 
 TEST_F(InventoryTest, AModelThatIsNotRecordedGetsNoPods) {
   Cards cards = cardsOf(1, 1);
   cards.push_back(card(uuidOf(1, 7), "NVIDIA B200", 180'000));
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "1"}}, {{"use.divvy.dev/model", "B200"}}, "a"));
   EXPECT_TRUE(fits({{"nvidia.com/gpu", "1"}}, {}, "a"));
 }
@@ -110,7 +110,7 @@ TEST_F(InventoryTest, MoreMemoryAndComputeThanRecordedDoNotCount) {
   Cards cards = cardsOf(1, 1);
   cards[0].mebibytes = 2 * kMemory;
   cards[0].cores = 200;
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "81560"}}, {}, "a"));
   EXPECT_TRUE(fits({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "81559"}}, {}, "a"));
   EXPECT_NE(surplusOf("a").find("with 163118 MiB; its inventory has 81559 MiB"), std::string::npos);
@@ -120,14 +120,14 @@ TEST_F(InventoryTest, MoreMemoryAndComputeThanRecordedDoNotCount) {
 TEST_F(InventoryTest, AnotherDriversMemoryIsAccepted) {
   Cards cards = cardsOf(1, 1);
   cards[0].mebibytes = kMemory + kMemory / 25;
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
   EXPECT_EQ(surplusOf("a"), "");
 }
 
 TEST_F(InventoryTest, AReplacedCardCountsInTheOldOnesPlace) {
   Cards cards = cardsOf(1, 2);
   cards[1].id = uuidOf(9, 9);
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cardsOf(1, 2)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 2)))));
   EXPECT_EQ(devicesOn("a"), (std::set<std::string>{uuidOf(1, 0), uuidOf(9, 9)}));
   EXPECT_EQ(surplusOf("a"), "");
 }
@@ -136,7 +136,7 @@ TEST_F(InventoryTest, AReplacedCardCountsInTheOldOnesPlace) {
 TEST_F(InventoryTest, RecordedCardsComeBeforeOthers) {
   Cards cards{card(uuidOf(9, 9))};
   for (const kube::RegisteredDevice& one : cardsOf(1, 2)) cards.push_back(one);
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cardsOf(1, 2)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 2)))));
   EXPECT_EQ(devicesOn("a"), (std::set<std::string>{uuidOf(1, 0), uuidOf(1, 1)}));
 }
 
@@ -149,29 +149,29 @@ TEST_F(InventoryTest, AnotherNodesCardIsNotTaken) {
   const kube::Node forger = nodeOf("b", forged, recorded(cardsOf(2, 1)));
   const Texts mine{{"nvidia.com/use-gpuuuid", uuidOf(1, 0)}};
   const Texts one{{"nvidia.com/gpu", "1"}};
-  ASSERT_TRUE(books.setNode(forger));
+  ASSERT_TRUE(cache.setNode(forger));
   EXPECT_TRUE(fits(one, mine, "b")) << "no other node has it";
-  ASSERT_TRUE(books.setNode(owner));
+  ASSERT_TRUE(cache.setNode(owner));
   EXPECT_FALSE(fits(one, mine, "b"));
   EXPECT_TRUE(fits(one, mine, "a"));
   EXPECT_EQ(surplusOf("b"),
             "registers 1 device in the inventory of node a (" + uuidOf(1, 0) + ")\n");
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 1), recorded(cardsOf(1, 0)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 1), recorded(cardsOf(1, 0)))));
   EXPECT_TRUE(fits(one, mine, "b")) << "the operator gave it up";
-  ASSERT_TRUE(books.setNode(owner));
+  ASSERT_TRUE(cache.setNode(owner));
   EXPECT_FALSE(fits(one, mine, "b"));
-  books.removeNode("a", "a");
+  cache.removeNode("a", "a");
   EXPECT_TRUE(fits(one, mine, "b")) << "its node is gone";
 }
 
 // Simulated cards, and those of vendors that number them, are called alike on many nodes.
 TEST_F(InventoryTest, IdsThatAreNotUniqueBelongToNoNode) {
   const Cards cards{card("GPU-0")};
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cards))));
-  ASSERT_TRUE(books.setNode(nodeOf("b", cards, recorded({card("GPU-1")}))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cards))));
+  ASSERT_TRUE(cache.setNode(nodeOf("b", cards, recorded({card("GPU-1")}))));
   EXPECT_EQ(devicesOn("b"), (std::set<std::string>{"GPU-0"}));
-  ASSERT_TRUE(books.setNode(nodeOf("c", cardsOf(1, 1), recorded(cardsOf(1, 1)))));
-  ASSERT_TRUE(books.setNode(nodeOf("d", cardsOf(1, 1), recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("c", cardsOf(1, 1), recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("d", cardsOf(1, 1), recorded(cardsOf(1, 1)))));
   EXPECT_EQ(devicesOn("d"), (std::set<std::string>{uuidOf(1, 0)})) << "both are recorded so";
 }
 
@@ -180,31 +180,31 @@ TEST_F(InventoryTest, InstancesHaveTheMemoryOfTheirDevicesAtMost) {
   Cards cards;
   for (unsigned at = 0; at < 12; ++at)
     cards.push_back(card(uuidOf(3, at), std::string(kModel) + " MIG 1g.10gb", kInstance));
-  ASSERT_TRUE(books.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cards, recorded(cardsOf(1, 1)))));
   EXPECT_EQ(devicesOn("a").size(), 8u);
   EXPECT_NE(surplusOf("a").find("registers 4 devices"), std::string::npos) << surplusOf("a");
 }
 
 // A pod that is there keeps what it has, and its node gets nothing new beyond its inventory.
 TEST_F(InventoryTest, PodsOnACardThatDoesNotCountAnyMoreStayBooked) {
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 2))));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 2))));
   kube::Pod pod = *kube::podOf(
       podObject({{{"nvidia.com/gpu", "1"}}},
                 {{"hami.io/vgpu-node", "a"},
                  {"hami.io/vgpu-devices-allocated", uuidOf(1, 1) + ",NVIDIA,81559,100:;"}}));
   pod.meta.uid = "held";
   pod.node = "a";
-  ASSERT_TRUE(books.setPod(pod));
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 2), recorded(cardsOf(1, 1)))));
+  ASSERT_TRUE(cache.setPod(pod));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 2), recorded(cardsOf(1, 1)))));
   EXPECT_TRUE(fits({{"nvidia.com/gpu", "1"}}, {}, "a"));
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "2"}}, {}, "a"));
-  EXPECT_EQ(books.placeOf("held"), "a");
+  EXPECT_EQ(cache.nodeOf("held"), "a");
 }
 
 TEST_F(InventoryTest, ADamagedInventoryClosesItsNode) {
   kube::Node node = nodeOf("a", cardsOf(1, 2));
   node.meta.annotations[kube::kInventoryKey] = "garbage";
-  const Result<void> set = books.setNode(node);
+  const Result<void> set = cache.setNode(node);
   ASSERT_FALSE(set);
   EXPECT_NE(set.error().message().find("divvy.dev/inventory"), std::string::npos);
   EXPECT_FALSE(fits({{"nvidia.com/gpu", "1"}}, {}, "a"));
@@ -214,15 +214,15 @@ TEST_F(InventoryTest, CardsOfEveryVendorAreWithinWhatTheyRegisteredFirst) {
   for (const std::string& vendor : allNodes()) {
     SCOPED_TRACE(vendor);
     kube::Node node = nodeWith(vendor);
-    ASSERT_TRUE(books.setNode(node));
-    const NodeInventory* first = books.inventoryOf(node.meta.name);
+    ASSERT_TRUE(cache.setNode(node));
+    const NodeInventory* first = cache.inventoryOf(node.meta.name);
     ASSERT_NE(first, nullptr);
     ASSERT_FALSE(first->registered.models.empty());
     const std::size_t devices = devicesOn(node.meta.name).size();
     const auto record = toRecord(*first, 1'000, 60);
     ASSERT_TRUE(record);
     node.meta.annotations[kube::kInventoryKey] = kube::encode(*record);
-    ASSERT_TRUE(books.setNode(node));
+    ASSERT_TRUE(cache.setNode(node));
     EXPECT_EQ(surplusOf(node.meta.name), "");
     EXPECT_EQ(devicesOn(node.meta.name).size(), devices);
   }
@@ -231,34 +231,34 @@ TEST_F(InventoryTest, CardsOfEveryVendorAreWithinWhatTheyRegisteredFirst) {
 // ---- what is recorded ---------------------------------------------------------------------------
 
 TEST_F(InventoryTest, TheFirstRegistrationIsRecordedAndGrowsWhileItLearns) {
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 1))));
-  const auto first = toRecord(*books.inventoryOf("a"), 1'000, 60);
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 1))));
+  const auto first = toRecord(*cache.inventoryOf("a"), 1'000, 60);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->learning_until, "1970-01-01T00:17:40Z");
   EXPECT_EQ(first->models, recorded(cardsOf(1, 1)).models);
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 1), first)));
-  EXPECT_FALSE(toRecord(*books.inventoryOf("a"), 1'000, 60)) << "nothing is new";
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 3), first)));
-  const auto grown = toRecord(*books.inventoryOf("a"), 1'059, 60);
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 1), first)));
+  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60)) << "nothing is new";
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 3), first)));
+  const auto grown = toRecord(*cache.inventoryOf("a"), 1'059, 60);
   ASSERT_TRUE(grown);
   EXPECT_EQ(grown->models, recorded(cardsOf(1, 3)).models);
   EXPECT_EQ(grown->learning_until, first->learning_until) << "it is not put off";
-  EXPECT_FALSE(toRecord(*books.inventoryOf("a"), 1'060, 60)) << "it learns no more";
+  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'060, 60)) << "it learns no more";
 }
 
 TEST_F(InventoryTest, ANodeWithoutDevicesHasNoInventory) {
   kube::Node node;
   node.meta.name = node.meta.uid = "a";
-  ASSERT_TRUE(books.setNode(node));
-  EXPECT_FALSE(toRecord(*books.inventoryOf("a"), 1'000, 60));
+  ASSERT_TRUE(cache.setNode(node));
+  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60));
 }
 
 TEST_F(InventoryTest, WhatAnAdministratorWroteStays) {
   kube::Inventory written = recorded(cardsOf(1, 1));
   written.models[0].uuids.clear();
-  ASSERT_TRUE(books.setNode(nodeOf("a", cardsOf(1, 4), written)));
+  ASSERT_TRUE(cache.setNode(nodeOf("a", cardsOf(1, 4), written)));
   EXPECT_EQ(devicesOn("a").size(), 1u);
-  EXPECT_FALSE(toRecord(*books.inventoryOf("a"), 1'000, 60));
+  EXPECT_FALSE(toRecord(*cache.inventoryOf("a"), 1'000, 60));
 }
 
 }  // namespace

@@ -249,8 +249,8 @@ TEST(Leadership, TwoNeverActHoweverTheyArePausedAndHoweverLateTheyRead) {
 }
 
 TEST(Readiness, SaysWhichSourceIsSilentAndForHowLong) {
-  const Verdict verdict{true, "u/3", "leads, term u/3"};
-  std::array sources{Source{"nodes"}, Source{"pods", false}, Source{"the lease"}};
+  const LeaderStatus verdict{true, "u/3", "leads, term u/3"};
+  std::array sources{HealthSource{"nodes"}, HealthSource{"pods", false}, HealthSource{"the lease"}};
   EXPECT_TRUE(webhookReadiness(sources, verdict).ready) << "it needs no books";
   EXPECT_FALSE(extenderReadiness(sources, verdict).ready);
   EXPECT_EQ(extenderReadiness(sources, verdict).text, "pods are being listed; leads, term u/3");

@@ -13,9 +13,9 @@ namespace divvy::scheduler {
 namespace {
 
 // One node with two devices, and a pod with two containers on the first.
-Seen seen() {
+ClusterSample seen() {
   const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
-  Books books(catalog, {});
+  SchedulerCache cache(catalog, {});
   kube::Node node;
   node.meta.name = "a";
   std::vector<kube::RegisteredDevice> devices(2);
@@ -29,7 +29,7 @@ Seen seen() {
     devices[at].healthy = at == 0;
   }
   node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(devices);
-  EXPECT_TRUE(books.setNode(node));
+  EXPECT_TRUE(cache.setNode(node));
   kube::Pod pod;
   pod.meta.name = "p";
   pod.meta.space = "lab";
@@ -39,15 +39,15 @@ Seen seen() {
       {"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "2000"}, {"nvidia.com/gpucores", "30"}};
   pod.containers = {container, container};
   const std::vector<std::string_view> names{"a"};
-  EXPECT_TRUE(books.choose(pod, names, {1000})->node);
-  Seen all;
+  EXPECT_TRUE(cache.filterAndReserve(pod, names, {1000})->node);
+  ClusterSample all;
   all.ready = true;
-  all.devices = books.devicesOf("a");
-  all.shares = books.shares();
-  EXPECT_TRUE(books.devicesOf("b").empty());
+  all.devices = cache.devicesOf("a");
+  all.shares = cache.shares();
+  EXPECT_TRUE(cache.devicesOf("b").empty());
   // What is given back is told of no more.
-  books.expire({1000});
-  EXPECT_TRUE(books.shares().empty());
+  cache.expire({1000});
+  EXPECT_TRUE(cache.shares().empty());
   return all;
 }
 
@@ -57,7 +57,7 @@ void expectLines(const std::string& text, const std::vector<std::string>& lines)
 }
 
 TEST(Metrics, TellOfDevicesAndWhatIsPromised) {
-  Counts counts;
+  Counters counts;
   counts.placed = 3;
   const std::string text = exposition(counts, seen(), false);
   expectLines(text,

@@ -33,8 +33,9 @@ const Texts kOne{{"nvidia.com/gpu", "1"}};
 
 class OwnPlugin : public ::testing::Test {
  protected:
-  std::string choose(const kube::Pod& pod, std::vector<std::string_view> nodes = {"own"}) {
-    const Result<Choice> choice = books.choose(pod, nodes, kLater);
+  std::string filterAndReserve(const kube::Pod& pod,
+                               std::vector<std::string_view> nodes = {"own"}) {
+    const Result<FilterResult> choice = cache.filterAndReserve(pod, nodes, kLater);
     if (!choice) return choice.error().message();
     if (choice->node) return *choice->node;
     for (const auto& [node, why] : choice->why) return why.text();
@@ -44,94 +45,94 @@ class OwnPlugin : public ::testing::Test {
   kube::Pod bound(kube::Pod pod, const kube::Labels& annotations = {}) {
     pod.node = "own";
     pod.meta.annotations = annotations;
-    EXPECT_TRUE(books.setPod(pod));
+    EXPECT_TRUE(cache.setPod(pod));
     return pod;
   }
 
-  Books books{allVendors(), {}};
+  SchedulerCache cache{allVendors(), {}};
 };
 
 TEST_F(OwnPlugin, WholeCardsAreGivenAndCounted) {
-  ASSERT_TRUE(books.setNode(served("own", "2")));
-  EXPECT_EQ(choose(podOf("a", kOne)), "own");
-  const Result<Assigned> assigned = books.beginBind("a", "own", 1);
+  ASSERT_TRUE(cache.setNode(served("own", "2")));
+  EXPECT_EQ(filterAndReserve(podOf("a", kOne)), "own");
+  const Result<BindPlan> assigned = cache.assume("a", "own", 1);
   ASSERT_TRUE(assigned);
   // Which card it gets is not ours to say.
   EXPECT_FALSE(assigned->annotations.contains("hami.io/vgpu-devices-allocated"));
   EXPECT_EQ(assigned->annotations.at("hami.io/vgpu-node"), "own");
-  books.endBind("a", BindEnd::kBound);
+  cache.finishBinding("a", BindOutcome::kBound);
   const kube::Pod a = bound(podOf("a", kOne), assigned->annotations);
-  EXPECT_TRUE(books.countedForPlugin("a"));
+  EXPECT_TRUE(cache.countedForPlugin("a"));
   EXPECT_FALSE(isStray(a, allVendors()));
-  EXPECT_EQ(choose(podOf("b", kOne)), "own");
-  EXPECT_NE(choose(podOf("c", kOne)), "own");
-  books.removePod("a");
-  EXPECT_EQ(choose(podOf("c", kOne)), "own");
+  EXPECT_EQ(filterAndReserve(podOf("b", kOne)), "own");
+  EXPECT_NE(filterAndReserve(podOf("c", kOne)), "own");
+  cache.removePod("a");
+  EXPECT_EQ(filterAndReserve(podOf("c", kOne)), "own");
 }
 
 // What is there by others' hands, or from before, in whatever order it is told.
 TEST_F(OwnPlugin, WhatIsBoundThereIsCountedWhoeverBoundIt) {
   kube::Pod both = podOf("a", {{"nvidia.com/gpu", "2"}});
   both.node = "own";
-  ASSERT_TRUE(books.setPod(both));
-  ASSERT_TRUE(books.setNode(served("own", "3")));
-  EXPECT_TRUE(books.countedForPlugin("a"));
-  EXPECT_NE(choose(podOf("b", {{"nvidia.com/gpu", "2"}})), "own");
-  EXPECT_EQ(choose(podOf("b", kOne)), "own");
-  EXPECT_NE(choose(podOf("c", kOne)), "own");
+  ASSERT_TRUE(cache.setPod(both));
+  ASSERT_TRUE(cache.setNode(served("own", "3")));
+  EXPECT_TRUE(cache.countedForPlugin("a"));
+  EXPECT_NE(filterAndReserve(podOf("b", {{"nvidia.com/gpu", "2"}})), "own");
+  EXPECT_EQ(filterAndReserve(podOf("b", kOne)), "own");
+  EXPECT_NE(filterAndReserve(podOf("c", kOne)), "own");
   // One that is broken, and one that is added.
-  ASSERT_TRUE(books.setNode(served("own", "2")));
-  EXPECT_NE(choose(podOf("c", kOne)), "own");
-  ASSERT_TRUE(books.setNode(served("own", "4")));
-  EXPECT_EQ(choose(podOf("c", kOne)), "own");
+  ASSERT_TRUE(cache.setNode(served("own", "2")));
+  EXPECT_NE(filterAndReserve(podOf("c", kOne)), "own");
+  ASSERT_TRUE(cache.setNode(served("own", "4")));
+  EXPECT_EQ(filterAndReserve(podOf("c", kOne)), "own");
   // The node goes and comes back.
-  books.removeNode("own", "own");
-  EXPECT_FALSE(books.countedForPlugin("a"));
-  ASSERT_TRUE(books.setNode(served("own", "2")));
-  EXPECT_NE(choose(podOf("d", kOne)), "own");
+  cache.removeNode("own", "own");
+  EXPECT_FALSE(cache.countedForPlugin("a"));
+  ASSERT_TRUE(cache.setNode(served("own", "2")));
+  EXPECT_NE(filterAndReserve(podOf("d", kOne)), "own");
   both.phase = kube::PodPhase::kSucceeded;
-  ASSERT_TRUE(books.setPod(both));
-  EXPECT_EQ(choose(podOf("d", {{"nvidia.com/gpu", "2"}})), "own");
+  ASSERT_TRUE(cache.setPod(both));
+  EXPECT_EQ(filterAndReserve(podOf("d", {{"nvidia.com/gpu", "2"}})), "own");
 }
 
 TEST_F(OwnPlugin, SharesAreNeverGivenThere) {
-  ASSERT_TRUE(books.setNode(served("own", "8")));
+  ASSERT_TRUE(cache.setNode(served("own", "8")));
   for (const Texts& limits :
        {Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}},
         Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "30"}},
         Texts{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}},
         Texts{{"nvidia.com/mig-1g.10gb", "1"}}, Texts{{"divvy.dev/gpu", "1"}},
         Texts{{"divvy.dev/gpu-a100", "1"}}})
-    EXPECT_NE(choose(podOf("a", limits)), "own") << limits.begin()->first;
+    EXPECT_NE(filterAndReserve(podOf("a", limits)), "own") << limits.begin()->first;
 }
 
 TEST_F(OwnPlugin, ModelsAreKnownByLabels) {
-  ASSERT_TRUE(books.setNode(served(
+  ASSERT_TRUE(cache.setNode(served(
       "own", "1",
       {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}, {"nvidia.com/gpu.memory", "81920"}})));
   EXPECT_EQ(
-      choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "H100"}})),
+      filterAndReserve(podOf("a", kOne, {{"nvidia.com/use-gputype", "H100"}})),
       "devices of models that were not asked for (1 device of kind NVIDIA wanted); model asked "
       "for: H100");
-  EXPECT_EQ(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "L4,H100,B200,H20"}})),
+  EXPECT_EQ(filterAndReserve(podOf("a", kOne, {{"nvidia.com/use-gputype", "L4,H100,B200,H20"}})),
             "devices of models that were not asked for (1 device of kind NVIDIA wanted); models "
             "asked for: B200, H100, H20, ...");
-  EXPECT_EQ(choose(podOf("a", kOne, {{"nvidia.com/use-gputype", "A100"}})), "own");
+  EXPECT_EQ(filterAndReserve(podOf("a", kOne, {{"nvidia.com/use-gputype", "A100"}})), "own");
 }
 
 TEST_F(OwnPlugin, IsNoNodeOfOurs) {
   for (const kube::Labels& labels :
        {kube::Labels{{"gpu", "on"}}, kube::Labels{{"nvidia.com/gpu.sharing-strategy", "mps"}}}) {
-    ASSERT_TRUE(books.setNode(served("own", "8", labels)));
-    EXPECT_NE(choose(podOf("a", kOne)), "own");
+    ASSERT_TRUE(cache.setNode(served("own", "8", labels)));
+    EXPECT_NE(filterAndReserve(podOf("a", kOne)), "own");
   }
   kube::Node ours = nodeWith("hygon");
   ours.meta.name = ours.meta.uid = "own";
   ours.meta.annotations["hami.io/node-nvidia-register"] =
       kube::encode(std::vector<kube::RegisteredDevice>{});
   ours.allocatable = {{"nvidia.com/gpu", "80"}};
-  ASSERT_TRUE(books.setNode(ours));
-  EXPECT_NE(choose(podOf("a", kOne)), "own");
+  ASSERT_TRUE(cache.setNode(ours));
+  EXPECT_NE(filterAndReserve(podOf("a", kOne)), "own");
 }
 
 // HAMi's agent serves one name, and ours those that it was told: the kubelet would start a
@@ -149,15 +150,16 @@ TEST_F(OwnPlugin, NobodyIsPlacedWhereHisNameIsNotServed) {
       else if (served % 2 == 0)
         node.capacity[names[at]] = "0";
     node.allocatable = node.capacity;
-    ASSERT_TRUE(books.setNode(node));
+    ASSERT_TRUE(cache.setNode(node));
     for (unsigned at = 0; at < names.size(); ++at) {
       const Texts share{{names[at], "1"}, {"nvidia.com/gpumem", "1000"}};
-      EXPECT_EQ(choose(podOf("a", share)) == "own", (served >> at & 1) != 0)
+      EXPECT_EQ(filterAndReserve(podOf("a", share)) == "own", (served >> at & 1) != 0)
           << names[at] << " of " << served;
     }
     const std::vector<Texts> both{{{names[0], "1"}, {"nvidia.com/gpumem", "1000"}},
                                   {{names[1], "1"}, {"nvidia.com/gpumem", "1000"}}};
-    EXPECT_EQ(choose(*kube::podOf(podObject(both, {}))) == "own", (served & 3) == 3) << served;
+    EXPECT_EQ(filterAndReserve(*kube::podOf(podObject(both, {}))) == "own", (served & 3) == 3)
+        << served;
   }
 }
 
@@ -167,16 +169,16 @@ TEST_F(OwnPlugin, WhatAnotherPluginServesThereIsNotTheAgents) {
   node.meta.name = node.meta.uid = "own";
   node.capacity = node.allocatable = {{"nvidia.com/gpu", "4"}, {"divvy.dev/gpu", "20"}};
   node.meta.annotations["divvy.dev/served"] = "divvy.dev/gpu";
-  ASSERT_TRUE(books.setNode(node));
+  ASSERT_TRUE(cache.setNode(node));
   const std::string memory = "nvidia.com/gpumem";
-  EXPECT_NE(choose(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
-  EXPECT_EQ(choose(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
+  EXPECT_NE(filterAndReserve(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
+  EXPECT_EQ(filterAndReserve(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
   // HAMi's plugin has the node now, and left the annotation where it was.
   node.capacity = node.allocatable = {{"nvidia.com/gpu", "20"}, {"divvy.dev/gpu", "0"}};
   node.meta.annotations["divvy.dev/served"] = "divvy.dev/gpu,nvidia.com/gpu";
-  ASSERT_TRUE(books.setNode(node));
-  EXPECT_EQ(choose(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
-  EXPECT_NE(choose(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
+  ASSERT_TRUE(cache.setNode(node));
+  EXPECT_EQ(filterAndReserve(podOf("a", {{"nvidia.com/gpu", "1"}, {memory, "1000"}})), "own");
+  EXPECT_NE(filterAndReserve(podOf("b", {{"divvy.dev/gpu", "1"}, {memory, "1000"}})), "own");
 }
 
 // Regression: a name's words were found in those of a longer one where models are matched loosely.
@@ -198,24 +200,24 @@ TEST_F(OwnPlugin, WhatIsFullByOtherNamesIsStillServed) {
   full.meta.name = full.meta.uid = "own";
   full.capacity = {{"nvidia.com/gpu", "20"}, {"divvy.dev/gpu", "20"}, {"divvy.dev/gpu-h100", "20"}};
   full.allocatable = {{"nvidia.com/gpu", "0"}, {"divvy.dev/gpu", "0"}, {"divvy.dev/gpu-h100", "3"}};
-  ASSERT_TRUE(books.setNode(full));
+  ASSERT_TRUE(cache.setNode(full));
   const Texts share{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1000"}};
-  EXPECT_EQ(choose(podOf("a", share)), "own") << "by then there is room again";
+  EXPECT_EQ(filterAndReserve(podOf("a", share)), "own") << "by then there is room again";
   full.allocatable["divvy.dev/gpu-h100"] = "0";
-  ASSERT_TRUE(books.setNode(full));
-  EXPECT_NE(choose(podOf("a", share)), "own");
+  ASSERT_TRUE(cache.setNode(full));
+  EXPECT_NE(filterAndReserve(podOf("a", share)), "own");
 }
 
 TEST_F(OwnPlugin, ADriversUpgradeKeepsOthersOff) {
   const std::string label = "nvidia.com/gpu-driver-upgrade-state";
   for (const char* state : {"drain-required", "pod-restart-required", "upgrade-failed"}) {
-    ASSERT_TRUE(books.setNode(served("own", "2", {{label, state}})));
-    EXPECT_EQ(choose(podOf("a", kOne)),
+    ASSERT_TRUE(cache.setNode(served("own", "2", {{label, state}})));
+    EXPECT_EQ(filterAndReserve(podOf("a", kOne)),
               "its driver is being changed (" + label + ": " + state + ')');
   }
   for (const char* state : {"upgrade-done", ""}) {
-    ASSERT_TRUE(books.setNode(served("own", "2", {{label, state}})));
-    EXPECT_EQ(choose(podOf("a", kOne)), "own");
+    ASSERT_TRUE(cache.setNode(served("own", "2", {{label, state}})));
+    EXPECT_EQ(filterAndReserve(podOf("a", kOne)), "own");
   }
   kube::Node node = served("own", "2", {{label, "cordon-required"}});
   kube::RegisteredDevice device;
@@ -225,8 +227,8 @@ TEST_F(OwnPlugin, ADriversUpgradeKeepsOthersOff) {
   device.cores = 100;
   device.healthy = true;
   node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode({device});
-  ASSERT_TRUE(books.setNode(node));
-  EXPECT_NE(choose(podOf("a", kOne)).find("cordon-required"), std::string::npos);
+  ASSERT_TRUE(cache.setNode(node));
+  EXPECT_NE(filterAndReserve(podOf("a", kOne)).find("cordon-required"), std::string::npos);
 }
 
 }  // namespace

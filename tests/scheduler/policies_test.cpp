@@ -64,7 +64,7 @@ TEST(Policies, WhatIsDeployedIsMadeFromTheListOfResources) {
 }
 
 TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
-  PolicyTerms terms;
+  PolicyOptions terms;
   terms.writers = {"system:serviceaccount:kube-system:hami-scheduler"};
   terms.binders = {"binder"};
   terms.schedulers = {"hami-scheduler"};
@@ -83,7 +83,7 @@ TEST(Policies, OthersAreNamedWhereTheyMayDoSomething) {
 
 TEST(Policies, HighPriorityIsForClassesThatTheSchedulerCallsHigh) {
   const auto high = [](const std::string& classes, const std::string& values) {
-    PolicyTerms terms;
+    PolicyOptions terms;
     EXPECT_TRUE(readPriorityClasses(classes, &terms.priorities));
     EXPECT_TRUE(readPriorityValues(values, &terms.priorities));
     const std::string text = *policies(catalog(), terms);
@@ -105,14 +105,14 @@ TEST(Policies, HighPriorityIsForClassesThatTheSchedulerCallsHigh) {
 }
 
 TEST(Policies, NoPriorityClassGetsOutOfItsQuotes) {
-  PolicyTerms terms;
+  PolicyOptions terms;
   terms.priorities.by_class = {{"a'] || true || ['", "high"}};
   EXPECT_FALSE(policies(catalog(), terms).has_value());
 }
 
 TEST(Policies, NoNameGetsOutOfItsQuotes) {
   for (const char* bad : {"", "a'", "a\\", "a b", "a\n", "x'] || true || ['"}) {
-    PolicyTerms terms;
+    PolicyOptions terms;
     terms.writers = {bad};
     const Result<std::string> made = policies(catalog(), terms);
     ASSERT_FALSE(made.has_value()) << bad;

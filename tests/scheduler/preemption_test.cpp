@@ -58,11 +58,11 @@ class PreemptionTest : public ::testing::Test {
   void add(kube::Pod one, const std::string& where) {
     if (!one.containers.front().limits.empty()) {
       const std::vector<std::string_view> names{where};
-      const Result<Choice> choice = books.choose(one, names, kLater);
+      const Result<FilterResult> choice = cache.filterAndReserve(one, names, kLater);
       ASSERT_TRUE(choice && choice->node) << one.meta.name;
-      Result<Assigned> assigned = books.beginBind(one.meta.uid, where, 1);
+      Result<BindPlan> assigned = cache.assume(one.meta.uid, where, 1);
       ASSERT_TRUE(assigned);
-      books.endBind(one.meta.uid, BindEnd::kBound);
+      cache.finishBinding(one.meta.uid, BindOutcome::kBound);
       for (const auto& [key, value] : assigned->annotations) one.meta.annotations[key] = value;
     }
     one.node = where;
@@ -70,25 +70,25 @@ class PreemptionTest : public ::testing::Test {
   }
   void told(const kube::Pod& one) {
     there[one.meta.uid] = one;
-    ASSERT_TRUE(books.setPod(one));
-    ASSERT_TRUE(lodgers.set(one));
+    ASSERT_TRUE(cache.setPod(one));
+    ASSERT_TRUE(running_pods.set(one));
   }
   void going(const std::string& uid) {
     there[uid].meta.deleting = true;
     told(there[uid]);
   }
   void gone(const std::string& uid) {
-    books.removePod(uid);
-    lodgers.remove(uid);
+    cache.removePod(uid);
+    running_pods.remove(uid);
   }
 
-  Claimant claimant(const kube::Pod& one) {
-    return {one.meta.uid, one.priority, *roomOf(one), **books.asksOf(one)};
+  PreemptorPod preemptor(const kube::Pod& one) {
+    return {one.meta.uid, one.priority, *podResources(one), **cache.readRequest(one)};
   }
-  PreemptionTerms terms() { return {books.config(), books.pools(), min_runtime, kNow}; }
+  PreemptionOptions terms() { return {cache.config(), cache.pools(), min_runtime, kNow}; }
   std::optional<PreemptionPlan> plan(const kube::Pod& one, const std::string& where = "a") {
-    Result<std::optional<PreemptionPlan>> found =
-        planOn(*books.premises(where), claimant(one), lodgers, budgets, terms(), &withheld);
+    Result<std::optional<PreemptionPlan>> found = selectVictims(
+        *cache.snapshotOf(where), preemptor(one), running_pods, budgets, terms(), &ineligible);
     EXPECT_TRUE(found) << found.error().message();
     return found ? *found : std::nullopt;
   }
@@ -96,24 +96,24 @@ class PreemptionTest : public ::testing::Test {
     const std::optional<PreemptionPlan> found = plan(one);
     return found ? found->victims : std::vector<std::string>{"none"};
   }
-  std::optional<std::string> choose(const kube::Pod& one) {
+  std::optional<std::string> filterAndReserve(const kube::Pod& one) {
     const std::vector<std::string_view> names{"a"};
-    const Result<Choice> choice = books.choose(one, names, kLater);
+    const Result<FilterResult> choice = cache.filterAndReserve(one, names, kLater);
     return choice ? choice->node : std::nullopt;
   }
 
   using Uids = std::vector<std::string>;
   vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
-  Books books{catalog, {}};
-  Lodgers lodgers;
-  Budgets budgets;
-  Withheld withheld;
+  SchedulerCache cache{catalog, {}};
+  RunningPods running_pods;
+  DisruptionBudgets budgets;
+  IneligibleCounts ineligible;
   std::int64_t min_runtime = 0;
   std::map<std::string, kube::Pod> there;
 };
 
 TEST_F(PreemptionTest, OnlyThoseOfLowerPriorityEndAndNoMoreThanNeeded) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("low-1", 1, "30000"), "a");
   add(pod("low-2", 1, "30000"), "a");
   add(pod("high", 9, "20000"), "a");
@@ -127,7 +127,7 @@ TEST_F(PreemptionTest, OnlyThoseOfLowerPriorityEndAndNoMoreThanNeeded) {
 }
 
 TEST_F(PreemptionTest, DevicesProcessorsAndMemoryAreMadeFreeTogether) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("device", 1, "70000", "1"), "a");
   add(pod("plain", 1, "", "5"), "a");
   add(pod("small", 1, "", "500m"), "a");
@@ -140,7 +140,7 @@ TEST_F(PreemptionTest, DevicesProcessorsAndMemoryAreMadeFreeTogether) {
 }
 
 TEST_F(PreemptionTest, OfEqualsWhoHasRunLeastEnds) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   kube::Pod old = pod("old", 1, "40000");
   old.placed_at = kNow - 5000;
   add(old, "a");
@@ -148,22 +148,22 @@ TEST_F(PreemptionTest, OfEqualsWhoHasRunLeastEnds) {
   EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"young"});
   min_runtime = 200;
   EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"old"});
-  EXPECT_EQ(withheld.young, 1u);
+  EXPECT_EQ(ineligible.young, 1u);
   there["young"].meta.annotations[kMinRuntime] = "90s";
   told(there["young"]);
   EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{"young"});
 }
 
 TEST_F(PreemptionTest, WhoSaysThatItIsNotEvictableStays) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("young", 1, "40000"), "a");
   there["young"].meta.annotations[kEvictable] = "false";
   told(there["young"]);
   EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"none"});
-  EXPECT_EQ(withheld.fixed, 1u);
+  EXPECT_EQ(ineligible.fixed, 1u);
   // What is not understood protects, and is named.
   there["young"].meta.annotations[kEvictable] = "perhaps";
-  const Result<void> set = lodgers.set(there["young"]);
+  const Result<void> set = running_pods.set(there["young"]);
   ASSERT_FALSE(set);
   EXPECT_NE(set.error().message().find("true and false are"), std::string::npos);
   EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"none"});
@@ -175,14 +175,14 @@ TEST_F(PreemptionTest, WhoSaysThatItIsNotEvictableStays) {
 
 // Regression: words of a group that could not be read kept a pod from eviction.
 TEST_F(PreemptionTest, APodWhoseGroupCannotBeReadIsEvictedAlone) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("young", 1, "40000"), "a");
   there["young"].meta.annotations["use.divvy.dev/gang"] = "without-a-number";
-  const Result<void> set = lodgers.set(there["young"]);
+  const Result<void> set = running_pods.set(there["young"]);
   ASSERT_FALSE(set);
   EXPECT_NE(set.error().message().find("gang-min"), std::string::npos);
   EXPECT_EQ(victims(pod("p", 5, "50000")), Uids{"young"});
-  EXPECT_EQ(withheld.fixed, 0u);
+  EXPECT_EQ(ineligible.fixed, 0u);
 }
 
 kube::DisruptionBudget budget(const std::string& uid, const std::string& app,
@@ -197,7 +197,7 @@ kube::DisruptionBudget budget(const std::string& uid, const std::string& app,
 }
 
 TEST_F(PreemptionTest, BudgetsAreNeverBroken) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   for (const char* uid : {"x-1", "x-2"}) {
     kube::Pod one = pod(uid, 1, "30000");
     one.meta.labels["app"] = "x";
@@ -221,8 +221,8 @@ TEST_F(PreemptionTest, BudgetsAreNeverBroken) {
 }
 
 TEST_F(PreemptionTest, AGroupEndsAsAWholeOrNotAtAll) {
-  ASSERT_TRUE(books.setNode(node("a")));
-  ASSERT_TRUE(books.setNode(node("b")));
+  ASSERT_TRUE(cache.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("b")));
   kube::Pod here = pod("here", 1, "60000");
   here.meta.labels["scheduling.x-k8s.io/pod-group"] = "g";
   add(here, "a");
@@ -237,18 +237,18 @@ TEST_F(PreemptionTest, AGroupEndsAsAWholeOrNotAtAll) {
 
 // What a predecessor has begun is not done again.
 TEST_F(PreemptionTest, WhoIsEndingIsGoneAlready) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("x", 1, "40000"), "a");
   add(pod("y", 1, "40000"), "a");
   going("x");
   EXPECT_EQ(victims(pod("p", 5, "40000")), Uids{});
   const Result<bool> early =
-      fitsNow(*books.premises("a"), claimant(pod("p", 5, "40000")), lodgers, terms());
+      fitsNow(*cache.snapshotOf("a"), preemptor(pod("p", 5, "40000")), running_pods, terms());
   EXPECT_FALSE(*early);
   EXPECT_EQ(victims(pod("p", 5, "80000")), Uids{"y"});
   gone("x");
   const Result<bool> then =
-      fitsNow(*books.premises("a"), claimant(pod("p", 5, "40000")), lodgers, terms());
+      fitsNow(*cache.snapshotOf("a"), preemptor(pod("p", 5, "40000")), running_pods, terms());
   EXPECT_TRUE(*then);
   // It fits: nobody has to end for it, and there is nobody to wait for.
   EXPECT_FALSE(plan(pod("p", 5, "40000")));
@@ -257,49 +257,49 @@ TEST_F(PreemptionTest, WhoIsEndingIsGoneAlready) {
 TEST_F(PreemptionTest, ANodeThatIsFullOfPodsHasOneLess) {
   kube::Node small = node("a");
   small.allocatable["pods"] = "2";
-  ASSERT_TRUE(books.setNode(small));
+  ASSERT_TRUE(cache.setNode(small));
   add(pod("x", 2, "1000"), "a");
   add(pod("y", 1, ""), "a");
   EXPECT_EQ(victims(pod("p", 5, "1000")), Uids{"y"});
 }
 
 TEST_F(PreemptionTest, WhatVictimsLeaveIsKeptForWhomTheyEnd) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("x", 1, "40000"), "a");
   add(pod("y", 1, "40000"), "a");
   const kube::Pod high = pod("p", 5, "81000");
-  EXPECT_EQ(choose(high), std::nullopt);
+  EXPECT_EQ(filterAndReserve(high), std::nullopt);
   const std::optional<PreemptionPlan> found = plan(high);
   ASSERT_TRUE(found);
-  ASSERT_TRUE(books.claim(high, found->placement, kLater));
+  ASSERT_TRUE(cache.nominate(high, found->placement, kLater));
   gone("x");
-  EXPECT_EQ(choose(pod("small", 1, "1000")), std::nullopt);
+  EXPECT_EQ(filterAndReserve(pod("small", 1, "1000")), std::nullopt);
   // Asking too early loses nothing.
-  EXPECT_EQ(choose(high), std::nullopt);
+  EXPECT_EQ(filterAndReserve(high), std::nullopt);
   gone("y");
-  EXPECT_EQ(choose(pod("small", 1, "1000")), std::nullopt);
-  EXPECT_EQ(choose(high), "a");
+  EXPECT_EQ(filterAndReserve(pod("small", 1, "1000")), std::nullopt);
+  EXPECT_EQ(filterAndReserve(high), "a");
   // Bound and gone again: nothing is kept any more.
-  ASSERT_TRUE(books.beginBind("p", "a", 1));
-  books.endBind("p", BindEnd::kBound);
-  books.removePod("p");
-  EXPECT_EQ(choose(pod("small", 1, "1000")), "a");
+  ASSERT_TRUE(cache.assume("p", "a", 1));
+  cache.finishBinding("p", BindOutcome::kBound);
+  cache.removePod("p");
+  EXPECT_EQ(filterAndReserve(pod("small", 1, "1000")), "a");
 }
 
 TEST_F(PreemptionTest, WhatIsKeptIsKeptUntilThenOnly) {
-  ASSERT_TRUE(books.setNode(node("a")));
+  ASSERT_TRUE(cache.setNode(node("a")));
   add(pod("x", 1, "60000"), "a");
   const kube::Pod high = pod("p", 5, "60000");
   const std::optional<PreemptionPlan> found = plan(high);
   ASSERT_TRUE(found);
-  ASSERT_TRUE(books.claim(high, found->placement, {5'000}));
+  ASSERT_TRUE(cache.nominate(high, found->placement, {5'000}));
   gone("x");
-  EXPECT_EQ(choose(pod("small", 1, "60000")), std::nullopt);
-  books.expire({5'000});
-  EXPECT_EQ(choose(pod("small", 1, "60000")), "a");
+  EXPECT_EQ(filterAndReserve(pod("small", 1, "60000")), std::nullopt);
+  cache.expire({5'000});
+  EXPECT_EQ(filterAndReserve(pod("small", 1, "60000")), "a");
 }
 
-TEST(Room, IsAddedUpAsKubeSchedulerDoes) {
+TEST(PodResources, IsAddedUpAsKubeSchedulerDoes) {
   kube::Pod one;
   const auto container = [](const char* cpu, bool sidecar) {
     kube::PodContainer made;
@@ -310,14 +310,14 @@ TEST(Room, IsAddedUpAsKubeSchedulerDoes) {
   one.init = {container("1", false), container("500m", true), container("3", false)};
   one.containers = {container("1", false), container("1", false)};
   // Beside the sidecar before it an init container has more than all containers.
-  EXPECT_EQ(roomOf(one)->cpu.milli, 3'500);
+  EXPECT_EQ(podResources(one)->cpu.milli, 3'500);
   one.overhead = {{"cpu", "100m"}, {"memory", "64Mi"}};
-  EXPECT_EQ(roomOf(one)->cpu.milli, 3'600);
-  EXPECT_EQ(roomOf(one)->memory, mib(64));
+  EXPECT_EQ(podResources(one)->cpu.milli, 3'600);
+  EXPECT_EQ(podResources(one)->memory, mib(64));
   one.requests = {{"cpu", "8"}};
-  EXPECT_EQ(roomOf(one)->cpu.milli, 8'100);
+  EXPECT_EQ(podResources(one)->cpu.milli, 8'100);
   one.requests = {{"cpu", "many"}};
-  EXPECT_FALSE(roomOf(one));
+  EXPECT_FALSE(podResources(one));
 }
 
 TEST(RoomOf, RequestsBeyondAnyNodeAreCappedAndSumWithoutOverflow) {
@@ -327,7 +327,7 @@ TEST(RoomOf, RequestsBeyondAnyNodeAreCappedAndSumWithoutOverflow) {
     one.containers.back().requests = {{"cpu", "9223372036854775"}, {"memory", memory}};
   }
   one.overhead = {{"cpu", "9223372036854775"}, {"memory", "7Ei"}};
-  const auto room = roomOf(one);
+  const auto room = podResources(one);
   ASSERT_TRUE(room);
   EXPECT_EQ(room->cpu, engine::kMostCpu);
   EXPECT_EQ(room->memory.count, engine::kMostBytes);
@@ -341,15 +341,15 @@ TEST(MinRuntime, IsATime) {
     EXPECT_FALSE(secondsOf(bad)) << bad;
 }
 
-TEST(Contenders, TheHighestPriorityIsNextAndPausesGrow) {
-  Contenders all;
+TEST(PreemptionBackoff, TheHighestPriorityIsNextAndPausesGrow) {
+  PreemptionBackoff all;
   const std::vector<std::string_view> names{"b", "a"};
   const std::vector<std::string_view> more{"c", "a"};
   all.refused(pod("low", 1, "1"), names, {1'000});
   all.refused(pod("high", 2, "1"), names, {1'000});
   all.offered(pod("high", 2, "1"), more, {1'010});
   EXPECT_FALSE(all.next({1'050}));  // more may be told
-  const std::optional<Contender> first = all.next({1'200});
+  const std::optional<PreemptionCandidate> first = all.next({1'200});
   ASSERT_TRUE(first);
   EXPECT_EQ(first->pod.meta.uid, "high");
   EXPECT_EQ(first->nodes, (std::vector<std::string>{"a", "b", "c"}));

@@ -79,10 +79,10 @@ class PreemptorTest : public ::testing::Test {
     access.port = std::to_string(server->port());
     access.tls = false;
     client = std::move(*kube::Client::make(loop.get_executor(), access));
-    preemptor = std::make_unique<Preemptor>(
-        loop.get_executor(), *client, books, counts,
-        Preemptor::Terms{"divvy-scheduler", 0, [this] { return why_not; }, &stopped});
-    EXPECT_TRUE(books.setNode(node()));
+    preemptor = std::make_unique<PreemptionController>(
+        loop.get_executor(), *client, cache, counts,
+        PreemptionController::Options{"divvy-scheduler", 0, [this] { return why_not; }, &stopped});
+    EXPECT_TRUE(cache.setNode(node()));
     for (const char* name : {"x", "y"}) bind(pod(name, 1, "40000"));
     preemptor->start();
   }
@@ -108,24 +108,24 @@ class PreemptorTest : public ::testing::Test {
     return made;
   }
 
-  bool choose(const kube::Pod& one) {
+  bool filterAndReserve(const kube::Pod& one) {
     const std::vector<std::string_view> names{"a"};
-    const Result<Choice> choice = books.choose(one, names, kNever);
+    const Result<FilterResult> choice = cache.filterAndReserve(one, names, kNever);
     if (choice && !choice->node) preemptor->refused(one, names);
     return choice && choice->node;
   }
   void bind(kube::Pod one) {
-    ASSERT_TRUE(choose(one));
-    Result<Assigned> assigned = books.beginBind(one.meta.uid, "a", 1);
+    ASSERT_TRUE(filterAndReserve(one));
+    Result<BindPlan> assigned = cache.assume(one.meta.uid, "a", 1);
     ASSERT_TRUE(assigned);
-    books.endBind(one.meta.uid, BindEnd::kBound);
+    cache.finishBinding(one.meta.uid, BindOutcome::kBound);
     one.node = "a";
     one.meta.annotations = assigned->annotations;
-    ASSERT_TRUE(books.setPod(one));
+    ASSERT_TRUE(cache.setPod(one));
     ASSERT_TRUE(preemptor->see(one));
   }
   void gone(const std::string& uid) {
-    books.removePod(uid);
+    cache.removePod(uid);
     preemptor->gone(uid);
   }
 
@@ -139,7 +139,7 @@ class PreemptorTest : public ::testing::Test {
   using Names = std::vector<std::string>;
   asio::io_context loop;
   vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
-  Books books{catalog, {}};
+  SchedulerCache cache{catalog, {}};
   PreemptionCounts counts;
   bool stopped = false;
   std::string why_not;
@@ -148,7 +148,7 @@ class PreemptorTest : public ::testing::Test {
   std::function<http::Answer()> evict;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<kube::Client> client;
-  std::unique_ptr<Preemptor> preemptor;
+  std::unique_ptr<PreemptionController> preemptor;
 };
 
 TEST_F(PreemptorTest, APlanThatABudgetBreaksIsMadeAnewForWhatIsLeft) {
@@ -156,7 +156,7 @@ TEST_F(PreemptorTest, APlanThatABudgetBreaksIsMadeAnewForWhatIsLeft) {
     return asked.size() == 2 ? http::Answer{429, kByBudget} : http::Answer{201, "{}"};
   };
   const kube::Pod high = pod("p", 9, "80000");
-  ASSERT_FALSE(choose(high));
+  ASSERT_FALSE(filterAndReserve(high));
   ASSERT_TRUE(until([&] { return counts.broken == 1; }));
   EXPECT_EQ(asked, (Names{"x", "y"}));
   EXPECT_EQ(counts.forbidden, 1u);
@@ -165,11 +165,11 @@ TEST_F(PreemptorTest, APlanThatABudgetBreaksIsMadeAnewForWhatIsLeft) {
   ASSERT_TRUE(until([&] { return counts.planned == 2 && counts.evicted == 2; }));
   EXPECT_EQ(asked, (Names{"x", "y", "y"}));
   gone("x");
-  EXPECT_FALSE(choose(pod("small", 1, "1000")));
+  EXPECT_FALSE(filterAndReserve(pod("small", 1, "1000")));
   gone("y");
   ASSERT_TRUE(until([&] { return told > 0; }));
-  EXPECT_FALSE(choose(pod("small", 1, "5000")));
-  EXPECT_TRUE(choose(high));
+  EXPECT_FALSE(filterAndReserve(pod("small", 1, "5000")));
+  EXPECT_TRUE(filterAndReserve(high));
 }
 
 TEST_F(PreemptorTest, NobodyIsAskedToEndByWhoDoesNotLeadAnyMore) {
@@ -177,12 +177,12 @@ TEST_F(PreemptorTest, NobodyIsAskedToEndByWhoDoesNotLeadAnyMore) {
     why_not = "another leads";
     return http::Answer{201, "{}"};
   };
-  ASSERT_FALSE(choose(pod("p", 9, "80000")));
+  ASSERT_FALSE(filterAndReserve(pod("p", 9, "80000")));
   ASSERT_TRUE(until([&] { return counts.unanswered == 1; }));
   EXPECT_EQ(asked, Names{"x"});
   // Nothing is kept for a pod that is another's business now.
   gone("x");
-  ASSERT_TRUE(until([&] { return choose(pod("small", 1, "1000")); }));
+  ASSERT_TRUE(until([&] { return filterAndReserve(pod("small", 1, "1000")); }));
 }
 
 TEST_F(PreemptorTest, NobodyEndsForAPodThatIsGone) {
@@ -190,15 +190,15 @@ TEST_F(PreemptorTest, NobodyEndsForAPodThatIsGone) {
     gone("p");
     return http::Answer{201, "{}"};
   };
-  ASSERT_FALSE(choose(pod("p", 9, "80000")));
+  ASSERT_FALSE(filterAndReserve(pod("p", 9, "80000")));
   ASSERT_TRUE(until([&] { return counts.evicted == 1; }));
   // For the next one who is ending already is enough.
-  ASSERT_FALSE(choose(pod("q", 9, "40000")));
+  ASSERT_FALSE(filterAndReserve(pod("q", 9, "40000")));
   ASSERT_TRUE(until([&] { return counts.planned == 2; }));
   EXPECT_EQ(asked, Names{"x"});
   gone("x");
-  EXPECT_FALSE(choose(pod("small", 1, "5000")));
-  EXPECT_TRUE(choose(pod("q", 9, "40000")));
+  EXPECT_FALSE(filterAndReserve(pod("small", 1, "5000")));
+  EXPECT_TRUE(filterAndReserve(pod("q", 9, "40000")));
 }
 
 }  // namespace

@@ -8,15 +8,15 @@ namespace divvy::scheduler {
 namespace {
 
 TEST(QueueModels, AnAmountCountsModelsByWholeWords) {
-  EXPECT_TRUE(Queues::matches("H20", "NVIDIA H20"));
-  EXPECT_TRUE(Queues::matches("rtx4090", "NVIDIA GeForce RTX 4090"));
-  EXPECT_FALSE(Queues::matches("H20", "NVIDIA H200"));
-  EXPECT_FALSE(Queues::matches("A10", "NVIDIA A100-SXM4-80GB"));
-  for (const char* all : {"", "*"}) EXPECT_TRUE(Queues::matches(all, "NVIDIA H20"));
+  EXPECT_TRUE(QueueTree::matches("H20", "NVIDIA H20"));
+  EXPECT_TRUE(QueueTree::matches("rtx4090", "NVIDIA GeForce RTX 4090"));
+  EXPECT_FALSE(QueueTree::matches("H20", "NVIDIA H200"));
+  EXPECT_FALSE(QueueTree::matches("A10", "NVIDIA A100-SXM4-80GB"));
+  for (const char* all : {"", "*"}) EXPECT_TRUE(QueueTree::matches(all, "NVIDIA H20"));
 }
 
 TEST(QueueModels, AModelWithoutALetterKeepsItsQueueOutOfForce) {
-  Queues queues;
+  QueueTree queues;
   kube::Queue queue = queueOf("lab", 1000, 1000);
   for (const char* good : {"H20", "显卡", "*", ""}) {
     queue.limit = {kube::QueueAmount{good, 1000, {}}};

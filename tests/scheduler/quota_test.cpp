@@ -34,26 +34,26 @@ kube::ResourceQuota quota(const kube::Quantities& hard, const std::string& uid =
 
 class QuotaTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(books.setNode(nodeWith("nvidia"))); }
+  void SetUp() override { ASSERT_TRUE(cache.setNode(nodeWith("nvidia"))); }
   // Empty: it was given a node.
   std::string refusal(const kube::Pod& one, const std::vector<std::string_view>& names = {"n"}) {
-    const Result<Choice> choice = books.choose(one, names, kLater);
+    const Result<FilterResult> choice = cache.filterAndReserve(one, names, kLater);
     if (!choice) return choice.error().message();
     if (choice->node) return "";
     const auto& why = choice->never.empty() ? choice->why : choice->never;
     return why.empty() ? "?" : why.begin()->second.text();
   }
   std::int64_t used(const std::string& resource) {
-    for (const QuotaUse& one : books.quotas())
+    for (const QuotaUsage& one : cache.quotas())
       if (one.resource == resource) return one.used;
     return -1;
   }
 
-  Books books{allVendors(), {}};
+  SchedulerCache cache{allVendors(), {}};
 };
 
 TEST_F(QuotaTest, WhoWouldHoldMoreWaitsUntilRoomComes) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "20k"}, {"limits.cpu", "1"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "20k"}, {"limits.cpu", "1"}})));
   EXPECT_EQ(refusal(pod("a", part("12000"))), "");
   EXPECT_EQ(refusal(pod("b", part("8000"))), "");
   EXPECT_EQ(refusal(pod("c", part("1"))),
@@ -61,38 +61,38 @@ TEST_F(QuotaTest, WhoWouldHoldMoreWaitsUntilRoomComes) {
             "nvidia.com/gpumem: 20000 at most, 20000 held, 1 needed");
   EXPECT_EQ(used("nvidia.com/gpumem"), 20000);
   EXPECT_EQ(refusal(pod("elsewhere", part("9000"), "lab")), "");
-  books.removePod("b");
-  ASSERT_TRUE(books.worthALook({0}));
-  const std::vector<Waiting> waiting = books.nowFitting(9, {0});
+  cache.removePod("b");
+  ASSERT_TRUE(cache.mayRequeue({0}));
+  const std::vector<Waiting> waiting = cache.popSchedulable(9, {0});
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].name, "c");
 }
 
 TEST_F(QuotaTest, WhatIsAskedAnewIsNotCountedTwice) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
   EXPECT_EQ(used("nvidia.com/gpumem"), 1000);
-  books.expire(kLater);
+  cache.expire(kLater);
   EXPECT_EQ(used("nvidia.com/gpumem"), 0);
 }
 
 TEST_F(QuotaTest, WhatIsBoundCountsFromItsAnnotationsAlsoWhereItsNodeIsNotKnown) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   kube::Pod bound = pod("a", part("700"));
   bound.node = "another";
   bound.meta.annotations = {{"hami.io/vgpu-devices-allocated", "GPU-x,NVIDIA,700,10:;"}};
-  ASSERT_TRUE(books.setPod(bound));
+  ASSERT_TRUE(cache.setPod(bound));
   EXPECT_EQ(used("nvidia.com/gpumem"), 700);
   EXPECT_NE(refusal(pod("b", part("301"))), "");
   EXPECT_EQ(refusal(pod("b", part("300"))), "");
   bound.phase = kube::PodPhase::kSucceeded;
-  ASSERT_TRUE(books.setPod(bound));
+  ASSERT_TRUE(cache.setPod(bound));
   EXPECT_EQ(used("nvidia.com/gpumem"), 300);
 }
 
 TEST_F(QuotaTest, CoresCountToo) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpucores", "150"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpucores", "150"}})));
   EXPECT_EQ(refusal(pod("a", {{"nvidia.com/gpu", "1"}})), "");  // all of a card: 100
   EXPECT_NE(refusal(pod("b", part("1000", "51"))), "");
   EXPECT_EQ(refusal(pod("b", part("1000", "50"))), "");
@@ -101,22 +101,22 @@ TEST_F(QuotaTest, CoresCountToo) {
 }
 
 TEST_F(QuotaTest, BytesAreBytesAndNothingIsNothing) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "2Gi"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "2Gi"}})));
   EXPECT_EQ(refusal(pod("a", part("2048"))), "");
   EXPECT_NE(refusal(pod("b", part("1"))), "");
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "0"}})));
-  books.removePod("a");
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "0"}})));
+  cache.removePod("a");
   EXPECT_NE(refusal(pod("b", part("1"))), "");
 }
 
 // Regression: 2G was 1.9 PiB, 800M 763 TiB: such quotas limited nothing.
 TEST_F(QuotaTest, BytesWithADecimalSuffixAreBytes) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "2G"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "2G"}})));
   EXPECT_EQ(refusal(pod("a", part("1900"))), "");
   EXPECT_NE(refusal(pod("b", part("100"))), "");
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "20M"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "20M"}})));
   EXPECT_EQ(refusal(pod("b", part("8000"))), "") << "an API server's 20000000, of MiB";
-  const Result<void> either = books.setQuota(quota({{"limits.nvidia.com/gpumem", "17179869184"}}));
+  const Result<void> either = cache.setQuota(quota({{"limits.nvidia.com/gpumem", "17179869184"}}));
   ASSERT_FALSE(either);
   EXPECT_NE(either.error().message().find("16 GiB as bytes, which is written 16384Mi; accepted: "),
             std::string::npos)
@@ -124,7 +124,7 @@ TEST_F(QuotaTest, BytesWithADecimalSuffixAreBytes) {
 }
 
 TEST_F(QuotaTest, OurNamesAreCounted) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.divvy.dev/gpumem", "1000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.divvy.dev/gpumem", "1000"}})));
   EXPECT_NE(refusal(pod("a", part("1001"))), "");
   EXPECT_EQ(refusal(pod("a", part("1000"))), "");
 }
@@ -132,7 +132,7 @@ TEST_F(QuotaTest, OurNamesAreCounted) {
 TEST_F(QuotaTest, AMisspeltNameIsNamed) {
   for (const char* prefix : {"requests.", "limits."}) {
     const Result<void> wrong =
-        books.setQuota(quota({{std::string(prefix) + "nvidia.com/gpucore", "100"}}));
+        cache.setQuota(quota({{std::string(prefix) + "nvidia.com/gpucore", "100"}}));
     ASSERT_FALSE(wrong);
     EXPECT_NE(wrong.error().message().find(
                   std::string(prefix) +
@@ -142,29 +142,29 @@ TEST_F(QuotaTest, AMisspeltNameIsNamed) {
   }
   for (const char* other : {"requests.nvidia.com/gpu", "requests.nvidia.com/gpu.shared",
                             "requests.example.com/gpucore", "limits.cpu", "pods"})
-    EXPECT_TRUE(books.setQuota(quota({{other, "4"}}))) << other;
+    EXPECT_TRUE(cache.setQuota(quota({{other, "4"}}))) << other;
 }
 
 TEST_F(QuotaTest, OfSeveralTheLeastHoldsUntilItIsGone) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}}, "small")));
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}}, "small")));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}}, "large")));
   EXPECT_NE(refusal(pod("a", part("1001"))).find("small"), std::string::npos);
-  books.removeQuota("small");
-  ASSERT_EQ(books.nowFitting(9, {0}).size(), 1u);
+  cache.removeQuota("small");
+  ASSERT_EQ(cache.popSchedulable(9, {0}).size(), 1u);
   EXPECT_EQ(refusal(pod("a", part("5000"))), "");
   EXPECT_NE(refusal(pod("b", part("1"))).find("large"), std::string::npos);
 }
 
 TEST_F(QuotaTest, WhatIsNotCountedIsNamed) {
   const Result<void> count =
-      books.setQuota(quota({{"limits.nvidia.com/gpu", "1"}, {"limits.nvidia.com/gpumem", "1000"}}));
+      cache.setQuota(quota({{"limits.nvidia.com/gpu", "1"}, {"limits.nvidia.com/gpumem", "1000"}}));
   ASSERT_FALSE(count);
   EXPECT_NE(count.error().message().find("limits.nvidia.com/gpu is not counted"),
             std::string::npos);
   EXPECT_EQ(used("nvidia.com/gpumem"), 0);  // the rest is
-  EXPECT_FALSE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1.5"}})));
-  EXPECT_TRUE(books.quotas().empty());
-  EXPECT_TRUE(books.setQuota(quota({{"requests.nvidia.com/gpu", "4"}, {"pods", "9"}})));
+  EXPECT_FALSE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1.5"}})));
+  EXPECT_TRUE(cache.quotas().empty());
+  EXPECT_TRUE(cache.setQuota(quota({{"requests.nvidia.com/gpu", "4"}, {"pods", "9"}})));
 }
 
 // Half of a device is less of a smaller one.
@@ -175,12 +175,12 @@ TEST_F(QuotaTest, ASmallerDeviceIsTakenWhereALargerOneWouldBeTooMuch) {
       {"hami.io/node-nvidia-register",
        R"([{"id":"small","count":10,"devmem":16384,"devcore":100,"type":"NVIDIA T4",)"
        R"("health":true}])"}};
-  ASSERT_TRUE(books.setNode(small));
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "10000"}})));
+  ASSERT_TRUE(cache.setNode(small));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "10000"}})));
   const kube::Pod half =
       pod("a", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}});
   const std::vector<std::string_view> names{"n", "m"};
-  const Result<Choice> choice = books.choose(half, names, kLater);
+  const Result<FilterResult> choice = cache.filterAndReserve(half, names, kLater);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->node, "m");
   EXPECT_EQ(used("nvidia.com/gpumem"), 8192);
@@ -192,21 +192,21 @@ TEST_F(QuotaTest, ASmallerDeviceIsTakenWhereALargerOneWouldBeTooMuch) {
 TEST_F(QuotaTest, EveryFamilysMemoryAndCoresCount) {
   for (const vendors::Kind* kind : allVendors().kinds()) {
     if (kind->memory.resource.empty() || !kind->wire.placed()) continue;
-    ASSERT_TRUE(books.setQuota(quota({{"limits." + kind->memory.resource, "7"}})));
-    ASSERT_EQ(books.quotas().size(), 1u) << kind->name;
-    EXPECT_EQ(books.quotas()[0].resource, kind->memory.resource);
-    EXPECT_EQ(books.quotas()[0].limit, 7);
+    ASSERT_TRUE(cache.setQuota(quota({{"limits." + kind->memory.resource, "7"}})));
+    ASSERT_EQ(cache.quotas().size(), 1u) << kind->name;
+    EXPECT_EQ(cache.quotas()[0].resource, kind->memory.resource);
+    EXPECT_EQ(cache.quotas()[0].limit, 7);
   }
 }
 
 TEST_F(QuotaTest, AllFeasibleHeedsItToo) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   const std::vector<std::string_view> names{"n"};
-  ASSERT_TRUE(books.fitting(pod("a", part("600")), names));
-  ASSERT_TRUE(books.fitting(pod("b", part("600")), names));
-  EXPECT_TRUE(books.reserveOn("a", "n", kLater));
-  EXPECT_EQ(books.reserveOn("b", "n", kLater).error().code(), ErrorCode::kNoRoom);
-  const Result<Choice> third = books.fitting(pod("c", part("600")), names);
+  ASSERT_TRUE(cache.fitting(pod("a", part("600")), names));
+  ASSERT_TRUE(cache.fitting(pod("b", part("600")), names));
+  EXPECT_TRUE(cache.reserve("a", "n", kLater));
+  EXPECT_EQ(cache.reserve("b", "n", kLater).error().code(), ErrorCode::kNoRoom);
+  const Result<FilterResult> third = cache.fitting(pod("c", part("600")), names);
   ASSERT_TRUE(third);
   EXPECT_TRUE(third->fitting.empty());
   EXPECT_EQ(third->never.size(), 1u);
@@ -214,27 +214,27 @@ TEST_F(QuotaTest, AllFeasibleHeedsItToo) {
 
 // More nodes would not help.
 TEST_F(QuotaTest, AutoscalersAreToldThatNoNodeWouldDo) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "1000"}})));
   const std::vector<kube::Node> nodes{nodeWith("nvidia")};
-  const Result<Choice> choice = books.wouldFit(pod("a", part("1001")), nodes);
+  const Result<FilterResult> choice = cache.simulateFit(pod("a", part("1001")), nodes);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->never.size(), 1u);
-  EXPECT_TRUE(books.wouldFit(pod("a", part("1000")), nodes)->never.empty());
+  EXPECT_TRUE(cache.simulateFit(pod("a", part("1000")), nodes)->never.empty());
 }
 
 // At the door only what would not fit if nobody else were there.
 TEST_F(QuotaTest, TheDoorRefusesWhatMayNeverBe) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
   EXPECT_EQ(refusal(pod("a", part("5000"))), "");
-  EXPECT_FALSE(books.neverWithinQuota(pod("b", part("5000"))));
-  EXPECT_TRUE(books.neverWithinQuota(pod("b", part("5001"))));
+  EXPECT_FALSE(cache.neverWithinQuota(pod("b", part("5000"))));
+  EXPECT_TRUE(cache.neverWithinQuota(pod("b", part("5001"))));
   // Init containers that end count one by one, the others together.
   kube::Pod several = pod("c", part("2500"));
   several.containers.push_back(several.containers[0]);
   several.init.push_back(pod("d", part("5000")).containers[0]);
-  EXPECT_FALSE(books.neverWithinQuota(several));
+  EXPECT_FALSE(cache.neverWithinQuota(several));
   several.init[0].sidecar = true;
-  EXPECT_TRUE(books.neverWithinQuota(several));
+  EXPECT_TRUE(cache.neverWithinQuota(several));
   const boost::json::value object = podObject({part("5001")}, {});
   const std::string body = boost::json::serialize(boost::json::object{
       {"request",
@@ -242,17 +242,17 @@ TEST_F(QuotaTest, TheDoorRefusesWhatMayNeverBe) {
   const engine::Engine rules{engine::Config{}};
   const Result<Review> answer =
       review(body, allVendors(), rules, "divvy-scheduler",
-             [&](const kube::Pod& one) { return books.neverWithinQuota(one); });
+             [&](const kube::Pod& one) { return cache.neverWithinQuota(one); });
   ASSERT_TRUE(answer);
   EXPECT_FALSE(answer->allowed);
   EXPECT_NE(answer->body.find("exceeding resource quota q"), std::string::npos) << answer->body;
 }
 
 TEST_F(QuotaTest, PrometheusIsToldInBothNames) {
-  ASSERT_TRUE(books.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
+  ASSERT_TRUE(cache.setQuota(quota({{"limits.nvidia.com/gpumem", "5000"}})));
   EXPECT_EQ(refusal(pod("a", part("3000"))), "");
-  Seen seen;
-  seen.quotas = books.quotas();
+  ClusterSample seen;
+  seen.quotas = cache.quotas();
   const std::string text = exposition({}, seen, true);
   for (const char* line :
        {"divvy_quota_limit{namespace=\"default\",resource=\"nvidia.com/gpumem\",quota=\"q\"} 5000",

@@ -29,9 +29,9 @@ class ShareChangeTest : public ::testing::Test {
 
   // As a scheduler that starts anew knows it.
   void begin() {
-    books_ = std::make_unique<Books>(allVendors(), engine::Config{});
-    ASSERT_TRUE(books_->setNode(node_));
-    for (const auto& [uid, pod] : pods_) ASSERT_TRUE(books_->setPod(pod));
+    cache_ = std::make_unique<SchedulerCache>(allVendors(), engine::Config{});
+    ASSERT_TRUE(cache_->setNode(node_));
+    for (const auto& [uid, pod] : pods_) ASSERT_TRUE(cache_->setPod(pod));
   }
 
   // Bound to the first device.
@@ -42,14 +42,14 @@ class ShareChangeTest : public ::testing::Test {
     made.meta.uid = made.meta.name = uid;
     made.meta.space = "default";
     const std::vector<std::string_view> names{node_.meta.name};
-    const Result<Choice> choice = books_->choose(made, names, kLater);
+    const Result<FilterResult> choice = cache_->filterAndReserve(made, names, kLater);
     EXPECT_TRUE(choice && choice->node);
-    const Result<Assigned> assigned = books_->beginBind(uid, node_.meta.name, 1);
+    const Result<BindPlan> assigned = cache_->assume(uid, node_.meta.name, 1);
     EXPECT_TRUE(assigned);
-    books_->endBind(uid, BindEnd::kBound);
+    cache_->finishBinding(uid, BindOutcome::kBound);
     for (const auto& [key, value] : assigned->annotations) made.meta.annotations[key] = value;
     made.node = node_.meta.name;
-    EXPECT_TRUE(books_->setPod(made));
+    EXPECT_TRUE(cache_->setPod(made));
     return pods_.insert_or_assign(uid, made).first->second;
   }
 
@@ -67,26 +67,26 @@ class ShareChangeTest : public ::testing::Test {
     state.since = 1;
     kube::Pod then = pod;
     then.meta.annotations[kube::kChangeStateKey] = kube::encode(state);
-    const Result<void> admitted = books_->admitChange(then);
+    const Result<void> admitted = cache_->admitChange(then);
     if (admitted) pod = then;
     return admitted;
   }
-  void settle(const std::string& uid, const kube::ChangeResult& result) {
+  void restoreReservations(const std::string& uid, const kube::ChangeResult& result) {
     kube::Pod& pod = pods_.at(uid);
     for (const auto& [key, value] :
          settledBy(*pendingChange(pod), result, nvidia(), pod.meta.annotations))
       pod.meta.annotations[key] = value;
-    ASSERT_TRUE(books_->setPod(pod));
+    ASSERT_TRUE(cache_->setPod(pod));
   }
 
   std::uint64_t taken() const {
-    for (const DeviceUse& one : books_->devicesOf(node_.meta.name))
+    for (const DeviceUsage& one : cache_->devicesOf(node_.meta.name))
       if (one.uuid == kDevice) return one.promised.count >> 20;
     return 0;
   }
 
   kube::Node node_ = nodeWith("nvidia");
-  std::unique_ptr<Books> books_;
+  std::unique_ptr<SchedulerCache> cache_;
   std::map<std::string, kube::Pod> pods_;
 };
 
@@ -95,23 +95,23 @@ TEST_F(ShareChangeTest, TheMoreOfBothIsKeptUntilItIsDone) {
   ASSERT_EQ(taken(), 4000u);
   ASSERT_TRUE(admit("a", {"x", "c0", 9000, {}, ""}));
   EXPECT_EQ(taken(), 9000u) << "at once, lest somebody else gets it";
-  ASSERT_TRUE(books_->setPod(pods_.at("a")));
+  ASSERT_TRUE(cache_->setPod(pods_.at("a")));
   EXPECT_EQ(taken(), 9000u) << "when we are told of what we wrote";
   begin();
   EXPECT_EQ(taken(), 9000u) << "by a scheduler that starts anew";
-  settle("a", {true, "", ""});
+  restoreReservations("a", {true, "", ""});
   EXPECT_EQ(taken(), 9000u);
   ASSERT_TRUE(admit("a", {"y", "c0", 1000, 10, ""}));
   EXPECT_EQ(taken(), 9000u) << "it has them still";
-  settle("a", {true, "", ""});
+  restoreReservations("a", {true, "", ""});
   EXPECT_EQ(taken(), 1000u);
   EXPECT_NE(pods_.at("a").meta.annotations[kAllocated].find(",1000,10:"), std::string::npos);
   ASSERT_TRUE(admit("a", {"z", "c0", 5000, {}, ""}));
-  settle("a", {false, "NoRoom", "it uses more"});
+  restoreReservations("a", {false, "NoRoom", "it uses more"});
   EXPECT_EQ(taken(), 1000u) << "what did not come about is given back";
   begin();
   EXPECT_EQ(taken(), 1000u);
-  books_->removePod("a");
+  cache_->removePod("a");
   EXPECT_EQ(taken(), 0u);
 }
 
@@ -131,7 +131,7 @@ TEST_F(ShareChangeTest, WhoHasAllOfItIsAlone) {
   bound("a", "4000", "20");
   bound("b", "1000", "0");
   EXPECT_FALSE(admit("a", {"x", "c0", {}, 100, ""}));
-  books_->removePod("b");
+  cache_->removePod("b");
   pods_.erase("b");
   EXPECT_TRUE(admit("a", {"x", "c0", {}, 100, ""}));
 }
@@ -141,20 +141,20 @@ TEST_F(ShareChangeTest, QuotaHolds) {
   quota.meta.uid = quota.meta.name = "q";
   quota.meta.space = "default";
   quota.hard = {{"limits.nvidia.com/gpumem", "6000"}};
-  ASSERT_TRUE(books_->setQuota(quota));
+  ASSERT_TRUE(cache_->setQuota(quota));
   bound("a", "4000", "20");
   const Result<void> more = admit("a", {"x", "c0", 6001, {}, ""});
   ASSERT_FALSE(more);
   EXPECT_NE(more.error().message().find("exceeding resource quota"), std::string::npos);
   EXPECT_TRUE(admit("a", {"x", "c0", 6000, {}, ""}));
-  settle("a", {true, "", ""});
+  restoreReservations("a", {true, "", ""});
   // Less is possible, however little the quota has become.
   quota.hard = {{"limits.nvidia.com/gpumem", "1000"}};
-  ASSERT_TRUE(books_->setQuota(quota));
+  ASSERT_TRUE(cache_->setQuota(quota));
   EXPECT_TRUE(admit("a", {"y", "c0", 5000, {}, ""}));
-  settle("a", {true, "", ""});
+  restoreReservations("a", {true, "", ""});
   EXPECT_TRUE(admit("a", {"z", "c0", {}, {}, "low"}));
-  settle("a", {true, "", ""});
+  restoreReservations("a", {true, "", ""});
   EXPECT_FALSE(admit("a", {"w", "c0", 5001, {}, ""}));
 }
 

@@ -24,7 +24,7 @@ kube::Pod podWith(const std::string& resource) {
   return pod;
 }
 
-TEST(Strays, AreThoseThatHaveDevicesFromNobody) {
+TEST(UnassignedPodReporter, AreThoseThatHaveDevicesFromNobody) {
   const vendors::Catalog all = catalog();
   EXPECT_TRUE(isStray(podWith("nvidia.com/gpu"), all));
   kube::Pod before = podWith("cpu");
@@ -43,7 +43,7 @@ TEST(Strays, AreThoseThatHaveDevicesFromNobody) {
   EXPECT_FALSE(isStray(given, all));
 }
 
-TEST(Strays, TheEventNamesWhoAndWhere) {
+TEST(UnassignedPodReporter, TheEventNamesWhoAndWhere) {
   kube::Pod pod = podWith("nvidia.com/gpu");
   pod.scheduler = "volcano";
   const json::value event = json::parse(strayEvent(pod, "divvy-scheduler", 1'800'000'000));

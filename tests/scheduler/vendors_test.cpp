@@ -106,15 +106,15 @@ TEST_P(VendorTest, IsAsItsAgentsExpect) {
   checkDoor(*object, row.door);
   Result<kube::Pod> pod = kube::podOf(*object);
   ASSERT_TRUE(pod.has_value());
-  Books books(allVendors(), {});
-  const Result<void> set = books.setNode(nodeWith(row.node));
+  SchedulerCache cache(allVendors(), {});
+  const Result<void> set = cache.setNode(nodeWith(row.node));
   ASSERT_TRUE(set) << set.error().message();
   const std::vector<std::string_view> names{"n"};
-  const Result<Choice> choice = books.choose(*pod, names, {1000});
+  const Result<FilterResult> choice = cache.filterAndReserve(*pod, names, {1000});
   ASSERT_TRUE(choice.has_value()) << choice.error().message();
   ASSERT_TRUE(choice->node)
       << (choice->why.empty() ? choice->never : choice->why).find("n")->text();
-  const Result<Assigned> bound = books.beginBind("u", "n", 1'700'000'000'123'456'789);
+  const Result<BindPlan> bound = cache.assume("u", "n", 1'700'000'000'123'456'789);
   ASSERT_TRUE(bound.has_value()) << bound.error().message();
   for (const auto& [key, pattern] : row.wanted) {
     const auto found = bound->annotations.find(key);

@@ -79,7 +79,7 @@ TEST(ShareVariety, CountsDifferentSharesOfContainersThatRunTogether) {
 }
 
 TEST(Webhook, TheQueuesPoolIsWrittenWhereThePodNamesNone) {
-  const GateRule gate = [](const kube::Pod&) { return Admitted{true, "lab", "training"}; };
+  const GateRule gate = [](const kube::Pod&) { return QueueAssignment{true, "lab", "training"}; };
   const std::string card = limits(R"("nvidia.com/gpu":1)");
   EXPECT_NE(patchOf(answerTo(card, "{}", "lab", gate))
                 .find(R"(/use.divvy.dev~1pool","value":"training")"),
@@ -89,7 +89,7 @@ TEST(Webhook, TheQueuesPoolIsWrittenWhereThePodNamesNone) {
       << "what a pod says goes first";
   const json::object other = answerTo(card, "{}", "default", gate);
   EXPECT_FALSE(other.at("allowed").as_bool()) << "the pool is not for that namespace";
-  const GateRule unknown = [](const kube::Pod&) { return Admitted{true, "lab", "traning"}; };
+  const GateRule unknown = [](const kube::Pod&) { return QueueAssignment{true, "lab", "traning"}; };
   const json::object answer = answerTo(card, "{}", "lab", unknown);
   EXPECT_FALSE(answer.at("allowed").as_bool());
   EXPECT_NE(json::serialize(answer).find("traning"), std::string::npos);

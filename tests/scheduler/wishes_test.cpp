@@ -33,7 +33,7 @@ engine::Shape shapeOf(const Texts& annotations, const std::vector<Texts>& limits
   engine::Shape shape = request && *request ? (*request)->shape : engine::Shape{};
   // By which name something is asked for decides where it is served, not what it is.
   std::erase_if(shape.selector.not_models, [](const engine::ModelName& word) {
-    return word.text == kOwnPlugin || isNotServedBy(word.text);
+    return word.text == kVendorPlugin || isNotServedBy(word.text);
   });
   return shape;
 }
@@ -45,12 +45,12 @@ const engine::Shape& plain() {
   return shape;
 }
 
-TEST(Wishes, OurResourcesAreTheSameAsTheOthers) {
+TEST(ShareAnnotations, OurResourcesAreTheSameAsTheOthers) {
   EXPECT_EQ(shapeOf({}), plain());
 }
 
 // CUDA uses one instance of partitioned cards, and no device beside it.
-TEST(Wishes, AContainerWithSeveralDevicesGetsNoInstances) {
+TEST(ShareAnnotations, AContainerWithSeveralDevicesGetsNoInstances) {
   const Texts several{{"nvidia.com/gpu", "2"}, {"nvidia.com/gpumem", "1Gi"}};
   const Texts one{{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1Gi"}};
   const std::vector<engine::ModelName> none{engine::ModelName("MIG")};
@@ -59,7 +59,7 @@ TEST(Wishes, AContainerWithSeveralDevicesGetsNoInstances) {
   EXPECT_TRUE(shapeOf({}, {one, one}).selector.not_models.empty());
 }
 
-TEST(Wishes, AGuaranteeIsOfEachContainer) {
+TEST(ShareAnnotations, AGuaranteeIsOfEachContainer) {
   const std::vector<Texts> two{kShare, kShare};
   engine::Shape shape = shapeOf({{"use.divvy.dev/guaranteed", "4Gi"}}, two);
   EXPECT_EQ(shape.containers[0].devices.guarantee, engine::DeviceMemory(gib(4)));
@@ -73,7 +73,7 @@ TEST(Wishes, AGuaranteeIsOfEachContainer) {
   EXPECT_EQ(shape.containers[1].devices.guarantee, std::nullopt);
 }
 
-TEST(Wishes, DevicesAreSelectedAsDivvyRunDoes) {
+TEST(ShareAnnotations, DevicesAreSelectedAsDivvyRunDoes) {
   engine::Shape expected = plain();
   expected.selector.match = engine::ModelMatch::kWords;
   expected.selector.models = {engine::ModelName("rtx4090"), engine::ModelName("L20")};
@@ -91,7 +91,7 @@ TEST(Wishes, DevicesAreSelectedAsDivvyRunDoes) {
 }
 
 // What agents read changes nothing here, and is looked at nevertheless.
-TEST(Wishes, WhatAgentsReadIsAccepted) {
+TEST(ShareAnnotations, WhatAgentsReadIsAccepted) {
   EXPECT_EQ(shapeOf({{"use.divvy.dev/on-pressure", "wait"},
                      {"use.divvy.dev/pressure-wait", "10s"},
                      {"use.divvy.dev/idle-reclaim", "30m"},
@@ -103,7 +103,7 @@ TEST(Wishes, WhatAgentsReadIsAccepted) {
             plain());
 }
 
-TEST(Wishes, WhatIsNotUnderstoodIsNamed) {
+TEST(ShareAnnotations, WhatIsNotUnderstoodIsNamed) {
   for (const auto& [key, value, says] : std::vector<std::array<std::string, 3>>{
            {"use.divvy.dev/guarantee", "4Gi", "accepted: guaranteed, on-pressure"},
            {"use.divvy.dev/memory", "4Gi", "not known"},
@@ -216,7 +216,7 @@ TEST(Priority, OfAPriorityClassIsAsItIsConfigured) {
 // ---- the list
 // --------------------------------------------------------------------------------------
 
-TEST(Terms, ResourcesAreOnesThatContainersCanAskFor) {
+TEST(Options, ResourcesAreOnesThatContainersCanAskFor) {
   for (const terms::Term& one : terms::all()) {
     if (one.place == terms::Place::kResource) {
       EXPECT_NE(allVendors().owner(one.word), nullptr) << one.word;
@@ -224,7 +224,7 @@ TEST(Terms, ResourcesAreOnesThatContainersCanAskFor) {
   }
 }
 
-TEST(Terms, ThePageHasTheList) {
+TEST(Options, ThePageHasTheList) {
   std::ifstream file(std::string(std::getenv("DIVVY_SOURCE_DIR")) + "/docs/pods.md");
   std::ostringstream text;
   text << file.rdbuf();

@@ -85,7 +85,7 @@ class Twins {
       nodes.push_back(same ? known->second : some(name, &rng));
     }
     const kube::Pod pod = someone("supposed-" + std::to_string(at), &rng);
-    const Result<Choice> choice = asked_.wouldFit(pod, nodes);
+    const Result<FilterResult> choice = asked_.simulateFit(pod, nodes);
     ASSERT_TRUE(choice.has_value()) << choice.error().message();
     for (const kube::Node& node : nodes) {
       const std::string& name = node.meta.name;
@@ -116,19 +116,19 @@ class Twins {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < kNodes; ++i) names.push_back(nameOf(i));
     const std::vector<std::string_view> views(names.begin(), names.end());
-    const Result<Choice> one = plain_.choose(pod, views, kLater);
-    const Result<Choice> other = asked_.choose(pod, views, kLater);
+    const Result<FilterResult> one = plain_.filterAndReserve(pod, views, kLater);
+    const Result<FilterResult> other = asked_.filterAndReserve(pod, views, kLater);
     ASSERT_TRUE(one.has_value() && other.has_value());
     EXPECT_EQ(one->node, other->node);
     EXPECT_EQ(one->why, other->why);
     EXPECT_EQ(one->never, other->never);
     if (!one->node) return;
-    const Result<Assigned> assigned = plain_.beginBind(pod.meta.uid, *one->node, 1);
-    const Result<Assigned> again = asked_.beginBind(pod.meta.uid, *one->node, 1);
+    const Result<BindPlan> assigned = plain_.assume(pod.meta.uid, *one->node, 1);
+    const Result<BindPlan> again = asked_.assume(pod.meta.uid, *one->node, 1);
     ASSERT_TRUE(assigned.has_value() && again.has_value());
     EXPECT_EQ(assigned->annotations, again->annotations);
-    plain_.endBind(pod.meta.uid, BindEnd::kBound);
-    asked_.endBind(pod.meta.uid, BindEnd::kBound);
+    plain_.finishBinding(pod.meta.uid, BindOutcome::kBound);
+    asked_.finishBinding(pod.meta.uid, BindOutcome::kBound);
     kube::Pod bound = pod;
     bound.node = *one->node;
     bound.meta.annotations = assigned->annotations;
@@ -137,21 +137,21 @@ class Twins {
 
   // By a scheduler that knows only that node, as it is described, and who is there.
   bool fitsIfSo(const kube::Pod& pod, const kube::Node& node) const {
-    Books books(catalog_, {});
-    if (!books.setNode(node)) return false;
+    SchedulerCache cache(catalog_, {});
+    if (!cache.setNode(node)) return false;
     for (const auto& [uid, one] : bound_) {
       if (one.node != node.meta.name) continue;
-      EXPECT_TRUE(books.setPod(one).has_value());
+      EXPECT_TRUE(cache.setPod(one).has_value());
     }
     const std::vector<std::string_view> only{node.meta.name};
-    const Result<Choice> choice = books.choose(pod, only, kLater);
+    const Result<FilterResult> choice = cache.filterAndReserve(pod, only, kLater);
     return choice && choice->node;
   }
 
   Rng rng_;
   const vendors::Catalog catalog_ = *vendors::Catalog::of(vendors::builtIn());
-  Books plain_{catalog_, {}};
-  Books asked_{catalog_, {}};
+  SchedulerCache plain_{catalog_, {}};
+  SchedulerCache asked_{catalog_, {}};
   std::map<std::string, kube::Node> told_;  // by name, as they were described last
   std::map<std::string, kube::Pod> bound_;
 };
@@ -171,7 +171,7 @@ TEST(WouldFit, TellsExactlyWhoFitsAndChangesNothing) {
 // A pod that is asked about again does not stand in its own way.
 TEST(WouldFit, WhatIsReservedForThePodIsItsOwn) {
   const vendors::Catalog catalog = *vendors::Catalog::of(vendors::builtIn());
-  Books books(catalog, {});
+  SchedulerCache cache(catalog, {});
   Rng rng(1);
   kube::Node node;
   std::vector<kube::RegisteredDevice> list(1);
@@ -182,16 +182,16 @@ TEST(WouldFit, WhatIsReservedForThePodIsItsOwn) {
   list[0].healthy = true;
   node.meta.name = "a";
   node.meta.annotations["hami.io/node-nvidia-register"] = kube::encode(list);
-  ASSERT_TRUE(books.setNode(node));
+  ASSERT_TRUE(cache.setNode(node));
   kube::Pod pod = someone("p", &rng);
   pod.meta.annotations.clear();
   pod.containers[0].limits = {{"nvidia.com/gpu", "1"}};
   const std::vector<std::string_view> names{"a"};
-  ASSERT_TRUE(books.choose(pod, names, kLater)->node);
+  ASSERT_TRUE(cache.filterAndReserve(pod, names, kLater)->node);
   const std::vector<kube::Node> nodes{node};
-  EXPECT_TRUE(books.wouldFit(pod, nodes)->why.empty());
+  EXPECT_TRUE(cache.simulateFit(pod, nodes)->why.empty());
   pod.meta.uid = "q";
-  EXPECT_FALSE(books.wouldFit(pod, nodes)->why.empty());
+  EXPECT_FALSE(cache.simulateFit(pod, nodes)->why.empty());
 }
 
 }  // namespace

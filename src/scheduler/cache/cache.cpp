@@ -58,170 +58,171 @@ std::vector<unsigned> spread(const std::vector<std::uint32_t>& ranks) {
 
 }  // namespace
 
-Books::Books(const vendors::Catalog& catalog, engine::Config config)
-    : inside_(std::make_unique<Inside>(catalog, config)) {}
-Books::~Books() = default;
+SchedulerCache::SchedulerCache(const vendors::Catalog& catalog, engine::Config config)
+    : impl_(std::make_unique<Impl>(catalog, config)) {}
+SchedulerCache::~SchedulerCache() = default;
 
-Result<void> Books::setPools(std::vector<engine::Pool> pools) {
-  const auto set = inside_->engine.setPools(std::move(pools));
+Result<void> SchedulerCache::setPools(std::vector<engine::Pool> pools) {
+  const auto set = impl_->engine.setPools(std::move(pools));
   if (!set) return set.error();
-  inside_->waiting.open();
+  impl_->waiting.open();
   return {};
 }
 
-std::vector<std::string> Books::unreadOf(const std::string& node) const {
-  const auto known = inside_->nodes.find(node);
-  return known == inside_->nodes.end() ? std::vector<std::string>() : known->second.unread;
+std::vector<std::string> SchedulerCache::unreadOf(const std::string& node) const {
+  const auto known = impl_->nodes.find(node);
+  return known == impl_->nodes.end() ? std::vector<std::string>() : known->second.unread;
 }
 
-Result<void> Books::setNode(const kube::Node& node) {
+Result<void> SchedulerCache::setNode(const kube::Node& node) {
   const std::string& name = node.meta.name;
-  const auto known = inside_->nodes.find(name);
-  if (known != inside_->nodes.end() && sameWords(known->second.said, node)) return {};
+  const auto known = impl_->nodes.find(name);
+  if (known != impl_->nodes.end() && sameWords(known->second.said, node)) return {};
   const Result<void> taken = takeNode(node);
   if (taken) recordInventory(name);
   return taken;
 }
 
-Result<void> Books::takeNode(const kube::Node& node) {
+Result<void> SchedulerCache::takeNode(const kube::Node& node) {
   const std::string& name = node.meta.name;
-  const auto known = inside_->nodes.find(name);
-  Result<DescribedNode> described =
-      describe(node, inside_->catalog, inside_->recorded.elsewhereThan(name));
+  const auto known = impl_->nodes.find(name);
+  Result<NodeDescription> described =
+      describe(node, impl_->catalog, impl_->recorded.elsewhereThan(name));
   const Result<void> set =
-      described ? inside_->engine.setNode(described->node) : Result<void>(described.error());
+      described ? impl_->engine.setNode(described->node) : Result<void>(described.error());
   if (!set) {
-    inside_->unreadable[name] = set.error().message();
-    if (known == inside_->nodes.end()) return set;
+    impl_->unreadable[name] = set.error().message();
+    if (known == impl_->nodes.end()) return set;
     known->second.said = node;
     known->second.node.cordoned = true;
-    const Result<void> kept = inside_->engine.setNode(known->second.node);
+    const Result<void> kept = impl_->engine.setNode(known->second.node);
     (void)kept;  // as it was accepted before
     return set;
   }
-  inside_->unreadable.erase(name);
-  inside_->nodes[name] = {node.meta.uid,
-                          node,
-                          std::move(described->node),
-                          std::move(described->devices),
-                          std::move(described->unread),
-                          {std::move(described->registered), std::move(described->inventory),
-                           std::move(described->surplus)}};
-  if (inside_->unreadable_pods.contains(name)) inside_->showNode(name);
-  inside_->alike.clear();
-  inside_->takeHome(name);
-  for (const std::string& pod : inside_->own.on(name)) inside_->takeOwn(pod);
-  inside_->waiting.open();
+  impl_->unreadable.erase(name);
+  impl_->nodes[name] = {node.meta.uid,
+                        node,
+                        std::move(described->node),
+                        std::move(described->devices),
+                        std::move(described->unread),
+                        {std::move(described->registered), std::move(described->inventory),
+                         std::move(described->surplus)}};
+  if (impl_->unreadable_pods.contains(name)) impl_->showNode(name);
+  impl_->alike.clear();
+  impl_->takeHome(name);
+  for (const std::string& pod : impl_->own.on(name)) impl_->takeOwn(pod);
+  impl_->waiting.open();
   return {};
 }
 
-void Books::removeNode(const std::string& uid, const std::string& name) {
-  const auto known = inside_->nodes.find(name);
+void SchedulerCache::removeNode(const std::string& uid, const std::string& name) {
+  const auto known = impl_->nodes.find(name);
   // One of that name has come since.
-  if (known != inside_->nodes.end() && known->second.uid != uid) return;
-  inside_->nodes.erase(name);
-  inside_->unreadable.erase(name);
-  inside_->on.erase(name);
-  inside_->alike.clear();
-  for (engine::Allocation& one : inside_->engine.removeNode(engine::NodeName(name))) {
-    if (one.expires) inside_->quotas.give(one.id.text);
+  if (known != impl_->nodes.end() && known->second.uid != uid) return;
+  impl_->nodes.erase(name);
+  impl_->unreadable.erase(name);
+  impl_->on.erase(name);
+  impl_->alike.clear();
+  for (engine::Allocation& one : impl_->engine.removeNode(engine::NodeName(name))) {
+    if (one.expires) impl_->quotas.give(one.id.text);
     if (one.expires) continue;
     const std::string pod = one.id.text;
-    inside_->masks.give(pod);
+    impl_->masks.give(pod);
     // Once the node is there again it is counted anew.
-    if (inside_->own.find(pod) != nullptr) inside_->quotas.give(pod);
-    if (inside_->own.find(pod) != nullptr) continue;
-    inside_->homeless.set(pod, Homeless{std::move(one), {}});
+    if (impl_->own.find(pod) != nullptr) impl_->quotas.give(pod);
+    if (impl_->own.find(pod) != nullptr) continue;
+    impl_->homeless.set(pod, UnknownNodePod{std::move(one), {}});
   }
   recordInventory(name);
 }
 
-Result<void> Books::setPod(const kube::Pod& pod) {
+Result<void> SchedulerCache::setPod(const kube::Pod& pod) {
   const std::string& uid = pod.meta.uid;
   Result<std::optional<engine::Allocation>> held =
-      heldBy(pod, inside_->catalog, inside_->devicesOf(pod.node));
+      heldBy(pod, impl_->catalog, impl_->devicesOf(pod.node));
   if (!held && !pod.node.empty() && !pod.ended()) {
-    inside_->closeFor(pod, held.error().message());
+    impl_->closeFor(pod, held.error().message());
     return held.error();
   }
-  if (!inside_->unreadable_pods.empty()) inside_->reopenFor(uid, "");
+  if (!impl_->unreadable_pods.empty()) impl_->reopenFor(uid, "");
   if (!held) return held.error();
   if (!*held) {
     // A reservation for a pod that is not bound yet stays. A binding writes node and devices at
     // once: who is bound without devices was bound by somebody else.
     if (!pod.ended() && pod.node.empty()) return {};
-    inside_->claims.erase(uid);
-    inside_->waiting.leave(uid);
+    impl_->claims.erase(uid);
+    impl_->waiting.leave(uid);
     // Unless its node's own plugin hands out what it asks for.
-    if (inside_->own.see(pod, inside_->catalog)) {
-      inside_->takeOwn(uid);
+    if (impl_->own.see(pod, impl_->catalog)) {
+      impl_->takeOwn(uid);
     } else {
-      inside_->release(uid);
+      impl_->release(uid);
     }
     return {};
   }
-  const bool own = inside_->own.find(uid) != nullptr;
-  if (own) inside_->own.forget(uid);
-  inside_->claims.erase(uid);
-  inside_->waiting.leave(uid);
-  inside_->guests.erase(uid);
+  const bool own = impl_->own.find(uid) != nullptr;
+  if (own) impl_->own.forget(uid);
+  impl_->claims.erase(uid);
+  impl_->waiting.leave(uid);
+  impl_->guests.erase(uid);
   const Waiting who{pod.meta.space, pod.meta.name};
-  const bool known = !inside_->holders.insert_or_assign(uid, who).second;
+  const bool known = !impl_->holders.insert_or_assign(uid, who).second;
   const engine::RequestId id(uid);
-  const engine::Allocation* old = inside_->engine.find(id);
+  const engine::Allocation* old = impl_->engine.find(id);
   // Of who is changed the shares do not say all that is kept.
   const bool pending = pendingChange(pod).has_value();
-  const bool changing = pending || inside_->changing.contains(uid);
-  if (pending) inside_->changing.insert(uid);
-  if (!pending) inside_->changing.erase(uid);
+  const bool changing = pending || impl_->changing.contains(uid);
+  if (pending) impl_->changing.insert(uid);
+  if (!pending) impl_->changing.erase(uid);
   if (old != nullptr && !changing && sameShares(old->placement, (*held)->placement)) {
-    inside_->uncertain.erase(uid);
-    inside_->masks.take(uid, (*held)->placement);
-    return inside_->engine.confirm(id);
+    impl_->uncertain.erase(uid);
+    impl_->masks.take(uid, (*held)->placement);
+    return impl_->engine.confirm(id);
   }
   // Of whom nothing was ever heard nothing is kept: most of all when all are heard of at once.
   if (known || own || old != nullptr) {
-    inside_->release(uid);
-    inside_->holders.insert_or_assign(uid, who);
+    impl_->release(uid);
+    impl_->holders.insert_or_assign(uid, who);
   }
-  return inside_->hold(pod, **held);
+  return impl_->hold(pod, **held);
 }
 
-void Books::removePod(const std::string& uid) {
-  inside_->reopenFor(uid, "");
-  inside_->waiting.leave(uid);
-  inside_->own.forget(uid);
-  inside_->gone.add(uid);
-  inside_->changing.erase(uid);
-  inside_->claims.erase(uid);
-  inside_->release(uid);
+void SchedulerCache::removePod(const std::string& uid) {
+  impl_->reopenFor(uid, "");
+  impl_->waiting.leave(uid);
+  impl_->own.forget(uid);
+  impl_->gone.add(uid);
+  impl_->changing.erase(uid);
+  impl_->claims.erase(uid);
+  impl_->release(uid);
 }
 
-Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                             engine::Instant expires) {
-  Choice choice;
-  const engine::Engine::BudgetScope scope(inside_->engine);
-  Result<std::optional<engine::Request>> request = inside_->begin(pod);
+Result<FilterResult> SchedulerCache::filterAndReserve(const kube::Pod& pod,
+                                                      std::span<const std::string_view> nodes,
+                                                      engine::Instant expires) {
+  FilterResult choice;
+  const engine::Engine::BudgetScope scope(impl_->engine);
+  Result<std::optional<engine::Request>> request = impl_->begin(pod);
   if (!request) return request.error();
   if (!*request) return choice;
   choice.ours = true;
-  const Result<Inside::Affordable> decided = inside_->afford(**request, &nodes);
+  const Result<Impl::QuotaDecision> decided = impl_->afford(**request, &nodes);
   if (!decided) return decided.error();
   if (decided->placement) {
-    const Result<void> reserved = inside_->reserve(**request, *decided->placement, expires);
+    const Result<void> reserved = impl_->reserve(**request, *decided->placement, expires);
     if (!reserved) return reserved.error();
     choice.node = decided->placement->node.text;
-    inside_->waiting.leave(pod.meta.uid);
+    impl_->waiting.leave(pod.meta.uid);
     return choice;
   }
   if (!decided->beyond.empty()) {
     // That others make room there does not help: said so, kube-scheduler ends nobody for it.
     for (const std::string_view name : nodes) choice.never.emplace(name, decided->beyond);
-    inside_->waiting.enter(pod, std::move(**request));
-    inside_->reclaim(pod.meta.uid);
+    impl_->waiting.enter(pod, std::move(**request));
+    impl_->reclaim(pod.meta.uid);
     return choice;
   }
-  const Result<void> explained = inside_->explain(**request, nodes, &choice);
+  const Result<void> explained = impl_->explain(**request, nodes, &choice);
   if (!explained) return explained.error();
   // One by one each of them would do, but no way was found in bounded time.
   if (!choice.fitting.empty()) {
@@ -231,116 +232,120 @@ Result<Choice> Books::choose(const kube::Pod& pod, std::span<const std::string_v
       if (tried.contains(name)) choice.why.emplace(name, none);
     choice.fitting.clear();
   }
-  inside_->waiting.enter(pod, std::move(**request));
-  inside_->reclaim(pod.meta.uid);
+  impl_->waiting.enter(pod, std::move(**request));
+  impl_->reclaim(pod.meta.uid);
   return choice;
 }
 
-Result<Choice> Books::fitting(const kube::Pod& pod, std::span<const std::string_view> nodes) {
-  Choice choice;
-  const engine::Engine::BudgetScope scope(inside_->engine);
-  Result<std::optional<engine::Request>> request = inside_->begin(pod);
+Result<FilterResult> SchedulerCache::fitting(const kube::Pod& pod,
+                                             std::span<const std::string_view> nodes) {
+  FilterResult choice;
+  const engine::Engine::BudgetScope scope(impl_->engine);
+  Result<std::optional<engine::Request>> request = impl_->begin(pod);
   if (!request) return request.error();
   if (!*request) return choice;
   choice.ours = true;
   const auto beyond =
-      inside_->quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, inside_->catalog));
+      impl_->quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, impl_->catalog));
   if (beyond) {
     for (const std::string_view name : nodes) choice.never.emplace(name, refusalText(*beyond));
-    inside_->waiting.enter(pod, std::move(**request));
-    inside_->reclaim(pod.meta.uid);
+    impl_->waiting.enter(pod, std::move(**request));
+    impl_->reclaim(pod.meta.uid);
     return choice;
   }
-  const Result<void> explained = inside_->explain(**request, nodes, &choice);
+  const Result<void> explained = impl_->explain(**request, nodes, &choice);
   if (!explained) return explained.error();
   if (choice.fitting.empty()) {
-    inside_->waiting.enter(pod, std::move(**request));
+    impl_->waiting.enter(pod, std::move(**request));
   } else {
-    inside_->waiting.leave(pod.meta.uid);
-    inside_->asked.insert_or_assign(pod.meta.uid, std::move(**request));
+    impl_->waiting.leave(pod.meta.uid);
+    impl_->asked.insert_or_assign(pod.meta.uid, std::move(**request));
   }
-  inside_->reclaim(pod.meta.uid);
+  impl_->reclaim(pod.meta.uid);
   return choice;
 }
 
-Result<std::vector<unsigned>> Books::scores(const kube::Pod& pod,
-                                            std::span<const std::string_view> nodes) const {
+Result<std::vector<unsigned>> SchedulerCache::scores(
+    const kube::Pod& pod, std::span<const std::string_view> nodes) const {
   const Result<std::optional<engine::Request>> request =
-      requestOf(pod, inside_->catalog, inside_->config.devices);
+      scheduler::requestOf(pod, impl_->catalog, impl_->config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return std::vector<unsigned>(nodes.size(), 0);
-  const engine::Engine::BudgetScope scope(inside_->engine);
+  const engine::Engine::BudgetScope scope(impl_->engine);
   std::vector<std::uint32_t> scores;
   scores.reserve(nodes.size());
   for (const std::string_view node : nodes) {
-    const Result<std::optional<engine::Placement>> there = inside_->decideOn(**request, node);
+    const Result<std::optional<engine::Placement>> there = impl_->decideOn(**request, node);
     if (!there) return there.error();
     scores.push_back(*there ? 1 + (*there)->score : 0);
   }
   return spread(scores);
 }
 
-Result<void> Books::reserveOn(const std::string& uid, const std::string& node,
-                              engine::Instant expires) {
-  if (inside_->passed.has(uid)) return {};
+Result<void> SchedulerCache::reserve(const std::string& uid, const std::string& node,
+                                     engine::Instant expires) {
+  if (impl_->passed.has(uid)) return {};
   // Planned there before kube-scheduler asked.
-  const engine::Allocation* planned = inside_->engine.find(engine::RequestId(uid));
+  const engine::Allocation* planned = impl_->engine.find(engine::RequestId(uid));
   if (planned != nullptr && planned->expires && planned->placement.node.text == node) return {};
-  const auto asked = inside_->asked.find(uid);
-  if (asked == inside_->asked.end())
+  const auto asked = impl_->asked.find(uid);
+  if (asked == impl_->asked.end())
     return Error{ErrorCode::kNotFound, "nobody asked where the pod fits: ask again"};
-  if (inside_->claims.contains(uid)) inside_->giveBack(uid);
-  const Result<std::optional<engine::Placement>> decided = inside_->decideOn(asked->second, node);
+  if (impl_->claims.contains(uid)) impl_->giveBack(uid);
+  const Result<std::optional<engine::Placement>> decided = impl_->decideOn(asked->second, node);
   if (!decided) return decided.error();
   if (!*decided) {
-    inside_->reclaim(uid);
+    impl_->reclaim(uid);
     return Error{ErrorCode::kNoRoom, "node " + node + " was taken meanwhile: ask again"};
   }
-  if (const auto beyond = inside_->beyond(asked->second, **decided)) {
-    inside_->reclaim(uid);
+  if (const auto beyond = impl_->beyond(asked->second, **decided)) {
+    impl_->reclaim(uid);
     return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
   }
-  const Result<void> reserved = inside_->reserve(asked->second, **decided, expires);
+  const Result<void> reserved = impl_->reserve(asked->second, **decided, expires);
   if (!reserved) return reserved.error();
-  inside_->asked.erase(asked);
+  impl_->asked.erase(asked);
   return {};
 }
 
-Result<Choice> Books::wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const {
+Result<FilterResult> SchedulerCache::simulateFit(const kube::Pod& pod,
+                                                 std::span<const kube::Node> nodes) const {
   const auto beyond =
-      inside_->quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, inside_->catalog));
+      impl_->quotas.refusal(pod.meta.space, pod.meta.uid, leastAsked(pod, impl_->catalog));
   if (beyond) {
-    Choice choice;
+    FilterResult choice;
     choice.ours = true;
     for (const kube::Node& node : nodes) choice.never.emplace(node.meta.name, refusalText(*beyond));
     return choice;
   }
-  const Supposed supposed{inside_->config, inside_->engine.pools(),
-                          [this](const engine::NodeName& node) { return inside_->heldOn(node); }};
-  return scheduler::wouldFit(supposed, pod, nodes, inside_->catalog);
+  const WhatIfOptions supposed{
+      impl_->config, impl_->engine.pools(),
+      [this](const engine::NodeName& node) { return impl_->heldOn(node); }};
+  return scheduler::simulateFit(supposed, pod, nodes, impl_->catalog);
 }
 
-Result<Assigned> Books::beginBind(const std::string& uid, const std::string& node,
-                                  std::int64_t nanoseconds) {
-  if (inside_->passed.has(uid)) return Assigned{node, {}};
+Result<BindPlan> SchedulerCache::assume(const std::string& uid, const std::string& node,
+                                        std::int64_t nanoseconds) {
+  if (impl_->passed.has(uid)) return BindPlan{node, {}};
   const auto no = [](const std::string& why) { return Error{ErrorCode::kUnavailable, why}; };
   const engine::RequestId id(uid);
-  const engine::Allocation* held = inside_->engine.find(id);
+  const engine::Allocation* held = impl_->engine.find(id);
   if (held == nullptr) return no("nothing is reserved for the pod: it expired");
   if (held->placement.node.text != node)
     return no("devices are reserved on " + held->placement.node.text + ", not on " + node);
-  const auto known = inside_->nodes.find(node);
-  if (known == inside_->nodes.end()) return no("node " + node + " is gone");
-  if (!inside_->binding.insert(uid).second) return no("the pod is being bound");
-  const Guest& guest = inside_->guests[uid];
+  const auto known = impl_->nodes.find(node);
+  if (known == impl_->nodes.end()) return no("node " + node + " is gone");
+  if (!impl_->binding.insert(uid).second) return no("the pod is being bound");
+  const ContainerList& guest = impl_->guests[uid];
   engine::Placement given = held->placement;
-  const Result<void> cores = inside_->masks.choose(uid, guest.ends, known->second.devices, &given);
-  const Result<void> kept = cores ? inside_->engine.confirm(id) : cores;
+  const Result<void> cores =
+      impl_->masks.filterAndReserve(uid, guest.ends, known->second.devices, &given);
+  const Result<void> kept = cores ? impl_->engine.confirm(id) : cores;
   if (!kept) {
-    inside_->binding.erase(uid);
+    impl_->binding.erase(uid);
     return kept.error();
   }
-  Assigned assigned{node,
+  BindPlan assigned{node,
                     annotationsOf(given, known->second.devices, guest.containers, nanoseconds)};
   assigned.annotations.emplace(kube::kDecidedKey, kube::encodeDecided(guest.for_agents));
   for (const auto& container : given.containers) {
@@ -355,20 +360,20 @@ Result<Assigned> Books::beginBind(const std::string& uid, const std::string& nod
   return assigned;
 }
 
-void Books::endBind(const std::string& uid, BindEnd end) {
+void SchedulerCache::finishBinding(const std::string& uid, BindOutcome end) {
   // Gone: the pod was removed meanwhile.
-  if (inside_->binding.erase(uid) == 0) return;
-  if (end == BindEnd::kRefused) inside_->release(uid);
-  if (end == BindEnd::kRefused) inside_->reclaim(uid);
-  if (end == BindEnd::kBound) inside_->claims.erase(uid);
-  if (end == BindEnd::kUncertain) inside_->uncertain.insert(uid);
+  if (impl_->binding.erase(uid) == 0) return;
+  if (end == BindOutcome::kRefused) impl_->release(uid);
+  if (end == BindOutcome::kRefused) impl_->reclaim(uid);
+  if (end == BindOutcome::kBound) impl_->claims.erase(uid);
+  if (end == BindOutcome::kUncertain) impl_->uncertain.insert(uid);
 }
 
-std::string Books::withdrawnFrom(const std::string& uid) const {
-  const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
+std::string SchedulerCache::withdrawnFrom(const std::string& uid) const {
+  const engine::Allocation* held = impl_->engine.find(engine::RequestId(uid));
   if (held == nullptr) return {};
-  const auto node = inside_->nodes.find(held->placement.node.text);
-  if (node == inside_->nodes.end()) return {};
+  const auto node = impl_->nodes.find(held->placement.node.text);
+  if (node == impl_->nodes.end()) return {};
   const kube::Labels& notes = node->second.said.meta.annotations;
   const auto said = notes.find(kube::kFullKey);
   if (said == notes.end()) return {};
@@ -379,44 +384,44 @@ std::string Books::withdrawnFrom(const std::string& uid) const {
   return {};
 }
 
-std::size_t Books::expire(engine::Instant now) {
-  const std::vector<engine::Allocation> ended = inside_->engine.expire(now);
-  for (const engine::Allocation& one : ended) inside_->leave(one.placement.node.text, one.id.text);
-  for (const engine::Allocation& one : ended) inside_->holders.erase(one.id.text);
-  for (const engine::Allocation& one : ended) inside_->quotas.give(one.id.text);
-  std::erase_if(inside_->claims, [&](const auto& one) { return *one.second.expires <= now; });
-  for (const engine::Allocation& one : ended) inside_->reclaim(one.id.text);
-  if (!ended.empty()) inside_->waiting.open();
+std::size_t SchedulerCache::expire(engine::Instant now) {
+  const std::vector<engine::Allocation> ended = impl_->engine.expire(now);
+  for (const engine::Allocation& one : ended) impl_->leave(one.placement.node.text, one.id.text);
+  for (const engine::Allocation& one : ended) impl_->holders.erase(one.id.text);
+  for (const engine::Allocation& one : ended) impl_->quotas.give(one.id.text);
+  std::erase_if(impl_->claims, [&](const auto& one) { return *one.second.expires <= now; });
+  for (const engine::Allocation& one : ended) impl_->reclaim(one.id.text);
+  if (!ended.empty()) impl_->waiting.open();
   return ended.size();
 }
 
-std::size_t Books::closedNodes() const {
-  return inside_->unreadable_pods.size();
+std::size_t SchedulerCache::closedNodes() const {
+  return impl_->unreadable_pods.size();
 }
 
-bool Books::worthALook(engine::Instant now) {
-  return inside_->waiting.worthALook(now);
+bool SchedulerCache::mayRequeue(engine::Instant now) {
+  return impl_->waiting.mayRequeue(now);
 }
 
-std::size_t Books::waiting() const {
-  return inside_->waiting.size();
+std::size_t SchedulerCache::waiting() const {
+  return impl_->waiting.size();
 }
 
-std::vector<Waiting> Books::nowFitting(std::size_t most, engine::Instant now) {
-  const engine::Engine::BudgetScope scope(inside_->engine);
-  const std::uint64_t before = inside_->engine.tries();
+std::vector<Waiting> SchedulerCache::popSchedulable(std::size_t most, engine::Instant now) {
+  const engine::Engine::BudgetScope scope(impl_->engine);
+  const std::uint64_t before = impl_->engine.tries();
   const auto fits = [&](const engine::Request& request) {
-    const Result<Inside::Affordable> decided = inside_->afford(request, nullptr);
+    const Result<Impl::QuotaDecision> decided = impl_->afford(request, nullptr);
     return decided && decided->placement;
   };
-  const auto over = [&] { return inside_->engine.tries() - before >= engine::kTriesOfDecision; };
-  return inside_->waiting.call(most, now, fits, over);
+  const auto over = [&] { return impl_->engine.tries() - before >= engine::kTriesOfDecision; };
+  return impl_->waiting.call(most, now, fits, over);
 }
 
-std::vector<std::string> Books::nodes() const {
+std::vector<std::string> SchedulerCache::nodes() const {
   std::vector<std::string> names;
-  names.reserve(inside_->nodes.size());
-  for (const auto& [name, node] : inside_->nodes) names.push_back(name);
+  names.reserve(impl_->nodes.size());
+  for (const auto& [name, node] : impl_->nodes) names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -424,7 +429,7 @@ std::vector<std::string> Books::nodes() const {
 namespace {
 
 // As their agent numbers them, where it does; else in their order.
-std::vector<std::size_t> indexesOf(const KnownNode& node) {
+std::vector<std::size_t> indexesOf(const CachedNode& node) {
   std::vector<std::size_t> indexes;
   std::set<std::size_t> different;
   for (const engine::Device& device : node.node.devices) {
@@ -438,11 +443,11 @@ std::vector<std::size_t> indexesOf(const KnownNode& node) {
 
 }  // namespace
 
-std::vector<DeviceUse> Books::devicesOf(const std::string& node) const {
-  std::vector<DeviceUse> all;
-  const auto known = inside_->nodes.find(node);
-  const Result<std::vector<engine::DeviceUsed>> used = inside_->engine.used(engine::NodeName(node));
-  if (known == inside_->nodes.end() || !used) return all;
+std::vector<DeviceUsage> SchedulerCache::devicesOf(const std::string& node) const {
+  std::vector<DeviceUsage> all;
+  const auto known = impl_->nodes.find(node);
+  const Result<std::vector<engine::DeviceUsed>> used = impl_->engine.used(engine::NodeName(node));
+  if (known == impl_->nodes.end() || !used) return all;
   const std::vector<engine::Device>& devices = known->second.node.devices;
   const std::vector<std::size_t> indexes = indexesOf(known->second);
   for (std::size_t i = 0; i < devices.size() && i < used->size(); ++i) {
@@ -457,10 +462,10 @@ std::vector<DeviceUse> Books::devicesOf(const std::string& node) const {
   return all;
 }
 
-std::vector<HeldShare> Books::shares() const {
-  std::vector<HeldShare> all;
-  for (const auto& [uid, who] : inside_->holders) {
-    const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
+std::vector<AllocatedShare> SchedulerCache::shares() const {
+  std::vector<AllocatedShare> all;
+  for (const auto& [uid, who] : impl_->holders) {
+    const engine::Allocation* held = impl_->engine.find(engine::RequestId(uid));
     if (held == nullptr) continue;
     const engine::Placement& placement = held->placement;
     for (std::size_t at = 0; at < placement.containers.size(); ++at) {

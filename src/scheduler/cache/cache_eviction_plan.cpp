@@ -36,46 +36,46 @@ class Suspended {
 
 }  // namespace
 
-Result<std::optional<Clearing>> Books::clearing(std::span<const kube::Pod> pods,
-                                                const std::vector<std::string>& gone,
-                                                const engine::Stakes& stakes) {
-  engine::Engine& engine = inside_->engine;
+Result<std::optional<EvictionPlan>> SchedulerCache::planEvictions(
+    std::span<const kube::Pod> pods, const std::vector<std::string>& gone,
+    const engine::Stakes& stakes) {
+  engine::Engine& engine = impl_->engine;
   Suspended suspended(engine);
   engine::Gang gang;
   for (const kube::Pod& pod : pods) {
     const std::string& uid = pod.meta.uid;
-    Result<std::optional<engine::Request>> request = asksOf(pod);
+    Result<std::optional<engine::Request>> request = readRequest(pod);
     if (request && !*request) request = Error{ErrorCode::kUsage, "it asks for no devices"};
     if (!request)
       return Error{ErrorCode::kUsage, "pod " + pod.meta.name + ": " + request.error().message()};
-    if (inside_->claimOnly(uid)) suspended.take(uid);
-    if (engine.find((*request)->id) != nullptr || inside_->homeless.contains(uid))
+    if (impl_->claimOnly(uid)) suspended.take(uid);
+    if (engine.find((*request)->id) != nullptr || impl_->homeless.contains(uid))
       return Error{ErrorCode::kUnavailable, "pod " + pod.meta.name + " has a place"};
     gang.members.push_back(std::move(**request));
   }
   for (const std::string& uid : gone) suspended.take(uid);
-  Clearing found;
+  EvictionPlan found;
   Result<engine::GangPlacement> placed = engine.placeGang(gang, engine::Instant{0});
   if (!placed && placed.error().code() != ErrorCode::kNoRoom) return placed.error();
   if (!placed) {
     const auto ends = engine.preemptGang(gang, std::numeric_limits<std::int64_t>::max(), stakes);
     if (!ends) return ends.error();
-    if (!*ends || (*ends)->cost.violations > 0) return std::optional<Clearing>();
+    if (!*ends || (*ends)->cost.violations > 0) return std::optional<EvictionPlan>();
     for (const engine::RequestId& id : (*ends)->victims) found.victims.push_back(id.text);
     for (const std::string& uid : found.victims) suspended.take(uid);
     placed = engine.placeGang(gang, engine::Instant{0});
-    if (!placed) return std::optional<Clearing>();
+    if (!placed) return std::optional<EvictionPlan>();
   }
   std::vector<std::string> ending = gone;
   ending.insert(ending.end(), found.victims.begin(), found.victims.end());
-  if (inside_->beyondQuota(gang, placed->members, ending)) {
+  if (impl_->beyondQuota(gang, placed->members, ending)) {
     for (const engine::Allocation& one : placed->members) engine.release(one.id);
-    return std::optional<Clearing>();
+    return std::optional<EvictionPlan>();
   }
-  std::map<std::string, ModelUse> by_model;
+  std::map<std::string, ModelUsage> by_model;
   for (const engine::Allocation& one : placed->members) {
-    for (const ModelUse& use : inside_->useOf(one.placement)) {
-      ModelUse& sum = by_model.try_emplace(use.model, ModelUse{use.model}).first->second;
+    for (const ModelUsage& use : impl_->useOf(one.placement)) {
+      ModelUsage& sum = by_model.try_emplace(use.model, ModelUsage{use.model}).first->second;
       sum.milli += use.milli;
       sum.mebibytes += use.mebibytes;
     }
@@ -87,13 +87,13 @@ Result<std::optional<Clearing>> Books::clearing(std::span<const kube::Pod> pods,
 }
 
 // Whether namespaces may not hold all of these once others have ended: then nobody ends for them.
-bool Books::Inside::beyondQuota(const engine::Gang& gang,
-                                const std::vector<engine::Allocation>& given,
-                                const std::vector<std::string>& ending) const {
+bool SchedulerCache::Impl::beyondQuota(const engine::Gang& gang,
+                                       const std::vector<engine::Allocation>& given,
+                                       const std::vector<std::string>& ending) const {
   const bool limited = std::any_of(gang.members.begin(), gang.members.end(),
                                    [&](const auto& one) { return quotas.limits(one.user.text); });
   if (!limited) return false;
-  Quotas supposed = quotas;
+  ResourceQuotaTracker supposed = quotas;
   for (const std::string& uid : ending) supposed.give(uid);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const engine::Request& member = gang.members[i];

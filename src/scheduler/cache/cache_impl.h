@@ -1,4 +1,4 @@
-// What Books keeps: nodes, who holds what there, who waits. Private.
+// What SchedulerCache keeps: nodes, who holds what there, who waits. Private.
 #pragma once
 
 #include <algorithm>
@@ -36,12 +36,12 @@ struct TextHash {
   }
 };
 
-struct KnownNode {
+struct CachedNode {
   std::string uid;
   kube::Node said;  // as it was told last
   engine::Node node;
-  KnownDevices devices;
-  std::vector<std::string> unread;  // DescribedNode::unread
+  DeviceMetadataMap devices;
+  std::vector<std::string> unread;  // NodeDescription::unread
   NodeInventory inventory = {};
 };
 
@@ -54,23 +54,24 @@ inline std::vector<std::string> namesOf(const kube::Pod& pod) {
 }
 
 // Who a reservation is for, as far as it is written when it is bound.
-struct Guest {
+struct ContainerList {
   std::vector<std::string> containers;
   std::vector<bool> ends;   // of init containers: those that are no sidecars
   kube::Labels for_agents;  // its words when it was decided where it goes
 };
 
-inline Guest guestOf(const kube::Pod& pod) {
-  Guest guest{namesOf(pod), {}, {}};
+inline ContainerList guestOf(const kube::Pod& pod) {
+  ContainerList guest{namesOf(pod), {}, {}};
   // A pod whose words cannot be read has been refused by then.
-  if (const Result<Wishes> wishes = Wishes::of(pod)) guest.for_agents = wishes->forAgents();
+  if (const Result<ShareAnnotations> wishes = ShareAnnotations::of(pod))
+    guest.for_agents = wishes->forAgents();
   for (const kube::PodContainer& one : pod.init) guest.ends.push_back(!one.sidecar);
   return guest;
 }
 
-struct Books::Inside {
-  Inside(const vendors::Catalog& known, engine::Config terms)
-      : catalog(known), config(terms), engine(terms), quotas(known) {}
+struct SchedulerCache::Impl {
+  Impl(const vendors::Catalog& known, engine::Config options)
+      : catalog(known), config(options), engine(options), quotas(known) {}
 
   void release(const std::string& uid) {
     holders.erase(uid);
@@ -105,13 +106,13 @@ struct Books::Inside {
       masks.take(pod.meta.uid, held.placement);
     }
     if (adopted || adopted.error().code() != ErrorCode::kNotFound) return adopted;
-    homeless.set(pod.meta.uid, Homeless{held, pod});
+    homeless.set(pod.meta.uid, UnknownNodePod{held, pod});
     return {};
   }
 
   void takeHome(const std::string& node) {
     for (const std::string& uid : homeless.on(node)) {
-      const Homeless& one = homeless.at(uid);
+      const UnknownNodePod& one = homeless.at(uid);
       engine::Allocation held = one.held;
       if (one.said) {
         const auto again = heldBy(*one.said, catalog, devicesOf(node));
@@ -125,7 +126,7 @@ struct Books::Inside {
     }
   }
 
-  const KnownDevices* devicesOf(const std::string& node) const {
+  const DeviceMetadataMap* devicesOf(const std::string& node) const {
     const auto found = nodes.find(node);
     return found == nodes.end() ? nullptr : &found->second.devices;
   }
@@ -134,7 +135,8 @@ struct Books::Inside {
   // no devices.
   Result<std::optional<engine::Request>> begin(const kube::Pod& pod) {
     const std::string& uid = pod.meta.uid;
-    Result<std::optional<engine::Request>> request = requestOf(pod, catalog, config.devices);
+    Result<std::optional<engine::Request>> request =
+        scheduler::requestOf(pod, catalog, config.devices);
     if (!request) return Error{ErrorCode::kUsage, request.error().message()};
     if (!*request) {
       passed.add(uid);
@@ -196,13 +198,13 @@ struct Books::Inside {
   std::optional<Reason> upgradeOn(std::string_view node, const engine::NodeBrief& brief) const;
 
   // ---- quotas: books_quota.cpp ----
-  struct Affordable {
+  struct QuotaDecision {
     std::optional<engine::Placement> placement;
     std::string beyond;  // it fits, but only with more than its namespace may hold
   };
   using Names = std::span<const std::string_view>;
   // Among these, or all; as decide, and within what its namespace may hold.
-  Result<Affordable> afford(const engine::Request& request, const Names* names);
+  Result<QuotaDecision> afford(const engine::Request& request, const Names* names);
   void count(const kube::Pod& pod, const engine::Placement& placement) {
     quotas.take(pod.meta.uid, pod.meta.space, amountsOf(placement, &pod));
   }
@@ -231,12 +233,13 @@ struct Books::Inside {
 
   // Which of these would do, and why the others do not.
   Result<void> explain(const engine::Request& request, std::span<const std::string_view> names,
-                       Choice* choice) const {
+                       FilterResult* choice) const {
     const Result<engine::Briefs> briefs = engine.briefs(request, names);
     if (!briefs) return briefs.error();
     const auto guest = guests.find(request.id.text);
-    Refusals texts(guest == guests.end() ? std::vector<std::string>() : guest->second.containers,
-                   request.shape);
+    RefusalTextCache texts(
+        guest == guests.end() ? std::vector<std::string>() : guest->second.containers,
+        request.shape);
     const std::vector<Reason> reasons = texts.reasonsOf(briefs->different);
     const Reason none = kNothingRegistered;
     choice->why.reserve(names.size());
@@ -254,7 +257,7 @@ struct Books::Inside {
       } else {
         const engine::NodeBrief& brief = briefs->different[place];
         const std::optional<Reason> upgrade = upgradeOn(name, brief);
-        (Refusals::never(brief) ? choice->never : choice->why)
+        (RefusalTextCache::never(brief) ? choice->never : choice->why)
             .emplace(name, upgrade ? *upgrade : reasons[place]);
       }
     }
@@ -310,11 +313,11 @@ struct Books::Inside {
     return kept != claims.end() && held != nullptr && *held == kept->second;
   }
   // Places for all of these or none: books_plans.cpp.
-  Result<std::vector<Planned>> plan(std::span<const kube::Pod> pods,
-                                    const std::vector<std::string>& without,
-                                    const std::vector<std::string>& not_on,
-                                    engine::Instant expires);
-  std::vector<ModelUse> useOf(const engine::Placement& placement) const;
+  Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
+                                        const std::vector<std::string>& without,
+                                        const std::vector<std::string>& not_on,
+                                        engine::Instant expires);
+  std::vector<ModelUsage> useOf(const engine::Placement& placement) const;
 
   // Of what is kept for it, so that it can be given there.
   void giveBack(const std::string& uid) {
@@ -335,11 +338,11 @@ struct Books::Inside {
   const vendors::Catalog& catalog;
   const engine::Config config;
   engine::Engine engine;
-  Quotas quotas;
-  OwnPluginPods own;
+  ResourceQuotaTracker quotas;
+  VendorPluginPods own;
   RecordedUuids recorded;
   std::vector<std::vector<std::string>> alike;  // names of nodes with the same devices; empty: anew
-  std::unordered_map<std::string, KnownNode, TextHash, std::equal_to<>> nodes;
+  std::unordered_map<std::string, CachedNode, TextHash, std::equal_to<>> nodes;
   std::unordered_map<std::string, std::set<std::string>>
       on;  // by node: UIDs of those who hold there
   // By node: what is wrong with what it says.
@@ -347,8 +350,8 @@ struct Books::Inside {
   // Nodes with pods whose assignment cannot be read, and why, by UID: what such a pod holds is not
   // known, so its node gets nothing new until it can be read, or the pod is gone.
   std::map<std::string, std::map<std::string, std::string>> unreadable_pods;
-  HomelessPods homeless;
-  std::map<std::string, Guest> guests;  // by UID: of those who are chosen for
+  UnknownNodePods homeless;
+  std::map<std::string, ContainerList> guests;  // by UID: of those who are chosen for
   CoreMasks masks;
   // By UID: asks of those who are told all that would do, until one is chosen.
   std::map<std::string, engine::Request> asked;
@@ -358,10 +361,10 @@ struct Books::Inside {
   std::set<std::string> binding, uncertain;
   std::set<std::string> changing;  // UIDs: more is kept for them than their shares say
   std::unordered_map<std::string, Waiting> holders;  // by UID: of who may hold something
-  WaitingRoom waiting;
+  UnschedulablePods waiting;
   // UIDs of pods that were removed: kube-scheduler may ask for one that we know to be gone, and
   // would never come back with it. And of pods that have no devices, but name one of our resources.
-  Last gone{kMostRemembered}, passed{kMostRemembered};
+  RecentSet gone{kMostRemembered}, passed{kMostRemembered};
 };
 
 }  // namespace divvy::scheduler

@@ -3,66 +3,66 @@
 
 namespace divvy::scheduler {
 
-std::optional<Premises> Books::premises(const std::string& node) const {
-  const auto known = inside_->nodes.find(node);
-  if (known == inside_->nodes.end() || inside_->unreadable.contains(node)) return std::nullopt;
-  return Premises{known->second.node, known->second.said.allocatable,
-                  inside_->heldOn(engine::NodeName(node))};
+std::optional<NodeSnapshot> SchedulerCache::snapshotOf(const std::string& node) const {
+  const auto known = impl_->nodes.find(node);
+  if (known == impl_->nodes.end() || impl_->unreadable.contains(node)) return std::nullopt;
+  return NodeSnapshot{known->second.node, known->second.said.allocatable,
+                      impl_->heldOn(engine::NodeName(node))};
 }
 
-kube::Quantities Books::allocatable(const std::string& node) const {
-  const auto known = inside_->nodes.find(node);
-  return known == inside_->nodes.end() ? kube::Quantities() : known->second.said.allocatable;
+kube::Quantities SchedulerCache::allocatable(const std::string& node) const {
+  const auto known = impl_->nodes.find(node);
+  return known == impl_->nodes.end() ? kube::Quantities() : known->second.said.allocatable;
 }
 
-Result<std::optional<engine::Request>> Books::asksOf(const kube::Pod& pod) const {
-  return requestOf(pod, inside_->catalog, inside_->config.devices);
+Result<std::optional<engine::Request>> SchedulerCache::readRequest(const kube::Pod& pod) const {
+  return scheduler::requestOf(pod, impl_->catalog, impl_->config.devices);
 }
 
-const engine::Config& Books::config() const {
-  return inside_->config;
+const engine::Config& SchedulerCache::config() const {
+  return impl_->config;
 }
 
-const std::vector<engine::Pool>& Books::pools() const {
-  return inside_->engine.pools();
+const std::vector<engine::Pool>& SchedulerCache::pools() const {
+  return impl_->engine.pools();
 }
 
-Result<void> Books::claim(const kube::Pod& pod, const engine::Placement& placement,
-                          engine::Instant until) {
+Result<void> SchedulerCache::nominate(const kube::Pod& pod, const engine::Placement& placement,
+                                      engine::Instant until) {
   const std::string& uid = pod.meta.uid;
-  if (inside_->gone.has(uid)) return Error{ErrorCode::kNotFound, "the pod is gone"};
-  const engine::Allocation* old = inside_->engine.find(engine::RequestId(uid));
-  const auto before = inside_->claims.find(uid);
-  const bool only = old == nullptr || (before != inside_->claims.end() && *old == before->second);
-  if (!only || inside_->homeless.contains(uid))
+  if (impl_->gone.has(uid)) return Error{ErrorCode::kNotFound, "the pod is gone"};
+  const engine::Allocation* old = impl_->engine.find(engine::RequestId(uid));
+  const auto before = impl_->claims.find(uid);
+  const bool only = old == nullptr || (before != impl_->claims.end() && *old == before->second);
+  if (!only || impl_->homeless.contains(uid))
     return Error{ErrorCode::kUnavailable, "the pod has been placed"};
-  if (inside_->quotas.limits(pod.meta.space)) {
+  if (impl_->quotas.limits(pod.meta.space)) {
     const auto beyond =
-        inside_->quotas.refusal(pod.meta.space, uid, inside_->amountsOf(placement, nullptr));
+        impl_->quotas.refusal(pod.meta.space, uid, impl_->amountsOf(placement, nullptr));
     if (beyond) return Error{ErrorCode::kNoRoom, refusalText(*beyond)};
   }
-  inside_->claims.erase(uid);
-  if (old != nullptr) inside_->release(uid);
+  impl_->claims.erase(uid);
+  if (old != nullptr) impl_->release(uid);
   engine::Allocation kept{engine::RequestId(uid), placement, until};
   // Beside devices nothing is counted here.
   kept.placement.cpu = {};
   kept.placement.memory = {};
-  const Result<void> adopted = inside_->engine.adopt(kept);
+  const Result<void> adopted = impl_->engine.adopt(kept);
   if (!adopted) return adopted;
-  inside_->on[placement.node.text].insert(uid);
-  inside_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
-  inside_->claims.insert_or_assign(uid, std::move(kept));
+  impl_->on[placement.node.text].insert(uid);
+  impl_->holders.insert_or_assign(uid, Waiting{pod.meta.space, pod.meta.name});
+  impl_->claims.insert_or_assign(uid, std::move(kept));
   return {};
 }
 
-void Books::unclaim(const std::string& uid) {
-  const auto kept = inside_->claims.find(uid);
-  if (kept == inside_->claims.end()) return;
-  const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
+void SchedulerCache::denominate(const std::string& uid) {
+  const auto kept = impl_->claims.find(uid);
+  if (kept == impl_->claims.end()) return;
+  const engine::Allocation* held = impl_->engine.find(engine::RequestId(uid));
   // It may have been given something by now: that stays.
   const bool only = held != nullptr && *held == kept->second;
-  inside_->claims.erase(kept);
-  if (only) inside_->release(uid);
+  impl_->claims.erase(kept);
+  if (only) impl_->release(uid);
 }
 
 }  // namespace divvy::scheduler

@@ -7,29 +7,29 @@
 
 namespace divvy::scheduler {
 
-Result<void> Books::setQuota(const kube::ResourceQuota& quota) {
-  Result<void> set = inside_->quotas.set(quota);
-  inside_->waiting.open();
+Result<void> SchedulerCache::setQuota(const kube::ResourceQuota& quota) {
+  Result<void> set = impl_->quotas.set(quota);
+  impl_->waiting.open();
   return set;
 }
 
-void Books::removeQuota(const std::string& uid) {
-  inside_->quotas.remove(uid);
-  inside_->waiting.open();
+void SchedulerCache::removeQuota(const std::string& uid) {
+  impl_->quotas.remove(uid);
+  impl_->waiting.open();
 }
 
-std::optional<std::string> Books::neverWithinQuota(const kube::Pod& pod) const {
-  if (!inside_->quotas.limits(pod.meta.space)) return std::nullopt;
-  return inside_->quotas.never(pod.meta.space, leastAsked(pod, inside_->catalog));
+std::optional<std::string> SchedulerCache::neverWithinQuota(const kube::Pod& pod) const {
+  if (!impl_->quotas.limits(pod.meta.space)) return std::nullopt;
+  return impl_->quotas.never(pod.meta.space, leastAsked(pod, impl_->catalog));
 }
 
-std::vector<QuotaUse> Books::quotas() const {
-  return inside_->quotas.uses();
+std::vector<QuotaUsage> SchedulerCache::quotas() const {
+  return impl_->quotas.uses();
 }
 
 // By kinds, models and memory of their devices: on all nodes of one of these lists a pod holds
 // equally much.
-const std::vector<std::vector<std::string>>& Books::Inside::alikeNodes() {
+const std::vector<std::vector<std::string>>& SchedulerCache::Impl::alikeNodes() {
   if (!alike.empty()) return alike;
   std::map<std::string, std::vector<std::string>> groups;
   for (const auto& [name, known] : nodes) {
@@ -47,9 +47,9 @@ const std::vector<std::vector<std::string>>& Books::Inside::alikeNodes() {
   return alike;
 }
 
-Result<Books::Inside::Affordable> Books::Inside::afford(const engine::Request& request,
-                                                        const Names* names) {
-  Affordable found;
+Result<SchedulerCache::Impl::QuotaDecision> SchedulerCache::Impl::afford(
+    const engine::Request& request, const Names* names) {
+  QuotaDecision found;
   const Result<std::optional<engine::Placement>> best =
       names != nullptr ? decide(request, *names) : placementOf(engine.decide(request));
   if (!best) return best.error();

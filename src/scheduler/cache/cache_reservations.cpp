@@ -20,26 +20,26 @@ void leaveOut(const engine::Node& node, engine::Shape* shape) {
   }
 }
 
-std::vector<ModelUse> listOf(const std::map<std::string, ModelUse>& by_model) {
-  std::vector<ModelUse> list;
+std::vector<ModelUsage> listOf(const std::map<std::string, ModelUsage>& by_model) {
+  std::vector<ModelUsage> list;
   list.reserve(by_model.size());
   for (const auto& [model, use] : by_model) list.push_back(use);
   return list;
 }
 
 void add(const std::string& model, std::int64_t milli, Bytes memory,
-         std::map<std::string, ModelUse>* to) {
-  ModelUse& use = to->try_emplace(model, ModelUse{model}).first->second;
+         std::map<std::string, ModelUsage>* to) {
+  ModelUsage& use = to->try_emplace(model, ModelUsage{model}).first->second;
   use.milli += milli;
   use.mebibytes += static_cast<std::int64_t>(memory.count / mib(1).count);
 }
 
 }  // namespace
 
-Result<std::vector<Planned>> Books::Inside::plan(std::span<const kube::Pod> pods,
-                                                 const std::vector<std::string>& without,
-                                                 const std::vector<std::string>& not_on,
-                                                 engine::Instant expires) {
+Result<std::vector<Reservation>> SchedulerCache::Impl::plan(std::span<const kube::Pod> pods,
+                                                            const std::vector<std::string>& without,
+                                                            const std::vector<std::string>& not_on,
+                                                            engine::Instant expires) {
   engine::Gang gang;
   for (const kube::Pod& pod : pods) {
     Result<std::optional<engine::Request>> request = begin(pod);
@@ -54,7 +54,7 @@ Result<std::vector<Planned>> Books::Inside::plan(std::span<const kube::Pod> pods
   std::vector<engine::Allocation> given;
   if (gang.members.size() == 1) {
     const engine::Request& only = gang.members[0];
-    const Result<Affordable> decided = afford(only, nullptr);
+    const Result<QuotaDecision> decided = afford(only, nullptr);
     if (!decided) return decided.error();
     if (!decided->placement)
       return Error{ErrorCode::kNoRoom, decided->beyond.empty()
@@ -71,7 +71,7 @@ Result<std::vector<Planned>> Books::Inside::plan(std::span<const kube::Pod> pods
     for (std::size_t i = 0; beyond && i < pods.size(); ++i) release(pods[i].meta.uid);
     if (beyond) return Error{ErrorCode::kNoRoom, *beyond};
   }
-  std::vector<Planned> all;
+  std::vector<Reservation> all;
   for (const engine::Allocation& one : given) {
     const std::string& node = one.placement.node.text;
     on[node].insert(one.id.text);
@@ -82,18 +82,19 @@ Result<std::vector<Planned>> Books::Inside::plan(std::span<const kube::Pod> pods
   return all;
 }
 
-Result<std::vector<Planned>> Books::plan(std::span<const kube::Pod> pods,
-                                         const std::vector<std::string>& without,
-                                         const std::vector<std::string>& not_on,
-                                         engine::Instant expires) {
-  Result<std::vector<Planned>> planned = inside_->plan(pods, without, not_on, expires);
+Result<std::vector<Reservation>> SchedulerCache::plan(std::span<const kube::Pod> pods,
+                                                      const std::vector<std::string>& without,
+                                                      const std::vector<std::string>& not_on,
+                                                      engine::Instant expires) {
+  Result<std::vector<Reservation>> planned = impl_->plan(pods, without, not_on, expires);
   for (const kube::Pod& pod : pods)
-    if (!planned) inside_->reclaim(pod.meta.uid);
+    if (!planned) impl_->reclaim(pod.meta.uid);
   return planned;
 }
 
-Result<void> Books::planAgain(const kube::Pod& pod, const Planned& was, engine::Instant expires) {
-  Result<std::optional<engine::Request>> request = inside_->begin(pod);
+Result<void> SchedulerCache::restoreReservation(const kube::Pod& pod, const Reservation& was,
+                                                engine::Instant expires) {
+  Result<std::optional<engine::Request>> request = impl_->begin(pod);
   if (!request) return request.error();
   if (!*request) return Error{ErrorCode::kUsage, "it asks for no devices"};
   kube::Pod as_bound = pod;
@@ -101,33 +102,33 @@ Result<void> Books::planAgain(const kube::Pod& pod, const Planned& was, engine::
   for (const auto& [key, value] : was.annotations)
     as_bound.meta.annotations.insert_or_assign(key, value);
   const Result<std::optional<engine::Allocation>> held =
-      heldBy(as_bound, inside_->catalog, inside_->devicesOf(was.node));
+      heldBy(as_bound, impl_->catalog, impl_->devicesOf(was.node));
   if (!held) return held.error();
-  if (!*held || !inside_->nodes.contains(was.node))
+  if (!*held || !impl_->nodes.contains(was.node))
     return Error{ErrorCode::kNoRoom, "node " + was.node + " is not known"};
-  return inside_->reserve(**request, (*held)->placement, expires);
+  return impl_->reserve(**request, (*held)->placement, expires);
 }
 
-void Books::unplan(const std::string& uid) {
-  const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
-  if (held == nullptr || !held->expires || inside_->claimOnly(uid)) return;
-  inside_->release(uid);
-  inside_->reclaim(uid);
+void SchedulerCache::unreserve(const std::string& uid) {
+  const engine::Allocation* held = impl_->engine.find(engine::RequestId(uid));
+  if (held == nullptr || !held->expires || impl_->claimOnly(uid)) return;
+  impl_->release(uid);
+  impl_->reclaim(uid);
 }
 
-std::optional<std::string> Books::placeOf(const std::string& uid) const {
-  const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
-  if (held == nullptr || inside_->claimOnly(uid)) return std::nullopt;
+std::optional<std::string> SchedulerCache::nodeOf(const std::string& uid) const {
+  const engine::Allocation* held = impl_->engine.find(engine::RequestId(uid));
+  if (held == nullptr || impl_->claimOnly(uid)) return std::nullopt;
   return held->placement.node.text;
 }
 
-std::vector<ModelUse> Books::useOf(const std::string& uid) const {
-  const engine::Allocation* held = inside_->engine.find(engine::RequestId(uid));
-  return held == nullptr ? std::vector<ModelUse>() : inside_->useOf(held->placement);
+std::vector<ModelUsage> SchedulerCache::useOf(const std::string& uid) const {
+  const engine::Allocation* held = impl_->engine.find(engine::RequestId(uid));
+  return held == nullptr ? std::vector<ModelUsage>() : impl_->useOf(held->placement);
 }
 
-std::vector<ModelUse> Books::Inside::useOf(const engine::Placement& placement) const {
-  std::map<std::string, ModelUse> by_model;
+std::vector<ModelUsage> SchedulerCache::Impl::useOf(const engine::Placement& placement) const {
+  std::map<std::string, ModelUsage> by_model;
   const auto node = nodes.find(placement.node.text);
   for (const engine::Charge& charge : placement.charges) {
     std::string model;
@@ -139,9 +140,9 @@ std::vector<ModelUse> Books::Inside::useOf(const engine::Placement& placement) c
   return listOf(by_model);
 }
 
-std::vector<ModelUse> Books::capacity() const {
-  std::map<std::string, ModelUse> by_model;
-  for (const auto& [name, node] : inside_->nodes)
+std::vector<ModelUsage> SchedulerCache::capacity() const {
+  std::map<std::string, ModelUsage> by_model;
+  for (const auto& [name, node] : impl_->nodes)
     for (const engine::Device& device : node.node.devices)
       add(device.model.text, device.compute.milli, device.memory, &by_model);
   return listOf(by_model);

@@ -5,8 +5,8 @@
 
 namespace divvy::scheduler {
 
-void Books::Inside::takeOwn(const std::string& uid) {
-  const OwnPluginPods::Has* has = own.find(uid);
+void SchedulerCache::Impl::takeOwn(const std::string& uid) {
+  const VendorPluginPods::Has* has = own.find(uid);
   if (has == nullptr) return;
   const engine::RequestId id(uid);
   const auto known = nodes.find(has->node);
@@ -38,8 +38,8 @@ void Books::Inside::takeOwn(const std::string& uid) {
   quotas.take(uid, has->space, amountsOf(*placement, nullptr));
 }
 
-std::optional<Reason> Books::Inside::upgradeOn(std::string_view node,
-                                               const engine::NodeBrief& brief) const {
+std::optional<Reason> SchedulerCache::Impl::upgradeOn(std::string_view node,
+                                                      const engine::NodeBrief& brief) const {
   if (brief.why != engine::NodeWhy::kDevices || brief.most != engine::DeviceWhy::kCordoned)
     return std::nullopt;
   const auto known = nodes.find(node);
@@ -50,9 +50,8 @@ std::optional<Reason> Books::Inside::upgradeOn(std::string_view node,
   return Reason(std::move(why));
 }
 
-bool Books::countedForPlugin(const std::string& uid) const {
-  return inside_->own.find(uid) != nullptr &&
-         inside_->engine.find(engine::RequestId(uid)) != nullptr;
+bool SchedulerCache::countedForPlugin(const std::string& uid) const {
+  return impl_->own.find(uid) != nullptr && impl_->engine.find(engine::RequestId(uid)) != nullptr;
 }
 
 }  // namespace divvy::scheduler

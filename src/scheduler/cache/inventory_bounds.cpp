@@ -133,9 +133,9 @@ class Limits {
 
 }  // namespace
 
-std::vector<std::string> keepWithin(const kube::Inventory& inventory, const std::string& kind,
-                                    const RecordedElsewhere& elsewhere,
-                                    std::vector<RegisteredDevice>* devices) {
+std::vector<std::string> boundByInventory(const kube::Inventory& inventory, const std::string& kind,
+                                          const RecordedElsewhere& elsewhere,
+                                          std::vector<RegisteredDevice>* devices) {
   Limits limits(inventory, kind, elsewhere);
   std::vector<std::size_t> order(devices->size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -23,8 +23,8 @@ using RecordedElsewhere = std::function<std::string(const std::string& uuid)>;
 // - An instance whose type is not in the inventory counts as a part of its device's model: all
 //   together have the memory of those devices at most.
 // - 5 percent more memory than in the inventory is accepted: drivers differ.
-std::vector<std::string> keepWithin(const kube::Inventory& inventory, const std::string& kind,
-                                    const RecordedElsewhere& elsewhere,
-                                    std::vector<kube::RegisteredDevice>* devices);
+std::vector<std::string> boundByInventory(const kube::Inventory& inventory, const std::string& kind,
+                                          const RecordedElsewhere& elsewhere,
+                                          std::vector<kube::RegisteredDevice>* devices);
 
 }  // namespace divvy::scheduler

@@ -34,11 +34,11 @@ bool ofModel(const engine::NodeBrief& brief) {
 
 }  // namespace
 
-Refusals::Refusals(std::vector<std::string> containers, const engine::Shape& shape)
+RefusalTextCache::RefusalTextCache(std::vector<std::string> containers, const engine::Shape& shape)
     : containers_(std::move(containers)), models_(modelsIn(shape)) {}
 
 // Of a pod with one container that one need not be named.
-const Reason& Refusals::reasonOf(const engine::NodeBrief& brief) {
+const Reason& RefusalTextCache::reasonOf(const engine::NodeBrief& brief) {
   const auto key = [](const engine::NodeBrief& of) {
     return std::tie(of.why, of.container, of.needed, of.most, of.kind);
   };
@@ -54,7 +54,7 @@ const Reason& Refusals::reasonOf(const engine::NodeBrief& brief) {
   return at->second;
 }
 
-std::vector<Reason> Refusals::reasonsOf(const std::vector<engine::NodeBrief>& different) {
+std::vector<Reason> RefusalTextCache::reasonsOf(const std::vector<engine::NodeBrief>& different) {
   std::vector<Reason> reasons;
   for (const engine::NodeBrief& one : different) reasons.push_back(reasonOf(one));
   return reasons;

@@ -13,10 +13,10 @@
 namespace divvy::scheduler {
 
 // Makes each text once.
-class Refusals {
+class RefusalTextCache {
  public:
   // Of a request of this shape; names of containers, init containers first.
-  Refusals(std::vector<std::string> containers, const engine::Shape& shape);
+  RefusalTextCache(std::vector<std::string> containers, const engine::Shape& shape);
 
   // Nothing that ends there helps.
   static bool never(const engine::NodeBrief& brief) {

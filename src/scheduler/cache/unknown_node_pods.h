@@ -15,15 +15,15 @@
 namespace divvy::scheduler {
 
 // What was said of a device there may need the node to be understood.
-struct Homeless {
+struct UnknownNodePod {
   engine::Allocation held;
   std::optional<kube::Pod> said;
 };
 
 // By UID, and by node: while a large cluster is read most are homeless when a node comes.
-class HomelessPods {
+class UnknownNodePods {
  public:
-  void set(const std::string& uid, Homeless one) {
+  void set(const std::string& uid, UnknownNodePod one) {
     erase(uid);
     on_[one.held.placement.node.text].insert(uid);
     all_.emplace(uid, std::move(one));
@@ -39,7 +39,7 @@ class HomelessPods {
   }
 
   bool contains(const std::string& uid) const { return all_.contains(uid); }
-  const Homeless& at(const std::string& uid) const { return all_.at(uid); }
+  const UnknownNodePod& at(const std::string& uid) const { return all_.at(uid); }
 
   // UIDs of those on that node, in their order.
   std::vector<std::string> on(const std::string& node) const {
@@ -49,7 +49,7 @@ class HomelessPods {
   }
 
  private:
-  std::unordered_map<std::string, Homeless> all_;
+  std::unordered_map<std::string, UnknownNodePod> all_;
   std::unordered_map<std::string, std::set<std::string>> on_;
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t kMostLooks = 256;
 
 }  // namespace
 
-void WaitingRoom::enter(const kube::Pod& pod, engine::Request request) {
+void UnschedulablePods::enter(const kube::Pod& pod, engine::Request request) {
   const auto [at, fresh] = refused_.try_emplace(pod.meta.uid);
   Entry& one = at->second;
   if (fresh) one.turn = ++turns_;
@@ -24,7 +24,7 @@ void WaitingRoom::enter(const kube::Pod& pod, engine::Request request) {
   one.request = std::move(request);
 }
 
-bool WaitingRoom::worthALook(engine::Instant now) const {
+bool UnschedulablePods::mayRequeue(engine::Instant now) const {
   if (refused_.empty()) return false;
   if (open_) return true;
   return std::any_of(refused_.begin(), refused_.end(), [&](const auto& one) {
@@ -32,9 +32,9 @@ bool WaitingRoom::worthALook(engine::Instant now) const {
   });
 }
 
-std::vector<Waiting> WaitingRoom::call(std::size_t most, engine::Instant now,
-                                       const std::function<bool(const engine::Request&)>& fits,
-                                       const std::function<bool()>& over) {
+std::vector<Waiting> UnschedulablePods::call(
+    std::size_t most, engine::Instant now, const std::function<bool(const engine::Request&)>& fits,
+    const std::function<bool()>& over) {
   open_ = false;
   std::vector<Entry*> order;
   for (auto& [uid, one] : refused_)
@@ -60,14 +60,14 @@ std::vector<Waiting> WaitingRoom::call(std::size_t most, engine::Instant now,
   return called;
 }
 
-std::vector<Refused> WaitingRoom::all() const {
-  std::vector<Refused> all;
+std::vector<UnschedulablePod> UnschedulablePods::all() const {
+  std::vector<UnschedulablePod> all;
   all.reserve(refused_.size());
   for (const auto& [uid, one] : refused_) all.push_back({uid, one.space, one.name});
   return all;
 }
 
-const engine::Request* WaitingRoom::askOf(const std::string& uid) const {
+const engine::Request* UnschedulablePods::unschedulableRequest(const std::string& uid) const {
   const auto found = refused_.find(uid);
   return found == refused_.end() ? nullptr : &found->second.request;
 }

@@ -17,18 +17,18 @@
 
 namespace divvy::scheduler {
 
-class WaitingRoom {
+class UnschedulablePods {
  public:
   void enter(const kube::Pod& pod, engine::Request request);
   void leave(const std::string& uid) { refused_.erase(uid); }
   std::size_t size() const { return refused_.size(); }
-  std::vector<scheduler::Refused> all() const;
-  const engine::Request* askOf(const std::string& uid) const;
+  std::vector<scheduler::UnschedulablePod> all() const;
+  const engine::Request* unschedulableRequest(const std::string& uid) const;
   // Something may be free that was not.
   void open() { open_ = true; }
 
-  // As Books says.
-  bool worthALook(engine::Instant now) const;
+  // As SchedulerCache says.
+  bool mayRequeue(engine::Instant now) const;
   // `over`: no more is to be looked at now; the next call goes on with the others.
   std::vector<Waiting> call(std::size_t most, engine::Instant now,
                             const std::function<bool(const engine::Request&)>& fits,

@@ -6,7 +6,7 @@
 
 namespace divvy::scheduler {
 
-bool OwnPluginPods::see(const kube::Pod& pod, const vendors::Catalog& catalog) {
+bool VendorPluginPods::see(const kube::Pod& pod, const vendors::Catalog& catalog) {
   forget(pod.meta.uid);
   if (pod.ended() || pod.node.empty()) return false;
   Has has{pod.meta.space, pod.meta.name, pod.node, {}};
@@ -18,7 +18,7 @@ bool OwnPluginPods::see(const kube::Pod& pod, const vendors::Catalog& catalog) {
   return true;
 }
 
-void OwnPluginPods::forget(const std::string& uid) {
+void VendorPluginPods::forget(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   const auto there = on_.find(found->second.node);
@@ -27,19 +27,19 @@ void OwnPluginPods::forget(const std::string& uid) {
   pods_.erase(found);
 }
 
-const OwnPluginPods::Has* OwnPluginPods::find(const std::string& uid) const {
+const VendorPluginPods::Has* VendorPluginPods::find(const std::string& uid) const {
   const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> OwnPluginPods::on(const std::string& node) const {
+std::vector<std::string> VendorPluginPods::on(const std::string& node) const {
   const auto there = on_.find(node);
   if (there == on_.end()) return {};
   return {there->second.begin(), there->second.end()};
 }
 
-bool OwnPluginPods::same(const std::string& uid, const engine::Placement& placement,
-                         const KnownDevices& devices) const {
+bool VendorPluginPods::same(const std::string& uid, const engine::Placement& placement,
+                            const DeviceMetadataMap& devices) const {
   std::map<const vendors::Kind*, std::uint32_t> counts;
   for (const engine::Charge& one : placement.charges) {
     const auto device = devices.find(one.uuid.text);
@@ -51,8 +51,8 @@ bool OwnPluginPods::same(const std::string& uid, const engine::Placement& placem
          counts == found->second.counts;
 }
 
-std::optional<engine::Placement> OwnPluginPods::placementOf(
-    const std::string& uid, const engine::Node& node, const KnownDevices& devices,
+std::optional<engine::Placement> VendorPluginPods::placementOf(
+    const std::string& uid, const engine::Node& node, const DeviceMetadataMap& devices,
     const std::function<bool(const engine::DeviceUuid&)>& taken) const {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second.node != node.name.text) return std::nullopt;

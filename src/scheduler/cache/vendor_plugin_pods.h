@@ -16,7 +16,7 @@
 
 namespace divvy::scheduler {
 
-class OwnPluginPods {
+class VendorPluginPods {
  public:
   struct Has {
     std::string space, name, node;
@@ -29,11 +29,11 @@ class OwnPluginPods {
   std::vector<std::string> on(const std::string& node) const;  // UIDs, ascending
   // Whether those are as many as it has there.
   bool same(const std::string& uid, const engine::Placement& placement,
-            const KnownDevices& devices) const;
+            const DeviceMetadataMap& devices) const;
   // Devices for it of those that are counted for a plugin: such as are not taken first. None: its
   // node has no such devices.
   std::optional<engine::Placement> placementOf(
-      const std::string& uid, const engine::Node& node, const KnownDevices& devices,
+      const std::string& uid, const engine::Node& node, const DeviceMetadataMap& devices,
       const std::function<bool(const engine::DeviceUuid&)>& taken) const;
 
  private:

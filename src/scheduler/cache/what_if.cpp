@@ -9,9 +9,10 @@
 
 namespace divvy::scheduler {
 
-Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
-                        std::span<const kube::Node> nodes, const vendors::Catalog& catalog) {
-  Choice choice;
+Result<FilterResult> simulateFit(const WhatIfOptions& supposed, const kube::Pod& pod,
+                                 std::span<const kube::Node> nodes,
+                                 const vendors::Catalog& catalog) {
+  FilterResult choice;
   Result<std::optional<engine::Request>> request = requestOf(pod, catalog, supposed.config.devices);
   if (!request) return Error{ErrorCode::kUsage, request.error().message()};
   if (!*request) return choice;
@@ -20,7 +21,7 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
   const auto pools = there.setPools(supposed.pools);
   if (!pools) return pools.error();
   for (const kube::Node& node : nodes) {
-    const Result<DescribedNode> described = describe(node, catalog);
+    const Result<NodeDescription> described = describe(node, catalog);
     const Result<void> set =
         described ? there.setNode(described->node) : Result<void>(described.error());
     if (!set) {
@@ -38,13 +39,13 @@ Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
   std::vector<std::string> containers;
   for (const auto* list : {&pod.init, &pod.containers})
     for (const kube::PodContainer& one : *list) containers.push_back(one.name);
-  Refusals texts(std::move(containers), (*request)->shape);
+  RefusalTextCache texts(std::move(containers), (*request)->shape);
   std::unordered_map<std::string_view, const engine::NodeBrief*> refused;
   for (const engine::NodeBrief& one : *briefs) refused.emplace(one.node.text, &one);
   for (const kube::Node& node : nodes) {
     const auto found = refused.find(node.meta.name);
     if (found == refused.end()) continue;
-    const bool never = Refusals::never(*found->second);
+    const bool never = RefusalTextCache::never(*found->second);
     (never ? choice.never : choice.why).emplace(node.meta.name, texts.reasonOf(*found->second));
   }
   return choice;

@@ -11,14 +11,15 @@
 namespace divvy::scheduler {
 
 // What holds there as here.
-struct Supposed {
+struct WhatIfOptions {
   engine::Config config;
   std::vector<engine::Pool> pools;
   std::function<std::vector<engine::Allocation>(const engine::NodeName&)> heldOn;
 };
 
-// As Books says.
-Result<Choice> wouldFit(const Supposed& supposed, const kube::Pod& pod,
-                        std::span<const kube::Node> nodes, const vendors::Catalog& catalog);
+// As SchedulerCache says.
+Result<FilterResult> simulateFit(const WhatIfOptions& supposed, const kube::Pod& pod,
+                                 std::span<const kube::Node> nodes,
+                                 const vendors::Catalog& catalog);
 
 }  // namespace divvy::scheduler

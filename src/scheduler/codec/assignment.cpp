@@ -20,7 +20,7 @@ constexpr std::int64_t kPerSecond = 1'000'000'000;
 // A share with its device, and as the assignment says it.
 struct Given {
   const engine::Share* share = nullptr;
-  const KnownDevice* device = nullptr;
+  const DeviceMetadata* device = nullptr;
   kube::AssignedDevice said;
 };
 
@@ -193,7 +193,7 @@ void write(const vendors::Kind& kind, const Gift& gift, const Writing& writing, 
 
 }  // namespace
 
-kube::Labels annotationsOf(const engine::Placement& placement, const KnownDevices& devices,
+kube::Labels annotationsOf(const engine::Placement& placement, const DeviceMetadataMap& devices,
                            const std::vector<std::string>& containers, std::int64_t nanoseconds) {
   std::map<std::string, Gift> gifts;
   for (std::size_t at = 0; at < placement.containers.size(); ++at) {

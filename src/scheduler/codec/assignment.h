@@ -26,7 +26,7 @@ inline constexpr const char* kBindTime = "hami.io/bind-time";
 // - enflame: {CONTAINER: {"allocated": false, "request", "profileID", "profileName"}}
 // - neuron-ids: numbers of devices, or of cores where cores were asked for
 // - neuron-resource: the resource of cores, where they were; else nothing
-kube::Labels annotationsOf(const engine::Placement& placement, const KnownDevices& devices,
+kube::Labels annotationsOf(const engine::Placement& placement, const DeviceMetadataMap& devices,
                            const std::vector<std::string>& containers, std::int64_t nanoseconds);
 
 }  // namespace divvy::scheduler

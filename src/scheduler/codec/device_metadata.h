@@ -11,7 +11,7 @@
 
 namespace divvy::scheduler {
 
-struct KnownDevice {
+struct DeviceMetadata {
   const vendors::Kind* kind = nullptr;  // the catalogue's
   std::uint32_t index = 0;              // as its agent counts
   std::string minor;
@@ -24,6 +24,6 @@ struct KnownDevice {
 };
 
 // By UUID.
-using KnownDevices = std::map<std::string, KnownDevice>;
+using DeviceMetadataMap = std::map<std::string, DeviceMetadata>;
 
 }  // namespace divvy::scheduler

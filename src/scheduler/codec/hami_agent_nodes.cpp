@@ -8,7 +8,7 @@ constexpr const char* kPlugin = "hami-device-plugin";
 
 }  // namespace
 
-bool HamiAgents::set(const kube::Pod& pod) {
+bool HamiAgentNodes::set(const kube::Pod& pod) {
   const auto label = pod.meta.labels.find(kComponent);
   const bool agent = label != pod.meta.labels.end() && label->second == kPlugin;
   if (!agent || pod.node.empty() || pod.ended()) {
@@ -22,7 +22,7 @@ bool HamiAgents::set(const kube::Pod& pod) {
   return first;
 }
 
-void HamiAgents::remove(const std::string& uid) {
+void HamiAgentNodes::remove(const std::string& uid) {
   const auto found = where_.find(uid);
   if (found == where_.end()) return;
   const auto there = nodes_.find(found->second);

@@ -10,7 +10,7 @@
 
 namespace divvy::scheduler {
 
-class HamiAgents {
+class HamiAgentNodes {
  public:
   // True: since now there is one on the pod's node.
   bool set(const kube::Pod& pod);

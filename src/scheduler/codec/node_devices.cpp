@@ -233,9 +233,9 @@ void giveWhole(engine::Device* device) {
   device->numa.reset();
 }
 
-KnownDevice knownOf(const RegisteredDevice& from, const vendors::Kind& kind,
-                    const engine::Device& device) {
-  KnownDevice known{&kind, from.index, from.minor, from.type, from.cores, device.parting, {}};
+DeviceMetadata knownOf(const RegisteredDevice& from, const vendors::Kind& kind,
+                       const engine::Device& device) {
+  DeviceMetadata known{&kind, from.index, from.minor, from.type, from.cores, device.parting, {}};
   if (kind.wire.node.form == vendors::NodeForm::kDrs)
     for (const kube::RegisteredProfile& one : from.profiles)
       known.profiles.try_emplace(asks::sliceName(one.slices).text, one.name, one.id);
@@ -272,7 +272,7 @@ bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
 
 // ---- at most what its inventory has -------------------------------------------------------------
 
-Result<void> readInventory(const kube::Node& node, DescribedNode* described) {
+Result<void> readInventory(const kube::Node& node, NodeDescription* described) {
   const std::string* text = find(node.meta.annotations, kube::kInventoryKey);
   if (text == nullptr) return {};
   Result<kube::Inventory> inventory = kube::decodeInventory(*text);
@@ -285,11 +285,11 @@ Result<void> readInventory(const kube::Node& node, DescribedNode* described) {
 }
 
 void limit(const vendors::Kind& kind, const RecordedElsewhere& elsewhere, Registered* devices,
-           DescribedNode* described) {
+           NodeDescription* described) {
   described->registered =
       kube::joined(std::move(described->registered), kube::inventoryOf(kind.name, *devices));
   if (!described->inventory) return;
-  for (std::string& line : keepWithin(*described->inventory, kind.name, elsewhere, devices))
+  for (std::string& line : boundByInventory(*described->inventory, kind.name, elsewhere, devices))
     described->surplus.push_back(std::move(line));
 }
 
@@ -304,9 +304,9 @@ std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind) {
   return "its driver is being changed (" + upgrade.label + ": " + *state + ')';
 }
 
-Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog,
-                               const RecordedElsewhere& elsewhere) {
-  DescribedNode described;
+Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog& catalog,
+                                 const RecordedElsewhere& elsewhere) {
+  NodeDescription described;
   if (const Result<void> read = readInventory(node, &described); !read) return read.error();
   described.node.name = engine::NodeName(node.meta.name);
   described.node.cpu = kEnoughCpu;
@@ -337,7 +337,7 @@ Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& c
       if (!registered) giveWhole(&device);
       if (registered && kind->wire.node.own_plugin.there)
         device.model.text += missingNames(node, *kind, one.type, profileOf(one, *kind));
-      KnownDevice known = knownOf(one, *kind, device);
+      DeviceMetadata known = knownOf(one, *kind, device);
       known.own_plugin = !registered;
       described.devices.emplace(one.id, std::move(known));
       described.node.devices.push_back(std::move(device));

@@ -77,14 +77,14 @@ std::vector<engine::Charge> chargesOf(const std::vector<std::vector<engine::Char
 
 // ---- shares -------------------------------------------------------------------------------------
 
-const KnownDevice* knownIn(const KnownDevices* devices, const std::string& uuid) {
+const DeviceMetadata* knownIn(const DeviceMetadataMap* devices, const std::string& uuid) {
   if (devices == nullptr) return nullptr;
   const auto found = devices->find(uuid);
   return found == devices->end() ? nullptr : &found->second;
 }
 
 std::shared_ptr<const engine::Parting> partingFor(const vendors::Kind& kind,
-                                                  const KnownDevice* device) {
+                                                  const DeviceMetadata* device) {
   if (device != nullptr) return device->parting;
   return kind.templates.empty() ? nullptr : asks::partingOf(kind, "");
 }
@@ -120,7 +120,7 @@ struct Held {
   std::vector<std::vector<engine::Charge>> charges;
 };
 
-Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const KnownDevices* devices,
+Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceMetadataMap* devices,
                   Held* held) {
   const vendors::PodWire& wire = kind.wire.pod;
   const std::string* text = find(pod.meta.annotations, wire.allocated);
@@ -141,7 +141,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const KnownDe
   for (std::size_t at = 0; at < assigned->size(); ++at) {
     for (std::size_t i = 0; i < (*assigned)[at].size(); ++i) {
       const kube::AssignedDevice& said = (*assigned)[at][i];
-      const KnownDevice* device = knownIn(devices, said.uuid);
+      const DeviceMetadata* device = knownIn(devices, said.uuid);
       engine::Share share = shareOf(said, kind, device, soft);
       place(instances, at, i, &share);
       const auto parting = partingFor(kind, device);
@@ -158,7 +158,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const KnownDe
 
 // Until a change is done it has what it had, and what it will have is kept for it.
 Result<void> addPending(const kube::Pod& pod, const vendors::Catalog& catalog,
-                        const KnownDevices* devices, std::vector<engine::Charge>* charges) {
+                        const DeviceMetadataMap* devices, std::vector<engine::Charge>* charges) {
   const std::optional<kube::ChangeState> pending = pendingChange(pod);
   const vendors::Kind* kind = changeableKind(catalog);
   if (!pending || kind == nullptr) return {};
@@ -176,7 +176,7 @@ Result<void> addPending(const kube::Pod& pod, const vendors::Catalog& catalog,
 
 Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
-                                                 const KnownDevices* devices) {
+                                                 const DeviceMetadataMap* devices) {
   // Ours ride on the binding: before it, whatever is written there is not from us.
   if (pod.ended() || pod.node.empty() || !asksForDevices(pod, catalog))
     return std::optional<engine::Allocation>();

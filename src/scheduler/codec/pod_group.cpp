@@ -52,7 +52,8 @@ std::string groupPath(const char* api, const kube::Pod& pod, const std::string& 
 }
 
 // What the pod itself says of their number goes before what its group says.
-Result<std::optional<GangWords>> with(GangWords words, const char* key, const std::string& count) {
+Result<std::optional<PodGroupRef>> with(PodGroupRef words, const char* key,
+                                        const std::string& count) {
   if (count.empty()) return std::optional(std::move(words));
   const Result<std::uint32_t> least = countOf(key, count);
   if (!least) return least.error();
@@ -61,23 +62,23 @@ Result<std::optional<GangWords>> with(GangWords words, const char* key, const st
   return std::optional(std::move(words));
 }
 
-Result<std::optional<GangWords>> jobOf(const kube::Pod& pod, const std::string& count) {
+Result<std::optional<PodGroupRef>> jobOf(const kube::Pod& pod, const std::string& count) {
   std::string job = at(pod.meta.labels, kJobLabel);
   if (job.empty()) job = at(pod.meta.labels, kOldJobLabel);
   if (job.empty())
     return Error{ErrorCode::kUsage, std::string(kGangLeastKey) + " without " + kGangKey +
                                         " is accepted of pods of a Job: name the gang"};
   if (const auto good = checkName(kJobLabel, job); !good) return good.error();
-  GangWords words{
+  PodGroupRef words{
       "job/" + job,
       {},
-      LeastIn{"/apis/batch/v1/namespaces/" + pod.meta.space + "/jobs/" + job, kParallelism}};
+      MinMemberRef{"/apis/batch/v1/namespaces/" + pod.meta.space + "/jobs/" + job, kParallelism}};
   return with(std::move(words), kGangLeastKey, count == kParallelism ? "" : count);
 }
 
 }  // namespace
 
-Result<std::optional<GangWords>> gangOf(const kube::Pod& pod) {
+Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod) {
   const std::string count = either(pod, kGangLeastKey);
   if (const std::string name = either(pod, kGangKey); !name.empty()) {
     if (count.empty())
@@ -88,12 +89,12 @@ Result<std::optional<GangWords>> gangOf(const kube::Pod& pod) {
   }
   if (const std::string name = at(pod.meta.labels, kSchedulerPluginsLabel); !name.empty()) {
     if (const auto good = checkName(kSchedulerPluginsLabel, name); !good) return good.error();
-    const LeastIn in{groupPath("scheduling.x-k8s.io/v1alpha1", pod, name), "minMember"};
+    const MinMemberRef in{groupPath("scheduling.x-k8s.io/v1alpha1", pod, name), "minMember"};
     return with({"podgroup/" + name, {}, in}, kGangLeastKey, count);
   }
   if (const std::string name = at(pod.meta.annotations, kVolcanoAnnotation); !name.empty()) {
     if (const auto good = checkName(kVolcanoAnnotation, name); !good) return good.error();
-    const LeastIn in{groupPath("scheduling.volcano.sh/v1beta1", pod, name), "minMember"};
+    const MinMemberRef in{groupPath("scheduling.volcano.sh/v1beta1", pod, name), "minMember"};
     return with({"volcano/" + name, {}, in}, kGangLeastKey, count);
   }
   if (const std::string name = at(pod.meta.labels, kKueueLabel); !name.empty()) {
@@ -104,10 +105,10 @@ Result<std::optional<GangWords>> gangOf(const kube::Pod& pod) {
     return with({"kueue/" + name, {}, {}}, kKueueCount, total);
   }
   if (!count.empty()) return jobOf(pod, count);
-  return std::optional<GangWords>();
+  return std::optional<PodGroupRef>();
 }
 
-Result<std::uint32_t> leastSaidBy(const boost::json::value& object, const LeastIn& in) {
+Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMemberRef& in) {
   const boost::json::value* spec =
       object.is_object() ? object.get_object().if_contains("spec") : nullptr;
   const boost::json::value* least =

@@ -71,7 +71,7 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
   engine::Request request{engine::RequestId(pod.meta.uid),
                           asks::shapeOf(init, containers, pod.meta.annotations),
                           engine::UserName(pod.meta.space)};
-  const Result<Wishes> wishes = Wishes::of(pod);
+  const Result<ShareAnnotations> wishes = ShareAnnotations::of(pod);
   if (!wishes) return wishes.error();
   const Result<void> wished = wishes->apply(pod, &request.shape);
   if (!wished) return wished.error();

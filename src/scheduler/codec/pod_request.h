@@ -16,9 +16,9 @@
 
 namespace divvy::scheduler {
 
-struct DescribedNode {
+struct NodeDescription {
   engine::Node node;
-  KnownDevices devices;
+  DeviceMetadataMap devices;
   std::vector<std::string> unread;  // preferences that were not understood, and do not count
   kube::Inventory registered;       // all that it registers
   std::optional<kube::Inventory> inventory;  // its annotation; none: nothing is recorded yet
@@ -27,8 +27,8 @@ struct DescribedNode {
 
 // `elsewhere`: of UUIDs that its own inventory lacks (node_limits.h). kCorrupt: which annotation or
 // resource, where in it, what was expected.
-Result<DescribedNode> describe(const kube::Node& node, const vendors::Catalog& catalog,
-                               const RecordedElsewhere& elsewhere = {});
+Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog& catalog,
+                                 const RecordedElsewhere& elsewhere = {});
 
 // Why that kind's devices get nobody new while a node's driver is changed; empty: it is not.
 std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind);
@@ -46,6 +46,6 @@ Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
 // null where that is not known.
 Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
-                                                 const KnownDevices* devices);
+                                                 const DeviceMetadataMap* devices);
 
 }  // namespace divvy::scheduler

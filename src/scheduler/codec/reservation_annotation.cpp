@@ -20,7 +20,7 @@ const std::string* textAt(const json::object& object, const char* name, std::str
 
 }  // namespace
 
-std::string encode(const PlanNote& note) {
+std::string encode(const ReservationAnnotation& note) {
   json::object given;
   for (const auto& [key, value] : note.place.annotations) given[key] = value;
   return json::serialize(json::object{{"epoch", note.epoch},
@@ -29,12 +29,12 @@ std::string encode(const PlanNote& note) {
                                       {"given", std::move(given)}});
 }
 
-Result<PlanNote> decodePlan(const std::string& text) {
+Result<ReservationAnnotation> decodePlan(const std::string& text) {
   boost::system::error_code fault;
   const json::value said = json::parse(text, fault);
   if (fault || !said.is_object()) return bad("not a JSON object");
   const json::object& object = said.get_object();
-  PlanNote note;
+  ReservationAnnotation note;
   if (textAt(object, "epoch", &note.epoch) == nullptr) return bad("no text \"epoch\"");
   if (textAt(object, "queue", &note.queue) == nullptr) return bad("no text \"queue\"");
   if (textAt(object, "node", &note.place.node) == nullptr) return bad("no text \"node\"");

@@ -11,14 +11,14 @@ namespace divvy::scheduler {
 // Guarded: ours alone (policy divvy-pod-annotations).
 inline constexpr const char* kPlanKey = "divvy.dev/plan";
 
-struct PlanNote {
+struct ReservationAnnotation {
   std::string epoch;  // differs for any two plans
   std::string queue;  // that it counts for; empty: for none
-  Planned place;
+  Reservation place;
 };
 
-std::string encode(const PlanNote& note);
+std::string encode(const ReservationAnnotation& note);
 // kCorrupt: what is wrong with it.
-Result<PlanNote> decodePlan(const std::string& text);
+Result<ReservationAnnotation> decodePlan(const std::string& text);
 
 }  // namespace divvy::scheduler

@@ -51,7 +51,7 @@ const engine::DevicePart* partOf(const kube::AssignedDevice& assigned, const ven
 
 }  // namespace
 
-kube::AssignedDevice assignedOf(const engine::Share& share, const KnownDevice& device) {
+kube::AssignedDevice assignedOf(const engine::Share& share, const DeviceMetadata& device) {
   const vendors::Kind& kind = *device.kind;
   const std::string& type = kind.wire.pod.type.empty() ? device.model : kind.wire.pod.type;
   kube::AssignedDevice assigned{share.uuid.text, type, share.memory.count / mib(1).count, 0};
@@ -76,7 +76,7 @@ kube::AssignedDevice assignedOf(const engine::Share& share, const KnownDevice& d
 }
 
 engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind& kind,
-                      const KnownDevice* device, bool soft) {
+                      const DeviceMetadata* device, bool soft) {
   engine::Share share;
   share.uuid = engine::DeviceUuid(assigned.uuid);
   share.memory = mib(assigned.mebibytes);

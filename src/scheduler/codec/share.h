@@ -8,11 +8,11 @@
 namespace divvy::scheduler {
 
 // Of `device`, whatever the share calls it.
-kube::AssignedDevice assignedOf(const engine::Share& share, const KnownDevice& device);
+kube::AssignedDevice assignedOf(const engine::Share& share, const DeviceMetadata& device);
 
 // `device`: null where the node is not known, or has no such device any more; then what the kind
 // says counts. `soft`: the pod asked for shares where else there are templates.
 engine::Share shareOf(const kube::AssignedDevice& assigned, const vendors::Kind& kind,
-                      const KnownDevice* device, bool soft);
+                      const DeviceMetadata* device, bool soft);
 
 }  // namespace divvy::scheduler

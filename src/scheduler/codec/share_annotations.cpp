@@ -107,9 +107,9 @@ std::vector<engine::DeviceAsk*> sharesOf(engine::Container* container) {
 
 }  // namespace
 
-kube::Labels Wishes::forAgents() const {
+kube::Labels ShareAnnotations::forAgents() const {
   kube::Labels words;
-  for (const Wish& one : wishes_)
+  for (const ShareAnnotation& one : wishes_)
     if (one.term->reader != terms::Reader::kScheduler)
       words.emplace(wishKey(one.term->word, one.container), one.value);
   return words;
@@ -121,8 +121,8 @@ std::string wishKey(std::string_view word, std::string_view container) {
   return key + std::string(terms::kDomain) + '/' + std::string(word);
 }
 
-Result<Wishes> Wishes::of(const kube::Pod& pod) {
-  Wishes wishes;
+Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
+  ShareAnnotations wishes;
   for (const auto& [key, text] : pod.meta.annotations) {
     const std::optional<Key> said = keyOf(key);
     // Of a pod that runs: read by who changes it.
@@ -139,19 +139,21 @@ Result<Wishes> Wishes::of(const kube::Pod& pod) {
   return wishes;
 }
 
-const std::string* Wishes::exactly(std::string_view word, std::string_view container) const {
-  const auto found = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& one) {
+const std::string* ShareAnnotations::exactly(std::string_view word,
+                                             std::string_view container) const {
+  const auto found = std::find_if(wishes_.begin(), wishes_.end(), [&](const ShareAnnotation& one) {
     return one.term->word == word && one.container == container;
   });
   return found == wishes_.end() ? nullptr : &found->value;
 }
 
-const std::string* Wishes::find(std::string_view word, std::string_view container) const {
+const std::string* ShareAnnotations::find(std::string_view word, std::string_view container) const {
   const std::string* own = container.empty() ? nullptr : exactly(word, container);
   return own != nullptr ? own : exactly(word, {});
 }
 
-Result<void> Wishes::applyTo(const kube::PodContainer& from, engine::Container* to) const {
+Result<void> ShareAnnotations::applyTo(const kube::PodContainer& from,
+                                       engine::Container* to) const {
   const std::string* pressure = find("on-pressure", from.name);
   const std::string* wait = find("pressure-wait", from.name);
   if (wait != nullptr && (pressure == nullptr || *pressure != "wait"))
@@ -180,7 +182,7 @@ Result<void> Wishes::applyTo(const kube::PodContainer& from, engine::Container* 
 }
 
 // Ours instead of what another dialect says.
-Result<void> Wishes::select(engine::Shape* shape) const {
+Result<void> ShareAnnotations::select(engine::Shape* shape) const {
   const std::string* models = find("model");
   const std::string* not_models = find("not-model");
   const std::string* uuids = find("uuid");
@@ -205,7 +207,7 @@ Result<void> Wishes::select(engine::Shape* shape) const {
   return {};
 }
 
-Result<void> Wishes::apply(const kube::Pod& pod, engine::Shape* shape) const {
+Result<void> ShareAnnotations::apply(const kube::Pod& pod, engine::Shape* shape) const {
   if (wishes_.empty()) return {};
   for (std::size_t at = 0; at < shape->init.size() && at < pod.init.size(); ++at)
     if (const auto good = applyTo(pod.init[at], &shape->init[at]); !good) return good;

@@ -14,11 +14,11 @@
 
 namespace divvy::scheduler {
 
-class Wishes {
+class ShareAnnotations {
  public:
   // kUsage: which annotation, what is wrong, what is accepted: a word or a container that is not
   // there, a value that is none. Values are read by whom they are for.
-  static Result<Wishes> of(const kube::Pod& pod);
+  static Result<ShareAnnotations> of(const kube::Pod& pod);
 
   // What is said of that container, or else of all; null: nothing.
   const std::string* find(std::string_view word, std::string_view container = {}) const;
@@ -28,7 +28,7 @@ class Wishes {
   Result<void> apply(const kube::Pod& pod, engine::Shape* shape) const;
 
  private:
-  struct Wish {
+  struct ShareAnnotation {
     const terms::Term* term = nullptr;
     std::string container;  // empty: of all
     std::string value;
@@ -37,7 +37,7 @@ class Wishes {
   Result<void> applyTo(const kube::PodContainer& from, engine::Container* to) const;
   Result<void> select(engine::Shape* shape) const;
 
-  std::vector<Wish> wishes_;
+  std::vector<ShareAnnotation> wishes_;
 };
 
 // How an annotation of one container is called; empty: of all.

@@ -82,7 +82,7 @@ Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& n
     one.count = 1;
     one.mebibytes = mebibytesOf(labelOf(node, plugin.memory));
     one.cores = kind.cores.per_card;
-    one.type = (model == nullptr ? kind.name : *model) + ' ' + kOwnPlugin;
+    one.type = (model == nullptr ? kind.name : *model) + ' ' + kVendorPlugin;
     one.healthy = true;
     devices.push_back(std::move(one));
   }
@@ -96,7 +96,7 @@ void keepFromOtherNames(const vendors::Ask& ask, engine::Shape* shape) {
     const engine::ModelName model(word);
     if (std::find(models.begin(), models.end(), model) == models.end()) models.push_back(model);
   };
-  if (ask.counted_by != ask.kind->count.resource) add(kOwnPlugin);
+  if (ask.counted_by != ask.kind->count.resource) add(kVendorPlugin);
   if (!ask.counted_by.empty()) add(notServedBy(ask.counted_by));
 }
 

@@ -18,7 +18,7 @@
 namespace divvy::scheduler {
 
 // In the name of each of their models: no other device is called so.
-inline constexpr const char* kOwnPlugin = "(own plugin)";
+inline constexpr const char* kVendorPlugin = "(own plugin)";
 
 // Likewise, where the kubelet knows devices by other resources than that one: HAMi's agent serves
 // the count's own only, and ours what it was told. Who asks by it would begin without a device.

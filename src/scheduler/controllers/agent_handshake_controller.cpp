@@ -119,10 +119,10 @@ std::vector<kube::Node> Handshakes::fallenSilent(engine::Instant now) {
   return changed;
 }
 
-std::vector<Handshakes::Due> Handshakes::due() const {
-  std::vector<Due> all;
+std::vector<Handshakes::PendingHandshake> Handshakes::due() const {
+  std::vector<PendingHandshake> all;
   for (const auto& [uid, known] : nodes_) {
-    Due due{known.node.meta.name, known.node.meta.uid, {}};
+    PendingHandshake due{known.node.meta.name, known.node.meta.uid, {}};
     for (const auto& [key, said] : known.said)
       if (said.text.starts_with(kReported)) due.said.emplace(key, said.text);
     if (!due.said.empty()) all.push_back(std::move(due));
@@ -130,7 +130,7 @@ std::vector<Handshakes::Due> Handshakes::due() const {
   return all;
 }
 
-bool Handshakes::stands(const Due& due) const {
+bool Handshakes::stands(const PendingHandshake& due) const {
   const auto known = nodes_.find(due.uid);
   if (known == nodes_.end()) return false;
   return std::all_of(due.said.begin(), due.said.end(), [&](const auto& one) {
@@ -139,33 +139,35 @@ bool Handshakes::stands(const Due& due) const {
   });
 }
 
-Handshaker::Handshaker(asio::any_io_executor executor, kube::Client& client,
-                       const vendors::Catalog& catalog, Terms terms)
+AgentHandshakeController::AgentHandshakeController(asio::any_io_executor executor,
+                                                   kube::Client& client,
+                                                   const vendors::Catalog& catalog, Options options)
     : executor_(std::move(executor)),
       client_(client),
-      terms_(std::move(terms)),
+      options_(std::move(options)),
       handshakes_(catalog) {}
 
-void Handshaker::start() {
+void AgentHandshakeController::start() {
   asio::co_spawn(executor_, run(), rethrow);
 }
 
-kube::Node Handshaker::heard(kube::Node node) {
+kube::Node AgentHandshakeController::heard(kube::Node node) {
   return handshakes_.heard(std::move(node), now());
 }
 
-asio::awaitable<void> Handshaker::run() {
-  while (!*terms_.stopped) {
+asio::awaitable<void> AgentHandshakeController::run() {
+  while (!*options_.stopped) {
     asio::steady_timer pause(executor_, kLook);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     for (const kube::Node& node : handshakes_.fallenSilent(now())) {
-      say("node " + node.meta.name + ": an agent does not answer: nothing of its devices is given");
-      terms_.believe(node);
+      logLine("node " + node.meta.name +
+              ": an agent does not answer: nothing of its devices is given");
+      options_.believe(node);
     }
-    if (!terms_.writes || !terms_.why_not().empty()) continue;
-    std::vector<Handshakes::Due> all = handshakes_.due();
-    for (Handshakes::Due& due : all) {
-      if (*terms_.stopped || !terms_.why_not().empty()) break;
+    if (!options_.writes || !options_.why_not().empty()) continue;
+    std::vector<Handshakes::PendingHandshake> all = handshakes_.due();
+    for (Handshakes::PendingHandshake& due : all) {
+      if (*options_.stopped || !options_.why_not().empty()) break;
       // Its turn may come seconds after the look.
       if (!handshakes_.stands(due)) continue;
       co_await ask(std::move(due));
@@ -175,17 +177,17 @@ asio::awaitable<void> Handshaker::run() {
   }
 }
 
-asio::awaitable<void> Handshaker::ask(Handshakes::Due due) {
+asio::awaitable<void> AgentHandshakeController::ask(Handshakes::PendingHandshake due) {
   constexpr std::int64_t kNano = 1'000'000'000;
   kube::Call call{kube::Verb::kPatch, "/api/v1/nodes/" + due.node};
   call.type = kube::kJsonPatch;
   call.body = requestPatch(due.uid, due.said, requestText(wallNanoseconds() / kNano));
-  call.still = [this] { return terms_.why_not().empty(); };
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (done) co_return;
   // Gone, or another of that name, or it says something else by now (422): the next look tells.
   const ErrorCode code = done.error().code();
-  if (code != ErrorCode::kNotFound && code != ErrorCode::kUsage) say(done.error().message());
+  if (code != ErrorCode::kNotFound && code != ErrorCode::kUsage) logLine(done.error().message());
 }
 
 }  // namespace divvy::scheduler

@@ -43,13 +43,13 @@ class Handshakes {
   std::vector<kube::Node> fallenSilent(engine::Instant now);
 
   // Agents that reported and are to be asked again.
-  struct Due {
+  struct PendingHandshake {
     std::string node, uid;
     std::map<std::string, std::string> said;  // by key: what they report
   };
-  std::vector<Due> due() const;
+  std::vector<PendingHandshake> due() const;
   // Whether they report that still, as far as we were told.
-  bool stands(const Due& due) const;
+  bool stands(const PendingHandshake& due) const;
 
  private:
   struct Said {
@@ -69,16 +69,16 @@ class Handshakes {
 };
 
 // For one thread, that of the client. All outlives it.
-class Handshaker {
+class AgentHandshakeController {
  public:
-  struct Terms {
+  struct Options {
     bool writes = true;                              // asks agents again
     std::function<std::string()> why_not;            // why nothing is written here now
     std::function<void(const kube::Node&)> believe;  // a node that says something else now
     const bool* stopped = nullptr;
   };
-  Handshaker(boost::asio::any_io_executor executor, kube::Client& client,
-             const vendors::Catalog& catalog, Terms terms);
+  AgentHandshakeController(boost::asio::any_io_executor executor, kube::Client& client,
+                           const vendors::Catalog& catalog, Options options);
 
   void start();
   // As Handshakes has it.
@@ -87,11 +87,11 @@ class Handshaker {
 
  private:
   boost::asio::awaitable<void> run();
-  boost::asio::awaitable<void> ask(Handshakes::Due due);
+  boost::asio::awaitable<void> ask(Handshakes::PendingHandshake due);
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  Terms terms_;
+  Options options_;
   Handshakes handshakes_;
 };
 

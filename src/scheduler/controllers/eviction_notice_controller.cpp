@@ -31,9 +31,9 @@ namespace json = boost::json;
 constexpr std::int64_t kAgain = 10;
 constexpr std::int64_t kLong = 600;
 
-ComplaintDesk::Terms withClock(ComplaintDesk::Terms terms) {
-  if (!terms.seconds) terms.seconds = [] { return wallNanoseconds() / 1'000'000'000; };
-  return terms;
+EvictionNoticeController::Options withClock(EvictionNoticeController::Options options) {
+  if (!options.seconds) options.seconds = [] { return wallNanoseconds() / 1'000'000'000; };
+  return options;
 }
 
 std::string spanOf(std::int64_t span) {
@@ -56,7 +56,7 @@ std::string conditionPatch(const std::string& uid, const char* type, bool so, co
 
 }  // namespace
 
-const Ground kIdleGround{
+const EvictionCause kIdleGround{
     kube::kIdleKey,
     kube::kIdleNoticeKey,
     "divvy.dev/Idle",
@@ -70,7 +70,7 @@ const Ground kIdleGround{
     },
     "unless it works"};
 
-const Ground kBypassGround{
+const EvictionCause kBypassGround{
     kube::kBypassKey,
     kube::kBypassNoticeKey,
     "divvy.dev/Bypass",
@@ -81,47 +81,49 @@ const Ground kBypassGround{
     [](const kube::Notice&, const std::string& what, std::int64_t, bool) { return what; },
     "unless that ends"};
 
-ComplaintDesk::ComplaintDesk(const Ground& ground, asio::any_io_executor executor,
-                             kube::Client& client, std::unique_ptr<Platform> platform,
-                             NoticeCounts& counts, Terms terms)
+EvictionNoticeController::EvictionNoticeController(const EvictionCause& ground,
+                                                   asio::any_io_executor executor,
+                                                   kube::Client& client,
+                                                   std::unique_ptr<PlatformCallback> platform,
+                                                   NoticeCounts& counts, Options options)
     : ground_(ground),
       executor_(std::move(executor)),
       client_(client),
       platform_(std::move(platform)),
       counts_(counts),
-      terms_(withClock(std::move(terms))) {}
+      options_(withClock(std::move(options))) {}
 
-Result<std::unique_ptr<ComplaintDesk>> ComplaintDesk::make(
-    const Ground& ground, asio::any_io_executor executor, kube::Client& client,
-    const std::optional<kube::Access>& platform, NoticeCounts& counts, Terms terms) {
-  std::unique_ptr<Platform> made;
+Result<std::unique_ptr<EvictionNoticeController>> EvictionNoticeController::make(
+    const EvictionCause& ground, asio::any_io_executor executor, kube::Client& client,
+    const std::optional<kube::Access>& platform, NoticeCounts& counts, Options options) {
+  std::unique_ptr<PlatformCallback> made;
   if (platform) {
-    Result<std::unique_ptr<Platform>> opened = Platform::make(executor, *platform);
+    Result<std::unique_ptr<PlatformCallback>> opened = PlatformCallback::make(executor, *platform);
     if (!opened) return std::move(opened).error().context("the platform of pods");
     made = std::move(*opened);
   }
-  return std::make_unique<ComplaintDesk>(ground, std::move(executor), client, std::move(made),
-                                         counts, std::move(terms));
+  return std::make_unique<EvictionNoticeController>(ground, std::move(executor), client,
+                                                    std::move(made), counts, std::move(options));
 }
 
-void ComplaintDesk::heard(const kube::Node& node) {
+void EvictionNoticeController::heard(const kube::Node& node) {
   const auto said = node.meta.annotations.find(ground_.node_key);
   if (said == node.meta.annotations.end()) return gone(node.meta.name);
   Result<kube::Complaints> pods = kube::decodeComplaints(said->second);
   if (!pods) {
-    say("node " + node.meta.name + ", annotation " + ground_.node_key + ": " +
-        pods.error().message());
+    logLine("node " + node.meta.name + ", annotation " + ground_.node_key + ": " +
+            pods.error().message());
     return gone(node.meta.name);
   }
   said_.insert_or_assign(node.meta.name, std::move(*pods));
   look();
 }
 
-void ComplaintDesk::gone(const std::string& node) {
+void EvictionNoticeController::gone(const std::string& node) {
   if (!said_.empty()) said_.erase(node);
 }
 
-std::optional<kube::Notice> ComplaintDesk::noticeOf(const kube::Pod& pod) const {
+std::optional<kube::Notice> EvictionNoticeController::noticeOf(const kube::Pod& pod) const {
   const auto said = pod.meta.annotations.find(ground_.pod_key);
   if (said == pod.meta.annotations.end()) return std::nullopt;
   const Result<kube::Notice> notice = kube::decodeNotice(said->second);
@@ -129,7 +131,7 @@ std::optional<kube::Notice> ComplaintDesk::noticeOf(const kube::Pod& pod) const 
   return notice ? std::optional(*notice) : std::nullopt;
 }
 
-void ComplaintDesk::see(const kube::Pod& pod) {
+void EvictionNoticeController::see(const kube::Pod& pod) {
   if (!pod.meta.annotations.contains(ground_.pod_key)) return;
   if (pod.node.empty() || pod.ended() || pod.meta.deleting) return forget(pod.meta.uid);
   const Key key{pod.meta.uid, pod.node};
@@ -139,21 +141,21 @@ void ComplaintDesk::see(const kube::Pod& pod) {
   look();
 }
 
-void ComplaintDesk::forget(const std::string& uid) {
+void EvictionNoticeController::forget(const std::string& uid) {
   const auto first = cases_.lower_bound({uid, ""});
   auto last = first;
   while (last != cases_.end() && last->first.first == uid) ++last;
   cases_.erase(first, last);
 }
 
-void ComplaintDesk::look() {
+void EvictionNoticeController::look() {
   if (working_) return;
   working_ = true;
   asio::co_spawn(executor_, work(), rethrow);
 }
 
 // What nodes say now, into the cases.
-void ComplaintDesk::merge() {
+void EvictionNoticeController::merge() {
   for (auto& [key, one] : cases_) {
     const auto node = said_.find(key.second);
     const bool named = node != said_.end() && node->second.contains(key.first);
@@ -165,8 +167,8 @@ void ComplaintDesk::merge() {
   for (const auto& [node, pods] : said_) {
     for (const auto& [uid, pod] : pods) {
       const auto [at, fresh] =
-          cases_.try_emplace({uid, node}, Case{pod.space, pod.name, {}, 0, false, ""});
-      Case& one = at->second;
+          cases_.try_emplace({uid, node}, TrackedPod{pod.space, pod.name, {}, 0, false, ""});
+      TrackedPod& one = at->second;
       if (one.said == pod) continue;
       one.said = pod;
       if (!one.denied) one.not_before = 0;
@@ -174,9 +176,9 @@ void ComplaintDesk::merge() {
   }
 }
 
-asio::awaitable<void> ComplaintDesk::work() {
-  while ((!said_.empty() || !cases_.empty()) && !*terms_.stopped) {
-    if (terms_.why_not().empty()) {
+asio::awaitable<void> EvictionNoticeController::work() {
+  while ((!said_.empty() || !cases_.empty()) && !*options_.stopped) {
+    if (options_.why_not().empty()) {
       merge();
       // Those that it is over for first: nobody waits for a platform then.
       std::vector<Key> keys;
@@ -184,19 +186,19 @@ asio::awaitable<void> ComplaintDesk::work() {
         for (const auto& [key, one] : cases_)
           if (one.said.has_value() == so && one.not_before <= now()) keys.push_back(key);
       for (const Key& key : keys)
-        if (terms_.why_not().empty()) co_await settle(key);
+        if (options_.why_not().empty()) co_await settle(key);
     } else {
       // Another goes on with it; what pods say is told anew when we lead.
       cases_.clear();
     }
-    asio::steady_timer pause(executor_, terms_.every);
+    asio::steady_timer pause(executor_, options_.every);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   working_ = false;
 }
 
-asio::awaitable<std::optional<kube::Pod>> ComplaintDesk::podOf(Key key) {
-  const Case& one = cases_.at(key);
+asio::awaitable<std::optional<kube::Pod>> EvictionNoticeController::podOf(Key key) {
+  const TrackedPod& one = cases_.at(key);
   kube::Call call{kube::Verb::kGet, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
   const Result<json::value> object = co_await client_.ask(std::move(call));
   const bool gone = !object && object.error().code() == ErrorCode::kNotFound;
@@ -215,7 +217,7 @@ asio::awaitable<std::optional<kube::Pod>> ComplaintDesk::podOf(Key key) {
 }
 
 // What is known of a pod may be of a while ago: what is done goes by what it says now.
-asio::awaitable<void> ComplaintDesk::settle(Key key) {
+asio::awaitable<void> EvictionNoticeController::settle(Key key) {
   if (!cases_.contains(key)) co_return;
   std::optional<kube::Pod> pod = co_await podOf(key);
   const auto known = cases_.find(key);
@@ -228,41 +230,41 @@ asio::awaitable<void> ComplaintDesk::settle(Key key) {
   work->notice = notice.value_or(kube::Notice());
   if (said) work->what = said->what;
   switch (noticeStep(said, notice, now())) {
-    case NoticeStep::kNothing:
+    case NoticeAction::kNothing:
       if (!notice) cases_.erase(known);
       // What its node says meanwhile is heard.
       if (notice) rest(key, notice->deadline > now() ? notice->deadline - now() : kLong);
       co_return;
-    case NoticeStep::kNotice:
-      work->notice = noticedAt(*said, now(), terms_.notice);
+    case NoticeAction::kNotice:
+      work->notice = noticedAt(*said, now(), options_.notice);
       co_return co_await give(work);
-    case NoticeStep::kTell:
+    case NoticeAction::kTell:
       co_return co_await tellAll(work);
-    case NoticeStep::kCallOff:
+    case NoticeAction::kCallOff:
       co_return co_await callOff(work);
-    case NoticeStep::kDue:
+    case NoticeAction::kDue:
       co_return co_await due(work);
   }
 }
 
-asio::awaitable<void> ComplaintDesk::give(WorkPtr work) {
+asio::awaitable<void> EvictionNoticeController::give(WorkPtr work) {
   const bool written = co_await write(work, true);
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.noticed;
   co_await tellAll(work);
 }
 
-std::string ComplaintDesk::warning(const Work& work) const {
+std::string EvictionNoticeController::warning(const Work& work) const {
   if (work.notice.deadline == 0) return why(work);
   return why(work) + ": it is evicted at " + timestamp(work.notice.deadline) + ' ' + ground_.unless;
 }
 
 // Again until it is done: after a kill somebody may be told twice, and nobody is not told.
-asio::awaitable<void> ComplaintDesk::tellAll(WorkPtr work) {
+asio::awaitable<void> EvictionNoticeController::tellAll(WorkPtr work) {
   // Telling makes another version of it: whatever else is written, the annotation is ours alone.
   work->pod.meta.version.clear();
-  const std::optional<std::int64_t> more = co_await ask(PlatformNews::kNotice, work);
-  if (more) work->notice = extendedBy(work->notice, *more, now(), terms_.notice);
+  const std::optional<std::int64_t> more = co_await ask(CallbackKind::kNotice, work);
+  if (more) work->notice = extendedBy(work->notice, *more, now(), options_.notice);
   const bool told = co_await tell(work, true, ground_.reason, warning(*work));
   if (!told || !more) co_return rest(work->key, kAgain);
   work->notice.told = true;
@@ -271,11 +273,11 @@ asio::awaitable<void> ComplaintDesk::tellAll(WorkPtr work) {
 }
 
 // Told before it is written down that there is nothing to tell.
-asio::awaitable<void> ComplaintDesk::callOff(WorkPtr work) {
+asio::awaitable<void> EvictionNoticeController::callOff(WorkPtr work) {
   work->pod.meta.version.clear();  // as above
   const bool told = co_await tell(work, false, ground_.over_reason, ground_.over);
   if (!told) co_return rest(work->key, kAgain);
-  const std::optional<std::int64_t> heard = co_await ask(PlatformNews::kCalledOff, work);
+  const std::optional<std::int64_t> heard = co_await ask(CallbackKind::kCalledOff, work);
   if (!heard) co_return rest(work->key, kAgain);
   const bool written = co_await write(work, false);
   if (!written) co_return rest(work->key, kAgain);
@@ -285,10 +287,10 @@ asio::awaitable<void> ComplaintDesk::callOff(WorkPtr work) {
   if (known != cases_.end() && !known->second.said) cases_.erase(known);
 }
 
-asio::awaitable<void> ComplaintDesk::due(WorkPtr work) {
-  const std::optional<std::int64_t> more = co_await ask(PlatformNews::kDue, work);
+asio::awaitable<void> EvictionNoticeController::due(WorkPtr work) {
+  const std::optional<std::int64_t> more = co_await ask(CallbackKind::kDue, work);
   if (!more) co_return rest(work->key, kAgain);
-  const kube::Notice later = extendedBy(work->notice, *more, now(), terms_.notice);
+  const kube::Notice later = extendedBy(work->notice, *more, now(), options_.notice);
   if (later.deadline > now()) {
     work->notice = later;
     const bool written = co_await write(work, true);
@@ -302,7 +304,7 @@ asio::awaitable<void> ComplaintDesk::due(WorkPtr work) {
   if (still) co_await evict(work);
 }
 
-asio::awaitable<bool> ComplaintDesk::stillSo(const WorkPtr& work) {
+asio::awaitable<bool> EvictionNoticeController::stillSo(const WorkPtr& work) {
   kube::Call call{kube::Verb::kGet, "/api/v1/nodes/" + work->key.second};
   const Result<json::value> object = co_await client_.ask(std::move(call));
   const Result<kube::Node> node =
@@ -315,12 +317,12 @@ asio::awaitable<bool> ComplaintDesk::stillSo(const WorkPtr& work) {
   merge();
   const auto known = cases_.find(work->key);
   co_return known != cases_.end() &&
-      noticeStep(known->second.said, work->notice, now()) == NoticeStep::kDue;
+      noticeStep(known->second.said, work->notice, now()) == NoticeAction::kDue;
 }
 
-asio::awaitable<void> ComplaintDesk::evict(WorkPtr work) {
+asio::awaitable<void> EvictionNoticeController::evict(WorkPtr work) {
   kube::EvictionAsk ask{work->pod.meta.space, work->pod.meta.name, work->pod.meta.uid,
-                        [this] { return terms_.why_not().empty(); }};
+                        [this] { return options_.why_not().empty(); }};
   const Result<kube::Eviction> done = co_await kube::evict(client_, std::move(ask));
   if (!done) co_return trouble(work->key, done.error().message());
   switch (done->end) {
@@ -337,8 +339,8 @@ asio::awaitable<void> ComplaintDesk::evict(WorkPtr work) {
   }
 }
 
-asio::awaitable<std::optional<std::int64_t>> ComplaintDesk::ask(PlatformNews news,
-                                                                const WorkPtr& work) {
+asio::awaitable<std::optional<std::int64_t>> EvictionNoticeController::ask(CallbackKind news,
+                                                                           const WorkPtr& work) {
   if (!platform_) co_return std::int64_t{0};
   // One that does not answer costs ten seconds: the others are not kept waiting for it.
   if (now() < platform_again_) co_return std::nullopt;
@@ -352,7 +354,7 @@ asio::awaitable<std::optional<std::int64_t>> ComplaintDesk::ask(PlatformNews new
   co_return std::nullopt;
 }
 
-asio::awaitable<bool> ComplaintDesk::write(const WorkPtr& work, bool there) {
+asio::awaitable<bool> EvictionNoticeController::write(const WorkPtr& work, bool there) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
@@ -361,46 +363,46 @@ asio::awaitable<bool> ComplaintDesk::write(const WorkPtr& work, bool there) {
   const json::value text = there ? json::value(kube::encode(work->notice)) : json::value(nullptr);
   meta["annotations"] = json::object{{ground_.pod_key, text}};
   call.body = json::serialize(json::object{{"metadata", std::move(meta)}});
-  call.still = [this] { return terms_.why_not().empty(); };
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (!done) trouble(work->key, done.error().message());
   co_return done.has_value();
 }
 
-asio::awaitable<bool> ComplaintDesk::tell(const WorkPtr& work, bool so, const char* reason,
-                                          std::string message) {
+asio::awaitable<bool> EvictionNoticeController::tell(const WorkPtr& work, bool so,
+                                                     const char* reason, std::string message) {
   const kube::Meta& pod = work->pod.meta;
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name + "/status"};
   call.type = kube::kStrategicPatch;
   call.body = conditionPatch(pod.uid, ground_.condition, so, reason, message, now());
-  call.still = [this] { return terms_.why_not().empty(); };
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> written = co_await client_.ask(std::move(call));
   if (!written) trouble(work->key, written.error().message());
   if (written) co_await event(work, reason, std::move(message));
   co_return written.has_value();
 }
 
-asio::awaitable<void> ComplaintDesk::event(const WorkPtr& work, const char* reason,
-                                           std::string message) {
+asio::awaitable<void> EvictionNoticeController::event(const WorkPtr& work, const char* reason,
+                                                      std::string message) {
   const kube::Meta& pod = work->pod.meta;
-  const EventNote note{pod.space, pod.name, pod.uid, reason, std::move(message)};
-  kube::Call call = eventCall(note, terms_.name, wallNanoseconds());
+  const PodEvent note{pod.space, pod.name, pod.uid, reason, std::move(message)};
+  kube::Call call = eventCall(note, options_.name, wallNanoseconds());
   const Result<json::value> told = co_await client_.ask(std::move(call));
-  if (!told) say("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
+  if (!told) logLine("pod " + pod.space + '/' + pod.name + ": " + told.error().message());
 }
 
-void ComplaintDesk::rest(const Key& key, std::int64_t seconds) {
+void EvictionNoticeController::rest(const Key& key, std::int64_t seconds) {
   const auto known = cases_.find(key);
   if (known != cases_.end()) known->second.not_before = now() + seconds;
 }
 
 // Tried again later; the same is said once.
-void ComplaintDesk::trouble(const Key& key, const std::string& what) {
+void EvictionNoticeController::trouble(const Key& key, const std::string& what) {
   rest(key, kAgain);
   const auto known = cases_.find(key);
   if (known == cases_.end() || std::exchange(known->second.told, what) == what) return;
-  say("pod " + known->second.space + '/' + known->second.name + ": " + what);
+  logLine("pod " + known->second.space + '/' + known->second.name + ": " + what);
 }
 
 }  // namespace divvy::scheduler

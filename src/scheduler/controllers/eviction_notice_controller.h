@@ -24,7 +24,7 @@
 namespace divvy::scheduler {
 
 // A kind of complaint.
-struct Ground {
+struct EvictionCause {
   const char *node_key, *pod_key;  // kube/complaint.h
   const char* condition;           // of the pod; its reasons, and Events' too:
   const char *reason, *over_reason, *evicted_reason;
@@ -34,33 +34,32 @@ struct Ground {
                      bool past);
   const char* unless;  // it is evicted, unless ...
 };
-extern const Ground kIdleGround;    // nobody uses what it was given
-extern const Ground kBypassGround;  // it uses what it was not given
+extern const EvictionCause kIdleGround;    // nobody uses what it was given
+extern const EvictionCause kBypassGround;  // it uses what it was not given
 
 // For one thread, that of the client. All outlives it. What is to become of a pod stands in the
 // pod: whoever leads next goes on with it, and what was begun and not finished is done again. A pod
 // is evicted only after its agent said, past the deadline, that it is so still, its platform,
 // where there is one, that it needs no more time, and its node right before that nothing has
 // changed.
-class ComplaintDesk {
+class EvictionNoticeController {
  public:
-  struct Terms {
+  struct Options {
     std::string name;  // of the scheduler, for Events
-    NoticeTerms notice;
+    NoticeOptions notice;
     std::function<std::string()> why_not;  // nothing is written here now; empty: it is
     const bool* stopped = nullptr;
     std::function<std::int64_t()> seconds = {};  // since 1970; empty: the system's clock
     std::chrono::milliseconds every{1000};       // looks at those who are due
   };
   // kUsage: what of the platform's access cannot be used.
-  static Result<std::unique_ptr<ComplaintDesk>> make(const Ground& ground,
-                                                     boost::asio::any_io_executor executor,
-                                                     kube::Client& client,
-                                                     const std::optional<kube::Access>& platform,
-                                                     NoticeCounts& counts, Terms terms);
+  static Result<std::unique_ptr<EvictionNoticeController>> make(
+      const EvictionCause& ground, boost::asio::any_io_executor executor, kube::Client& client,
+      const std::optional<kube::Access>& platform, NoticeCounts& counts, Options options);
   // `platform` may be null: nobody is asked.
-  ComplaintDesk(const Ground& ground, boost::asio::any_io_executor executor, kube::Client& client,
-                std::unique_ptr<Platform> platform, NoticeCounts& counts, Terms terms);
+  EvictionNoticeController(const EvictionCause& ground, boost::asio::any_io_executor executor,
+                           kube::Client& client, std::unique_ptr<PlatformCallback> platform,
+                           NoticeCounts& counts, Options options);
 
   void heard(const kube::Node& node);
   void gone(const std::string& node);
@@ -71,7 +70,7 @@ class ComplaintDesk {
  private:
   // A pod as one node names it: another node may name it, too, and is not believed.
   using Key = std::pair<std::string, std::string>;  // UID, node
-  struct Case {
+  struct TrackedPod {
     std::string space, name;
     std::optional<kube::Complaint> said;  // by the node now; none: nothing
     std::int64_t not_before = 0;          // nothing is to be done: seconds since 1970
@@ -97,7 +96,7 @@ class ComplaintDesk {
   boost::asio::awaitable<void> due(WorkPtr work);
   boost::asio::awaitable<void> evict(WorkPtr work);
   // The platform's word; none: it could not be had, which is told. Without a platform: 0.
-  boost::asio::awaitable<std::optional<std::int64_t>> ask(PlatformNews news, const WorkPtr& work);
+  boost::asio::awaitable<std::optional<std::int64_t>> ask(CallbackKind news, const WorkPtr& work);
   // Whether the node says now what it said.
   boost::asio::awaitable<bool> stillSo(const WorkPtr& work);
   // None: it is over, or could not be had.
@@ -114,16 +113,16 @@ class ComplaintDesk {
   boost::asio::awaitable<void> event(const WorkPtr& work, const char* reason, std::string message);
   void rest(const Key& key, std::int64_t seconds);
   void trouble(const Key& key, const std::string& what);
-  std::int64_t now() const { return terms_.seconds(); }
+  std::int64_t now() const { return options_.seconds(); }
 
-  const Ground& ground_;
+  const EvictionCause& ground_;
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  const std::unique_ptr<Platform> platform_;
+  const std::unique_ptr<PlatformCallback> platform_;
   NoticeCounts& counts_;
-  const Terms terms_;
+  const Options options_;
   std::map<std::string, kube::Complaints> said_;  // by node
-  std::map<Key, Case> cases_;                     // only while we lead
+  std::map<Key, TrackedPod> cases_;               // only while we lead
   std::int64_t platform_again_ = 0;  // it did not answer: not before, seconds since 1970
   bool working_ = false;
 };

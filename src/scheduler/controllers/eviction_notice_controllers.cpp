@@ -4,21 +4,22 @@
 
 namespace divvy::scheduler {
 
-Result<void> ComplaintDesks::open(boost::asio::any_io_executor executor, kube::Client& client,
-                                  Counts& counts, const Terms& terms) {
+Result<void> EvictionNoticeControllers::open(boost::asio::any_io_executor executor,
+                                             kube::Client& client, Counters& counts,
+                                             const Options& options) {
   const auto deskTerms = [&](std::chrono::seconds notice, std::chrono::seconds extension) {
-    return ComplaintDesk::Terms{
-        terms.name, {notice.count(), extension.count()}, terms.why_not, terms.stopped};
+    return EvictionNoticeController::Options{
+        options.name, {notice.count(), extension.count()}, options.why_not, options.stopped};
   };
-  Result<std::unique_ptr<ComplaintDesk>> idle =
-      ComplaintDesk::make(kIdleGround, executor, client, terms.platform, counts.idle,
-                          deskTerms(terms.idle_notice, terms.idle_extension));
+  Result<std::unique_ptr<EvictionNoticeController>> idle =
+      EvictionNoticeController::make(kIdleGround, executor, client, options.platform, counts.idle,
+                                     deskTerms(options.idle_notice, options.idle_extension));
   if (!idle) return idle.error();
   desks_.push_back(std::move(*idle));
   // A platform that could ask for more time would help whoever cheats.
-  desks_.push_back(std::make_unique<ComplaintDesk>(
+  desks_.push_back(std::make_unique<EvictionNoticeController>(
       kBypassGround, std::move(executor), client, nullptr, counts.bypass,
-      deskTerms(terms.bypass_notice, std::chrono::seconds(0))));
+      deskTerms(options.bypass_notice, std::chrono::seconds(0))));
   return {};
 }
 

@@ -11,10 +11,10 @@
 
 namespace divvy::scheduler {
 
-// As ComplaintDesk.
-class ComplaintDesks {
+// As EvictionNoticeController.
+class EvictionNoticeControllers {
  public:
-  struct Terms {
+  struct Options {
     std::string name;  // of the scheduler, for Events
     std::chrono::seconds idle_notice, idle_extension, bypass_notice;
     const std::optional<kube::Access>& platform;  // of idle pods
@@ -22,8 +22,8 @@ class ComplaintDesks {
     const bool* stopped = nullptr;
   };
   // Before it nothing is heard. kUsage: what of the platform's access cannot be used.
-  Result<void> open(boost::asio::any_io_executor executor, kube::Client& client, Counts& counts,
-                    const Terms& terms);
+  Result<void> open(boost::asio::any_io_executor executor, kube::Client& client, Counters& counts,
+                    const Options& options);
 
   void heard(const kube::Node& node) {
     for (const auto& desk : desks_) desk->heard(node);
@@ -39,7 +39,7 @@ class ComplaintDesks {
   }
 
  private:
-  std::vector<std::unique_ptr<ComplaintDesk>> desks_;
+  std::vector<std::unique_ptr<EvictionNoticeController>> desks_;
 };
 
 }  // namespace divvy::scheduler

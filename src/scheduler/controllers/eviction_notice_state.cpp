@@ -4,25 +4,26 @@
 
 namespace divvy::scheduler {
 
-NoticeStep noticeStep(const std::optional<kube::Complaint>& said,
-                      const std::optional<kube::Notice>& notice, std::int64_t now) {
-  if (!notice) return said ? NoticeStep::kNotice : NoticeStep::kNothing;
-  if (!said || said->since > notice->since + kSameSpell) return NoticeStep::kCallOff;
-  if (said->evicts != (notice->deadline != 0)) return NoticeStep::kNotice;
-  if (!notice->told) return NoticeStep::kTell;
+NoticeAction noticeStep(const std::optional<kube::Complaint>& said,
+                        const std::optional<kube::Notice>& notice, std::int64_t now) {
+  if (!notice) return said ? NoticeAction::kNotice : NoticeAction::kNothing;
+  if (!said || said->since > notice->since + kSameSpell) return NoticeAction::kCallOff;
+  if (said->evicts != (notice->deadline != 0)) return NoticeAction::kNotice;
+  if (!notice->told) return NoticeAction::kTell;
   const bool due = said->evicts && now >= notice->deadline && said->confirmed == notice->deadline;
-  return due ? NoticeStep::kDue : NoticeStep::kNothing;
+  return due ? NoticeAction::kDue : NoticeAction::kNothing;
 }
 
-kube::Notice noticedAt(const kube::Complaint& said, std::int64_t now, const NoticeTerms& terms) {
-  return {said.since, now, said.evicts ? now + terms.notice : 0, false};
+kube::Notice noticedAt(const kube::Complaint& said, std::int64_t now,
+                       const NoticeOptions& options) {
+  return {said.since, now, said.evicts ? now + options.notice : 0, false};
 }
 
 kube::Notice extendedBy(const kube::Notice& notice, std::int64_t seconds, std::int64_t now,
-                        const NoticeTerms& terms) {
+                        const NoticeOptions& options) {
   kube::Notice later = notice;
   if (notice.deadline == 0) return later;
-  const std::int64_t last = notice.noticed + terms.notice + terms.extension;
+  const std::int64_t last = notice.noticed + options.notice + options.extension;
   later.deadline =
       std::max(notice.deadline, std::min(now + std::max<std::int64_t>(seconds, 0), last));
   return later;

@@ -9,12 +9,12 @@
 
 namespace divvy::scheduler {
 
-struct NoticeTerms {
+struct NoticeOptions {
   std::int64_t notice = 300;      // seconds from the notice to the deadline
   std::int64_t extension = 3600;  // that the platform may ask for beyond that, all together
 };
 
-enum class NoticeStep : std::uint8_t {
+enum class NoticeAction : std::uint8_t {
   kNothing,
   kNotice,   // write its notice, noticedAt(); also where it was to be evicted and is not, or now is
   kTell,     // it, and its platform; then that it is told
@@ -26,13 +26,13 @@ enum class NoticeStep : std::uint8_t {
 // the same time; what is later by more than kSameSpell is another time. Nobody is due before its
 // agent has said, after the deadline, that it is so still.
 inline constexpr std::int64_t kSameSpell = 5;
-NoticeStep noticeStep(const std::optional<kube::Complaint>& said,
-                      const std::optional<kube::Notice>& notice, std::int64_t now);
+NoticeAction noticeStep(const std::optional<kube::Complaint>& said,
+                        const std::optional<kube::Notice>& notice, std::int64_t now);
 
-kube::Notice noticedAt(const kube::Complaint& said, std::int64_t now, const NoticeTerms& terms);
+kube::Notice noticedAt(const kube::Complaint& said, std::int64_t now, const NoticeOptions& options);
 // With so many seconds more from now on, if these are more than there are; the terms have an end.
 // Never earlier than it was. Without a deadline: as it was.
 kube::Notice extendedBy(const kube::Notice& notice, std::int64_t seconds, std::int64_t now,
-                        const NoticeTerms& terms);
+                        const NoticeOptions& options);
 
 }  // namespace divvy::scheduler

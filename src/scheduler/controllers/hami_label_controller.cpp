@@ -30,7 +30,7 @@ bool named(const kube::Labels& in, const std::string& node) {
 
 }  // namespace
 
-void Unlabelled::set(const kube::Pod& pod, const HamiAgents& agents) {
+void UnlabelledPods::set(const kube::Pod& pod, const HamiAgentNodes& agents) {
   remove(pod.meta.uid);
   const bool holds = !pod.node.empty() && !pod.ended() && named(pod.meta.annotations, pod.node);
   if (where_ == WhereAgents::kNever || !holds || named(pod.meta.labels, pod.node)) return;
@@ -43,7 +43,7 @@ void Unlabelled::set(const kube::Pod& pod, const HamiAgents& agents) {
   }
 }
 
-void Unlabelled::remove(const std::string& uid) {
+void UnlabelledPods::remove(const std::string& uid) {
   wanted_.erase(uid);
   const auto found = on_.find(uid);
   if (found == on_.end()) return;
@@ -53,7 +53,7 @@ void Unlabelled::remove(const std::string& uid) {
   on_.erase(found);
 }
 
-void Unlabelled::agentCame(const std::string& node) {
+void UnlabelledPods::agentCame(const std::string& node) {
   const auto there = others_.find(node);
   if (there == others_.end()) return;
   for (auto& [uid, one] : there->second) {
@@ -63,7 +63,7 @@ void Unlabelled::agentCame(const std::string& node) {
   others_.erase(there);
 }
 
-std::vector<Unlabelled::Pod> Unlabelled::wanted(std::size_t most) const {
+std::vector<UnlabelledPods::Pod> UnlabelledPods::wanted(std::size_t most) const {
   std::vector<Pod> some;
   for (const auto& [uid, pod] : wanted_) {
     if (some.size() == most) break;
@@ -72,8 +72,9 @@ std::vector<Unlabelled::Pod> Unlabelled::wanted(std::size_t most) const {
   return some;
 }
 
-Labeller::Labeller(asio::any_io_executor executor, kube::Client& client, const HamiAgents& agents,
-                   Counts& counts, WhereAgents where, std::function<std::string()> why_not)
+HamiLabelController::HamiLabelController(asio::any_io_executor executor, kube::Client& client,
+                                         const HamiAgentNodes& agents, Counters& counts,
+                                         WhereAgents where, std::function<std::string()> why_not)
     : executor_(std::move(executor)),
       client_(client),
       agents_(agents),
@@ -81,25 +82,25 @@ Labeller::Labeller(asio::any_io_executor executor, kube::Client& client, const H
       pods_(where),
       why_not_(std::move(why_not)) {}
 
-void Labeller::set(const kube::Pod& pod, bool agent_came) {
+void HamiLabelController::set(const kube::Pod& pod, bool agent_came) {
   pods_.set(pod, agents_);
   if (agent_came) pods_.agentCame(pod.node);
   look();
 }
 
-void Labeller::look() {
+void HamiLabelController::look() {
   if (writing_ || !why_not_().empty() || pods_.wanted(1).empty()) return;
   writing_ = true;
   asio::co_spawn(executor_, write(), rethrow);
 }
 
-asio::awaitable<void> Labeller::write() {
+asio::awaitable<void> HamiLabelController::write() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   while (why_not_().empty()) {
-    const std::vector<Unlabelled::Pod> some = pods_.wanted(kMostAtOnce);
+    const std::vector<UnlabelledPods::Pod> some = pods_.wanted(kMostAtOnce);
     if (some.empty()) break;
-    for (const Unlabelled::Pod& one : some) {
+    for (const UnlabelledPods::Pod& one : some) {
       kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + one.space + "/pods/" + one.name};
       call.type = kube::kMergePatch;
       call.body = json::serialize(json::object{
@@ -111,7 +112,7 @@ asio::awaitable<void> Labeller::write() {
       // Gone, or another of that name.
       const bool never = !done && done.error().code() != ErrorCode::kUnavailable;
       if (done || never) pods_.remove(one.uid);
-      if (!done && done.error().code() != ErrorCode::kNotFound) say(done.error().message());
+      if (!done && done.error().code() != ErrorCode::kNotFound) logLine(done.error().message());
       if (done || never) continue;
       pause.expires_after(kPause);
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));

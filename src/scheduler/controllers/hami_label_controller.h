@@ -19,11 +19,11 @@
 namespace divvy::scheduler {
 
 // Which pods lack it, and where they have to have it. Pure.
-class Unlabelled {
+class UnlabelledPods {
  public:
-  explicit Unlabelled(WhereAgents where) : where_(where) {}
+  explicit UnlabelledPods(WhereAgents where) : where_(where) {}
 
-  void set(const kube::Pod& pod, const HamiAgents& agents);
+  void set(const kube::Pod& pod, const HamiAgentNodes& agents);
   void remove(const std::string& uid);
   // One that reads the label is there since now.
   void agentCame(const std::string& node);
@@ -43,11 +43,12 @@ class Unlabelled {
 };
 
 // For one thread, that of the client. All outlives it.
-class Labeller {
+class HamiLabelController {
  public:
   // `why_not`: why nothing is written here now; empty: it is.
-  Labeller(boost::asio::any_io_executor executor, kube::Client& client, const HamiAgents& agents,
-           Counts& counts, WhereAgents where, std::function<std::string()> why_not);
+  HamiLabelController(boost::asio::any_io_executor executor, kube::Client& client,
+                      const HamiAgentNodes& agents, Counters& counts, WhereAgents where,
+                      std::function<std::string()> why_not);
 
   // After the agents were told of it: `agent_came` on the pod's node by it.
   void set(const kube::Pod& pod, bool agent_came);
@@ -60,9 +61,9 @@ class Labeller {
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  const HamiAgents& agents_;
-  Counts& counts_;
-  Unlabelled pods_;
+  const HamiAgentNodes& agents_;
+  Counters& counts_;
+  UnlabelledPods pods_;
   std::function<std::string()> why_not_;
   bool writing_ = false;
 };

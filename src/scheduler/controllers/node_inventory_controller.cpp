@@ -47,27 +47,29 @@ std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t 
   return more;
 }
 
-InventoryWriter::InventoryWriter(asio::any_io_executor executor, kube::Client& client, Terms terms)
-    : executor_(std::move(executor)), client_(client), terms_(std::move(terms)) {}
+NodeInventoryController::NodeInventoryController(asio::any_io_executor executor,
+                                                 kube::Client& client, Options options)
+    : executor_(std::move(executor)), client_(client), options_(std::move(options)) {}
 
-void InventoryWriter::see(const kube::Meta& node, const NodeInventory* inventory) {
-  if (inventory == nullptr || !terms_.why_not().empty()) return;
+void NodeInventoryController::see(const kube::Meta& node, const NodeInventory* inventory) {
+  if (inventory == nullptr || !options_.why_not().empty()) return;
   const std::optional<kube::Inventory> record =
-      toRecord(*inventory, std::time(nullptr), terms_.learning_s);
+      toRecord(*inventory, std::time(nullptr), options_.learning_s);
   if (record) return write(node.name, {node.uid, kube::encode(*record), stateOf(node, *inventory)});
   wanted_.erase(node.name);
   tried_.erase(node.name);
   tell(node, inventory->surplus);
 }
 
-void InventoryWriter::remove(const std::string& node) {
+void NodeInventoryController::remove(const std::string& node) {
   wanted_.erase(node);
   tried_.erase(node);
   told_.erase(node);
 }
 
-void InventoryWriter::tell(const kube::Meta& node, const std::vector<std::string>& surplus) {
-  Told& told = told_[node.name];
+void NodeInventoryController::tell(const kube::Meta& node,
+                                   const std::vector<std::string>& surplus) {
+  LastNotice& told = told_[node.name];
   const bool changed = told.uid != node.uid || told.surplus != surplus;
   told = {node.uid, surplus};
   if (surplus.empty()) {
@@ -77,24 +79,24 @@ void InventoryWriter::tell(const kube::Meta& node, const std::vector<std::string
   if (!changed) return;
   std::string message;
   for (const std::string& line : surplus) message += (message.empty() ? "" : "; ") + line;
-  say("node " + node.name + ' ' + message + "; it does not count");
+  logLine("node " + node.name + ' ' + message + "; it does not count");
   message += ". If the node has them: kubectl annotate node " + node.name + ' ' +
              kube::kInventoryKey + '-';
   asio::co_spawn(
       executor_,
-      [this, note = EventNote{kEventSpace, node.name, node.uid, "InventoryExceeded", message, true,
-                              "Node"}]() -> asio::awaitable<void> {
+      [this, note = PodEvent{kEventSpace, node.name, node.uid, "InventoryExceeded", message, true,
+                             "Node"}]() -> asio::awaitable<void> {
         const std::int64_t nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count();
-        const auto done = co_await client_.ask(eventCall(note, terms_.name, nanoseconds));
-        if (!done) say(done.error().message());
+        const auto done = co_await client_.ask(eventCall(note, options_.name, nanoseconds));
+        if (!done) logLine(done.error().message());
       },
       rethrow);
 }
 
 // Once for each state: what was refused is asked for again once the node says something else.
-void InventoryWriter::write(const std::string& node, Write what) {
+void NodeInventoryController::write(const std::string& node, Write what) {
   const auto tried = tried_.find(node);
   if (tried != tried_.end() && tried->second == what.state) return;
   tried_[node] = what.state;
@@ -104,10 +106,10 @@ void InventoryWriter::write(const std::string& node, Write what) {
   asio::co_spawn(executor_, writeAll(), rethrow);
 }
 
-asio::awaitable<void> InventoryWriter::writeAll() {
+asio::awaitable<void> NodeInventoryController::writeAll() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-  while (!wanted_.empty() && terms_.why_not().empty()) {
+  while (!wanted_.empty() && options_.why_not().empty()) {
     const std::string node = wanted_.begin()->first;
     const Write what = wanted_.begin()->second;
     if (co_await put(node, what)) {
@@ -122,16 +124,16 @@ asio::awaitable<void> InventoryWriter::writeAll() {
 }
 
 // False: to be tried again.
-asio::awaitable<bool> InventoryWriter::put(const std::string& node, const Write& what) {
+asio::awaitable<bool> NodeInventoryController::put(const std::string& node, const Write& what) {
   kube::Call call{kube::Verb::kPatch, "/api/v1/nodes/" + node};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
       {"metadata", json::object{{"uid", what.uid},
                                 {"annotations", json::object{{kube::kInventoryKey, what.text}}}}}});
-  call.still = [this] { return terms_.why_not().empty(); };
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (done || done.error().code() == ErrorCode::kNotFound) co_return true;
-  say(done.error().message());
+  logLine(done.error().message());
   co_return done.error().code() != ErrorCode::kUnavailable;
 }
 

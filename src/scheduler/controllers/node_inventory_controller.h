@@ -25,14 +25,15 @@ std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t 
                                         std::int64_t learning_s);
 
 // For one thread, that of the client, which outlives it.
-class InventoryWriter {
+class NodeInventoryController {
  public:
-  struct Terms {
+  struct Options {
     std::string name;                      // of the scheduler, for Events
     std::int64_t learning_s = 0;           // toRecord()
     std::function<std::string()> why_not;  // why nothing is written now; empty: it is
   };
-  InventoryWriter(boost::asio::any_io_executor executor, kube::Client& client, Terms terms);
+  NodeInventoryController(boost::asio::any_io_executor executor, kube::Client& client,
+                          Options options);
 
   // After each change of a node; null: what it registers cannot be read.
   void see(const kube::Meta& node, const NodeInventory* inventory);
@@ -43,7 +44,7 @@ class InventoryWriter {
     std::string uid, text;
     std::string state;  // what it was decided by
   };
-  struct Told {
+  struct LastNotice {
     std::string uid;
     std::vector<std::string> surplus;
   };
@@ -55,10 +56,10 @@ class InventoryWriter {
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  const Terms terms_;
+  const Options options_;
   std::map<std::string, Write> wanted_;       // by node: to be written
   std::map<std::string, std::string> tried_;  // by node: Write::state since it was complete
-  std::map<std::string, Told> told_;          // by node: the surplus that was told of
+  std::map<std::string, LastNotice> told_;    // by node: the surplus that was told of
   bool writing_ = false;
 };
 

@@ -41,15 +41,18 @@ std::string noticePatch(bool fits, const std::string& message, std::int64_t seco
                                                  {"lastTransitionTime", timestamp(seconds)}}}}}}});
 }
 
-Notices::Notices(asio::any_io_executor executor, kube::Client& client, const Books& books,
-                 std::function<std::string()> why_not, const bool* stopped)
+PendingConditionController::PendingConditionController(asio::any_io_executor executor,
+                                                       kube::Client& client,
+                                                       const SchedulerCache& cache,
+                                                       std::function<std::string()> why_not,
+                                                       const bool* stopped)
     : executor_(std::move(executor)),
       client_(client),
-      books_(books),
+      cache_(cache),
       why_not_(std::move(why_not)),
       stopped_(stopped) {}
 
-void Notices::see(const kube::Pod& pod) {
+void PendingConditionController::see(const kube::Pod& pod) {
   for (const kube::PodCondition& one : pod.conditions) {
     if (one.type != kDevicesFit) continue;
     if (one.status != "False") {
@@ -62,22 +65,23 @@ void Notices::see(const kube::Pod& pod) {
   }
 }
 
-void Notices::forget(const std::string& uid) {
+void PendingConditionController::forget(const std::string& uid) {
   told_.erase(uid);
   settled_.erase(uid);
 }
 
-void Notices::keepWaiting(const std::vector<Refused>& refused, engine::Instant now) {
+void PendingConditionController::keepWaiting(const std::vector<UnschedulablePod>& refused,
+                                             engine::Instant now) {
   std::set<std::string> here;
-  for (const Refused& one : refused) {
+  for (const UnschedulablePod& one : refused) {
     here.insert(one.uid);
-    waiting_.try_emplace(one.uid, Told{now, {now.ms + kPatienceMs}, ""});
+    waiting_.try_emplace(one.uid, LastNotice{now, {now.ms + kPatienceMs}, ""});
   }
   std::erase_if(waiting_, [&](const auto& one) { return !here.contains(one.first); });
 }
 
-asio::awaitable<Result<void>> Notices::write(std::string space, std::string name, bool fits,
-                                             std::string message) {
+asio::awaitable<Result<void>> PendingConditionController::write(std::string space, std::string name,
+                                                                bool fits, std::string message) {
   kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + space + "/pods/" + name + "/status"};
   call.type = kube::kStrategicPatch;
   call.body = noticePatch(fits, message, wallNanoseconds() / 1'000'000'000);
@@ -87,37 +91,37 @@ asio::awaitable<Result<void>> Notices::write(std::string space, std::string name
   co_return written.error();
 }
 
-asio::awaitable<void> Notices::tellWaiting(engine::Instant now) {
-  const std::vector<Refused> refused = books_.refused();
+asio::awaitable<void> PendingConditionController::tellWaiting(engine::Instant now) {
+  const std::vector<UnschedulablePod> refused = cache_.refused();
   keepWaiting(refused, now);
   std::size_t told = 0;
-  for (const Refused& one : refused) {
+  for (const UnschedulablePod& one : refused) {
     const auto waiting = waiting_.find(one.uid);
     if (told >= kMostTold || waiting == waiting_.end()) break;
     if (waiting->second.next > now) continue;
-    const engine::Request* request = books_.askOf(one.uid);
+    const engine::Request* request = cache_.unschedulableRequest(one.uid);
     if (request == nullptr) continue;
     waiting->second.next = {now.ms + kPauseMs};
     ++told;
-    const Result<std::string> text = summary(books_, *request, {});
+    const Result<std::string> text = summary(cache_, *request, {});
     if (!text || told_[one.uid] == *text) continue;
     std::string said = *text;
     const Result<void> written = co_await write(one.space, one.name, false, said);
     if (written) told_[one.uid] = *text;
-    if (!written) say(written.error().message());
+    if (!written) logLine(written.error().message());
   }
 }
 
-asio::awaitable<void> Notices::tellSettled() {
+asio::awaitable<void> PendingConditionController::tellSettled() {
   for (std::size_t told = 0; told < kMostTold && !settled_.empty(); ++told) {
-    const Refused one = settled_.begin()->second;
+    const UnschedulablePod one = settled_.begin()->second;
     settled_.erase(settled_.begin());
     const Result<void> written = co_await write(one.space, one.name, true, "");
-    if (!written) say(written.error().message());
+    if (!written) logLine(written.error().message());
   }
 }
 
-asio::awaitable<void> Notices::run() {
+asio::awaitable<void> PendingConditionController::run() {
   while (!*stopped_) {
     asio::steady_timer pause(executor_, kEvery);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));

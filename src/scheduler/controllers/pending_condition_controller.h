@@ -17,11 +17,12 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class Notices {
+class PendingConditionController {
  public:
   // `why_not`: why nothing is placed here now, nor told; empty: it is.
-  Notices(boost::asio::any_io_executor executor, kube::Client& client, const Books& books,
-          std::function<std::string()> why_not, const bool* stopped);
+  PendingConditionController(boost::asio::any_io_executor executor, kube::Client& client,
+                             const SchedulerCache& cache, std::function<std::string()> why_not,
+                             const bool* stopped);
 
   // A pod as the API server tells it: what it was told before, by whomever of us. One that has a
   // node does not wait any more, and is told that.
@@ -31,12 +32,12 @@ class Notices {
   boost::asio::awaitable<void> run();
 
  private:
-  struct Told {
+  struct LastNotice {
     engine::Instant since, next;  // waits; is not told anything else before
     std::string text;
   };
 
-  void keepWaiting(const std::vector<Refused>& refused, engine::Instant now);
+  void keepWaiting(const std::vector<UnschedulablePod>& refused, engine::Instant now);
   boost::asio::awaitable<void> tellWaiting(engine::Instant now);
   boost::asio::awaitable<void> tellSettled();
   boost::asio::awaitable<Result<void>> write(std::string space, std::string name, bool fits,
@@ -44,12 +45,13 @@ class Notices {
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  const Books& books_;
+  const SchedulerCache& cache_;
   std::function<std::string()> why_not_;
   const bool* stopped_;
-  std::map<std::string, Told> waiting_;      // by UID
-  std::map<std::string, std::string> told_;  // by UID: what is written there
-  std::map<std::string, Refused> settled_;   // by UID: has a node, and is told that it waits
+  std::map<std::string, LastNotice> waiting_;  // by UID
+  std::map<std::string, std::string> told_;    // by UID: what is written there
+  std::map<std::string, UnschedulablePod>
+      settled_;  // by UID: has a node, and is told that it waits
 };
 
 // The patch of a pod's status. Pure.

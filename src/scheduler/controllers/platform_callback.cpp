@@ -20,13 +20,13 @@ namespace json = boost::json;
 constexpr kube::ClientTerms kTerms{50, 100, std::chrono::seconds(10), 1};
 constexpr std::int64_t kMostExtension = 7 * 24 * 3600;
 
-const char* wordOf(PlatformNews news) {
+const char* wordOf(CallbackKind news) {
   switch (news) {
-    case PlatformNews::kNotice:
+    case CallbackKind::kNotice:
       return "idle-notice";
-    case PlatformNews::kDue:
+    case CallbackKind::kDue:
       return "idle-due";
-    case PlatformNews::kCalledOff:
+    case CallbackKind::kCalledOff:
       break;
   }
   return "idle-called-off";
@@ -34,12 +34,12 @@ const char* wordOf(PlatformNews news) {
 
 }  // namespace
 
-std::string platformBody(PlatformNews news, const std::string& uid, const std::string& node,
+std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
                          const kube::Complaint& pod, const kube::Notice& state) {
   json::object body{{"kind", wordOf(news)}, {"namespace", pod.space},
                     {"pod", pod.name},      {"uid", uid},
                     {"node", node},         {"idleSince", timestamp(state.since)}};
-  if (news != PlatformNews::kCalledOff) body["deadline"] = timestamp(state.deadline);
+  if (news != CallbackKind::kCalledOff) body["deadline"] = timestamp(state.deadline);
   return json::serialize(body);
 }
 
@@ -59,16 +59,17 @@ Result<std::int64_t> platformAnswer(const std::string& body) {
   return *seconds;
 }
 
-Result<std::unique_ptr<Platform>> Platform::make(asio::any_io_executor executor,
-                                                 kube::Access access) {
+Result<std::unique_ptr<PlatformCallback>> PlatformCallback::make(asio::any_io_executor executor,
+                                                                 kube::Access access) {
   std::string path = access.base.empty() ? "/" : std::exchange(access.base, "");
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(std::move(executor), std::move(access), kTerms);
   if (!client) return client.error();
-  return std::unique_ptr<Platform>(new Platform(std::move(*client), std::move(path)));
+  return std::unique_ptr<PlatformCallback>(
+      new PlatformCallback(std::move(*client), std::move(path)));
 }
 
-asio::awaitable<Result<std::int64_t>> Platform::tell(std::string body) {
+asio::awaitable<Result<std::int64_t>> PlatformCallback::tell(std::string body) {
   kube::Call call{kube::Verb::kPost, path_};
   call.body = std::move(body);
   call.once = true;

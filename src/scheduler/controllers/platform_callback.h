@@ -16,7 +16,7 @@
 namespace divvy::scheduler {
 
 // What is said of a pod: in "kind" of the body.
-enum class PlatformNews : std::uint8_t {
+enum class CallbackKind : std::uint8_t {
   kNotice,     // it will be evicted at the deadline, unless it works
   kDue,        // the deadline is now: an answer that asks for no more time has it evicted
   kCalledOff,  // it will not
@@ -24,23 +24,23 @@ enum class PlatformNews : std::uint8_t {
 
 // {"kind": "idle-notice", "namespace", "pod", "uid", "node", "idleSince", "deadline"}: instants as
 // RFC 3339. Pure.
-std::string platformBody(PlatformNews news, const std::string& uid, const std::string& node,
+std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
                          const kube::Complaint& pod, const kube::Notice& state);
 // Seconds that it asks for, of an answer with 2xx: {"extendSeconds": 600}; an empty body, or one
 // that says nothing of it, asks for none. kCorrupt: what is accepted.
 Result<std::int64_t> platformAnswer(const std::string& body);
 
 // For one thread, that of the executor.
-class Platform {
+class PlatformCallback {
  public:
   // kUsage: what of the access cannot be used.
-  static Result<std::unique_ptr<Platform>> make(boost::asio::any_io_executor executor,
-                                                kube::Access access);
+  static Result<std::unique_ptr<PlatformCallback>> make(boost::asio::any_io_executor executor,
+                                                        kube::Access access);
   // POSTs it; once, within ten seconds. Errors: no answer, or none that is good.
   boost::asio::awaitable<Result<std::int64_t>> tell(std::string body);
 
  private:
-  Platform(std::unique_ptr<kube::Client> client, std::string path)
+  PlatformCallback(std::unique_ptr<kube::Client> client, std::string path)
       : client_(std::move(client)), path_(std::move(path)) {}
   std::unique_ptr<kube::Client> client_;
   const std::string path_;

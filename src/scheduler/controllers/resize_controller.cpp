@@ -36,18 +36,18 @@ bool hasWork(const kube::Pod& pod) {
 
 }  // namespace
 
-Changer::Changer(asio::any_io_executor executor, kube::Client& client,
-                 const vendors::Catalog& catalog, Books& books, ShareChangeCounts& counts,
-                 Terms terms)
+ResizeController::ResizeController(asio::any_io_executor executor, kube::Client& client,
+                                   const vendors::Catalog& catalog, SchedulerCache& cache,
+                                   ShareChangeCounts& counts, Options options)
     : executor_(executor),
       client_(client),
       catalog_(catalog),
-      books_(books),
+      cache_(cache),
       counts_(counts),
-      terms_(std::move(terms)),
+      options_(std::move(options)),
       pause_(executor) {}
 
-void Changer::see(const kube::Pod& pod) {
+void ResizeController::see(const kube::Pod& pod) {
   // Nearly nobody is ever asked for one.
   const bool says = pod.meta.annotations.contains(kube::kChangeKey) ||
                     pod.meta.annotations.contains(kube::kChangeStateKey);
@@ -59,7 +59,7 @@ void Changer::see(const kube::Pod& pod) {
   look();
 }
 
-void Changer::heard(const kube::Node& node) {
+void ResizeController::heard(const kube::Node& node) {
   const auto said = node.meta.annotations.find(kube::kChangesKey);
   if (said == node.meta.annotations.end()) {
     if (!results_.empty()) results_.erase(node.meta.name);
@@ -67,13 +67,13 @@ void Changer::heard(const kube::Node& node) {
   }
   Result<kube::ChangeResults> results = kube::decodeChangeResults(said->second);
   if (!results)
-    return say("node " + node.meta.name + ", annotation " + kube::kChangesKey + ": " +
-               results.error().message());
+    return logLine("node " + node.meta.name + ", annotation " + kube::kChangesKey + ": " +
+                   results.error().message());
   results_.insert_or_assign(node.meta.name, std::move(*results));
   if (!pods_.empty()) look();
 }
 
-void Changer::look() {
+void ResizeController::look() {
   if (working_) {
     pause_.cancel();
     return;
@@ -82,11 +82,11 @@ void Changer::look() {
   asio::co_spawn(executor_, work(), rethrow);
 }
 
-asio::awaitable<void> Changer::work() {
-  while (!pods_.empty() && !*terms_.stopped) {
+asio::awaitable<void> ResizeController::work() {
+  while (!pods_.empty() && !*options_.stopped) {
     std::vector<std::string> uids;
     for (const auto& [uid, pod] : pods_) uids.push_back(uid);
-    const bool may = terms_.why_not().empty();
+    const bool may = options_.why_not().empty();
     bool soon = false;
     for (const std::string& uid : may ? uids : std::vector<std::string>())
       if (co_await settle(uid)) soon = true;
@@ -98,7 +98,7 @@ asio::awaitable<void> Changer::work() {
   working_ = false;
 }
 
-asio::awaitable<bool> Changer::settle(const std::string& uid) {
+asio::awaitable<bool> ResizeController::settle(const std::string& uid) {
   const auto known = pods_.find(uid);
   if (known == pods_.end()) co_return false;
   kube::Pod pod = known->second;
@@ -109,11 +109,11 @@ asio::awaitable<bool> Changer::settle(const std::string& uid) {
 }
 
 // Where it is admitted it is booked.
-Result<kube::ChangeState> Changer::decide(const kube::Pod& pod) {
-  const std::optional<AskedChange> asked = askedChange(pod);
+Result<kube::ChangeState> ResizeController::decide(const kube::Pod& pod) {
+  const std::optional<RequestedResize> asked = askedChange(pod);
   if (asked->unreadable) return *asked->unreadable;
   const vendors::Kind* kind = changeableKind(catalog_);
-  if (kind == nullptr || terms_.others(pod.node))
+  if (kind == nullptr || options_.others(pod.node))
     return Error{ErrorCode::kUnsupported,
                  "the devices of node " + pod.node + " are handed out by another's plugin"};
   const Result<std::string> assignment = assignmentWith(pod, asked->change, *kind);
@@ -124,21 +124,21 @@ Result<kube::ChangeState> Changer::decide(const kube::Pod& pod) {
   state.token = pod.meta.uid.substr(0, kShownOfUid) + '-' + std::to_string(wallNanoseconds()) +
                 '-' + std::to_string(++admitted_);
   state.change = asked->change;
-  state.term = terms_.term();
+  state.term = options_.term();
   state.assignment = *assignment;
   state.since = wallNanoseconds() / kNano;
   kube::Pod then = pod;
   then.meta.annotations.insert_or_assign(kube::kChangeStateKey, kube::encode(state));
-  if (const Result<void> admitted = books_.admitChange(then); !admitted) return admitted.error();
-  if (const std::string why = terms_.beyond_queue(pod.meta.uid); !why.empty()) {
-    terms_.restore(pod);
+  if (const Result<void> admitted = cache_.admitChange(then); !admitted) return admitted.error();
+  if (const std::string why = options_.beyond_queue(pod.meta.uid); !why.empty()) {
+    options_.restore(pod);
     return Error{ErrorCode::kNoRoom, why};
   }
   return state;
 }
 
-asio::awaitable<bool> Changer::admit(kube::Pod pod) {
-  const std::optional<AskedChange> asked = askedChange(pod);
+asio::awaitable<bool> ResizeController::admit(kube::Pod pod) {
+  const std::optional<RequestedResize> asked = askedChange(pod);
   const std::string id = asked->change.id;
   const Result<kube::ChangeState> state = decide(pod);
   const kube::ChangeState told = state ? *state : refusedChange(id, state.error());
@@ -149,11 +149,11 @@ asio::awaitable<bool> Changer::admit(kube::Pod pod) {
   if (written != Written::kNo || !state) co_return false;
   // Not what was then: it may have gone meanwhile, or have become another. Where nobody knows
   // whether it is written it stays booked, and is written again.
-  if (const auto now = pods_.find(pod.meta.uid); now != pods_.end()) terms_.restore(now->second);
+  if (const auto now = pods_.find(pod.meta.uid); now != pods_.end()) options_.restore(now->second);
   co_return false;
 }
 
-asio::awaitable<bool> Changer::finish(kube::Pod pod) {
+asio::awaitable<bool> ResizeController::finish(kube::Pod pod) {
   const kube::ChangeState admitted = *pendingChange(pod);
   const vendors::Kind* kind = changeableKind(catalog_);
   if (kind == nullptr) co_return false;
@@ -174,8 +174,8 @@ asio::awaitable<bool> Changer::finish(kube::Pod pod) {
 }
 
 // Whether it is. Where it was changed meanwhile we are told of that, and look again.
-asio::awaitable<Changer::Written> Changer::write(const kube::Pod& pod,
-                                                 const kube::Labels& annotations) {
+asio::awaitable<ResizeController::Written> ResizeController::write(
+    const kube::Pod& pod, const kube::Labels& annotations) {
   kube::Call call{kube::Verb::kPatch,
                   "/api/v1/namespaces/" + pod.meta.space + "/pods/" + pod.meta.name};
   call.type = kube::kMergePatch;
@@ -185,11 +185,11 @@ asio::awaitable<Changer::Written> Changer::write(const kube::Pod& pod,
       json::object{{"metadata", json::object{{"uid", pod.meta.uid},
                                              {"resourceVersion", pod.meta.version},
                                              {"annotations", std::move(written)}}}});
-  call.still = [this] { return terms_.why_not().empty(); };
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (!done) {
-    say("pod " + pod.meta.space + '/' + pod.meta.name + ", " + kube::kChangeStateKey + ": " +
-        done.error().message());
+    logLine("pod " + pod.meta.space + '/' + pod.meta.name + ", " + kube::kChangeStateKey + ": " +
+            done.error().message());
     co_return done.error().code() == ErrorCode::kUnavailable ? Written::kUnknown : Written::kNo;
   }
   // What comes of it is told by the watch.

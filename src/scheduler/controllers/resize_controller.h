@@ -19,9 +19,9 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class Changer {
+class ResizeController {
  public:
-  struct Terms {
+  struct Options {
     std::function<std::string()> why_not;  // nothing is written here now; empty: it is
     std::function<std::string()> term;     // of the Lease, as bindings say it
     // What the pod may not have more of for its queue's sake; empty: it may, and is counted with
@@ -33,8 +33,9 @@ class Changer {
     std::function<bool(const std::string& node)> others;
     const bool* stopped = nullptr;
   };
-  Changer(boost::asio::any_io_executor executor, kube::Client& client,
-          const vendors::Catalog& catalog, Books& books, ShareChangeCounts& counts, Terms terms);
+  ResizeController(boost::asio::any_io_executor executor, kube::Client& client,
+                   const vendors::Catalog& catalog, SchedulerCache& cache,
+                   ShareChangeCounts& counts, Options options);
 
   // Told of each pod, once the books are; and of each node.
   void see(const kube::Pod& pod);
@@ -56,9 +57,9 @@ class Changer {
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
   const vendors::Catalog& catalog_;
-  Books& books_;
+  SchedulerCache& cache_;
   ShareChangeCounts& counts_;
-  Terms terms_;
+  Options options_;
   boost::asio::steady_timer pause_;
   std::map<std::string, kube::Pod> pods_;               // by UID: with something to do
   std::map<std::string, kube::ChangeResults> results_;  // by node

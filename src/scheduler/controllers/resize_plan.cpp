@@ -22,7 +22,7 @@ struct Place {
   std::size_t at = 0;
   bool ends = false;
 };
-std::optional<Place> placeOf(const kube::Pod& pod, const std::string& name) {
+std::optional<Place> nodeOf(const kube::Pod& pod, const std::string& name) {
   std::size_t at = 0;
   for (const auto* list : {&pod.init, &pod.containers})
     for (const kube::PodContainer& one : *list) {
@@ -56,7 +56,7 @@ kube::ChangeState refusedChange(const std::string& id, const Error& why) {
   return state;
 }
 
-std::optional<AskedChange> askedChange(const kube::Pod& pod) {
+std::optional<RequestedResize> askedChange(const kube::Pod& pod) {
   const auto said = pod.meta.annotations.find(kube::kChangeKey);
   if (said == pod.meta.annotations.end()) return std::nullopt;
   const std::optional<kube::ChangeState> state = stateOf(pod);
@@ -65,7 +65,7 @@ std::optional<AskedChange> askedChange(const kube::Pod& pod) {
     // One at a time: who asks for another meanwhile waits until that is settled.
     const bool busy = state && state->phase == kube::ChangePhase::kAdmitted;
     if (busy || (state && state->id == change->id)) return std::nullopt;
-    return AskedChange{std::move(*change), std::nullopt};
+    return RequestedResize{std::move(*change), std::nullopt};
   }
   const Error why =
       std::move(change).error().context(std::string("annotation ") + kube::kChangeKey);
@@ -73,14 +73,14 @@ std::optional<AskedChange> askedChange(const kube::Pod& pod) {
   if (told) return std::nullopt;
   kube::ShareChange none;
   none.id = kUnreadableChange;
-  return AskedChange{std::move(none), why};
+  return RequestedResize{std::move(none), why};
 }
 
 Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ShareChange& change,
                                    const vendors::Kind& kind) {
   if (pod.node.empty() || pod.ended())
     return Error{ErrorCode::kUnavailable, "the pod does not run"};
-  const std::optional<Place> place = placeOf(pod, change.container);
+  const std::optional<Place> place = nodeOf(pod, change.container);
   if (!place)
     return Error{ErrorCode::kNotFound, "the pod has no container \"" + change.container +
                                            "\"; accepted: " + namesOf(pod)};

@@ -16,12 +16,12 @@ inline constexpr const char* kUnreadableChange = "unreadable";
 
 kube::ChangeState refusedChange(const std::string& id, const Error& why);
 
-struct AskedChange {
+struct RequestedResize {
   kube::ShareChange change;
   std::optional<Error> unreadable;
 };
 // One that is neither settled nor admitted; none: there is none.
-std::optional<AskedChange> askedChange(const kube::Pod& pod);
+std::optional<RequestedResize> askedChange(const kube::Pod& pod);
 
 // What the pod's assignment will be. kUsage, kNotFound, kUnsupported, kUnavailable (it does not
 // run): what is accepted. `kind`: whose shares can be changed.

@@ -102,39 +102,40 @@ std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
                  "-unreadable", scheduler, seconds);
 }
 
-Strays::Strays(asio::any_io_executor executor, kube::Client& client,
-               const vendors::Catalog& catalog, std::string scheduler,
-               std::function<void(const std::string&)> say, const bool* stopped)
+UnassignedPodReporter::UnassignedPodReporter(asio::any_io_executor executor, kube::Client& client,
+                                             const vendors::Catalog& catalog, std::string scheduler,
+                                             std::function<void(const std::string&)> logLine,
+                                             const bool* stopped)
     : executor_(std::move(executor)),
       client_(client),
       catalog_(catalog),
       scheduler_(std::move(scheduler)),
-      say_(std::move(say)),
+      say_(std::move(logLine)),
       stopped_(stopped),
       known_(kMostKnown) {}
 
-void Strays::see(const kube::Pod& pod) {
+void UnassignedPodReporter::see(const kube::Pod& pod) {
   if (!isStray(pod, catalog_) || known_.has(pod.meta.uid)) return;
   known_.add(pod.meta.uid);
   ++count_;
   add({pod, ""});
 }
 
-void Strays::unreadable(const kube::Pod& pod, const std::string& why) {
+void UnassignedPodReporter::unreadable(const kube::Pod& pod, const std::string& why) {
   const std::string name = pod.meta.uid + "/unreadable";
   if (pod.node.empty() || pod.ended() || known_.has(name)) return;
   known_.add(name);
   add({pod, why});
 }
 
-void Strays::add(Note note) {
+void UnassignedPodReporter::add(Note note) {
   if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(note));
   if (telling_) return;
   telling_ = true;
   asio::co_spawn(executor_, tell(), rethrow);
 }
 
-asio::awaitable<void> Strays::tell() {
+asio::awaitable<void> UnassignedPodReporter::tell() {
   while (!waiting_.empty() && !*stopped_) {
     const Note note = std::move(waiting_.front());
     const kube::Pod& pod = note.pod;

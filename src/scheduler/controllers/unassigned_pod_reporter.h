@@ -27,11 +27,11 @@ std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
                             const std::string& scheduler, std::int64_t seconds);
 
 // For one thread, that of the client. Client, catalog and flag outlive it.
-class Strays {
+class UnassignedPodReporter {
  public:
-  Strays(boost::asio::any_io_executor executor, kube::Client& client,
-         const vendors::Catalog& catalog, std::string scheduler,
-         std::function<void(const std::string&)> say, const bool* stopped);
+  UnassignedPodReporter(boost::asio::any_io_executor executor, kube::Client& client,
+                        const vendors::Catalog& catalog, std::string scheduler,
+                        std::function<void(const std::string&)> logLine, const bool* stopped);
 
   // As often as it is told of; each pod is named once.
   void see(const kube::Pod& pod);
@@ -53,7 +53,7 @@ class Strays {
   std::string scheduler_;
   std::function<void(const std::string&)> say_;
   const bool* stopped_;
-  Last known_;
+  RecentSet known_;
   std::deque<Note> waiting_;
   bool telling_ = false;
   std::size_t count_ = 0;

@@ -21,8 +21,7 @@ std::string hexOf(std::uint64_t value) {
 
 }  // namespace
 
-kube::Call eventCall(const EventNote& note, const std::string& scheduler,
-                     std::int64_t nanoseconds) {
+kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::int64_t nanoseconds) {
   constexpr std::int64_t kNano = 1'000'000'000;
   const std::string time = timestamp(nanoseconds / kNano);
   std::string message = note.message;

@@ -9,7 +9,7 @@
 namespace divvy::scheduler {
 
 // Of one object of core/v1, by the scheduler of that name.
-struct EventNote {
+struct PodEvent {
   std::string space, name, uid;
   const char* reason;  // "Preempted"
   std::string message;
@@ -18,7 +18,7 @@ struct EventNote {
 };
 
 // An Event (core/v1) of its own: `nanoseconds` since 1970 tell it from others of the pod.
-kube::Call eventCall(const EventNote& note, const std::string& scheduler, std::int64_t nanoseconds);
+kube::Call eventCall(const PodEvent& note, const std::string& scheduler, std::int64_t nanoseconds);
 // Where room is made for the pod: kube-scheduler looks there first, and keeps processors and memory
 // from pods of its own that have less priority. Of the pod of that UID only.
 kube::Call nominateCall(const std::string& space, const std::string& name, const std::string& uid,

@@ -19,20 +19,20 @@ namespace {
 constexpr engine::Instant kNever{std::numeric_limits<std::int64_t>::max()};
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-Ending endingOf(const Lodger& one) {
+Victim endingOf(const RunningPod& one) {
   return {one.uid, one.space, one.name, one.priority};
 }
 
 }  // namespace
 
-struct Forecast::Inside {
+struct SchedulingDryRun::Impl {
   struct Waiting {
     kube::Pod pod;
     std::string created;
   };
 
-  Inside(const vendors::Catalog& catalog, Books& of, Terms told)
-      : books(of), terms(told), house(catalog, of, queues) {}
+  Impl(const vendors::Catalog& catalog, SchedulerCache& of, Options told)
+      : cache(of), options(told), house(catalog, of, queues) {}
 
   kube::Pod asHeeded(kube::Pod pod) const {
     if (with_queues) return pod;
@@ -48,12 +48,12 @@ struct Forecast::Inside {
     house.setPod(asHeeded(pod), created);
   }
 
-  Books& books;
-  const Terms terms;
-  Queues queues;
-  Gatehouse house;
-  Lodgers lodgers;
-  Budgets budgets;
+  SchedulerCache& cache;
+  const Options options;
+  QueueTree queues;
+  GatedPodQueue house;
+  RunningPods running_pods;
+  DisruptionBudgets budgets;
   bool with_queues = true;
   bool with_spaces = true;
   // Of each gang, "NAMESPACE/NAME": those who wait, by UID; and whom we let come.
@@ -65,149 +65,152 @@ namespace {
 
 // Empty: of none, or of one that can never be right.
 std::string gangKeyOf(const kube::Pod& pod) {
-  const Result<std::optional<GangWords>> words = gangOf(pod);
+  const Result<std::optional<PodGroupRef>> words = gangOf(pod);
   return words && *words ? pod.meta.space + '/' + (*words)->name : "";
 }
 
 }  // namespace
 
-Forecast::Forecast(const vendors::Catalog& catalog, Books& books, Terms terms)
-    : inside_(std::make_unique<Inside>(catalog, books, terms)) {}
-Forecast::~Forecast() = default;
+SchedulingDryRun::SchedulingDryRun(const vendors::Catalog& catalog, SchedulerCache& cache,
+                                   Options options)
+    : impl_(std::make_unique<Impl>(catalog, cache, options)) {}
+SchedulingDryRun::~SchedulingDryRun() = default;
 
-void Forecast::setQueue(kube::Queue queue) {
-  inside_->queues.set(std::move(queue));
-  inside_->house.reset();
+void SchedulingDryRun::setQueue(kube::Queue queue) {
+  impl_->queues.set(std::move(queue));
+  impl_->house.reset();
 }
 
-void Forecast::setSpace(const kube::Meta& space) {
-  inside_->queues.setSpace(space.name, queueSaidBy(space));
-  inside_->house.reset();
+void SchedulingDryRun::setSpace(const kube::Meta& space) {
+  impl_->queues.setSpace(space.name, queueSaidBy(space));
+  impl_->house.reset();
 }
 
-void Forecast::setBudget(kube::DisruptionBudget budget) {
-  inside_->budgets.set(std::move(budget));
+void SchedulingDryRun::setBudget(kube::DisruptionBudget budget) {
+  impl_->budgets.set(std::move(budget));
 }
 
-void Forecast::withoutQueues() {
-  inside_->with_queues = false;
+void SchedulingDryRun::withoutQueues() {
+  impl_->with_queues = false;
 }
 
-void Forecast::withoutSpaces() {
-  inside_->with_spaces = false;
+void SchedulingDryRun::withoutSpaces() {
+  impl_->with_spaces = false;
 }
 
 // ---- who is there -------------------------------------------------------------------------------
 
-Result<void> Forecast::setPod(const kube::Pod& pod, const std::string& created) {
+Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& created) {
   const bool promised = pod.meta.annotations.contains(kPlanKey) && !isGated(pod);
   const std::string gang = gangKeyOf(pod);
   if (!pod.node.empty() || pod.ended() || promised) {
-    inside_->house.setPod(inside_->asHeeded(pod), created);
-    inside_->house.reset();
+    impl_->house.setPod(impl_->asHeeded(pod), created);
+    impl_->house.reset();
   } else if (!gang.empty() && !pod.meta.deleting) {
-    inside_->waiting[gang][pod.meta.uid] = {pod, created};
+    impl_->waiting[gang][pod.meta.uid] = {pod, created};
   }
-  return inside_->lodgers.set(pod);
+  return impl_->running_pods.set(pod);
 }
 
-void Forecast::removePod(const std::string& uid) {
+void SchedulingDryRun::removePod(const std::string& uid) {
   leave(uid);
-  inside_->house.removePod(uid);
-  inside_->lodgers.remove(uid);
+  impl_->house.removePod(uid);
+  impl_->running_pods.remove(uid);
 }
 
-void Forecast::evicted(const std::string& uid) {
-  if (const Lodger* one = inside_->lodgers.find(uid)) inside_->budgets.spend(*one);
+void SchedulingDryRun::evicted(const std::string& uid) {
+  if (const RunningPod* one = impl_->running_pods.find(uid)) impl_->budgets.spend(*one);
   removePod(uid);
 }
 
 // ---- at our gate --------------------------------------------------------------------------------
 
-void Forecast::arrive(std::span<const kube::Pod> pods, const Least& least) {
-  Gatehouse& house = inside_->house;
+void SchedulingDryRun::arrive(std::span<const kube::Pod> pods, const Least& least) {
+  GatedPodQueue& house = impl_->house;
   for (const kube::Pod& pod : pods) {
     const std::string gang = gangKeyOf(pod);
-    inside_->comes(pod, "");
+    impl_->comes(pod, "");
     if (gang.empty()) continue;
-    std::set<std::string>& came = inside_->came[gang];
+    std::set<std::string>& came = impl_->came[gang];
     came.insert(pod.meta.uid);
-    const auto others = inside_->waiting.find(gang);
-    if (others == inside_->waiting.end()) continue;
+    const auto others = impl_->waiting.find(gang);
+    if (others == impl_->waiting.end()) continue;
     for (const auto& [uid, one] : others->second)
-      if (came.insert(uid).second || uid == pod.meta.uid) inside_->comes(one.pod, one.created);
+      if (came.insert(uid).second || uid == pod.meta.uid) impl_->comes(one.pod, one.created);
   }
-  for (const LeastIn& in : house.unknownLeast()) house.setLeast(in, least(in));
+  for (const MinMemberRef& in : house.unknownMinMembers()) house.setMinMember(in, least(in));
   // What was promised to others before, first.
-  if (!house.settled()) house.settle(kNever);
-  for (std::vector<Opening> now = house.open(kAll, "", kNever); !now.empty();
+  if (!house.settled()) house.restoreReservations(kNever);
+  for (std::vector<GateRemoval> now = house.open(kAll, "", kNever); !now.empty();
        now = house.open(kAll, "", kNever))
-    for (const Opening& one : now) house.opened(one.uid);
+    for (const GateRemoval& one : now) house.opened(one.uid);
 }
 
-std::string Forecast::gated(const std::string& uid) const {
-  for (const Queued& one : inside_->house.waiting())
+std::string SchedulingDryRun::gated(const std::string& uid) const {
+  for (const GatedPodStatus& one : impl_->house.waiting())
     if (one.uid == uid) return one.why;
   return "";
 }
 
-void Forecast::leave(const std::string& uid) {
+void SchedulingDryRun::leave(const std::string& uid) {
   std::set<std::string> who{uid};
-  for (auto& [gang, came] : inside_->came)
+  for (auto& [gang, came] : impl_->came)
     if (came.contains(uid)) who.merge(std::exchange(came, {}));
   for (const std::string& one : who) {
-    if (!inside_->house.knows(one)) continue;
-    inside_->books.unplan(one);
-    inside_->house.removePod(one);
+    if (!impl_->house.knows(one)) continue;
+    impl_->cache.unreserve(one);
+    impl_->house.removePod(one);
   }
 }
 
-Result<Choice> Forecast::choose(const kube::Pod& pod, std::span<const std::string_view> nodes) {
-  return inside_->house.choose(inside_->asHeeded(pod), nodes, kNever);
+Result<FilterResult> SchedulingDryRun::filterAndReserve(const kube::Pod& pod,
+                                                        std::span<const std::string_view> nodes) {
+  return impl_->house.filterAndReserve(impl_->asHeeded(pod), nodes, kNever);
 }
 
-void Forecast::place(const kube::Pod& pod, const std::string& node) {
+void SchedulingDryRun::place(const kube::Pod& pod, const std::string& node) {
   kube::Pod there = pod;
   there.node = node;
-  there.placed_at = inside_->terms.now;
+  there.placed_at = impl_->options.now;
   // What of it cannot be read protects it.
-  const Result<void> set = inside_->lodgers.set(there);
+  const Result<void> set = impl_->running_pods.set(there);
   (void)set;
 }
 
 // ---- who would end ------------------------------------------------------------------------------
 
-Result<Endings> Forecast::whoEnds(const kube::Pod& pod, std::span<const std::string> nodes) const {
-  Endings ends;
-  const Lodgers& lodgers = inside_->lodgers;
-  if (!pod.preempts || !lodgers.anyBelow(pod.priority)) return ends;
-  Result<std::optional<engine::Request>> request = inside_->books.asksOf(pod);
+Result<Victims> SchedulingDryRun::whoEnds(const kube::Pod& pod,
+                                          std::span<const std::string> nodes) const {
+  Victims ends;
+  const RunningPods& running_pods = impl_->running_pods;
+  if (!pod.preempts || !running_pods.anyBelow(pod.priority)) return ends;
+  Result<std::optional<engine::Request>> request = impl_->cache.readRequest(pod);
   if (!request) return request.error();
   if (!*request) return ends;
-  const Result<Room> room = roomOf(pod);
+  const Result<PodResources> room = podResources(pod);
   if (!room) return room.error();
-  const Claimant claimant{pod.meta.uid, pod.priority, *room, std::move(**request)};
-  const PreemptionTerms terms{inside_->books.config(), inside_->books.pools(),
-                              inside_->terms.min_runtime, inside_->terms.now};
-  Withheld withheld;
+  const PreemptorPod preemptor{pod.meta.uid, pod.priority, *room, std::move(**request)};
+  const PreemptionOptions options{impl_->cache.config(), impl_->cache.pools(),
+                                  impl_->options.min_runtime, impl_->options.now};
+  IneligibleCounts ineligible;
   std::optional<PreemptionPlan> best;
   for (const std::string& node : nodes) {
-    const std::optional<Premises> premises = inside_->books.premises(node);
-    if (!premises) continue;
+    const std::optional<NodeSnapshot> snapshotOf = impl_->cache.snapshotOf(node);
+    if (!snapshotOf) continue;
     Result<std::optional<PreemptionPlan>> plan =
-        planOn(*premises, claimant, lodgers, inside_->budgets, terms, &withheld);
+        selectVictims(*snapshotOf, preemptor, running_pods, impl_->budgets, options, &ineligible);
     if (!plan) return plan.error();
     if (*plan && (!best || (*plan)->cost < best->cost)) best = std::move(*plan);
   }
-  ends.fixed = withheld.fixed;
-  ends.young = withheld.young;
-  ends.budgeted = withheld.budgeted;
+  ends.fixed = ineligible.fixed;
+  ends.young = ineligible.young;
+  ends.budgeted = ineligible.budgeted;
   if (!best) return ends;
   ends.node = best->node;
   for (const std::string& uid : best->victims)
-    if (const Lodger* one = lodgers.find(uid)) ends.who.push_back(endingOf(*one));
-  for (const Lodger* one : lodgers.on(best->node))
-    if (one->going) ends.going.push_back(endingOf(*one));
+    if (const RunningPod* one = running_pods.find(uid)) ends.who.push_back(endingOf(*one));
+  for (const RunningPod* one : running_pods.on(best->node))
+    if (one->terminating) ends.going.push_back(endingOf(*one));
   return ends;
 }
 

@@ -33,35 +33,36 @@ std::vector<std::tuple<engine::ChangeKind, std::size_t, engine::DeviceKind>> kin
 }
 
 // What the pod did not say cannot be taken back by whoever wrote it.
-bool liftsOurs(const Books& books, const Remedy& remedy) {
+bool liftsOurs(const SchedulerCache& cache, const Remedy& remedy) {
   return std::any_of(remedy.begin(), remedy.end(), [&](const Change& change) {
     return change.kind == engine::ChangeKind::kNotModels &&
            std::any_of(change.names.begin(), change.names.end(),
-                       [&](const std::string& name) { return books.excludesItself(name); });
+                       [&](const std::string& name) { return cache.excludesItself(name); });
   });
 }
 
 }  // namespace
 
-Result<std::vector<NodeVerdict>> inquire(const Books& books, const engine::Request& request,
-                                         std::span<const std::string> nodes) {
-  const engine::Engine& engine = books.engine();
+Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
+                                              const engine::Request& request,
+                                              std::span<const std::string> nodes) {
+  const engine::Engine& engine = cache.engine();
   Result<engine::Decision> all = engine.explain(request);
   if (!all) return all.error();
   std::unordered_map<std::string, engine::NodeRefusal> refusals;
   for (engine::NodeRefusal& one : all->refusals) refusals.emplace(one.node.text, std::move(one));
   std::vector<NodeVerdict> verdicts;
   for (const std::string& name : nodes) {
-    NodeVerdict verdict{name, false, books.faultOf(name), {}, {}};
+    NodeVerdict verdict{name, false, cache.faultOf(name), {}, {}};
     const auto refused = refusals.find(name);
     if (refused != refusals.end()) {
       if (verdict.why.empty()) verdict.why = engine::text(refused->second);
       verdict.refusal = std::move(refused->second);
       Result<std::vector<Remedy>> remedies = engine.remedies(request, engine::NodeName(name));
       if (!remedies) return remedies.error();
-      std::erase_if(*remedies, [&](const Remedy& one) { return liftsOurs(books, one); });
+      std::erase_if(*remedies, [&](const Remedy& one) { return liftsOurs(cache, one); });
       verdict.remedies = std::move(*remedies);
-    } else if (books.nodeNamed(name) != nullptr) {
+    } else if (cache.nodeNamed(name) != nullptr) {
       verdict.fits = true;
       verdict.why.clear();
     }
@@ -70,36 +71,36 @@ Result<std::vector<NodeVerdict>> inquire(const Books& books, const engine::Reque
   return verdicts;
 }
 
-std::vector<Fix> nearestFixes(const std::vector<NodeVerdict>& nodes) {
-  std::map<decltype(kindOf({})), Fix> nearest;
+std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes) {
+  std::map<decltype(kindOf({})), Suggestion> nearest;
   for (const NodeVerdict& verdict : nodes) {
     for (const Remedy& remedy : verdict.remedies) {
-      Fix& best = nearest[kindOf(remedy)];
+      Suggestion& best = nearest[kindOf(remedy)];
       const bool nearer = best.nodes == 0 || distanceOf(remedy) < distanceOf(best.remedy);
       if (nearer) best = {remedy, verdict.node, 0};
       if (remedy == best.remedy) ++best.nodes;
     }
   }
-  std::vector<Fix> fixes;
+  std::vector<Suggestion> fixes;
   for (auto& [kind, fix] : nearest) fixes.push_back(std::move(fix));
-  std::stable_sort(fixes.begin(), fixes.end(), [](const Fix& a, const Fix& b) {
+  std::stable_sort(fixes.begin(), fixes.end(), [](const Suggestion& a, const Suggestion& b) {
     return distanceOf(a.remedy) < distanceOf(b.remedy);
   });
   return fixes;
 }
 
-Result<std::string> summary(const Books& books, const engine::Request& request,
+Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
-  const Result<std::vector<engine::NodeBrief>> briefs = books.engine().briefs(request);
+  const Result<std::vector<engine::NodeBrief>> briefs = cache.engine().briefs(request);
   if (!briefs) return briefs.error();
-  Refusals texts(containers, request.shape);
+  RefusalTextCache texts(containers, request.shape);
   std::map<std::string, std::size_t> counts;
   for (const engine::NodeBrief& one : *briefs) ++counts[texts.reasonOf(one).text()];
   std::vector<std::pair<std::size_t, std::string>> order;
   for (const auto& [text, count] : counts) order.emplace_back(count, text);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  const std::size_t all = books.engine().nodes().size();
+  const std::size_t all = cache.engine().nodes().size();
   std::string said = std::to_string(all - briefs->size()) + " of " + std::to_string(all) +
                      (all == 1 ? " node has room" : " nodes have room");
   std::size_t rest = 0;

@@ -23,12 +23,12 @@ constexpr std::chrono::milliseconds kLook{10};
 
 // Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
 // a conflict may be that it is bound already, by a call whose answer was lost.
-BindEnd endOf(const Error& error) {
+BindOutcome endOf(const Error& error) {
   const bool refused = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kUsage;
-  return refused ? BindEnd::kRefused : BindEnd::kUncertain;
+  return refused ? BindOutcome::kRefused : BindOutcome::kUncertain;
 }
 
-kube::Call bindingOf(const BindAsk& ask, const Assigned& assigned, const std::string& fence) {
+kube::Call bindingOf(const BindingArgs& ask, const BindPlan& assigned, const std::string& fence) {
   json::object annotations;
   for (const auto& [key, value] : assigned.annotations) annotations[key] = value;
   if (!fence.empty()) annotations[kTermAnnotation] = fence;
@@ -48,17 +48,17 @@ kube::Call bindingOf(const BindAsk& ask, const Assigned& assigned, const std::st
 }  // namespace
 
 asio::awaitable<Answer> Binder::answer(http::Query query) {
-  const Result<BindAsk> ask = parseBind(query.body);
+  const Result<BindingArgs> ask = parseBind(query.body);
   if (!ask) co_return Answer{400, ask.error().message() + '\n', "text/plain"};
-  if (const std::string why = terms_.why_not(); !why.empty())
+  if (const std::string why = options_.why_not(); !why.empty())
     co_return Answer{200, bindAnswer(why)};
-  if (terms_.chosen_elsewhere) {
-    const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(terms_.reservation);
+  if (options_.chosen_elsewhere) {
+    const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reservation);
     const engine::Instant expires{now().ms + span.count()};
-    const Result<void> reserved = books_.reserveOn(ask->uid, ask->node, expires);
+    const Result<void> reserved = cache_.reserve(ask->uid, ask->node, expires);
     if (!reserved) co_return Answer{200, bindAnswer(reserved.error().message())};
   }
-  const Result<Assigned> assigned = books_.beginBind(ask->uid, ask->node, wallNanoseconds());
+  const Result<BindPlan> assigned = cache_.assume(ask->uid, ask->node, wallNanoseconds());
   if (!assigned) {
     ++counts_.not_reserved;
     co_return Answer{200, bindAnswer(assigned.error().message())};
@@ -74,52 +74,52 @@ asio::awaitable<Answer> Binder::answer(http::Query query) {
 asio::awaitable<void> Binder::offered(std::string uid) {
   const auto until = std::chrono::steady_clock::now() + kOffered;
   asio::steady_timer pause(co_await asio::this_coro::executor);
-  while (!books_.withdrawnFrom(uid).empty() && std::chrono::steady_clock::now() < until) {
+  while (!cache_.withdrawnFrom(uid).empty() && std::chrono::steady_clock::now() < until) {
     pause.expires_after(kLook);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
 
-asio::awaitable<std::string> Binder::lockAndBind(const BindAsk& ask, const Assigned& assigned) {
+asio::awaitable<std::string> Binder::lockAndBind(const BindingArgs& ask, const BindPlan& assigned) {
   const std::vector<std::string> keys =
-      terms_.locks ? terms_.locks(assigned) : std::vector<std::string>();
+      options_.locks ? options_.locks(assigned) : std::vector<std::string>();
   const LockHolder holder{ask.space, ask.name};
-  BindEnd end = BindEnd::kRefused;
+  BindOutcome end = BindOutcome::kRefused;
   if (!keys.empty()) {
-    const std::function<bool()> still = [this] { return terms_.why_not().empty(); };
+    const std::function<bool()> still = [this] { return options_.why_not().empty(); };
     const Result<void> locked = co_await locks_.take(ask.node, keys, holder, still);
     ++(locked ? counts_.locked : counts_.lock_refused);
     if (!locked) {
-      books_.endBind(ask.uid, end);
-      terms_.changed();
+      cache_.finishBinding(ask.uid, end);
+      options_.changed();
       co_return locked.error().message();
     }
   }
   const std::string fault = co_await bind(ask, assigned, &end);
   // Its agent gives it back where it is bound, or may be.
-  if (!keys.empty() && end == BindEnd::kRefused) co_await locks_.give(ask.node, keys, holder);
+  if (!keys.empty() && end == BindOutcome::kRefused) co_await locks_.give(ask.node, keys, holder);
   co_return fault;
 }
 
-asio::awaitable<std::string> Binder::bind(const BindAsk& ask, const Assigned& assigned,
-                                          BindEnd* end) {
+asio::awaitable<std::string> Binder::bind(const BindingArgs& ask, const BindPlan& assigned,
+                                          BindOutcome* end) {
   const Stopwatch watch(&counts_.bind_seconds);
   const std::string fence = election_.verdict().fence;
   kube::Call call = bindingOf(ask, assigned, fence);
   // It may wait for its turn, or for a connection, while the lease grows old or is lost.
   std::string late;
   call.still = [this, &fence, &late] {
-    late = terms_.why_not();
+    late = options_.why_not();
     if (late.empty() && election_.verdict().fence != fence) late = "another term has begun";
     return late.empty();
   };
   const Result<json::value> bound = co_await client_.ask(std::move(call));
-  *end = !late.empty() ? BindEnd::kRefused : bound ? BindEnd::kBound : endOf(bound.error());
-  ++(*end == BindEnd::kBound     ? counts_.bound
-     : *end == BindEnd::kRefused ? counts_.bind_refused
-                                 : counts_.bind_uncertain);
-  books_.endBind(ask.uid, *end);
-  terms_.changed();
+  *end = !late.empty() ? BindOutcome::kRefused : bound ? BindOutcome::kBound : endOf(bound.error());
+  ++(*end == BindOutcome::kBound     ? counts_.bound
+     : *end == BindOutcome::kRefused ? counts_.bind_refused
+                                     : counts_.bind_uncertain);
+  cache_.finishBinding(ask.uid, *end);
+  options_.changed();
   if (!late.empty()) co_return "not bound: " + late;
   co_return bound ? "" : explainFenced(bound.error().message());
 }

@@ -23,22 +23,23 @@ namespace divvy::scheduler {
 // For one thread, that of the client. All outlives it.
 class Binder {
  public:
-  struct Terms {
+  struct Options {
     // The node was not chosen by us: devices are reserved there when it is bound.
     bool chosen_elsewhere = false;
     std::chrono::seconds reservation{};
     std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
     std::function<void()> changed;         // what is held
     // By which annotations its node is locked for the agents, if by any.
-    std::function<std::vector<std::string>(const Assigned&)> locks;
+    std::function<std::vector<std::string>(const BindPlan&)> locks;
   };
-  Binder(kube::Client& client, Books& books, const Election& election, Counts& counts, Terms terms)
+  Binder(kube::Client& client, SchedulerCache& cache, const LeaseWatcher& election,
+         Counters& counts, Options options)
       : client_(client),
-        books_(books),
+        cache_(cache),
         election_(election),
         counts_(counts),
         locks_(client),
-        terms_(std::move(terms)) {}
+        options_(std::move(options)) {}
 
   // POST /bind
   boost::asio::awaitable<http::Answer> answer(http::Query query);
@@ -46,16 +47,16 @@ class Binder {
  private:
   // Until the node's kubelet offers again what it was given; not for ever.
   boost::asio::awaitable<void> offered(std::string uid);
-  boost::asio::awaitable<std::string> lockAndBind(const BindAsk& ask, const Assigned& assigned);
-  boost::asio::awaitable<std::string> bind(const BindAsk& ask, const Assigned& assigned,
-                                           BindEnd* end);
+  boost::asio::awaitable<std::string> lockAndBind(const BindingArgs& ask, const BindPlan& assigned);
+  boost::asio::awaitable<std::string> bind(const BindingArgs& ask, const BindPlan& assigned,
+                                           BindOutcome* end);
 
   kube::Client& client_;
-  Books& books_;
-  const Election& election_;
-  Counts& counts_;
+  SchedulerCache& cache_;
+  const LeaseWatcher& election_;
+  Counters& counts_;
   NodeLocks locks_;
-  Terms terms_;
+  Options options_;
 };
 
 }  // namespace divvy::scheduler

@@ -120,13 +120,13 @@ Error corrupt(const std::string& what) {
 
 }  // namespace
 
-Result<std::vector<OutlineMember>> outlineOf(std::string_view text) {
+Result<std::vector<RawMember>> outlineOf(std::string_view text) {
   Cursor cursor(text);
-  std::vector<OutlineMember> members;
+  std::vector<RawMember> members;
   if (!cursor.take('{')) return corrupt("is not an object");
   if (!cursor.take('}')) {
     do {
-      OutlineMember one;
+      RawMember one;
       if (!cursor.take('"') || !cursor.text(&one.name) || !cursor.take(':') ||
           !cursor.value(&one.value))
         return corrupt("is not JSON: at byte " + std::to_string(cursor.at() - text.data()));

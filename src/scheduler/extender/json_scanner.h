@@ -11,14 +11,14 @@
 
 namespace divvy::scheduler {
 
-struct OutlineMember {
+struct RawMember {
   std::string_view name;  // as it was written, without the quotes
   std::string_view value;
 };
 
 // In their order. Values are told apart by quotes and brackets only: they still have to be read.
 // kCorrupt: there is no such object, or something is behind it.
-Result<std::vector<OutlineMember>> outlineOf(std::string_view text);
+Result<std::vector<RawMember>> outlineOf(std::string_view text);
 
 // Likewise of the items of a list.
 Result<std::vector<std::string_view>> itemsOf(std::string_view value);

@@ -80,8 +80,8 @@ std::string lockText(const std::string& key, std::int64_t seconds, const LockHol
   return key == kShared ? text + ',' + holder.space + ',' + holder.pod : text;
 }
 
-LockSaid parseLock(const std::string& text) {
-  LockSaid said;
+LockValue parseLock(const std::string& text) {
+  LockValue said;
   const std::size_t first = text.find(',');
   said.seconds = secondsOf(text.substr(0, first));
   const std::size_t second = first == std::string::npos ? first : text.find(',', first + 1);
@@ -123,7 +123,7 @@ asio::awaitable<Result<void>> NodeLocks::takeOnce(const std::string& node,
   json::object fresh;
   for (const std::string& key : keys) {
     const auto old = seen->annotations.find(key);
-    const LockSaid said = old == seen->annotations.end() ? LockSaid{} : parseLock(old->second);
+    const LockValue said = old == seen->annotations.end() ? LockValue{} : parseLock(old->second);
     const bool own = said.holder == holder;
     const bool held = !own && now - said.seconds < lockLife(key).count();
     const bool left = held && co_await gone(said.holder);
@@ -166,7 +166,7 @@ asio::awaitable<void> NodeLocks::give(std::string node, std::vector<std::string>
     for (const std::string& key : keys) {
       const auto old = seen->annotations.find(key);
       if (old == seen->annotations.end()) continue;
-      const LockSaid said = parseLock(old->second);
+      const LockValue said = parseLock(old->second);
       // Of one without a name: it was free when this pod took it.
       const bool own = said.holder.pod.empty() ? now - said.seconds < lockLife(key).count()
                                                : said.holder == holder;

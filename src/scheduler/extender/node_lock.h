@@ -26,11 +26,11 @@ struct LockHolder {
 // "2026-08-21T10:00:00Z,NAMESPACE,POD". Cambricon's agents know the instant only.
 std::string lockText(const std::string& key, std::int64_t seconds, const LockHolder& holder);
 
-struct LockSaid {
+struct LockValue {
   std::int64_t seconds = 0;  // since 1970; unreadable: 0
   LockHolder holder;         // empty: nobody is named
 };
-LockSaid parseLock(const std::string& text);
+LockValue parseLock(const std::string& text);
 
 // How long it holds: its pod may never have come to its agent.
 std::chrono::seconds lockLife(const std::string& key);

@@ -36,7 +36,7 @@ Result<json::value> valueFrom(std::string_view text, const std::string& what) {
   return value;
 }
 
-Result<void> readPod(std::string_view text, FilterAsk* ask) {
+Result<void> readPod(std::string_view text, ExtenderArgs* ask) {
   const Result<json::value> pod = valueFrom(text, "Pod");
   if (!pod) return pod.error();
   Result<kube::Pod> parsed = kube::podOf(*pod);
@@ -46,16 +46,16 @@ Result<void> readPod(std::string_view text, FilterAsk* ask) {
 }
 
 // Empty: it is absent or null.
-std::string_view memberOf(const std::vector<OutlineMember>& members, std::string_view name) {
+std::string_view memberOf(const std::vector<RawMember>& members, std::string_view name) {
   std::string_view found;
-  for (const OutlineMember& one : members)
+  for (const RawMember& one : members)
     if (one.name == name) found = one.value == "null" ? std::string_view() : one.value;
   return found;
 }
 
 // A NodeList.
-Result<void> readNodes(std::string_view text, FilterAsk* ask) {
-  const Result<std::vector<OutlineMember>> members = outlineOf(text);
+Result<void> readNodes(std::string_view text, ExtenderArgs* ask) {
+  const Result<std::vector<RawMember>> members = outlineOf(text);
   if (!members) return about("Nodes", members.error());
   const std::string_view list = memberOf(*members, "items");
   if (list.empty()) return {};
@@ -116,7 +116,7 @@ void append(std::initializer_list<const Reasons*> lists, std::string* out) {
   *out += '}';
 }
 
-void appendFitting(const FilterAsk& ask, const Choice& choice, std::string* out) {
+void appendFitting(const ExtenderArgs& ask, const FilterResult& choice, std::string* out) {
   *out += '[';
   const auto refused = choice.why.nodes(), never = choice.never.nodes();
   for (std::size_t at = 0; at < ask.nodes.size(); ++at) {
@@ -130,10 +130,10 @@ void appendFitting(const FilterAsk& ask, const Choice& choice, std::string* out)
 
 }  // namespace
 
-Result<FilterAsk> parseFilter(std::string_view body) {
-  const Result<std::vector<OutlineMember>> members = outlineOf(body);
+Result<ExtenderArgs> parseFilter(std::string_view body) {
+  const Result<std::vector<RawMember>> members = outlineOf(body);
   if (!members) return about("the body", members.error());
-  FilterAsk ask;
+  ExtenderArgs ask;
   const std::string_view pod = memberOf(*members, "Pod");
   if (pod.empty()) return Error{ErrorCode::kCorrupt, "there is no Pod"};
   const Result<void> read = readPod(pod, &ask);
@@ -153,10 +153,10 @@ Result<FilterAsk> parseFilter(std::string_view body) {
   return ask;
 }
 
-Result<FilterAsk> parsePreempt(std::string_view body) {
-  const Result<std::vector<OutlineMember>> members = outlineOf(body);
+Result<ExtenderArgs> parsePreempt(std::string_view body) {
+  const Result<std::vector<RawMember>> members = outlineOf(body);
   if (!members) return about("the body", members.error());
-  FilterAsk ask;
+  ExtenderArgs ask;
   const std::string_view pod = memberOf(*members, "Pod");
   if (pod.empty()) return Error{ErrorCode::kCorrupt, "there is no Pod"};
   const Result<void> read = readPod(pod, &ask);
@@ -164,9 +164,9 @@ Result<FilterAsk> parsePreempt(std::string_view body) {
   for (const char* form : {"NodeNameToMetaVictims", "NodeNameToVictims"}) {
     const std::string_view nodes = memberOf(*members, form);
     if (nodes.empty()) continue;
-    const Result<std::vector<OutlineMember>> named = outlineOf(nodes);
+    const Result<std::vector<RawMember>> named = outlineOf(nodes);
     if (!named) return about(form, named.error());
-    for (const OutlineMember& one : *named) ask.names.push_back(one.name);
+    for (const RawMember& one : *named) ask.names.push_back(one.name);
   }
   return ask;
 }
@@ -175,7 +175,7 @@ std::string preemptAnswer() {
   return R"({"NodeNameToMetaVictims":{}})";
 }
 
-std::string filterAnswer(const FilterAsk& ask, const Choice& choice) {
+std::string filterAnswer(const ExtenderArgs& ask, const FilterResult& choice) {
   std::string answer = "{\"NodeNames\":";
   if (ask.whole_nodes) {
     answer += "null,\"Nodes\":{\"metadata\":{},\"items\":";
@@ -201,15 +201,15 @@ std::string filterAnswer(const FilterAsk& ask, const Choice& choice) {
   return answer + ",\"Error\":\"\"}";
 }
 
-std::string filterNever(const FilterAsk& ask, const std::string& message) {
-  Choice choice;
+std::string filterNever(const ExtenderArgs& ask, const std::string& message) {
+  FilterResult choice;
   choice.ours = true;
   for (const std::string_view name : ask.names) choice.never.emplace(name, message);
   for (const kube::Node& node : ask.nodes) choice.never.emplace(node.meta.name, message);
   return filterAnswer(ask, choice);
 }
 
-std::string prioritizeAnswer(const FilterAsk& ask, const std::vector<unsigned>& scores) {
+std::string prioritizeAnswer(const ExtenderArgs& ask, const std::vector<unsigned>& scores) {
   std::string answer = "[";
   for (std::size_t at = 0; at < ask.names.size(); ++at) {
     if (at > 0) answer += ',';
@@ -224,10 +224,10 @@ std::string filterError(const std::string& message) {
   return json::serialize(json::object{{"Error", message}});
 }
 
-Result<BindAsk> parseBind(const std::string& body) {
+Result<BindingArgs> parseBind(const std::string& body) {
   const Result<json::value> said = parse(body);
   if (!said) return said.error();
-  BindAsk ask;
+  BindingArgs ask;
   const auto text = [&](const char* name, std::string* out) {
     const json::value* found = find(*said, name);
     if (found != nullptr && found->is_string()) *out = found->get_string();

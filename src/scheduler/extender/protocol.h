@@ -16,7 +16,7 @@
 namespace divvy::scheduler {
 
 // Of a large cluster there are thousands of names: they stay where they are, in the body.
-struct FilterAsk {
+struct ExtenderArgs {
   kube::Pod pod;
   std::vector<std::string_view> names;
   std::string_view list;         // those names, as they were written
@@ -28,28 +28,28 @@ struct FilterAsk {
 };
 
 // `body` outlives it.
-Result<FilterAsk> parseFilter(std::string_view body);
+Result<ExtenderArgs> parseFilter(std::string_view body);
 // Of whole nodes all that are refused in neither way, as they came. To kube-scheduler all refusals
 // are for good: who has to end for a pod with devices is not its business.
-std::string filterAnswer(const FilterAsk& ask, const Choice& choice);
+std::string filterAnswer(const ExtenderArgs& ask, const FilterResult& choice);
 // The same for every node, and nothing that ends there helps.
-std::string filterNever(const FilterAsk& ask, const std::string& message);
+std::string filterNever(const ExtenderArgs& ask, const std::string& message);
 // A HostPriorityList: of each name, as they were asked for.
-std::string prioritizeAnswer(const FilterAsk& ask, const std::vector<unsigned>& scores);
+std::string prioritizeAnswer(const ExtenderArgs& ask, const std::vector<unsigned>& scores);
 // The pod waits, with that in its events.
 std::string filterError(const std::string& message);
 
 // Where pods of lower priority would have to end for the pod, by what kube-scheduler knows: of the
 // names nothing else is read. `body` outlives it.
-Result<FilterAsk> parsePreempt(std::string_view body);
+Result<ExtenderArgs> parsePreempt(std::string_view body);
 // kube-scheduler makes none of them end.
 std::string preemptAnswer();
 
-struct BindAsk {
+struct BindingArgs {
   std::string name, space, uid, node;
 };
 
-Result<BindAsk> parseBind(const std::string& body);
+Result<BindingArgs> parseBind(const std::string& body);
 std::string bindAnswer(const std::string& error);  // empty: it is bound
 
 }  // namespace divvy::scheduler

@@ -104,10 +104,10 @@ std::string nodeOfToken() {
 }
 
 // The same, and `own`: by the agent, of what is its node's.
-std::string touchedBy(const AnnotationKeys& keys, const PolicyTerms& terms,
+std::string touchedBy(const AnnotationKeys& keys, const PolicyOptions& options,
                       const std::string& node) {
   return touched(keys) + nodeOfToken() +
-         variable("own", "request.userInfo.username == '" + account(terms.agent) +
+         variable("own", "request.userInfo.username == '" + account(options.agent) +
                              "' && variables.node != '' && variables.node == " + node);
 }
 
@@ -124,7 +124,7 @@ std::string elsewhere(const std::string& but = "") {
          but;
 }
 
-Policy podAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
+Policy podAnnotations(const vendors::Catalog& catalog, const PolicyOptions& options,
                       const std::vector<std::string>& writers) {
   const AnnotationKeys keys = guardedOfPods(catalog);
   // pods/status takes annotations, too.
@@ -134,7 +134,7 @@ Policy podAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
       "# is on. What users ask for (hami.io/*-scheduler-policy, */use-gputype ...) is free.\n",
       constraints("CREATE, UPDATE", "pods, pods/status, pods/ephemeralcontainers, pods/resize"),
       notBy(writers) + hasGuarded(keys),
-      touchedBy(keys, terms,
+      touchedBy(keys, options,
                 "(request.operation == 'UPDATE' ? oldObject.spec.?nodeName.orValue('') : '')"),
       validation(kUntouched,
                  "'annotations that say which devices a pod was given are "
@@ -186,14 +186,14 @@ constexpr const char* kMayRecord =
     "authorizer.group('').resource('nodes').subresource('inventory').name(object.metadata.name)."
     "check('update').allowed()";
 
-Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms,
+Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyOptions& options,
                        const std::vector<std::string>& writers) {
   const AnnotationKeys keys = guardedOfNodes(catalog);
   return {"divvy-node-annotations",
           "# Which devices a node has is written by its own agent.\n",
           constraints("CREATE, UPDATE", "nodes, nodes/status"),
           notBy(writers) + hasGuarded(keys),
-          touchedBy(keys, terms, "object.metadata.name") +
+          touchedBy(keys, options, "object.metadata.name") +
               variable("recorded", std::string("variables.touched.exists(k, k == '") +
                                        kube::kInventoryKey + "')"),
           validation("size(variables.touched) == 0 || variables.own || (variables.recorded && "
@@ -206,7 +206,7 @@ Policy nodeAnnotations(const vendors::Catalog& catalog, const PolicyTerms& terms
 }
 
 // Who has an agent's token has one node's, and of that what an agent writes.
-Policy agents(const PolicyTerms& terms) {
+Policy agents(const PolicyOptions& options) {
   const auto same = [](const std::string& part, const std::string& none) {
     return "object." + part + ".orValue(" + none + ") == oldObject." + part + ".orValue(" + none +
            ')';
@@ -216,7 +216,7 @@ Policy agents(const PolicyTerms& terms) {
       "# An agent writes annotations, and amounts of resources, into its own node only: no\n"
       "# labels, no taints, nothing of other nodes.\n",
       constraints("UPDATE", "nodes, nodes/status"),
-      condition("by-an-agent", "request.userInfo.username == '" + account(terms.agent) + '\''),
+      condition("by-an-agent", "request.userInfo.username == '" + account(options.agent) + '\''),
       nodeOfToken(),
       validation("variables.node != '' && variables.node == object.metadata.name",
                  "'an agent writes into its own node only, not into ' + object.metadata.name") +
@@ -371,7 +371,7 @@ std::string celPutsFirst() {
 
 // High priority takes a device's latency class from its other tenants, and a pod that is never
 // evicted is before all priorities.
-Policy priority(const PolicyTerms& terms, const std::vector<std::string>& writers) {
+Policy priority(const PolicyOptions& options, const std::vector<std::string>& writers) {
   const std::string keys =
       "k in ['use.divvy.dev/priority', 'use.divvy.dev/evictable', 'use.divvy.dev/min-runtime', "
       "'use.divvy.dev/change'] || k.endsWith('.use.divvy.dev/priority')";
@@ -390,7 +390,7 @@ Policy priority(const PolicyTerms& terms, const std::vector<std::string>& writer
           variable("before",
                    "request.operation == 'UPDATE' ? "
                    "oldObject.metadata.?annotations.orValue({}) : {}") +
-          variable("high", celHighByClass(terms.priorities)) +
+          variable("high", celHighByClass(options.priorities)) +
           variable("first",
                    "variables.now.filter(k, !(k in variables.before && variables.before[k] == "
                    "variables.now[k]) && (" +
@@ -417,27 +417,27 @@ Result<void> checkNames(const std::vector<std::string>& names, const char* what)
 
 }  // namespace
 
-Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms& terms) {
+Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOptions& options) {
   std::vector<std::string> classes;
-  for (const auto& [name, word] : terms.priorities.by_class) classes.push_back(name);
+  for (const auto& [name, word] : options.priorities.by_class) classes.push_back(name);
   for (const Result<void>& good :
-       {checkNames(classes, "priority class"), checkNames({terms.name}, "scheduler"),
-        checkNames({terms.agent}, "agent"), checkNames(terms.writers, "writer"),
-        checkNames(terms.binders, "binder"), checkNames(terms.schedulers, "scheduler")})
+       {checkNames(classes, "priority class"), checkNames({options.name}, "scheduler"),
+        checkNames({options.agent}, "agent"), checkNames(options.writers, "writer"),
+        checkNames(options.binders, "binder"), checkNames(options.schedulers, "scheduler")})
     if (!good) return good.error();
-  std::vector<std::string> writers{account(terms.name)};
-  writers.insert(writers.end(), terms.writers.begin(), terms.writers.end());
+  std::vector<std::string> writers{account(options.name)};
+  writers.insert(writers.end(), options.writers.begin(), options.writers.end());
   std::vector<std::string> binders = writers;
-  binders.insert(binders.end(), terms.binders.begin(), terms.binders.end());
-  std::vector<std::string> schedulers{terms.name};
-  schedulers.insert(schedulers.end(), terms.schedulers.begin(), terms.schedulers.end());
+  binders.insert(binders.end(), options.binders.begin(), options.binders.end());
+  std::vector<std::string> schedulers{options.name};
+  schedulers.insert(schedulers.end(), options.schedulers.begin(), options.schedulers.end());
   return "# Made by `divvy scheduler --print policies`: who may do what to pods with devices. API\n"
          "# servers hold it up themselves, whether Divvy is there or not.\n" +
-         yamlOf(podAnnotations(catalog, terms, writers)) + yamlOf(bindings(catalog, binders)) +
-         yamlOf(nodeAnnotations(catalog, terms, writers)) + yamlOf(agents(terms)) +
+         yamlOf(podAnnotations(catalog, options, writers)) + yamlOf(bindings(catalog, binders)) +
+         yamlOf(nodeAnnotations(catalog, options, writers)) + yamlOf(agents(options)) +
          yamlOf(devices(catalog, schedulers)) + yamlOf(ephemeralContainers(catalog)) +
          yamlOf(gates(writers)) + yamlOf(visibleDevices()) + yamlOf(volcanoAnnotations()) +
-         yamlOf(priority(terms, writers));
+         yamlOf(priority(options, writers));
 }
 
 }  // namespace divvy::scheduler

@@ -9,14 +9,14 @@
 namespace divvy::scheduler {
 namespace {
 
-constexpr KeyFamily kOurs{"divvy.dev/", ""};
+constexpr KeyPattern kOurs{"divvy.dev/", ""};
 
-bool fits(const KeyFamily& family, std::string_view key) {
+bool fits(const KeyPattern& family, std::string_view key) {
   return key.size() >= family.begins.size() + family.ends.size() &&
          key.starts_with(family.begins) && key.ends_with(family.ends);
 }
 
-AnnotationKeys keysOf(const std::set<std::string>& names, std::vector<KeyFamily> families) {
+AnnotationKeys keysOf(const std::set<std::string>& names, std::vector<KeyPattern> families) {
   AnnotationKeys keys;
   keys.families = std::move(families);
   // Who is of a family is not named again.
@@ -30,12 +30,12 @@ AnnotationKeys keysOf(const std::set<std::string>& names, std::vector<KeyFamily>
 bool AnnotationKeys::has(std::string_view key) const {
   return std::find(names.begin(), names.end(), key) != names.end() ||
          std::any_of(families.begin(), families.end(),
-                     [&](const KeyFamily& family) { return fits(family, key); });
+                     [&](const KeyPattern& family) { return fits(family, key); });
 }
 
 std::string AnnotationKeys::cel() const {
   std::string text = names.empty() ? "" : "k in " + celList(names);
-  for (const KeyFamily& family : families) {
+  for (const KeyPattern& family : families) {
     const std::string begins = "k.startsWith('" + std::string(family.begins) + "')";
     const std::string ends = "k.endsWith('" + std::string(family.ends) + "')";
     if (!text.empty()) text += " || ";

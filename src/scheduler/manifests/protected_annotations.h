@@ -11,14 +11,14 @@
 namespace divvy::scheduler {
 
 // Keys of one namespace of names; either end may be empty, not both.
-struct KeyFamily {
+struct KeyPattern {
   std::string_view begins;
   std::string_view ends;
 };
 
 struct AnnotationKeys {
   std::vector<std::string> names;  // ascending
-  std::vector<KeyFamily> families;
+  std::vector<KeyPattern> families;
 
   bool has(std::string_view key) const;
   // The same as a condition of `k`, in the API server's language.

@@ -20,9 +20,9 @@ constexpr std::int64_t kStartMs = 120'000;
 constexpr std::int64_t kFirstPauseMs = 1'000;
 constexpr unsigned kMostDoublings = 6;
 
-std::set<std::string> uidsOf(const Need& need) {
+std::set<std::string> uidsOf(const PodSet& pod_set) {
   std::set<std::string> uids;
-  for (const kube::Pod& pod : need.pods) uids.insert(pod.meta.uid);
+  for (const kube::Pod& pod : pod_set.pods) uids.insert(pod.meta.uid);
   return uids;
 }
 
@@ -33,15 +33,15 @@ std::string countOf(std::size_t count, const char* one, const char* more) {
 }  // namespace
 
 // What queues have, as it would be: all is as it was afterwards.
-class Clearances::Supposed {
+class GatedPreemption::QuotaOverlay {
  public:
-  explicit Supposed(Queues& queues) : queues_(queues) {}
-  ~Supposed() {
+  explicit QuotaOverlay(QueueTree& queues) : queues_(queues) {}
+  ~QuotaOverlay() {
     for (const std::string& uid : added_) queues_.discharge(uid);
     for (auto& [uid, held] : taken_) queues_.charge(uid, std::move(held));
   }
-  Supposed(const Supposed&) = delete;
-  Supposed& operator=(const Supposed&) = delete;
+  QuotaOverlay(const QuotaOverlay&) = delete;
+  QuotaOverlay& operator=(const QuotaOverlay&) = delete;
 
   void without(const std::string& uid) {
     const auto held = queues_.held().find(uid);
@@ -55,276 +55,278 @@ class Clearances::Supposed {
     queues_.charge(uid, std::move(held->second));
     taken_.erase(held);
   }
-  void with(const std::string& name, Queues::Held held) {
+  void with(const std::string& name, QueueTree::QueueCharge held) {
     added_.push_back(name);
     queues_.charge(name, std::move(held));
   }
 
  private:
-  Queues& queues_;
-  std::map<std::string, Queues::Held> taken_;
+  QueueTree& queues_;
+  std::map<std::string, QueueTree::QueueCharge> taken_;
   std::vector<std::string> added_;
 };
 
-Clearances::Clearances(Books& books, Queues& queues, const Lodgers& lodgers, const Budgets& budgets,
-                       PreemptionCounts& counts, Terms terms)
-    : books_(books),
+GatedPreemption::GatedPreemption(SchedulerCache& cache, QueueTree& queues,
+                                 const RunningPods& running_pods, const DisruptionBudgets& budgets,
+                                 PreemptionCounts& counts, Options options)
+    : cache_(cache),
       queues_(queues),
-      lodgers_(lodgers),
+      running_pods_(running_pods),
       budgets_(budgets),
       counts_(counts),
-      terms_(std::move(terms)) {}
+      options_(std::move(options)) {}
 
-PreemptionTerms Clearances::terms() const {
-  return {books_.config(), {}, terms_.min_runtime, terms_.calendar()};
+PreemptionOptions GatedPreemption::options() const {
+  return {cache_.config(), {}, options_.min_runtime, options_.calendar()};
 }
 
 // ---- what is under way --------------------------------------------------------------------------
 
-std::optional<std::string> Clearances::want(const Need& need) {
-  const auto known = courses_.find(need.key);
-  if (known != courses_.end()) {
-    const bool same = uidsOf(known->second.need) == uidsOf(need);
+std::optional<std::string> GatedPreemption::want(const PodSet& pod_set) {
+  const auto known = attempts_.find(pod_set.key);
+  if (known != attempts_.end()) {
+    const bool same = uidsOf(known->second.pod_set) == uidsOf(pod_set);
     if (same && !spent(known->second)) return known->second.text;
     ++countsOf(known->second.plan).broken;
-    end(need.key);
+    end(pod_set.key);
   }
-  const engine::Instant began = terms_.now();
-  if (!terms_.ready() || courses_.size() >= kMostCourses || began < rest_until_)
+  const engine::Instant began = options_.now();
+  if (!options_.ready() || attempts_.size() >= kMostCourses || began < rest_until_)
     return std::nullopt;
-  if (!mayTry(need.key)) return std::nullopt;
-  std::optional<Plan> plan = planFor(need);
-  const engine::Instant ended = terms_.now();
+  if (!mayTry(pod_set.key)) return std::nullopt;
+  std::optional<Plan> plan = planFor(pod_set);
+  const engine::Instant ended = options_.now();
   rest_until_ = {ended.ms + (ended.ms - began.ms) * kRest};
-  if (!plan || !begin(need, std::move(*plan))) return std::nullopt;
-  return courses_.at(need.key).text;
+  if (!plan || !begin(pod_set, std::move(*plan))) return std::nullopt;
+  return attempts_.at(pod_set.key).text;
 }
 
 // All who make room are gone, and there was none all the same.
-bool Clearances::spent(const Course& course) const {
-  return !course.leaving.empty() &&
-         std::none_of(course.leaving.begin(), course.leaving.end(),
-                      [&](const std::string& uid) { return lodgers_.find(uid) != nullptr; });
+bool GatedPreemption::spent(const Attempt& attempt) const {
+  return !attempt.leaving.empty() &&
+         std::none_of(attempt.leaving.begin(), attempt.leaving.end(),
+                      [&](const std::string& uid) { return running_pods_.find(uid) != nullptr; });
 }
 
-bool Clearances::mayTry(const std::string& key) {
-  const engine::Instant now = terms_.now();
+bool GatedPreemption::mayTry(const std::string& key) {
+  const engine::Instant now = options_.now();
   // Of those who were not heard of for longest nothing is remembered.
   if (tries_.size() >= kMostTries && !tries_.contains(key))
     tries_.erase(std::min_element(tries_.begin(), tries_.end(), [](const auto& a, const auto& b) {
       return a.second.next < b.second.next;
     }));
-  Try& one = tries_[key];
+  BackoffEntry& one = tries_[key];
   if (one.next > now) return false;
   one.next = {now.ms + (kFirstPauseMs << std::min(one.count, kMostDoublings))};
   ++one.count;
   return true;
 }
 
-bool Clearances::begin(const Need& need, Plan plan) {
+bool GatedPreemption::begin(const PodSet& pod_set, Plan plan) {
   std::int64_t grace = 0;
   std::set<std::string> leaving(plan.victims.begin(), plan.victims.end());
   for (const engine::Placement& place : plan.places)
-    for (const Lodger* one : lodgers_.on(place.node.text))
-      if (one->going) leaving.insert(one->uid);
+    for (const RunningPod* one : running_pods_.on(place.node.text))
+      if (one->terminating) leaving.insert(one->uid);
   // It is not on the devices that they are in the way.
   if (leaving.empty())
-    for (const std::string& uid : lodgers_.going()) leaving.insert(uid);
+    for (const std::string& uid : running_pods_.terminating()) leaving.insert(uid);
   for (const std::string& uid : leaving)
-    if (const Lodger* one = lodgers_.find(uid)) grace = std::max(grace, one->grace);
+    if (const RunningPod* one = running_pods_.find(uid)) grace = std::max(grace, one->grace);
   constexpr std::int64_t kMsPerSecond = 1000;
-  const engine::Instant until{terms_.now().ms + grace * kMsPerSecond + kStartMs};
-  for (std::size_t i = 0; i < need.pods.size(); ++i) {
-    if (books_.claim(need.pods[i], plan.places[i], until)) continue;
-    while (i-- > 0) books_.unclaim(need.pods[i].meta.uid);
+  const engine::Instant until{options_.now().ms + grace * kMsPerSecond + kStartMs};
+  for (std::size_t i = 0; i < pod_set.pods.size(); ++i) {
+    if (cache_.nominate(pod_set.pods[i], plan.places[i], until)) continue;
+    while (i-- > 0) cache_.denominate(pod_set.pods[i].meta.uid);
     return false;
   }
   ++countsOf(plan).planned;
   std::string text = plan.victims.empty()
                          ? "waits for pods that are ending"
                          : countOf(plan.victims.size(), " pod ends", " pods end") + " for it";
-  text += plan.terms.below ? ": of lower priority"
-                           : ": queue " + need.queue + " takes back what others borrowed";
+  text += plan.options.below ? ": of lower priority"
+                             : ": queue " + pod_set.queue + " takes back what others borrowed";
   std::vector<std::string> to_ask(plan.victims.rbegin(), plan.victims.rend());
-  courses_.insert_or_assign(
-      need.key, Course{need, std::move(plan), std::move(leaving), std::move(to_ask), until,
-                       std::move(text), ++courses_begun_});
+  attempts_.insert_or_assign(
+      pod_set.key, Attempt{pod_set, std::move(plan), std::move(leaving), std::move(to_ask), until,
+                           std::move(text), ++attempts_begun_});
   return true;
 }
 
-void Clearances::end(const std::string& key) {
-  const auto at = courses_.find(key);
-  if (at == courses_.end()) return;
-  for (const kube::Pod& pod : at->second.need.pods) books_.unclaim(pod.meta.uid);
-  courses_.erase(at);
+void GatedPreemption::end(const std::string& key) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return;
+  for (const kube::Pod& pod : at->second.pod_set.pods) cache_.denominate(pod.meta.uid);
+  attempts_.erase(at);
 }
 
-void Clearances::started(const std::string& key) {
-  const auto at = courses_.find(key);
-  if (at != courses_.end()) ++countsOf(at->second.plan).started;
+void GatedPreemption::started(const std::string& key) {
+  const auto at = attempts_.find(key);
+  if (at != attempts_.end()) ++countsOf(at->second.plan).started;
   end(key);
   tries_.erase(key);
 }
 
-void Clearances::drop(const std::string& uid) {
+void GatedPreemption::drop(const std::string& uid) {
   tries_.erase(uid);
   std::vector<std::string> keys;
-  for (const auto& [key, course] : courses_)
-    if (uidsOf(course.need).contains(uid)) keys.push_back(key);
+  for (const auto& [key, attempt] : attempts_)
+    if (uidsOf(attempt.pod_set).contains(uid)) keys.push_back(key);
   for (const std::string& key : keys) {
-    ++countsOf(courses_.at(key).plan).broken;
+    ++countsOf(attempts_.at(key).plan).broken;
     end(key);
   }
 }
 
-void Clearances::forget() {
-  while (!courses_.empty()) end(courses_.begin()->first);
+void GatedPreemption::forget() {
+  while (!attempts_.empty()) end(attempts_.begin()->first);
   tries_.clear();
 }
 
-void Clearances::advance() {
+void GatedPreemption::advance() {
   std::vector<std::string> keys;
-  for (const auto& [key, course] : courses_)
-    if (course.until <= terms_.now()) keys.push_back(key);
+  for (const auto& [key, attempt] : attempts_)
+    if (attempt.until <= options_.now()) keys.push_back(key);
   for (const std::string& key : keys) {
-    ++countsOf(courses_.at(key).plan).expired;
+    ++countsOf(attempts_.at(key).plan).expired;
     // A dead node's pods, or those whose finalizers hang, end nobody knows when.
-    const std::set<std::string>& leaving = courses_.at(key).leaving;
+    const std::set<std::string>& leaving = attempts_.at(key).leaving;
     stuck_.insert(leaving.begin(), leaving.end());
     end(key);
   }
-  std::erase_if(stuck_, [&](const std::string& uid) { return lodgers_.find(uid) == nullptr; });
+  std::erase_if(stuck_, [&](const std::string& uid) { return running_pods_.find(uid) == nullptr; });
 }
 
 // Others may have ended since by themselves, or be protected now.
-bool Clearances::stillOwed(const Course& course) {
-  Plan left = course.plan;
+bool GatedPreemption::stillOwed(const Attempt& attempt) {
+  Plan left = attempt.plan;
   std::erase_if(left.victims, [&](const std::string& uid) {
-    const Lodger* one = lodgers_.find(uid);
-    return one == nullptr || one->going;
+    const RunningPod* one = running_pods_.find(uid);
+    return one == nullptr || one->terminating;
   });
-  Supposed supposed(queues_);
-  supposeOthers(course.need, &supposed);
-  engine::ReclaimTerms terms = course.plan.terms;
-  if (!terms.below && !queues_.reclaims(course.need.queue)) return false;
+  QuotaOverlay overlay(queues_);
+  overlayOthers(attempt.pod_set, &overlay);
+  engine::ReclaimTerms options = attempt.plan.options;
+  if (!options.below && !queues_.reclaims(attempt.pod_set.queue)) return false;
   // fair() asks nobody else: whether others might end is nothing to it.
-  terms.spared = sparedOf(left.victims);
-  if (!fair(course.need, std::move(terms), left)) return false;
-  for (const std::string& uid : left.victims) supposed.without(uid);
-  const bool may = admitted(course.need, left.use);
-  for (const std::string& uid : left.victims) supposed.again(uid);
+  options.spared = sparedOf(left.victims);
+  if (!fair(attempt.pod_set, std::move(options), left)) return false;
+  for (const std::string& uid : left.victims) overlay.without(uid);
+  const bool may = admitted(attempt.pod_set, left.use);
+  for (const std::string& uid : left.victims) overlay.again(uid);
   return may;
 }
 
-std::string Clearances::whyOf(const Course& course, const Lodger& victim) const {
-  const kube::Pod& first = course.need.pods.front();
-  const std::size_t count = course.need.pods.size();
+std::string GatedPreemption::whyOf(const Attempt& attempt, const RunningPod& victim) const {
+  const kube::Pod& first = attempt.pod_set.pods.front();
+  const std::size_t count = attempt.pod_set.pods.size();
   const std::string named = first.meta.space + '/' + first.meta.name;
   std::string text = "ends on " + victim.node + " for ";
   text += count == 1 ? "pod " + named
                      : std::to_string(count) + " pods that start together, as " + named;
-  if (!course.need.queue.empty()) text += " of queue " + course.need.queue;
-  if (!course.plan.terms.below) return text + ", which is guaranteed what was borrowed";
-  return text + ": its priority is " + std::to_string(*course.plan.terms.below) + ", this one's " +
-         std::to_string(victim.priority);
+  if (!attempt.pod_set.queue.empty()) text += " of queue " + attempt.pod_set.queue;
+  if (!attempt.plan.options.below) return text + ", which is guaranteed what was borrowed";
+  return text + ": its priority is " + std::to_string(*attempt.plan.options.below) +
+         ", this one's " + std::to_string(victim.priority);
 }
 
-std::optional<Clearances::Step> Clearances::next() {
-  if (!terms_.ready()) return std::nullopt;
+std::optional<GatedPreemption::Eviction> GatedPreemption::next() {
+  if (!options_.ready()) return std::nullopt;
   std::set<std::string> over;
-  std::optional<Step> step;
-  for (auto at = courses_.begin(); at != courses_.end() && !step; ++at) {
-    auto& [key, course] = *at;
-    if (course.until <= terms_.now()) continue;  // nothing is kept for them any more
-    while (!course.to_ask.empty() && !step) {
-      const Lodger* one = lodgers_.find(course.to_ask.back());
-      course.to_ask.pop_back();
-      if (one == nullptr || one->going) continue;
-      if (!stillOwed(course)) {
+  std::optional<Eviction> eviction;
+  for (auto at = attempts_.begin(); at != attempts_.end() && !eviction; ++at) {
+    auto& [key, attempt] = *at;
+    if (attempt.until <= options_.now()) continue;  // nothing is kept for them any more
+    while (!attempt.to_ask.empty() && !eviction) {
+      const RunningPod* one = running_pods_.find(attempt.to_ask.back());
+      attempt.to_ask.pop_back();
+      if (one == nullptr || one->terminating) continue;
+      if (!stillOwed(attempt)) {
         over.insert(key);
         break;
       }
-      step = Step{key, course.serial, *one, course.plan.terms.below ? "Preempted" : "Reclaimed",
-                  whyOf(course, *one)};
+      eviction =
+          Eviction{key, attempt.serial, *one,
+                   attempt.plan.options.below ? "Preempted" : "Reclaimed", whyOf(attempt, *one)};
     }
   }
   for (const std::string& key : over) {
-    ++countsOf(courses_.at(key).plan).broken;
+    ++countsOf(attempts_.at(key).plan).broken;
     end(key);
   }
-  return step;
+  return eviction;
 }
 
-void Clearances::answered(const Step& step, bool goes) {
-  if (goes || !stands(step)) return;
-  ++countsOf(courses_.at(step.key).plan).broken;
-  end(step.key);
+void GatedPreemption::answered(const Eviction& eviction, bool goes) {
+  if (goes || !stands(eviction)) return;
+  ++countsOf(attempts_.at(eviction.key).plan).broken;
+  end(eviction.key);
 }
 
 // ---- who has to end -----------------------------------------------------------------------------
 
 // Told to end, and not known for not doing so.
-std::set<std::string> Clearances::going() const {
+std::set<std::string> GatedPreemption::terminating() const {
   std::set<std::string> gone;
-  for (const std::string& uid : lodgers_.going())
+  for (const std::string& uid : running_pods_.terminating())
     if (!stuck_.contains(uid)) gone.insert(uid);
   return gone;
 }
 
 // These, or to be told for others than that one.
-std::set<std::string> Clearances::goneBySoon(const std::string& but) const {
-  std::set<std::string> gone = going();
-  for (const auto& [key, course] : courses_)
-    if (key != but) gone.insert(course.plan.victims.begin(), course.plan.victims.end());
+std::set<std::string> GatedPreemption::terminatingBut(const std::string& but) const {
+  std::set<std::string> gone = terminating();
+  for (const auto& [key, attempt] : attempts_)
+    if (key != but) gone.insert(attempt.plan.victims.begin(), attempt.plan.victims.end());
   return gone;
 }
 
 // What others of the same queue are about to get is a part of what that is owed. Of other queues it
 // makes nobody borrow more: it may come to nothing.
-void Clearances::supposeOthers(const Need& need, Supposed* supposed) const {
-  for (const std::string& uid : goneBySoon(need.key)) supposed->without(uid);
-  for (const auto& [key, course] : courses_)
-    if (key != need.key && course.need.queue == need.queue)
-      supposed->with("claim of " + key, {course.need.queue, course.plan.use, {}});
+void GatedPreemption::overlayOthers(const PodSet& pod_set, QuotaOverlay* overlay) const {
+  for (const std::string& uid : terminatingBut(pod_set.key)) overlay->without(uid);
+  for (const auto& [key, attempt] : attempts_)
+    if (key != pod_set.key && attempt.pod_set.queue == pod_set.queue)
+      overlay->with("claim of " + key, {attempt.pod_set.queue, attempt.plan.use, {}});
 }
 
 // Who may not end now, and who is to end for others than that one: these may come to nothing, so
 // that nothing is built on them.
-std::set<engine::JobName> Clearances::spared(const std::string& but) const {
+std::set<engine::JobName> GatedPreemption::spared(const std::string& but) const {
   std::vector<std::string> uids;
   uids.reserve(queues_.held().size());
   for (const auto& [uid, held] : queues_.held()) uids.push_back(uid);
   std::sort(uids.begin(), uids.end());
   std::set<engine::JobName> all = sparedOf(uids);
-  for (const auto& [key, course] : courses_)
+  for (const auto& [key, attempt] : attempts_)
     if (key != but)
-      for (const std::string& uid : course.plan.victims) all.emplace(uid);
+      for (const std::string& uid : attempt.plan.victims) all.emplace(uid);
   return all;
 }
 
 // Of these those who may not end now.
-std::set<engine::JobName> Clearances::sparedOf(const std::vector<std::string>& uids) const {
+std::set<engine::JobName> GatedPreemption::sparedOf(const std::vector<std::string>& uids) const {
   std::set<engine::JobName> all;
-  const PreemptionTerms terms = this->terms();
-  Withheld withheld;
+  const PreemptionOptions options = this->options();
+  IneligibleCounts ineligible;
   for (const std::string& uid : uids) {
-    const Lodger* one = lodgers_.find(uid);
-    if (one == nullptr || !mayEnd(*one, budgets_, terms, &withheld)) all.emplace(uid);
+    const RunningPod* one = running_pods_.find(uid);
+    if (one == nullptr || !mayEvict(*one, budgets_, options, &ineligible)) all.emplace(uid);
   }
   return all;
 }
 
-ClearanceCounts& Clearances::countsOf(const Plan& plan) {
-  return plan.terms.below ? counts_.gated : counts_.reclaims;
+GatedPreemptionCounts& GatedPreemption::countsOf(const Plan& plan) {
+  return plan.options.below ? counts_.gated : counts_.reclaims;
 }
 
 // What is owed goes first; only where nothing is, or that is not enough, priorities count.
-std::vector<engine::ReclaimTerms> Clearances::waysFor(const Need& need, bool reclaims) {
+std::vector<engine::ReclaimTerms> GatedPreemption::waysFor(const PodSet& pod_set, bool reclaims) {
   std::vector<engine::ReclaimTerms> ways;
   if (reclaims) ways.emplace_back();
-  std::int64_t lowest = need.pods.front().priority;
+  std::int64_t lowest = pod_set.pods.front().priority;
   bool all = true;
-  for (const kube::Pod& pod : need.pods) {
+  for (const kube::Pod& pod : pod_set.pods) {
     lowest = std::min(lowest, pod.priority);
     all = all && pod.preempts;
   }
@@ -334,19 +336,19 @@ std::vector<engine::ReclaimTerms> Clearances::waysFor(const Need& need, bool rec
   return ways;
 }
 
-std::optional<Clearances::Plan> Clearances::planFor(const Need& need) {
-  const bool reclaims = !need.queue.empty() && queues_.reclaims(need.queue);
-  const std::set<std::string> gone = going();
-  Supposed supposed(queues_);
-  supposeOthers(need, &supposed);
-  const std::set<engine::JobName> spared = this->spared(need.key);
-  for (engine::ReclaimTerms& way : waysFor(need, reclaims)) {
+std::optional<GatedPreemption::Plan> GatedPreemption::planFor(const PodSet& pod_set) {
+  const bool reclaims = !pod_set.queue.empty() && queues_.reclaims(pod_set.queue);
+  const std::set<std::string> gone = terminating();
+  QuotaOverlay overlay(queues_);
+  overlayOthers(pod_set, &overlay);
+  const std::set<engine::JobName> spared = this->spared(pod_set.key);
+  for (engine::ReclaimTerms& way : waysFor(pod_set, reclaims)) {
     const engine::ReclaimTerms said = way;
     way.spared = spared;
     for (const bool together : {true, false}) {
       way.together = together;
-      std::optional<Plan> plan = tryPlan(need, way, gone, &supposed);
-      if (plan) plan->terms = said;
+      std::optional<Plan> plan = tryPlan(pod_set, way, gone, &overlay);
+      if (plan) plan->options = said;
       if (plan) return plan;
     }
     ++(said.below ? counts_.gated : counts_.reclaims).none;
@@ -354,71 +356,73 @@ std::optional<Clearances::Plan> Clearances::planFor(const Need& need) {
   return std::nullopt;
 }
 
-engine::Stakes Clearances::stakesOf(const Queues::Groups& groups,
-                                    const PreemptionTerms& terms) const {
+engine::Stakes GatedPreemption::stakesOf(const QueueTree::Groups& groups,
+                                         const PreemptionOptions& options) const {
   engine::Stakes stakes;
   for (const std::vector<std::string>& group : groups) {
     if (stakes.of.size() + group.size() > kMostAsked) continue;
     for (const std::string& uid : group)
-      if (const Lodger* one = lodgers_.find(uid)) stake(*one, budgets_, terms, &stakes);
+      if (const RunningPod* one = running_pods_.find(uid))
+        addEvictionCost(*one, budgets_, options, &stakes);
   }
   return stakes;
 }
 
 // How much it is that they want depends on where they fit: first whoever might be asked is, then by
 // what that came to.
-std::optional<Clearances::Plan> Clearances::tryPlan(const Need& need,
-                                                    const engine::ReclaimTerms& terms,
-                                                    const std::set<std::string>& gone,
-                                                    Supposed* supposed) {
+std::optional<GatedPreemption::Plan> GatedPreemption::tryPlan(const PodSet& pod_set,
+                                                              const engine::ReclaimTerms& options,
+                                                              const std::set<std::string>& gone,
+                                                              QuotaOverlay* overlay) {
   const std::vector<std::string> without(gone.begin(), gone.end());
-  std::optional<std::vector<ModelUse>> use;
+  std::optional<std::vector<ModelUsage>> use;
   for (int round = 0; round < 2; ++round) {
-    const engine::Stakes stakes = stakesOf(queues_.givers(need.queue, use, terms), this->terms());
+    const engine::Stakes stakes =
+        stakesOf(queues_.reclaimable(pod_set.queue, use, options), this->options());
     if (stakes.of.empty() && gone.empty()) return std::nullopt;
-    Result<std::optional<Clearing>> found = books_.clearing(need.pods, without, stakes);
+    Result<std::optional<EvictionPlan>> found = cache_.planEvictions(pod_set.pods, without, stakes);
     if (!found || !*found) return std::nullopt;
     Plan plan;
     plan.victims = std::move((*found)->victims);
     plan.places = std::move((*found)->places);
     plan.use = std::move((*found)->use);
     use = plan.use;
-    if (accept(need, terms, gone, &plan, supposed)) return plan;
+    if (accept(pod_set, options, gone, &plan, overlay)) return plan;
   }
   return std::nullopt;
 }
 
 // All of them may be asked at once, and then the queue may have that much.
-bool Clearances::accept(const Need& need, const engine::ReclaimTerms& terms,
-                        const std::set<std::string>& gone, Plan* plan, Supposed* supposed) {
-  if (!fair(need, terms, *plan)) return false;
+bool GatedPreemption::accept(const PodSet& pod_set, const engine::ReclaimTerms& options,
+                             const std::set<std::string>& gone, Plan* plan, QuotaOverlay* overlay) {
+  if (!fair(pod_set, options, *plan)) return false;
   const std::size_t chosen = plan->victims.size();
-  for (const std::string& uid : plan->victims) supposed->without(uid);
-  const bool enough = addForQueue(need, terms, plan, supposed);
+  for (const std::string& uid : plan->victims) overlay->without(uid);
+  const bool enough = addForQueue(pod_set, options, plan, overlay);
   if (enough && chosen > 0 && plan->victims.size() > chosen)
-    spareOthers(need, gone, plan, supposed);
-  for (const std::string& uid : plan->victims) supposed->again(uid);
+    spareOthers(pod_set, gone, plan, overlay);
+  for (const std::string& uid : plan->victims) overlay->again(uid);
   if (!enough || (plan->victims.empty() && gone.empty())) return false;
-  return roomBesideDevices(need, gone, *plan);
+  return nodeResourcesFit(pod_set, gone, *plan);
 }
 
 // Nobody ends for who would not find processors and memory then.
-bool Clearances::roomBesideDevices(const Need& need, const std::set<std::string>& gone,
-                                   const Plan& plan) const {
+bool GatedPreemption::nodeResourcesFit(const PodSet& pod_set, const std::set<std::string>& gone,
+                                       const Plan& plan) const {
   std::set<std::string> without = gone;
   without.insert(plan.victims.begin(), plan.victims.end());
-  std::vector<Rooms::Guest> guests;
-  for (std::size_t i = 0; i < need.pods.size(); ++i)
-    guests.push_back({&need.pods[i], plan.places[i].node.text});
-  return Rooms(books_, lodgers_).over(guests, without).empty();
+  std::vector<NodeResourcesFit::Guest> guests;
+  for (std::size_t i = 0; i < pod_set.pods.size(); ++i)
+    guests.push_back({&pod_set.pods[i], plan.places[i].node.text});
+  return NodeResourcesFit(cache_, running_pods_).exceeding(guests, without).empty();
 }
 
 // Who has to end for the queue may make the room that others were chosen for.
-void Clearances::spareOthers(const Need& need, const std::set<std::string>& gone, Plan* plan,
-                             Supposed* supposed) {
+void GatedPreemption::spareOthers(const PodSet& pod_set, const std::set<std::string>& gone,
+                                  Plan* plan, QuotaOverlay* overlay) {
   std::map<std::string, std::set<std::string>> together;
   for (const std::string& uid : plan->victims) {
-    const Lodger* one = lodgers_.find(uid);
+    const RunningPod* one = running_pods_.find(uid);
     together[one == nullptr || one->group.empty() ? uid : one->group].insert(uid);
   }
   std::size_t looked_at = 0;
@@ -429,49 +433,52 @@ void Clearances::spareOthers(const Need& need, const std::set<std::string>& gone
       if (!group.contains(uid)) left.push_back(uid);
     std::vector<std::string> without(gone.begin(), gone.end());
     without.insert(without.end(), left.begin(), left.end());
-    for (const std::string& uid : group) supposed->again(uid);
-    Result<std::optional<Clearing>> found = books_.clearing(need.pods, without, {});
-    if (found && *found && (*found)->victims.empty() && admitted(need, (*found)->use)) {
+    for (const std::string& uid : group) overlay->again(uid);
+    Result<std::optional<EvictionPlan>> found = cache_.planEvictions(pod_set.pods, without, {});
+    if (found && *found && (*found)->victims.empty() && admitted(pod_set, (*found)->use)) {
       plan->victims = std::move(left);
       plan->places = std::move((*found)->places);
       plan->use = std::move((*found)->use);
     } else {
-      for (const std::string& uid : group) supposed->without(uid);
+      for (const std::string& uid : group) overlay->without(uid);
     }
   }
 }
 
-bool Clearances::admitted(const Need& need, const std::vector<ModelUse>& use) {
-  return need.queue.empty() || !queues_.refuse(need.queue, use);
+bool GatedPreemption::admitted(const PodSet& pod_set, const std::vector<ModelUsage>& use) {
+  return pod_set.queue.empty() || !queues_.checkQuota(pod_set.queue, use);
 }
 
-bool Clearances::fair(const Need& need, engine::ReclaimTerms terms, const Plan& plan) {
+bool GatedPreemption::fair(const PodSet& pod_set, engine::ReclaimTerms options, const Plan& plan) {
   const std::set<std::string> chosen(plan.victims.begin(), plan.victims.end());
-  terms.only.emplace();
-  for (const std::string& uid : chosen) terms.only->emplace(uid);
-  terms.together = true;
+  options.only.emplace();
+  for (const std::string& uid : chosen) options.only->emplace(uid);
+  options.together = true;
   std::size_t may = 0;
-  for (const auto& group : queues_.givers(need.queue, plan.use, terms)) may += group.size();
+  for (const auto& group : queues_.reclaimable(pod_set.queue, plan.use, options))
+    may += group.size();
   return may == chosen.size();
 }
 
 // Who is in the way of the queue, though not on the devices: of the first who may be asked those
 // without whom it is not enough.
-bool Clearances::addForQueue(const Need& need, const engine::ReclaimTerms& terms, Plan* plan,
-                             Supposed* supposed) {
-  const auto may = [&] { return need.queue.empty() || !queues_.refuse(need.queue, plan->use); };
-  if (may()) return !plan->victims.empty() || !goneBySoon(need.key).empty();
-  engine::ReclaimTerms all = terms;
+bool GatedPreemption::addForQueue(const PodSet& pod_set, const engine::ReclaimTerms& options,
+                                  Plan* plan, QuotaOverlay* overlay) {
+  const auto may = [&] {
+    return pod_set.queue.empty() || !queues_.checkQuota(pod_set.queue, plan->use);
+  };
+  if (may()) return !plan->victims.empty() || !terminatingBut(pod_set.key).empty();
+  engine::ReclaimTerms all = options;
   all.together = true;
-  Queues::Groups asked = queues_.givers(need.queue, plan->use, all);
+  QueueTree::Groups asked = queues_.reclaimable(pod_set.queue, plan->use, all);
   if (asked.size() > kMostAsked) asked.resize(kMostAsked);
   for (const auto& group : asked)
-    for (const std::string& uid : group) supposed->without(uid);
-  const bool enough = admitted(need, plan->use);
+    for (const std::string& uid : group) overlay->without(uid);
+  const bool enough = admitted(pod_set, plan->use);
   for (std::size_t i = asked.size(); i-- > 0;) {
-    for (const std::string& uid : asked[i]) supposed->again(uid);
-    if (!enough || admitted(need, plan->use)) continue;
-    for (const std::string& uid : asked[i]) supposed->without(uid);
+    for (const std::string& uid : asked[i]) overlay->again(uid);
+    if (!enough || admitted(pod_set, plan->use)) continue;
+    for (const std::string& uid : asked[i]) overlay->without(uid);
     plan->victims.insert(plan->victims.end(), asked[i].begin(), asked[i].end());
   }
   return enough;

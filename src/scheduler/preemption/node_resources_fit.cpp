@@ -17,15 +17,15 @@ struct Left {
   std::int64_t pods = kEnough;
 
   // Whether it is there.
-  bool take(const Room& room) {
-    milli -= room.cpu.milli;
-    bytes -= static_cast<std::int64_t>(room.memory.count);
+  bool take(const PodResources& resources) {
+    milli -= resources.cpu.milli;
+    bytes -= static_cast<std::int64_t>(resources.memory.count);
     --pods;
     return milli >= 0 && bytes >= 0 && pods >= 0;
   }
-  void give(const Room& room) {
-    milli += room.cpu.milli;
-    bytes += static_cast<std::int64_t>(room.memory.count);
+  void give(const PodResources& resources) {
+    milli += resources.cpu.milli;
+    bytes += static_cast<std::int64_t>(resources.memory.count);
     ++pods;
   }
 };
@@ -48,8 +48,8 @@ Left all(const kube::Quantities& allocatable) {
 
 }  // namespace
 
-std::vector<std::size_t> Rooms::over(const std::vector<Guest>& guests,
-                                     const std::set<std::string>& gone) const {
+std::vector<std::size_t> NodeResourcesFit::exceeding(const std::vector<Guest>& guests,
+                                                     const std::set<std::string>& gone) const {
   std::map<std::string, Left> nodes;
   std::set<std::string> uids;
   for (const Guest& guest : guests) uids.insert(guest.pod->meta.uid);
@@ -59,13 +59,13 @@ std::vector<std::size_t> Rooms::over(const std::vector<Guest>& guests,
     const auto [at, fresh] = nodes.try_emplace(guest.node);
     Left& left = at->second;
     if (fresh) {
-      left = all(books_.allocatable(guest.node));
-      for (const Lodger* one : lodgers_.on(guest.node))
-        if (!gone.contains(one->uid) && !uids.contains(one->uid)) left.take(one->room);
+      left = all(cache_.allocatable(guest.node));
+      for (const RunningPod* one : running_pods_.on(guest.node))
+        if (!gone.contains(one->uid) && !uids.contains(one->uid)) left.take(one->resources);
     }
-    const Result<Room> room = roomOf(*guest.pod);
-    if (!room || left.take(*room)) continue;
-    left.give(*room);
+    const Result<PodResources> resources = podResources(*guest.pod);
+    if (!resources || left.take(*resources)) continue;
+    left.give(*resources);
     without.push_back(i);
   }
   return without;

@@ -14,10 +14,11 @@
 
 namespace divvy::scheduler {
 
-class Rooms {
+class NodeResourcesFit {
  public:
   // Both outlive it.
-  Rooms(const Books& books, const Lodgers& lodgers) : books_(books), lodgers_(lodgers) {}
+  NodeResourcesFit(const SchedulerCache& cache, const RunningPods& running_pods)
+      : cache_(cache), running_pods_(running_pods) {}
 
   // A pod that is to be on a node.
   struct Guest {
@@ -27,12 +28,12 @@ class Rooms {
   // Places in `guests` of those for whom there is no room on their node beside who is there,
   // without `gone` (UIDs), and beside the guests before them. What a node does not say it has
   // enough of.
-  std::vector<std::size_t> over(const std::vector<Guest>& guests,
-                                const std::set<std::string>& gone) const;
+  std::vector<std::size_t> exceeding(const std::vector<Guest>& guests,
+                                     const std::set<std::string>& gone) const;
 
  private:
-  const Books& books_;
-  const Lodgers& lodgers_;
+  const SchedulerCache& cache_;
+  const RunningPods& running_pods_;
 };
 
 }  // namespace divvy::scheduler

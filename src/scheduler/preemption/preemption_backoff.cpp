@@ -22,7 +22,7 @@ engine::Instant later(engine::Instant now, std::int64_t ms) {
 
 }  // namespace
 
-Contenders::One* Contenders::enter(const kube::Pod& pod, engine::Instant now) {
+PreemptionBackoff::One* PreemptionBackoff::enter(const kube::Pod& pod, engine::Instant now) {
   const std::string& uid = pod.meta.uid;
   if (!all_.contains(uid) && all_.size() >= kMostContenders) {
     const auto least = std::min_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
@@ -39,8 +39,8 @@ Contenders::One* Contenders::enter(const kube::Pod& pod, engine::Instant now) {
   return &one;
 }
 
-void Contenders::refused(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                         engine::Instant now) {
+void PreemptionBackoff::refused(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                                engine::Instant now) {
   One* one = enter(pod, now);
   if (one == nullptr) return;
   one->contender.nodes.assign(nodes.begin(), nodes.end());
@@ -48,8 +48,8 @@ void Contenders::refused(const kube::Pod& pod, std::span<const std::string_view>
   one->heard = now;
 }
 
-void Contenders::offered(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                         engine::Instant now) {
+void PreemptionBackoff::offered(const kube::Pod& pod, std::span<const std::string_view> nodes,
+                                engine::Instant now) {
   One* one = enter(pod, now);
   if (one == nullptr) return;
   std::vector<std::string>& all = one->contender.nodes;
@@ -61,7 +61,7 @@ void Contenders::offered(const kube::Pod& pod, std::span<const std::string_view>
   one->heard = now;
 }
 
-std::optional<Contender> Contenders::next(engine::Instant now) const {
+std::optional<PreemptionCandidate> PreemptionBackoff::next(engine::Instant now) const {
   const One* best = nullptr;
   const auto key = [](const One& one) { return std::tuple(-one.contender.pod.priority, one.turn); };
   for (const auto& [uid, one] : all_) {
@@ -71,19 +71,19 @@ std::optional<Contender> Contenders::next(engine::Instant now) const {
   return best == nullptr ? std::nullopt : std::optional(best->contender);
 }
 
-void Contenders::failed(const std::string& uid, engine::Instant now) {
+void PreemptionBackoff::failed(const std::string& uid, engine::Instant now) {
   const auto at = all_.find(uid);
   if (at == all_.end()) return;
   at->second.next = later(now, kFirstPauseMs << std::min(at->second.tries, kMostDoublings));
   ++at->second.tries;
 }
 
-void Contenders::rest(const std::string& uid, engine::Instant until) {
+void PreemptionBackoff::rest(const std::string& uid, engine::Instant until) {
   const auto at = all_.find(uid);
   if (at != all_.end()) at->second.next = until;
 }
 
-std::vector<kube::Meta> Contenders::stale(engine::Instant now) {
+std::vector<kube::Meta> PreemptionBackoff::stale(engine::Instant now) {
   std::vector<kube::Meta> found;
   for (auto& [uid, one] : all_) {
     if (one.next > now || one.heard >= later(now, -kFreshMs)) continue;

@@ -15,12 +15,12 @@
 
 namespace divvy::scheduler {
 
-struct Contender {
+struct PreemptionCandidate {
   kube::Pod pod;
   std::vector<std::string> nodes;  // that would do but for what others have there; ascending
 };
 
-class Contenders {
+class PreemptionBackoff {
  public:
   // kube-scheduler found it to fit nowhere: these nodes would do but for devices. The second: these
   // would if pods of lower priority were not there; it tells of them right after the first, or
@@ -33,7 +33,7 @@ class Contenders {
   std::size_t size() const { return all_.size(); }
 
   // Whose turn it is: the highest priority first. None: nobody's now.
-  std::optional<Contender> next(engine::Instant now) const;
+  std::optional<PreemptionCandidate> next(engine::Instant now) const;
   // What was tried for it came to nothing: again after a pause that grows.
   void failed(const std::string& uid, engine::Instant now);
   // A plan is under way: not before this.
@@ -44,7 +44,7 @@ class Contenders {
 
  private:
   struct One {
-    Contender contender;
+    PreemptionCandidate contender;
     engine::Instant heard{};  // when kube-scheduler said that last
     engine::Instant next{};   // nothing is done before
     unsigned tries = 0;

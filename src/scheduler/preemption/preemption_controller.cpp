@@ -46,223 +46,228 @@ std::string nameOf(const std::string& space, const std::string& name) {
 
 }  // namespace
 
-Preemptor::Preemptor(asio::any_io_executor executor, kube::Client& client, Books& books,
-                     PreemptionCounts& counts, Terms terms)
+PreemptionController::PreemptionController(asio::any_io_executor executor, kube::Client& client,
+                                           SchedulerCache& cache, PreemptionCounts& counts,
+                                           Options options)
     : executor_(executor),
       client_(client),
-      books_(books),
+      cache_(cache),
       counts_(counts),
-      terms_(std::move(terms)),
-      watches_(executor, client, terms_.stopped),
+      options_(std::move(options)),
+      watches_(executor, client, options_.stopped),
       pause_(executor) {}
 
-void Preemptor::start() {
+void PreemptionController::start() {
   kube::Follower budgets;
   budgets.path = "/apis/policy/v1/poddisruptionbudgets";
   budgets.set = [this](const json::value& object) {
     Result<kube::DisruptionBudget> budget = kube::budgetOf(object);
     if (budget) budgets_.set(std::move(*budget));
     // The API server heeds it all the same.
-    if (!budget) say("a disruption budget cannot be read: " + budget.error().message());
+    if (!budget) logLine("a disruption budget cannot be read: " + budget.error().message());
   };
   budgets.gone = [this](const std::string& uid, const std::string&) { budgets_.remove(uid); };
   budgets.synced = [] {};
-  budgets.trouble = [](const Error& error) { say(error.message()); };
+  budgets.trouble = [](const Error& error) { logLine(error.message()); };
   watches_.follow("disruption budgets", std::move(budgets));
   asio::co_spawn(executor_, run(), rethrow);
 }
 
-Result<void> Preemptor::see(const kube::Pod& pod) {
+Result<void> PreemptionController::see(const kube::Pod& pod) {
   const std::string& uid = pod.meta.uid;
-  Result<void> set = lodgers_.set(pod);
-  const auto course = courses_.find(uid);
+  Result<void> set = running_pods_.set(pod);
+  const auto attempt = attempts_.find(uid);
   if (!pod.node.empty() || pod.ended() || pod.meta.deleting) {
-    if (course != courses_.end() && pod.node == course->second.plan.node) ++counts_.bound;
+    if (attempt != attempts_.end() && pod.node == attempt->second.plan.node) ++counts_.bound;
     end(uid);
-  } else if (course != courses_.end()) {
-    course->second.pod = pod;
+  } else if (attempt != attempts_.end()) {
+    attempt->second.pod = pod;
   }
-  if (!courses_.empty()) wake();
+  if (!attempts_.empty()) wake();
   return set;
 }
 
-void Preemptor::gone(const std::string& uid) {
-  lodgers_.remove(uid);
+void PreemptionController::gone(const std::string& uid) {
+  running_pods_.remove(uid);
   end(uid);
-  if (!courses_.empty()) wake();
+  if (!attempts_.empty()) wake();
 }
 
-void Preemptor::refused(const kube::Pod& pod, std::span<const std::string_view> nodes) {
-  if (pod.preempts && lodgers_.anyBelow(pod.priority)) contenders_.refused(pod, nodes, now());
+void PreemptionController::refused(const kube::Pod& pod, std::span<const std::string_view> nodes) {
+  if (pod.preempts && running_pods_.anyBelow(pod.priority)) backoff_.refused(pod, nodes, now());
 }
 
-void Preemptor::offered(const kube::Pod& pod, std::span<const std::string_view> nodes) {
-  if (pod.preempts && lodgers_.anyBelow(pod.priority)) contenders_.offered(pod, nodes, now());
+void PreemptionController::offered(const kube::Pod& pod, std::span<const std::string_view> nodes) {
+  if (pod.preempts && running_pods_.anyBelow(pod.priority)) backoff_.offered(pod, nodes, now());
 }
 
-void Preemptor::forget() {
-  contenders_.clear();
-  for (const auto& [uid, course] : courses_) books_.unclaim(uid);
-  courses_.clear();
+void PreemptionController::forget() {
+  backoff_.clear();
+  for (const auto& [uid, attempt] : attempts_) cache_.denominate(uid);
+  attempts_.clear();
   if (clearances_ != nullptr) clearances_->forget();
 }
 
-void Preemptor::end(const std::string& uid) {
-  contenders_.drop(uid);
-  if (courses_.erase(uid) > 0) books_.unclaim(uid);
+void PreemptionController::end(const std::string& uid) {
+  backoff_.drop(uid);
+  if (attempts_.erase(uid) > 0) cache_.denominate(uid);
 }
 
-bool Preemptor::waitsStill(const std::string& uid) const {
-  return contenders_.has(uid) && terms_.why_not().empty();
+bool PreemptionController::waitsStill(const std::string& uid) const {
+  return backoff_.has(uid) && options_.why_not().empty();
 }
 
-PreemptionTerms Preemptor::terms() const {
+PreemptionOptions PreemptionController::options() const {
   constexpr std::int64_t kNano = 1'000'000'000;
-  return {books_.config(), books_.pools(), terms_.min_runtime, wallNanoseconds() / kNano};
+  return {cache_.config(), cache_.pools(), options_.min_runtime, wallNanoseconds() / kNano};
 }
 
-Result<std::optional<Claimant>> Preemptor::claimantOf(const kube::Pod& pod) const {
-  Result<std::optional<engine::Request>> request = books_.asksOf(pod);
+Result<std::optional<PreemptorPod>> PreemptionController::claimantOf(const kube::Pod& pod) const {
+  Result<std::optional<engine::Request>> request = cache_.readRequest(pod);
   if (!request) return request.error();
-  if (!*request) return std::optional<Claimant>();
-  const Result<Room> room = roomOf(pod);
-  if (!room) return room.error();
-  return std::optional(Claimant{pod.meta.uid, pod.priority, *room, std::move(**request)});
+  if (!*request) return std::optional<PreemptorPod>();
+  const Result<PodResources> resources = podResources(pod);
+  if (!resources) return resources.error();
+  return std::optional(PreemptorPod{pod.meta.uid, pod.priority, *resources, std::move(**request)});
 }
 
-asio::awaitable<void> Preemptor::run() {
-  while (!*terms_.stopped) {
+asio::awaitable<void> PreemptionController::run() {
+  while (!*options_.stopped) {
     pause_.expires_after(kLook);
     co_await pause_.async_wait(asio::as_tuple(asio::use_awaitable));
-    counts_.under_way = courses_.size() + (clearances_ == nullptr ? 0 : clearances_->underWay());
-    if (!terms_.why_not().empty()) {
+    counts_.under_way = attempts_.size() + (clearances_ == nullptr ? 0 : clearances_->underWay());
+    if (!options_.why_not().empty()) {
       forget();
       continue;
     }
     if (!watches_.known()) continue;
     co_await advance();
-    for (const kube::Meta& one : contenders_.stale(now())) {
+    for (const kube::Meta& one : backoff_.stale(now())) {
       const Waiting asked{one.space, one.name};
-      co_await tell(kickOf(asked));
+      co_await tell(requeuePatch(asked));
     }
-    if (std::optional<Contender> contender = contenders_.next(now()))
+    if (std::optional<PreemptionCandidate> contender = backoff_.next(now()))
       co_await attempt(std::move(*contender));
     if (clearances_ != nullptr) co_await clear();
   }
 }
 
 // Who has room by now is told; who had none in time has none kept any more.
-asio::awaitable<void> Preemptor::advance() {
+asio::awaitable<void> PreemptionController::advance() {
   std::vector<std::string> uids;
-  for (const auto& [uid, course] : courses_) uids.push_back(uid);
+  for (const auto& [uid, attempt] : attempts_) uids.push_back(uid);
   for (const std::string& uid : uids) {
-    const auto at = courses_.find(uid);
-    if (at == courses_.end()) continue;
-    Course& course = at->second;
-    if (course.until <= now()) {
+    const auto at = attempts_.find(uid);
+    if (at == attempts_.end()) continue;
+    Attempt& attempt = at->second;
+    if (attempt.until <= now()) {
       ++counts_.expired;
-      say("pod " + nameOf(course.pod.meta.space, course.pod.meta.name) + " was not bound to " +
-          course.plan.node + " in time: what others left there is everybody's again");
-      courses_.erase(at);
-      books_.unclaim(uid);
+      logLine("pod " + nameOf(attempt.pod.meta.space, attempt.pod.meta.name) +
+              " was not bound to " + attempt.plan.node +
+              " in time: what others left there is everybody's again");
+      attempts_.erase(at);
+      cache_.denominate(uid);
       continue;
     }
-    if (course.next_call > now()) continue;
-    const std::optional<Premises> premises = books_.premises(course.plan.node);
-    if (!premises) {
-      course.failed = true;
+    if (attempt.next_call > now()) continue;
+    const std::optional<NodeSnapshot> snapshotOf = cache_.snapshotOf(attempt.plan.node);
+    if (!snapshotOf) {
+      attempt.failed = true;
       continue;
     }
-    const Result<bool> fits = fitsNow(*premises, course.claimant, lodgers_, terms());
+    const Result<bool> fits = fitsNow(*snapshotOf, attempt.preemptor, running_pods_, options());
     if (fits && *fits) {
-      course.next_call = {now().ms + (kFirstCallMs << std::min(course.calls, kMostDoublings))};
-      ++course.calls;
-      co_await call(course);
+      attempt.next_call = {now().ms + (kFirstCallMs << std::min(attempt.calls, kMostDoublings))};
+      ++attempt.calls;
+      co_await call(attempt);
       continue;
     }
     // Nobody is left who could still make room: others came in between.
-    const std::vector<const Lodger*> there = lodgers_.on(course.plan.node);
-    const bool going =
-        std::any_of(there.begin(), there.end(), [](const Lodger* one) { return one->going; });
-    if (!going && !course.failed) {
-      course.failed = true;
+    const std::vector<const RunningPod*> there = running_pods_.on(attempt.plan.node);
+    const bool terminating = std::any_of(there.begin(), there.end(),
+                                         [](const RunningPod* one) { return one->terminating; });
+    if (!terminating && !attempt.failed) {
+      attempt.failed = true;
       ++counts_.broken;
-      contenders_.failed(uid, now());
+      backoff_.failed(uid, now());
     }
   }
 }
 
-asio::awaitable<void> Preemptor::call(Course course) {
-  const kube::Meta& meta = course.pod.meta;
-  if (course.pod.nominated != course.plan.node)
-    co_await tell(nominateCall(meta.space, meta.name, meta.uid, course.plan.node));
+asio::awaitable<void> PreemptionController::call(Attempt attempt) {
+  const kube::Meta& meta = attempt.pod.meta;
+  if (attempt.pod.nominated != attempt.plan.node)
+    co_await tell(nominateCall(meta.space, meta.name, meta.uid, attempt.plan.node));
   const Waiting waiting{meta.space, meta.name};
-  co_await tell(kickOf(waiting));
+  co_await tell(requeuePatch(waiting));
 }
 
-asio::awaitable<void> Preemptor::tell(kube::Call call) {
-  call.still = [this] { return terms_.why_not().empty(); };
+asio::awaitable<void> PreemptionController::tell(kube::Call call) {
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> told = co_await client_.ask(std::move(call));
-  if (!told && told.error().code() != ErrorCode::kNotFound) say(told.error().message());
+  if (!told && told.error().code() != ErrorCode::kNotFound) logLine(told.error().message());
 }
 
-std::optional<PreemptionPlan> Preemptor::planAt(const std::string& node, const Claimant& claimant,
-                                                Withheld* withheld) const {
-  const std::optional<Premises> premises = books_.premises(node);
-  if (!premises) return std::nullopt;
+std::optional<PreemptionPlan> PreemptionController::planAt(const std::string& node,
+                                                           const PreemptorPod& preemptor,
+                                                           IneligibleCounts* ineligible) const {
+  const std::optional<NodeSnapshot> snapshotOf = cache_.snapshotOf(node);
+  if (!snapshotOf) return std::nullopt;
   Result<std::optional<PreemptionPlan>> plan =
-      planOn(*premises, claimant, lodgers_, budgets_, terms(), withheld);
-  if (!plan) say("node " + node + ": " + plan.error().message());
+      selectVictims(*snapshotOf, preemptor, running_pods_, budgets_, options(), ineligible);
+  if (!plan) logLine("node " + node + ": " + plan.error().message());
   return plan ? std::move(*plan) : std::nullopt;
 }
 
 // The cheapest of all nodes; of equals the first by name.
-asio::awaitable<std::optional<PreemptionPlan>> Preemptor::choose(const Contender& contender,
-                                                                 const Claimant& claimant,
-                                                                 Withheld* withheld) {
+asio::awaitable<std::optional<PreemptionPlan>> PreemptionController::filterAndReserve(
+    const PreemptionCandidate& contender, const PreemptorPod& preemptor,
+    IneligibleCounts* ineligible) {
   std::optional<PreemptionPlan> best;
   std::size_t looked_at = 0;
   auto since = std::chrono::steady_clock::now();
   for (const std::string& node : contender.nodes) {
-    if (withheld->tries >= kMostTries) {
-      withheld->unsearched = contender.nodes.size() - looked_at;
+    if (ineligible->tries >= kMostTries) {
+      ineligible->unsearched = contender.nodes.size() - looked_at;
       break;
     }
-    std::optional<PreemptionPlan> plan = planAt(node, claimant, withheld);
+    std::optional<PreemptionPlan> plan = planAt(node, preemptor, ineligible);
     if (plan && (!best || plan->cost < best->cost)) best = std::move(plan);
     ++looked_at;
     if (std::chrono::steady_clock::now() - since < kAtOnce) continue;
     co_await asio::post(executor_, asio::use_awaitable);
-    if (!waitsStill(claimant.uid)) co_return std::nullopt;
+    if (!waitsStill(preemptor.uid)) co_return std::nullopt;
     since = std::chrono::steady_clock::now();
   }
   if (!best) co_return best;
   // Others came and went meanwhile.
-  Withheld again;
-  co_return planAt(best->node, claimant, &again);
+  IneligibleCounts again;
+  co_return planAt(best->node, preemptor, &again);
 }
 
-asio::awaitable<void> Preemptor::attempt(Contender contender) {
+asio::awaitable<void> PreemptionController::attempt(PreemptionCandidate contender) {
   const std::string uid = contender.pod.meta.uid;
-  const auto known = courses_.find(uid);
-  if (known != courses_.end() && !known->second.failed) {
-    contenders_.rest(uid, known->second.until);
+  const auto known = attempts_.find(uid);
+  if (known != attempts_.end() && !known->second.failed) {
+    backoff_.rest(uid, known->second.until);
     co_return;
   }
-  Result<std::optional<Claimant>> claimant = claimantOf(contender.pod);
-  if (!claimant || !*claimant) {
-    contenders_.drop(uid);
+  Result<std::optional<PreemptorPod>> preemptor = claimantOf(contender.pod);
+  if (!preemptor || !*preemptor) {
+    backoff_.drop(uid);
     co_return;
   }
-  Withheld withheld;
-  std::optional<PreemptionPlan> plan = co_await choose(contender, **claimant, &withheld);
+  IneligibleCounts ineligible;
+  std::optional<PreemptionPlan> plan =
+      co_await filterAndReserve(contender, **preemptor, &ineligible);
   if (!waitsStill(uid)) co_return;
-  contenders_.failed(uid, now());  // until it is bound
-  if (withheld.unsearched > 0) {
+  backoff_.failed(uid, now());  // until it is bound
+  if (ineligible.unsearched > 0) {
     ++counts_.cut;
-    say("pod " + nameOf(contender.pod.meta.space, contender.pod.meta.name) + ": victims on " +
-        std::to_string(withheld.unsearched) + " of " + std::to_string(contender.nodes.size()) +
-        " nodes were not sought: its containers ask for shares of too many different sizes");
+    logLine("pod " + nameOf(contender.pod.meta.space, contender.pod.meta.name) + ": victims on " +
+            std::to_string(ineligible.unsearched) + " of " +
+            std::to_string(contender.nodes.size()) +
+            " nodes were not sought: its containers ask for shares of too many different sizes");
   }
   if (!plan) {
     ++counts_.none;
@@ -270,27 +275,27 @@ asio::awaitable<void> Preemptor::attempt(Contender contender) {
   }
   std::int64_t grace = 0;
   for (const std::string& victim : plan->victims)
-    if (const Lodger* one = lodgers_.find(victim)) grace = std::max(grace, one->grace);
-  for (const Lodger* one : lodgers_.on(plan->node))
-    if (one->going) grace = std::max(grace, one->grace);
+    if (const RunningPod* one = running_pods_.find(victim)) grace = std::max(grace, one->grace);
+  for (const RunningPod* one : running_pods_.on(plan->node))
+    if (one->terminating) grace = std::max(grace, one->grace);
   constexpr std::int64_t kMsPerSecond = 1000;
   const engine::Instant until{now().ms + grace * kMsPerSecond + kBindMs};
-  const Result<void> claimed = books_.claim(contender.pod, plan->placement, until);
+  const Result<void> claimed = cache_.nominate(contender.pod, plan->placement, until);
   if (!claimed) co_return;
   ++counts_.planned;
-  courses_.insert_or_assign(
-      uid, Course{std::move(contender.pod), std::move(**claimant), std::move(*plan), until});
+  attempts_.insert_or_assign(
+      uid, Attempt{std::move(contender.pod), std::move(**preemptor), std::move(*plan), until});
   co_await carryOut(uid);
 }
 
 // One after the other: who is not asked to end because it came to nothing before stays.
-asio::awaitable<void> Preemptor::carryOut(std::string uid) {
-  const Course begun = courses_.at(uid);
+asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
+  const Attempt begun = attempts_.at(uid);
   const kube::Meta& meta = begun.pod.meta;
   const std::vector<std::string>& victims = begun.plan.victims;
   std::string who;
   for (std::size_t at = 0; at < victims.size() && at < kNamed; ++at)
-    if (const Lodger* one = lodgers_.find(victims[at]))
+    if (const RunningPod* one = running_pods_.find(victims[at]))
       who += (at == 0 ? "" : ", ") + nameOf(one->space, one->name);
   if (victims.size() > kNamed) who += " and others";
   const std::string what = victims.empty()
@@ -299,79 +304,82 @@ asio::awaitable<void> Preemptor::carryOut(std::string uid) {
                                      (victims.size() == 1 ? " pod ends" : " pods end") +
                                      " for it (priority " + std::to_string(begun.pod.priority) +
                                      ") on " + begun.plan.node + ": " + who;
-  say("pod " + nameOf(meta.space, meta.name) + ": " + what);
+  logLine("pod " + nameOf(meta.space, meta.name) + ": " + what);
   co_await tell(nominateCall(meta.space, meta.name, meta.uid, begun.plan.node));
   for (const std::string& victim : victims) {
     // By a copy: it may be gone while we wait for answers.
-    const Lodger* there = lodgers_.find(victim);
-    if (there == nullptr || there->going) continue;
-    const Lodger one = *there;
-    if (!courses_.contains(uid)) co_return;
+    const RunningPod* there = running_pods_.find(victim);
+    if (there == nullptr || there->terminating) continue;
+    const RunningPod one = *there;
+    if (!attempts_.contains(uid)) co_return;
     // Who is bound, or gone, needs nobody's end any more.
     std::function<bool()> still = [this, uid] {
-      return terms_.why_not().empty() && courses_.contains(uid);
+      return options_.why_not().empty() && attempts_.contains(uid);
     };
     std::string why = "ends on " + one.node + " for pod " + nameOf(meta.space, meta.name) +
                       " (uid " + uid + "): its priority is " + std::to_string(begun.pod.priority) +
                       ", this one's " + std::to_string(one.priority);
     const bool goes = co_await evict(one, std::move(still), "Preempted", std::move(why));
     if (goes) continue;
-    const auto course = courses_.find(uid);
-    if (course == courses_.end()) co_return;
-    course->second.failed = true;
+    const auto attempt = attempts_.find(uid);
+    if (attempt == attempts_.end()) co_return;
+    attempt->second.failed = true;
     ++counts_.broken;
-    contenders_.failed(uid, now());
+    backoff_.failed(uid, now());
     co_return;
   }
-  EventNote note{meta.space, meta.name, meta.uid, "Preempting", what};
-  co_await tell(eventCall(note, terms_.scheduler, wallNanoseconds()));
+  PodEvent note{meta.space, meta.name, meta.uid, "Preempting", what};
+  co_await tell(eventCall(note, options_.scheduler, wallNanoseconds()));
 }
 
-asio::awaitable<bool> Preemptor::evict(Lodger victim, std::function<bool()> still,
-                                       const char* reason, std::string why) {
+asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::function<bool()> still,
+                                                  const char* reason, std::string why) {
   kube::EvictionAsk ask{victim.space, victim.name, victim.uid};
   ask.still = std::move(still);
   const Result<kube::Eviction> answer = co_await kube::evict(client_, std::move(ask));
   const std::string named = nameOf(victim.space, victim.name);
   if (!answer) {
     ++counts_.unanswered;
-    say(answer.error().message());
+    logLine(answer.error().message());
     co_return false;
   }
   switch (answer->end) {
     case kube::EvictionEnd::kGone:
       ++counts_.gone;
-      lodgers_.leaves(victim.uid);
+      running_pods_.markTerminating(victim.uid);
       co_return true;
     case kube::EvictionEnd::kForbidden:
       ++counts_.forbidden;
-      say(named + " stays: " + answer->why);
+      logLine(named + " stays: " + answer->why);
       co_return false;
     case kube::EvictionEnd::kRefused:
       ++counts_.refused;
-      say(named + " stays: " + answer->why);
+      logLine(named + " stays: " + answer->why);
       co_return false;
     case kube::EvictionEnd::kEvicted:
       break;
   }
   ++counts_.evicted;
-  lodgers_.leaves(victim.uid);
-  EventNote note{victim.space, victim.name, victim.uid, reason, std::move(why)};
-  co_await tell(eventCall(note, terms_.scheduler, wallNanoseconds()));
+  running_pods_.markTerminating(victim.uid);
+  PodEvent note{victim.space, victim.name, victim.uid, reason, std::move(why)};
+  co_await tell(eventCall(note, options_.scheduler, wallNanoseconds()));
   co_return true;
 }
 
 // For those that wait at the gate. Of each that is refused the plan ends; what was evicted stays
 // so.
-asio::awaitable<void> Preemptor::clear() {
+asio::awaitable<void> PreemptionController::clear() {
   clearances_->advance();
   for (unsigned steps = 0; steps < kStepsAtOnce; ++steps) {
-    const std::optional<Clearances::Step> step = clearances_->next();
-    if (!step) co_return;
-    say(nameOf(step->victim.space, step->victim.name) + ' ' + step->why);
-    std::function<bool()> still = [this, step] { return ready() && clearances_->stands(*step); };
-    const bool goes = co_await evict(step->victim, std::move(still), step->reason, step->why);
-    clearances_->answered(*step, goes);
+    const std::optional<GatedPreemption::Eviction> eviction = clearances_->next();
+    if (!eviction) co_return;
+    logLine(nameOf(eviction->victim.space, eviction->victim.name) + ' ' + eviction->why);
+    std::function<bool()> still = [this, eviction] {
+      return ready() && clearances_->stands(*eviction);
+    };
+    const bool goes =
+        co_await evict(eviction->victim, std::move(still), eviction->reason, eviction->why);
+    clearances_->answered(*eviction, goes);
   }
 }
 

@@ -27,31 +27,31 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class Preemptor {
+class PreemptionController {
  public:
-  struct Terms {
+  struct Options {
     std::string scheduler;                 // who it says it is
     std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
     std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
     const bool* stopped = nullptr;
   };
-  Preemptor(boost::asio::any_io_executor executor, kube::Client& client, Books& books,
-            PreemptionCounts& counts, Terms terms);
+  PreemptionController(boost::asio::any_io_executor executor, kube::Client& client,
+                       SchedulerCache& cache, PreemptionCounts& counts, Options options);
 
   // Whom to ask for those that wait at the gate, too: before start, and it outlives this.
-  void endFor(Clearances* clearances) { clearances_ = clearances; }
-  const Lodgers& lodgers() const { return lodgers_; }
-  const Budgets& budgets() const { return budgets_; }
+  void endFor(GatedPreemption* clearances) { clearances_ = clearances; }
+  const RunningPods& running_pods() const { return running_pods_; }
+  const DisruptionBudgets& budgets() const { return budgets_; }
   // Somebody may be asked to end now: it is known what protects whom.
-  bool ready() const { return watches_.known() && terms_.why_not().empty(); }
+  bool ready() const { return watches_.known() && options_.why_not().empty(); }
 
   // Follows disruption budgets, too, from here on.
   void start();
 
-  // As Lodgers has it, and what becomes of whom others ended for.
+  // As RunningPods has it, and what becomes of whom others ended for.
   Result<void> see(const kube::Pod& pod);
   void gone(const std::string& uid);
-  // As Contenders has it; nothing comes of it where nobody of lower priority is on a node.
+  // As PreemptionBackoff has it; nothing comes of it where nobody of lower priority is on a node.
   void refused(const kube::Pod& pod, std::span<const std::string_view> nodes);
   void offered(const kube::Pod& pod, std::span<const std::string_view> nodes);
   // Whatever was planned: another may have led since.
@@ -59,9 +59,9 @@ class Preemptor {
 
  private:
   // Some end, or have, for one pod.
-  struct Course {
+  struct Attempt {
     kube::Pod pod;
-    Claimant claimant;
+    PreemptorPod preemptor;
     PreemptionPlan plan;
     engine::Instant until{};      // for so long what they leave is kept
     bool failed = false;          // not all of them end: another plan may be made
@@ -71,36 +71,36 @@ class Preemptor {
 
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> advance();
-  boost::asio::awaitable<void> call(Course course);
-  boost::asio::awaitable<void> attempt(Contender contender);
-  boost::asio::awaitable<std::optional<PreemptionPlan>> choose(const Contender& contender,
-                                                               const Claimant& claimant,
-                                                               Withheld* withheld);
+  boost::asio::awaitable<void> call(Attempt attempt);
+  boost::asio::awaitable<void> attempt(PreemptionCandidate contender);
+  boost::asio::awaitable<std::optional<PreemptionPlan>> filterAndReserve(
+      const PreemptionCandidate& contender, const PreemptorPod& preemptor,
+      IneligibleCounts* ineligible);
   boost::asio::awaitable<void> carryOut(std::string uid);
   boost::asio::awaitable<void> clear();
   // `still`: whether it is to be. What the victim is told, and by which reason.
-  boost::asio::awaitable<bool> evict(Lodger victim, std::function<bool()> still, const char* reason,
-                                     std::string why);
+  boost::asio::awaitable<bool> evict(RunningPod victim, std::function<bool()> still,
+                                     const char* reason, std::string why);
   boost::asio::awaitable<void> tell(kube::Call call);
-  std::optional<PreemptionPlan> planAt(const std::string& node, const Claimant& claimant,
-                                       Withheld* withheld) const;
-  Result<std::optional<Claimant>> claimantOf(const kube::Pod& pod) const;
-  PreemptionTerms terms() const;
+  std::optional<PreemptionPlan> planAt(const std::string& node, const PreemptorPod& preemptor,
+                                       IneligibleCounts* ineligible) const;
+  Result<std::optional<PreemptorPod>> claimantOf(const kube::Pod& pod) const;
+  PreemptionOptions options() const;
   bool waitsStill(const std::string& uid) const;
   void wake() { pause_.cancel(); }
   void end(const std::string& uid);
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  Books& books_;
+  SchedulerCache& cache_;
   PreemptionCounts& counts_;
-  Terms terms_;
-  Watches watches_;
-  Lodgers lodgers_;
-  Budgets budgets_;
-  Contenders contenders_;
-  Clearances* clearances_ = nullptr;
-  std::map<std::string, Course> courses_;  // by the UID of whom they end for
+  Options options_;
+  Informers watches_;
+  RunningPods running_pods_;
+  DisruptionBudgets budgets_;
+  PreemptionBackoff backoff_;
+  GatedPreemption* clearances_ = nullptr;
+  std::map<std::string, Attempt> attempts_;  // by the UID of whom they end for
   boost::asio::steady_timer pause_;
 };
 

@@ -23,25 +23,25 @@ Result<std::optional<Quantity>> amount(const kube::Quantities& from, const std::
   return std::optional(*read);
 }
 
-Result<Room> roomIn(const kube::Quantities& requests) {
+Result<PodResources> roomIn(const kube::Quantities& requests) {
   const auto cpu = amount(requests, "cpu");
   if (!cpu) return cpu.error();
   const auto memory = amount(requests, "memory");
   if (!memory) return memory.error();
-  Room room;
-  if (*cpu) room.cpu.milli = (*cpu)->milli();
+  PodResources resources;
+  if (*cpu) resources.cpu.milli = (*cpu)->milli();
   // A fraction of a byte is a whole one.
-  if (*memory) room.memory = Bytes{static_cast<std::uint64_t>((*memory)->ceil())};
-  return room;
+  if (*memory) resources.memory = Bytes{static_cast<std::uint64_t>((*memory)->ceil())};
+  return resources;
 }
 
-Room both(Room a, Room b) {
+PodResources both(PodResources a, PodResources b) {
   return {a.cpu + b.cpu, a.memory + b.memory};
 }
-Room most(Room a, Room b) {
+PodResources most(PodResources a, PodResources b) {
   return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory)};
 }
-Room least(Room a, Room b) {
+PodResources least(PodResources a, PodResources b) {
   return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory)};
 }
 
@@ -57,25 +57,25 @@ Error refused(const char* key, const std::string& value, const std::string& acce
 
 }  // namespace
 
-Result<Room> roomOf(const kube::Pod& pod) {
-  Room sum, peak;
+Result<PodResources> podResources(const kube::Pod& pod) {
+  PodResources sum, peak;
   for (const kube::PodContainer& one : pod.init) {
-    const Result<Room> room = roomIn(one.requests);
-    if (!room) return Error(room.error()).context("container " + one.name);
-    peak = most(peak, both(sum, *room));
-    if (one.sidecar) sum = both(sum, *room);
+    const Result<PodResources> resources = roomIn(one.requests);
+    if (!resources) return Error(resources.error()).context("container " + one.name);
+    peak = most(peak, both(sum, *resources));
+    if (one.sidecar) sum = both(sum, *resources);
   }
   for (const kube::PodContainer& one : pod.containers) {
-    const Result<Room> room = roomIn(one.requests);
-    if (!room) return Error(room.error()).context("container " + one.name);
-    sum = both(sum, *room);
+    const Result<PodResources> resources = roomIn(one.requests);
+    if (!resources) return Error(resources.error()).context("container " + one.name);
+    sum = both(sum, *resources);
   }
-  Room all = most(sum, peak);
-  const Result<Room> whole = roomIn(pod.requests);
+  PodResources all = most(sum, peak);
+  const Result<PodResources> whole = roomIn(pod.requests);
   if (!whole) return Error(whole.error()).context("the pod");
   if (pod.requests.contains("cpu")) all.cpu = whole->cpu;
   if (pod.requests.contains("memory")) all.memory = whole->memory;
-  const Result<Room> beside = roomIn(pod.overhead);
+  const Result<PodResources> beside = roomIn(pod.overhead);
   if (!beside) return Error(beside.error()).context("overhead");
   return least(both(all, *beside), {engine::kMostCpu, {engine::kMostBytes}});
 }
@@ -110,13 +110,13 @@ Result<void> checkProtection(const kube::Labels& annotations) {
   return {};
 }
 
-Result<void> Lodgers::set(const kube::Pod& pod) {
+Result<void> RunningPods::set(const kube::Pod& pod) {
   forget(pod.meta.uid);
   if (pod.node.empty() || pod.ended()) {
-    leaving_.erase(pod.meta.uid);
+    terminating_.erase(pod.meta.uid);
     return {};
   }
-  Lodger one;
+  RunningPod one;
   one.uid = pod.meta.uid;
   one.space = pod.meta.space;
   one.name = pod.meta.name;
@@ -125,19 +125,19 @@ Result<void> Lodgers::set(const kube::Pod& pod) {
   one.priority = pod.priority;
   one.placed_at = pod.placed_at;
   one.grace = std::max<std::int64_t>(pod.grace, 0);
-  one.going = pod.meta.deleting || leaving_.contains(one.uid);
+  one.terminating = pod.meta.deleting || terminating_.contains(one.uid);
   one.started = pod.phase != kube::PodPhase::kPending;
   const std::string* evictable = said(pod.meta.annotations, kEvictable);
   one.fixed = (evictable != nullptr && *evictable != "true") || pod.controller == "DaemonSet" ||
               pod.meta.annotations.contains(kMirror);
   Result<void> fault = checkProtection(pod.meta.annotations);
-  const Result<std::optional<GangWords>> gang = gangOf(pod);
+  const Result<std::optional<PodGroupRef>> gang = gangOf(pod);
   if (gang && *gang) one.group = pod.meta.space + '/' + (*gang)->name;
   if (const std::string* text = said(pod.meta.annotations, kMinRuntime))
     if (const Result<std::int64_t> read = secondsOf(*text)) one.min_runtime = *read;
-  const Result<Room> room = roomOf(pod);
-  if (room) one.room = *room;
-  if (!room) fault = room.error();
+  const Result<PodResources> resources = podResources(pod);
+  if (resources) one.resources = *resources;
+  if (!resources) fault = resources.error();
   if (!fault) one.fixed = true;
   // A group that cannot be read protects no pod: its author writes it, whatever it may say of
   // evictions.
@@ -151,19 +151,19 @@ Result<void> Lodgers::set(const kube::Pod& pod) {
   return std::move(fault).error().context("pod " + pod.meta.space + '/' + pod.meta.name);
 }
 
-void Lodgers::remove(const std::string& uid) {
+void RunningPods::remove(const std::string& uid) {
   forget(uid);
-  leaving_.erase(uid);
+  terminating_.erase(uid);
 }
 
-void Lodgers::leaves(const std::string& uid) {
+void RunningPods::markTerminating(const std::string& uid) {
   const auto at = all_.find(uid);
   if (at == all_.end()) return;
-  at->second.going = true;
-  leaving_.insert(uid);
+  at->second.terminating = true;
+  terminating_.insert(uid);
 }
 
-void Lodgers::forget(const std::string& uid) {
+void RunningPods::forget(const std::string& uid) {
   const auto at = all_.find(uid);
   if (at == all_.end()) return;
   const auto leave = [&](auto* from, const std::string& key) {
@@ -179,56 +179,56 @@ void Lodgers::forget(const std::string& uid) {
   all_.erase(at);
 }
 
-const Lodger* Lodgers::find(const std::string& uid) const {
+const RunningPod* RunningPods::find(const std::string& uid) const {
   const auto at = all_.find(uid);
   return at == all_.end() ? nullptr : &at->second;
 }
 
-std::vector<const Lodger*> Lodgers::on(const std::string& node) const {
-  std::vector<const Lodger*> there;
+std::vector<const RunningPod*> RunningPods::on(const std::string& node) const {
+  std::vector<const RunningPod*> there;
   const auto at = on_.find(node);
   if (at != on_.end())
     for (const std::string& uid : at->second) there.push_back(&all_.at(uid));
   return there;
 }
 
-std::vector<const Lodger*> Lodgers::inGroup(const std::string& group) const {
-  std::vector<const Lodger*> members;
+std::vector<const RunningPod*> RunningPods::inGroup(const std::string& group) const {
+  std::vector<const RunningPod*> members;
   const auto at = groups_.find(group);
   if (at != groups_.end())
     for (const std::string& uid : at->second) members.push_back(&all_.at(uid));
   return members;
 }
 
-std::vector<std::string> Lodgers::going() const {
+std::vector<std::string> RunningPods::terminating() const {
   std::vector<std::string> uids;
   for (const auto& [uid, one] : all_)
-    if (one.going) uids.push_back(uid);
+    if (one.terminating) uids.push_back(uid);
   std::sort(uids.begin(), uids.end());
   return uids;
 }
 
-bool Lodgers::anyBelow(std::int64_t priority) const {
+bool RunningPods::anyBelow(std::int64_t priority) const {
   return !priorities_.empty() && priorities_.begin()->first < priority;
 }
 
-void Budgets::set(kube::DisruptionBudget budget) {
+void DisruptionBudgets::set(kube::DisruptionBudget budget) {
   const std::string uid = budget.meta.uid;
   all_.insert_or_assign(uid, std::move(budget));
 }
 
-void Budgets::spend(const Lodger& lodger) {
-  if (!lodger.started) return;
+void DisruptionBudgets::spend(const RunningPod& running) {
+  if (!running.started) return;
   for (auto& [uid, one] : all_)
-    if (one.covers(lodger.space, lodger.labels)) --one.allowed;
+    if (one.covers(running.space, running.labels)) --one.allowed;
 }
 
-std::vector<const kube::DisruptionBudget*> Budgets::of(const Lodger& lodger) const {
+std::vector<const kube::DisruptionBudget*> DisruptionBudgets::of(const RunningPod& running) const {
   std::vector<const kube::DisruptionBudget*> found;
   // Who has not begun is evicted whatever the budgets say.
-  if (!lodger.started) return found;
+  if (!running.started) return found;
   for (const auto& [uid, one] : all_)
-    if (one.covers(lodger.space, lodger.labels)) found.push_back(&one);
+    if (one.covers(running.space, running.labels)) found.push_back(&one);
   return found;
 }
 

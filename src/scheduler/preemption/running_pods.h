@@ -24,37 +24,37 @@ inline constexpr const char* kEvictable = "use.divvy.dev/evictable";
 inline constexpr const char* kMinRuntime = "use.divvy.dev/min-runtime";
 
 // What a pod takes of its node beside devices.
-struct Room {
+struct PodResources {
   engine::Cpu cpu;
   Bytes memory;
-  friend bool operator==(const Room&, const Room&) = default;
+  friend bool operator==(const PodResources&, const PodResources&) = default;
 };
 
 // As kube-scheduler adds it up: the most at any time, and what the pod costs beside its containers.
 // At most engine::kMostCpu and kMostBytes, so that sums over all pods do not overflow. kUsage: a
 // quantity that is none.
-Result<Room> roomOf(const kube::Pod& pod);
+Result<PodResources> podResources(const kube::Pod& pod);
 
 // "90s", "10m", "2h", "1d"; a number alone is seconds. kUsage: what is accepted.
 Result<std::int64_t> secondsOf(const std::string& text);
 // What a pod says of its own end can be right. kUsage: which annotation, what is accepted.
 Result<void> checkProtection(const kube::Labels& annotations);
 
-struct Lodger {
+struct RunningPod {
   std::string uid, space, name, node;
   kube::Labels labels;
-  Room room;
+  PodResources resources;
   std::int64_t priority = 0;
   std::int64_t placed_at = 0;  // seconds since 1970
   std::int64_t grace = 0;      // seconds that it has to end in
   std::string group;           // all of it end, or none; empty: on its own
-  bool going = false;          // it has been told to end
+  bool terminating = false;    // it has been told to end
   bool started = false;        // disruption budgets are about it
   bool fixed = false;          // nobody makes it end: it says so, or its end would change nothing
   std::optional<std::int64_t> min_runtime;  // seconds; its own word
 };
 
-class Lodgers {
+class RunningPods {
  public:
   // As it is told of. Who is on no node, or has ended, is none. kUsage: what of it cannot be read;
   // then it is there, and never has to end.
@@ -62,33 +62,33 @@ class Lodgers {
   void remove(const std::string& uid);
   // It was told to end: from here on it is going, though the API server may tell of it as it was
   // before.
-  void leaves(const std::string& uid);
+  void markTerminating(const std::string& uid);
 
-  const Lodger* find(const std::string& uid) const;
-  std::vector<const Lodger*> on(const std::string& node) const;  // in order of their UIDs
-  std::vector<const Lodger*> inGroup(const std::string& group) const;
-  std::vector<std::string> going() const;  // UIDs of who has been told to end; ascending
+  const RunningPod* find(const std::string& uid) const;
+  std::vector<const RunningPod*> on(const std::string& node) const;  // in order of their UIDs
+  std::vector<const RunningPod*> inGroup(const std::string& group) const;
+  std::vector<std::string> terminating() const;  // UIDs of who has been told to end; ascending
   // Somebody is there who has less.
   bool anyBelow(std::int64_t priority) const;
 
  private:
   void forget(const std::string& uid);
 
-  std::unordered_map<std::string, Lodger> all_;                // by UID
+  std::unordered_map<std::string, RunningPod> all_;            // by UID
   std::unordered_map<std::string, std::set<std::string>> on_;  // by node: UIDs
   std::map<std::string, std::set<std::string>> groups_;
   std::map<std::int64_t, std::size_t> priorities_;  // how many have it
-  std::set<std::string> leaving_;                   // UIDs
+  std::set<std::string> terminating_;               // UIDs
 };
 
-class Budgets {
+class DisruptionBudgets {
  public:
   void set(kube::DisruptionBudget budget);
   void remove(const std::string& uid) { all_.erase(uid); }
   // It is evicted: what it is under lets one less go.
-  void spend(const Lodger& lodger);
+  void spend(const RunningPod& running);
   // Those that a pod is under.
-  std::vector<const kube::DisruptionBudget*> of(const Lodger& lodger) const;
+  std::vector<const kube::DisruptionBudget*> of(const RunningPod& running) const;
 
  private:
   std::map<std::string, kube::DisruptionBudget> all_;  // by UID

@@ -14,60 +14,60 @@ namespace {
 // Where those of a group are that are on other nodes; no node of a cluster can be called that.
 constexpr const char* kElsewhere = "/elsewhere";
 
-std::optional<Quantity> allocatable(const Premises& premises, const char* resource) {
-  const auto found = premises.allocatable.find(resource);
-  if (found == premises.allocatable.end()) return std::nullopt;
+std::optional<Quantity> allocatable(const NodeSnapshot& snapshotOf, const char* resource) {
+  const auto found = snapshotOf.allocatable.find(resource);
+  if (found == snapshotOf.allocatable.end()) return std::nullopt;
   Result<Quantity> read = Quantity::parse(found->second);
   return read ? std::optional(*read) : std::nullopt;
 }
 
 // Of what a node does not say there is enough, as kube-scheduler would refuse it anyway.
-engine::Node nodeWith(const Premises& premises) {
-  engine::Node node = premises.node;
-  if (const auto cpu = allocatable(premises, "cpu")) node.cpu.milli = cpu->milli();
-  if (const auto memory = allocatable(premises, "memory"))
+engine::Node nodeWith(const NodeSnapshot& snapshotOf) {
+  engine::Node node = snapshotOf.node;
+  if (const auto cpu = allocatable(snapshotOf, "cpu")) node.cpu.milli = cpu->milli();
+  if (const auto memory = allocatable(snapshotOf, "memory"))
     node.memory = Bytes{static_cast<std::uint64_t>(
         std::max<std::int64_t>(memory->whole().value_or(memory->milli() / 1000), 0))};
   return node;
 }
 
-engine::Request requestOf(const Claimant& claimant) {
-  engine::Request request = claimant.request;
+engine::Request requestOf(const PreemptorPod& preemptor) {
+  engine::Request request = preemptor.request;
   if (request.shape.containers.empty()) request.shape.containers.emplace_back();
-  request.shape.containers.front().cpu = claimant.room.cpu;
-  request.shape.containers.front().memory = claimant.room.memory;
+  request.shape.containers.front().cpu = preemptor.resources.cpu;
+  request.shape.containers.front().memory = preemptor.resources.memory;
   return request;
 }
 
-std::int64_t ran(const Lodger& one, const PreemptionTerms& terms) {
-  return one.placed_at == 0 ? 0 : std::max<std::int64_t>(terms.now - one.placed_at, 0);
+std::int64_t ran(const RunningPod& one, const PreemptionOptions& options) {
+  return one.placed_at == 0 ? 0 : std::max<std::int64_t>(options.now - one.placed_at, 0);
 }
 
 // The node with everybody on it but the claimant, and without those who are ending where
 // `without_going`.
 class Site {
  public:
-  Site(const Premises& premises, const Claimant& claimant, const Lodgers& lodgers,
-       const PreemptionTerms& terms, bool without_going)
-      : engine(terms.config), name(premises.node.name.text), there_(lodgers.on(name)) {
-    const auto pools = engine.setPools(terms.pools);
+  Site(const NodeSnapshot& snapshotOf, const PreemptorPod& preemptor,
+       const RunningPods& running_pods, const PreemptionOptions& options, bool without_going)
+      : engine(options.config), name(snapshotOf.node.name.text), there_(running_pods.on(name)) {
+    const auto pools = engine.setPools(options.pools);
     if (!pools) fault_ = pools.error();
-    keep(engine.setNode(nodeWith(premises)));
+    keep(engine.setNode(nodeWith(snapshotOf)));
     std::map<std::string, engine::Allocation> all;
-    for (const engine::Allocation& one : premises.held) all[one.id.text] = one;
-    for (const Lodger* one : there_) {
+    for (const engine::Allocation& one : snapshotOf.held) all[one.id.text] = one;
+    for (const RunningPod* one : there_) {
       engine::Allocation& held = all[one->uid];
       held.id = engine::RequestId(one->uid);
-      held.placement.node = premises.node.name;
-      held.placement.cpu = one->room.cpu;
-      held.placement.memory = one->room.memory;
-      if (one->going && without_going) all.erase(one->uid);
-      going = going || one->going;
-      if (!one->going || !without_going) ++pods;
+      held.placement.node = snapshotOf.node.name;
+      held.placement.cpu = one->resources.cpu;
+      held.placement.memory = one->resources.memory;
+      if (one->terminating && without_going) all.erase(one->uid);
+      terminating = terminating || one->terminating;
+      if (!one->terminating || !without_going) ++pods;
     }
-    all.erase(claimant.uid);
+    all.erase(preemptor.uid);
     for (const auto& [uid, held] : all) keep(engine.adopt(held));
-    if (const auto most = allocatable(premises, "pods"))
+    if (const auto most = allocatable(snapshotOf, "pods"))
       most_pods = most->whole().value_or(most_pods);
   }
 
@@ -76,10 +76,10 @@ class Site {
     return {};
   }
   bool full() const { return pods >= most_pods; }
-  const std::vector<const Lodger*>& there() const { return there_; }
+  const std::vector<const RunningPod*>& there() const { return there_; }
 
   // Holds nothing here, but has to end with somebody who is here.
-  void addElsewhere(const Lodger& one) {
+  void addElsewhere(const RunningPod& one) {
     if (!elsewhere_) {
       engine::Node node;
       node.name = engine::NodeName(kElsewhere);
@@ -95,7 +95,7 @@ class Site {
 
   engine::Engine engine;
   const std::string name;
-  bool going = false;  // somebody here is ending
+  bool terminating = false;  // somebody here is ending
   std::int64_t pods = 0;
   std::int64_t most_pods = std::numeric_limits<std::int64_t>::max();
 
@@ -104,7 +104,7 @@ class Site {
     if (!done && !fault_) fault_ = done.error();
   }
 
-  std::vector<const Lodger*> there_;
+  std::vector<const RunningPod*> there_;
   std::optional<Error> fault_;
   bool elsewhere_ = false;
 };
@@ -112,107 +112,114 @@ class Site {
 // Who may be asked to end, and what that costs.
 class Chooser {
  public:
-  Chooser(const Claimant& claimant, const Budgets& budgets, const PreemptionTerms& terms,
-          Withheld* withheld)
-      : claimant_(claimant), budgets_(budgets), terms_(terms), withheld_(withheld) {}
+  Chooser(const PreemptorPod& preemptor, const DisruptionBudgets& budgets,
+          const PreemptionOptions& options, IneligibleCounts* ineligible)
+      : claimant_(preemptor), budgets_(budgets), options_(options), withheld_(ineligible) {}
 
   // Those who are there, and with each its whole group; who has a group one of whom never ends
   // does not end either.
-  void add(Site* site, const Lodgers& lodgers) {
+  void add(Site* site, const RunningPods& running_pods) {
     std::set<std::string> groups;
-    for (const Lodger* one : site->there()) {
-      if (one->going) continue;
+    for (const RunningPod* one : site->there()) {
+      if (one->terminating) continue;
       if (one->group.empty()) {
-        if (may(*one)) stake(*one);
+        if (may(*one)) addEvictionCost(*one);
       } else {
         groups.insert(one->group);
       }
     }
-    for (const std::string& group : groups) addGroup(group, site, lodgers);
+    for (const std::string& group : groups) addGroup(group, site, running_pods);
   }
 
   const engine::Stakes& stakes() const { return stakes_; }
 
  private:
-  void addGroup(const std::string& group, Site* site, const Lodgers& lodgers) {
-    std::vector<const Lodger*> members = lodgers.inGroup(group);
-    std::erase_if(members, [](const Lodger* one) { return one->going; });
-    if (!std::all_of(members.begin(), members.end(), [&](const Lodger* one) { return may(*one); }))
+  void addGroup(const std::string& group, Site* site, const RunningPods& running_pods) {
+    std::vector<const RunningPod*> members = running_pods.inGroup(group);
+    std::erase_if(members, [](const RunningPod* one) { return one->terminating; });
+    if (!std::all_of(members.begin(), members.end(),
+                     [&](const RunningPod* one) { return may(*one); }))
       return;
-    for (const Lodger* one : members) {
+    for (const RunningPod* one : members) {
       if (one->node != site->name) site->addElsewhere(*one);
-      stake(*one);
+      addEvictionCost(*one);
     }
   }
 
-  bool may(const Lodger& one) {
+  bool may(const RunningPod& one) {
     if (one.priority >= claimant_.priority || one.uid == claimant_.uid) return false;
-    return mayEnd(one, budgets_, terms_, withheld_);
+    return mayEvict(one, budgets_, options_, withheld_);
   }
 
-  void stake(const Lodger& one) { scheduler::stake(one, budgets_, terms_, &stakes_); }
+  void addEvictionCost(const RunningPod& one) {
+    scheduler::addEvictionCost(one, budgets_, options_, &stakes_);
+  }
 
-  const Claimant& claimant_;
-  const Budgets& budgets_;
-  const PreemptionTerms& terms_;
-  Withheld* withheld_;
+  const PreemptorPod& claimant_;
+  const DisruptionBudgets& budgets_;
+  const PreemptionOptions& options_;
+  IneligibleCounts* withheld_;
   engine::Stakes stakes_;
 };
 
 // Everything fits but one pod more: the one (or group of) whose end costs least.
 std::optional<engine::Preemption> oneLess(const Site& site, const engine::Stakes& stakes) {
   std::optional<engine::Preemption> best;
-  for (const Lodger* one : site.there()) {
-    const auto stake = stakes.of.find(engine::RequestId(one->uid));
+  for (const RunningPod* one : site.there()) {
+    const auto addEvictionCost = stakes.of.find(engine::RequestId(one->uid));
     // Of groups others would end, too: they are left for those who are short of more.
-    if (stake == stakes.of.end() || !stake->second.group.empty()) continue;
-    const engine::PreemptionCost cost{0, stake->second.priority, stake->second.work_lost, 1};
+    if (addEvictionCost == stakes.of.end() || !addEvictionCost->second.group.empty()) continue;
+    const engine::PreemptionCost cost{0, addEvictionCost->second.priority,
+                                      addEvictionCost->second.work_lost, 1};
     if (!best || cost < best->cost)
-      best = engine::Preemption{engine::NodeName(site.name), {stake->first}, cost};
+      best = engine::Preemption{engine::NodeName(site.name), {addEvictionCost->first}, cost};
   }
   return best;
 }
 
 }  // namespace
 
-bool mayEnd(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
-            Withheld* withheld) {
-  if (lodger.fixed) {
-    ++withheld->fixed;
+bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
+              const PreemptionOptions& options, IneligibleCounts* ineligible) {
+  if (running.fixed) {
+    ++ineligible->fixed;
     return false;
   }
-  if (ran(lodger, terms) < lodger.min_runtime.value_or(terms.min_runtime)) {
-    ++withheld->young;
+  if (ran(running, options) < running.min_runtime.value_or(options.min_runtime)) {
+    ++ineligible->young;
     return false;
   }
   // The API server evicts nobody who is under two.
-  const std::vector<const kube::DisruptionBudget*> under = budgets.of(lodger);
+  const std::vector<const kube::DisruptionBudget*> under = budgets.of(running);
   if (under.size() > 1 || (under.size() == 1 && under.front()->allowed <= 0)) {
-    ++withheld->budgeted;
+    ++ineligible->budgeted;
     return false;
   }
   return true;
 }
 
-void stake(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
-           engine::Stakes* stakes) {
-  engine::Stake stake{lodger.priority, ran(lodger, terms), lodger.group, ""};
-  const std::vector<const kube::DisruptionBudget*> under = budgets.of(lodger);
+void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
+                     const PreemptionOptions& options, engine::Stakes* stakes) {
+  engine::Stake addEvictionCost{running.priority, ran(running, options), running.group, ""};
+  const std::vector<const kube::DisruptionBudget*> under = budgets.of(running);
   if (!under.empty()) {
-    stake.budget = under.front()->meta.uid;
-    stakes->budgets[stake.budget] = under.front()->allowed;
+    addEvictionCost.budget = under.front()->meta.uid;
+    stakes->budgets[addEvictionCost.budget] = under.front()->allowed;
   }
-  stakes->of[engine::RequestId(lodger.uid)] = std::move(stake);
+  stakes->of[engine::RequestId(running.uid)] = std::move(addEvictionCost);
 }
 
-Result<std::optional<PreemptionPlan>> planOn(const Premises& premises, const Claimant& claimant,
-                                             const Lodgers& lodgers, const Budgets& budgets,
-                                             const PreemptionTerms& terms, Withheld* withheld) {
+Result<std::optional<PreemptionPlan>> selectVictims(const NodeSnapshot& snapshotOf,
+                                                    const PreemptorPod& preemptor,
+                                                    const RunningPods& running_pods,
+                                                    const DisruptionBudgets& budgets,
+                                                    const PreemptionOptions& options,
+                                                    IneligibleCounts* ineligible) {
   std::optional<PreemptionPlan> none;
-  Site site(premises, claimant, lodgers, terms, true);
-  const engine::Request request = requestOf(claimant);
-  Chooser chooser(claimant, budgets, terms, withheld);
-  if (site.made()) chooser.add(&site, lodgers);
+  Site site(snapshotOf, preemptor, running_pods, options, true);
+  const engine::Request request = requestOf(preemptor);
+  Chooser chooser(preemptor, budgets, options, ineligible);
+  if (site.made()) chooser.add(&site, running_pods);
   if (const Result<void> made = site.made(); !made) return made.error();
   const Result<engine::Decision> already = site.engine.decide(request);
   if (!already) return already.error();
@@ -221,14 +228,14 @@ Result<std::optional<PreemptionPlan>> planOn(const Premises& premises, const Cla
   plan.cost.highest = std::numeric_limits<std::int64_t>::min();
   if (already->fits() && !site.full()) {
     // As it is, or as it will be.
-    if (!site.going) return none;
+    if (!site.terminating) return none;
     plan.placement = *already->placement;
     return std::optional(std::move(plan));
   }
   Result<std::optional<engine::Preemption>> found =
       already->fits() ? oneLess(site, chooser.stakes())
-                      : site.engine.preempt(request, claimant.priority, chooser.stakes());
-  withheld->tries += site.engine.tries();
+                      : site.engine.preempt(request, preemptor.priority, chooser.stakes());
+  ineligible->tries += site.engine.tries();
   if (!found) return found.error();
   if (!*found || (*found)->cost.violations > 0) return none;
   for (const engine::RequestId& id : (*found)->victims) {
@@ -243,11 +250,11 @@ Result<std::optional<PreemptionPlan>> planOn(const Premises& premises, const Cla
   return std::optional(std::move(plan));
 }
 
-Result<bool> fitsNow(const Premises& premises, const Claimant& claimant, const Lodgers& lodgers,
-                     const PreemptionTerms& terms) {
-  const Site site(premises, claimant, lodgers, terms, false);
+Result<bool> fitsNow(const NodeSnapshot& snapshotOf, const PreemptorPod& preemptor,
+                     const RunningPods& running_pods, const PreemptionOptions& options) {
+  const Site site(snapshotOf, preemptor, running_pods, options, false);
   if (const Result<void> made = site.made(); !made) return made.error();
-  const Result<engine::Decision> decision = site.engine.decide(requestOf(claimant));
+  const Result<engine::Decision> decision = site.engine.decide(requestOf(preemptor));
   if (!decision) return decision.error();
   return decision->fits() && !site.full();
 }

@@ -13,7 +13,7 @@
 
 namespace divvy::scheduler {
 
-struct PreemptionTerms {
+struct PreemptionOptions {
   engine::Config config;
   std::vector<engine::Pool> pools;
   std::int64_t min_runtime = 0;  // seconds; of pods that do not say it themselves
@@ -29,7 +29,7 @@ struct PreemptionPlan {
 };
 
 // Why some of lower priority were not thought of, on the nodes that were looked at.
-struct Withheld {
+struct IneligibleCounts {
   std::size_t fixed = 0;       // they say so, or their end would change nothing
   std::size_t young = 0;       // have not run for long enough
   std::size_t budgeted = 0;    // a disruption budget allows none of them, or several are about one
@@ -38,29 +38,32 @@ struct Withheld {
 };
 
 // Whether it may be asked to end for anybody, whatever their priorities.
-bool mayEnd(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
-            Withheld* withheld);
+bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
+              const PreemptionOptions& options, IneligibleCounts* ineligible);
 // What its end would cost.
-void stake(const Lodger& lodger, const Budgets& budgets, const PreemptionTerms& terms,
-           engine::Stakes* stakes);
+void addEvictionCost(const RunningPod& running, const DisruptionBudgets& budgets,
+                     const PreemptionOptions& options, engine::Stakes* stakes);
 
 // A pod that was refused, as it is placed: `request` says what it asks for of devices.
-struct Claimant {
+struct PreemptorPod {
   std::string uid;
   std::int64_t priority = 0;
-  Room room;
+  PodResources resources;
   engine::Request request;
 };
 
 // The cheapest there: fewest budgets broken (none: a plan that breaks one is no plan), lowest
 // priority of who ends, least time that was run for nothing, fewest pods. Who is ending is gone
 // already. None: no such plan, or it fits as everything is. Errors: as of the engine.
-Result<std::optional<PreemptionPlan>> planOn(const Premises& premises, const Claimant& claimant,
-                                             const Lodgers& lodgers, const Budgets& budgets,
-                                             const PreemptionTerms& terms, Withheld* withheld);
+Result<std::optional<PreemptionPlan>> selectVictims(const NodeSnapshot& snapshotOf,
+                                                    const PreemptorPod& preemptor,
+                                                    const RunningPods& running_pods,
+                                                    const DisruptionBudgets& budgets,
+                                                    const PreemptionOptions& options,
+                                                    IneligibleCounts* ineligible);
 
 // It fits beside everybody who is there still.
-Result<bool> fitsNow(const Premises& premises, const Claimant& claimant, const Lodgers& lodgers,
-                     const PreemptionTerms& terms);
+Result<bool> fitsNow(const NodeSnapshot& snapshotOf, const PreemptorPod& preemptor,
+                     const RunningPods& running_pods, const PreemptionOptions& options);
 
 }  // namespace divvy::scheduler

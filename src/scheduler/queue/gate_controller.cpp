@@ -31,26 +31,27 @@ constexpr std::int64_t kNano = 1'000'000'000;
 
 }  // namespace
 
-Gatekeeper::Gatekeeper(asio::any_io_executor executor, kube::Client& client,
-                       const vendors::Catalog& catalog, Books& books, const Election& election,
-                       Terms terms, Preemptor& preemptor, PreemptionCounts& counts,
-                       const bool* stopped)
+GateController::GateController(asio::any_io_executor executor, kube::Client& client,
+                               const vendors::Catalog& catalog, SchedulerCache& cache,
+                               const LeaseWatcher& election, Options options,
+                               PreemptionController& preemptor, PreemptionCounts& counts,
+                               const bool* stopped)
     : executor_(std::move(executor)),
       client_(client),
       election_(election),
-      terms_(std::move(terms)),
+      options_(std::move(options)),
       stopped_(stopped),
-      clearances_(books, queues_, preemptor.lodgers(), preemptor.budgets(), counts,
-                  {terms_.min_runtime, [&preemptor] { return preemptor.ready(); }, now,
+      clearances_(cache, queues_, preemptor.running_pods(), preemptor.budgets(), counts,
+                  {options_.min_runtime, [&preemptor] { return preemptor.ready(); }, now,
                    [] { return wallNanoseconds() / kNano; }}),
-      rooms_(books, preemptor.lodgers()),
-      house_(catalog, books, queues_) {
-  house_.countBy(&rooms_);
+      node_resources_(cache, preemptor.running_pods()),
+      house_(catalog, cache, queues_) {
+  house_.countBy(&node_resources_);
   house_.clearBy(&clearances_);
   preemptor.endFor(&clearances_);
 }
 
-void Gatekeeper::start() {
+void GateController::start() {
   followQueues();
   followSpaces();
   asio::co_spawn(executor_, tick(), rethrow);
@@ -58,12 +59,12 @@ void Gatekeeper::start() {
 
 // ---- what is told -------------------------------------------------------------------------------
 
-void Gatekeeper::followQueues() {
+void GateController::followQueues() {
   kube::Follower queues;
   queues.path = kube::kQueuesPath;
   queues.set = [this](const json::value& object) {
     Result<kube::Queue> queue = kube::queueOf(object);
-    if (!queue) return say(queue.error().message());
+    if (!queue) return logLine(queue.error().message());
     const std::string name = queue->meta.name;
     queue_names_[queue->meta.uid] = name;
     told_[name] = queue->status;
@@ -94,8 +95,8 @@ void Gatekeeper::followQueues() {
   queues.trouble = [this](const Error& error) {
     // No such kind here, or none that we may see: nobody uses queues.
     const bool absent = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kIo;
-    if (!absent) return say("queues: " + error.message());
-    if (!queues_known_ && !absent_said_) say("there are no queues here: " + error.message());
+    if (!absent) return logLine("queues: " + error.message());
+    if (!queues_known_ && !absent_said_) logLine("there are no queues here: " + error.message());
     absent_said_ = true;
     queues_known_ = true;
   };
@@ -103,12 +104,12 @@ void Gatekeeper::followQueues() {
                  rethrow);
 }
 
-void Gatekeeper::followSpaces() {
+void GateController::followSpaces() {
   kube::Follower spaces;
   spaces.path = "/api/v1/namespaces";
   spaces.set = [this](const json::value& object) {
     const Result<kube::Meta> meta = kube::metaOf(object);
-    if (!meta) return say(meta.error().message());
+    if (!meta) return logLine(meta.error().message());
     if (queues_.setSpace(meta->name, queueSaidBy(*meta)) && spaces_known_) house_.recount();
     lookAgain();
   };
@@ -118,83 +119,84 @@ void Gatekeeper::followSpaces() {
     house_.recount();
     lookAgain();
   };
-  spaces.trouble = [](const Error& error) { say("namespaces: " + error.message()); };
+  spaces.trouble = [](const Error& error) { logLine("namespaces: " + error.message()); };
   asio::co_spawn(executor_, kube::follow(client_, std::move(spaces), spaces_rein_, stopped_),
                  rethrow);
 }
 
-void Gatekeeper::setPod(const kube::Pod& pod) {
+void GateController::setPod(const kube::Pod& pod) {
   house_.setPod(pod, pod.created);
-  if (house_.stirred()) lookAgain();
+  if (house_.changed()) lookAgain();
 }
 
-void Gatekeeper::removePod(const std::string& uid) {
+void GateController::removePod(const std::string& uid) {
   house_.removePod(uid);
   lookAgain();
 }
 
 // ---- what is asked ------------------------------------------------------------------------------
 
-Result<Admitted> Gatekeeper::admit(const kube::Pod& pod) const {
-  const Result<std::optional<GangWords>> gang = gangOf(pod);
+Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
+  const Result<std::optional<PodGroupRef>> gang = gangOf(pod);
   if (!gang) return gang.error();
   // Until it is known who has which queue everybody waits: not for long.
-  if (!known()) return Admitted{true, "", ""};
+  if (!known()) return QueueAssignment{true, "", ""};
   const Result<std::string> queue = queues_.queueFor(pod.meta.space, queueNamedBy(pod));
   if (!queue && queue.error().code() == ErrorCode::kUsage) return queue.error();
   // A queue that is not there may come.
-  if (!queue) return Admitted{true, "", ""};
-  return Admitted{*gang || !queue->empty() || isGated(pod), *queue, queues_.poolOf(*queue)};
+  if (!queue) return QueueAssignment{true, "", ""};
+  return QueueAssignment{*gang || !queue->empty() || isGated(pod), *queue, queues_.poolOf(*queue)};
 }
 
-bool Gatekeeper::knows(const std::string& uid) {
+bool GateController::knows(const std::string& uid) {
   // Before anybody else is given a place, those who were promised one get theirs.
-  if (!house_.settled()) house_.settle(expiry());
+  if (!house_.settled()) house_.restoreReservations(expiry());
   return house_.knows(uid);
 }
 
-Result<Choice> Gatekeeper::choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                                  engine::Instant expires) {
-  return house_.choose(pod, nodes, expires);
+Result<FilterResult> GateController::filterAndReserve(const kube::Pod& pod,
+                                                      std::span<const std::string_view> nodes,
+                                                      engine::Instant expires) {
+  return house_.filterAndReserve(pod, nodes, expires);
 }
 
 // ---- what is done -------------------------------------------------------------------------------
 
-engine::Instant Gatekeeper::expiry() const {
-  const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(terms_.reservation);
+engine::Instant GateController::expiry() const {
+  const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reservation);
   return {now().ms + span.count()};
 }
 
-bool Gatekeeper::ready() {
-  if (!known() || !terms_.why_not().empty()) return false;
-  if (!house_.settled()) house_.settle(expiry());
+bool GateController::ready() {
+  if (!known() || !options_.why_not().empty()) return false;
+  if (!house_.settled()) house_.restoreReservations(expiry());
   return true;
 }
 
-void Gatekeeper::lookAgain() {
+void GateController::lookAgain() {
   if (looking_) return;
   looking_ = true;
   asio::co_spawn(executor_, look(), rethrow);
 }
 
-asio::awaitable<void> Gatekeeper::look() {
+asio::awaitable<void> GateController::look() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (*stopped_ || !ready()) co_return;
   if (std::exchange(nodes_changed_, false)) house_.recount();
-  for (Opening& one : house_.open(kMostOpened, election_.verdict().fence, expiry()))
+  for (GateRemoval& one : house_.open(kMostOpened, election_.verdict().fence, expiry()))
     asio::co_spawn(executor_, openOne(std::move(one)), rethrow);
   for (Waiting& one : house_.released()) asio::co_spawn(executor_, kick(std::move(one)), rethrow);
-  if (house_.stirred()) lookAgain();
+  if (house_.changed()) lookAgain();
 }
 
-asio::awaitable<void> Gatekeeper::tick() {
+asio::awaitable<void> GateController::tick() {
   while (!*stopped_) {
     asio::steady_timer pause(executor_, kTick);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     if (*stopped_ || !ready()) continue;
-    for (LeastIn& in : house_.unknownLeast())
+    for (MinMemberRef& in : house_.unknownMinMembers())
       if (reading_.insert(in.path).second)
         asio::co_spawn(executor_, readLeast(std::move(in)), rethrow);
     lookAgain();
@@ -205,7 +207,7 @@ asio::awaitable<void> Gatekeeper::tick() {
 }
 
 // The promise and the gate in one call; again is fine.
-asio::awaitable<void> Gatekeeper::openOne(Opening opening) {
+asio::awaitable<void> GateController::openOne(GateRemoval opening) {
   json::object meta{{"uid", opening.uid}};
   if (!opening.plan.empty()) meta["annotations"] = json::object{{kPlanKey, opening.plan}};
   const json::object gone{{"$patch", "delete"}, {"name", kQueueGate}};
@@ -215,44 +217,44 @@ asio::awaitable<void> Gatekeeper::openOne(Opening opening) {
   call.body =
       json::serialize(json::object{{"metadata", std::move(meta)},
                                    {"spec", json::object{{"schedulingGates", json::array{gone}}}}});
-  call.still = [this] { return terms_.why_not().empty(); };
+  call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (done) {
     house_.opened(opening.uid);
   } else {
     house_.notOpened(opening.uid, done.error().message());
-    say("pod " + opening.space + '/' + opening.name + ": " + done.error().message());
+    logLine("pod " + opening.space + '/' + opening.name + ": " + done.error().message());
   }
-  house_.stir();
+  house_.markChanged();
   lookAgain();
 }
 
-asio::awaitable<void> Gatekeeper::kick(Waiting pod) {
-  kube::Call call = kickOf(pod);
+asio::awaitable<void> GateController::kick(Waiting pod) {
+  kube::Call call = requeuePatch(pod);
   const Result<json::value> kicked = co_await client_.ask(std::move(call));
-  if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());
+  if (!kicked && kicked.error().code() != ErrorCode::kNotFound) logLine(kicked.error().message());
 }
 
-asio::awaitable<void> Gatekeeper::readLeast(LeastIn in) {
+asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
   kube::Call call{kube::Verb::kGet, in.path};
   const Result<json::value> said = co_await client_.ask(std::move(call));
   reading_.erase(in.path);
   if (!said) {
-    house_.setLeast(in,
-                    Error(said.error()).context("how many start together is said by " + in.path));
+    house_.setMinMember(
+        in, Error(said.error()).context("how many start together is said by " + in.path));
     co_return;
   }
-  house_.setLeast(in, leastSaidBy(*said, in));
+  house_.setMinMember(in, minMemberOf(*said, in));
   lookAgain();
 }
 
-kube::QueueStatus Gatekeeper::statusNow(const std::string& queue,
-                                        const std::vector<Queued>& waiting) {
+kube::QueueStatus GateController::statusNow(const std::string& queue,
+                                            const std::vector<GatedPodStatus>& waiting) {
   kube::QueueStatus status;
   status.used = queues_.used(queue);
   status.running = static_cast<std::int64_t>(queues_.running(queue));
   status.fault = queues_.fault(queue);
-  for (const Queued& one : waiting) {
+  for (const GatedPodStatus& one : waiting) {
     if (one.queue != queue) continue;
     ++status.pending;
     const auto known = std::find_if(status.waiting.begin(), status.waiting.end(),
@@ -266,8 +268,8 @@ kube::QueueStatus Gatekeeper::statusNow(const std::string& queue,
   return status;
 }
 
-asio::awaitable<void> Gatekeeper::tellStatus() {
-  const std::vector<Queued> waiting = house_.waiting();
+asio::awaitable<void> GateController::tellStatus() {
+  const std::vector<GatedPodStatus> waiting = house_.waiting();
   std::map<std::string, kube::QueueStatus> fresh;
   for (const auto& [name, queue] : queues_.all()) fresh[name] = statusNow(name, waiting);
   for (const auto& [name, status] : fresh) {
@@ -276,11 +278,11 @@ asio::awaitable<void> Gatekeeper::tellStatus() {
     kube::Call call{kube::Verb::kPatch, std::string(kube::kQueuesPath) + '/' + name + "/status"};
     call.type = kube::kMergePatch;
     call.body = json::serialize(json::object{{"status", kube::statusOf(status)}});
-    call.still = [this] { return terms_.why_not().empty(); };
+    call.still = [this] { return options_.why_not().empty(); };
     const Result<json::value> done = co_await client_.ask(std::move(call));
     if (done) told_[name] = status;
     if (!done && done.error().code() != ErrorCode::kNotFound)
-      say("queue " + name + ": " + done.error().message());
+      logLine("queue " + name + ": " + done.error().message());
   }
   telling_ = false;
 }

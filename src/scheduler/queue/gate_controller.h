@@ -23,21 +23,22 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. All outlives it.
-class Gatekeeper {
+class GateController {
  public:
-  struct Terms {
+  struct Options {
     std::chrono::seconds reservation{};
     std::function<std::string()> why_not;  // why nothing is placed here now; empty: it is
     std::int64_t min_runtime = 0;          // seconds; of pods that do not say it themselves
   };
-  Gatekeeper(boost::asio::any_io_executor executor, kube::Client& client,
-             const vendors::Catalog& catalog, Books& books, const Election& election, Terms terms,
-             Preemptor& preemptor, PreemptionCounts& counts, const bool* stopped);
+  GateController(boost::asio::any_io_executor executor, kube::Client& client,
+                 const vendors::Catalog& catalog, SchedulerCache& cache,
+                 const LeaseWatcher& election, Options options, PreemptionController& preemptor,
+                 PreemptionCounts& counts, const bool* stopped);
 
   void start();
   // After the books were told.
   void setPod(const kube::Pod& pod);
-  std::string beyondQueue(const std::string& uid) { return house_.beyondQueue(uid); }
+  std::string overQueueQuota(const std::string& uid) { return house_.overQueueQuota(uid); }
   void removePod(const std::string& uid);
   void nodesChanged() { nodes_changed_ = true; }
   // What was promised until now was another's.
@@ -47,11 +48,12 @@ class Gatekeeper {
   }
 
   // For the webhook. Empty queue and no gate: nothing is to be done.
-  Result<Admitted> admit(const kube::Pod& pod) const;
-  // For /filter, as Books::choose, of those that it knows: of queues, or of gangs.
+  Result<QueueAssignment> admit(const kube::Pod& pod) const;
+  // For /filter, as SchedulerCache::choose, of those that it knows: of queues, or of gangs.
   bool knows(const std::string& uid);
-  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                        engine::Instant expires);
+  Result<FilterResult> filterAndReserve(const kube::Pod& pod,
+                                        std::span<const std::string_view> nodes,
+                                        engine::Instant expires);
   // What there is was read, or there are no queues in this cluster.
   bool known() const { return queues_known_ && spaces_known_; }
 
@@ -63,21 +65,21 @@ class Gatekeeper {
   engine::Instant expiry() const;
   boost::asio::awaitable<void> look();
   boost::asio::awaitable<void> tick();
-  boost::asio::awaitable<void> openOne(Opening opening);
+  boost::asio::awaitable<void> openOne(GateRemoval opening);
   boost::asio::awaitable<void> kick(Waiting pod);
-  boost::asio::awaitable<void> readLeast(LeastIn in);
+  boost::asio::awaitable<void> readLeast(MinMemberRef in);
   boost::asio::awaitable<void> tellStatus();
-  kube::QueueStatus statusNow(const std::string& queue, const std::vector<Queued>& waiting);
+  kube::QueueStatus statusNow(const std::string& queue, const std::vector<GatedPodStatus>& waiting);
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  const Election& election_;
-  Terms terms_;
+  const LeaseWatcher& election_;
+  Options options_;
   const bool* stopped_;
-  Queues queues_;
-  Clearances clearances_;
-  Rooms rooms_;
-  Gatehouse house_;
+  QueueTree queues_;
+  GatedPreemption clearances_;
+  NodeResourcesFit node_resources_;
+  GatedPodQueue house_;
   kube::Rein queues_rein_, spaces_rein_;
   std::map<std::string, std::string> queue_names_;  // by UID
   bool queues_known_ = false, spaces_known_ = false;

@@ -32,77 +32,78 @@
 namespace divvy::scheduler {
 
 // A gate that may go, and what has to be written with it.
-struct Opening {
+struct GateRemoval {
   std::string space, name, uid;
   std::string plan;  // empty: nothing
 };
 
 // Who waits, and for what.
-struct Queued {
+struct GatedPodStatus {
   std::string space, name, uid;
   std::string queue;  // empty: of none
   std::string why;
 };
 
-// For one thread. Books and queues outlive it; it is told of pods after the books are.
-class Gatehouse {
+// For one thread. SchedulerCache and queues outlive it; it is told of pods after the books are.
+class GatedPodQueue {
  public:
-  Gatehouse(const vendors::Catalog& catalog, Books& books, Queues& queues);
+  GatedPodQueue(const vendors::Catalog& catalog, SchedulerCache& cache, QueueTree& queues);
 
   // Whom to ask for room where there is none, and for what nodes have beside devices: both outlive
   // this.
-  void clearBy(Clearances* clearances) { clearances_ = clearances; }
-  void countBy(const Rooms* rooms) { rooms_ = rooms; }
+  void clearBy(GatedPreemption* clearances) { clearances_ = clearances; }
+  void countBy(const NodeResourcesFit* node_resources) { node_resources_ = node_resources; }
 
   // `created`: as its object says it; sorts.
   void setPod(const kube::Pod& pod, const std::string& created);
   // Why a pod may not have what is booked for it, for its queue's sake, where that is more than it
   // had; empty: it may.
-  std::string beyondQueue(const std::string& uid);
+  std::string overQueueQuota(const std::string& uid);
   void removePod(const std::string& uid);
-  // How many members a gang has at least, by what GangWords::in names; an error: why that is not
+  // How many members a gang has at least, by what PodGroupRef::in names; an error: why that is not
   // known.
-  void setLeast(const LeastIn& in, Result<std::uint32_t> least);
+  void setMinMember(const MinMemberRef& in, Result<std::uint32_t> least);
   // Gangs that wait for that.
-  std::vector<LeastIn> unknownLeast() const;
+  std::vector<MinMemberRef> unknownMinMembers() const;
 
   // What we promised is not ours any more, until settle: then what is written of it is booked
   // again. `expires` in all of these: of what is promised.
   void reset() { settled_ = false; }
   bool settled() const { return settled_; }
-  void settle(engine::Instant expires);
+  void restoreReservations(engine::Instant expires);
 
   // Those who may start now; `term` is that in which we lead. Each is told of until opened or
   // notOpened says what became of it.
-  std::vector<Opening> open(std::size_t most, const std::string& term, engine::Instant expires);
+  std::vector<GateRemoval> open(std::size_t most, const std::string& term, engine::Instant expires);
   void opened(const std::string& uid);
   void notOpened(const std::string& uid, const std::string& why);
 
-  bool knows(const std::string& uid) const { return seats_.contains(uid); }
-  // For /filter, as Books::choose. A pod that was promised a place gets that.
-  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                        engine::Instant expires);
+  bool knows(const std::string& uid) const { return queued_.contains(uid); }
+  // For /filter, as SchedulerCache::choose. A pod that was promised a place gets that.
+  Result<FilterResult> filterAndReserve(const kube::Pod& pod,
+                                        std::span<const std::string_view> nodes,
+                                        engine::Instant expires);
   // Pods that were held back at /filter, and need not be any more: once.
   std::vector<Waiting> released();
 
   // As of the last look.
-  std::vector<Queued> waiting() const;
+  std::vector<GatedPodStatus> waiting() const;
   // What queues there are, who uses them, or what devices there are is another now.
   void recount();
   // Something happened since the last look.
-  bool stirred() const { return stirred_; }
-  void stir() { stirred_ = true; }
+  bool changed() const { return stirred_; }
+  void markChanged() { stirred_ = true; }
 
  private:
-  struct Seat {
+  struct QueuedPod {
     kube::Pod pod;
     std::string created;
     std::string alike;  // pods of which it is the same fit the same
     bool devices = false;
-    std::optional<GangWords> words;
+    std::optional<PodGroupRef> words;
     std::string gang;   // key of it; empty: of none
     std::string fault;  // why it can never start
-    std::optional<PlanNote> plan;
+    std::optional<ReservationAnnotation> plan;
     unsigned late = 0;  // as often it was promised a place and did not come
     bool opened = false;
     bool opening = false;
@@ -118,7 +119,7 @@ class Gatehouse {
   };
   using Uids = std::vector<std::string>;
   // Starts as one.
-  struct Unit {
+  struct Workload {
     Uids pods;
     std::string gang;  // empty: a pod of its own
     std::string queue, alike;
@@ -127,48 +128,50 @@ class Gatehouse {
     const std::string& key() const { return gang.empty() ? pods.front() : gang; }
   };
 
-  Result<std::string> queueOf(const Seat& seat) const;
-  Result<std::uint32_t> leastOf(const Gang& gang) const;
-  bool reserved(const std::string& uid) const { return books_.placeOf(uid).has_value(); }
+  Result<std::string> queueOf(const QueuedPod& queued) const;
+  Result<std::uint32_t> minMemberOfGang(const Gang& gang) const;
+  bool reserved(const std::string& uid) const { return cache_.nodeOf(uid).has_value(); }
   std::string holdsBack(const Gang& gang) const;
   void chargeFor(const std::string& uid, const std::string& queue);
-  void chargeOther(const std::string& uid);
-  void giveBack(const Uids& uids);
-  void missThoseWhoDidNotCome();
-  void explain(const Unit& unit, const std::string& why);
+  void chargeUngated(const std::string& uid);
+  void unreserveAll(const Uids& uids);
+  void expireReservations();
+  void explain(const Workload& workload, const std::string& why);
 
   Result<void> plan(const Uids& uids, engine::Instant expires);
-  Result<std::vector<Planned>> places(const std::vector<kube::Pod>& pods,
-                                      const std::vector<std::string>& without,
-                                      engine::Instant expires);
+  Result<std::vector<Reservation>> places(const std::vector<kube::Pod>& pods,
+                                          const std::vector<std::string>& without,
+                                          engine::Instant expires);
   std::vector<std::size_t> withoutRoom(const std::vector<kube::Pod>& pods,
-                                       const std::vector<Planned>& places) const;
+                                       const std::vector<Reservation>& places) const;
   Result<void> planGang(const Gang& gang, engine::Instant expires);
   void sortMembers(Uids* uids) const;
-  void needNobody(const Unit& unit);
-  std::optional<std::string> makeRoom(const Unit& unit);
-  std::vector<Unit> units();
-  Unit unitOf(const Uids& pods, const std::string& gang);
-  Result<void> tryUnit(const Unit& unit, engine::Instant expires, std::vector<Opening>* out);
-  void openGate(const std::string& uid, std::vector<Opening>* out);
-  Choice refusedEverywhere(std::span<const std::string_view> nodes, const std::string& why) const;
+  void dropPreemption(const Workload& workload);
+  std::optional<std::string> requestPreemption(const Workload& workload);
+  std::vector<Workload> workloads();
+  Workload workloadOf(const Uids& pods, const std::string& gang);
+  Result<void> tryWorkload(const Workload& workload, engine::Instant expires,
+                           std::vector<GateRemoval>* out);
+  void openGate(const std::string& uid, std::vector<GateRemoval>* out);
+  FilterResult refusedEverywhere(std::span<const std::string_view> nodes,
+                                 const std::string& why) const;
 
   const vendors::Catalog& catalog_;
-  Books& books_;
-  Queues& queues_;
-  std::map<std::string, Seat> seats_;  // by UID: at our gate, or of a gang, or promised
+  SchedulerCache& cache_;
+  QueueTree& queues_;
+  std::map<std::string, QueuedPod> queued_;  // by UID: at our gate, or of a gang, or promised
   // By UID: other pods that hold devices.
-  struct Other {
+  struct UngatedPod {
     std::string space, named;  // the queue that it names
-    Queues::Standing standing;
+    QueueTree::ReclaimOrder standing;
   };
-  std::unordered_map<std::string, Other> others_;
+  std::unordered_map<std::string, UngatedPod> ungated_;
   std::map<std::string, Gang> gangs_;
   std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that says it
   std::string term_;
   std::uint64_t plans_ = 0;
-  Clearances* clearances_ = nullptr;
-  const Rooms* rooms_ = nullptr;
+  GatedPreemption* clearances_ = nullptr;
+  const NodeResourcesFit* node_resources_ = nullptr;
   bool settled_ = false;
   bool stirred_ = true;
 };

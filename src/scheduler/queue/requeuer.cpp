@@ -27,7 +27,7 @@ constexpr const char* kRoomSince = "divvy.dev/room-since";
 
 }  // namespace
 
-kube::Call kickOf(const Waiting& pod) {
+kube::Call requeuePatch(const Waiting& pod) {
   kube::Call call{kube::Verb::kPatch, "/api/v1/namespaces/" + pod.space + "/pods/" + pod.name};
   call.type = kube::kMergePatch;
   call.body = json::serialize(json::object{
@@ -36,31 +36,31 @@ kube::Call kickOf(const Waiting& pod) {
   return call;
 }
 
-Kicker::Kicker(asio::any_io_executor executor, kube::Client& client, Books& books, Counts& counts,
-               std::function<std::string()> why_not)
+Requeuer::Requeuer(asio::any_io_executor executor, kube::Client& client, SchedulerCache& cache,
+                   Counters& counts, std::function<std::string()> why_not)
     : executor_(std::move(executor)),
       client_(client),
-      books_(books),
+      cache_(cache),
       counts_(counts),
       why_not_(std::move(why_not)) {}
 
-void Kicker::lookAgain() {
-  if (looking_ || !books_.worthALook(now()) || !why_not_().empty()) return;
+void Requeuer::lookAgain() {
+  if (looking_ || !cache_.mayRequeue(now()) || !why_not_().empty()) return;
   looking_ = true;
   asio::co_spawn(executor_, kick(), rethrow);
 }
 
-asio::awaitable<void> Kicker::kick() {
+asio::awaitable<void> Requeuer::kick() {
   asio::steady_timer pause(executor_, kGather);
   co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   looking_ = false;
   if (!why_not_().empty()) co_return;
-  const std::vector<Waiting> fitting = books_.nowFitting(kMostKicked, now());
+  const std::vector<Waiting> fitting = cache_.popSchedulable(kMostKicked, now());
   for (const Waiting& one : fitting) {
-    kube::Call call = kickOf(one);
+    kube::Call call = requeuePatch(one);
     const Result<json::value> kicked = co_await client_.ask(std::move(call));
     if (kicked) ++counts_.kicked;
-    if (!kicked && kicked.error().code() != ErrorCode::kNotFound) say(kicked.error().message());
+    if (!kicked && kicked.error().code() != ErrorCode::kNotFound) logLine(kicked.error().message());
   }
 }
 

@@ -15,14 +15,14 @@ namespace divvy::scheduler {
 
 // Of an extender's refusals kube-scheduler knows no reason: only a change of the pod makes it look
 // again before minutes have passed.
-kube::Call kickOf(const Waiting& pod);
+kube::Call requeuePatch(const Waiting& pod);
 
 // For one thread, that of the client. All outlives it.
-class Kicker {
+class Requeuer {
  public:
   // `why_not`: why nothing is placed here now; empty: it is.
-  Kicker(boost::asio::any_io_executor executor, kube::Client& client, Books& books, Counts& counts,
-         std::function<std::string()> why_not);
+  Requeuer(boost::asio::any_io_executor executor, kube::Client& client, SchedulerCache& cache,
+           Counters& counts, std::function<std::string()> why_not);
 
   // Something may have become free: who waits for it is looked at soon, once for all that changes
   // until then.
@@ -33,8 +33,8 @@ class Kicker {
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
-  Books& books_;
-  Counts& counts_;
+  SchedulerCache& cache_;
+  Counters& counts_;
   std::function<std::string()> why_not_;
   bool looking_ = false;
 };

@@ -89,7 +89,7 @@ bool dependsOnDevice(const engine::Shape& shape) {
   return depends(shape.init) || depends(shape.containers);
 }
 
-Amounts heldAmounts(const engine::Placement& placement, const KnownDevices* devices,
+Amounts heldAmounts(const engine::Placement& placement, const DeviceMetadataMap* devices,
                     const kube::Pod* pod, const vendors::Catalog& catalog) {
   Amounts amounts;
   std::map<std::string, const vendors::Kind*> said;

@@ -28,7 +28,7 @@ bool dependsOnDevice(const engine::Shape& shape);
 
 // Of all devices: the most at any time. `devices`: of its node; null where that is not known:
 // then the pod's annotations say which kinds they are. `pod` may be null where it is.
-Amounts heldAmounts(const engine::Placement& placement, const KnownDevices* devices,
+Amounts heldAmounts(const engine::Placement& placement, const DeviceMetadataMap* devices,
                     const kube::Pod* pod, const vendors::Catalog& catalog);
 
 }  // namespace divvy::scheduler

@@ -39,12 +39,12 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 }  // namespace
 
-bool Queues::matches(const std::string& pattern, const std::string& model) {
+bool QueueTree::matches(const std::string& pattern, const std::string& model) {
   if (pattern.empty() || pattern == kAny) return true;
   return namesModel(pattern, model);
 }
 
-bool Queues::counts(const std::string& pattern, const std::string& model) const {
+bool QueueTree::counts(const std::string& pattern, const std::string& model) const {
   constexpr std::size_t kMaxModels = 4096;
   std::map<std::string, bool>& known = matched_[pattern];
   if (known.size() > kMaxModels) known.clear();
@@ -53,7 +53,7 @@ bool Queues::counts(const std::string& pattern, const std::string& model) const 
   return at->second;
 }
 
-void Queues::set(kube::Queue queue) {
+void QueueTree::set(kube::Queue queue) {
   const std::string name = queue.meta.name;
   const auto known = queues_.find(name);
   // What is written of its state changes nothing.
@@ -61,17 +61,17 @@ void Queues::set(kube::Queue queue) {
   queues_.insert_or_assign(name, std::move(queue));
 }
 
-void Queues::remove(const std::string& name) {
+void QueueTree::remove(const std::string& name) {
   stale_ = queues_.erase(name) > 0 || stale_;
 }
 
-bool Queues::setSpace(const std::string& space, const std::string& queue) {
+bool QueueTree::setSpace(const std::string& space, const std::string& queue) {
   if (queue.empty()) return spaces_.erase(space) > 0;
   std::string& known = spaces_[space];
   return std::exchange(known, queue) != queue;
 }
 
-Result<std::string> Queues::queueFor(const std::string& space, const std::string& named) const {
+Result<std::string> QueueTree::queueFor(const std::string& space, const std::string& named) const {
   const auto own = spaces_.find(space);
   const std::string said = own == spaces_.end() ? std::string() : own->second;
   std::string name = named.empty() ? said : named;
@@ -90,7 +90,7 @@ Result<std::string> Queues::queueFor(const std::string& space, const std::string
   return Error{ErrorCode::kUsage, "queue " + name + " is not for namespace " + space};
 }
 
-std::string Queues::poolOf(const std::string& queue) const {
+std::string QueueTree::poolOf(const std::string& queue) const {
   auto at = queues_.find(queue);
   // As far up as there are queues, lest one is below itself.
   for (std::size_t steps = 0; at != queues_.end() && steps < queues_.size(); ++steps) {
@@ -100,25 +100,25 @@ std::string Queues::poolOf(const std::string& queue) const {
   return {};
 }
 
-void Queues::setCapacity(const std::vector<ModelUse>& capacity) {
+void QueueTree::setCapacity(const std::vector<ModelUsage>& capacity) {
   if (capacity == capacity_) return;
   capacity_ = capacity;
   stale_ = true;
 }
 
-void Queues::charge(const std::string& uid, Held held) {
+void QueueTree::charge(const std::string& uid, QueueCharge held) {
   const auto known = held_.find(uid);
   if (known != held_.end() && known->second == held) return;
   discharge(uid);
-  const Held& has = held_.emplace(uid, std::move(held)).first->second;
+  const QueueCharge& has = held_.emplace(uid, std::move(held)).first->second;
   if (!stale_) book(uid, has);
 }
 
-void Queues::discharge(const std::string& uid) {
+void QueueTree::discharge(const std::string& uid) {
   if (held_.erase(uid) > 0 && !stale_) quota_.remove(engine::JobName(uid));
 }
 
-void Queues::book(const std::string& uid, const Held& held) {
+void QueueTree::book(const std::string& uid, const QueueCharge& held) {
   constexpr std::int64_t kMsPerSecond = 1000;
   const engine::Job job{engine::JobName(uid),
                         forced(held.queue),
@@ -131,23 +131,23 @@ void Queues::book(const std::string& uid, const Held& held) {
   (void)booked;
 }
 
-engine::Amounts Queues::amountsOf(const std::vector<ModelUse>& use) const {
+engine::Amounts QueueTree::amountsOf(const std::vector<ModelUsage>& use) const {
   engine::Amounts amounts;
   for (const Measure& measure : measured_) {
     std::int64_t sum = 0;
-    for (const ModelUse& one : use)
+    for (const ModelUsage& one : use)
       if (counts(measure.first, one.model)) sum += measure.second ? one.mebibytes : one.milli;
     if (sum > 0) amounts[resourceOf(measure)] = sum;
   }
   return amounts;
 }
 
-engine::QueueName Queues::forced(const std::string& queue) const {
+engine::QueueName QueueTree::forced(const std::string& queue) const {
   const bool is = !queue.empty() && queues_.contains(queue) && !faults_.contains(queue);
   return is ? engine::QueueName(queue) : kNobody;
 }
 
-engine::Queue Queues::inEngine(const kube::Queue& queue) const {
+engine::Queue QueueTree::inEngine(const kube::Queue& queue) const {
   engine::Queue made;
   made.name = engine::QueueName(queue.meta.name);
   made.parent = engine::QueueName(queue.parent);
@@ -164,7 +164,7 @@ engine::Queue Queues::inEngine(const kube::Queue& queue) const {
 }
 
 // Parents before those below them.
-void Queues::enter(const std::string& name) {
+void QueueTree::enter(const std::string& name) {
   const kube::Queue& queue = queues_.at(name);
   std::string fault;
   const bool waits = !queue.parent.empty() && !queues_.contains(queue.parent);
@@ -184,7 +184,7 @@ void Queues::enter(const std::string& name) {
   if (!fault.empty()) faults_[name] = fault;
 }
 
-void Queues::rebuild() {
+void QueueTree::rebuild() {
   if (!stale_) return;
   stale_ = false;
   quota_ = engine::Quota();
@@ -223,7 +223,7 @@ void Queues::rebuild() {
   for (const auto& [uid, held] : held_) book(uid, held);
 }
 
-std::string Queues::textOf(const engine::QuotaRefusal& refusal) const {
+std::string QueueTree::textOf(const engine::QuotaRefusal& refusal) const {
   std::string model;
   std::string text = "needs " + std::to_string(refusal.needed) + ' ' +
                      wordsOf(refusal.resource, &model) + ", " + std::to_string(refusal.available);
@@ -235,51 +235,52 @@ std::string Queues::textOf(const engine::QuotaRefusal& refusal) const {
                   : "guarantee of queue " + refusal.queue.text + ", which does not borrow");
 }
 
-std::optional<Queues::No> Queues::refuse(const std::string& queue,
-                                         const std::vector<ModelUse>& use) {
+std::optional<QueueTree::QuotaRefusal> QueueTree::checkQuota(const std::string& queue,
+                                                             const std::vector<ModelUsage>& use) {
   rebuild();
   if (const std::string wrong = fault(queue); !wrong.empty())
-    return No{"queue " + queue + " is not in force: " + wrong, ""};
+    return QuotaRefusal{"queue " + queue + " is not in force: " + wrong, ""};
   const Result<engine::Admission> asked = quota_.ask(forced(queue), amountsOf(use));
-  if (!asked) return No{asked.error().message(), ""};
+  if (!asked) return QuotaRefusal{asked.error().message(), ""};
   if (asked->refusal) {
-    No no{textOf(*asked->refusal), ""};
+    QuotaRefusal no{textOf(*asked->refusal), ""};
     wordsOf(asked->refusal->resource, &no.model);
     if (no.model == kAny) no.model.clear();
     return no;
   }
   if (asked->reclaim.empty()) return std::nullopt;
-  return No{"is within what queue " + queue + " is guaranteed, but others borrowed it: " +
-                std::to_string(asked->reclaim.size()) + " of their pods would have to end",
-            ""};
+  return QuotaRefusal{"is within what queue " + queue + " is guaranteed, but others borrowed it: " +
+                          std::to_string(asked->reclaim.size()) +
+                          " of their pods would have to end",
+                      ""};
 }
 
-Queues::Groups Queues::givers(const std::string& queue,
-                              const std::optional<std::vector<ModelUse>>& use,
-                              const engine::ReclaimTerms& terms) {
+QueueTree::Groups QueueTree::reclaimable(const std::string& queue,
+                                         const std::optional<std::vector<ModelUsage>>& use,
+                                         const engine::ReclaimTerms& options) {
   rebuild();
   engine::Amounts asked;
   if (use) asked = amountsOf(*use);
   for (const Measure& measure : measured_)
     if (!use) asked[resourceOf(measure)] = 1;
   Groups all;
-  for (const auto& group : quota_.givers(forced(queue), asked, terms)) {
+  for (const auto& group : quota_.givers(forced(queue), asked, options)) {
     std::vector<std::string>& uids = all.emplace_back();
     for (const engine::JobName& name : group) uids.push_back(name.text);
   }
   return all;
 }
 
-bool Queues::reclaims(const std::string& queue) const {
+bool QueueTree::reclaims(const std::string& queue) const {
   const auto known = queues_.find(queue);
   return known != queues_.end() && known->second.reclaims;
 }
 
-std::size_t Queues::next(const std::vector<Turn>& waiting) {
+std::size_t QueueTree::next(const std::vector<QueueHead>& waiting) {
   rebuild();
   std::vector<engine::Job> jobs;
   jobs.reserve(waiting.size());
-  for (const Turn& one : waiting)
+  for (const QueueHead& one : waiting)
     jobs.push_back({engine::JobName(), forced(one.queue),
                     amountsOf({{std::string(), one.milli, one.mebibytes}}), one.priority,
                     one.since});
@@ -287,18 +288,18 @@ std::size_t Queues::next(const std::vector<Turn>& waiting) {
   return turn && *turn ? **turn : 0;
 }
 
-std::string Queues::fault(const std::string& queue) {
+std::string QueueTree::fault(const std::string& queue) {
   rebuild();
   const auto found = faults_.find(queue);
   return found == faults_.end() ? std::string() : found->second;
 }
 
-std::size_t Queues::running(const std::string& queue) const {
+std::size_t QueueTree::running(const std::string& queue) const {
   return static_cast<std::size_t>(std::count_if(
       held_.begin(), held_.end(), [&](const auto& one) { return one.second.queue == queue; }));
 }
 
-std::vector<kube::QueueAmount> Queues::used(const std::string& queue) {
+std::vector<kube::QueueAmount> QueueTree::used(const std::string& queue) {
   rebuild();
   std::set<std::string> models{kAny};
   const kube::Queue& said = queues_.at(queue);
@@ -317,7 +318,7 @@ std::vector<kube::QueueAmount> Queues::used(const std::string& queue) {
     }
     if (at != queue) continue;
     for (kube::QueueAmount& one : all)
-      for (const ModelUse& use : held.use) {
+      for (const ModelUsage& use : held.use) {
         if (!counts(one.model, use.model)) continue;
         *one.milli += use.milli;
         *one.mebibytes += use.mebibytes;

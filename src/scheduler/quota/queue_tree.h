@@ -19,7 +19,7 @@ namespace divvy::scheduler {
 
 // For one thread. A queue that cannot be right is not in force, and neither are those below it:
 // what they are given counts as nobody's.
-class Queues {
+class QueueTree {
  public:
   void set(kube::Queue queue);
   void remove(const std::string& name);
@@ -36,50 +36,51 @@ class Queues {
   // As the queue, or the nearest one above it that does, says; empty: none does.
   std::string poolOf(const std::string& queue) const;
 
-  void setCapacity(const std::vector<ModelUse>& capacity);
+  void setCapacity(const std::vector<ModelUsage>& capacity);
   // What a pod has, of that queue or of none (empty), instead of what it had before.
   // What decides who gives back first.
-  struct Standing {
+  struct ReclaimOrder {
     std::int64_t priority = 0;
     std::int64_t since = 0;  // seconds since 1970
     std::string group;       // they end together; empty: on its own
-    friend bool operator==(const Standing&, const Standing&) = default;
+    friend bool operator==(const ReclaimOrder&, const ReclaimOrder&) = default;
   };
-  struct Held {
+  struct QueueCharge {
     std::string queue;
-    std::vector<ModelUse> use;
-    Standing standing;
-    friend bool operator==(const Held&, const Held&) = default;
+    std::vector<ModelUsage> use;
+    ReclaimOrder standing;
+    friend bool operator==(const QueueCharge&, const QueueCharge&) = default;
   };
-  void charge(const std::string& uid, Held held);
+  void charge(const std::string& uid, QueueCharge held);
   void discharge(const std::string& uid);
   bool charged(const std::string& uid) const { return held_.contains(uid); }
-  const std::unordered_map<std::string, Held>& held() const { return held_; }  // by UID
+  const std::unordered_map<std::string, QueueCharge>& held() const { return held_; }  // by UID
 
   // Whether pods of that queue may have so much more, together. None: they may.
-  struct No {
+  struct QuotaRefusal {
     std::string why;
     std::string model;  // as a queue says it; empty: no other model would help
   };
-  std::optional<No> refuse(const std::string& queue, const std::vector<ModelUse>& use);
+  std::optional<QuotaRefusal> checkQuota(const std::string& queue,
+                                         const std::vector<ModelUsage>& use);
 
   // Pods that may be asked to end so that pods of that queue may have so much more (none:
   // anything), in the order in which they are asked, groups as one; as engine::Quota::givers.
   using Groups = std::vector<std::vector<std::string>>;
-  Groups givers(const std::string& queue, const std::optional<std::vector<ModelUse>>& use,
-                const engine::ReclaimTerms& terms);
+  Groups reclaimable(const std::string& queue, const std::optional<std::vector<ModelUsage>>& use,
+                     const engine::ReclaimTerms& options);
   // Within its guarantee it may take back what others borrowed.
   bool reclaims(const std::string& queue) const;
 
   // Whose turn it is. kNotFound does not happen: a queue that is not in force counts as nobody's.
-  struct Turn {
+  struct QueueHead {
     std::string queue;
     std::int64_t milli = 0;  // about
     std::int64_t mebibytes = 0;
     std::int64_t priority = 0;
     std::int64_t since = 0;
   };
-  std::size_t next(const std::vector<Turn>& waiting);  // one at least
+  std::size_t next(const std::vector<QueueHead>& waiting);  // one at least
 
   // Why it is not in force; empty: it is, or there is none.
   std::string fault(const std::string& queue);
@@ -97,15 +98,15 @@ class Queues {
   void rebuild();
   void enter(const std::string& name);
   engine::Queue inEngine(const kube::Queue& queue) const;
-  engine::Amounts amountsOf(const std::vector<ModelUse>& use) const;
+  engine::Amounts amountsOf(const std::vector<ModelUsage>& use) const;
   engine::QueueName forced(const std::string& queue) const;
-  void book(const std::string& uid, const Held& held);
+  void book(const std::string& uid, const QueueCharge& held);
   std::string textOf(const engine::QuotaRefusal& refusal) const;
 
   std::map<std::string, kube::Queue> queues_;
   std::map<std::string, std::string> spaces_;
-  std::vector<ModelUse> capacity_;
-  std::unordered_map<std::string, Held> held_;  // by UID of the pod
+  std::vector<ModelUsage> capacity_;
+  std::unordered_map<std::string, QueueCharge> held_;  // by UID of the pod
   // Made of the above when it is asked for.
   bool stale_ = true;
   engine::Quota quota_;

@@ -54,7 +54,7 @@ std::size_t distanceOf(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Quotas::Quotas(const vendors::Catalog& catalog) {
+ResourceQuotaTracker::ResourceQuotaTracker(const vendors::Catalog& catalog) {
   for (const vendors::Kind* kind : catalog.kinds()) {
     if (!kind->memory.resource.empty()) resources_[kind->memory.resource] = {kind, true};
     if (!kind->cores.resource.empty()) resources_[kind->cores.resource] = {kind, false};
@@ -67,7 +67,7 @@ Quotas::Quotas(const vendors::Catalog& catalog) {
 }
 
 // What a key of a quota was meant to be; empty: it is none of ours, or is known.
-std::string Quotas::meantBy(const std::string& key) const {
+std::string ResourceQuotaTracker::meantBy(const std::string& key) const {
   constexpr std::size_t kMaxDistance = 2;
   for (const std::string_view prefix : {kPrefix, std::string_view("requests.")}) {
     if (!key.starts_with(prefix)) continue;
@@ -82,7 +82,7 @@ std::string Quotas::meantBy(const std::string& key) const {
   return {};
 }
 
-Result<void> Quotas::set(const kube::ResourceQuota& quota) {
+Result<void> ResourceQuotaTracker::set(const kube::ResourceQuota& quota) {
   std::string fault;
   bool any = false;
   for (const auto& [key, amount] : quota.hard) {
@@ -112,11 +112,11 @@ Result<void> Quotas::set(const kube::ResourceQuota& quota) {
                "resource quota " + quota.meta.space + '/' + quota.meta.name + ": " + fault};
 }
 
-void Quotas::remove(const std::string& uid) {
+void ResourceQuotaTracker::remove(const std::string& uid) {
   if (quotas_.erase(uid) > 0) readAnew();
 }
 
-void Quotas::readAnew() {
+void ResourceQuotaTracker::readAnew() {
   limits_.clear();
   for (const auto& [uid, quota] : quotas_) {
     for (const auto& [key, amount] : quota.hard) {
@@ -132,7 +132,7 @@ void Quotas::readAnew() {
   }
 }
 
-void Quotas::take(const std::string& uid, const std::string& space, Amounts amounts) {
+void ResourceQuotaTracker::take(const std::string& uid, const std::string& space, Amounts amounts) {
   give(uid);
   if (amounts.empty()) return;
   Amounts& sum = sums_[space];
@@ -143,7 +143,7 @@ void Quotas::take(const std::string& uid, const std::string& space, Amounts amou
   held_.insert_or_assign(uid, Held{space, std::move(amounts)});
 }
 
-void Quotas::give(const std::string& uid) {
+void ResourceQuotaTracker::give(const std::string& uid) {
   const auto found = held_.find(uid);
   if (found == held_.end()) return;
   Amounts& sum = sums_[found->second.space];
@@ -157,12 +157,13 @@ void Quotas::give(const std::string& uid) {
   held_.erase(found);
 }
 
-std::int64_t Quotas::of(const Resource& resource, const Amount& amount) const {
+std::int64_t ResourceQuotaTracker::of(const Resource& resource, const Amount& amount) const {
   return resource.memory ? static_cast<std::int64_t>(amount.memory.count) : amount.milli;
 }
 
-std::optional<std::string> Quotas::check(const std::string& space, const Amounts& held,
-                                         const Amounts& more) const {
+std::optional<std::string> ResourceQuotaTracker::check(const std::string& space,
+                                                       const Amounts& held,
+                                                       const Amounts& more) const {
   const auto limits = limits_.find(space);
   if (limits == limits_.end()) return std::nullopt;
   for (const auto& [name, limit] : limits->second) {
@@ -186,8 +187,9 @@ std::optional<std::string> Quotas::check(const std::string& space, const Amounts
   return std::nullopt;
 }
 
-std::optional<std::string> Quotas::refusal(const std::string& space, const std::string& uid,
-                                           const Amounts& more) const {
+std::optional<std::string> ResourceQuotaTracker::refusal(const std::string& space,
+                                                         const std::string& uid,
+                                                         const Amounts& more) const {
   if (!limits(space)) return std::nullopt;
   const auto sum = sums_.find(space);
   Amounts held = sum == sums_.end() ? Amounts{} : sum->second;
@@ -201,12 +203,13 @@ std::optional<std::string> Quotas::refusal(const std::string& space, const std::
   return check(space, held, more);
 }
 
-std::optional<std::string> Quotas::never(const std::string& space, const Amounts& more) const {
+std::optional<std::string> ResourceQuotaTracker::never(const std::string& space,
+                                                       const Amounts& more) const {
   return check(space, {}, more);
 }
 
-std::vector<QuotaUse> Quotas::uses() const {
-  std::vector<QuotaUse> all;
+std::vector<QuotaUsage> ResourceQuotaTracker::uses() const {
+  std::vector<QuotaUsage> all;
   for (const auto& [space, limits] : limits_) {
     const auto sum = sums_.find(space);
     for (const auto& [name, limit] : limits) {

@@ -22,10 +22,10 @@ inline std::string refusalText(const std::string& why) {
   return "ResourceQuotaNotFit: " + why;
 }
 
-class Quotas {
+class ResourceQuotaTracker {
  public:
   // `catalog` outlives it.
-  explicit Quotas(const vendors::Catalog& catalog);
+  explicit ResourceQuotaTracker(const vendors::Catalog& catalog);
 
   // Counted are `limits.` of the resources that memory and cores are asked for by; of several
   // objects the least holds. kUsage: what of it is not counted; the rest is.
@@ -43,7 +43,7 @@ class Quotas {
   // Likewise, were nobody else there.
   std::optional<std::string> never(const std::string& space, const Amounts& more) const;
 
-  std::vector<QuotaUse> uses() const;  // by namespace and resource
+  std::vector<QuotaUsage> uses() const;  // by namespace and resource
 
  private:
   struct Limit {

@@ -11,26 +11,26 @@
 
 namespace divvy::scheduler {
 
-const kube::Rein& Watches::follow(std::string name, kube::Follower follower) {
-  Followed& followed = all_.emplace_back(Followed{std::move(name), {}});
+const kube::Rein& Informers::follow(std::string name, kube::Follower follower) {
+  InformerEntry& followed = all_.emplace_back(InformerEntry{std::move(name), {}});
   boost::asio::co_spawn(
       executor_, kube::follow(client_, std::move(follower), followed.rein, stopped_), rethrow);
   return followed.rein;
 }
 
-bool Watches::known() const {
+bool Informers::known() const {
   return std::all_of(all_.begin(), all_.end(),
-                     [](const Followed& one) { return one.rein.fresh(); });
+                     [](const InformerEntry& one) { return one.rein.fresh(); });
 }
 
-void Watches::anew() {
-  for (Followed& one : all_) one.rein.anew();
+void Informers::relist() {
+  for (InformerEntry& one : all_) one.rein.anew();
 }
 
-std::vector<Source> Watches::sources() const {
-  std::vector<Source> sources;
-  for (const Followed& one : all_) {
-    Source source{one.name, one.rein.fresh()};
+std::vector<HealthSource> Informers::sources() const {
+  std::vector<HealthSource> sources;
+  for (const InformerEntry& one : all_) {
+    HealthSource source{one.name, one.rein.fresh()};
     if (const auto since = one.rein.failingSince()) {
       const auto age = std::chrono::steady_clock::now() - *since;
       source.failing_ms = std::chrono::duration_cast<std::chrono::milliseconds>(age).count();

@@ -15,9 +15,9 @@
 namespace divvy::scheduler {
 
 // For one thread, that of the client. Client and flag outlive it, and it what is followed.
-class Watches {
+class Informers {
  public:
-  Watches(boost::asio::any_io_executor executor, kube::Client& client, const bool* stopped)
+  Informers(boost::asio::any_io_executor executor, kube::Client& client, const bool* stopped)
       : executor_(std::move(executor)), client_(client), stopped_(stopped) {}
 
   // Until *stopped is true. `name` is what /readyz calls it. What it returns lives as long as this.
@@ -25,11 +25,11 @@ class Watches {
   // All of everything has been told that there was at the beginning, or when anew() was called.
   bool known() const;
   // Everything is listed anew, by reads that begin after this.
-  void anew();
-  std::vector<Source> sources() const;  // in the order in which they were named
+  void relist();
+  std::vector<HealthSource> sources() const;  // in the order in which they were named
 
  private:
-  struct Followed {
+  struct InformerEntry {
     std::string name;
     kube::Rein rein;
   };
@@ -37,7 +37,7 @@ class Watches {
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
   const bool* stopped_;
-  std::list<Followed> all_;  // reins stay where they are
+  std::list<InformerEntry> all_;  // reins stay where they are
 };
 
 }  // namespace divvy::scheduler

@@ -40,8 +40,8 @@ bool Leadership::saw(engine::Instant began, const std::optional<kube::Lease>& le
   return ours() && fenceOf(*lease_) + lease_->holder != before;
 }
 
-Verdict Leadership::verdict(engine::Instant now) const {
-  Verdict verdict;
+LeaderStatus Leadership::verdict(engine::Instant now) const {
+  LeaderStatus verdict;
   if (!read_) {
     verdict.why = "the lease was not read yet";
   } else if (!lease_ || lease_->holder.empty()) {

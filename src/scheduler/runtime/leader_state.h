@@ -15,7 +15,7 @@
 
 namespace divvy::scheduler {
 
-struct Verdict {
+struct LeaderStatus {
   bool leads = false;
   std::string fence;  // of the term in which it leads
   std::string why;    // one line; in either case
@@ -31,7 +31,7 @@ class Leadership {
   // term of ours has begun: what was known and promised before it may be another's now.
   bool saw(engine::Instant began, const std::optional<kube::Lease>& lease);
 
-  Verdict verdict(engine::Instant now) const;
+  LeaderStatus verdict(engine::Instant now) const;
 
   // Differs for any two terms: the Lease's UID and how often it changed hands.
   static std::string fenceOf(const kube::Lease& lease);

@@ -21,44 +21,47 @@ constexpr kube::ClientTerms kTerms{20, 20, std::chrono::seconds(2), 1};
 
 }  // namespace
 
-engine::Instant Election::now() {
+engine::Instant LeaseWatcher::now() {
   timespec at{};
   clock_gettime(CLOCK_BOOTTIME, &at);
   return {static_cast<std::int64_t>(at.tv_sec) * 1000 + at.tv_nsec / 1'000'000};
 }
 
-Result<std::unique_ptr<Election>> Election::make(asio::io_context& loop, const kube::Access& access,
-                                                 Terms terms) {
+Result<std::unique_ptr<LeaseWatcher>> LeaseWatcher::make(asio::io_context& loop,
+                                                         const kube::Access& access,
+                                                         Options options) {
   Result<std::unique_ptr<kube::Client>> client =
       kube::Client::make(loop.get_executor(), access, kTerms);
   if (!client) return client.error();
-  return std::unique_ptr<Election>(new Election(loop, std::move(terms), std::move(*client)));
+  return std::unique_ptr<LeaseWatcher>(
+      new LeaseWatcher(loop, std::move(options), std::move(*client)));
 }
 
-Election::Election(asio::io_context& loop, Terms terms, std::unique_ptr<kube::Client> client)
+LeaseWatcher::LeaseWatcher(asio::io_context& loop, Options options,
+                           std::unique_ptr<kube::Client> client)
     : loop_(loop),
-      terms_(std::move(terms)),
+      options_(std::move(options)),
       client_(std::move(client)),
-      leadership_(terms_.identity),
+      leadership_(options_.identity),
       pause_(loop) {}
 
-void Election::start(std::function<void()> began, std::function<void(const std::string&)> said,
-                     const bool* stopped) {
+void LeaseWatcher::start(std::function<void()> began, std::function<void(const std::string&)> said,
+                         const bool* stopped) {
   began_ = std::move(began);
   said_ = std::move(said);
   stopped_ = stopped;
-  if (terms_.name.empty()) return;
+  if (options_.name.empty()) return;
   asio::co_spawn(loop_, run(), [](std::exception_ptr fault) {
     if (fault) std::rethrow_exception(fault);
   });
 }
 
-Verdict Election::verdict() const {
-  if (terms_.name.empty()) return {true, "", "leads: there is no lease"};
+LeaderStatus LeaseWatcher::verdict() const {
+  if (options_.name.empty()) return {true, "", "leads: there is no lease"};
   return leadership_.verdict(now());
 }
 
-asio::awaitable<void> Election::run() {
+asio::awaitable<void> LeaseWatcher::run() {
   while (!*stopped_) {
     co_await read();
     pause_.expires_after(kLookEvery);
@@ -66,10 +69,10 @@ asio::awaitable<void> Election::run() {
   }
 }
 
-asio::awaitable<void> Election::read() {
+asio::awaitable<void> LeaseWatcher::read() {
   const engine::Instant began = now();
   // Without a resourceVersion: what is so now, and not what some cache says.
-  kube::Call call{kube::Verb::kGet, kube::leasePath(terms_.space, terms_.name)};
+  kube::Call call{kube::Verb::kGet, kube::leasePath(options_.space, options_.name)};
   const Result<json::value> found = co_await client_->ask(std::move(call));
   std::optional<kube::Lease> lease;
   std::optional<Error> fault;
@@ -92,7 +95,7 @@ asio::awaitable<void> Election::read() {
 }
 
 // What it says changes with every look while a Lease grows old: only the first of it is new.
-void Election::tell(const std::string& why) {
+void LeaseWatcher::tell(const std::string& why) {
   const std::string topic = why.substr(0, why.find(','));
   if (topic == told_) return;
   told_ = topic;

@@ -17,16 +17,16 @@
 namespace divvy::scheduler {
 
 // For the loop's thread.
-class Election {
+class LeaseWatcher {
  public:
-  struct Terms {
+  struct Options {
     std::string space, name;  // of the Lease; no name: there is none, and we always lead
     std::string identity;
   };
 
   // A client of its own: no other call keeps it waiting.
-  static Result<std::unique_ptr<Election>> make(boost::asio::io_context& loop,
-                                                const kube::Access& access, Terms terms);
+  static Result<std::unique_ptr<LeaseWatcher>> make(boost::asio::io_context& loop,
+                                                    const kube::Access& access, Options options);
 
   // Until *stopped is true. `began`: a term of ours has begun; `said`: who leads has changed, or
   // the Lease cannot be read.
@@ -35,7 +35,7 @@ class Election {
   // Not only when it is time for it.
   void look() { pause_.cancel(); }
 
-  Verdict verdict() const;
+  LeaderStatus verdict() const;
   // Nothing was read since.
   std::optional<engine::Instant> failingSince() const { return failing_; }
   const std::string& fault() const { return fault_; }
@@ -44,13 +44,14 @@ class Election {
   static engine::Instant now();
 
  private:
-  Election(boost::asio::io_context& loop, Terms terms, std::unique_ptr<kube::Client> client);
+  LeaseWatcher(boost::asio::io_context& loop, Options options,
+               std::unique_ptr<kube::Client> client);
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> read();
   void tell(const std::string& why);
 
   boost::asio::io_context& loop_;
-  Terms terms_;
+  Options options_;
   std::unique_ptr<kube::Client> client_;
   Leadership leadership_;
   boost::asio::steady_timer pause_;

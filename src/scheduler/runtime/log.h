@@ -10,17 +10,17 @@
 
 namespace divvy::scheduler {
 
-inline void say(const std::string& line) {
+inline void logLine(const std::string& line) {
   std::fprintf(stderr, "divvy scheduler: %s\n", line.c_str());
 }
 
 // What of each object is not heeded: said when it is another than before.
-class Unheeded {
+class ChangedWarnings {
  public:
   void told(const std::string& object, std::vector<std::string> what) {
     std::vector<std::string>& before = before_[object];
     if (before != what)
-      for (const std::string& one : what) say(object + ": " + one + "; it does not count");
+      for (const std::string& one : what) logLine(object + ": " + one + "; it does not count");
     before = std::move(what);
     if (before.empty()) before_.erase(object);
   }

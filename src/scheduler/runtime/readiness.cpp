@@ -8,9 +8,9 @@ constexpr std::int64_t kMostFailingMs = 30'000;
 
 }  // namespace
 
-Readiness webhookReadiness(std::span<const Source> sources, const Verdict& verdict) {
+Readiness webhookReadiness(std::span<const HealthSource> sources, const LeaderStatus& verdict) {
   Readiness readiness{true, verdict.why};
-  for (const Source& one : sources) {
+  for (const HealthSource& one : sources) {
     if (!one.failing_ms || *one.failing_ms <= kMostFailingMs) continue;
     if (readiness.ready) readiness.text.clear();
     readiness.ready = false;
@@ -20,10 +20,10 @@ Readiness webhookReadiness(std::span<const Source> sources, const Verdict& verdi
   return readiness;
 }
 
-Readiness extenderReadiness(std::span<const Source> sources, const Verdict& verdict) {
+Readiness extenderReadiness(std::span<const HealthSource> sources, const LeaderStatus& verdict) {
   Readiness readiness = webhookReadiness(sources, verdict);
   if (!readiness.ready) return readiness;
-  for (const Source& one : sources) {
+  for (const HealthSource& one : sources) {
     if (one.told) continue;
     readiness.ready = false;
     readiness.text = one.name + " are being listed; " + verdict.why;

@@ -8,9 +8,9 @@
 
 namespace divvy::scheduler {
 
-class Last {
+class RecentSet {
  public:
-  explicit Last(std::size_t most) : most_(most) {}
+  explicit RecentSet(std::size_t most) : most_(most) {}
 
   void add(const std::string& name) {
     if (!names_.insert(name).second) return;

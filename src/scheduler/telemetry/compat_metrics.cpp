@@ -23,28 +23,28 @@ struct HamiDevices {
   const char *name, *old_name;
   bool with_cores;  // the cores that are given are a label, too
   bool old_type;    // the old one has the type
-  double (*of)(const DeviceUse&);
+  double (*of)(const DeviceUsage&);
 };
 
 constexpr HamiDevices kHamiDevices[] = {
     {"hami_gpu_memory_limit_bytes", "GPUDeviceMemoryLimit", false, true,
-     [](const DeviceUse& one) { return static_cast<double>(one.memory.count); }},
+     [](const DeviceUsage& one) { return static_cast<double>(one.memory.count); }},
     {"hami_gpu_core_limit_ratio", "GPUDeviceCoreLimit", false, true,
-     [](const DeviceUse& one) { return percent(one.compute); }},
+     [](const DeviceUsage& one) { return percent(one.compute); }},
     {"hami_gpu_memory_allocated_bytes", "GPUDeviceMemoryAllocated", true, true,
-     [](const DeviceUse& one) { return static_cast<double>(one.promised.count); }},
+     [](const DeviceUsage& one) { return static_cast<double>(one.promised.count); }},
     {"hami_gpu_shared_count", "GPUDeviceSharedNum", false, true,
-     [](const DeviceUse& one) { return static_cast<double>(one.tenants); }},
+     [](const DeviceUsage& one) { return static_cast<double>(one.tenants); }},
     {"hami_gpu_core_allocated_ratio", "GPUDeviceCoreAllocated", false, true,
-     [](const DeviceUse& one) { return percent(one.promised_compute); }},
+     [](const DeviceUsage& one) { return percent(one.promised_compute); }},
     {"hami_node_gpu_memory_allocated_ratio", "nodeGPUMemoryPercentage", false, false,
-     [](const DeviceUse& one) {
+     [](const DeviceUsage& one) {
        const auto all = static_cast<double>(one.memory.count);
        return all > 0 ? static_cast<double>(one.promised.count) / all : 0;
      }},
 };
 
-void hamiDevices(Exposition* out, const std::vector<DeviceUse>& all) {
+void hamiDevices(Exposition* out, const std::vector<DeviceUsage>& all) {
   for (const HamiDevices& family : kHamiDevices) {
     for (const bool old : {false, true}) {
       out->family(old ? family.old_name : family.name, "gauge", "As HAMi's scheduler has it");
@@ -53,7 +53,7 @@ void hamiDevices(Exposition* out, const std::vector<DeviceUse>& all) {
       const char* index = old ? "deviceidx" : "device_index";
       const char* type = old ? "devicetype" : "device_type";
       const char* cores = old ? "devicecores" : "device_cores";
-      for (const DeviceUse& one : all) {
+      for (const DeviceUsage& one : all) {
         const std::string at = std::to_string(one.index);
         const std::string used = std::to_string(one.promised_compute.milli / kMilliPerPercent);
         const auto sample = [&](metrics::Labels labels) { out->sample(labels, family.of(one)); };
@@ -78,11 +78,11 @@ void hamiDevices(Exposition* out, const std::vector<DeviceUse>& all) {
   }
 }
 
-void hamiOverview(Exposition* out, const std::vector<DeviceUse>& all) {
+void hamiOverview(Exposition* out, const std::vector<DeviceUsage>& all) {
   for (const bool old : {false, true}) {
     out->family(old ? "nodeGPUOverview" : "hami_node_gpu_overview", "gauge",
                 "As HAMi's scheduler has it: bytes promised");
-    for (const DeviceUse& one : all) {
+    for (const DeviceUsage& one : all) {
       const std::string mebibytes = std::to_string(one.memory.count / mib(1).count);
       out->sample({{old ? "nodeid" : "node", one.node},
                    {old ? "deviceuuid" : "device_uuid", one.uuid},
@@ -97,14 +97,14 @@ void hamiOverview(Exposition* out, const std::vector<DeviceUse>& all) {
   }
 }
 
-void hamiShares(Exposition* out, const std::vector<HeldShare>& all) {
+void hamiShares(Exposition* out, const std::vector<AllocatedShare>& all) {
   for (const bool memory : {true, false}) {
     for (const bool old : {false, true}) {
       const char* name =
           memory ? "hami_vgpu_memory_allocated_bytes" : "hami_vgpu_core_allocated_ratio";
       const char* old_name = memory ? "vGPUMemoryAllocated" : "vGPUCoreAllocated";
       out->family(old ? old_name : name, "gauge", "As HAMi's scheduler has it");
-      for (const HeldShare& one : all) {
+      for (const AllocatedShare& one : all) {
         out->sample({{old ? "podnamespace" : "namespace", one.space},
                      {old ? "nodename" : "node", one.node},
                      {old ? "podname" : "pod", one.pod},
@@ -118,11 +118,11 @@ void hamiShares(Exposition* out, const std::vector<HeldShare>& all) {
 }
 
 // Resources are what HAMi calls quotas here.
-void hamiQuotas(Exposition* out, const std::vector<QuotaUse>& all) {
+void hamiQuotas(Exposition* out, const std::vector<QuotaUsage>& all) {
   for (const bool old : {false, true}) {
     out->family(old ? "QuotaUsed" : "hami_resource_quota_used", "gauge",
                 "As HAMi's scheduler has it");
-    for (const QuotaUse& one : all) {
+    for (const QuotaUsage& one : all) {
       out->sample({{old ? "quotanamespace" : "namespace", one.space},
                    {old ? "quotaName" : "quota_name", one.resource},
                    {"limit", std::to_string(one.limit)},
@@ -131,7 +131,7 @@ void hamiQuotas(Exposition* out, const std::vector<QuotaUse>& all) {
     }
   }
   out->family("hami_resource_quota_limit", "gauge", "As HAMi's scheduler has it");
-  for (const QuotaUse& one : all)
+  for (const QuotaUsage& one : all)
     out->sample({{"namespace", one.space}, {"quota_name", one.resource}, {"zone", kZone}},
                 static_cast<double>(one.limit));
 }
@@ -140,7 +140,7 @@ void hamiQuotas(Exposition* out, const std::vector<QuotaUse>& all) {
 // pkg/scheduler/api/devices/nvidia/vgpu.
 struct VolcanoDevices {
   const char* name;
-  double (*of)(const DeviceUse&);
+  double (*of)(const DeviceUsage&);
 };
 
 double mebibytes(Bytes bytes) {
@@ -149,25 +149,25 @@ double mebibytes(Bytes bytes) {
 
 constexpr VolcanoDevices kVolcanoDevices[] = {
     {"volcano_vgpu_device_memory_limit",
-     [](const DeviceUse& one) { return mebibytes(one.memory); }},
+     [](const DeviceUsage& one) { return mebibytes(one.memory); }},
     {"volcano_vgpu_device_allocated_memory",
-     [](const DeviceUse& one) { return mebibytes(one.promised); }},
+     [](const DeviceUsage& one) { return mebibytes(one.promised); }},
     {"volcano_vgpu_device_allocated_cores",
-     [](const DeviceUse& one) { return percent(one.promised_compute); }},
+     [](const DeviceUsage& one) { return percent(one.promised_compute); }},
     {"volcano_vgpu_device_shared_number",
-     [](const DeviceUse& one) { return static_cast<double>(one.tenants); }},
+     [](const DeviceUsage& one) { return static_cast<double>(one.tenants); }},
 };
 
-void volcano(Exposition* out, const Seen& seen) {
+void volcano(Exposition* out, const ClusterSample& seen) {
   constexpr const char* kHelp = "As Volcano's scheduler has it";
   for (const VolcanoDevices& family : kVolcanoDevices) {
     out->family(family.name, "gauge", kHelp);
-    for (const DeviceUse& one : seen.devices)
+    for (const DeviceUsage& one : seen.devices)
       out->sample({{"devID", one.uuid}, {"NodeName", one.node}}, family.of(one));
   }
   // It tells no namespaces: of pods that are called alike, and of all containers, together.
   std::map<std::tuple<std::string, std::string, std::string>, std::pair<double, double>> pods;
-  for (const HeldShare& one : seen.shares) {
+  for (const AllocatedShare& one : seen.shares) {
     auto& [memory, cores] = pods[{one.uuid, one.node, one.pod}];
     memory += mebibytes(one.memory);
     cores += percent(one.compute);
@@ -186,7 +186,7 @@ void volcano(Exposition* out, const Seen& seen) {
 
 }  // namespace
 
-void addCompatFamilies(Exposition* out, const Seen& seen) {
+void addCompatFamilies(Exposition* out, const ClusterSample& seen) {
   hamiDevices(out, seen.devices);
   hamiOverview(out, seen.devices);
   hamiShares(out, seen.shares);

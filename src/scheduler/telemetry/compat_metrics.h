@@ -8,6 +8,6 @@
 namespace divvy::scheduler {
 
 // HAMi's names, new and old (source: facts on the incumbent's control plane, 5.1), and Volcano's.
-void addCompatFamilies(metrics::Exposition* out, const Seen& seen);
+void addCompatFamilies(metrics::Exposition* out, const ClusterSample& seen);
 
 }  // namespace divvy::scheduler

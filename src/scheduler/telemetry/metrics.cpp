@@ -13,7 +13,7 @@ double ratio(engine::Compute compute) {
   return static_cast<double>(compute.milli) / engine::kWholeDevice.milli;
 }
 
-void answers(Exposition* out, const Counts& counts) {
+void answers(Exposition* out, const Counters& counts) {
   out->histogram("divvy_scheduler_filter_seconds", "How long /filter took", counts.filter_seconds);
   out->family("divvy_scheduler_filters_total", "counter", "Answers of /filter");
   out->sample({{"answer", "placed"}}, counts.placed);
@@ -33,7 +33,7 @@ void answers(Exposition* out, const Counts& counts) {
   out->sample({{"answer", "not_a_review"}}, counts.not_reviews);
 }
 
-void state(Exposition* out, const Counts& counts, const Seen& seen) {
+void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
   const auto one = [&](const char* name, const char* type, const char* help, std::uint64_t value) {
     out->family(name, type, help);
     out->sample({}, value);
@@ -92,14 +92,14 @@ void state(Exposition* out, const Counts& counts, const Seen& seen) {
   out->sample({{"kind", "resourcequota"}}, counts.unreadable_quotas);
 }
 
-void devices(Exposition* out, const std::vector<DeviceUse>& all) {
+void devices(Exposition* out, const std::vector<DeviceUsage>& all) {
   const auto each = [&](const char* name, const char* help, const auto& of) {
     out->family(name, "gauge", help);
-    for (const DeviceUse& one : all)
+    for (const DeviceUsage& one : all)
       out->sample({{"node", one.node}, {"device", one.uuid}}, of(one));
   };
   out->family("divvy_device_info", "gauge", "1 for every device that is known");
-  for (const DeviceUse& one : all) {
+  for (const DeviceUsage& one : all) {
     out->sample({{"node", one.node},
                  {"device", one.uuid},
                  {"index", std::to_string(one.index)},
@@ -109,25 +109,25 @@ void devices(Exposition* out, const std::vector<DeviceUse>& all) {
                 std::uint64_t{1});
   }
   each("divvy_device_healthy", "Whether it may be given to anybody",
-       [](const DeviceUse& one) { return std::uint64_t{one.healthy ? 1u : 0u}; });
+       [](const DeviceUsage& one) { return std::uint64_t{one.healthy ? 1u : 0u}; });
   each("divvy_device_memory_bytes", "Memory that may be promised",
-       [](const DeviceUse& one) { return one.memory.count; });
+       [](const DeviceUsage& one) { return one.memory.count; });
   each("divvy_device_memory_promised_bytes", "Of it, what is promised, reservations included",
-       [](const DeviceUse& one) { return one.promised.count; });
+       [](const DeviceUsage& one) { return one.promised.count; });
   each("divvy_device_compute_ratio", "Compute that may be promised; 1 is a whole device",
-       [](const DeviceUse& one) { return ratio(one.compute); });
+       [](const DeviceUsage& one) { return ratio(one.compute); });
   each("divvy_device_compute_promised_ratio", "Of it, what is promised",
-       [](const DeviceUse& one) { return ratio(one.promised_compute); });
+       [](const DeviceUsage& one) { return ratio(one.promised_compute); });
   each("divvy_device_slots", "Tenants at most",
-       [](const DeviceUse& one) { return std::uint64_t{one.slots}; });
+       [](const DeviceUsage& one) { return std::uint64_t{one.slots}; });
   each("divvy_device_tenants", "Tenants",
-       [](const DeviceUse& one) { return std::uint64_t{one.tenants}; });
+       [](const DeviceUsage& one) { return std::uint64_t{one.tenants}; });
 }
 
-void shares(Exposition* out, const std::vector<HeldShare>& all) {
+void shares(Exposition* out, const std::vector<AllocatedShare>& all) {
   const auto each = [&](const char* name, const char* help, const auto& of) {
     out->family(name, "gauge", help);
-    for (const HeldShare& one : all) {
+    for (const AllocatedShare& one : all) {
       out->sample({{"namespace", one.space},
                    {"pod", one.pod},
                    {"container_index", std::to_string(one.container)},
@@ -137,17 +137,17 @@ void shares(Exposition* out, const std::vector<HeldShare>& all) {
     }
   };
   each("divvy_pod_device_memory_bytes", "Memory that a container was given",
-       [](const HeldShare& one) { return one.memory.count; });
+       [](const AllocatedShare& one) { return one.memory.count; });
   each("divvy_pod_device_compute_ratio", "Compute that it was given; 0: what others leave",
-       [](const HeldShare& one) { return ratio(one.compute); });
+       [](const AllocatedShare& one) { return ratio(one.compute); });
 }
 
-void quotas(Exposition* out, const std::vector<QuotaUse>& all) {
+void quotas(Exposition* out, const std::vector<QuotaUsage>& all) {
   for (const bool used : {false, true}) {
     out->family(used ? "divvy_quota_used" : "divvy_quota_limit", "gauge",
                 used ? "Of it, what pods hold, reservations included"
                      : "What a namespace may hold, in the resource's own units");
-    for (const QuotaUse& one : all) {
+    for (const QuotaUsage& one : all) {
       out->sample({{"namespace", one.space}, {"resource", one.resource}, {"quota", one.quota}},
                   static_cast<double>(used ? one.used : one.limit));
     }
@@ -156,7 +156,7 @@ void quotas(Exposition* out, const std::vector<QuotaUse>& all) {
 
 }  // namespace
 
-std::string exposition(const Counts& counts, const Seen& seen, bool compat) {
+std::string exposition(const Counters& counts, const ClusterSample& seen, bool compat) {
   Exposition out;
   state(&out, counts, seen);
   answers(&out, counts);

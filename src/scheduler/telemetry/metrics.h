@@ -22,7 +22,7 @@ struct NoticeCounts {
 };
 
 // Since it began.
-struct Counts {
+struct Counters {
   metrics::Histogram filter_seconds, bind_seconds, review_seconds;
   std::uint64_t placed = 0, refused = 0, passed = 0, filter_errors = 0;  // answers of /filter
   std::uint64_t bound = 0, bind_refused = 0, bind_uncertain = 0, not_reserved = 0;  // of /bind
@@ -38,7 +38,7 @@ struct Counts {
   NoticeCounts idle, bypass;
 };
 
-struct Seen {
+struct ClusterSample {
   bool ready = false;
   std::uint64_t api_calls = 0;
   std::uint64_t waiting = 0;
@@ -47,12 +47,12 @@ struct Seen {
   std::uint64_t tries = 0;          // of searches for ways to place several containers
   std::uint64_t closed_nodes = 0;   // by assignments that cannot be read
   std::uint64_t surplus_nodes = 0;  // that register more than their inventories have
-  std::vector<DeviceUse> devices;
-  std::vector<HeldShare> shares;
-  std::vector<QuotaUse> quotas;
+  std::vector<DeviceUsage> devices;
+  std::vector<AllocatedShare> shares;
+  std::vector<QuotaUsage> quotas;
 };
 
 // `compat`: also under other schedulers' names.
-std::string exposition(const Counts& counts, const Seen& seen, bool compat);
+std::string exposition(const Counters& counts, const ClusterSample& seen, bool compat);
 
 }  // namespace divvy::scheduler

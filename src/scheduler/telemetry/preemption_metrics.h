@@ -8,7 +8,7 @@
 namespace divvy::scheduler {
 
 // Plans for pods at the gate, since it began.
-struct ClearanceCounts {
+struct GatedPreemptionCounts {
   std::uint64_t planned = 0;  // that were begun; of these
   std::uint64_t started = 0;  // all that they were for have their places
   std::uint64_t broken = 0;   // somebody did not end, or they were not wanted any more
@@ -26,8 +26,8 @@ struct PreemptionCounts {
   std::uint64_t cut = 0;      // nodes were left when the tries for one pod were spent
   std::uint64_t evicted = 0, forbidden = 0, refused = 0, unanswered = 0, gone = 0;  // evictions
   std::uint64_t under_way = 0;                                                      // now
-  ClearanceCounts reclaims;  // of what was borrowed of a queue
-  ClearanceCounts gated;     // by priority, for pods at the gate
+  GatedPreemptionCounts reclaims;  // of what was borrowed of a queue
+  GatedPreemptionCounts gated;     // by priority, for pods at the gate
 };
 
 inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {

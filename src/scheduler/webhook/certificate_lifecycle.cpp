@@ -65,7 +65,7 @@ CertificateStep nextStep(const CertificateView& view, Clock now) {
   if (!view.secret_known || !view.registration_known) return CertificateStep::kWait;
   if (!view.kept || now >= rotationOf(view.kept->validity)) return CertificateStep::kIssue;
   if (view.trusted && !isTrusted(view)) return CertificateStep::kTrust;
-  const Kept& kept = *view.kept;
+  const StoredCertificate& kept = *view.kept;
   if (!view.served || view.served->pair != kept.pair) {
     // Who comes while others go over may be asked by API servers that have not heard of it yet.
     const bool others = kept.authorities.size() > 1;

@@ -21,9 +21,9 @@ using Clock = std::chrono::sys_time<std::chrono::milliseconds>;
 // Certificates are valid from so long before they were made: clocks differ.
 inline constexpr std::chrono::hours kClockSkew{1};
 
-struct Pair {
+struct CertificateKeyPair {
   std::string certificate, key;  // PEM
-  friend bool operator==(const Pair&, const Pair&) = default;
+  friend bool operator==(const CertificateKeyPair&, const CertificateKeyPair&) = default;
 };
 
 struct Validity {
@@ -31,22 +31,23 @@ struct Validity {
 };
 
 // What is kept in the Secret, and good.
-struct Kept {
-  Pair pair;
+struct StoredCertificate {
+  CertificateKeyPair pair;
   std::vector<std::string> authorities;  // PEM, one each; the pair's own is the first
   Validity validity;
 };
 
 // `names`: of hosts, or addresses. kUsage: which one cannot be a name.
-Result<Kept> issue(const std::vector<std::string>& names, Clock now, std::chrono::seconds life);
+Result<StoredCertificate> issue(const std::vector<std::string>& names, Clock now,
+                                std::chrono::seconds life);
 
 // Each certificate of a PEM text that can be read and has not ended, as PEM, once.
 std::vector<std::string> authoritiesIn(const std::string& text, Clock now);
 
 // kCorrupt: it cannot be read, or the key is another's; kUsage: it is not valid now, not signed by
 // one of those authorities, or not for one of the names. What is said holds nothing of the key.
-Result<Kept> inspect(const Pair& pair, const std::string& authorities,
-                     const std::vector<std::string>& names, Clock now);
+Result<StoredCertificate> inspect(const CertificateKeyPair& pair, const std::string& authorities,
+                                  const std::vector<std::string>& names, Clock now);
 
 // When the next one is made: after two thirds of its life.
 Clock rotationOf(const Validity& validity);
@@ -59,11 +60,11 @@ std::chrono::milliseconds settlingOf(const Validity& validity);
 // What there is, as far as it has been seen.
 struct CertificateView {
   bool secret_known = false, registration_known = false;
-  std::optional<Kept> kept;  // none: there is no Secret, or none that can be used
+  std::optional<StoredCertificate> kept;  // none: there is no Secret, or none that can be used
   // What API servers trust, by webhook of the registration; none: it is not registered.
   std::optional<std::vector<std::vector<std::string>>> trusted;
   std::optional<Clock> trusted_since;  // all of kept's authorities, by all webhooks
-  std::optional<Kept> served;
+  std::optional<StoredCertificate> served;
 };
 
 enum class CertificateStep : std::uint8_t {

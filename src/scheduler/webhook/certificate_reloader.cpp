@@ -27,7 +27,7 @@ std::string contentOf(const std::string& path) {
 
 asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certificate_file,
                                         std::string key_file,
-                                        std::function<void(const std::string&)> say,
+                                        std::function<void(const std::string&)> logLine,
                                         const bool* stopped) {
   const auto both = [&] { return contentOf(certificate_file) + '\0' + contentOf(key_file); };
   // What came between the server's start and here is read again; that does no harm.
@@ -39,9 +39,9 @@ asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certif
       last = std::move(now);
       const Result<void> done = server.reload();
       if (!done) {
-        say("the certificate before is served on: " + done.error().message());
+        logLine("the certificate before is served on: " + done.error().message());
       } else if (!first) {
-        say("the webhook has the new certificate of " + certificate_file);
+        logLine("the webhook has the new certificate of " + certificate_file);
       }
       first = false;
     }

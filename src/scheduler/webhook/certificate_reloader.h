@@ -14,7 +14,7 @@ namespace divvy::scheduler {
 // cannot be used is said once, and the server goes on with what it has.
 boost::asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certificate_file,
                                                std::string key_file,
-                                               std::function<void(const std::string&)> say,
+                                               std::function<void(const std::string&)> logLine,
                                                const bool* stopped);
 
 }  // namespace divvy::scheduler

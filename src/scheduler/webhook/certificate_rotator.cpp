@@ -67,13 +67,13 @@ Error refusal(const kube::Reply& reply) {
 
 }  // namespace
 
-struct Keeper::Inside {
-  Inside(kube::Client& talk, http::Server& at, OwnCertificate how,
-         std::function<void(const std::string&)> tell)
-      : client(talk), server(at), terms(std::move(how)), say(std::move(tell)) {}
+struct CertificateRotator::Impl {
+  Impl(kube::Client& talk, http::Server& at, OwnCertificate how,
+       std::function<void(const std::string&)> tell)
+      : client(talk), server(at), options(std::move(how)), logLine(std::move(tell)) {}
 
-  std::string secrets() const { return "/api/v1/namespaces/" + terms.space + "/secrets"; }
-  std::string secretName() const { return "Secret " + terms.space + '/' + terms.name; }
+  std::string secrets() const { return "/api/v1/namespaces/" + options.space + "/secrets"; }
+  std::string secretName() const { return "Secret " + options.space + '/' + options.name; }
 
   void setSecret(const json::value& object) {
     exists = true;
@@ -107,7 +107,8 @@ struct Keeper::Inside {
 
   // As it is now: certificates end while nothing is told.
   void refresh() {
-    const Result<Kept> kept = inspect(secret.first, secret.second, terms.names, now());
+    const Result<StoredCertificate> kept =
+        inspect(secret.first, secret.second, options.names, now());
     if (kept) {
       view.kept = *kept;
     } else {
@@ -131,9 +132,9 @@ struct Keeper::Inside {
     // Replicas that want different names would make them in turns, without end.
     if (now() - made_at < often()) co_return false;
     made_at = now();
-    Result<Kept> made = issue(terms.names, now(), terms.life);
+    Result<StoredCertificate> made = issue(options.names, now(), options.life);
     if (!made) co_return fail("making a certificate: " + made.error().message());
-    for (const std::optional<Kept>* old : {&view.served, &view.kept}) {
+    for (const std::optional<StoredCertificate>* old : {&view.served, &view.kept}) {
       if (!*old) continue;
       for (const std::string& one : (*old)->authorities)
         if (made->authorities.size() < kMostAuthorities &&
@@ -141,17 +142,17 @@ struct Keeper::Inside {
                 made->authorities.end())
           made->authorities.push_back(one);
     }
-    if (!unusable.empty()) say(secretName() + " is made anew: " + unusable);
+    if (!unusable.empty()) logLine(secretName() + " is made anew: " + unusable);
     co_return co_await write(*made, "made a certificate into " + secretName());
   }
 
   asio::awaitable<bool> forget() {
-    Kept kept = *view.kept;
+    StoredCertificate kept = *view.kept;
     kept.authorities.resize(1);
     co_return co_await write(kept, "forgot the authorities before in " + secretName());
   }
 
-  asio::awaitable<bool> write(const Kept& kept, std::string done) {
+  asio::awaitable<bool> write(const StoredCertificate& kept, std::string done) {
     json::object data{{"tls.crt", kube::toBase64(kept.pair.certificate)},
                       {"tls.key", kube::toBase64(kept.pair.key)},
                       {"ca.crt", kube::toBase64(joined(kept.authorities))}};
@@ -159,7 +160,7 @@ struct Keeper::Inside {
     json::object body;
     if (exists) {
       call.verb = kube::Verb::kPatch;
-      call.path = secrets() + '/' + terms.name;
+      call.path = secrets() + '/' + options.name;
       call.type = kube::kMergePatch;
       // Refused where it is another version by now.
       body["metadata"] = json::object{{"resourceVersion", version}};
@@ -169,7 +170,7 @@ struct Keeper::Inside {
       body["apiVersion"] = "v1";
       body["kind"] = "Secret";
       body["type"] = "kubernetes.io/tls";
-      body["metadata"] = json::object{{"name", terms.name}, {"namespace", terms.space}};
+      body["metadata"] = json::object{{"name", options.name}, {"namespace", options.space}};
     }
     body["data"] = std::move(data);
     call.body = json::serialize(body);
@@ -178,7 +179,7 @@ struct Keeper::Inside {
     if (reply->status == kConflict) co_return co_await winners(secrets());
     if (!reply->good()) co_return fail(secretName() + ": " + refusal(*reply).message());
     setSecret(json::parse(reply->body));
-    say(std::move(done));
+    logLine(std::move(done));
     co_return true;
   }
 
@@ -186,14 +187,14 @@ struct Keeper::Inside {
   asio::awaitable<bool> winners(std::string collection) {
     const bool of_secret = collection == secrets();
     kube::Call call{kube::Verb::kGet,
-                    collection + '/' + (of_secret ? terms.name : terms.registration)};
+                    collection + '/' + (of_secret ? options.name : options.registration)};
     const Result<json::value> there = co_await client.ask(std::move(call));
     if (there) {
       of_secret ? setSecret(*there) : setRegistration(*there);
     } else if (there.error().code() == ErrorCode::kNotFound) {
       of_secret ? noSecret() : noRegistration();
     } else {
-      say(there.error().message());
+      logLine(there.error().message());
     }
     co_return false;
   }
@@ -209,16 +210,16 @@ struct Keeper::Inside {
                        {"path", "/webhooks/" + std::to_string(at) + "/clientConfig/caBundle"},
                        {"value", kube::toBase64(joined(list))}});
     }
-    kube::Call call{kube::Verb::kPatch, std::string(kRegistrations) + '/' + terms.registration};
+    kube::Call call{kube::Verb::kPatch, std::string(kRegistrations) + '/' + options.registration};
     call.type = kube::kJsonPatch;
     call.body = json::serialize(patch);
     const Result<kube::Reply> reply = co_await client.send(std::move(call));
-    const std::string what = "MutatingWebhookConfiguration " + terms.registration;
+    const std::string what = "MutatingWebhookConfiguration " + options.registration;
     if (!reply) co_return fail(what + ": " + reply.error().message());
     if (reply->status == kConflict) co_return co_await winners(kRegistrations);
     if (!reply->good()) co_return fail(what + ": " + kube::errorOf(*reply).message());
     setRegistration(json::parse(reply->body));
-    say(what + (only ? " trusts the newest authority only" : " trusts what is served"));
+    logLine(what + (only ? " trusts the newest authority only" : " trusts what is served"));
     co_return true;
   }
 
@@ -226,7 +227,7 @@ struct Keeper::Inside {
     const Result<void> used = server.use(view.kept->pair.certificate, view.kept->pair.key);
     if (!used) co_return fail("serving: " + used.error().message());
     view.served = view.kept;
-    say("the webhook has the certificate of " + secretName());
+    logLine("the webhook has the certificate of " + secretName());
     co_return true;
   }
 
@@ -250,46 +251,47 @@ struct Keeper::Inside {
   static asio::awaitable<bool> nothing() { co_return true; }
 
   milliseconds often() const {
-    return std::clamp<milliseconds>(milliseconds(terms.life) / 100, kShortestLook, kLongestLook);
+    return std::clamp<milliseconds>(milliseconds(options.life) / 100, kShortestLook, kLongestLook);
   }
   bool fail(const std::string& why) {
-    say(why);
+    logLine(why);
     return false;
   }
 
   kube::Client& client;
   http::Server& server;
-  OwnCertificate terms;
-  std::function<void(const std::string&)> say;
+  OwnCertificate options;
+  std::function<void(const std::string&)> logLine;
   CertificateView view;
   Clock made_at{};
   bool exists = false;
-  std::string version;                              // of the Secret
-  std::pair<Pair, std::string> secret;              // as it is, and its authorities
-  std::string unusable;                             // why
-  std::string registration;                         // its version
-  std::optional<std::vector<std::string>> bundles;  // PEM, by webhook
+  std::string version;                                // of the Secret
+  std::pair<CertificateKeyPair, std::string> secret;  // as it is, and its authorities
+  std::string unusable;                               // why
+  std::string registration;                           // its version
+  std::optional<std::vector<std::string>> bundles;    // PEM, by webhook
   std::unique_ptr<asio::steady_timer> timer;
   kube::Rein secret_rein, registration_rein;
 };
 
-Keeper::Keeper(kube::Client& client, http::Server& server, OwnCertificate terms,
-               std::function<void(const std::string&)> say)
-    : inside_(std::make_shared<Inside>(client, server, std::move(terms), std::move(say))) {}
-Keeper::~Keeper() = default;
+CertificateRotator::CertificateRotator(kube::Client& client, http::Server& server,
+                                       OwnCertificate options,
+                                       std::function<void(const std::string&)> logLine)
+    : impl_(std::make_shared<Impl>(client, server, std::move(options), std::move(logLine))) {}
+CertificateRotator::~CertificateRotator() = default;
 
-bool Keeper::serves() const {
-  return inside_->view.served.has_value();
+bool CertificateRotator::serves() const {
+  return impl_->view.served.has_value();
 }
 
-asio::awaitable<void> Keeper::run(const bool* stopped) {
-  const std::shared_ptr<Inside> self = inside_;
+asio::awaitable<void> CertificateRotator::run(const bool* stopped) {
+  const std::shared_ptr<Impl> self = impl_;
   const auto executor = co_await asio::this_coro::executor;
   self->timer = std::make_unique<asio::steady_timer>(executor);
   kube::Follower follower;
-  follower.trouble = [self](const Error& error) { self->say(error.message()); };
+  follower.trouble = [self](const Error& error) { self->logLine(error.message()); };
   follower.path = self->secrets();
-  follower.query = "fieldSelector=metadata.name%3D" + self->terms.name;
+  follower.query = "fieldSelector=metadata.name%3D" + self->options.name;
   follower.set = [self](const json::value& object) { self->setSecret(object); };
   follower.gone = [self](const std::string&, const std::string&) { self->noSecret(); };
   follower.synced = [self] {
@@ -299,7 +301,7 @@ asio::awaitable<void> Keeper::run(const bool* stopped) {
   asio::co_spawn(executor, kube::follow(self->client, follower, self->secret_rein, stopped),
                  rethrow);
   follower.path = kRegistrations;
-  follower.query = "fieldSelector=metadata.name%3D" + self->terms.registration;
+  follower.query = "fieldSelector=metadata.name%3D" + self->options.registration;
   follower.set = [self](const json::value& object) { self->setRegistration(object); };
   follower.gone = [self](const std::string&, const std::string&) { self->noRegistration(); };
   follower.synced = [self] {

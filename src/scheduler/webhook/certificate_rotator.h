@@ -16,20 +16,20 @@ namespace divvy::scheduler {
 
 // For one thread, that of the client. What others write into Secret and registration is heard at
 // once; a write that another replica was first with is none, and what that one wrote is taken.
-class Keeper {
+class CertificateRotator {
  public:
   // Client and server outlive it. `say` gets lines for people: never anything of a key.
-  Keeper(kube::Client& client, http::Server& server, OwnCertificate terms,
-         std::function<void(const std::string&)> say);
-  ~Keeper();
+  CertificateRotator(kube::Client& client, http::Server& server, OwnCertificate options,
+                     std::function<void(const std::string&)> logLine);
+  ~CertificateRotator();
 
   // Until *stopped, and something happens.
   boost::asio::awaitable<void> run(const bool* stopped);
   bool serves() const;
 
  private:
-  struct Inside;
-  std::shared_ptr<Inside> inside_;
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::scheduler

@@ -152,9 +152,9 @@ Result<void> checkTrust(X509* certificate, const std::string& authorities, Clock
   const Check check(X509_STORE_CTX_new());
   if (X509_STORE_CTX_init(check.get(), store.get(), certificate, nullptr) != 1)
     return failed("checking a certificate");
-  X509_VERIFY_PARAM* terms = X509_STORE_CTX_get0_param(check.get());
-  X509_VERIFY_PARAM_set_time(terms, secondsOf(now));
-  X509_VERIFY_PARAM_set_purpose(terms, X509_PURPOSE_SSL_SERVER);
+  X509_VERIFY_PARAM* options = X509_STORE_CTX_get0_param(check.get());
+  X509_VERIFY_PARAM_set_time(options, secondsOf(now));
+  X509_VERIFY_PARAM_set_purpose(options, X509_PURPOSE_SSL_SERVER);
   if (X509_verify_cert(check.get()) == 1) return {};
   const int why = X509_STORE_CTX_get_error(check.get());
   ERR_clear_error();
@@ -174,7 +174,8 @@ Result<void> checkNames(X509* certificate, const std::vector<std::string>& names
 
 }  // namespace
 
-Result<Kept> issue(const std::vector<std::string>& names, Clock now, std::chrono::seconds life) {
+Result<StoredCertificate> issue(const std::vector<std::string>& names, Clock now,
+                                std::chrono::seconds life) {
   const Result<std::string> alternative = alternatives(names);
   if (!alternative) return alternative.error();
   const Key root(EVP_EC_gen("P-256"));
@@ -198,7 +199,8 @@ Result<Kept> issue(const std::vector<std::string>& names, Clock now, std::chrono
                      {NID_subject_alt_name, *alternative}};
   const Result<Certificate> made = sign(form, key.get(), authority->get(), root.get());
   if (!made) return made.error();
-  return Kept{{pemOf(made->get()), pemOf(key.get())}, {pemOf(authority->get())}, validity};
+  return StoredCertificate{
+      {pemOf(made->get()), pemOf(key.get())}, {pemOf(authority->get())}, validity};
 }
 
 std::vector<std::string> authoritiesIn(const std::string& text, Clock now) {
@@ -216,8 +218,8 @@ std::vector<std::string> authoritiesIn(const std::string& text, Clock now) {
   return list;
 }
 
-Result<Kept> inspect(const Pair& pair, const std::string& authorities,
-                     const std::vector<std::string>& names, Clock now) {
+Result<StoredCertificate> inspect(const CertificateKeyPair& pair, const std::string& authorities,
+                                  const std::vector<std::string>& names, Clock now) {
   const Certificate certificate = certificateOf(pair.certificate);
   if (certificate == nullptr) return Error{ErrorCode::kCorrupt, "the certificate cannot be read"};
   const Bio bio = bioOf(pair.key);
@@ -232,10 +234,10 @@ Result<Kept> inspect(const Pair& pair, const std::string& authorities,
   if (!trusted) return trusted.error();
   const Result<void> named = checkNames(certificate.get(), names);
   if (!named) return named.error();
-  Kept kept{pair,
-            authoritiesIn(authorities, now),
-            {clockOf(X509_get0_notBefore(certificate.get())),
-             clockOf(X509_get0_notAfter(certificate.get()))}};
+  StoredCertificate kept{pair,
+                         authoritiesIn(authorities, now),
+                         {clockOf(X509_get0_notBefore(certificate.get())),
+                          clockOf(X509_get0_notAfter(certificate.get()))}};
   // Its own first: alone it is enough.
   std::stable_partition(
       kept.authorities.begin(), kept.authorities.end(),

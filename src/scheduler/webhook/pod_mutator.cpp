@@ -43,9 +43,9 @@ bool names(const kube::Quantities& amounts, const std::string& resource) {
 }
 
 // One container, its place in the object, and what it is to have.
-class Dressing {
+class ContainerPatch {
  public:
-  Dressing(const kube::PodContainer& container, const json::value* object, std::string path)
+  ContainerPatch(const kube::PodContainer& container, const json::value* object, std::string path)
       : container_(container), object_(object), path_(std::move(path)) {}
 
   // By any of its names.
@@ -135,7 +135,7 @@ std::uint64_t unitsOf(Bytes memory, const vendors::Kind& kind) {
   return memory.count / kind.memory.unit.count;
 }
 
-void dressParts(const vendors::Ask& ask, Dressing* dressing) {
+void dressParts(const vendors::Ask& ask, ContainerPatch* dressing) {
   const vendors::Kind& kind = *ask.kind;
   const bool counted = dressing->named(kind, kind.count.resource);
   if (!counted && kind.count.absent > 0) dressing->amount(kind, kind.count.resource, ask.count);
@@ -149,7 +149,7 @@ void dressParts(const vendors::Ask& ask, Dressing* dressing) {
   if (whole) dressing->amount(kind, kind.memory.resource, unitsOf(kind.card.usable, kind));
 }
 
-void dressSums(const vendors::Ask& ask, Dressing* dressing) {
+void dressSums(const vendors::Ask& ask, ContainerPatch* dressing) {
   const vendors::Kind& kind = *ask.kind;
   const bool both = kind.wire.door.sums == vendors::Door::Sums::kBoth;
   if (kind.wire.door.sums == vendors::Door::Sums::kNone) return;
@@ -175,7 +175,7 @@ Result<std::optional<std::string>> priorityOf(const kube::PodContainer& containe
 
 // `family`: it asks for something of the family, if not of the kind.
 Result<void> dressEnv(const vendors::Kind& kind, const kube::PodContainer& container, bool asks,
-                      bool family, Dressing* dressing) {
+                      bool family, ContainerPatch* dressing) {
   const auto priority = priorityOf(container, kind);
   if (!priority) return priority.error();
   for (const vendors::Env& one : kind.wire.door.env) {
@@ -206,7 +206,7 @@ void note(const vendors::Ask& ask, const kube::Pod& pod, Notes* notes) {
 }
 
 Result<void> dress(const kube::Pod& pod, const vendors::Catalog& catalog,
-                   const kube::PodContainer& container, Dressing* dressing, Notes* notes,
+                   const kube::PodContainer& container, ContainerPatch* dressing, Notes* notes,
                    std::string* runtime_class) {
   const auto asks =
       vendors::readAsks(catalog, container.limits, container.requests, pod.meta.annotations);
@@ -233,8 +233,8 @@ Result<void> dress(const kube::Pod& pod, const vendors::Catalog& catalog,
 
 }  // namespace
 
-Result<json::array> doorPatches(const kube::Pod& pod, const json::value& object,
-                                const vendors::Catalog& catalog, const Notes& more) {
+Result<json::array> mutatePod(const kube::Pod& pod, const json::value& object,
+                              const vendors::Catalog& catalog, const Notes& more) {
   json::array patch;
   Notes notes = more;
   std::string runtime_class;
@@ -244,7 +244,8 @@ Result<json::array> doorPatches(const kube::Pod& pod, const json::value& object,
     const json::value* raw = at(spec, name);
     for (std::size_t i = 0; i < list->size(); ++i) {
       const json::value* one = raw == nullptr ? nullptr : &raw->as_array()[i];
-      Dressing dressing((*list)[i], one, std::string("/spec/") + name + '/' + std::to_string(i));
+      ContainerPatch dressing((*list)[i], one,
+                              std::string("/spec/") + name + '/' + std::to_string(i));
       const Result<void> dressed =
           dress(pod, catalog, (*list)[i], &dressing, &notes, &runtime_class);
       if (!dressed) return dressed.error();

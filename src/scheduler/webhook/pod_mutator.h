@@ -22,8 +22,8 @@ namespace divvy::scheduler {
 //   - memory rounded up to the part that it will be; counts to pairs;
 //   - sums for several devices, where the kind's words are sums;
 //   - environment, annotations and the runtime class as the kind's descriptor has them; `notes`.
-Result<boost::json::array> doorPatches(const kube::Pod& pod, const boost::json::value& object,
-                                       const vendors::Catalog& catalog,
-                                       const std::map<std::string, std::string>& notes = {});
+Result<boost::json::array> mutatePod(const kube::Pod& pod, const boost::json::value& object,
+                                     const vendors::Catalog& catalog,
+                                     const std::map<std::string, std::string>& notes = {});
 
 }  // namespace divvy::scheduler

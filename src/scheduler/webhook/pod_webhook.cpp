@@ -23,7 +23,7 @@ namespace json = boost::json;
 
 constexpr const char* kClusters = "default-scheduler";
 
-struct Verdict {
+struct Admission {
   std::optional<Error> refused;
   json::array patch;
 };
@@ -68,7 +68,7 @@ void note(const json::value& object, const char* key, const std::string& value,
                             json::value(value.c_str())));
 }
 
-void addGate(const kube::Pod& pod, const json::value& object, const Admitted& admitted,
+void addGate(const kube::Pod& pod, const json::value& object, const QueueAssignment& admitted,
              json::array* patch) {
   if (!admitted.gate) return;
   if (!isGated(pod)) {
@@ -79,10 +79,10 @@ void addGate(const kube::Pod& pod, const json::value& object, const Admitted& ad
     note(object, "queue", admitted.queue, patch);
 }
 
-Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
-              const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond,
-              const GateRule& gate, const PriorityRules& priorities) {
-  Verdict verdict;
+Admission admitPod(const kube::Pod& pod, const json::value& object, const vendors::Catalog& catalog,
+                   const engine::Engine& rules, const std::string& scheduler, const Beyond& beyond,
+                   const GateRule& gate, const PriorityRules& priorities) {
+  Admission verdict;
   // Who names another scheduler is somebody else's.
   const bool others =
       !pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler;
@@ -97,7 +97,7 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
     verdict.refused = said.error();
     return verdict;
   }
-  const Result<Admitted> admitted = gate ? gate(pod) : Admitted{};
+  const Result<QueueAssignment> admitted = gate ? gate(pod) : QueueAssignment{};
   if (!admitted) {
     verdict.refused = admitted.error();
     return verdict;
@@ -125,7 +125,7 @@ Verdict judge(const kube::Pod& pod, const json::value& object, const vendors::Ca
     return verdict;
   }
   Result<json::array> patch =
-      doorPatches(pod, object, catalog, priorityNotes(pod, object, catalog, priorities));
+      mutatePod(pod, object, catalog, priorityNotes(pod, object, catalog, priorities));
   if (!patch) {
     verdict.refused = patch.error();
     return verdict;
@@ -158,9 +158,9 @@ std::string nameOf(const json::value& container) {
 
 // kubectl debug adds a container to a pod that runs. Nothing of such a pod is patched. Containers
 // that it had before cannot be removed, and are no reason to refuse another.
-Verdict judgeEphemeral(const kube::Pod& pod, const json::value& object, const json::value* before,
-                       const vendors::Catalog& catalog, const std::string& scheduler) {
-  Verdict verdict;
+Admission judgeEphemeral(const kube::Pod& pod, const json::value& object, const json::value* before,
+                         const vendors::Catalog& catalog, const std::string& scheduler) {
+  Admission verdict;
   if (!pod.scheduler.empty() && pod.scheduler != kClusters && pod.scheduler != scheduler)
     return verdict;
   // What cannot be read any more was accepted once: it may have devices.
@@ -190,7 +190,7 @@ bool isOfEphemeral(const json::object& request) {
   return part != nullptr && part->is_string() && part->get_string() == "ephemeralcontainers";
 }
 
-json::object answerOf(const json::object& request, const Verdict& verdict) {
+json::object answerOf(const json::object& request, const Admission& verdict) {
   json::object answer;
   answer["uid"] = request.contains("uid") ? request.at("uid") : json::value("");
   answer["allowed"] = !verdict.refused;
@@ -216,7 +216,7 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
   if (request == nullptr || !request->is_object())
     return Error{ErrorCode::kCorrupt, "the body is no AdmissionReview: there is no request"};
   const json::object& asked = request->get_object();
-  Verdict verdict;
+  Admission verdict;
   const json::value* object = asked.if_contains("object");
   if (object != nullptr && object->is_object()) {
     Result<kube::Pod> pod = kube::podOf(*object);
@@ -228,7 +228,7 @@ Result<Review> review(const std::string& body, const vendors::Catalog& catalog,
       verdict =
           isOfEphemeral(asked)
               ? judgeEphemeral(*pod, *object, asked.if_contains("oldObject"), catalog, scheduler)
-              : judge(*pod, *object, catalog, rules, scheduler, beyond, gate, priorities);
+              : admitPod(*pod, *object, catalog, rules, scheduler, beyond, gate, priorities);
     } else {
       verdict.refused = pod.error();
     }

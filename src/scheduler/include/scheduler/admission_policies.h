@@ -10,7 +10,7 @@
 
 namespace divvy::scheduler {
 
-struct PolicyTerms {
+struct PolicyOptions {
   std::string name = "divvy-scheduler";  // the scheduler's, and its service account's
   std::string agent = "divvy-agent";     // the service account of the agents on nodes
   // Beside ours: who writes assignments and registrations, too ("system:serviceaccount:NS:NAME"),
@@ -21,6 +21,6 @@ struct PolicyTerms {
 };
 
 // YAML: ValidatingAdmissionPolicies with their bindings. kUsage: a name that cannot be one.
-Result<std::string> policies(const vendors::Catalog& catalog, const PolicyTerms& terms);
+Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOptions& options);
 
 }  // namespace divvy::scheduler

@@ -33,7 +33,7 @@ class Engine;
 namespace divvy::scheduler {
 
 // Where a pod may go. Reasons are by the names that were asked about: those outlive it.
-struct Choice {
+struct FilterResult {
   bool ours = false;                 // it asks for devices
   std::optional<std::string> node;   // reserved there; none: nowhere
   std::vector<std::string> fitting;  // all that would do, where all were asked for
@@ -42,24 +42,24 @@ struct Choice {
 };
 
 // What binding has to write.
-struct Assigned {
+struct BindPlan {
   std::string node;
   kube::Labels annotations;
   std::vector<const vendors::Kind*> kinds = {};  // of what it was given, the catalogue's
 };
 
 // A node, as asking who would have to end there needs it.
-struct Premises {
+struct NodeSnapshot {
   engine::Node node;
   kube::Quantities allocatable;
   std::vector<engine::Allocation> held;  // of its devices; what is only reserved, too
 };
 
 // Who has to end so that pods fit, and where they do then.
-struct Clearing {
+struct EvictionPlan {
   std::vector<std::string> victims;       // UIDs, ascending; whole groups
   std::vector<engine::Placement> places;  // of the pods, in their order
-  std::vector<ModelUse> use;              // of all of them, by model
+  std::vector<ModelUsage> use;            // of all of them, by model
 };
 
 // A pod that was refused, and has room now.
@@ -68,12 +68,12 @@ struct Waiting {
 };
 
 // A pod that was refused.
-struct Refused {
+struct UnschedulablePod {
   std::string uid, space, name;
 };
 
 // What became of a bind.
-enum class BindEnd : std::uint8_t {
+enum class BindOutcome : std::uint8_t {
   kBound,
   kRefused,    // it is not bound, and will not be by that call
   kUncertain,  // no answer, or one that leaves it open: the pod itself will tell
@@ -87,11 +87,11 @@ struct NodeInventory {
 };
 
 // For one thread. Pure but for what it is told: instants are the caller's.
-class Books {
+class SchedulerCache {
  public:
   // `catalog` outlives it.
-  Books(const vendors::Catalog& catalog, engine::Config config);
-  ~Books();
+  SchedulerCache(const vendors::Catalog& catalog, engine::Config config);
+  ~SchedulerCache();
 
   // Instead of those that there were. Users of pools are namespaces. kUsage: what is accepted.
   Result<void> setPools(std::vector<engine::Pool> pools);
@@ -118,7 +118,7 @@ class Books {
   void removeQuota(const std::string& uid);
   // Why its namespace may not hold what it asks for, whoever ends; none: it may.
   std::optional<std::string> neverWithinQuota(const kube::Pod& pod) const;
-  std::vector<QuotaUse> quotas() const;
+  std::vector<QuotaUsage> quotas() const;
 
   // It is bound without an assignment, and has devices of its node's own plugin: they are counted.
   bool countedForPlugin(const std::string& uid) const;
@@ -126,26 +126,26 @@ class Books {
   // Chooses among `nodes` and reserves until `expires`, under the pod's UID; what was reserved for
   // it before is given back first. kUsage: what it asks for can never be right; kNotFound: it was
   // removed; kUnavailable: it is bound, or about to be.
-  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string_view> nodes,
-                        engine::Instant expires);
+  Result<FilterResult> filterAndReserve(const kube::Pod& pod,
+                                        std::span<const std::string_view> nodes,
+                                        engine::Instant expires);
   // For those who choose themselves among all nodes that would do: which these are (nothing is
   // reserved), how good each of `nodes` is for it (0 to 10), and then the devices on one of them,
   // reserved until `expires`. The last of kNotFound: it was not asked for; kNoRoom: somebody else
   // was faster. Other errors as of choose.
-  Result<Choice> fitting(const kube::Pod& pod, std::span<const std::string_view> nodes);
+  Result<FilterResult> fitting(const kube::Pod& pod, std::span<const std::string_view> nodes);
   Result<std::vector<unsigned>> scores(const kube::Pod& pod,
                                        std::span<const std::string_view> nodes) const;
-  Result<void> reserveOn(const std::string& uid, const std::string& node, engine::Instant expires);
+  Result<void> reserve(const std::string& uid, const std::string& node, engine::Instant expires);
   // Which of nodes that somebody describes would do for it: all that are in neither `why` nor
   // `never`. Who holds devices of a node of that name here holds them there; of others nothing is
   // held. Nothing is reserved, and nothing else comes of it. Errors as of choose: kUsage.
-  Result<Choice> wouldFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const;
-  // From here on what is reserved does not expire, until endBind. kUnavailable: nothing is reserved
-  // for it there (any more): it is to be chosen anew.
-  // `nanoseconds`: since 1970.
-  Result<Assigned> beginBind(const std::string& uid, const std::string& node,
-                             std::int64_t nanoseconds);
-  void endBind(const std::string& uid, BindEnd end);
+  Result<FilterResult> simulateFit(const kube::Pod& pod, std::span<const kube::Node> nodes) const;
+  // From here on what is reserved does not expire, until finishBinding. kUnavailable: nothing is
+  // reserved for it there (any more): it is to be chosen anew. `nanoseconds`: since 1970.
+  Result<BindPlan> assume(const std::string& uid, const std::string& node,
+                          std::int64_t nanoseconds);
+  void finishBinding(const std::string& uid, BindOutcome end);
   // A device that it was given whose units the node's kubelet does not offer, because it was full
   // (kube/device_list.h): UUID. Empty: there is none.
   std::string withdrawnFrom(const std::string& uid) const;
@@ -153,46 +153,47 @@ class Books {
   // each reserved under its UID until `expires`; in their order. Devices of models in `without` are
   // not taken, nor any on nodes in `not_on`. kNoRoom: not now; kUsage: which of them can never be
   // right, or asks for no devices.
-  Result<std::vector<Planned>> plan(std::span<const kube::Pod> pods,
-                                    const std::vector<std::string>& without,
-                                    const std::vector<std::string>& not_on,
-                                    engine::Instant expires);
+  Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
+                                        const std::vector<std::string>& without,
+                                        const std::vector<std::string>& not_on,
+                                        engine::Instant expires);
   // As it was planned by a predecessor. kNoRoom: it does not fit there any more.
-  Result<void> planAgain(const kube::Pod& pod, const Planned& was, engine::Instant expires);
+  Result<void> restoreReservation(const kube::Pod& pod, const Reservation& was,
+                                  engine::Instant expires);
   // What was planned, or chosen, and is not being bound is given back; what is claimed stays.
-  void unplan(const std::string& uid);
+  void unreserve(const std::string& uid);
   // Where something is reserved for it, or held; not what is only claimed. None: nowhere.
-  std::optional<std::string> placeOf(const std::string& uid) const;
+  std::optional<std::string> nodeOf(const std::string& uid) const;
   // Of what it has reserved, or holds; and of all that there is. By model, ascending.
-  std::vector<ModelUse> useOf(const std::string& uid) const;
-  std::vector<ModelUse> capacity() const;
+  std::vector<ModelUsage> useOf(const std::string& uid) const;
+  std::vector<ModelUsage> capacity() const;
   // How many reservations ended.
   std::size_t expire(engine::Instant now);
 
   // None: it is not known, or what it says cannot be read.
-  std::optional<Premises> premises(const std::string& node) const;
+  std::optional<NodeSnapshot> snapshotOf(const std::string& node) const;
   // Of a node, as it says it; nothing of one that is not known.
   kube::Quantities allocatable(const std::string& node) const;
   // As the engine places it; none: it asks for no devices. kUsage: what is accepted.
-  Result<std::optional<engine::Request>> asksOf(const kube::Pod& pod) const;
+  Result<std::optional<engine::Request>> readRequest(const kube::Pod& pod) const;
   const engine::Config& config() const;
   const std::vector<engine::Pool>& pools() const;
   // Others still have it: what they leave there is kept for that pod until then, or until it is
   // bound or removed. Instead of what was kept for it. kUnavailable: it has been placed;
   // kNoRoom: its namespace may not hold so much.
-  Result<void> claim(const kube::Pod& pod, const engine::Placement& placement,
-                     engine::Instant until);
-  void unclaim(const std::string& uid);
+  Result<void> nominate(const kube::Pod& pod, const engine::Placement& placement,
+                        engine::Instant until);
+  void denominate(const std::string& uid);
   // The cheapest that have to end so that all of these fit, if those of `gone` (UIDs) were gone; no
   // more than budgets allow. What is claimed for these pods is counted as free. Nothing comes of
   // it. None: it helps nobody. kUsage: as of plan; kUnavailable: one of them has a place.
-  Result<std::optional<Clearing>> clearing(std::span<const kube::Pod> pods,
-                                           const std::vector<std::string>& gone,
-                                           const engine::Stakes& stakes);
+  Result<std::optional<EvictionPlan>> planEvictions(std::span<const kube::Pod> pods,
+                                                    const std::vector<std::string>& gone,
+                                                    const engine::Stakes& stakes);
 
   // Somebody was refused who may fit now: something was given back or came since it was asked last,
   // or one who was told has waited for long enough to be told again.
-  bool worthALook(engine::Instant now);
+  bool mayRequeue(engine::Instant now);
   std::size_t waiting() const;
   // Nodes that get nothing new: a pod there has an assignment that cannot be read.
   std::size_t closedNodes() const;
@@ -200,17 +201,17 @@ class Books {
   std::size_t surplusNodes() const;
   // Who was refused and would fit now, each for itself: by priority, then who has waited longest;
   // so many at most. Who is refused again is told of after a pause that grows.
-  std::vector<Waiting> nowFitting(std::size_t most, engine::Instant now);
+  std::vector<Waiting> popSchedulable(std::size_t most, engine::Instant now);
 
   // To be told of, node by node: what there is of it and who holds what. Unknown nodes have
   // nothing.
   std::vector<std::string> nodes() const;
-  std::vector<DeviceUse> devicesOf(const std::string& node) const;
+  std::vector<DeviceUsage> devicesOf(const std::string& node) const;
   // Of all pods that hold something; takes the time of looking at each.
-  std::vector<HeldShare> shares() const;
+  std::vector<AllocatedShare> shares() const;
   // Who was refused and has not come again since, in order of UIDs; and for what. Null: it is none.
-  std::vector<Refused> refused() const;
-  const engine::Request* askOf(const std::string& uid) const;
+  std::vector<UnschedulablePod> refused() const;
+  const engine::Request* unschedulableRequest(const std::string& uid) const;
 
   // For those who only ask (inquiry.h): who decides; what a pod asks of it (errors as of choose:
   // kUsage; none: it asks for no devices); a node as it is known, or null; why it is not, or not
@@ -222,11 +223,11 @@ class Books {
   bool excludesItself(const std::string& model) const;
 
  private:
-  struct Inside;
+  struct Impl;
   Result<void> takeNode(const kube::Node& node);
   void recordInventory(const std::string& name);
 
-  std::unique_ptr<Inside> inside_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::scheduler

@@ -10,7 +10,7 @@
 
 namespace divvy::scheduler {
 
-struct DeviceUse {
+struct DeviceUsage {
   std::string node, uuid, model, kind;
   std::string pool;       // empty: in none
   std::size_t index = 0;  // on its node
@@ -27,7 +27,7 @@ struct DeviceUse {
 };
 
 // Of one device, by one container of a pod.
-struct HeldShare {
+struct AllocatedShare {
   std::string space, pod, node, uuid;
   std::size_t container = 0;  // init containers first
   Bytes memory;
@@ -35,7 +35,7 @@ struct HeldShare {
 };
 
 // Of what a namespace may hold, by ResourceQuotas; in the resource's own units.
-struct QuotaUse {
+struct QuotaUsage {
   std::string space, quota, resource;
   std::int64_t limit = 0;
   std::int64_t used = 0;  // reservations included

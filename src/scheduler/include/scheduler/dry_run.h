@@ -22,15 +22,15 @@
 namespace divvy::scheduler {
 
 // A pod that would have to end.
-struct Ending {
+struct Victim {
   std::string uid, space, name;
   std::int64_t priority = 0;
 };
 
-struct Endings {
+struct Victims {
   std::string node;           // empty: nobody's end would help
-  std::vector<Ending> who;    // none: those who are ending there already are enough
-  std::vector<Ending> going;  // on that node
+  std::vector<Victim> who;    // none: those who are ending there already are enough
+  std::vector<Victim> going;  // on that node
   // Of lower priority, on the nodes that were looked at, and not thought of: they say so, or their
   // end would change nothing; have not run for long enough; are under a disruption budget that lets
   // none go now.
@@ -38,18 +38,18 @@ struct Endings {
 };
 
 // For one thread.
-class Forecast {
+class SchedulingDryRun {
  public:
-  struct Terms {
+  struct Options {
     std::int64_t min_runtime = 0;  // seconds; of pods that do not say it themselves
     std::int64_t now = 0;          // seconds since 1970
   };
   // How many members a gang has at least, by what says it.
-  using Least = std::function<Result<std::uint32_t>(const LeastIn&)>;
+  using Least = std::function<Result<std::uint32_t>(const MinMemberRef&)>;
 
   // Catalogue and books outlive it; the books are told of everybody first.
-  Forecast(const vendors::Catalog& catalog, Books& books, Terms terms);
-  ~Forecast();
+  SchedulingDryRun(const vendors::Catalog& catalog, SchedulerCache& cache, Options options);
+  ~SchedulingDryRun();
 
   void setQueue(kube::Queue queue);
   void setSpace(const kube::Meta& space);
@@ -71,18 +71,19 @@ class Forecast {
   std::string gated(const std::string& uid) const;
   // As if it had not come.
   void leave(const std::string& uid);
-  // As Books has it; of who came past our gate as it was promised, within its queue.
-  Result<Choice> choose(const kube::Pod& pod, std::span<const std::string_view> nodes);
+  // As SchedulerCache has it; of who came past our gate as it was promised, within its queue.
+  Result<FilterResult> filterAndReserve(const kube::Pod& pod,
+                                        std::span<const std::string_view> nodes);
   // From here on it is on that node, and may have to end for others.
   void place(const kube::Pod& pod, const std::string& node);
 
   // The cheapest set on any of these nodes, which are those that would do but for what others have
-  // there. Errors: as of Books::asksOf and the engine.
-  Result<Endings> whoEnds(const kube::Pod& pod, std::span<const std::string> nodes) const;
+  // there. Errors: as of SchedulerCache::readRequest and the engine.
+  Result<Victims> whoEnds(const kube::Pod& pod, std::span<const std::string> nodes) const;
 
  private:
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace divvy::scheduler

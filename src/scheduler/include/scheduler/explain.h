@@ -29,23 +29,24 @@ struct NodeVerdict {
 
 // Of each of `nodes`, as they are asked about. Takes the time of looking at every device, and many
 // times that for remedies.
-Result<std::vector<NodeVerdict>> inquire(const Books& books, const engine::Request& request,
-                                         std::span<const std::string> nodes);
+Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
+                                              const engine::Request& request,
+                                              std::span<const std::string> nodes);
 
 // A change of what is asked for.
-struct Fix {
+struct Suggestion {
   engine::Remedy remedy;
   std::string node;       // the first that it would fit then
   std::size_t nodes = 0;  // how many
 };
 
 // Of each kind of change the one that changes least, these first.
-std::vector<Fix> nearestFixes(const std::vector<NodeVerdict>& nodes);
+std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes);
 
 // Few lines' worth: "0 of 5000 nodes have room: 4990 too little device memory free (1 device
 // wanted), 10 cordoned". What is said of most nodes comes first; beyond `most` reasons the rest is
 // counted. `containers`: their names, init containers first.
-Result<std::string> summary(const Books& books, const engine::Request& request,
+Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most = 4);
 
 }  // namespace divvy::scheduler

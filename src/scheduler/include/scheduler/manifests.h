@@ -14,7 +14,7 @@ std::vector<std::string> resourceNames(const vendors::Catalog& catalog);
 std::vector<std::string> resourcePrefixes(const vendors::Catalog& catalog);
 
 // YAML: the KubeSchedulerConfiguration of the kube-scheduler beside us, and the webhook's
-// registration. `name` is the scheduler's; `all_feasible` as in ServeTerms.
+// registration. `name` is the scheduler's; `all_feasible` as in SchedulerOptions.
 std::string schedulerConfig(const vendors::Catalog& catalog, const std::string& name,
                             bool all_feasible = false);
 std::string webhookConfig(const vendors::Catalog& catalog, const std::string& name);

@@ -24,26 +24,26 @@ inline constexpr const char* kSpaceQueueKey = "divvy.dev/queue";
 inline constexpr std::uint32_t kMostOfGang = 4096;
 
 // Where it stands how many members a gang has at least, if its pods do not say.
-struct LeastIn {
+struct MinMemberRef {
   std::string path;    // of the object
   std::string member;  // of its spec
-  friend bool operator==(const LeastIn&, const LeastIn&) = default;
+  friend bool operator==(const MinMemberRef&, const MinMemberRef&) = default;
 };
 
 // A group of pods that start together or not at all.
-struct GangWords {
+struct PodGroupRef {
   std::string name;  // in the pod's namespace, after the dialect: "gang/NAME", "job/NAME" ...
   std::optional<std::uint32_t> least;
-  std::optional<LeastIn> in;
-  friend bool operator==(const GangWords&, const GangWords&) = default;
+  std::optional<MinMemberRef> in;
+  friend bool operator==(const PodGroupRef&, const PodGroupRef&) = default;
 };
 
 // As Divvy, scheduler-plugins, Volcano and Kueue write it, and Jobs whose pods say use.divvy.dev/
 // gang-min ("parallelism": as the Job says). None: it is of no gang. kUsage: what is accepted.
-Result<std::optional<GangWords>> gangOf(const kube::Pod& pod);
+Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod);
 
 // What the object says that `in` names. kCorrupt: nothing, or no number that is accepted.
-Result<std::uint32_t> leastSaidBy(const boost::json::value& object, const LeastIn& in);
+Result<std::uint32_t> minMemberOf(const boost::json::value& object, const MinMemberRef& in);
 
 // What its annotation or label names; empty: nothing.
 std::string queueNamedBy(const kube::Pod& pod);

@@ -10,17 +10,17 @@
 namespace divvy::scheduler {
 
 // What a pod was promised, in the words in which its binding will say it.
-struct Planned {
+struct Reservation {
   std::string node;
   kube::Labels annotations;
 };
 
 // So much of devices of one model: thousandths of their compute, MiB of their memory.
-struct ModelUse {
+struct ModelUsage {
   std::string model;
   std::int64_t milli = 0;
   std::int64_t mebibytes = 0;
-  friend bool operator==(const ModelUse&, const ModelUse&) = default;
+  friend bool operator==(const ModelUsage&, const ModelUsage&) = default;
 };
 
 }  // namespace divvy::scheduler

@@ -28,7 +28,7 @@ struct OwnCertificate {
 // agent is, everywhere.
 enum class WhereAgents : std::uint8_t { kNever, kAuto, kAlways };
 
-struct ServeTerms {
+struct SchedulerOptions {
   kube::Access access;
   std::string name = "divvy-scheduler";      // pods that ask for devices are given to
   std::vector<vendors::Descriptor> devices;  // how they are called; empty: as built in
@@ -78,6 +78,6 @@ struct ServeTerms {
 };
 
 // Until SIGTERM or SIGINT. Says what it does on stderr.
-Result<void> serve(const ServeTerms& terms);
+Result<void> serve(const SchedulerOptions& options);
 
 }  // namespace divvy::scheduler
