@@ -44,7 +44,7 @@ void fillGate(Control* full) {
   full->outstanding = state.meter.unsettled();
   full->ungated = state.gate.ungated() ? 1 : 0;
   full->open_captures = state.captures.open() ? 1 : 0;
-  full->helper = state.gate.helper().missing() ? 2 : state.gate.helper().running() ? 1 : 0;
+  full->helper = state.gate.background().missing() ? 2 : state.gate.background().running() ? 1 : 0;
   if (!state.gate.board().claimed()) return;
   full->waits = ledger::loadRelaxed(state.gate.board().line().waits);
   full->escapes = ledger::loadRelaxed(state.gate.board().line().escapes);

@@ -50,7 +50,7 @@ void startOver() {
   state.graph_uses.forgetAfterFork();
   state.host_store.forgetAfterFork();
   state.host_ahead.forgetAfterFork();
-  state.movers.forgetAfterFork();
+  state.pagers.forgetAfterFork();
   state.captures_begun.store(false, std::memory_order_relaxed);
   state.refusals.store(0, std::memory_order_relaxed);
   state.context_bytes.store(0, std::memory_order_relaxed);

@@ -54,38 +54,38 @@ struct Runtime {
   DeviceMap devices;
   Collectives collectives;
 
-  BlockMap blocks;        // by device address
-  BlockMap arrays;        // by CUarray or CUmipmappedArray
-  BlockMap array_owners;  // the same keys; `bytes` is the CUcontext that an array dies with
-  BlockMap contexts;      // by CUcontext, those made by cuCtxCreate
-  BlockMap context_uses;  // by CUcontext; `bytes` counts cuCtxAttach
+  AddressMap blocks;        // by device address
+  AddressMap arrays;        // by CUarray or CUmipmappedArray
+  AddressMap array_owners;  // the same keys; `bytes` is the CUcontext that an array dies with
+  AddressMap contexts;      // by CUcontext, those made by cuCtxCreate
+  AddressMap context_uses;  // by CUcontext; `bytes` counts cuCtxAttach
   PrimaryContexts primaries;
-  PoolBook pools;
+  MempoolTracker pools;
   GraphMemory graphs;
-  VmmBook vmm;
-  VmmTokens tokens;
-  Views views;
+  VmmHandles vmm;
+  VmmProxyHandles tokens;
+  AppMappings views;
   ChunkTable chunks;
   Backing backing;
   Swappable swappable;
   Arenas arenas;
   IpcExports ipc_exports;
   IpcImports ipc_imports;
-  StreamMemory stream_memory;
+  AsyncAllocator stream_memory;
   Pressure pressure;
-  Meter meter;
+  UsageMeter meter;
 
-  Gate gate;
-  Captures captures;
+  LaunchGate gate;
+  CaptureTracker captures;
 
-  SwapBoard swap_board;
-  MemoryGate memory_gate;
-  ContextUse context_use;
-  LastUse last_use;
-  GraphUses graph_uses;
-  HostStore host_store;
-  HostAhead host_ahead;
-  Movers movers;
+  SwapReport swap_board;
+  ResidencyGate memory_gate;
+  ContextGuard context_use;
+  AccessRecency last_use;
+  GraphWorkingSet graph_uses;
+  SwapStore host_store;
+  HostPreallocator host_ahead;
+  Pagers pagers;
 
   Slab<HostCall> host_calls;
 

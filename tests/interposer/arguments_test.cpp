@@ -101,8 +101,8 @@ TEST(Arguments, ABufferIsLookedThroughByItsSize) {
 // ---- the table
 // -----------------------------------------------------------------------------------
 
-TEST(ParamTable, KeepsWhatItWasToldUntilItsPlaceIsNeeded) {
-  const auto table = std::make_unique<ParamTable>();
+TEST(KernelParamCache, KeepsWhatItWasToldUntilItsPlaceIsNeeded) {
+  const auto table = std::make_unique<KernelParamCache>();
   ParamSizes out;
   EXPECT_FALSE(table->find(0x1000, &out));
   const ParamSizes one = sizesOf({8, 4, 200}), other = sizesOf({16});
@@ -113,7 +113,7 @@ TEST(ParamTable, KeepsWhatItWasToldUntilItsPlaceIsNeeded) {
   ASSERT_TRUE(table->find(0x1000, &out));
   EXPECT_EQ(out, other) << "one place for each";
   // Far more than there is room for: the latest is there, and whatever is there is its own.
-  for (std::uint64_t i = 1; i <= 8 * ParamTable::kRoom; ++i) {
+  for (std::uint64_t i = 1; i <= 8 * KernelParamCache::kRoom; ++i) {
     const ParamSizes sizes =
         sizesOf({static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(i)});
     table->keep(i << 4, sizes);
@@ -121,19 +121,19 @@ TEST(ParamTable, KeepsWhatItWasToldUntilItsPlaceIsNeeded) {
     ASSERT_EQ(out, sizes);
   }
   std::size_t kept = 0;
-  for (std::uint64_t i = 1; i <= 8 * ParamTable::kRoom; ++i) {
+  for (std::uint64_t i = 1; i <= 8 * KernelParamCache::kRoom; ++i) {
     if (!table->find(i << 4, &out)) continue;
     ++kept;
     EXPECT_EQ(out.of[0], static_cast<std::uint16_t>(i));
   }
-  EXPECT_GT(kept, ParamTable::kRoom / 2);
-  EXPECT_LE(kept, ParamTable::kRoom);
+  EXPECT_GT(kept, KernelParamCache::kRoom / 2);
+  EXPECT_LE(kept, KernelParamCache::kRoom);
   table->forgetAfterFork();
   EXPECT_FALSE(table->find(0x1000, &out));
 }
 
-TEST(ParamTable, NobodyReadsHalfOfWhatIsWritten) {
-  const auto table = std::make_unique<ParamTable>();
+TEST(KernelParamCache, NobodyReadsHalfOfWhatIsWritten) {
+  const auto table = std::make_unique<KernelParamCache>();
   // Of each kernel all sizes are the same number.
   const auto allOf = [](std::uint16_t size) {
     ParamSizes sizes;

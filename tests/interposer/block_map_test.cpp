@@ -11,7 +11,7 @@ namespace divvy::interposer {
 namespace {
 
 TEST(BlockMapTest, AnInsertedBlockIsTakenOnce) {
-  BlockMap map;
+  AddressMap map;
   const Block block{4096, 3, BlockKind::kManaged};
   ASSERT_TRUE(map.insert(0x7f0000000000, block));
   Block out;
@@ -24,14 +24,14 @@ TEST(BlockMapTest, AnInsertedBlockIsTakenOnce) {
 }
 
 TEST(BlockMapTest, AnEmptyMapKnowsNothing) {
-  BlockMap map;
+  AddressMap map;
   Block out;
   EXPECT_FALSE(map.take(42, &out));
   EXPECT_EQ(map.capacity(), 0u);
 }
 
 TEST(BlockMapTest, KeysThatLookLikeMarksAreKeys) {
-  BlockMap map;
+  AddressMap map;
   Block out;
   EXPECT_FALSE(map.find(0, &out));
   EXPECT_TRUE(map.insert(0, {10, 0, BlockKind::kOther}));
@@ -43,7 +43,7 @@ TEST(BlockMapTest, KeysThatLookLikeMarksAreKeys) {
 }
 
 TEST(BlockMapTest, HoldsLargeBlocksAndEveryDevice) {
-  BlockMap map;
+  AddressMap map;
   const Block block{(std::uint64_t{1} << 48) - 1, 15, BlockKind::kOther};
   ASSERT_TRUE(map.insert(512, block));
   Block out;
@@ -55,7 +55,7 @@ TEST(BlockMapTest, HoldsLargeBlocksAndEveryDevice) {
 // that grows much beyond its content would touch ever more memory.
 TEST(BlockMapTest, AHundredThousandBlocksOfAnySpacingStayFindable) {
   for (const std::uint64_t spacing : {1ull, 512ull, 2ull << 20, 32ull << 20}) {
-    BlockMap map;
+    AddressMap map;
     for (std::uint64_t i = 0; i < 100'000; ++i) {
       ASSERT_TRUE(map.insert(0x10000 + i * spacing, {i, 0, BlockKind::kPlain}));
     }
@@ -69,7 +69,7 @@ TEST(BlockMapTest, AHundredThousandBlocksOfAnySpacingStayFindable) {
 }
 
 TEST(BlockMapTest, ChurnDoesNotGrowTheMap) {
-  BlockMap map;
+  AddressMap map;
   std::mt19937_64 random(7);
   std::vector<std::uint64_t> live;
   for (int i = 0; i < 1000; ++i) {
@@ -87,10 +87,10 @@ TEST(BlockMapTest, ChurnDoesNotGrowTheMap) {
 }
 
 TEST(BlockMapTest, ForEachSeesEveryBlockAndMayTakeIt) {
-  BlockMap map;
+  AddressMap map;
   for (std::uint64_t i = 0; i < 20'000; ++i) map.insert(i, {1, 0, BlockKind::kPlain});
   struct Visit {
-    BlockMap* map;
+    AddressMap* map;
     std::set<std::uint64_t> keys;
   } visit{&map, {}};
   map.forEach(
@@ -106,7 +106,7 @@ TEST(BlockMapTest, ForEachSeesEveryBlockAndMayTakeIt) {
 }
 
 TEST(BlockMapTest, ThreadsThatChurnLoseNothing) {
-  BlockMap map;
+  AddressMap map;
   constexpr int kThreads = 4;
   constexpr std::uint64_t kKeys = 5000;
   std::vector<std::thread> threads;
@@ -130,7 +130,7 @@ TEST(BlockMapTest, ThreadsThatChurnLoseNothing) {
 }
 
 TEST(BlockMapTest, OfSeveralTakersOneWins) {
-  BlockMap map;
+  AddressMap map;
   for (int round = 0; round < 2000; ++round) {
     map.insert(512, {1, 0, BlockKind::kPlain});
     std::atomic<int> winners{0};
@@ -146,7 +146,7 @@ TEST(BlockMapTest, OfSeveralTakersOneWins) {
 }
 
 TEST(BlockMapTest, AForkedChildStartsEmpty) {
-  BlockMap map;
+  AddressMap map;
   map.insert(512, {1, 0, BlockKind::kPlain});
   map.forgetAfterFork();
   Block out;

@@ -8,15 +8,15 @@
 namespace divvy::interposer {
 namespace {
 
-TEST(BusyUnion, OneStreamIsTheSumOfItsStretches) {
-  BusyUnion busy;
+TEST(IntervalUnion, OneStreamIsTheSumOfItsStretches) {
+  IntervalUnion busy;
   EXPECT_EQ(busy.add(100, 200, 100), 100u);
   EXPECT_EQ(busy.add(200, 250, 50), 50u);
   EXPECT_EQ(busy.add(300, 400, 100), 100u);
 }
 
-TEST(BusyUnion, TimeCountsOnceHoweverManyStreamsWereBusy) {
-  BusyUnion busy;
+TEST(IntervalUnion, TimeCountsOnceHoweverManyStreamsWereBusy) {
+  IntervalUnion busy;
   EXPECT_EQ(busy.add(100, 200, 100), 100u);
   EXPECT_EQ(busy.add(100, 200, 100), 0u);
   EXPECT_EQ(busy.add(150, 250, 100), 50u);
@@ -24,8 +24,8 @@ TEST(BusyUnion, TimeCountsOnceHoweverManyStreamsWereBusy) {
   EXPECT_EQ(busy.add(120, 130, 10), 0u);
 }
 
-TEST(BusyUnion, OlderStretchesFindTheHoles) {
-  BusyUnion busy;
+TEST(IntervalUnion, OlderStretchesFindTheHoles) {
+  IntervalUnion busy;
   busy.add(100, 200, 100);
   busy.add(300, 400, 100);
   EXPECT_EQ(busy.add(150, 350, 200), 100u);
@@ -35,21 +35,21 @@ TEST(BusyUnion, OlderStretchesFindTheHoles) {
 
 // Four streams that are each busy a quarter of the time, one after the other: the card was busy all
 // of it.
-TEST(BusyUnion, PartsOfStretchesFillWhatIsFree) {
-  BusyUnion busy;
+TEST(IntervalUnion, PartsOfStretchesFillWhatIsFree) {
+  IntervalUnion busy;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(busy.add(1000, 2000, 250), 250u) << i;
   EXPECT_EQ(busy.add(1000, 2000, 250), 0u);
 }
 
-TEST(BusyUnion, PartsAreCutToTheStretch) {
-  BusyUnion busy;
+TEST(IntervalUnion, PartsAreCutToTheStretch) {
+  IntervalUnion busy;
   EXPECT_EQ(busy.add(1000, 1100, 500), 100u);
   EXPECT_EQ(busy.add(1000, 1100, 0), 0u);
   EXPECT_EQ(busy.add(2000, 1500, 100), 0u);
 }
 
-TEST(BusyUnion, WhatIsForgottenIsNotCountedAgain) {
-  BusyUnion busy;
+TEST(IntervalUnion, WhatIsForgottenIsNotCountedAgain) {
+  IntervalUnion busy;
   std::uint64_t total = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) total += busy.add(100 * i, 100 * i + 10, 10);
   EXPECT_EQ(total, 10'000u);
@@ -57,9 +57,9 @@ TEST(BusyUnion, WhatIsForgottenIsNotCountedAgain) {
 }
 
 // Against a plain map of nanoseconds.
-TEST(BusyUnion, AgreesWithAModel) {
+TEST(IntervalUnion, AgreesWithAModel) {
   std::mt19937 random(7);
-  BusyUnion busy;
+  IntervalUnion busy;
   std::vector<bool> counted(4'000);
   for (std::uint64_t round = 0; round < 2'000; ++round) {
     const std::uint64_t start = round + random() % 1'000;

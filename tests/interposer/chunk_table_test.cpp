@@ -24,7 +24,7 @@ class ChunkTableTest : public testing::Test {
     block.device = device;
     block.reserved = chunks * kGranule;
     for (unsigned i = 0; i < chunks; ++i) {
-      EXPECT_NE(table_.addChunk(number, address + i * kGranule, kGranule, ChunkState::kBorn),
+      EXPECT_NE(table_.addChunk(number, address + i * kGranule, kGranule, ChunkState::kReserved),
                 ChunkTable::kNone);
     }
     EXPECT_TRUE(table_.publish(number));
@@ -38,13 +38,15 @@ class ChunkTableTest : public testing::Test {
 TEST(ChunkStateTest, OnlyTheseTransitionsAreThere) {
   using enum ChunkState;
   const std::vector<std::pair<ChunkState, ChunkState>> legal = {
-      {kFree, kBorn},      {kFree, kComing},    {kBorn, kComing},   {kBorn, kFreeing},
-      {kDevice, kLeaving}, {kDevice, kComing},  {kDevice, kPinned}, {kDevice, kFreeing},
-      {kLeaving, kOut},    {kLeaving, kDevice}, {kOut, kComing},    {kOut, kHost},
-      {kOut, kFreeing},    {kComing, kDevice},  {kComing, kPinned}, {kComing, kOut},
-      {kComing, kBorn},    {kComing, kHost},    {kHost, kComing},   {kHost, kFreeing},
-      {kHost, kLeaving},   {kLeaving, kHost},   {kFreeing, kFree},  {kPinned, kDevice},
-      {kPinned, kComing},  {kPinned, kFreeing}};
+      {kFree, kReserved},         {kFree, kSwappingIn},       {kReserved, kSwappingIn},
+      {kReserved, kFreeing},      {kDevice, kSwappingOut},    {kDevice, kSwappingIn},
+      {kDevice, kPinned},         {kDevice, kFreeing},        {kSwappingOut, kSwappedOut},
+      {kSwappingOut, kDevice},    {kSwappedOut, kSwappingIn}, {kSwappedOut, kHost},
+      {kSwappedOut, kFreeing},    {kSwappingIn, kDevice},     {kSwappingIn, kPinned},
+      {kSwappingIn, kSwappedOut}, {kSwappingIn, kReserved},   {kSwappingIn, kHost},
+      {kHost, kSwappingIn},       {kHost, kFreeing},          {kHost, kSwappingOut},
+      {kSwappingOut, kHost},      {kFreeing, kFree},          {kPinned, kDevice},
+      {kPinned, kSwappingIn},     {kPinned, kFreeing}};
   for (unsigned from = 0; from < kChunkStates; ++from) {
     for (unsigned to = 0; to < kChunkStates; ++to) {
       bool wanted = false;
@@ -97,13 +99,13 @@ TEST_F(ChunkTableTest, TheLastReferenceIsSaidToBeTheLast) {
   SwapBlock& block = table_.block(number);
   const std::uint32_t first = block.first, second = table_.chunk(first).next;
   ASSERT_EQ(table_.take(kBase), number);
-  ASSERT_TRUE((table_.chunk(second).advance<ChunkState::kBorn, ChunkState::kFreeing>()));
+  ASSERT_TRUE((table_.chunk(second).advance<ChunkState::kReserved, ChunkState::kFreeing>()));
   EXPECT_FALSE(table_.drop(second));
   EXPECT_FALSE(table_.drop(block));
   ChunkTable::Place place{};
   EXPECT_FALSE(table_.find(kBase + kGranule, &place)) << "it is gone";
   EXPECT_TRUE(table_.find(kBase, &place)) << "somebody has yet to bring it out of a busy state";
-  ASSERT_TRUE((table_.chunk(first).advance<ChunkState::kBorn, ChunkState::kFreeing>()));
+  ASSERT_TRUE((table_.chunk(first).advance<ChunkState::kReserved, ChunkState::kFreeing>()));
   EXPECT_TRUE(table_.drop(first));
   table_.end(number);
 }
@@ -137,16 +139,17 @@ TEST_F(ChunkTableTest, ARecordsNextChunkIsAnother) {
   const std::uint32_t number = table_.block(block).first;
   Chunk& chunk = table_.chunk(number);
   const std::uint32_t before = chunk.generation();
-  ASSERT_EQ(chunk.claimForFreeing(before), ChunkState::kBorn);
+  ASSERT_EQ(chunk.claimForFreeing(before), ChunkState::kReserved);
   EXPECT_EQ(chunk.claimForFreeing(before), ChunkState::kFree) << "it is being freed";
   table_.drop(number);
   std::uint32_t again = ChunkTable::kNone;
   for (int i = 0; i < 5000 && again != number; ++i) {
-    again = table_.addChunk(block, kBase + 64 * kGranule * (i + 1), kGranule, ChunkState::kBorn);
+    again =
+        table_.addChunk(block, kBase + 64 * kGranule * (i + 1), kGranule, ChunkState::kReserved);
   }
   ASSERT_EQ(again, number) << "the record was never used again";
   EXPECT_EQ(chunk.claimForFreeing(before), ChunkState::kFree);
-  EXPECT_EQ(chunk.claimForFreeing(chunk.generation()), ChunkState::kBorn);
+  EXPECT_EQ(chunk.claimForFreeing(chunk.generation()), ChunkState::kReserved);
 }
 
 TEST_F(ChunkTableTest, AfterAForkThereIsNothing) {
@@ -171,14 +174,14 @@ TEST_F(ChunkTableTest, AFreedChunkIsUndoneByExactlyOne) {
     if (table_.drop(number)) table_.end(block);
     ++undone;
   };
-  std::thread mover([&] {
+  std::thread pager([&] {
     while (!done.load(std::memory_order_acquire)) {
       const std::uint32_t number = current.load(std::memory_order_acquire);
       if (number == ChunkTable::kNone) continue;
       Chunk& chunk = table_.chunk(number);
-      if (!chunk.advance<ChunkState::kDevice, ChunkState::kLeaving>()) continue;
+      if (!chunk.advance<ChunkState::kDevice, ChunkState::kSwappingOut>()) continue;
       const std::uint32_t generation = chunk.generation();
-      ASSERT_TRUE((chunk.advance<ChunkState::kLeaving, ChunkState::kDevice>()));
+      ASSERT_TRUE((chunk.advance<ChunkState::kSwappingOut, ChunkState::kDevice>()));
       if (chunk.has(kDoomed)) undo(chunk, number, generation);
     }
   });
@@ -186,9 +189,9 @@ TEST_F(ChunkTableTest, AFreedChunkIsUndoneByExactlyOne) {
     const std::uint32_t block = table_.begin();
     table_.block(block).address = kBase;
     table_.block(block).device = 0;
-    const std::uint32_t number = table_.addChunk(block, kBase, kGranule, ChunkState::kComing);
+    const std::uint32_t number = table_.addChunk(block, kBase, kGranule, ChunkState::kSwappingIn);
     Chunk& chunk = table_.chunk(number);
-    ASSERT_TRUE((chunk.advance<ChunkState::kComing, ChunkState::kDevice>()));
+    ASSERT_TRUE((chunk.advance<ChunkState::kSwappingIn, ChunkState::kDevice>()));
     current.store(number, std::memory_order_release);
     const std::uint32_t generation = chunk.generation();
     ASSERT_EQ(undone.load(), i) << "a record's next chunk was freed for its last one";
@@ -198,7 +201,7 @@ TEST_F(ChunkTableTest, AFreedChunkIsUndoneByExactlyOne) {
     while (undone.load() <= i) std::this_thread::yield();
   }
   done.store(true, std::memory_order_release);
-  mover.join();
+  pager.join();
   EXPECT_EQ(undone.load(), kRounds);
 }
 

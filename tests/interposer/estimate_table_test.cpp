@@ -94,8 +94,8 @@ TEST(Estimate, IsWantedAFewTimes) {
   EXPECT_EQ(wanted, 4);
 }
 
-TEST(EstimateTable, KeepsKeysApart) {
-  const auto table = std::make_unique<EstimateTable>();
+TEST(DurationEstimates, KeepsKeysApart) {
+  const auto table = std::make_unique<DurationEstimates>();
   std::set<Estimate*> places;
   for (std::uint64_t i = 1; i <= 1'000; ++i) places.insert(table->at(work_detail::mix(i)));
   EXPECT_EQ(places.size(), 1'000u);
@@ -105,18 +105,18 @@ TEST(EstimateTable, KeepsKeysApart) {
   }
 }
 
-TEST(EstimateTable, SaysWhenItIsFull) {
-  const auto table = std::make_unique<EstimateTable>();
+TEST(DurationEstimates, SaysWhenItIsFull) {
+  const auto table = std::make_unique<DurationEstimates>();
   bool full = false;
-  for (std::uint64_t i = 1; i <= 2 * EstimateTable::kRoom; ++i) {
+  for (std::uint64_t i = 1; i <= 2 * DurationEstimates::kRoom; ++i) {
     full = full || table->at(work_detail::mix(i)) == nullptr;
   }
   EXPECT_TRUE(full);
   EXPECT_NE(table->at(work_detail::mix(1)), nullptr) << "what is in there stays";
 }
 
-TEST(EstimateTable, ThreadsAgreeOnThePlaceOfAKey) {
-  const auto table = std::make_unique<EstimateTable>();
+TEST(DurationEstimates, ThreadsAgreeOnThePlaceOfAKey) {
+  const auto table = std::make_unique<DurationEstimates>();
   std::vector<std::vector<Estimate*>> seen(4, std::vector<Estimate*>(2'000));
   std::vector<std::thread> threads;
   for (auto& mine : seen) {

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kPatience = 60'000 * kMilli;
 // While it lives another thread is on its way to open a stream, and has lost the processor there.
 class OpeningElsewhere {
  public:
-  explicit OpeningElsewhere(Meter& meter) : opening_(meter.book_.opening_) { opening_ = true; }
+  explicit OpeningElsewhere(UsageMeter& meter) : opening_(meter.book_.opening_) { opening_ = true; }
   ~OpeningElsewhere() { opening_ = false; }
   OpeningElsewhere(const OpeningElsewhere&) = delete;
   OpeningElsewhere& operator=(const OpeningElsewhere&) = delete;
@@ -36,7 +36,7 @@ class OpeningElsewhere {
 
 class MeterTest : public TenantTest {
  protected:
-  static Meter& meter() { return runtime().meter; }
+  static UsageMeter& meter() { return runtime().meter; }
 
   // As outside(), but nothing is preloaded: the meter is the test's own.
   // What the calling thread lost of the clock so far: it never sleeps in these tests, so what it
@@ -83,9 +83,9 @@ class MeterTest : public TenantTest {
   // Any entry point, as the gate would call it.
   template <Cu kId, typename... Arguments>
   static CUresult metered(Arguments... arguments) {
-    const Inside inside;
-    Ticket ticket;
-    const Work work = workOf<kId>(arguments...);
+    const DriverCallScope inside;
+    MeteredCall ticket;
+    const CallWork work = workOf<kId>(arguments...);
     Counted counted;
     if (work.kind == WorkKind::kKernel && meter().plain(work, counted)) {
       meter().count(counted);
@@ -102,8 +102,8 @@ class MeterTest : public TenantTest {
 
   // Waits as the gate does until `estimate` more fits into what may be in flight, or what is ends
   // soon.
-  static void admit(const Work& work, std::uint64_t bound) {
-    Ticket ticket;
+  static void admit(const CallWork& work, std::uint64_t bound) {
+    MeteredCall ticket;
     const std::uint64_t estimate = meter().estimate(work, ticket);
     const std::uint64_t limit = sys::now() + kPatience;
     while (meter().unsettled() + estimate > bound) {

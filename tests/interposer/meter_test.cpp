@@ -114,8 +114,8 @@ TEST_F(BusyTest, WorkThatTakesNoTimeIsKnownToBeShort) {
   const auto launch = [&] {
     return metered<Cu::cuLaunchKernel>(kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, none, none);
   };
-  Ticket ticket;
-  const Work work =
+  MeteredCall ticket;
+  const CallWork work =
       workOf<Cu::cuLaunchKernel>(kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, none, none);
   const std::uint64_t limit = sys::now() + kPatience;
   while (meter().estimate(work, ticket) > 10 * kMicro) {

@@ -22,11 +22,11 @@ class PiecesTest : public testing::Test {
     pieces_.give(piece);
   }
   std::uint32_t startOf(std::uint32_t unit) const {
-    Pieces::Piece found;
+    ArenaUnits::ArenaUnit found;
     return pieces_.find(unit, &found);
   }
 
-  Pieces pieces_{};
+  ArenaUnits pieces_{};
 };
 
 TEST_F(PiecesTest, PiecesStandBesideEachOther) {
@@ -34,21 +34,21 @@ TEST_F(PiecesTest, PiecesStandBesideEachOther) {
   EXPECT_EQ(pieces_.take(513, 8), 1u);
   EXPECT_EQ(pieces_.take(512 * 200, 9), 3u);
   EXPECT_EQ(pieces_.take(512, 10), 203u);
-  Pieces::Piece found;
+  ArenaUnits::ArenaUnit found;
   EXPECT_EQ(pieces_.find(2, &found), 1u);
   EXPECT_EQ(found.bytes, 513u);
   EXPECT_EQ(found.id, 8u);
   EXPECT_EQ(pieces_.find(202, &found), 3u);
   EXPECT_EQ(found.id, 9u);
-  EXPECT_EQ(startOf(204), Pieces::kNone);
-  EXPECT_EQ(startOf(kUnits), Pieces::kNone);
+  EXPECT_EQ(startOf(204), ArenaUnits::kNone);
+  EXPECT_EQ(startOf(kUnits), ArenaUnits::kNone);
 }
 
 TEST_F(PiecesTest, OneCanHaveAllAndMoreIsNotThere) {
-  EXPECT_EQ(pieces_.take(kUnits * 512 + 1, 1), Pieces::kNone);
-  EXPECT_EQ(pieces_.take(0, 1), Pieces::kNone);
+  EXPECT_EQ(pieces_.take(kUnits * 512 + 1, 1), ArenaUnits::kNone);
+  EXPECT_EQ(pieces_.take(0, 1), ArenaUnits::kNone);
   EXPECT_EQ(pieces_.take(kUnits * 512, 1), 0u);
-  EXPECT_EQ(pieces_.take(1, 2), Pieces::kNone);
+  EXPECT_EQ(pieces_.take(1, 2), ArenaUnits::kNone);
   EXPECT_EQ(startOf(kUnits - 1), 0u);
   free(0);
   EXPECT_EQ(pieces_.take(1, 2), 0u);
@@ -57,7 +57,7 @@ TEST_F(PiecesTest, OneCanHaveAllAndMoreIsNotThere) {
 TEST_F(PiecesTest, AGapIsUsedByWhatFitsIntoIt) {
   const std::uint32_t gap = pieces_.take(512 * 100, 1), after = pieces_.take(512, 2);
   free(gap);
-  EXPECT_EQ(startOf(gap), Pieces::kNone);
+  EXPECT_EQ(startOf(gap), ArenaUnits::kNone);
   EXPECT_EQ(pieces_.take(512 * 101, 3), after + 1);
   EXPECT_EQ(pieces_.take(512 * 70, 4), gap);
   EXPECT_EQ(pieces_.take(512 * 30, 5), gap + 70);
@@ -67,7 +67,7 @@ TEST_F(PiecesTest, APieceEndsOnce) {
   const std::uint32_t piece = pieces_.take(5000, 1);
   EXPECT_TRUE(pieces_.end(piece, false));
   EXPECT_FALSE(pieces_.end(piece, false));
-  EXPECT_EQ(startOf(piece), Pieces::kNone) << "it is nobody's";
+  EXPECT_EQ(startOf(piece), ArenaUnits::kNone) << "it is nobody's";
   EXPECT_NE(pieces_.take(5000, 2), piece) << "but its room is not free yet";
   pieces_.give(piece);
   EXPECT_EQ(pieces_.take(5000, 3), piece);
@@ -90,9 +90,9 @@ TEST_F(PiecesTest, StartingOverForgetsAll) {
   const std::uint32_t piece = pieces_.take(5000, 1);
   pieces_.setSyncMemops(piece, true);
   EXPECT_TRUE(pieces_.begin(kUnits / 2));
-  EXPECT_EQ(startOf(piece), Pieces::kNone);
+  EXPECT_EQ(startOf(piece), ArenaUnits::kNone);
   EXPECT_EQ(pieces_.take(kUnits / 2 * 512, 2), 0u);
-  Pieces::Piece found;
+  ArenaUnits::ArenaUnit found;
   EXPECT_EQ(pieces_.find(0, &found), 0u);
   EXPECT_FALSE(found.sync_memops);
   EXPECT_TRUE(pieces_.begin(kUnits * 2)) << "more than ever before";
@@ -108,7 +108,7 @@ TEST_F(PiecesTest, RandomUseNeverOverlaps) {
       const std::uint32_t bytes =
           1 + static_cast<std::uint32_t>(random() % (random() % 200'000 + 1));
       const std::uint32_t piece = pieces_.take(bytes, static_cast<std::uint64_t>(i));
-      if (piece == Pieces::kNone) continue;
+      if (piece == ArenaUnits::kNone) continue;
       const auto after = live.lower_bound(piece);
       ASSERT_TRUE(after == live.end() || piece + unitsOf(bytes) <= after->first);
       ASSERT_TRUE(after == live.begin() ||
@@ -122,7 +122,7 @@ TEST_F(PiecesTest, RandomUseNeverOverlaps) {
     }
     const auto unit = static_cast<std::uint32_t>(random() % kUnits);
     const auto after = live.upper_bound(unit);
-    std::uint32_t expected = Pieces::kNone;
+    std::uint32_t expected = ArenaUnits::kNone;
     if (after != live.begin() &&
         unit - std::prev(after)->first < unitsOf(std::prev(after)->second)) {
       expected = std::prev(after)->first;
@@ -141,7 +141,7 @@ TEST_F(PiecesTest, ThreadsNeverShareAUnit) {
       for (int i = 0; i < 5000; ++i) {
         const std::uint32_t bytes = 1 + static_cast<std::uint32_t>(random() % 400'000);
         const std::uint32_t piece = pieces_.take(bytes, t);
-        if (piece == Pieces::kNone) continue;
+        if (piece == ArenaUnits::kNone) continue;
         for (std::uint32_t u = piece; u < piece + unitsOf(bytes); ++u) shared += users[u]++ != 0;
         for (std::uint32_t u = piece; u < piece + unitsOf(bytes); ++u) --users[u];
         free(piece);

@@ -84,7 +84,7 @@ class Taker {
 
  private:
   void run() {
-    SwapBoard& board = runtime().swap_board;
+    SwapReport& board = runtime().swap_board;
     for (; !over_; ++asked_) {
       if (!board.takeRoom(0, kRoom)) continue;
       ++taken_;

@@ -16,13 +16,13 @@ const CUstream kStream = handle<CUstream>(0x5000);
 const CUfunction kFunction = handle<CUfunction>(0x7000);
 constexpr CUstream kNull = nullptr;
 
-Work kernel(unsigned x, unsigned y, CUstream stream) {
+CallWork kernel(unsigned x, unsigned y, CUstream stream) {
   return workOf<Cu::cuLaunchKernel>(kFunction, x, y, 1u, 128u, 1u, 1u, 0u, stream,
                                     static_cast<void**>(nullptr), static_cast<void**>(nullptr));
 }
 
-TEST(Work, KernelsAreNamedByFunctionAndOctaveOfTheGrid) {
-  const Work work = kernel(64, 2, kStream);
+TEST(CallWork, KernelsAreNamedByFunctionAndOctaveOfTheGrid) {
+  const CallWork work = kernel(64, 2, kStream);
   EXPECT_EQ(work.kind, WorkKind::kKernel);
   EXPECT_EQ(work.stream, kStream);
   EXPECT_FALSE(work.legacy());
@@ -32,22 +32,22 @@ TEST(Work, KernelsAreNamedByFunctionAndOctaveOfTheGrid) {
   EXPECT_NE(work.key, kernel(256, 1, kNull).key);
 }
 
-TEST(Work, EveryWayToLaunchAKernelNamesItAlike) {
-  const Work plain = kernel(64, 2, kStream);
+TEST(CallWork, EveryWayToLaunchAKernelNamesItAlike) {
+  const CallWork plain = kernel(64, 2, kStream);
   CUlaunchConfig config = {};
   config.gridDimX = 64;
   config.gridDimY = 2;
   config.gridDimZ = 1;
   config.hStream = kStream;
-  const Work extended =
+  const CallWork extended =
       workOf<Cu::cuLaunchKernelEx>(static_cast<const CUlaunchConfig*>(&config), kFunction,
                                    static_cast<void**>(nullptr), static_cast<void**>(nullptr));
   EXPECT_EQ(extended.key, plain.key);
   EXPECT_EQ(extended.stream, kStream);
-  const Work cooperative = workOf<Cu::cuLaunchCooperativeKernel>(
+  const CallWork cooperative = workOf<Cu::cuLaunchCooperativeKernel>(
       kFunction, 64u, 2u, 1u, 1u, 1u, 1u, 0u, kStream, static_cast<void**>(nullptr));
   EXPECT_EQ(cooperative.key, plain.key);
-  const Work old = workOf<Cu::cuLaunchGridAsync>(kFunction, 64, 2, kStream);
+  const CallWork old = workOf<Cu::cuLaunchGridAsync>(kFunction, 64, 2, kStream);
   EXPECT_EQ(old.key, plain.key);
   EXPECT_EQ(old.stream, kStream);
   EXPECT_EQ(workOf<Cu::cuLaunchGrid>(kFunction, 64, 2).key, plain.key);
@@ -59,7 +59,7 @@ TEST(Work, EveryWayToLaunchAKernelNamesItAlike) {
   EXPECT_EQ(workOf<Cu::cuLaunchCooperativeKernelMultiDevice>(&several[0], 1u, 0u).key, plain.key);
 }
 
-TEST(Work, DefaultStreamsAreToldApart) {
+TEST(CallWork, DefaultStreamsAreToldApart) {
   EXPECT_TRUE(kernel(1, 1, kNull).legacy());
   EXPECT_TRUE(kernel(1, 1, handle<CUstream>(1)).legacy());
   EXPECT_TRUE(kernel(1, 1, handle<CUstream>(2)).per_thread);
@@ -74,16 +74,16 @@ TEST(Work, DefaultStreamsAreToldApart) {
            .per_thread));
 }
 
-TEST(Work, CopiesAndFillsTellTheirBytes) {
+TEST(CallWork, CopiesAndFillsTellTheirBytes) {
   void* host = nullptr;
-  const Work copy =
+  const CallWork copy =
       workOf<Cu::cuMemcpyDtoHAsync_v2>(host, CUdeviceptr{}, std::size_t{4096}, kStream);
   EXPECT_EQ(copy.kind, WorkKind::kCopy);
   EXPECT_EQ(copy.bytes, 4096u);
   EXPECT_EQ(copy.stream, kStream);
   EXPECT_FALSE(copy.synchronous);
   const auto* source = static_cast<const void*>(nullptr);
-  const Work waiting = workOf<Cu::cuMemcpyHtoD_v2>(CUdeviceptr{}, source, std::size_t{100});
+  const CallWork waiting = workOf<Cu::cuMemcpyHtoD_v2>(CUdeviceptr{}, source, std::size_t{100});
   EXPECT_TRUE(waiting.synchronous && waiting.legacy());
   EXPECT_EQ(waiting.bytes, 100u);
   EXPECT_NE(waiting.key, copy.key);
@@ -102,7 +102,7 @@ TEST(Work, CopiesAndFillsTellTheirBytes) {
       5000u);
 }
 
-TEST(Work, BoxesAreMeasured) {
+TEST(CallWork, BoxesAreMeasured) {
   CUDA_MEMCPY2D flat = {};
   flat.WidthInBytes = 100;
   flat.Height = 20;
@@ -116,13 +116,14 @@ TEST(Work, BoxesAreMeasured) {
   EXPECT_EQ(workOf<Cu::cuMemcpy3D_v2>(static_cast<const CUDA_MEMCPY3D*>(nullptr)).bytes, 0u);
 }
 
-TEST(Work, MemoryOperationsOfStreamsAreAKindOfTheirOwn) {
-  const Work work = workOf<Cu::cuStreamWriteValue32_v2>(kStream, CUdeviceptr{}, cuuint32_t{1}, 0u);
+TEST(CallWork, MemoryOperationsOfStreamsAreAKindOfTheirOwn) {
+  const CallWork work =
+      workOf<Cu::cuStreamWriteValue32_v2>(kStream, CUdeviceptr{}, cuuint32_t{1}, 0u);
   EXPECT_EQ(work.kind, WorkKind::kMemop);
   EXPECT_EQ(work.stream, kStream);
 }
 
-TEST(Work, AFifthMoreBytesAreAnotherKey) {
+TEST(CallWork, AFifthMoreBytesAreAnotherKey) {
   using work_detail::sizeStep;
   EXPECT_EQ(sizeStep(1 << 20), sizeStep((1 << 20) + 1000));
   EXPECT_NE(sizeStep(1 << 20), sizeStep((1 << 20) * 5 / 4));

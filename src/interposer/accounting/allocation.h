@@ -11,7 +11,7 @@ namespace divvy::interposer {
 //
 // A key that is there already stands for a block that is gone without our knowing: the driver would
 // not hand it out again otherwise. What it was charged is given back.
-inline void remember(BlockMap& map, std::uint64_t key, Block block, abi::Cu site) {
+inline void remember(AddressMap& map, std::uint64_t key, Block block, abi::Cu site) {
   Block stale;
   if (__builtin_expect(map.take(key, &stale), 0)) giveBack(stale);
   if (!map.insert(key, block)) {
@@ -20,14 +20,14 @@ inline void remember(BlockMap& map, std::uint64_t key, Block block, abi::Cu site
 }
 
 // Memory that stays on a device whose memory is swapped: for what reason.
-inline void notePinned(Seat seat, PinReason reason) {
+inline void notePinned(ChargeTarget seat, PinReason reason) {
   if (swapsOn(seat)) runtime().swap_board.notePin(reason);
 }
 
 // Memory that can be swapped is for whoever passes the gate before he uses it. The driver does not,
 // where it allocates for itself by its own public name in a call that we only pass on; nor do the
 // peers and network cards that a library of collectives shows its buffers to.
-inline bool mayBeSwapped(Seat seat, const void* caller) {
+inline bool mayBeSwapped(ChargeTarget seat, const void* caller) {
   // Whose code it is the loader's list says, under a lock.
   if (!swapsOn(seat) || runtime().forked.load(std::memory_order_relaxed)) return false;
   const bool of_driver = runtime().driver.holds(caller);
@@ -39,10 +39,10 @@ inline bool mayBeSwapped(Seat seat, const void* caller) {
 // Charges `bytes` (already rounded), lets `call` ask the driver and, when it succeeds, remembers
 // the block under the address or handle that it left in *out. The driver's result is the result.
 template <typename Out, typename Call>
-CUresult allocateOn(BlockMap& map, Seat seat, std::uint64_t bytes, BlockKind kind, abi::Cu site,
-                    Out* out, Call call) {
-  if (seat.verdict == Verdict::kPass) return call();
-  if (seat.verdict != Verdict::kAccount) return refusal(seat);
+CUresult allocateOn(AddressMap& map, ChargeTarget seat, std::uint64_t bytes, BlockKind kind,
+                    abi::Cu site, Out* out, Call call) {
+  if (seat.verdict == ChargeVerdict::kPass) return call();
+  if (seat.verdict != ChargeVerdict::kAccount) return refusal(seat);
   Charge charge(seat.device, bytes);
   if (!charge.granted()) return refuse();
   const CUresult result = call();
@@ -59,7 +59,7 @@ CUresult allocateOn(BlockMap& map, Seat seat, std::uint64_t bytes, BlockKind kin
 // after (so that the card never holds more than is charged). Keys that are unknown reach the driver
 // too.
 template <typename Call>
-CUresult freeFrom(BlockMap& map, std::uint64_t key, abi::Cu site, Call call) {
+CUresult freeFrom(AddressMap& map, std::uint64_t key, abi::Cu site, Call call) {
   Block block;
   const bool known = map.take(key, &block);
   const CUresult result = call();

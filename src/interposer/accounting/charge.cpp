@@ -7,38 +7,38 @@ namespace {
 
 using abi::Cu;
 
-constexpr Seat kPassing{Verdict::kPass, kNoDevice};
+constexpr ChargeTarget kPassing{ChargeVerdict::kPass, kNoDevice};
 
-Seat seatWithoutTenant(TenantState state, Cu site) {
+ChargeTarget seatWithoutTenant(TenantState state, Cu site) {
   if (state == TenantState::kNone) return kPassing;
   noteFault(Fault::kPagesUnusable, static_cast<std::uint32_t>(site),
             static_cast<std::uint64_t>(runtime().tenant.openStatus()));
-  return {Verdict::kUnknownLimit, kNoDevice};
+  return {ChargeVerdict::kUnknownLimit, kNoDevice};
 }
 
-Seat seatFor(const DeviceTable& table, CUdevice device, Cu site) {
+ChargeTarget seatFor(const DeviceTable& table, CUdevice device, Cu site) {
   const unsigned index = table.ledgerIndex(device);
-  if (index != kNoDevice) return {Verdict::kAccount, index};
+  if (index != kNoDevice) return {ChargeVerdict::kAccount, index};
   noteFault(Fault::kForeignDevice, static_cast<std::uint32_t>(site),
             static_cast<std::uint64_t>(device));
-  return {Verdict::kForeign, kNoDevice};
+  return {ChargeVerdict::kForeign, kNoDevice};
 }
 
 }  // namespace
 
-Seat seatOfContext(Cu site) {
+ChargeTarget chargeTargetOfContext(Cu site) {
   const TenantState state = runtime().tenant.state();
   if (state != TenantState::kReady) return seatWithoutTenant(state, site);
   const DeviceTable* table = runtime().devices.get();
   if (table == nullptr) return kPassing;
-  if (table->only != kNoDevice) return {Verdict::kAccount, table->only};
+  if (table->only != kNoDevice) return {ChargeVerdict::kAccount, table->only};
   CUdevice device = -1;
   const RelaxedCapture relaxed;
   if (real<Cu::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return kPassing;
   return seatFor(*table, device, site);
 }
 
-Seat seatOfDevice(CUdevice device, Cu site) {
+ChargeTarget seatOfDevice(CUdevice device, Cu site) {
   const TenantState state = runtime().tenant.state();
   if (state != TenantState::kReady) return seatWithoutTenant(state, site);
   const DeviceTable* table = runtime().devices.get();
@@ -54,7 +54,7 @@ std::uint64_t roundToGranule(unsigned device, std::uint64_t bytes) {
 }
 
 bool reserveAfterReclaim(unsigned device, std::uint64_t bytes) {
-  PoolBook& pools = runtime().pools;
+  MempoolTracker& pools = runtime().pools;
   GraphMemory& graphs = runtime().graphs;
   ledger::Account& account = runtime().tenant.account();
   if (runtime().stream_memory.any()) {

@@ -8,15 +8,15 @@
 
 namespace divvy::interposer {
 
-enum class Verdict : std::uint8_t {
+enum class ChargeVerdict : std::uint8_t {
   kAccount,       // charge ledger device `device`
   kPass,          // not ours to count: no tenant, or the driver is going to refuse the call itself
   kUnknownLimit,  // the tenant's pages cannot be used: no memory, but everything else
   kForeign,       // a device that is not the tenant's: does not exist
 };
 
-struct Seat {
-  Verdict verdict;
+struct ChargeTarget {
+  ChargeVerdict verdict;
   unsigned device;  // ledger index, for kAccount
 };
 
@@ -33,14 +33,14 @@ inline std::uint64_t blockKey(const void* handle) {
 
 // Who pays for memory that is allocated in the calling thread's current context. Asks the driver
 // only where the tenant has several devices.
-Seat seatOfContext(abi::Cu site);
+ChargeTarget chargeTargetOfContext(abi::Cu site);
 
 // Who pays for memory on a device that the call itself names.
-Seat seatOfDevice(CUdevice device, abi::Cu site);
+ChargeTarget seatOfDevice(CUdevice device, abi::Cu site);
 
 // Allocations of this tenant there can be swapped, from now on.
-inline bool swapsOn(Seat seat) {
-  return seat.verdict == Verdict::kAccount &&
+inline bool swapsOn(ChargeTarget seat) {
+  return seat.verdict == ChargeVerdict::kAccount &&
          __builtin_expect(ledger::loadRelaxed(
                               runtime().tenant.control().devices[seat.device].swap.swappable) != 0,
                           0);
@@ -60,7 +60,7 @@ inline bool reserveShare(unsigned device, std::uint64_t bytes) {
 }
 // The same for memory that cannot be swapped: beside what can, it needs room on the device.
 inline bool reserveOrReclaim(unsigned device, std::uint64_t bytes) {
-  if (swapsOn({Verdict::kAccount, device})) return reserveInRoom(device, bytes);
+  if (swapsOn({ChargeVerdict::kAccount, device})) return reserveInRoom(device, bytes);
   return reserveShare(device, bytes);
 }
 
@@ -112,8 +112,8 @@ void giveBack(const Block& block);
 CUresult refuse();
 
 // What an allocation is answered that is neither accounted nor passed on.
-inline CUresult refusal(Seat seat) {
-  return seat.verdict == Verdict::kForeign ? CUDA_ERROR_INVALID_DEVICE : refuse();
+inline CUresult refusal(ChargeTarget seat) {
+  return seat.verdict == ChargeVerdict::kForeign ? CUDA_ERROR_INVALID_DEVICE : refuse();
 }
 
 }  // namespace divvy::interposer

@@ -31,7 +31,7 @@ bool deviceIsEmpty(unsigned device) {
   return !search.found;
 }
 
-void takeAndGiveBack(BlockMap& map, std::uint64_t key) {
+void takeAndGiveBack(AddressMap& map, std::uint64_t key) {
   Block block;
   if (map.take(key, &block)) giveBack(block);
 }

@@ -126,7 +126,7 @@ bool GraphMemory::begin(const Need& need) {
       return false;
     }
     charges_[i].begin(need.bytes[i]);
-    notePinned({Verdict::kAccount, i}, PinReason::kGraph);
+    notePinned({ChargeVerdict::kAccount, i}, PinReason::kGraph);
   }
   return true;
 }

@@ -51,8 +51,8 @@ class GraphMemory {
 
  private:
   std::atomic<bool> any_{false};
-  BlockMap execs_;   // by CUgraphExec and device: bytes
-  BlockMap backed_;  // by CUgraphExec: `bytes` is the backing() at the time of its first run
+  AddressMap execs_;   // by CUgraphExec and device: bytes
+  AddressMap backed_;  // by CUgraphExec: `bytes` is the backing() at the time of its first run
   std::atomic<std::uint64_t> backing_{1};
   std::atomic<std::uint64_t> last_reserved_[ledger::kMaxDevices] = {};
   GrowthCharge charges_[ledger::kMaxDevices];

@@ -17,7 +17,7 @@ constexpr long kFreeNap = 50'000;
 
 }  // namespace
 
-Pool* PoolBook::find(CUmemoryPool handle) {
+Pool* MempoolTracker::find(CUmemoryPool handle) {
   const unsigned used = used_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     if (pools_[i].handle.load(std::memory_order_acquire) == handle &&
@@ -28,7 +28,7 @@ Pool* PoolBook::find(CUmemoryPool handle) {
   return nullptr;
 }
 
-Pool* PoolBook::enter(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
+Pool* MempoolTracker::enter(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
   if (Pool* known = find(handle)) return known;
   for (unsigned round = 0; entering_.exchange(true, std::memory_order_acquire); ++round) {
     if (round == kEnterRounds) return nullptr;
@@ -39,7 +39,7 @@ Pool* PoolBook::enter(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
   return pool;
 }
 
-Pool* PoolBook::enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
+Pool* MempoolTracker::enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordinal) {
   if (Pool* known = find(handle)) return known;
   for (unsigned i = 0; i < kMostPools; ++i) {
     Pool& pool = pools_[i];
@@ -57,7 +57,7 @@ Pool* PoolBook::enterLocked(CUmemoryPool handle, unsigned device, CUdevice ordin
 }
 
 // One thread strikes a pool that is gone; its entry may be another pool's right after.
-void PoolBook::strike(Pool* pool) {
+void MempoolTracker::strike(Pool* pool) {
   Pool::Life life = Pool::Life::kDestroyed;
   if (!pool->life.compare_exchange_strong(life, Pool::Life::kStriking)) return;
   pool->charge.drop(runtime().tenant.account(), pool->device);
@@ -69,17 +69,17 @@ void PoolBook::strike(Pool* pool) {
   pool->life.store(Pool::Life::kAlive, std::memory_order_release);
 }
 
-void PoolBook::beginDestroy(Pool* pool) {
+void MempoolTracker::beginDestroy(Pool* pool) {
   settle(pool);
   pool->life.store(Pool::Life::kDestroyed, std::memory_order_release);
 }
 
-void PoolBook::endDestroy(Pool* pool, bool destroyed) {
+void MempoolTracker::endDestroy(Pool* pool, bool destroyed) {
   if (!destroyed) pool->life.store(Pool::Life::kAlive, std::memory_order_release);
   settle(pool);
 }
 
-void PoolBook::settle(Pool* pool) {
+void MempoolTracker::settle(Pool* pool) {
   if (pool->life.load(std::memory_order_acquire) != Pool::Life::kAlive) {
     if (pool->live.load(std::memory_order_acquire) == 0) strike(pool);
     return;
@@ -101,7 +101,7 @@ void PoolBook::settle(Pool* pool) {
   pool->charge.admitMore(account, pool->device, excess);
 }
 
-void Pool::Figure::add(std::uint64_t bytes) {
+void Pool::HighWaterCounter::add(std::uint64_t bytes) {
   const std::uint64_t sum = now.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
   std::uint64_t most = high.load(std::memory_order_relaxed);
   // What wrapped below zero for a moment is no high mark.
@@ -110,7 +110,7 @@ void Pool::Figure::add(std::uint64_t bytes) {
   }
 }
 
-void PoolBook::noteReserved(std::uint32_t index, std::uint64_t bytes, int blocks) {
+void MempoolTracker::noteReserved(std::uint32_t index, std::uint64_t bytes, int blocks) {
   Pool& pool = pools_[index];
   pool.reserved.add(bytes);
   const auto live = static_cast<std::uint32_t>(blocks);
@@ -120,14 +120,14 @@ void PoolBook::noteReserved(std::uint32_t index, std::uint64_t bytes, int blocks
   }
 }
 
-void PoolBook::forgetUsed(unsigned device) {
+void MempoolTracker::forgetUsed(unsigned device) {
   const unsigned used = used_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     if (pools_[i].device == device) pools_[i].used.now.store(0, std::memory_order_relaxed);
   }
 }
 
-std::uint64_t PoolBook::ask(const Pool& pool, CUmemPool_attribute attribute) {
+std::uint64_t MempoolTracker::ask(const Pool& pool, CUmemPool_attribute attribute) {
   const RelaxedCapture relaxed;
   cuuint64_t value = 0;
   const CUresult result = real<Cu::cuMemPoolGetAttribute>()(
@@ -135,7 +135,7 @@ std::uint64_t PoolBook::ask(const Pool& pool, CUmemPool_attribute attribute) {
   return result == CUDA_SUCCESS ? value : 0;
 }
 
-void PoolBook::settleAll(unsigned device) {
+void MempoolTracker::settleAll(unsigned device) {
   const unsigned used = used_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     if (pools_[i].handle.load(std::memory_order_acquire) == nullptr) continue;
@@ -143,7 +143,7 @@ void PoolBook::settleAll(unsigned device) {
   }
 }
 
-void PoolBook::trimAll(unsigned device) {
+void MempoolTracker::trimAll(unsigned device) {
   const unsigned used = used_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     CUmemoryPool handle = pools_[i].handle.load(std::memory_order_acquire);
@@ -157,7 +157,7 @@ void PoolBook::trimAll(unsigned device) {
 }
 
 // The wait has a bound: work that waits for this thread never ends.
-bool PoolBook::observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream)) {
+bool MempoolTracker::observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstream)) {
   if (divvy_thread.callback || divvy_thread.forking || runtime().captures.open()) return false;
   const ErrnoKeeper keeper;
   const RelaxedCapture relaxed;
@@ -177,7 +177,7 @@ bool PoolBook::observeFrees(CUstream stream, CUresult (*record)(CUevent, CUstrea
   return ended;
 }
 
-void PoolBook::forgetAfterFork() {
+void MempoolTracker::forgetAfterFork() {
   for (Pool& pool : pools_) {
     pool.handle.store(nullptr, std::memory_order_relaxed);
     pool.live.store(0, std::memory_order_relaxed);

@@ -24,7 +24,7 @@ struct Pool {
   GrowthCharge charge;
   // Of what can be swapped, which is not the driver's: addresses of memory, and what of it is in
   // use.
-  struct Figure {
+  struct HighWaterCounter {
     std::atomic<std::uint64_t> now;
     std::atomic<std::uint64_t> high;
     void add(std::uint64_t bytes);
@@ -34,8 +34,8 @@ struct Pool {
       high.store(0, std::memory_order_relaxed);
     }
   };
-  Figure reserved;
-  Figure used;
+  HighWaterCounter reserved;
+  HighWaterCounter used;
 
   bool isAlive() const { return life.load(std::memory_order_acquire) == Life::kAlive; }
 };
@@ -44,7 +44,7 @@ struct Pool {
 inline constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
 inline constexpr std::uint64_t kFinePoolStep = std::uint64_t{2} << 20;
 
-class PoolBook {
+class MempoolTracker {
  public:
   static constexpr unsigned kMostPools = 512;
 

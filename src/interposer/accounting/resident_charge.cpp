@@ -23,7 +23,7 @@ bool heard() {
 }
 
 bool fits(unsigned device, std::uint64_t bytes) {
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   return order != nullptr && ledger::saturatingAdd(board.have(device), bytes) <=
                                  ledger::loadRelaxed(order->allowed[device]);
@@ -32,7 +32,7 @@ bool fits(unsigned device, std::uint64_t bytes) {
 void awaitRoom(unsigned device, std::uint64_t bytes) {
   if (fits(device, bytes) || divvy_thread.callback || divvy_thread.forking || !heard()) return;
   const ErrnoKeeper keeper;
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   const std::uint32_t told = ledger::loadRelaxed(runtime().tenant.control().header.swap.room_ms);
   const std::uint64_t begun = sys::now();
   const std::uint64_t until = begun + (told != 0 ? told : kDefaultRoomMs) * kMillisecond;
@@ -55,7 +55,7 @@ bool reserveInRoom(unsigned device, std::uint64_t bytes) {
   if (bytes == 0 || !runtime().swap_board.claim()) return reserveShare(device, bytes);
   // Charged first and wanted then: for a moment too much is pinned, never too little.
   if (!reserveShare(device, bytes)) return false;
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   board.addWant(device, static_cast<std::int64_t>(bytes));
   board.ring();
   awaitRoom(device, bytes);

@@ -19,13 +19,13 @@ std::uint64_t holdsOf(const Block& value) {
 
 }  // namespace
 
-std::uint32_t VmmBook::find(std::uint64_t handle) const {
+std::uint32_t VmmHandles::find(std::uint64_t handle) const {
   Block value;
   return handles_.find(handle, &value) ? numberOf(value) : kNone;
 }
 
 // Any address within a mapping names it, so this looks at all; the call is a rare one.
-std::uint32_t VmmBook::findMapped(std::uint64_t address) {
+std::uint32_t VmmHandles::findMapped(std::uint64_t address) {
   std::uint32_t found = kNone;
   mappings_.forEach([&](std::uint32_t, const Mapping& mapping) {
     if (address < mapping.address || address - mapping.address >= mapping.bytes) return true;
@@ -35,12 +35,12 @@ std::uint32_t VmmBook::findMapped(std::uint64_t address) {
   return found;
 }
 
-void VmmBook::addHandle(std::uint64_t handle, std::uint32_t block) {
+void VmmHandles::addHandle(std::uint64_t handle, std::uint32_t block) {
   if (handles_.add(handle, kOneHold)) return;
   handles_.insert(handle, {block + kOneHold, 0, BlockKind::kOther});
 }
 
-void VmmBook::drop(std::uint32_t block) {
+void VmmHandles::drop(std::uint32_t block) {
   PhysicalBlock& gone = blocks_.at(block);
   if (gone.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::uint64_t bytes = gone.bytes;
@@ -55,7 +55,7 @@ void VmmBook::drop(std::uint32_t block) {
   }
 }
 
-bool VmmBook::enter(std::uint64_t handle, unsigned device, std::uint64_t bytes) {
+bool VmmHandles::enter(std::uint64_t handle, unsigned device, std::uint64_t bytes) {
   const std::uint32_t block = blocks_.take();
   if (block == kNone) return false;
   PhysicalBlock& fresh = blocks_.at(block);
@@ -67,7 +67,7 @@ bool VmmBook::enter(std::uint64_t handle, unsigned device, std::uint64_t bytes) 
   return true;
 }
 
-std::uint64_t VmmBook::enterSwappable(std::uint32_t swap, unsigned device, std::uint64_t bytes) {
+std::uint64_t VmmHandles::enterSwappable(std::uint32_t swap, unsigned device, std::uint64_t bytes) {
   const std::uint32_t block = blocks_.take();
   if (block == kNone) return 0;
   PhysicalBlock& fresh = blocks_.at(block);
@@ -81,7 +81,7 @@ std::uint64_t VmmBook::enterSwappable(std::uint32_t swap, unsigned device, std::
   return fresh.token;
 }
 
-std::uint64_t VmmBook::retainToken(std::uint32_t block) {
+std::uint64_t VmmHandles::retainToken(std::uint32_t block) {
   PhysicalBlock& known = blocks_.at(block);
   std::uint32_t references = known.references.load(std::memory_order_acquire);
   do {
@@ -92,7 +92,7 @@ std::uint64_t VmmBook::retainToken(std::uint32_t block) {
   return known.token;
 }
 
-void VmmBook::retain(std::uint64_t handle, std::uint64_t address) {
+void VmmHandles::retain(std::uint64_t handle, std::uint64_t address) {
   std::uint32_t block = find(handle);
   if (block == kNone) block = findMapped(address);
   if (block == kNone) return;
@@ -100,7 +100,7 @@ void VmmBook::retain(std::uint64_t handle, std::uint64_t address) {
   addHandle(handle, block);
 }
 
-std::uint32_t VmmBook::beginRelease(std::uint64_t handle) {
+std::uint32_t VmmHandles::beginRelease(std::uint64_t handle) {
   Block value;
   if (!handles_.find(handle, &value)) return kNone;
   if (holdsOf(value) > 1) {
@@ -111,7 +111,7 @@ std::uint32_t VmmBook::beginRelease(std::uint64_t handle) {
   return numberOf(value);
 }
 
-void VmmBook::endRelease(std::uint32_t block, std::uint64_t handle, bool released) {
+void VmmHandles::endRelease(std::uint32_t block, std::uint64_t handle, bool released) {
   if (block == kNone) return;
   if (released) {
     drop(block);
@@ -120,13 +120,14 @@ void VmmBook::endRelease(std::uint32_t block, std::uint64_t handle, bool release
   }
 }
 
-std::uint32_t VmmBook::beginMap(std::uint64_t handle) {
+std::uint32_t VmmHandles::beginMap(std::uint64_t handle) {
   const std::uint32_t block = find(handle);
   if (block != kNone) blocks_.at(block).references.fetch_add(1, std::memory_order_acq_rel);
   return block;
 }
 
-void VmmBook::endMap(std::uint32_t block, std::uint64_t address, std::uint64_t bytes, bool mapped) {
+void VmmHandles::endMap(std::uint32_t block, std::uint64_t address, std::uint64_t bytes,
+                        bool mapped) {
   if (block == kNone) return;
   if (!mapped) {
     drop(block);
@@ -141,7 +142,7 @@ void VmmBook::endMap(std::uint32_t block, std::uint64_t address, std::uint64_t b
   ranges_.insert(address, {number, 0, BlockKind::kOther});
 }
 
-std::uint32_t VmmBook::beginUnmap(std::uint64_t address, std::uint64_t bytes) {
+std::uint32_t VmmHandles::beginUnmap(std::uint64_t address, std::uint64_t bytes) {
   std::uint32_t chain = kNone;
   const std::uint64_t end = address + bytes;
   while (address < end) {
@@ -165,7 +166,7 @@ std::uint32_t VmmBook::beginUnmap(std::uint64_t address, std::uint64_t bytes) {
   return chain;
 }
 
-void VmmBook::endUnmap(std::uint32_t chain, bool unmapped) {
+void VmmHandles::endUnmap(std::uint32_t chain, bool unmapped) {
   while (chain != kNone) {
     Mapping& mapping = mappings_.at(chain);
     const std::uint32_t number = chain;
@@ -181,7 +182,7 @@ void VmmBook::endUnmap(std::uint32_t chain, bool unmapped) {
   }
 }
 
-void VmmBook::holdForArray(std::uint64_t handle, std::uint64_t array) {
+void VmmHandles::holdForArray(std::uint64_t handle, std::uint64_t array) {
   const std::uint32_t block = beginMap(handle);
   if (block == kNone) return;
   bool known = false;
@@ -199,7 +200,7 @@ void VmmBook::holdForArray(std::uint64_t handle, std::uint64_t array) {
   array_holds_.at(number).array = array;
 }
 
-void VmmBook::endArray(std::uint64_t array) {
+void VmmHandles::endArray(std::uint64_t array) {
   array_holds_.forEach([&](std::uint32_t number, ArrayHold& hold) {
     if (hold.array != array) return true;
     const std::uint32_t block = hold.block;
@@ -210,7 +211,7 @@ void VmmBook::endArray(std::uint64_t array) {
   });
 }
 
-void VmmBook::forgetAfterFork() {
+void VmmHandles::forgetAfterFork() {
   blocks_.forgetAfterFork();
   mappings_.forgetAfterFork();
   array_holds_.forgetAfterFork();

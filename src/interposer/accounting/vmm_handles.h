@@ -34,7 +34,7 @@ struct ArrayHold {
 
 // Handles imported from other processes and multicast objects are not in the book: whoever made the
 // memory pays for it.
-class VmmBook {
+class VmmHandles {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -89,8 +89,9 @@ class VmmBook {
   Slab<PhysicalBlock> blocks_;
   Slab<Mapping> mappings_;
   Slab<ArrayHold> array_holds_;
-  BlockMap handles_;  // by handle: `bytes` is the block's number and, above it, the handle's count
-  BlockMap ranges_;   // by start address: `bytes` is the mapping's number
+  AddressMap
+      handles_;        // by handle: `bytes` is the block's number and, above it, the handle's count
+  AddressMap ranges_;  // by start address: `bytes` is the mapping's number
 };
 
 }  // namespace divvy::interposer

@@ -24,7 +24,7 @@ inline constexpr std::uintptr_t kLegacyStream = 1;
 inline constexpr std::uintptr_t kPerThreadStream = 2;
 
 // One call. Handles are names here, never followed.
-struct Work {
+struct CallWork {
   WorkKind kind = WorkKind::kKernel;
   bool per_thread = false;    // the calling thread's own default stream
   bool synchronous = false;   // a copy or fill that may return only when it is done
@@ -185,13 +185,13 @@ constexpr bool isSynchronous() {
 // What the call kId with these arguments starts. Nothing is asked of the driver; pointers to
 // structures of the call are followed, null ones are not.
 template <abi::Cu kId, typename... Arguments>
-__attribute__((always_inline)) inline Work workOf(Arguments... arguments) {
+__attribute__((always_inline)) inline CallWork workOf(Arguments... arguments) {
   using namespace work_detail;
   constexpr WorkKind kKind = kindOf<kId>();
   constexpr abi::StreamMode kMode = entryOf<kId>().mode;
   Reader reader;
   (reader.read(arguments), ...);
-  Work work;
+  CallWork work;
   work.kind = kKind;
   const auto handle = reinterpret_cast<std::uintptr_t>(reader.stream);
   work.per_thread = handle == kPerThreadStream || (handle == 0 && kMode != abi::StreamMode::kPlain);

@@ -37,7 +37,7 @@ class RelaxedCapture {
 // Whether work for the stream goes into a graph instead of to the device. Also where the driver
 // cannot tell: it will refuse such work. To be asked while captures are open.
 inline bool mayBeCapturing(CUstream stream, bool per_thread) {
-  const Inside inside;
+  const DriverCallScope inside;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = per_thread ? real<abi::Cu::cuStreamIsCapturing_ptsz>()(stream, &status)
                                      : real<abi::Cu::cuStreamIsCapturing>()(stream, &status);

@@ -9,7 +9,7 @@ constexpr std::uint32_t kTaken = 2;
 
 }  // namespace
 
-void Captures::begun(CUstream stream, CUcontext context) {
+void CaptureTracker::begun(CUstream stream, CUcontext context) {
   for (Entry& entry : entries_) {
     std::uint32_t expected = kFree;
     if (!entry.state.compare_exchange_strong(expected, kChanging, std::memory_order_acquire)) {
@@ -23,7 +23,7 @@ void Captures::begun(CUstream stream, CUcontext context) {
 }
 
 template <typename Matches>
-void Captures::drop(bool all, Matches matches) {
+void CaptureTracker::drop(bool all, Matches matches) {
   for (Entry& entry : entries_) {
     std::uint32_t expected = kTaken;
     if (entry.state.load(std::memory_order_acquire) != kTaken || !matches(entry) ||
@@ -35,15 +35,15 @@ void Captures::drop(bool all, Matches matches) {
   }
 }
 
-void Captures::ended(CUstream stream) {
+void CaptureTracker::ended(CUstream stream) {
   drop(false, [stream](const Entry& entry) { return entry.stream == stream; });
 }
 
-void Captures::contextEnded(CUcontext context) {
+void CaptureTracker::contextEnded(CUcontext context) {
   drop(true, [context](const Entry& entry) { return entry.context == context; });
 }
 
-void Captures::forgetAfterFork() {
+void CaptureTracker::forgetAfterFork() {
   open_.store(0, std::memory_order_relaxed);
   for (Entry& entry : entries_) entry.state.store(kFree, std::memory_order_relaxed);
 }

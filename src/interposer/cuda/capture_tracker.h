@@ -9,7 +9,7 @@ namespace divvy::interposer {
 
 // One per process, in static storage. Any thread. A capture counts from before the driver is asked
 // to begin it until after it ended, or its stream or context did.
-class Captures {
+class CaptureTracker {
  public:
   // True while one may be open: then whoever launches has to ask about the stream.
   bool open() const { return open_.load(std::memory_order_acquire) != 0; }

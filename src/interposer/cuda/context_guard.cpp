@@ -46,14 +46,14 @@ void listAll(Contexts& list) {
 
 }  // namespace
 
-ContextUse::User* ContextUse::own(std::uint32_t self) {
+ContextGuard::User* ContextGuard::own(std::uint32_t self) {
   for (User& user : users_) {
     if (user.thread.load(std::memory_order_relaxed) == self) return &user;
   }
   return nullptr;
 }
 
-ContextUse::User* ContextUse::take(std::uint32_t self) {
+ContextGuard::User* ContextGuard::take(std::uint32_t self) {
   for (User& user : users_) {
     std::uint32_t nobody = 0;
     if (user.thread.compare_exchange_strong(nobody, self, std::memory_order_seq_cst)) return &user;
@@ -61,14 +61,14 @@ ContextUse::User* ContextUse::take(std::uint32_t self) {
   return nullptr;
 }
 
-bool ContextUse::used() const {
+bool ContextGuard::used() const {
   for (const User& user : users_) {
     if (user.thread.load(std::memory_order_seq_cst) != 0) return true;
   }
   return false;
 }
 
-bool ContextUse::begin() {
+bool ContextGuard::begin() {
   const std::uint32_t self = ownNumber();
   if (User* user = own(self)) {
     ++user->nested;
@@ -81,7 +81,7 @@ bool ContextUse::begin() {
   return false;
 }
 
-void ContextUse::end() {
+void ContextGuard::end() {
   User* user = own(ownNumber());
   if (user == nullptr) return;
   if (user->nested != 0) {
@@ -91,7 +91,7 @@ void ContextUse::end() {
   }
 }
 
-CUcontext ContextUse::on(unsigned device) {
+CUcontext ContextGuard::on(unsigned device) {
   const PrimaryContexts& primaries = runtime().primaries;
   if (primaries.charged(device) && primaries.handle(device) != nullptr) {
     return primaries.handle(device);
@@ -109,7 +109,7 @@ CUcontext ContextUse::on(unsigned device) {
   return search.found;
 }
 
-CUresult ContextUse::synchronizeAll() {
+CUresult ContextGuard::synchronizeAll() {
   if (!begin()) return CUDA_ERROR_NOT_READY;
   Contexts list;
   listAll(list);
@@ -123,20 +123,20 @@ CUresult ContextUse::synchronizeAll() {
   return result;
 }
 
-void ContextUse::beginEnding() {
+void ContextGuard::beginEnding() {
   endings_.fetch_add(1, std::memory_order_seq_cst);
-  if (!used() || runtime().movers.stopping()) return;
+  if (!used() || runtime().pagers.stopping()) return;
   const ErrnoKeeper keeper;
   const std::uint64_t until = sys::now() + kPatience;
   while (used() && sys::now() < until) sys::nap(kNap);
 }
 
-void ContextUse::endForExit() {
+void ContextGuard::endForExit() {
   exiting_.store(true, std::memory_order_release);
   endings_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void ContextUse::forgetAfterFork() {
+void ContextGuard::forgetAfterFork() {
   for (User& user : users_) {
     user.thread.store(0, std::memory_order_relaxed);
     user.nested = 0;
@@ -145,11 +145,11 @@ void ContextUse::forgetAfterFork() {
   exiting_.store(false, std::memory_order_relaxed);
 }
 
-EndingContext::EndingContext() {
+ContextDestroyScope::ContextDestroyScope() {
   runtime().context_use.beginEnding();
 }
 
-EndingContext::~EndingContext() {
+ContextDestroyScope::~ContextDestroyScope() {
   runtime().context_use.endEnding();
 }
 

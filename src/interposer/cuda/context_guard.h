@@ -9,7 +9,7 @@
 namespace divvy::interposer {
 
 // One per process, in static storage.
-class ContextUse {
+class ContextGuard {
  public:
   // ---- for who uses contexts that are not his own: any thread, which may nest it. No context is
   // ended until end(). False: one is about to end, or the process.
@@ -60,12 +60,12 @@ class ContextUse {
 };
 
 // The scope of such a call.
-class EndingContext {
+class ContextDestroyScope {
  public:
-  EndingContext();
-  ~EndingContext();
-  EndingContext(const EndingContext&) = delete;
-  EndingContext& operator=(const EndingContext&) = delete;
+  ContextDestroyScope();
+  ~ContextDestroyScope();
+  ContextDestroyScope(const ContextDestroyScope&) = delete;
+  ContextDestroyScope& operator=(const ContextDestroyScope&) = delete;
 };
 
 }  // namespace divvy::interposer

@@ -21,7 +21,7 @@ struct StreamSlot {
   std::uint8_t device;
 };
 
-struct MeterThread {
+struct ThreadStreams {
   static constexpr unsigned kSlots = 4;
 
   std::uint32_t context_epoch;  // grows when the thread's current context may have changed
@@ -33,7 +33,7 @@ struct MeterThread {
 
 extern "C" {
 extern __attribute__((visibility("hidden"),
-                      tls_model("initial-exec"))) constinit thread_local MeterThread divvy_meter;
+                      tls_model("initial-exec"))) constinit thread_local ThreadStreams divvy_meter;
 }
 
 // To be called where the calling thread's current context changes.

@@ -57,7 +57,7 @@ void formatUuid(const CUuuid& uuid, char* out36) {
 // Threads that come at the same time make the same table; one of them publishes it.
 const DeviceTable* DeviceMap::build() {
   const ErrnoKeeper keeper;
-  const Inside inside;
+  const DriverCallScope inside;
   int driver_count = 0;
   if (real<Cu::cuDeviceGetCount>()(&driver_count) != CUDA_SUCCESS) return nullptr;
   auto* table = static_cast<DeviceTable*>(sys::mapAnonymous(sizeof(DeviceTable)));

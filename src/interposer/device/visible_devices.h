@@ -17,7 +17,7 @@
 
 namespace divvy::interposer {
 
-using VisibleList = Text<1024>;
+using VisibleList = FixedString<1024>;
 
 // The UUIDs that `value` (the variable's text; null: unset) selects among the tenant's devices,
 // comma separated, in CUDA's reading: indices count from 0 in PCI order as NVML's do, a UUID may be

@@ -22,11 +22,11 @@ void rememberOwner(const void* array, unsigned device, Cu site) {
 template <typename Array, typename Call>
 CUresult createArray(Cu site, Array* out, const CUDA_ARRAY3D_DESCRIPTOR* shape, unsigned levels,
                      Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested() || shape == nullptr) return call();
-  const Seat seat = seatOfContext(site);
+  const ChargeTarget seat = chargeTargetOfContext(site);
   std::uint64_t bytes = 0;
-  if (seat.verdict == Verdict::kAccount) {
+  if (seat.verdict == ChargeVerdict::kAccount) {
     CUdevice device = 0;
     const RelaxedCapture relaxed;
     if (real<Cu::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) return call();
@@ -34,7 +34,7 @@ CUresult createArray(Cu site, Array* out, const CUDA_ARRAY3D_DESCRIPTOR* shape, 
   }
   const CUresult result =
       allocateOn(runtime().arrays, seat, bytes, BlockKind::kArray, site, out, call);
-  if (result == CUDA_SUCCESS && seat.verdict == Verdict::kAccount && out != nullptr) {
+  if (result == CUDA_SUCCESS && seat.verdict == ChargeVerdict::kAccount && out != nullptr) {
     rememberOwner(*out, seat.device, site);
   }
   return result;
@@ -42,7 +42,7 @@ CUresult createArray(Cu site, Array* out, const CUDA_ARRAY3D_DESCRIPTOR* shape, 
 
 template <typename Array, typename Call>
 CUresult destroyArray(Cu site, Array array, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
   Block owner;
   const bool owned = runtime().array_owners.take(blockKey(array), &owner);

@@ -50,9 +50,9 @@ CUresult countBeginning() {
 
 template <typename Form, Cu kId, typename... Arguments>
 CUresult beginCapture(CUstream stream, Arguments... arguments) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return real<kId>()(stream, arguments...);
-  Captures& captures = runtime().captures;
+  CaptureTracker& captures = runtime().captures;
   const CUcontext context = Form::contextOf(stream);
   runtime().captures_begun.store(true, std::memory_order_relaxed);
   if (const CUresult refused = countBeginning()) return refused;
@@ -70,12 +70,12 @@ CUresult beginCapture(CUstream stream, Arguments... arguments) {
 // goes on.
 template <typename Form, Cu kId, typename... Arguments>
 CUresult endCapture(CUstream stream, Arguments... arguments) {
-  const Inside inside;
+  const DriverCallScope inside;
   const bool before = !inside.nested() && Form::isCapturing(stream);
   const CUresult result = real<kId>()(stream, arguments...);
   if (before && !Form::isCapturing(stream)) {
     runtime().captures.ended(stream);
-    if (runtime().memory_gate.active()) runtime().movers.wake();
+    if (runtime().memory_gate.active()) runtime().pagers.wake();
   }
   return result;
 }

@@ -14,10 +14,10 @@ PrimaryContexts& primaries() {
 // Runs a call that makes (or retains) the device's primary context.
 template <typename Call>
 CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
-  const Seat seat = seatOfDevice(dev, site);
-  if (seat.verdict == Verdict::kForeign) return refusal(seat);
+  const ChargeTarget seat = seatOfDevice(dev, site);
+  if (seat.verdict == ChargeVerdict::kForeign) return refusal(seat);
   // Where the limit is unknown only memory is refused; a context is needed for compute.
-  if (seat.verdict != Verdict::kAccount) return call();
+  if (seat.verdict != ChargeVerdict::kAccount) return call();
   if (!primaries().admit(seat.device)) return refuse();
   const CUresult result = call();
   if (result != CUDA_SUCCESS) primaries().settle(seat.device, dev);
@@ -31,7 +31,7 @@ CUresult endPrimary(CUdevice dev, Call call) {
   if (runtime().context_use.exiting()) return call();
   const DeviceTable* table = runtime().tenant.ready() ? runtime().devices.get() : nullptr;
   const unsigned device = table == nullptr ? kNoDevice : table->ledgerIndex(dev);
-  const EndingContext ending;
+  const ContextDestroyScope ending;
   if (device != kNoDevice) runtime().meter.forgetContext(primaries().handle(device));
   const CUresult result = call();
   if (device == kNoDevice) return result;
@@ -47,7 +47,7 @@ CUresult endPrimary(CUdevice dev, Call call) {
 
 template <typename Call>
 CUresult retainPrimary(CUcontext* out, CUdevice dev, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
   const CUresult result = activatePrimary(Cu::cuDevicePrimaryCtxRetain, dev, call);
   if (result != CUDA_SUCCESS || out == nullptr || !runtime().tenant.ready()) return result;
@@ -62,34 +62,36 @@ CUresult retainPrimary(CUcontext* out, CUdevice dev, Call call) {
 
 template <typename Call>
 CUresult releasePrimary(CUdevice dev, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   return inside.nested() ? call() : endPrimary(dev, call);
 }
 
 template <typename Call>
 CUresult createContext(Cu site, CUcontext* out, CUdevice dev, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
-  const Seat seat = seatOfDevice(dev, site);
-  if (seat.verdict == Verdict::kUnknownLimit) return call();  // nothing is metered there either
-  const std::uint64_t bytes = seat.verdict == Verdict::kAccount ? contextBytes(seat.device) : 0;
+  const ChargeTarget seat = seatOfDevice(dev, site);
+  if (seat.verdict == ChargeVerdict::kUnknownLimit)
+    return call();  // nothing is metered there either
+  const std::uint64_t bytes =
+      seat.verdict == ChargeVerdict::kAccount ? contextBytes(seat.device) : 0;
   const CUresult result =
       allocateOn(runtime().contexts, seat, bytes, BlockKind::kContext, site, out, call);
   noteContextChange();
   if (result != CUDA_SUCCESS) return result;
   if (bytes != 0) noteContext(static_cast<std::int64_t>(bytes));
-  if (seat.verdict == Verdict::kAccount) runtime().meter.noteContext(*out, seat.device);
+  if (seat.verdict == ChargeVerdict::kAccount) runtime().meter.noteContext(*out, seat.device);
   runtime().gate.attach();
   return result;
 }
 
 template <typename Call>
 CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested() || runtime().context_use.exiting()) return call();
   Block block;
   const bool known = runtime().contexts.find(blockKey(ctx), &block);
-  const EndingContext ending;
+  const ContextDestroyScope ending;
   runtime().meter.forgetContext(ctx);
   const CUresult result = freeFrom(runtime().contexts, blockKey(ctx), site, call);
   if (!known || result != CUDA_SUCCESS) return result;
@@ -102,9 +104,9 @@ CUresult destroyContext(Cu site, CUcontext ctx, Call call) {
 // Green contexts retain the primary one; which device's is not said when they end.
 template <typename Call>
 CUresult endGreen(Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (runtime().context_use.exiting()) return call();
-  const EndingContext ending;
+  const ContextDestroyScope ending;
   if (!inside.nested()) runtime().meter.forgetContext(nullptr);
   const CUresult result = call();
   const DeviceTable* table =
@@ -175,7 +177,7 @@ DIVVY_HOOK(cuCtxDestroy_v2)(CUcontext ctx) noexcept {
 
 // cuCtxAttach and cuCtxDetach count uses of a context that cuCtxCreate made with one.
 DIVVY_HOOK(cuCtxAttach)(CUcontext* pctx, unsigned int flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuCtxAttach>()(pctx, flags);
   if (inside.nested() || result != CUDA_SUCCESS || pctx == nullptr) return result;
   const std::uint64_t key = blockKey(*pctx);
@@ -192,7 +194,7 @@ DIVVY_HOOK(cuCtxDetach)(CUcontext ctx) noexcept {
   if (divvy_thread.depth != 0 || !runtime().context_uses.take(blockKey(ctx), &uses)) {
     return destroyContext(Cu::cuCtxDetach, ctx, call);
   }
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = call();
   if (result == CUDA_SUCCESS) --uses.bytes;
   if (uses.bytes > 0) remember(runtime().context_uses, blockKey(ctx), uses, Cu::cuCtxDetach);
@@ -201,7 +203,7 @@ DIVVY_HOOK(cuCtxDetach)(CUcontext ctx) noexcept {
 
 DIVVY_HOOK(cuGreenCtxCreate)
 (CUgreenCtx* out, CUdevResourceDesc desc, CUdevice dev, unsigned int flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const auto call = [=] { return real<Cu::cuGreenCtxCreate>()(out, desc, dev, flags); };
   return inside.nested() ? call() : activatePrimary(Cu::cuGreenCtxCreate, dev, call);
 }

@@ -14,9 +14,9 @@ struct Share {
 };
 
 // Puts the share of a seat in the place of the card's figures.
-void applySeat(Seat seat, Share* share) {
-  if (seat.verdict == Verdict::kUnknownLimit) share->free = 0;
-  if (seat.verdict != Verdict::kAccount) return;
+void applySeat(ChargeTarget seat, Share* share) {
+  if (seat.verdict == ChargeVerdict::kUnknownLimit) share->free = 0;
+  if (seat.verdict != ChargeVerdict::kAccount) return;
   const divvy::ledger::Account& account = runtime().tenant.account();
   // What pools gave back to the card since we last looked is free.
   if (runtime().pools.any()) runtime().pools.settleAll(seat.device);
@@ -34,14 +34,14 @@ void store(Width* out, std::uint64_t value) {
 // pointers, one of which may be null.
 template <Cu kId, typename Width>
 CUresult memoryInfo(Width* free, Width* total) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return real<kId>()(free, total);
   Width card_free = 0;
   Width card_total = 0;
   const CUresult result = real<kId>()(&card_free, &card_total);
   if (result != CUDA_SUCCESS) return result;
   Share share{card_free, card_total};
-  applySeat(seatOfContext(kId), &share);
+  applySeat(chargeTargetOfContext(kId), &share);
   store(free, share.free);
   store(total, share.total);
   return result;
@@ -49,13 +49,13 @@ CUresult memoryInfo(Width* free, Width* total) {
 
 template <Cu kId, typename Width>
 CUresult totalMemory(Width* bytes, CUdevice device) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested() || bytes == nullptr) return real<kId>()(bytes, device);
   Width card_total = 0;
   const CUresult result = real<kId>()(&card_total, device);
   if (result != CUDA_SUCCESS) return result;
-  const Seat seat = seatOfDevice(device, kId);
-  if (seat.verdict == Verdict::kForeign) return refusal(seat);
+  const ChargeTarget seat = seatOfDevice(device, kId);
+  if (seat.verdict == ChargeVerdict::kForeign) return refusal(seat);
   Share share{0, card_total};
   applySeat(seat, &share);
   store(bytes, share.total);
@@ -86,7 +86,7 @@ DIVVY_HOOK(cuDeviceTotalMem)(unsigned int* bytes, CUdevice dev) noexcept {
 }
 
 DIVVY_HOOK(cuInit)(unsigned int flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested() || !runtime().tenant.ready()) return real<Cu::cuInit>()(flags);
   // The driver's path is known and its library open before the variable is touched.
   runtime().driver.open();
@@ -102,7 +102,7 @@ DIVVY_HOOK(cuInit)(unsigned int flags) noexcept {
 }
 
 DIVVY_HOOK(cuDeviceGetCount)(int* count) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuDeviceGetCount>()(count);
   if (inside.nested() || result != CUDA_SUCCESS || count == nullptr) return result;
   if (const DeviceTable* table = tenantDevices()) *count = table->count;
@@ -110,7 +110,7 @@ DIVVY_HOOK(cuDeviceGetCount)(int* count) noexcept {
 }
 
 DIVVY_HOOK(cuDeviceGet)(CUdevice* device, int ordinal) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
   if (table == nullptr || ordinal < 0) return real<Cu::cuDeviceGet>()(device, ordinal);
   // Beyond the tenant's devices: an ordinal that the driver has no device for either.
@@ -119,7 +119,7 @@ DIVVY_HOOK(cuDeviceGet)(CUdevice* device, int ordinal) noexcept {
 }
 
 DIVVY_HOOK(cuDeviceGetByPCIBusId)(CUdevice* dev, const char* bus_id) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const DeviceTable* table = inside.nested() ? nullptr : tenantDevices();
   if (table == nullptr || dev == nullptr) return real<Cu::cuDeviceGetByPCIBusId>()(dev, bus_id);
   CUdevice found = -1;

@@ -11,9 +11,9 @@ namespace {
 // Makes an executable graph. The driver may back it with memory at once (if asked to upload it).
 template <typename Call>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
-  const TouchingMemory memory;
+  const ResidentAccess memory;
   if (memory.refused() != CUDA_SUCCESS) return memory.refused();
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
   GraphMemory& graphs = runtime().graphs;
   const GraphMemory::Need need = graphs.needOf(graph);
@@ -30,7 +30,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
 // Uploads or launches one: memory is charged before the driver backs it.
 template <Cu kId>
 CUresult runGraph(CUgraphExec exec, CUstream stream) {
-  const Inside inside;
+  const DriverCallScope inside;
   const auto call = [=] { return real<kId>()(exec, stream); };
   if (inside.nested()) return call();
   GraphMemory& graphs = runtime().graphs;
@@ -46,7 +46,7 @@ CUresult runGraph(CUgraphExec exec, CUstream stream) {
 
 template <Cu kId>
 CUresult uploadGraph(CUgraphExec exec, CUstream stream) {
-  const TouchingMemory memory;
+  const ResidentAccess memory;
   return memory.refused() != CUDA_SUCCESS ? memory.refused() : runGraph<kId>(exec, stream);
 }
 
@@ -126,7 +126,7 @@ DIVVY_HOOK(cuGraphInstantiateWithParams_ptsz)
 }
 
 DIVVY_HOOK(cuGraphExecDestroy)(CUgraphExec exec) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   GraphMemory& graphs = runtime().graphs;
   if (!inside.nested() && runtime().memory_gate.active()) runtime().graph_uses.forget(exec);
   const GraphMemory::Need need = inside.nested() ? GraphMemory::Need{} : graphs.needOf(exec);
@@ -150,7 +150,7 @@ DIVVY_HOOK(cuGraphAddMemAllocNode)
 DIVVY_HOOK(cuGraphAddNode)
 (CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
  CUgraphNodeParams* params) noexcept {
-  const TouchingMemory memory;
+  const ResidentAccess memory;
   if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const CUresult result = real<Cu::cuGraphAddNode>()(node, graph, dependencies, count, params);
   noteNode(result, params);
@@ -160,7 +160,7 @@ DIVVY_HOOK(cuGraphAddNode)
 DIVVY_HOOK(cuGraphAddNode_v2)
 (CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
  std::size_t count, CUgraphNodeParams* params) noexcept {
-  const TouchingMemory memory;
+  const ResidentAccess memory;
   if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const CUresult result =
       real<Cu::cuGraphAddNode_v2>()(node, graph, dependencies, edges, count, params);
@@ -171,7 +171,7 @@ DIVVY_HOOK(cuGraphAddNode_v2)
 DIVVY_HOOK(cuGraphAddNode_v3)
 (CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
  std::size_t count, CUgraphNodeParams* params) noexcept {
-  const TouchingMemory memory;
+  const ResidentAccess memory;
   if (memory.refused() != CUDA_SUCCESS) return memory.refused();
   const CUresult result =
       real<Cu::cuGraphAddNode_v3>()(node, graph, dependencies, edges, count, params);
@@ -180,7 +180,7 @@ DIVVY_HOOK(cuGraphAddNode_v3)
 }
 
 DIVVY_HOOK(cuDeviceGraphMemTrim)(CUdevice device) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuDeviceGraphMemTrim>()(device);
   if (!inside.nested() && runtime().graphs.any() && runtime().tenant.ready()) {
     runtime().graphs.settle(kNoDevice);

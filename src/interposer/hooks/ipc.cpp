@@ -9,7 +9,7 @@ namespace {
 
 template <typename Call>
 CUresult openHandle(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   IpcToken token;
   __builtin_memcpy(&token, &handle, sizeof token);
   if (inside.nested() || !token.isOurs()) return call();
@@ -19,7 +19,7 @@ CUresult openHandle(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned fla
 }  // namespace
 
 DIVVY_HOOK(cuIpcGetMemHandle)(CUipcMemHandle* pHandle, CUdeviceptr dptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (!inside.nested() && pHandle != nullptr && runtime().chunks.any()) {
     IpcToken token;
     const CUresult named = runtime().ipc_exports.nameBlock(dptr, &token);
@@ -42,7 +42,7 @@ DIVVY_HOOK(cuIpcOpenMemHandle_v2)
 }
 
 DIVVY_HOOK(cuIpcCloseMemHandle)(CUdeviceptr dptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (!inside.nested()) {
     const CUresult closed = runtime().ipc_imports.close(dptr);
     if (closed != CUDA_ERROR_NOT_FOUND) return closed;

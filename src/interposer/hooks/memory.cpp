@@ -32,18 +32,19 @@ std::uint64_t rangeBytes(CUdeviceptr address, std::uint64_t otherwise) {
 template <typename Pointer, typename Call>
 CUresult allocatePlain(Cu site, BlockKind kind, Pointer* out, std::uint64_t bytes,
                        const void* caller, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
-  const Seat seat = seatOfContext(site);
+  const ChargeTarget seat = chargeTargetOfContext(site);
   if constexpr (std::is_same_v<Pointer, CUdeviceptr>) {
     CUresult result;
     if (kind == BlockKind::kPlain && mayBeSwapped(seat, caller) &&
-        runtime().swappable.allocate(seat.device, bytes, site, out, &result) == SwapAnswer::kDone) {
+        runtime().swappable.allocate(seat.device, bytes, site, out, &result) ==
+            HookOutcome::kDone) {
       return result;
     }
   }
   const std::uint64_t rounded =
-      seat.verdict == Verdict::kAccount ? roundToGranule(seat.device, bytes) : bytes;
+      seat.verdict == ChargeVerdict::kAccount ? roundToGranule(seat.device, bytes) : bytes;
   const CUresult result = allocateOn(runtime().blocks, seat, rounded, kind, site, out, call);
   if (!std::is_same_v<Pointer, CUdeviceptr> && result == CUDA_SUCCESS) {
     notePinned(seat, PinReason::kNarrowAddress);
@@ -60,29 +61,29 @@ struct Pitched {
 };
 
 // False: it is native memory that is asked for, or an error.
-bool swapPitched(Seat seat, CUdeviceptr* out, std::size_t* pitch, const Pitched& shape,
+bool swapPitched(ChargeTarget seat, CUdeviceptr* out, std::size_t* pitch, const Pitched& shape,
                  const void* caller, CUresult* result) {
   if (!shape.valid(pitch) || !mayBeSwapped(seat, caller)) return false;
   if (runtime().swappable.allocate(seat.device, pitchedGuess(shape.width, shape.height),
-                                   Cu::cuMemAllocPitch_v2, out, result) != SwapAnswer::kDone) {
+                                   Cu::cuMemAllocPitch_v2, out, result) != HookOutcome::kDone) {
     return false;
   }
   if (*result == CUDA_SUCCESS) *pitch = pitchedGuess(shape.width, 1);
   return true;
 }
 // Addresses of 32 bits cannot be chosen.
-bool swapPitched(Seat, CUdeviceptr_v1*, unsigned*, const Pitched&, const void*, CUresult*) {
+bool swapPitched(ChargeTarget, CUdeviceptr_v1*, unsigned*, const Pitched&, const void*, CUresult*) {
   return false;
 }
 
 template <typename Pointer, typename Pitch, typename Call, typename Undo>
 CUresult allocatePitched(Cu site, Pointer* out, Pitch* pitch, const Pitched& shape,
                          const void* caller, Call call, Undo undo) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
-  const Seat seat = seatOfContext(site);
-  if (seat.verdict == Verdict::kPass) return call();
-  if (seat.verdict != Verdict::kAccount) return refusal(seat);
+  const ChargeTarget seat = chargeTargetOfContext(site);
+  if (seat.verdict == ChargeVerdict::kPass) return call();
+  if (seat.verdict != ChargeVerdict::kAccount) return refusal(seat);
   CUresult result;
   if (swapPitched(seat, out, pitch, shape, caller, &result)) return result;
   Charge charge(seat.device, roundToGranule(seat.device, pitchedGuess(shape.width, shape.height)));
@@ -104,7 +105,7 @@ CUresult allocatePitched(Cu site, Pointer* out, Pitch* pitch, const Pitched& sha
 
 template <typename Call>
 CUresult freePlain(Cu site, std::uint64_t address, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   return inside.nested() ? call() : freeFrom(runtime().blocks, address, site, call);
 }
 
@@ -149,9 +150,9 @@ DIVVY_HOOK(cuMemAllocPitch)
 
 DIVVY_HOOK(cuMemFree_v2)(CUdeviceptr dptr) noexcept {
   if (__builtin_expect(runtime().chunks.any(), 0)) {
-    const Inside inside;
+    const DriverCallScope inside;
     CUresult result;
-    if (!inside.nested() && runtime().swappable.release(dptr, &result) == SwapAnswer::kDone) {
+    if (!inside.nested() && runtime().swappable.release(dptr, &result) == HookOutcome::kDone) {
       return result;
     }
   }

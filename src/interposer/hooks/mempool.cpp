@@ -62,7 +62,7 @@ bool deviceOfStream(CUstream stream, CUdevice* device) {
 // Where a call in a stream stands; false: the stream is none. Before CUDA 12 streams have no
 // number, and what one freed waits for its event.
 template <typename Form>
-bool placeOf(CUstream stream, StreamPlace* place) {
+bool placeOf(CUstream stream, StreamRef* place) {
   const RelaxedCapture relaxed;
   *place = {};
   if (Form::contextOf(stream, &place->context) != CUDA_SUCCESS) return false;
@@ -74,7 +74,7 @@ bool placeOf(CUstream stream, StreamPlace* place) {
 }
 
 bool swapsPool(const Pool& pool) {
-  return swapsOn({Verdict::kAccount, pool.device});
+  return swapsOn({ChargeVerdict::kAccount, pool.device});
 }
 
 // Where an allocation comes from. Without a pool: nobody's that we know of, or, with `ours`, one of
@@ -141,7 +141,7 @@ bool isPlain(const CUmemPoolProps& props) {
 template <typename Form>
 bool reserveGrowth(const Pool& pool, std::uint64_t growth, CUstream stream) {
   if (reserveOrReclaim(pool.device, growth)) return true;
-  if (!PoolBook::observeFrees(stream, Form::record)) return false;
+  if (!MempoolTracker::observeFrees(stream, Form::record)) return false;
   runtime().pools.trimAll(pool.device);
   return runtime().tenant.account().reserve(pool.device, growth) ==
          divvy::ledger::Admission::kGranted;
@@ -161,7 +161,7 @@ CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, CUs
              {runtime().pools.indexOf(&pool), static_cast<std::uint8_t>(pool.device),
               BlockKind::kPooled},
              site);
-    if (!told) notePinned({Verdict::kAccount, pool.device}, PinReason::kPool);
+    if (!told) notePinned({ChargeVerdict::kAccount, pool.device}, PinReason::kPool);
   }
   pool.charge.end(growth);
   runtime().pools.settle(&pool);
@@ -173,7 +173,7 @@ CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, CUs
 template <typename Form, typename Choose, typename Call>
 CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream stream,
                        const void* caller, Choose choose, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return call();
   const TenantState state = runtime().tenant.state();
   if (state == TenantState::kNone) return call();
@@ -188,13 +188,13 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
   }
   const Source source = choose();
   const bool swaps = source.pool != nullptr && swapsPool(*source.pool);
-  const bool stays = swaps && !mayBeSwapped({Verdict::kAccount, source.pool->device}, caller);
+  const bool stays = swaps && !mayBeSwapped({ChargeVerdict::kAccount, source.pool->device}, caller);
   if (swaps && !stays) {
-    StreamPlace place;
+    StreamRef place;
     CUresult result;
     if (placeOf<Form>(stream, &place) &&
         runtime().stream_memory.allocate(*source.pool, bytes, place, out, &result) ==
-            SwapAnswer::kDone) {
+            HookOutcome::kDone) {
       return result;
     }
   }
@@ -229,9 +229,9 @@ CUresult allocateFromNamed(CUdeviceptr* out, std::size_t bytes, CUmemoryPool poo
 // The memory stays with its pool until a synchronisation gives it back; see synchronise.
 template <Cu kId, typename Form>
 CUresult freeAsync(CUdeviceptr address, CUstream stream) {
-  const Inside inside;
+  const DriverCallScope inside;
   const auto call = [=] { return real<kId>()(address, stream); };
-  StreamPlace place;
+  StreamRef place;
   // In a graph the driver refuses to free what is not its own.
   if (!inside.nested() && runtime().chunks.any() && !capturing<Form>(stream) &&
       placeOf<Form>(stream, &place)) {
@@ -240,7 +240,7 @@ CUresult freeAsync(CUdeviceptr address, CUstream stream) {
       const RelaxedCapture relaxed;
       return Form::record(event, stream);
     };
-    if (runtime().stream_memory.release(address, place, record, &result) == SwapAnswer::kDone) {
+    if (runtime().stream_memory.release(address, place, record, &result) == HookOutcome::kDone) {
       return result;
     }
   }
@@ -250,7 +250,7 @@ CUresult freeAsync(CUdeviceptr address, CUstream stream) {
 // Every synchronisation is where pools give back to the card what they hold above their threshold.
 template <Cu kId, typename... Arguments>
 CUresult synchronise(Arguments... arguments) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (!inside.nested() && !gateIsOpen()) runtime().meter.mark();
   const CUresult result = real<kId>()(arguments...);
   if (inside.nested()) return result;
@@ -261,7 +261,7 @@ CUresult synchronise(Arguments... arguments) {
 }
 
 // Null: the attribute is the driver's alone.
-const Pool::Figure* figureOf(const Pool& pool, CUmemPool_attribute attribute) {
+const Pool::HighWaterCounter* figureOf(const Pool& pool, CUmemPool_attribute attribute) {
   switch (attribute) {
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
@@ -308,7 +308,7 @@ DIVVY_HOOK(cuMemFreeAsync_ptsz)(CUdeviceptr dptr, CUstream stream) noexcept {
 }
 
 DIVVY_HOOK(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* props) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuMemPoolCreate>()(pool, props);
   if (inside.nested() || result != CUDA_SUCCESS || !runtime().tenant.ready()) return result;
   if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return result;
@@ -326,7 +326,7 @@ DIVVY_HOOK(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* props) noe
 }
 
 DIVVY_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   Pool* known = inside.nested() ? nullptr : runtime().pools.find(pool);
   if (known != nullptr) runtime().pools.beginDestroy(known);
   const CUresult result = real<Cu::cuMemPoolDestroy>()(pool);
@@ -336,11 +336,11 @@ DIVVY_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) noexcept {
 }
 
 DIVVY_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, std::size_t keep) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   Pool* known = inside.nested() ? nullptr : runtime().pools.find(pool);
   std::uint64_t ours = 0;
   if (known != nullptr && swapsPool(*known)) {
-    const std::uint64_t other = PoolBook::ask(*known, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    const std::uint64_t other = MempoolTracker::ask(*known, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
     ours = runtime().stream_memory.trim(*known, keep > other ? keep - other : 0);
   }
   const CUresult result = real<Cu::cuMemPoolTrimTo>()(pool, keep > ours ? keep - ours : 0);
@@ -352,12 +352,12 @@ DIVVY_HOOK(cuMemPoolTrimTo)(CUmemoryPool pool, std::size_t keep) noexcept {
 // reached at the same time: their sum is at least the pool's.
 DIVVY_HOOK(cuMemPoolGetAttribute)
 (CUmemoryPool pool, CUmemPool_attribute attr, void* value) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuMemPoolGetAttribute>()(pool, attr, value);
   if (inside.nested() || result != CUDA_SUCCESS || !runtime().chunks.any()) return result;
   const Pool* known = runtime().pools.find(pool);
   if (known == nullptr) return result;
-  const Pool::Figure* figure = figureOf(*known, attr);
+  const Pool::HighWaterCounter* figure = figureOf(*known, attr);
   if (figure == nullptr) return result;
   const bool high =
       attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
@@ -367,7 +367,7 @@ DIVVY_HOOK(cuMemPoolGetAttribute)
 
 DIVVY_HOOK(cuMemPoolSetAttribute)
 (CUmemoryPool pool, CUmemPool_attribute attr, void* value) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuMemPoolSetAttribute>()(pool, attr, value);
   if (inside.nested() || result != CUDA_SUCCESS || !runtime().chunks.any()) return result;
   Pool* known = runtime().pools.find(pool);

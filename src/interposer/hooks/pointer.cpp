@@ -11,7 +11,7 @@ namespace {
 // block of another process.
 struct Memory {
   SwapBlock* block = nullptr;  // null: the answer is the driver's
-  const View* view = nullptr;
+  const AppMapping* view = nullptr;
   std::uint32_t number = ChunkTable::kNone;  // of the block, if it is this process's
   bool unused = false;       // nothing of the application's, but what the driver knows
   Arenas::Found piece = {};  // of a block that is an arena
@@ -63,7 +63,7 @@ Memory memoryAt(CUdeviceptr address) {
   }
   if (!block.isHandles()) return {&block, nullptr, place.block};
   const std::uint32_t view = state.views.find(place.block, address);
-  if (view == Views::kNone) return {};
+  if (view == AppMappings::kNone) return {};
   return {&block, &state.views.at(view), place.block};
 }
 
@@ -104,7 +104,7 @@ std::uint64_t accessFlags(const Memory& memory) {
   if (memory.view != nullptr) {
     const auto at = static_cast<unsigned>(current);
     if (at >= BackingTerms::kMostAccess) return CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    return memory.view->access[at].load(std::memory_order_relaxed) & ~unsigned{View::kTold};
+    return memory.view->access[at].load(std::memory_order_relaxed) & ~unsigned{AppMapping::kTold};
   }
   for (unsigned i = 0; i < terms->access_count; ++i) {
     if (terms->access[i].location.id == current) return terms->access[i].flags;
@@ -209,7 +209,7 @@ bool answerAll(const Memory& memory, CUdeviceptr address, unsigned count,
 
 DIVVY_HOOK(cuMemGetAddressRange_v2)
 (CUdeviceptr* pbase, std::size_t* psize, CUdeviceptr dptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const Memory memory = inside.nested() ? Memory{} : memoryAt(dptr);
   if (!memory) {
     return real<Cu::cuMemGetAddressRange_v2>()(pbase, psize, memory.orNowhere(dptr));
@@ -221,7 +221,7 @@ DIVVY_HOOK(cuMemGetAddressRange_v2)
 
 DIVVY_HOOK(cuPointerGetAttribute)
 (void* data, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const Memory memory = inside.nested() || data == nullptr ? Memory{} : memoryAt(ptr);
   if (isRefused(memory, attribute)) return CUDA_ERROR_INVALID_VALUE;
   const Answer answer = memory ? answerFor(memory, ptr, attribute) : Answer{0, 0};
@@ -235,7 +235,7 @@ DIVVY_HOOK(cuPointerGetAttribute)
 DIVVY_HOOK(cuPointerGetAttributes)
 (unsigned int numAttributes, CUpointer_attribute* attributes, void** data,
  CUdeviceptr ptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const Memory memory = inside.nested() ? Memory{} : memoryAt(ptr);
   if (memory && answerAll(memory, ptr, numAttributes, attributes, data)) {
     return CUDA_SUCCESS;
@@ -250,7 +250,7 @@ DIVVY_HOOK(cuPointerGetAttributes)
 // that stays the driver keeps it, where the application mapped it.
 DIVVY_HOOK(cuPointerSetAttribute)
 (const void* value, CUpointer_attribute attribute, CUdeviceptr ptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const bool ours =
       !inside.nested() && value != nullptr && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
   const Memory memory = ours ? memoryAt(ptr) : Memory{};

@@ -90,7 +90,7 @@ CUresult lookUpTheOldWay(const char* symbol, void** pfn, int version, cuuint64_t
 DIVVY_HOOK(cuGetProcAddress_v2)
 (const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
  CUdriverProcAddressQueryResult* symbolStatus) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = lookUp(symbol, pfn, cudaVersion, flags, symbolStatus);
   if (inside.nested() || result != CUDA_SUCCESS || pfn == nullptr || *pfn == nullptr) return result;
   *pfn = wrapped(symbol, cudaVersion, flags, *pfn);
@@ -99,7 +99,7 @@ DIVVY_HOOK(cuGetProcAddress_v2)
 
 DIVVY_HOOK(cuGetProcAddress)
 (const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = lookUpTheOldWay(symbol, pfn, cudaVersion, flags);
   if (inside.nested() || result != CUDA_SUCCESS || pfn == nullptr || *pfn == nullptr) return result;
   *pfn = wrapped(symbol, cudaVersion, flags, *pfn);

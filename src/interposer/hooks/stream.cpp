@@ -11,7 +11,7 @@ namespace {
 
 template <Cu kId>
 CUresult destroyStream(CUstream stream) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested()) return real<kId>()(stream);
   runtime().meter.forgetStream(stream);
   const CUresult result = real<kId>()(stream);
@@ -57,7 +57,7 @@ HostCall* recordOf(CUstream stream, bool per_thread, Function function, void* da
 template <Cu kId, bool kPerThread, typename... More>
 CUresult launchHost(CUstream stream, CUhostFn function, void* data, More... more) {
   HostCall* const record = recordOf(stream, kPerThread, function, data);
-  const Inside inside;
+  const DriverCallScope inside;
   if (record == nullptr) return real<kId>()(stream, function, data, more...);
   const CUresult result = real<kId>()(stream, runHostFunction, record, more...);
   if (result != CUDA_SUCCESS) runtime().host_calls.give(record->number);
@@ -67,7 +67,7 @@ CUresult launchHost(CUstream stream, CUhostFn function, void* data, More... more
 template <Cu kId, bool kPerThread>
 CUresult addCallback(CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
   HostCall* const record = recordOf(stream, kPerThread, function, data);
-  const Inside inside;
+  const DriverCallScope inside;
   if (record == nullptr) return real<kId>()(stream, function, data, flags);
   const CUresult result = real<kId>()(stream, runStreamCallback, record, flags);
   if (result != CUDA_SUCCESS) runtime().host_calls.give(record->number);

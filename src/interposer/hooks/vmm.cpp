@@ -11,42 +11,42 @@ bool isOnDevice(const CUmemAllocationProp* prop) {
 }
 
 // The book is asked only where something may be in it.
-VmmBook* book(const Inside& inside) {
+VmmHandles* book(const DriverCallScope& inside) {
   return inside.nested() || !runtime().tenant.ready() ? nullptr : &runtime().vmm;
 }
 
 // Of memory that we made of such handles the application knows none, as of plain memory, its own or
 // another process's: the driver would refuse what is asked for.
-bool isPlain(const Inside& inside, CUdeviceptr address) {
+bool isPlain(const DriverCallScope& inside, CUdeviceptr address) {
   if (inside.nested()) return false;
   if (runtime().ipc_imports.find(address) != nullptr) return true;
-  return runtime().chunks.has(address) && runtime().tokens.viewAt(address) == Views::kNone;
+  return runtime().chunks.has(address) && runtime().tokens.viewAt(address) == AppMappings::kNone;
 }
 
 // Memory of the application's own that can be swapped is somewhere in the range.
-bool isSwapped(const Inside& inside, CUdeviceptr address, std::size_t bytes) {
+bool isSwapped(const DriverCallScope& inside, CUdeviceptr address, std::size_t bytes) {
   return !inside.nested() && runtime().tokens.touches(address, bytes);
 }
 
 // Its handles are ours.
-bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
-  return !inside.nested() && VmmBook::isToken(handle) && runtime().tokens.any();
+bool isToken(const DriverCallScope& inside, CUmemGenericAllocationHandle handle) {
+  return !inside.nested() && VmmHandles::isToken(handle) && runtime().tokens.any();
 }
 
 // kNative: *told, if it was noted why that stays on the device; else it is for *why, should the
 // driver make it. Who only tries what the driver has is not to be taken for one who uses it.
-SwapAnswer createSwappable(Seat seat, CUmemGenericAllocationHandle* handle, std::size_t size,
-                           const CUmemAllocationProp& prop, const void* caller, PinReason* why,
-                           bool* told, CUresult* result) {
+HookOutcome createSwappable(ChargeTarget seat, CUmemGenericAllocationHandle* handle,
+                            std::size_t size, const CUmemAllocationProp& prop, const void* caller,
+                            PinReason* why, bool* told, CUresult* result) {
   *told = handle == nullptr || !mayBeSwapped(seat, caller);
-  if (*told) return SwapAnswer::kNative;
+  if (*told) return HookOutcome::kNative;
   return runtime().tokens.create(seat.device, size, prop, handle, why, result);
 }
 
 template <Cu kId>
 CUresult mapArrays(CUarrayMapInfo* list, unsigned count, CUstream stream) {
-  const Inside inside;
-  VmmBook* const vmm = book(inside);
+  const DriverCallScope inside;
+  VmmHandles* const vmm = book(inside);
   const CUresult result = real<kId>()(list, count, stream);
   if (vmm == nullptr || result != CUDA_SUCCESS) return result;
   for (unsigned i = 0; i < count; ++i) {
@@ -63,17 +63,17 @@ CUresult mapArrays(CUarrayMapInfo* list, unsigned count, CUstream stream) {
 DIVVY_HOOK(cuMemCreate)
 (CUmemGenericAllocationHandle* handle, std::size_t size, const CUmemAllocationProp* prop,
  unsigned long long flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const auto call = [=] { return real<Cu::cuMemCreate>()(handle, size, prop, flags); };
   if (inside.nested() || !isOnDevice(prop)) return call();
-  const Seat seat = seatOfDevice(prop->location.id, Cu::cuMemCreate);
-  if (seat.verdict == Verdict::kPass) return call();
-  if (seat.verdict != Verdict::kAccount) return refusal(seat);
+  const ChargeTarget seat = seatOfDevice(prop->location.id, Cu::cuMemCreate);
+  if (seat.verdict == ChargeVerdict::kPass) return call();
+  if (seat.verdict != ChargeVerdict::kAccount) return refusal(seat);
   CUresult swapped;
   PinReason why = PinReason::kDriver;
   bool told = false;
   if (flags == 0 && createSwappable(seat, handle, size, *prop, __builtin_return_address(0), &why,
-                                    &told, &swapped) == SwapAnswer::kDone) {
+                                    &told, &swapped) == HookOutcome::kDone) {
     return swapped;
   }
   Charge charge(seat.device, size);
@@ -89,11 +89,11 @@ DIVVY_HOOK(cuMemCreate)
 }
 
 DIVVY_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) noexcept {
-  const Inside inside;
-  VmmBook* const vmm = book(inside);
-  const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginRelease(handle);
+  const DriverCallScope inside;
+  VmmHandles* const vmm = book(inside);
+  const std::uint32_t block = vmm == nullptr ? VmmHandles::kNone : vmm->beginRelease(handle);
   if (isToken(inside, handle)) {
-    if (block == VmmBook::kNone) return CUDA_ERROR_INVALID_VALUE;
+    if (block == VmmHandles::kNone) return CUDA_ERROR_INVALID_VALUE;
     vmm->drop(block);
     return CUDA_SUCCESS;
   }
@@ -104,15 +104,15 @@ DIVVY_HOOK(cuMemRelease)(CUmemGenericAllocationHandle handle) noexcept {
 
 DIVVY_HOOK(cuMemRetainAllocationHandle)
 (CUmemGenericAllocationHandle* handle, void* addr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const auto address = reinterpret_cast<CUdeviceptr>(addr);
   if (isPlain(inside, address)) return CUDA_ERROR_INVALID_VALUE;
   if (isSwapped(inside, address, 1)) {
     if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *handle = VmmTokens::retain(runtime().tokens.viewAt(address));
+    *handle = VmmProxyHandles::retain(runtime().tokens.viewAt(address));
     return *handle != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
-  VmmBook* const vmm = book(inside);
+  VmmHandles* const vmm = book(inside);
   const CUresult result = real<Cu::cuMemRetainAllocationHandle>()(handle, addr);
   if (vmm != nullptr && result == CUDA_SUCCESS && handle != nullptr) {
     vmm->retain(*handle, reinterpret_cast<std::uint64_t>(addr));
@@ -123,25 +123,25 @@ DIVVY_HOOK(cuMemRetainAllocationHandle)
 DIVVY_HOOK(cuMemMap)
 (CUdeviceptr ptr, std::size_t size, std::size_t offset, CUmemGenericAllocationHandle handle,
  unsigned long long flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;
   if (isToken(inside, handle)) {
     if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     return runtime().tokens.map(ptr, size, handle);
   }
-  VmmBook* const vmm = book(inside);
-  const std::uint32_t block = vmm == nullptr ? VmmBook::kNone : vmm->beginMap(handle);
+  VmmHandles* const vmm = book(inside);
+  const std::uint32_t block = vmm == nullptr ? VmmHandles::kNone : vmm->beginMap(handle);
   const CUresult result = real<Cu::cuMemMap>()(ptr, size, offset, handle, flags);
   if (vmm != nullptr) vmm->endMap(block, ptr, size, result == CUDA_SUCCESS);
   return result;
 }
 
 DIVVY_HOOK(cuMemUnmap)(CUdeviceptr ptr, std::size_t size) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
   if (isSwapped(inside, ptr, size)) return runtime().tokens.unmap(ptr, size);
-  VmmBook* const vmm = book(inside);
-  const std::uint32_t chain = vmm == nullptr ? VmmBook::kNone : vmm->beginUnmap(ptr, size);
+  VmmHandles* const vmm = book(inside);
+  const std::uint32_t chain = vmm == nullptr ? VmmHandles::kNone : vmm->beginUnmap(ptr, size);
   const CUresult result = real<Cu::cuMemUnmap>()(ptr, size);
   if (vmm != nullptr) vmm->endUnmap(chain, result == CUDA_SUCCESS);
   return result;
@@ -150,7 +150,7 @@ DIVVY_HOOK(cuMemUnmap)(CUdeviceptr ptr, std::size_t size) noexcept {
 DIVVY_HOOK(cuMemAddressReserve)
 (CUdeviceptr* ptr, std::size_t size, std::size_t alignment, CUdeviceptr addr,
  unsigned long long flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuMemAddressReserve>()(ptr, size, alignment, addr, flags);
   if (book(inside) != nullptr && result == CUDA_SUCCESS) runtime().tokens.reserved(*ptr, size);
   return result;
@@ -158,7 +158,7 @@ DIVVY_HOOK(cuMemAddressReserve)
 
 // Out of the list before the driver may hand the addresses out again.
 DIVVY_HOOK(cuMemAddressFree)(CUdeviceptr ptr, std::size_t size) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (isPlain(inside, ptr) || isSwapped(inside, ptr, size)) return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t known = book(inside) == nullptr ? 0 : runtime().tokens.unreserved(ptr);
   const CUresult result = real<Cu::cuMemAddressFree>()(ptr, size);
@@ -168,7 +168,7 @@ DIVVY_HOOK(cuMemAddressFree)(CUdeviceptr ptr, std::size_t size) noexcept {
 
 DIVVY_HOOK(cuMemSetAccess)
 (CUdeviceptr ptr, std::size_t size, const CUmemAccessDesc* desc, std::size_t count) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
   if (isSwapped(inside, ptr, size)) return runtime().tokens.setAccess(ptr, size, desc, count);
   return real<Cu::cuMemSetAccess>()(ptr, size, desc, count);
@@ -176,11 +176,11 @@ DIVVY_HOOK(cuMemSetAccess)
 
 DIVVY_HOOK(cuMemGetAccess)
 (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (isPlain(inside, ptr)) return CUDA_ERROR_INVALID_VALUE;
   if (isSwapped(inside, ptr, 1)) {
     if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    return VmmTokens::getAccess(runtime().tokens.viewAt(ptr), *location, flags);
+    return VmmProxyHandles::getAccess(runtime().tokens.viewAt(ptr), *location, flags);
   }
   return real<Cu::cuMemGetAccess>()(flags, location, ptr);
 }

@@ -7,17 +7,17 @@ using divvy::abi::Cu;
 
 namespace {
 
-bool isToken(const Inside& inside, CUmemGenericAllocationHandle handle) {
-  return !inside.nested() && VmmBook::isToken(handle) && runtime().tokens.any();
+bool isToken(const DriverCallScope& inside, CUmemGenericAllocationHandle handle) {
+  return !inside.nested() && VmmHandles::isToken(handle) && runtime().tokens.any();
 }
 
 // Calls with the driver's handle of the memory.
 template <typename Call>
 CUresult bind(CUmemGenericAllocationHandle memory, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (!isToken(inside, memory)) return call(memory);
   CUmemGenericAllocationHandle handle = 0;
-  const CUresult exposed = VmmTokens::expose(memory, PinReason::kMulticast, &handle);
+  const CUresult exposed = VmmProxyHandles::expose(memory, PinReason::kMulticast, &handle);
   return exposed == CUDA_SUCCESS ? call(handle) : exposed;
 }
 
@@ -41,7 +41,7 @@ CUresult pinRange(std::uint64_t address, std::uint64_t bytes, PinReason reason) 
 // Calls when the memory in the range stays. Should the driver refuse, it stays all the same.
 template <typename Call>
 CUresult stay(CUdeviceptr address, std::size_t bytes, PinReason reason, Call call) {
-  const Inside inside;
+  const DriverCallScope inside;
   if (inside.nested() || !runtime().chunks.any()) return call();
   const CUresult pinned = pinRange(address, bytes, reason);
   return pinned == CUDA_SUCCESS ? call() : pinned;
@@ -51,15 +51,15 @@ CUresult stay(CUdeviceptr address, std::size_t bytes, PinReason reason, Call cal
 
 DIVVY_HOOK(cuMemGetAllocationPropertiesFromHandle)
 (CUmemAllocationProp* prop, CUmemGenericAllocationHandle handle) noexcept {
-  const Inside inside;
-  if (isToken(inside, handle)) return VmmTokens::properties(handle, prop);
+  const DriverCallScope inside;
+  if (isToken(inside, handle)) return VmmProxyHandles::properties(handle, prop);
   return real<Cu::cuMemGetAllocationPropertiesFromHandle>()(prop, handle);
 }
 
 DIVVY_HOOK(cuMemExportToShareableHandle)
 (void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
  unsigned long long flags) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   if (isToken(inside, handle)) return runtime().tokens.exportTo(out, handle, type, flags);
   return real<Cu::cuMemExportToShareableHandle>()(out, handle, type, flags);
 }
@@ -68,7 +68,7 @@ DIVVY_HOOK(cuMemExportToShareableHandle)
 // this process holds already, it holds it once more.
 DIVVY_HOOK(cuMemImportFromShareableHandle)
 (CUmemGenericAllocationHandle* handle, void* os_handle, CUmemAllocationHandleType type) noexcept {
-  const Inside inside;
+  const DriverCallScope inside;
   const CUresult result = real<Cu::cuMemImportFromShareableHandle>()(handle, os_handle, type);
   if (inside.nested() || !runtime().tenant.ready() || result != CUDA_SUCCESS || handle == nullptr) {
     return result;

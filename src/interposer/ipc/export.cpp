@@ -65,10 +65,10 @@ std::uint32_t takeChunk(const IpcToken& asked, std::uint64_t offset) {
     ChunkTable::Place place;
     if (!chunks.any() || !chunks.find(address, &place)) return ChunkTable::kNone;
     Chunk& chunk = chunks.chunk(place.chunk);
-    if (chunk.advance<ChunkState::kPinned, ChunkState::kComing>()) {
+    if (chunk.advance<ChunkState::kPinned, ChunkState::kSwappingIn>()) {
       const std::uint32_t block = chunk.block.load(std::memory_order_relaxed);
       if (chunk.address == address && isNamed(chunks.block(block), asked)) return place.chunk;
-      runtime().swappable.leave<ChunkState::kComing, ChunkState::kPinned>(place.chunk);
+      runtime().swappable.leave<ChunkState::kSwappingIn, ChunkState::kPinned>(place.chunk);
       return ChunkTable::kNone;
     }
     if (!isBusy(chunk.now())) return ChunkTable::kNone;
@@ -189,7 +189,7 @@ std::uint64_t IpcExports::handOut(const IpcSocket& peer, const IpcToken& asked,
     reply.bytes = chunk.bytes;
     reply.result = real<Cu::cuMemExportToShareableHandle>()(
         &fd, chunk.handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-    runtime().swappable.leave<ChunkState::kComing, ChunkState::kPinned>(number);
+    runtime().swappable.leave<ChunkState::kSwappingIn, ChunkState::kPinned>(number);
   }
   const bool exported = reply.result == CUDA_SUCCESS;
   const bool sent = peer.send(&reply, sizeof reply, exported ? fd : -1);

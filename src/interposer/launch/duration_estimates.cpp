@@ -44,7 +44,7 @@ void Estimate::learn(std::uint64_t sample, bool exact) {
   duration_.store(next, std::memory_order_relaxed);
 }
 
-Estimate* EstimateTable::add(std::uint64_t key, std::size_t probe) {
+Estimate* DurationEstimates::add(std::uint64_t key, std::size_t probe) {
   for (; probe < kProbes; ++probe) {
     Estimate& place = entries_[((key >> kShift) + probe) % kRoom];
     std::uint64_t there = 0;

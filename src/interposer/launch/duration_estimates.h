@@ -30,7 +30,7 @@ class Estimate {
   }
 
  private:
-  friend class EstimateTable;
+  friend class DurationEstimates;
   static constexpr std::uint32_t kFirst = 4;
 
   std::atomic<std::uint64_t> key_{0};  // 0: free
@@ -43,7 +43,7 @@ class Estimate {
 
 // Fixed room, no lock, nothing is ever removed: a handle that is used again for something else is
 // measured anew soon. Any thread, any signal handler.
-class EstimateTable {
+class DurationEstimates {
  public:
   static constexpr std::size_t kRoom = std::size_t{1} << 13;
 

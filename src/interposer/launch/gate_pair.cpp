@@ -6,7 +6,7 @@ namespace divvy::interposer {
 namespace {
 
 // With depth above 0, so that no signal handler's call comes between.
-CUresult enterMemory(ThreadLine* line, const Work* work) {
+CUresult enterMemory(ThreadLine* line, const CallWork* work) {
   if (divvy_thread.touching == 0) {
     const CUresult result = runtime().memory_gate.enter(line, work);
     if (result != CUDA_SUCCESS) return result;
@@ -17,7 +17,7 @@ CUresult enterMemory(ThreadLine* line, const Work* work) {
 
 }  // namespace
 
-__attribute__((noinline)) void enterBothGates(const Work& work, Passage& passage) {
+__attribute__((noinline)) void enterBothGates(const CallWork& work, Passage& passage) {
   divvy_thread.depth = 1;  // a signal handler's launch is not to come between
   if (work.kind == WorkKind::kGraph) runtime().graph_uses.use(work.key);
   passage.refused = enterMemory(divvy_thread.line, &work);
@@ -30,10 +30,10 @@ __attribute__((noinline)) void enterBothGates(const Work& work, Passage& passage
 }
 
 __attribute__((noinline)) void leaveMemory() {
-  if (--divvy_thread.touching == 0) MemoryGate::leave(divvy_thread.line);
+  if (--divvy_thread.touching == 0) ResidencyGate::leave(divvy_thread.line);
 }
 
-TouchingMemory::TouchingMemory() {
+ResidentAccess::ResidentAccess() {
   if (divvy_thread.depth != 0 || !runtime().memory_gate.active()) return;
   if (divvy_thread.line == nullptr) takeThreadLine();
   divvy_thread.depth = 1;
@@ -42,18 +42,18 @@ TouchingMemory::TouchingMemory() {
   divvy_thread.depth = 0;
 }
 
-TouchingMemory::~TouchingMemory() {
+ResidentAccess::~ResidentAccess() {
   if (inside_) leaveMemory();
 }
 
-void OutsideMemory::leave() {
+void ResidencyGateRelease::leave() {
   // A signal handler's call leaves the mark to the call that it interrupted.
   if (divvy_thread.touching != 1) return;
   left_ = true;
   leaveMemory();
 }
 
-bool OutsideMemory::comeBack() {
+bool ResidencyGateRelease::comeBack() {
   if (!left_) return true;
   left_ = false;
   return enterMemory(line_, nullptr) == CUDA_SUCCESS;

@@ -7,19 +7,19 @@
 namespace divvy::interposer {
 
 // enterGate where memory can be swapped: waits until all of it is there, then for the grant.
-void enterBothGates(const Work& work, Passage& passage);
+void enterBothGates(const CallWork& work, Passage& passage);
 
 // After the call of a thread whose divvy_thread.touching is not 0.
 void leaveMemory();
 
 // The scope of a driver's call that starts no work but looks at memory, in a thread that is inside
 // nothing; or that is nested, then this does nothing.
-class TouchingMemory {
+class ResidentAccess {
  public:
-  TouchingMemory();
-  ~TouchingMemory();
-  TouchingMemory(const TouchingMemory&) = delete;
-  TouchingMemory& operator=(const TouchingMemory&) = delete;
+  ResidentAccess();
+  ~ResidentAccess();
+  ResidentAccess(const ResidentAccess&) = delete;
+  ResidentAccess& operator=(const ResidentAccess&) = delete;
 
   // What the call is to be answered with instead of being made, or CUDA_SUCCESS.
   CUresult refused() const { return refused_; }
@@ -31,11 +31,11 @@ class TouchingMemory {
 
 // A thread on its way through both gates that may have to wait for its grant: meanwhile it is
 // inside nothing, and memory may leave.
-class OutsideMemory {
+class ResidencyGateRelease {
  public:
-  explicit OutsideMemory(ThreadLine* line) : line_(line) {}
-  OutsideMemory(const OutsideMemory&) = delete;
-  OutsideMemory& operator=(const OutsideMemory&) = delete;
+  explicit ResidencyGateRelease(ThreadLine* line) : line_(line) {}
+  ResidencyGateRelease(const ResidencyGateRelease&) = delete;
+  ResidencyGateRelease& operator=(const ResidencyGateRelease&) = delete;
 
   // Before a wait.
   void leave();

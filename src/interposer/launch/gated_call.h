@@ -20,7 +20,7 @@ __attribute__((noinline)) CUresult gatedFully(Arguments... arguments) {
   if constexpr (kKind == WorkKind::kCopy || kKind == WorkKind::kSet) {
     if (__builtin_expect(runtime().memory_gate.active(), 0)) noteUse<kId>(arguments...);
   }
-  const Work work = workOf<kId>(arguments...);
+  const CallWork work = workOf<kId>(arguments...);
   Passage passage;
   enterGate(work, passage);
   if (__builtin_expect(passage.refused != CUDA_SUCCESS, 0)) return passage.refused;
@@ -30,9 +30,10 @@ __attribute__((noinline)) CUresult gatedFully(Arguments... arguments) {
 }
 
 template <bool kMarked>
-__attribute__((always_inline)) inline bool Gate::enterQuickly(const Work& work, ThreadLine* line,
-                                                              Counted& counted) {
-  Meter& meter = runtime().meter;
+__attribute__((always_inline)) inline bool LaunchGate::enterQuickly(const CallWork& work,
+                                                                    ThreadLine* line,
+                                                                    Counted& counted) {
+  UsageMeter& meter = runtime().meter;
   divvy_thread.depth = 1;  // a signal handler's launch is not to come between
   if (meter.plain(work, counted) && !divvy_thread.shared_line && !runtime().captures.open() &&
       meter.unsettledOn(counted.slot->device) + counted.estimate <= inflightBound()) {
@@ -53,9 +54,9 @@ __attribute__((always_inline)) inline bool Gate::enterQuickly(const Work& work, 
   return false;
 }
 
-__attribute__((always_inline)) inline void Gate::leaveQuickly(ThreadLine* line,
-                                                              const Counted& counted,
-                                                              CUresult result) {
+__attribute__((always_inline)) inline void LaunchGate::leaveQuickly(ThreadLine* line,
+                                                                    const Counted& counted,
+                                                                    CUresult result) {
   if (__builtin_expect(result != CUDA_SUCCESS, 0)) runtime().meter.takeBack(counted);
   line->admitted.store(0, std::memory_order_release);
   divvy_thread.depth = 0;
@@ -64,7 +65,7 @@ __attribute__((always_inline)) inline void Gate::leaveQuickly(ThreadLine* line,
 // The way of launches where memory can be swapped, after gatedSlow.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) CUresult gatedMarked(Arguments... arguments) {
-  if (LastUse::due()) noteUse<kId>(arguments...);
+  if (AccessRecency::due()) noteUse<kId>(arguments...);
   ThreadLine* line = divvy_thread.line;
   Counted counted;
   CUresult result = CUDA_SUCCESS;
@@ -76,7 +77,7 @@ __attribute__((noinline)) CUresult gatedMarked(Arguments... arguments) {
       runtime().gate.leaveQuickly(line, counted, result);
       done = true;
     }
-    MemoryGate::leave(line);
+    ResidencyGate::leave(line);
   }
   divvy_thread.depth = 0;
   return done ? result : gatedFully<kId>(arguments...);
@@ -112,7 +113,7 @@ __attribute__((noinline)) CUresult synced(Arguments... arguments) {
       passesFreely(line) ? real<kId>()(arguments...) : gatedFully<kId>(arguments...);
   if (result != CUDA_SUCCESS) return result;
   constexpr bool kPerThread = work_detail::entryOf<kId>().mode != abi::StreamMode::kPlain;
-  const Inside inside;
+  const DriverCallScope inside;
   const RelaxedCapture relaxed;
   return real<abi::Cu::cuStreamSynchronize>()(
       reinterpret_cast<CUstream>(kPerThread ? kPerThreadStream : kLegacyStream));
@@ -146,9 +147,9 @@ __attribute__((noinline)) CUresult gatedFirst(Arguments... arguments) {
 // A hook of what starts no work, but looks at memory or keeps its address.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((always_inline)) inline CUresult touching(Arguments... arguments) {
-  const TouchingMemory memory;
+  const ResidentAccess memory;
   if (memory.refused() != CUDA_SUCCESS) return memory.refused();
-  const Inside inside;
+  const DriverCallScope inside;
   return real<kId>()(arguments...);
 }
 

@@ -2,7 +2,7 @@
 
 namespace divvy::interposer {
 
-std::uint64_t BusyUnion::add(std::uint64_t start, std::uint64_t end, std::uint64_t amount) {
+std::uint64_t IntervalUnion::add(std::uint64_t start, std::uint64_t end, std::uint64_t amount) {
   if (start < floor_) start = floor_;
   std::uint64_t left = amount;
   // From the end back: the free stretches between those that are counted.
@@ -25,7 +25,7 @@ std::uint64_t BusyUnion::add(std::uint64_t start, std::uint64_t end, std::uint64
 }
 
 // A stretch that overlaps none that is there.
-void BusyUnion::insert(Stretch stretch) {
+void IntervalUnion::insert(Interval stretch) {
   unsigned at = count_;
   while (at > 0 && stretches_[at - 1].start > stretch.start) --at;
   const bool joins_before = at > 0 && stretches_[at - 1].end == stretch.start;

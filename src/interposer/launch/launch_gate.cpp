@@ -61,7 +61,7 @@ std::uint64_t larger(std::uint64_t a, std::uint64_t b) {
 
 // ---- who is in force ---------------------------------------------------------------------------
 
-void Gate::attach() {
+void LaunchGate::attach() {
   if (mode_.load(std::memory_order_acquire) != Mode::kDetached) return;
   Tenant& tenant = runtime().tenant;
   if (!tenant.ready() || tenant.account().pages().work() == nullptr) return;
@@ -75,17 +75,17 @@ void Gate::attach() {
   if (divvy_thread.line != nullptr) watch();
 }
 
-void Gate::watch() {
+void LaunchGate::watch() {
   if (mode_.load(std::memory_order_relaxed) == Mode::kGated && !divvy_thread.forking) {
-    helper_.begin();
+    background_.begin();
   }
 }
 
-void Gate::rouse() const {
+void LaunchGate::rouse() const {
   if (grant_ != nullptr) sys::wakeAll(&grant_->word, true);
 }
 
-void Gate::pointAt(const std::uint32_t* word) {
+void LaunchGate::pointAt(const std::uint32_t* word) {
   word_at_.store(word, std::memory_order_release);
   const std::uint32_t* seen = divvy_gate.load(std::memory_order_relaxed);
   while (seen != &kMeteredWord &&
@@ -93,7 +93,7 @@ void Gate::pointAt(const std::uint32_t* word) {
   }
 }
 
-void Gate::meterAlways() {
+void LaunchGate::meterAlways() {
   const std::uint32_t* none = nullptr;
   word_at_.compare_exchange_strong(none, &kOpenWord, std::memory_order_acq_rel);
   divvy_gate.store(&kMeteredWord, std::memory_order_seq_cst);
@@ -102,53 +102,53 @@ void Gate::meterAlways() {
 
 // Whoever waits finds the word changed, or looks again within its bounded sleep. Where there is no
 // thread that would see the agent return, launches go on looking for themselves.
-void Gate::ungate() {
+void LaunchGate::ungate() {
   Mode gated = Mode::kGated;
   if (!mode_.compare_exchange_strong(gated, Mode::kUngated, std::memory_order_acq_rel)) return;
-  if (!helper_.missing()) pointAt(&kOpenWord);
+  if (!background_.missing()) pointAt(&kOpenWord);
   forgetGrant();
   board_.raise(ledger::kWorkUngated);
   noteFault(Fault::kAgentSilent, 0, loadRelaxed(grant_->seq), loadRelaxed(grant_->beat));
   sys::wakeAll(&grant_->word, true);
-  helper_.wake();
+  background_.wake();
 }
 
-void Gate::regate() {
+void LaunchGate::regate() {
   Mode ungated = Mode::kUngated;
   if (!mode_.compare_exchange_strong(ungated, Mode::kGated, std::memory_order_acq_rel)) return;
   board_.lower(ledger::kWorkUngated);
   pointAt(&grant_->word);
 }
 
-bool Gate::standsOpen() {
+bool LaunchGate::standsOpen() {
   if (ungated() && lease_.moved(*grant_)) regate();
   return ungated();
 }
 
 // The agent took our slot for that of a dead process: the line may be somebody else's by now.
-void Gate::lose() {
+void LaunchGate::lose() {
   mode_.store(Mode::kLost, std::memory_order_release);
   pointAt(&kOpenWord);
   noteFault(Fault::kNoWorkLine, 0);
 }
 
-void Gate::endForExit() {
+void LaunchGate::endForExit() {
   mode_.store(Mode::kExiting, std::memory_order_release);
   pointAt(&kOpenWord);
   runtime().memory_gate.endForExit();
   runtime().context_use.endForExit();
-  helper_.stop();
-  runtime().movers.stop();
+  background_.stop();
+  runtime().pagers.stop();
   runtime().ipc_exports.stop();
 }
 
-void Gate::forgetAfterFork() {
+void LaunchGate::forgetAfterFork() {
   mode_.store(Mode::kDetached, std::memory_order_relaxed);
   word_at_.store(&kOpenWord, std::memory_order_relaxed);
   divvy_gate.store(&kOpenWord, std::memory_order_relaxed);
   board_.forgetAfterFork();
   lease_.forgetAfterFork();
-  helper_.forgetAfterFork();
+  background_.forgetAfterFork();
   progress_.store(0, std::memory_order_relaxed);
   forgetGrant();
   free_noted_.store(0, std::memory_order_relaxed);
@@ -160,7 +160,7 @@ void Gate::forgetAfterFork() {
 }
 
 // True if this process is to be seen at the work page. If not, nobody would ever let it go on.
-bool Gate::present() {
+bool LaunchGate::present() {
   if (board_.claim(runtime().tenant.account())) return true;
   if (board_.claiming()) return false;
   Mode gated = Mode::kGated;
@@ -176,8 +176,8 @@ bool Gate::present() {
 // Shows that the thread is on its way into the driver and looks at the word again. Who proves a
 // drain saw the new word first, then had every thread of the process fence (membarrier), and looks
 // at the lines last: it sees this thread inside, or this thread sees that word.
-__attribute__((always_inline)) inline bool Gate::goInside(ThreadLine* line,
-                                                          std::uint32_t word) const {
+__attribute__((always_inline)) inline bool LaunchGate::goInside(ThreadLine* line,
+                                                                std::uint32_t word) const {
   if (divvy_thread.shared_line) {
     line->admitted.fetch_add(1, std::memory_order_seq_cst);
   } else {
@@ -193,25 +193,25 @@ __attribute__((always_inline)) inline bool Gate::goInside(ThreadLine* line,
   return false;
 }
 
-std::uint64_t Gate::inflightEnd() const {
-  const Meter& meter = runtime().meter;
+std::uint64_t LaunchGate::inflightEnd() const {
+  const UsageMeter& meter = runtime().meter;
   return meter.idle() ? 0 : larger(meter.inflightUntil(), 1);
 }
 
-bool Gate::fits(const Need& need) const {
+bool LaunchGate::fits(const Need& need) const {
   const std::uint64_t bound = inflightBound();
   return bound == 0 || runtime().meter.unsettledOn(need.device) + need.estimate <= bound;
 }
 
 // A part of what may be in flight; where that is less than what a thread that sleeps wakes up too
 // late by, as much: else the device would have nothing to do each time until the thread is there.
-std::uint64_t Gate::lead() const {
+std::uint64_t LaunchGate::lead() const {
   const std::uint64_t late = late_.load(std::memory_order_relaxed);
   return larger(smaller(inflightBound() / 4, kMostSlack), late);
 }
 
 // Follows the ninth tenth: it rises eight times as fast as it falls.
-void Gate::noteLate(std::uint64_t by) {
+void LaunchGate::noteLate(std::uint64_t by) {
   by = smaller(by, kMostLate);
   const std::uint64_t usual = late_.load(std::memory_order_relaxed);
   const std::uint64_t next = by > usual ? usual + (by - usual) / 4 : usual - (usual - by) / 32;
@@ -219,27 +219,27 @@ void Gate::noteLate(std::uint64_t by) {
 }
 
 // One long kernel may follow another without a hole.
-bool Gate::fitsSoon(const Need& need, std::uint64_t now) const {
-  const Meter& meter = runtime().meter;
+bool LaunchGate::fitsSoon(const Need& need, std::uint64_t now) const {
+  const UsageMeter& meter = runtime().meter;
   return meter.unsettledOn(need.device) == 0 || meter.untilOn(need.device) <= now + lead();
 }
 
 // Host functions run in the driver's own thread, which must go on for anything to end; fork
 // handlers may hold what other threads need.
-bool Gate::mayWait() const {
+bool LaunchGate::mayWait() const {
   return !divvy_thread.callback && !divvy_thread.forking &&
          mode_.load(std::memory_order_relaxed) != Mode::kExiting;
 }
 
 // A launch into a capture starts nothing.
-__attribute__((noinline)) bool Gate::passesCaptured(const Work& work) {
+__attribute__((noinline)) bool LaunchGate::passesCaptured(const CallWork& work) {
   if (!mayBeCapturing(work.stream, work.per_thread)) return false;
   captured_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 // The first launch under another word. False: nobody arbitrates this process now.
-__attribute__((noinline)) bool Gate::noteGrant(std::uint32_t word) {
+__attribute__((noinline)) bool LaunchGate::noteGrant(std::uint32_t word) {
   const ErrnoKeeper keeper;
   if (!board_.claimed() && !present()) return false;
   if (ungated() && standsOpen()) return false;
@@ -257,14 +257,14 @@ __attribute__((noinline)) bool Gate::noteGrant(std::uint32_t word) {
   return true;
 }
 
-void Gate::forgetGrant() {
+void LaunchGate::forgetGrant() {
   word_noted_.store(0, std::memory_order_relaxed);
   quick_word_.store(kNoWord, std::memory_order_relaxed);
   marked_word_.store(kNoWord, std::memory_order_relaxed);
 }
 
 // No read-modify-write, no clock, no system call.
-void Gate::enter(const Work& work, Passage& passage) {
+void LaunchGate::enter(const CallWork& work, Passage& passage) {
   ThreadLine* line = divvy_thread.line;
   divvy_thread.depth = 1;
   if (!admit(work, passage.ticket)) {
@@ -278,7 +278,7 @@ void Gate::enter(const Work& work, Passage& passage) {
 }
 
 // True: the thread is inside, under a word that lets it run.
-inline bool Gate::admit(const Work& work, Ticket& ticket) {
+inline bool LaunchGate::admit(const CallWork& work, MeteredCall& ticket) {
   if (__builtin_expect(runtime().captures.open(), 0) && passesCaptured(work)) return false;
   const std::uint32_t word = this->word();
   const bool noted = word == word_noted_.load(std::memory_order_acquire) || noteGrant(word);
@@ -290,7 +290,7 @@ inline bool Gate::admit(const Work& work, Ticket& ticket) {
 }
 
 // Every launch under a grant comes this way: flatten, so that nothing on it is a call of its own.
-__attribute__((flatten)) void enterGate(const Work& work, Passage& passage) {
+__attribute__((flatten)) void enterGate(const CallWork& work, Passage& passage) {
   if (__builtin_expect(runtime().memory_gate.active(), 0)) {
     enterBothGates(work, passage);
   } else {
@@ -307,18 +307,18 @@ __attribute__((flatten)) void leaveGate(Passage& passage, CUresult result) {
   divvy_thread.depth = 0;
 }
 
-__attribute__((noinline)) void Gate::activate() {
+__attribute__((noinline)) void LaunchGate::activate() {
   const ErrnoKeeper keeper;
   const std::uint64_t now = sys::now();
   activated_.store(now, std::memory_order_relaxed);
   board_.turn(now);
   if (!board_.raise(ledger::kWorkInFlight)) return;
-  helper_.wake();
+  background_.wake();
 }
 
 // ---- waiting -----------------------------------------------------------------------------------
 
-bool Gate::stalled(std::uint64_t since, std::uint64_t now) const {
+bool LaunchGate::stalled(std::uint64_t since, std::uint64_t now) const {
   if (inflightEnd() == 0) return false;
   const std::uint32_t told = grant_ != nullptr ? loadRelaxed(grant_->escape_ms) : 0;
   const std::uint64_t escape = (told != 0 ? told : kDefaultEscapeMs) * kMillisecond;
@@ -326,9 +326,9 @@ bool Gate::stalled(std::uint64_t since, std::uint64_t now) const {
 }
 
 // The waits of one launch, until it is admitted.
-class Gate::Wait {
+class LaunchGate::Wait {
  public:
-  explicit Wait(Gate& gate) : gate_(gate) {}
+  explicit Wait(LaunchGate& gate) : gate_(gate) {}
   ~Wait() {
     endHold();
     if (budgeted_) gate_.budget_waits_.fetch_sub(1, std::memory_order_relaxed);
@@ -351,19 +351,19 @@ class Gate::Wait {
     sys::waitOn(&gate_.grant_->word, word, until, true);
   }
 
-  Gate& gate_;
+  LaunchGate& gate_;
   std::uint64_t since_ = 0;  // of any wait
   bool held_ = false;
   bool budgeted_ = false;  // counted in budget_waits_
   bool tight_ = false;     // few of these launches may be in flight
 };
 
-bool Gate::Wait::stuck(std::uint64_t now) {
+bool LaunchGate::Wait::stuck(std::uint64_t now) {
   if (since_ == 0) since_ = now;
   return gate_.stalled(since_, now);
 }
 
-bool Gate::Wait::spin(std::uint32_t word) const {
+bool LaunchGate::Wait::spin(std::uint32_t word) const {
   const std::uint64_t spin = loadRelaxed(gate_.grant_->spin_us) * kMicrosecond;
   const std::uint64_t until = sys::now() + smaller(spin, kMostSpin);
   do {
@@ -375,14 +375,14 @@ bool Gate::Wait::spin(std::uint32_t word) const {
   return false;
 }
 
-bool Gate::Wait::hold(std::uint32_t word) {
+bool LaunchGate::Wait::hold(std::uint32_t word) {
   std::uint64_t now = sys::now();
   const std::uint64_t seq = gate_.sequenceOf(word);
   ledger::raiseTo(gate_.board_.line().seen_seq, seq);
   // With nothing in flight the helper sleeps, and would prove nothing.
   if (loadRelaxed(gate_.board_.line().drained_seq) < seq &&
       !gate_.board_.shows(ledger::kWorkInFlight)) {
-    gate_.helper_.wake();
+    gate_.background_.wake();
   }
   if (!held_) {
     held_ = true;
@@ -397,23 +397,23 @@ bool Gate::Wait::hold(std::uint32_t word) {
   }
   if (stuck(now)) return false;
   std::uint64_t longest = kLongestSleep;
-  if (gate_.helper_.missing()) longest = smaller(longest, larger(gate_.tick(now), now) - now);
+  if (gate_.background_.missing()) longest = smaller(longest, larger(gate_.tick(now), now) - now);
   if (longest == 0) longest = kMillisecond;
   doze(word, now + longest);
   return true;
 }
 
-void Gate::Wait::endHold() {
+void LaunchGate::Wait::endHold() {
   if (!held_) return;
   held_ = false;
   const std::uint64_t now = sys::now();
   gate_.activated_.store(now, std::memory_order_relaxed);
   // Who has its turn after somebody else's is seen when that one's work has ended, a moment later.
   const bool turns = loadRelaxed(gate_.grant_->quantum_us) != 0;
-  if (gate_.board_.endWait(now, turns)) gate_.helper_.wake();
+  if (gate_.board_.endWait(now, turns)) gate_.background_.wake();
 }
 
-bool Gate::Wait::budget(std::uint32_t word, const Need& need) {
+bool LaunchGate::Wait::budget(std::uint32_t word, const Need& need) {
   if (!budgeted_) {
     budgeted_ = true;
     gate_.budget_waits_.fetch_add(1, std::memory_order_relaxed);
@@ -436,12 +436,12 @@ bool Gate::Wait::budget(std::uint32_t word, const Need& need) {
   return true;
 }
 
-void Gate::noteProgress(const Settled& settled, std::uint64_t now) {
+void LaunchGate::noteProgress(const Settled& settled, std::uint64_t now) {
   if (settled.ended) progress_.store(now, std::memory_order_relaxed);
 }
 
 // Lets one launch go whatever the word says.
-bool Gate::force(ThreadLine* line) {
+bool LaunchGate::force(ThreadLine* line) {
   ledger::bumpShared(board_.line().escapes, 1);
   noteFault(Fault::kGateEscaped, 0, runtime().meter.unsettled());
   while (word() != 0) {
@@ -451,10 +451,10 @@ bool Gate::force(ThreadLine* line) {
 }
 
 // False: nobody arbitrates any more; the launch passes as if the gate had been open.
-__attribute__((noinline)) bool Gate::admitSlowly(ThreadLine* line, const Need& need) {
+__attribute__((noinline)) bool LaunchGate::admitSlowly(ThreadLine* line, const Need& need) {
   const ErrnoKeeper keeper;
   Wait wait(*this);
-  OutsideMemory outside(line);
+  ResidencyGateRelease outside(line);
   const bool may_wait = mayWait();
   for (;;) {
     const std::uint32_t word = this->word();

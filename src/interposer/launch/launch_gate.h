@@ -25,11 +25,11 @@ struct Passage {
   ThreadLine* line = nullptr;
   // Else the call is not to be made, and this is the answer; then nothing has to be left.
   CUresult refused = CUDA_SUCCESS;
-  Ticket ticket;
+  MeteredCall ticket;
 };
 
 // One per process, in static storage. Any thread.
-class Gate {
+class LaunchGate {
  public:
   // Puts the tenant's grant in force; to be called when a context has been made.
   void attach();
@@ -44,12 +44,12 @@ class Gate {
   void rouse() const;
 
   // See enterGate.
-  void enter(const Work& work, Passage& passage);
+  void enter(const CallWork& work, Passage& passage);
   // The same for a launch that only has to be counted, as most; false: this is none, and nothing
   // happened. leaveQuickly() follows the driver's call. kMarked: the thread's line shows that the
   // launch may touch swappable memory, or else there is none.
   template <bool kMarked>
-  bool enterQuickly(const Work& work, ThreadLine* line, Counted& counted);
+  bool enterQuickly(const CallWork& work, ThreadLine* line, Counted& counted);
   void leaveQuickly(ThreadLine* line, const Counted& counted, CUresult result);
 
   // What there is to do off the launch path: settle, show, prove that what was launched before a
@@ -76,8 +76,8 @@ class Gate {
   bool metering() const { return word_noted_.load(std::memory_order_relaxed) != 0; }
   bool ungated() const { return mode_.load(std::memory_order_relaxed) == Mode::kUngated; }
   std::uint64_t captured() const { return captured_.load(std::memory_order_relaxed); }
-  const WorkBoard& board() const { return board_; }
-  const Helper& helper() const { return helper_; }
+  const WorkReport& board() const { return board_; }
+  const BackgroundThread& background() const { return background_; }
 
  private:
   enum class Mode : std::uint32_t { kDetached, kGated, kUngated, kLost, kExiting };
@@ -104,14 +104,14 @@ class Gate {
   std::uint64_t lead() const;
   void noteLate(std::uint64_t by);
   bool admitSlowly(ThreadLine* line, const Need& need);
-  bool admit(const Work& work, Ticket& ticket);
+  bool admit(const CallWork& work, MeteredCall& ticket);
   bool force(ThreadLine* line);
   bool mayWait() const;
   bool present();
   bool standsOpen();
   void lose();
   void activate();
-  bool passesCaptured(const Work& work);
+  bool passesCaptured(const CallWork& work);
   bool noteGrant(std::uint32_t word);
   void forgetGrant();
   bool noteClosed(std::uint64_t now);
@@ -134,9 +134,9 @@ class Gate {
   std::atomic<const std::uint32_t*> word_at_{nullptr};
   std::atomic<Mode> mode_{Mode::kDetached};
   bool fences_ = false;  // no membarrier here: launching threads fence for themselves
-  WorkBoard board_;
+  WorkReport board_;
   Lease lease_;
-  Helper helper_;
+  BackgroundThread background_;
   std::atomic<std::uint32_t> budget_waits_{0};  // threads that wait for less to be in flight
   // How late this machine wakes who sleeps until a moment: nine times of ten not later.
   std::atomic<std::uint64_t> late_{0};
@@ -163,7 +163,7 @@ class Gate {
 // Around the driver's call of one launch that found the gate not open. Returns when the launch may
 // proceed, by the rules of the grant and with all memory there; from then on the thread counts as
 // inside one of our hooks. Or it must not be made: see Passage::refused.
-void enterGate(const Work& work, Passage& passage);
+void enterGate(const CallWork& work, Passage& passage);
 void leaveGate(Passage& passage, CUresult result);
 
 // A relaxed load of the word, and where it is open a count in the thread's line. Without the

@@ -37,19 +37,19 @@ std::uint64_t within(std::uint64_t value, std::uint64_t low, std::uint64_t high)
 }  // namespace
 
 // The whole sequence that a word has the low bits of.
-std::uint64_t Gate::sequenceOf(std::uint32_t word) const {
+std::uint64_t LaunchGate::sequenceOf(std::uint32_t word) const {
   const std::uint64_t seq = ledger::loadAcquire(grant_->seq);
   // The writer changes seq first: going back from it finds the one that the word belongs to.
   const std::uint64_t ahead = (seq - (word >> 3)) & (~std::uint32_t{0} >> 3);
   return seq - ahead;
 }
 
-bool Gate::servesFirst() const {
+bool LaunchGate::servesFirst() const {
   return loadRelaxed(grant_->mode) == static_cast<std::uint32_t>(ledger::GrantMode::kLatency);
 }
 
-void Gate::publish(std::uint64_t now) {
-  const Meter& meter = runtime().meter;
+void LaunchGate::publish(std::uint64_t now) {
+  const UsageMeter& meter = runtime().meter;
   ledger::WorkLine& line = board_.line();
   const std::uint64_t launches = countedMetered();
   if (launches != launches_seen_) {
@@ -78,20 +78,20 @@ void Gate::publish(std::uint64_t now) {
   storeRelaxed(line.settles, meter.settles());
   storeRelaxed(line.unmetered, meter.unmetered());
   storeRelaxed(line.inflight_until, until);
-  if (ticks_++ % kTicksPerClock == 0 && !helper_.missing()) {
-    storeRelaxed(line.cpu, Helper::ownTime());
+  if (ticks_++ % kTicksPerClock == 0 && !background_.missing()) {
+    storeRelaxed(line.cpu, BackgroundThread::ownTime());
   }
 }
 
 // An estimate that has passed without an end proves nothing.
-bool Gate::endsInTime(std::uint64_t now) const {
+bool LaunchGate::endsInTime(std::uint64_t now) const {
   const std::uint64_t until = inflightEnd();
   if (until == 0) return true;
   return until > now && until - now <= loadRelaxed(grant_->overlap_us) * kMicrosecond;
 }
 
 // True if it is shown that everything launched before the hold `word` has drained.
-bool Gate::proveDrained(std::uint32_t word, std::uint64_t now) {
+bool LaunchGate::proveDrained(std::uint32_t word, std::uint64_t now) {
   ledger::WorkLine& line = board_.line();
   const std::uint64_t seq = sequenceOf(word);
   ledger::raiseTo(line.seen_seq, seq);
@@ -111,7 +111,7 @@ bool Gate::proveDrained(std::uint32_t word, std::uint64_t now) {
 
 // Takes down that work is in flight. False: a launch came in between. `drained`: that was shown, so
 // that others have their turn.
-bool Gate::rest(std::uint64_t now, bool drained) {
+bool LaunchGate::rest(std::uint64_t now, bool drained) {
   if (!board_.shows(ledger::kWorkInFlight)) return true;
   // Under a hold that somebody waits at nobody is about to launch more.
   const bool held = gateState(word_seen_) == GateState::kHold && board_.shows(ledger::kWorkWaiting);
@@ -141,12 +141,12 @@ bool Gate::rest(std::uint64_t now, bool drained) {
 
 // Somebody waits until more may be in flight, and settles for as long: there is no idleness to be
 // seen before what is in flight now has ended, and others have no use for it sooner.
-bool Gate::saturated() const {
+bool LaunchGate::saturated() const {
   return budget_waits_.load(std::memory_order_relaxed) != 0 &&
          loadRelaxed(grant_->mode) != static_cast<std::uint32_t>(ledger::GrantMode::kLatency);
 }
 
-std::uint64_t Gate::nextLook(std::uint32_t word, bool draining, std::uint64_t now) const {
+std::uint64_t LaunchGate::nextLook(std::uint32_t word, bool draining, std::uint64_t now) const {
   const std::uint64_t until = inflightEnd();
   if (draining && until == 0) return now + kInsideLook;
   if (draining) {
@@ -172,7 +172,7 @@ std::uint64_t Gate::nextLook(std::uint32_t word, bool draining, std::uint64_t no
 
 // What went through the open gate is in flight until events behind it all have come. False: there
 // are no such events yet.
-bool Gate::noteClosed(std::uint64_t now) {
+bool LaunchGate::noteClosed(std::uint64_t now) {
   if (mode_.load(std::memory_order_acquire) != Mode::kGated) return true;
   const std::uint32_t word = ledger::loadAcquire(grant_->word);
   word_seen_ = word;
@@ -191,7 +191,7 @@ bool Gate::noteClosed(std::uint64_t now) {
   return watched;
 }
 
-std::uint64_t Gate::tick(std::uint64_t now) {
+std::uint64_t LaunchGate::tick(std::uint64_t now) {
   if (ticking_.exchange(true, std::memory_order_acquire)) return now + kLatest;
   const ErrnoKeeper keeper;
   const bool known = noteClosed(now);
@@ -223,7 +223,8 @@ std::uint64_t Gate::tick(std::uint64_t now) {
   return next;
 }
 
-void Gate::sleepUntil(std::uint64_t until, const std::uint32_t& wake, std::uint32_t seen) const {
+void LaunchGate::sleepUntil(std::uint64_t until, const std::uint32_t& wake,
+                            std::uint32_t seen) const {
   if (mode_.load(std::memory_order_acquire) != Mode::kGated) {
     sys::waitOn(&wake, seen, until, false);
   } else if (until == 0 && word_seen_ != 0) {

@@ -6,7 +6,7 @@
 #include "support/syscalls.h"
 
 extern "C" {
-constinit thread_local divvy::interposer::MeterThread divvy_meter{};
+constinit thread_local divvy::interposer::ThreadStreams divvy_meter{};
 }
 
 namespace divvy::interposer {
@@ -61,7 +61,7 @@ unsigned deviceOf(CUcontext context) {
 
 }  // namespace
 
-ContextRecord* StreamBook::findContext(CUcontext context) {
+ContextRecord* StreamTracker::findContext(CUcontext context) {
   const unsigned used = used_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < used; ++i) {
     if (contexts_[i].context.load(std::memory_order_acquire) == context) return &contexts_[i];
@@ -70,7 +70,7 @@ ContextRecord* StreamBook::findContext(CUcontext context) {
 }
 
 // With opening_.
-ContextRecord* StreamBook::openContext(CUcontext context, unsigned device) {
+ContextRecord* StreamTracker::openContext(CUcontext context, unsigned device) {
   ContextRecord* found = findContext(context);
   for (unsigned i = 0; found == nullptr && i < kContexts; ++i) {
     if (contexts_[i].context.load(std::memory_order_relaxed) != nullptr) continue;
@@ -82,7 +82,7 @@ ContextRecord* StreamBook::openContext(CUcontext context, unsigned device) {
   return found;
 }
 
-void StreamBook::note(CUcontext context, unsigned device) {
+void StreamTracker::note(CUcontext context, unsigned device) {
   for (int i = 0; findContext(context) == nullptr && i < kPatientNaps; ++i) {
     if (!lockBriefly(opening_)) {
       sys::nap(kNap);
@@ -94,7 +94,7 @@ void StreamBook::note(CUcontext context, unsigned device) {
   }
 }
 
-StreamBook::Opened StreamBook::open(const Work& work) {
+StreamTracker::Opened StreamTracker::open(const CallWork& work) {
   const std::uint64_t name = streamName(work);
   const CUcontext context = contextOf(name);
   if (context == nullptr) return {nullptr, 0, false};
@@ -123,7 +123,7 @@ StreamBook::Opened StreamBook::open(const Work& work) {
 }
 
 // With opening_.
-StreamRecord* StreamBook::insert(ContextRecord& context, std::uint64_t name, std::uint64_t key) {
+StreamRecord* StreamTracker::insert(ContextRecord& context, std::uint64_t name, std::uint64_t key) {
   const std::uint32_t number = records_.take();
   if (number == Slab<StreamRecord>::kNone) return nullptr;
   StreamRecord& record = records_.at(number);
@@ -146,20 +146,20 @@ StreamRecord* StreamBook::insert(ContextRecord& context, std::uint64_t name, std
   return &record;
 }
 
-StreamRecord* StreamBook::find(CUstream stream) {
+StreamRecord* StreamTracker::find(CUstream stream) {
   const auto name = reinterpret_cast<std::uint64_t>(stream);
   Block block;
   if (name <= kPerThreadStream || !by_name_.find(keyFor(name, nullptr), &block)) return nullptr;
   return &records_.at(static_cast<std::uint32_t>(block.bytes));
 }
 
-void StreamBook::close(StreamRecord& record) {
+void StreamTracker::close(StreamRecord& record) {
   Block block;
   by_name_.take(record.key, &block);
   record.gone.store(true, std::memory_order_release);
 }
 
-bool StreamBook::release(ContextRecord& context, StreamRecord& record) {
+bool StreamTracker::release(ContextRecord& context, StreamRecord& record) {
   StreamRecord* first = &record;
   if (!context.streams.compare_exchange_strong(first, record.next, std::memory_order_acq_rel)) {
     StreamRecord* before = first;
@@ -172,7 +172,7 @@ bool StreamBook::release(ContextRecord& context, StreamRecord& record) {
   return true;
 }
 
-void StreamBook::drop(ContextRecord& context) {
+void StreamTracker::drop(ContextRecord& context) {
   StreamRecord* record = context.streams.exchange(nullptr, std::memory_order_acq_rel);
   while (record != nullptr) {
     StreamRecord* next = record->next;
@@ -190,7 +190,7 @@ void StreamBook::drop(ContextRecord& context) {
   context.context.store(nullptr, std::memory_order_release);
 }
 
-void StreamBook::forgetAfterFork() {
+void StreamTracker::forgetAfterFork() {
   by_name_.forgetAfterFork();
   records_.forgetAfterFork();
   for (ContextRecord& context : contexts_) {

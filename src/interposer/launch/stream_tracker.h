@@ -14,7 +14,7 @@ namespace divvy::interposer {
 class Estimate;
 
 // An event in a stream, behind some launches.
-struct Mark {
+struct EventMarker {
   CUevent event;
   std::uint64_t recorded;  // when that began; host ns
   std::uint64_t made;      // when the last of the launches had been made
@@ -53,7 +53,7 @@ struct StreamRecord {
   std::atomic<bool> marking;
   std::atomic<std::uint32_t> head;  // the next mark to settle
   std::atomic<std::uint32_t> tail;  // the next mark to write
-  Mark marks[kMarks];
+  EventMarker marks[kMarks];
 
   // Guarded by the context's `settling`. The event of the last settled mark is kept until another
   // mark is settled, because whoever records the next one asks after it.
@@ -97,12 +97,12 @@ struct ContextRecord {
 };
 
 // 0 the legacy stream, kPerThreadStream the thread's own, else the handle.
-inline std::uint64_t streamName(const Work& work) {
+inline std::uint64_t streamName(const CallWork& work) {
   return work.per_thread ? kPerThreadStream : reinterpret_cast<std::uint64_t>(work.stream);
 }
 
 // One per process, in static storage. No lock that anybody waits for.
-class StreamBook {
+class StreamTracker {
  public:
   static constexpr unsigned kContexts = 64;
 
@@ -112,7 +112,7 @@ class StreamBook {
     bool busy;             // where there is no record: only now, because of what others just do
   };
   // The record of a stream for the calling thread, made if need be. Calls the driver.
-  Opened open(const Work& work);
+  Opened open(const CallWork& work);
   // The record of a created stream, if there is one.
   StreamRecord* find(CUstream stream);
   // Takes its name out of the book: a stream that gets the same handle is another.
@@ -144,7 +144,7 @@ class StreamBook {
   ContextRecord* openContext(CUcontext context, unsigned device);
   StreamRecord* insert(ContextRecord& context, std::uint64_t name, std::uint64_t key);
 
-  BlockMap by_name_;
+  AddressMap by_name_;
   Slab<StreamRecord> records_;
   ContextRecord contexts_[kContexts];
   std::atomic<unsigned> used_{0};

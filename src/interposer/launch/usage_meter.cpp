@@ -67,7 +67,7 @@ Number takeFrom(std::atomic<Number>& account, Number amount) {
 }  // namespace
 
 // Never a fixed number, which the application's own rhythm could be a multiple of.
-std::uint32_t Meter::samplingGap(MeterThread& thread) {
+std::uint32_t UsageMeter::samplingGap(ThreadStreams& thread) {
   std::uint32_t random = thread.random == 0 ? 0x9E3779B9u : thread.random;
   random ^= random << 13;
   random ^= random >> 17;
@@ -76,22 +76,24 @@ std::uint32_t Meter::samplingGap(MeterThread& thread) {
   return kSampling / 2 + random % kSampling;
 }
 
-std::uint64_t Meter::firstGuess(const Work& work) const {
+std::uint64_t UsageMeter::firstGuess(const CallWork& work) const {
   if (work.kind == WorkKind::kMemop) return card(kMemop);
   if (work.bytes == 0) return card(kUnknown);
   return card(kCopyLatency + work.bytes * 1000 / kCopyBytesPerMicrosecond);
 }
 
-__attribute__((noinline)) StreamSlot& Meter::otherSlot(MeterThread& thread, const Work& work,
-                                                       std::uint64_t name, std::uint64_t stamp) {
+__attribute__((noinline)) StreamSlot& UsageMeter::otherSlot(ThreadStreams& thread,
+                                                            const CallWork& work,
+                                                            std::uint64_t name,
+                                                            std::uint64_t stamp) {
   for (StreamSlot& slot : thread.slots) {
     if (slot.name != name || slot.stamp != stamp) continue;
     thread.last = &slot;
     return slot;
   }
   const ErrnoKeeper keeper;
-  const Inside inside;
-  StreamSlot* const end = thread.slots + MeterThread::kSlots;
+  const DriverCallScope inside;
+  StreamSlot* const end = thread.slots + ThreadStreams::kSlots;
   const bool again = thread.last != nullptr && thread.last->stamp == 0;
   const bool starts = thread.last == nullptr || thread.last + 1 == end;
   StreamSlot& slot = again ? *thread.last : starts ? thread.slots[0] : thread.last[1];
@@ -103,7 +105,7 @@ __attribute__((noinline)) StreamSlot& Meter::otherSlot(MeterThread& thread, cons
   return slot;
 }
 
-void Meter::readScale() {
+void UsageMeter::readScale() {
   Tenant& tenant = runtime().tenant;
   const std::uint32_t permille =
       tenant.ready() ? tenant.control().header.grant.card_permille : 1000;
@@ -111,10 +113,10 @@ void Meter::readScale() {
   flush_at_.store(card(kFlushAt), std::memory_order_relaxed);
 }
 
-void Meter::openSlot(StreamSlot& slot, const Work& work) {
+void UsageMeter::openSlot(StreamSlot& slot, const CallWork& work) {
   const RelaxedCapture relaxed;
   readScale();
-  const StreamBook::Opened opened = book_.open(work);
+  const StreamTracker::Opened opened = book_.open(work);
   slot.record = opened.record;
   slot.device = opened.device;
   used_devices_.fetch_or(1u << slot.device, std::memory_order_relaxed);
@@ -127,7 +129,7 @@ void Meter::openSlot(StreamSlot& slot, const Work& work) {
   watchOlder(*slot.record->context);
 }
 
-bool Meter::watchOlder() {
+bool UsageMeter::watchOlder() {
   bool all = true;
   const RelaxedCapture relaxed;
   readScale();
@@ -135,7 +137,7 @@ bool Meter::watchOlder() {
   return all;
 }
 
-bool Meter::watchOlder(ContextRecord& context) {
+bool UsageMeter::watchOlder(ContextRecord& context) {
   const std::uint32_t round = round_.load(std::memory_order_relaxed);
   if (context.older_round.load(std::memory_order_relaxed) == round) return true;
   if (context.settling.exchange(true, std::memory_order_acquire)) return false;
@@ -147,7 +149,7 @@ bool Meter::watchOlder(ContextRecord& context) {
 }
 
 // One event behind everything that the context was given while nobody metered it. With `settling`.
-bool Meter::recordOlder(ContextRecord& context) {
+bool UsageMeter::recordOlder(ContextRecord& context) {
   if (context.older.load(std::memory_order_relaxed) != nullptr) return false;
   const CUcontext owner = context.context.load(std::memory_order_relaxed);
   const CurrentContext current(owner);  // our own thread has none
@@ -171,11 +173,11 @@ bool Meter::recordOlder(ContextRecord& context) {
 
 // Before a launch that is the slot's first since the last flush, or is to be measured by itself:
 // sees to the mark that stands before it. True if the stream was idle.
-__attribute__((noinline)) bool Meter::prepare(StreamSlot& slot, bool sample) {
+__attribute__((noinline)) bool UsageMeter::prepare(StreamSlot& slot, bool sample) {
   StreamRecord* record = slot.record;
   if (record == nullptr) return false;
   const ErrnoKeeper keeper;
-  const Inside inside;
+  const DriverCallScope inside;
   if (sample && slot.launches != 0) flush(slot, sys::now());
   if (record->launches.load(std::memory_order_relaxed) != 0) {
     if (sample) recordMark(*record, {});
@@ -184,7 +186,8 @@ __attribute__((noinline)) bool Meter::prepare(StreamSlot& slot, bool sample) {
   return recordMark(*record, {.fresh = true});
 }
 
-__attribute__((noinline)) void Meter::commit(StreamSlot& slot, bool sample, Ticket& ticket) {
+__attribute__((noinline)) void UsageMeter::commit(StreamSlot& slot, bool sample,
+                                                  MeteredCall& ticket) {
   const std::uint64_t now = sys::now();
   StreamRecord* record = slot.record;
   flush(slot, now);
@@ -197,7 +200,7 @@ __attribute__((noinline)) void Meter::commit(StreamSlot& slot, bool sample, Tick
 }
 
 // Returns when everything on the device is thought to end.
-std::uint64_t Meter::launchInto(Device& device, std::uint64_t estimate, std::uint64_t now) {
+std::uint64_t UsageMeter::launchInto(Device& device, std::uint64_t estimate, std::uint64_t now) {
   device.unsettled.fetch_add(estimate, std::memory_order_relaxed);
   std::uint64_t until = device.until.load(std::memory_order_relaxed);
   std::uint64_t next;
@@ -207,7 +210,7 @@ std::uint64_t Meter::launchInto(Device& device, std::uint64_t estimate, std::uin
   return next;
 }
 
-void Meter::flush(StreamSlot& slot, std::uint64_t now) {
+void UsageMeter::flush(StreamSlot& slot, std::uint64_t now) {
   StreamRecord* record = slot.record;
   if (record == nullptr || record->gone.load(std::memory_order_relaxed) ||
       record->generation.load(std::memory_order_relaxed) != slot.generation) {
@@ -229,7 +232,7 @@ void Meter::flush(StreamSlot& slot, std::uint64_t now) {
   slot.launches = 0;
 }
 
-void Meter::flushLoose(StreamSlot& slot, std::uint64_t now) {
+void UsageMeter::flushLoose(StreamSlot& slot, std::uint64_t now) {
   Device& device = devices_[slot.device];
   device.loose_sum.fetch_add(slot.sum, std::memory_order_relaxed);
   device.loose_launches.fetch_add(slot.launches, std::memory_order_relaxed);
@@ -238,13 +241,13 @@ void Meter::flushLoose(StreamSlot& slot, std::uint64_t now) {
   slot.launches = 0;
 }
 
-__attribute__((noinline)) void Meter::endSlowly(Ticket& ticket, CUresult result) {
+__attribute__((noinline)) void UsageMeter::endSlowly(MeteredCall& ticket, CUresult result) {
   const ErrnoKeeper keeper;
-  const Inside inside;
+  const DriverCallScope inside;
   if (result != CUDA_SUCCESS) takeBack(ticket);
   StreamRecord* record = ticket.slot->record;
   if (!ticket.marks || record == nullptr) return;
-  Behind behind;
+  MarkerContext behind;
   if (ticket.called != 0) {
     const std::uint64_t call = sys::now() - ticket.called + 1;
     std::uint64_t usual = usual_call_.load(std::memory_order_relaxed);
@@ -263,7 +266,7 @@ __attribute__((noinline)) void Meter::endSlowly(Ticket& ticket, CUresult result)
   }
 }
 
-void Meter::takeBack(Ticket& ticket) {
+void UsageMeter::takeBack(MeteredCall& ticket) {
   StreamSlot& slot = *ticket.slot;
   StreamRecord* record = slot.record;
   if (!ticket.flushed) {
@@ -284,7 +287,7 @@ void Meter::takeBack(Ticket& ticket) {
   device.until.fetch_sub(taken, std::memory_order_relaxed);
 }
 
-bool Meter::recordMark(StreamRecord& record, const Behind& behind) {
+bool UsageMeter::recordMark(StreamRecord& record, const MarkerContext& behind) {
   if (record.marking.exchange(true, std::memory_order_seq_cst)) return false;
   const std::uint32_t standing =
       record.tail.load(std::memory_order_relaxed) - record.head.load(std::memory_order_acquire);
@@ -297,7 +300,7 @@ bool Meter::recordMark(StreamRecord& record, const Behind& behind) {
 }
 
 // With `marking`.
-bool Meter::putMark(StreamRecord& record, const Behind& behind) {
+bool UsageMeter::putMark(StreamRecord& record, const MarkerContext& behind) {
   const RelaxedCapture relaxed;
   if (!behind.late && !mayRecordIn(record)) return false;
   ContextRecord& context = *record.context;
@@ -313,7 +316,7 @@ bool Meter::putMark(StreamRecord& record, const Behind& behind) {
     return false;
   }
   const std::uint32_t tail = record.tail.load(std::memory_order_relaxed);
-  Mark& mark = record.marks[tail % StreamRecord::kMarks];
+  EventMarker& mark = record.marks[tail % StreamRecord::kMarks];
   mark.event = event;
   mark.recorded = now;
   mark.made = behind.made != 0 ? behind.made : now;
@@ -341,11 +344,11 @@ bool Meter::putMark(StreamRecord& record, const Behind& behind) {
 }
 
 // By whoever settles: nothing stands behind these launches, and nobody is about to launch more.
-bool Meter::markLate(StreamRecord& record, std::uint32_t launches) {
+bool UsageMeter::markLate(StreamRecord& record, std::uint32_t launches) {
   late_marks_.fetch_add(1, std::memory_order_seq_cst);
   bool done = false;
   if (!runtime().captures.open()) {
-    Behind behind;
+    MarkerContext behind;
     behind.late = true;
     behind.launches = launches;
     behind.sum = record.sum.load(std::memory_order_relaxed);
@@ -355,19 +358,19 @@ bool Meter::markLate(StreamRecord& record, std::uint32_t launches) {
   return done;
 }
 
-void Meter::makeWayForCapture() {
+void UsageMeter::makeWayForCapture() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int i = 0; i < 2'000 && late_marks_.load(std::memory_order_acquire) != 0; ++i) {
     sys::nap(50'000);
   }
 }
 
-void Meter::mark() {
+void UsageMeter::mark() {
   for (StreamSlot& slot : divvy_meter.slots) {
     StreamRecord* record = slot.record;
     if (record == nullptr) continue;
     const ErrnoKeeper keeper;
-    const Inside inside;
+    const DriverCallScope inside;
     if (slot.launches != 0) flush(slot, sys::now());
     if (record->generation.load(std::memory_order_relaxed) != slot.generation) continue;
     if (record->launches.load(std::memory_order_relaxed) == 0) continue;
@@ -377,12 +380,12 @@ void Meter::mark() {
   }
 }
 
-void Meter::resume() {
+void UsageMeter::resume() {
   round_.fetch_add(1, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::uint64_t Meter::mostUnsettled() const {
+std::uint64_t UsageMeter::mostUnsettled() const {
   std::uint64_t most = 0;
   for (std::uint32_t bits = used_devices_.load(std::memory_order_relaxed); bits != 0;
        bits &= bits - 1) {
@@ -393,7 +396,7 @@ std::uint64_t Meter::mostUnsettled() const {
   return most;
 }
 
-std::uint64_t Meter::inflightUntil() const {
+std::uint64_t UsageMeter::inflightUntil() const {
   std::uint64_t last = 0;
   for (std::uint32_t bits = used_devices_.load(std::memory_order_relaxed); bits != 0;
        bits &= bits - 1) {

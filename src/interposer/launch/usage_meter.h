@@ -14,7 +14,7 @@
 namespace divvy::interposer {
 
 // What one metered call carries from begin() to end(). Lives on the caller's stack.
-struct Ticket {
+struct MeteredCall {
   std::uint64_t estimate = 0;  // host ns; in flight from begin() on
   Estimate* known = nullptr;
   StreamSlot* slot = nullptr;
@@ -53,22 +53,22 @@ struct Settled {
 // first launch in an idle stream, and around single launches whose duration is wanted. Between two
 // of them a stream was busy all the time if the launches were queued before the first event came;
 // else the sum of the estimates says how much of the time it was, within what the host saw.
-class Meter {
+class UsageMeter {
  public:
   // How long one such piece of work is thought to take, alone.
-  std::uint64_t estimate(const Work& work, Ticket& ticket);
+  std::uint64_t estimate(const CallWork& work, MeteredCall& ticket);
 
   // After estimate() with the same work and ticket.
-  void begin(const Work& work, Ticket& ticket);
+  void begin(const CallWork& work, MeteredCall& ticket);
   // `result` is the driver's answer; work that it refused is not in flight.
-  void end(Ticket& ticket, CUresult result) {
+  void end(MeteredCall& ticket, CUresult result) {
     if (__builtin_expect(result != CUDA_SUCCESS || ticket.marks, 0)) endSlowly(ticket, result);
   }
 
   // The same in short, for a launch whose duration is known, in the stream that the thread launched
   // into last, with no mark due: plain() says whether it is one and changes nothing, count() stands
   // for begin(), takeBack() for end() where the driver refused it.
-  bool plain(const Work& work, Counted& counted) const;
+  bool plain(const CallWork& work, Counted& counted) const;
   void count(const Counted& counted);
   void takeBack(const Counted& counted);
 
@@ -92,7 +92,7 @@ class Meter {
   std::uint64_t inflightUntil() const;
   // The device that such work of the calling thread goes to, and the same two of that device alone.
   // One that is idle is not to wait for another one.
-  unsigned deviceOf(const Work& work);
+  unsigned deviceOf(const CallWork& work);
   std::uint64_t unsettledOn(unsigned device) const {
     return devices_[device].unsettled.load(std::memory_order_relaxed);
   }
@@ -142,47 +142,47 @@ class Meter {
     std::atomic<std::uint32_t> loose_launches{0};
     std::atomic<bool> overdue{false};  // something should have ended, and did not
     std::atomic<bool> uniting{false};  // guards what follows
-    BusyUnion united;
+    IntervalUnion united;
     // Stretches during which it was certainly busy, and the estimates of what ran there: where
     // there were no gaps the two are to be equal, which tells what estimates of streams side by
     // side miss.
-    BusyUnion certain;
+    IntervalUnion certain;
     std::uint64_t window_start = 0;
     std::uint64_t window_certain = 0;
     std::uint64_t window_sum = 0;
     std::uint64_t took_permille = 0;  // of the estimates, lately; 0: there were gaps
   };
   // One look at one context.
-  struct Look;
+  struct SettlePass;
 
   std::uint64_t card(std::uint64_t nanoseconds) const {
     return nanoseconds * 1000 / permille_.load(std::memory_order_relaxed);
   }
   std::uint64_t mostUnsettled() const;
-  std::uint64_t firstGuess(const Work& work) const;
-  static std::uint32_t samplingGap(MeterThread& thread);
-  bool wantsSample(MeterThread& thread, const Work& work, const Ticket& ticket) const;
+  std::uint64_t firstGuess(const CallWork& work) const;
+  static std::uint32_t samplingGap(ThreadStreams& thread);
+  bool wantsSample(ThreadStreams& thread, const CallWork& work, const MeteredCall& ticket) const;
 
   // What a slot of the thread for such a stream is stamped with while it is valid.
-  std::uint64_t stampOf(const MeterThread& thread, std::uint64_t name) const;
+  std::uint64_t stampOf(const ThreadStreams& thread, std::uint64_t name) const;
   // begin(): the calling thread's slot for the work's stream.
-  StreamSlot& slotFor(MeterThread& thread, const Work& work);
-  StreamSlot& otherSlot(MeterThread& thread, const Work& work, std::uint64_t name,
+  StreamSlot& slotFor(ThreadStreams& thread, const CallWork& work);
+  StreamSlot& otherSlot(ThreadStreams& thread, const CallWork& work, std::uint64_t name,
                         std::uint64_t stamp);
-  void openSlot(StreamSlot& slot, const Work& work);
+  void openSlot(StreamSlot& slot, const CallWork& work);
   void readScale();
   bool prepare(StreamSlot& slot, bool sample);
-  void commit(StreamSlot& slot, bool sample, Ticket& ticket);
+  void commit(StreamSlot& slot, bool sample, MeteredCall& ticket);
   void flush(StreamSlot& slot, std::uint64_t now);
   void flushLoose(StreamSlot& slot, std::uint64_t now);
   std::uint64_t launchInto(Device& device, std::uint64_t estimate, std::uint64_t now);
-  void endSlowly(Ticket& ticket, CUresult result);
-  void takeBack(Ticket& ticket);
+  void endSlowly(MeteredCall& ticket, CUresult result);
+  void takeBack(MeteredCall& ticket);
   bool watchOlder(ContextRecord& context);
   bool recordOlder(ContextRecord& context);
 
   // Marks.
-  struct Behind {  // what a mark tells besides the sums
+  struct MarkerContext {  // what a mark tells besides the sums
     bool fresh = false;
     bool single_kernel = false;
     std::uint64_t call = 0;
@@ -191,28 +191,28 @@ class Meter {
     std::uint32_t launches = 0;  // then: these, and their estimates, and no later ones
     std::uint64_t sum = 0;
   };
-  bool recordMark(StreamRecord& record, const Behind& behind);
-  bool putMark(StreamRecord& record, const Behind& behind);
+  bool recordMark(StreamRecord& record, const MarkerContext& behind);
+  bool putMark(StreamRecord& record, const MarkerContext& behind);
 
   // settle().
   void settleContext(ContextRecord& context, std::uint64_t now, Settled* out);
-  void settleStream(Look& look, StreamRecord& record);
-  void settleMark(Look& look, StreamRecord& record, const Mark& mark, bool seen);
-  void settleTail(Look& look, StreamRecord& record, bool ends);
+  void settleStream(SettlePass& look, StreamRecord& record);
+  void settleMark(SettlePass& look, StreamRecord& record, const EventMarker& mark, bool seen);
+  void settleTail(SettlePass& look, StreamRecord& record, bool ends);
   bool markLate(StreamRecord& record, std::uint32_t launches);
-  void settleOlder(Look& look);
+  void settleOlder(SettlePass& look);
   void settleLoose(Device& device, std::uint64_t now, Settled* out);
   void correct(Device& device, std::uint64_t now);
-  bool timeOf(Look& look, StreamRecord& record, CUevent event, std::uint64_t* at);
-  void learn(const Mark& mark, std::uint64_t covered, bool exact);
+  bool timeOf(SettlePass& look, StreamRecord& record, CUevent event, std::uint64_t* at);
+  void learn(const EventMarker& mark, std::uint64_t covered, bool exact);
   void weigh(Device& device, std::uint64_t start, std::uint64_t end, std::uint64_t sum);
   std::uint64_t cover(Device& device, std::uint64_t start, std::uint64_t end, std::uint64_t amount);
   void keep(ContextRecord& context, StreamRecord& record, CUevent event);
   void endContext(ContextRecord& context);
 
   Device devices_[ledger::kMaxDevices];
-  EstimateTable estimates_;
-  StreamBook book_;
+  DurationEstimates estimates_;
+  StreamTracker book_;
   std::atomic<std::uint32_t> permille_{1000};
   std::atomic<std::uint64_t> flush_at_{50'000};
   std::atomic<std::uint32_t> epoch_{
@@ -228,14 +228,15 @@ class Meter {
 
 // ---- the part of a launch that every launch pays for -------------------------------------------
 
-inline std::uint64_t Meter::estimate(const Work& work, Ticket& ticket) {
+inline std::uint64_t UsageMeter::estimate(const CallWork& work, MeteredCall& ticket) {
   ticket.known = work.kind == WorkKind::kMemop ? nullptr : estimates_.at(work.key);
   const std::uint64_t duration = ticket.known == nullptr ? 0 : ticket.known->duration();
   ticket.estimate = __builtin_expect(duration != 0, 1) ? duration : firstGuess(work);
   return ticket.estimate;
 }
 
-inline bool Meter::wantsSample(MeterThread& thread, const Work& work, const Ticket& ticket) const {
+inline bool UsageMeter::wantsSample(ThreadStreams& thread, const CallWork& work,
+                                    const MeteredCall& ticket) const {
   if (ticket.known == nullptr) return false;
   if (__builtin_expect(ticket.known->wanted(), 0)) return true;
   if (__builtin_expect(work.synchronous, 0) && ticket.estimate >= card(kWatchedCopy)) return true;
@@ -244,12 +245,12 @@ inline bool Meter::wantsSample(MeterThread& thread, const Work& work, const Tick
   return true;
 }
 
-inline std::uint64_t Meter::stampOf(const MeterThread& thread, std::uint64_t name) const {
+inline std::uint64_t UsageMeter::stampOf(const ThreadStreams& thread, std::uint64_t name) const {
   return std::uint64_t{epoch_.load(std::memory_order_relaxed)} << 32 |
          (name <= kPerThreadStream ? thread.context_epoch : 0);
 }
 
-inline StreamSlot& Meter::slotFor(MeterThread& thread, const Work& work) {
+inline StreamSlot& UsageMeter::slotFor(ThreadStreams& thread, const CallWork& work) {
   const std::uint64_t name = streamName(work);
   const std::uint64_t stamp = stampOf(thread, name);
   StreamSlot* slot = thread.last;
@@ -259,7 +260,7 @@ inline StreamSlot& Meter::slotFor(MeterThread& thread, const Work& work) {
   return otherSlot(thread, work, name, stamp);
 }
 
-inline unsigned Meter::deviceOf(const Work& work) {
+inline unsigned UsageMeter::deviceOf(const CallWork& work) {
   const std::uint32_t used = used_devices_.load(std::memory_order_relaxed);
   if (__builtin_expect((used & (used - 1)) == 0, 1)) {
     return used == 0 ? 0 : static_cast<unsigned>(__builtin_ctz(used));
@@ -267,8 +268,9 @@ inline unsigned Meter::deviceOf(const Work& work) {
   return slotFor(divvy_meter, work).device;
 }
 
-__attribute__((always_inline)) inline bool Meter::plain(const Work& work, Counted& counted) const {
-  const MeterThread& thread = divvy_meter;
+__attribute__((always_inline)) inline bool UsageMeter::plain(const CallWork& work,
+                                                             Counted& counted) const {
+  const ThreadStreams& thread = divvy_meter;
   StreamSlot* slot = thread.last;
   Estimate* known = estimates_.known(work.key);
   if (slot == nullptr || known == nullptr || known->wanted() || thread.until_sample <= 1) {
@@ -280,7 +282,7 @@ __attribute__((always_inline)) inline bool Meter::plain(const Work& work, Counte
          slot->sum + counted.estimate < flush_at_.load(std::memory_order_relaxed);
 }
 
-__attribute__((always_inline)) inline void Meter::count(const Counted& counted) {
+__attribute__((always_inline)) inline void UsageMeter::count(const Counted& counted) {
   StreamSlot& slot = *counted.slot;
   --divvy_meter.until_sample;
   if (slot.alike != counted.known) slot.alike = nullptr;
@@ -288,13 +290,13 @@ __attribute__((always_inline)) inline void Meter::count(const Counted& counted) 
   ++slot.launches;
 }
 
-inline void Meter::takeBack(const Counted& counted) {
+inline void UsageMeter::takeBack(const Counted& counted) {
   counted.slot->sum -= counted.estimate;
   --counted.slot->launches;
 }
 
-inline void Meter::begin(const Work& work, Ticket& ticket) {
-  MeterThread& thread = divvy_meter;
+inline void UsageMeter::begin(const CallWork& work, MeteredCall& ticket) {
+  ThreadStreams& thread = divvy_meter;
   StreamSlot& slot = slotFor(thread, work);
   const bool sample = wantsSample(thread, work, ticket);
   ticket.slot = &slot;

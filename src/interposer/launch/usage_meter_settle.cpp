@@ -50,7 +50,7 @@ struct Span {
 
 // What of the span the launches took. Estimates that are known are believed, because a span that
 // began in an idle stream may begin with the end of another tenant's work.
-std::uint64_t busyPart(const Mark& mark, const Span& span) {
+std::uint64_t busyPart(const EventMarker& mark, const Span& span) {
   if (mark.launches == 0) return 0;
   if (span.queued) return span.length();
   const std::uint64_t sum = mark.sum < span.length() ? mark.sum : span.length();
@@ -65,14 +65,15 @@ std::uint64_t busyPart(const Mark& mark, const Span& span) {
 
 // What one launch in an idle stream took: from the mark before it to the one behind it, less the
 // time that its call took. 0: the thread was held up in between.
-std::uint64_t singleLaunch(const Mark& mark, std::uint64_t length, std::uint64_t usual_call) {
+std::uint64_t singleLaunch(const EventMarker& mark, std::uint64_t length,
+                           std::uint64_t usual_call) {
   if (mark.call > length / 2 && mark.call > 4 * usual_call) return 0;
   const std::uint64_t least = length / 8 + 1;
   return mark.call + least < length ? length - mark.call : least;
 }
 
-Span spanOf(ContextRecord& context, const StreamRecord& record, const Mark& mark, std::uint64_t at,
-            std::uint64_t now, std::uint64_t usual_call) {
+Span spanOf(ContextRecord& context, const StreamRecord& record, const EventMarker& mark,
+            std::uint64_t at, std::uint64_t now, std::uint64_t usual_call) {
   const auto ahead = static_cast<std::int64_t>(at - mark.recorded);
   const auto aging = static_cast<std::int64_t>((now - context.lead_at) / kDrift);
   if (context.lead == INT64_MAX || ahead <= context.lead + aging) {
@@ -96,7 +97,7 @@ Span spanOf(ContextRecord& context, const StreamRecord& record, const Mark& mark
 
 }  // namespace
 
-struct Meter::Look {
+struct UsageMeter::SettlePass {
   ContextRecord& context;
   Device& device;
   Settled* out;
@@ -109,10 +110,10 @@ struct Meter::Look {
   }
 };
 
-Settled Meter::settle(std::uint64_t now) {
+Settled UsageMeter::settle(std::uint64_t now) {
   Settled out;
   const ErrnoKeeper keeper;
-  const Inside inside;
+  const DriverCallScope inside;
   for (Device& device : devices_) device.overdue.store(false, std::memory_order_relaxed);
   book_.forEachContext([&](ContextRecord& context) { settleContext(context, now, &out); });
   for (std::uint32_t bits = used_devices_.load(std::memory_order_relaxed); bits != 0;
@@ -124,8 +125,8 @@ Settled Meter::settle(std::uint64_t now) {
   return out;
 }
 
-void Meter::settleContext(ContextRecord& context, std::uint64_t now, Settled* out) {
-  Look look{context, devices_[context.device], out, now};
+void UsageMeter::settleContext(ContextRecord& context, std::uint64_t now, Settled* out) {
+  SettlePass look{context, devices_[context.device], out, now};
   if (context.streams.load(std::memory_order_relaxed) == nullptr &&
       context.older.load(std::memory_order_acquire) == nullptr) {
     return;
@@ -157,7 +158,7 @@ void Meter::settleContext(ContextRecord& context, std::uint64_t now, Settled* ou
   context.settling.store(false, std::memory_order_release);
 }
 
-void Meter::settleOlder(Look& look) {
+void UsageMeter::settleOlder(SettlePass& look) {
   CUevent older = look.context.older.load(std::memory_order_acquire);
   if (older == nullptr) return;
   if (real<Cu::cuEventQuery>()(older) == CUDA_ERROR_NOT_READY) {
@@ -175,10 +176,10 @@ void Meter::settleOlder(Look& look) {
   look.out->ended = true;
 }
 
-void Meter::settleStream(Look& look, StreamRecord& record) {
+void UsageMeter::settleStream(SettlePass& look, StreamRecord& record) {
   for (std::uint32_t head = record.head.load(std::memory_order_relaxed);
        head != record.tail.load(std::memory_order_acquire); ++head) {
-    const Mark& mark = record.marks[head % StreamRecord::kMarks];
+    const EventMarker& mark = record.marks[head % StreamRecord::kMarks];
     const CUresult result =
         look.queries++ < kMostQueries ? real<Cu::cuEventQuery>()(mark.event) : CUDA_ERROR_NOT_READY;
     if (result == CUDA_ERROR_NOT_READY) {
@@ -190,7 +191,7 @@ void Meter::settleStream(Look& look, StreamRecord& record) {
       look.again(look.now + (wait < shortest ? shortest : wait > longest ? longest : wait));
       return;
     }
-    const Mark settled = mark;
+    const EventMarker settled = mark;
     record.head.store(head + 1, std::memory_order_release);
     settleMark(look, record, settled, result == CUDA_SUCCESS);
   }
@@ -201,7 +202,8 @@ void Meter::settleStream(Look& look, StreamRecord& record) {
 }
 
 // An error means that the event, or the context, is no more, and what it stood behind neither.
-void Meter::settleMark(Look& look, StreamRecord& record, const Mark& mark, bool seen) {
+void UsageMeter::settleMark(SettlePass& look, StreamRecord& record, const EventMarker& mark,
+                            bool seen) {
   Device& device = look.device;
   std::uint64_t at = 0;
   if (seen && timeOf(look, record, mark.event, &at)) {
@@ -236,7 +238,7 @@ void Meter::settleMark(Look& look, StreamRecord& record, const Mark& mark, bool 
 
 // Launches that no mark stands behind: when their estimates have passed one is put there. Where
 // that is not possible they end by estimate in the end, or at once when the stream `ends`.
-void Meter::settleTail(Look& look, StreamRecord& record, bool ends) {
+void UsageMeter::settleTail(SettlePass& look, StreamRecord& record, bool ends) {
   const std::uint32_t launches = record.launches.load(std::memory_order_acquire);
   if (launches == 0) return;
   const std::uint64_t due =
@@ -267,7 +269,7 @@ void Meter::settleTail(Look& look, StreamRecord& record, bool ends) {
   look.out->ended = true;
 }
 
-void Meter::settleLoose(Device& device, std::uint64_t now, Settled* out) {
+void UsageMeter::settleLoose(Device& device, std::uint64_t now, Settled* out) {
   if (device.loose_sum.load(std::memory_order_relaxed) == 0) return;
   const std::uint64_t until = device.until.load(std::memory_order_relaxed);
   if (until > now) {
@@ -284,7 +286,7 @@ void Meter::settleLoose(Device& device, std::uint64_t now, Settled* out) {
 }
 
 // What is in flight cannot take longer than its estimates from now on, unless it did already.
-void Meter::correct(Device& device, std::uint64_t now) {
+void UsageMeter::correct(Device& device, std::uint64_t now) {
   if (device.overdue.load(std::memory_order_relaxed)) return;
   const std::uint64_t left = device.unsettled.load(std::memory_order_relaxed);
   std::uint64_t until = device.until.load(std::memory_order_relaxed);
@@ -295,7 +297,7 @@ void Meter::correct(Device& device, std::uint64_t now) {
 
 // When an event came, on the meter's timeline. The first one seen in a context is where that
 // begins; one that came much later takes its place.
-bool Meter::timeOf(Look& look, StreamRecord& record, CUevent event, std::uint64_t* at) {
+bool UsageMeter::timeOf(SettlePass& look, StreamRecord& record, CUevent event, std::uint64_t* at) {
   ContextRecord& context = look.context;
   std::int64_t passed = 0;
   if (context.base != nullptr) {
@@ -318,7 +320,7 @@ bool Meter::timeOf(Look& look, StreamRecord& record, CUevent event, std::uint64_
 }
 
 // The stream's newest settled mark has this event; the one before is free, unless it is the base.
-void Meter::keep(ContextRecord& context, StreamRecord& record, CUevent event) {
+void UsageMeter::keep(ContextRecord& context, StreamRecord& record, CUevent event) {
   CUevent before = record.kept;
   record.kept = event;
   if (before == nullptr) return;
@@ -332,7 +334,7 @@ void Meter::keep(ContextRecord& context, StreamRecord& record, CUevent event) {
 // `covered` is what the mark's launches added to the time that the device was busy: with several
 // streams at once less than they took themselves, so that estimates add up to what the device can
 // do.
-void Meter::learn(const Mark& mark, std::uint64_t covered, bool exact) {
+void UsageMeter::learn(const EventMarker& mark, std::uint64_t covered, bool exact) {
   if (mark.alike == nullptr || mark.launches == 0) return;
   mark.alike->learn(covered / mark.launches, exact);
   if (!mark.single_kernel || mark.alike->samples() < 2) return;
@@ -344,8 +346,8 @@ void Meter::learn(const Mark& mark, std::uint64_t covered, bool exact) {
 }
 
 // Counts `amount` within a stretch of the device's timeline, and says how much of it was new.
-std::uint64_t Meter::cover(Device& device, std::uint64_t start, std::uint64_t end,
-                           std::uint64_t amount) {
+std::uint64_t UsageMeter::cover(Device& device, std::uint64_t start, std::uint64_t end,
+                                std::uint64_t amount) {
   for (unsigned i = 0; device.uniting.exchange(true, std::memory_order_acquire); ++i) {
     if (i < kPatience) continue;
     device.busy.fetch_add(amount, std::memory_order_relaxed);
@@ -358,7 +360,7 @@ std::uint64_t Meter::cover(Device& device, std::uint64_t start, std::uint64_t en
 }
 
 // Was the device busy all through the last few milliseconds, what ran there took that long in all.
-void Meter::weigh(Device& device, std::uint64_t start, std::uint64_t end, std::uint64_t sum) {
+void UsageMeter::weigh(Device& device, std::uint64_t start, std::uint64_t end, std::uint64_t sum) {
   if (device.uniting.exchange(true, std::memory_order_acquire)) return;
   device.window_certain += device.certain.add(start, end, end - start);
   device.window_sum += sum;
@@ -372,7 +374,7 @@ void Meter::weigh(Device& device, std::uint64_t start, std::uint64_t end, std::u
   device.uniting.store(false, std::memory_order_release);
 }
 
-void Meter::forgetStream(CUstream stream) {
+void UsageMeter::forgetStream(CUstream stream) {
   if (used_devices_.load(std::memory_order_relaxed) == 0) return;
   const ErrnoKeeper keeper;
   StreamRecord* record = book_.find(stream);
@@ -388,9 +390,9 @@ void Meter::forgetStream(CUstream stream) {
   }
 }
 
-void Meter::forgetContext(CUcontext context) {
+void UsageMeter::forgetContext(CUcontext context) {
   const ErrnoKeeper keeper;
-  const Inside inside;
+  const DriverCallScope inside;
   book_.forEachContext([&](ContextRecord& record) {
     if (context == nullptr || record.context.load(std::memory_order_relaxed) == context) {
       endContext(record);
@@ -399,7 +401,7 @@ void Meter::forgetContext(CUcontext context) {
 }
 
 // Whoever is looking at the context's events has a tenth of a second to come back from the driver.
-void Meter::endContext(ContextRecord& context) {
+void UsageMeter::endContext(ContextRecord& context) {
   context.dying.store(true, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
   for (int i = 0; context.settling.exchange(true, std::memory_order_acquire); ++i) {
@@ -408,13 +410,13 @@ void Meter::endContext(ContextRecord& context) {
   }
   Device& device = devices_[context.device];
   Settled ignored;
-  Look look{context, device, &ignored, sys::now()};
+  SettlePass look{context, device, &ignored, sys::now()};
   const RelaxedCapture relaxed;
   for (StreamRecord* record = context.streams.load(std::memory_order_acquire); record != nullptr;
        record = record->next) {
     for (std::uint32_t head = record->head.load(std::memory_order_relaxed);
          head != record->tail.load(std::memory_order_acquire); ++head) {
-      const Mark mark = record->marks[head % StreamRecord::kMarks];
+      const EventMarker mark = record->marks[head % StreamRecord::kMarks];
       const bool came = real<Cu::cuEventQuery>()(mark.event) == CUDA_SUCCESS;
       record->head.store(head + 1, std::memory_order_release);
       settleMark(look, *record, mark, came);
@@ -434,7 +436,7 @@ void Meter::endContext(ContextRecord& context) {
   context.settling.store(false, std::memory_order_release);
 }
 
-void Meter::forgetAfterFork() {
+void UsageMeter::forgetAfterFork() {
   book_.forgetAfterFork();
   for (Device& device : devices_) {
     device.unsettled.store(0, std::memory_order_relaxed);

@@ -15,7 +15,7 @@ constexpr long kNap = 100'000;
 
 using ledger::storeRelease;
 
-bool WorkBoard::claim(ledger::Account& account) {
+bool WorkReport::claim(ledger::Account& account) {
   if (claimed()) return true;
   ledger::WorkPage* page = account.attached() ? account.pages().work() : nullptr;
   if (page == nullptr || account.claim() != ledger::Admission::kGranted) return false;
@@ -35,32 +35,32 @@ bool WorkBoard::claim(ledger::Account& account) {
   return true;
 }
 
-bool WorkBoard::raise(std::uint32_t bits) {
+bool WorkReport::raise(std::uint32_t bits) {
   const std::uint32_t before = __atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST);
   if ((before & bits) == bits) return false;
   ring();
   return true;
 }
 
-bool WorkBoard::lower(std::uint32_t bits) {
+bool WorkReport::lower(std::uint32_t bits) {
   const std::uint32_t before = __atomic_fetch_and(&line().state, ~bits, __ATOMIC_SEQ_CST);
   if ((before & bits) == 0) return false;
   ring();
   return true;
 }
 
-void WorkBoard::note() {
+void WorkReport::note() {
   ledger::bumpShared(line().changed, 1);
   __atomic_fetch_add(&page_->header.bell, 1, __ATOMIC_RELEASE);
 }
 
-void WorkBoard::ring() {
+void WorkReport::ring() {
   const ErrnoKeeper keeper;
   note();
   sys::wakeAll(&page_->header.bell, true);
 }
 
-void WorkBoard::beginWait(std::uint64_t now) {
+void WorkReport::beginWait(std::uint64_t now) {
   ledger::bumpShared(line().waits, 1);
   if (__atomic_fetch_add(&line().waiting, 1, __ATOMIC_SEQ_CST) != 0) return;
   waiting_since_.store(now, std::memory_order_relaxed);
@@ -69,7 +69,7 @@ void WorkBoard::beginWait(std::uint64_t now) {
 
 // Who has work in flight wants its turn, waiting or not: the arbiter may see the rest whenever it
 // looks.
-void WorkBoard::show(std::uint32_t bits) {
+void WorkReport::show(std::uint32_t bits) {
   const std::uint32_t before = __atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST);
   if ((before & bits) == bits) return;
   if ((before & ledger::kWorkInFlight) == 0) return ring();
@@ -77,7 +77,7 @@ void WorkBoard::show(std::uint32_t bits) {
 }
 
 // One change: whoever neither waits nor has work in flight has no use for its turn.
-bool WorkBoard::endWait(std::uint64_t now, bool awake_soon) {
+bool WorkReport::endWait(std::uint64_t now, bool awake_soon) {
   if (__atomic_fetch_sub(&line().waiting, 1, __ATOMIC_SEQ_CST) != 1) return false;
   const std::uint64_t since = waiting_since_.load(std::memory_order_relaxed);
   if (now > since) ledger::bumpShared(line().throttled, now - since);
@@ -97,7 +97,7 @@ bool WorkBoard::endWait(std::uint64_t now, bool awake_soon) {
   return (before & ledger::kWorkInFlight) == 0;
 }
 
-void WorkBoard::forgetAfterFork() {
+void WorkReport::forgetAfterFork() {
   line_.store(nullptr, std::memory_order_relaxed);
   claiming_.store(false, std::memory_order_relaxed);
 }

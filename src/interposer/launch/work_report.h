@@ -11,7 +11,7 @@ namespace divvy::interposer {
 
 // One per process, in static storage. All members may be called from any thread and signal handler
 // once claim() was true.
-class WorkBoard {
+class WorkReport {
  public:
   // Takes the line of the process' slot, with a slot where it has none yet. False: there is no page
   // or no slot, or the agent took ours away; then nobody sees that we wait.

@@ -8,7 +8,7 @@
 
 namespace divvy::interposer {
 
-using LibraryPath = Text<4096>;
+using LibraryPath = FixedString<4096>;
 
 // Where to look, in this order. Every field may be null or empty. Held as data so that a test can
 // give it a private tree.

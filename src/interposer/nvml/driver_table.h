@@ -14,7 +14,7 @@ using abi::Nv;
 // NVML_ERROR_UNINITIALIZED. Public entry points that the driver calls from inside pass untouched.
 template <Nv kId, typename... Args>
 inline auto driver(Args... args) {
-  const Inside inside;
+  const DriverCallScope inside;
   return abi::real<kId>()(args...);
 }
 

@@ -8,12 +8,12 @@ namespace divvy::interposer {
 // Anonymous memory for `capacity` rows, given back at the end of the scope. Pages cost only once
 // they are touched. Empty (capacity() == 0) when the kernel refuses.
 template <typename Row>
-class Scratch {
+class MmapBuffer {
  public:
-  explicit Scratch(unsigned capacity) { map(capacity); }
-  ~Scratch() { unmap(); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  explicit MmapBuffer(unsigned capacity) { map(capacity); }
+  ~MmapBuffer() { unmap(); }
+  MmapBuffer(const MmapBuffer&) = delete;
+  MmapBuffer& operator=(const MmapBuffer&) = delete;
 
   // Forgets the contents. False when there is no memory; the scratch is empty then.
   bool grow(unsigned capacity) {

@@ -73,7 +73,7 @@ Row rowOf(const DeviceView& view, const Unit& unit) {
 
 // Own processes with memory on the device; on a card seen for its instances, one row for each.
 template <typename Info>
-void addHolders(NvmlTenant& tenant, const OwnProcesses& own, const Unit& unit,
+void addHolders(NvmlTenant& tenant, const TenantProcesses& own, const Unit& unit,
                 Collector<Info>& out) {
   for (unsigned share = 0; share < divvy::ledger::kMaxDevices; ++share) {
     if ((unit.shares >> share & 1u) == 0) continue;
@@ -92,9 +92,9 @@ enum class Which { kAll, kWithoutMemory };
 // Own processes that the driver lists. The question is put in the oldest form, the only one whose
 // layout no driver ever changed.
 template <Nv kListV1, typename Info>
-void addListed(NvmlTenant& tenant, const OwnProcesses& own, nvmlDevice_t device, const Unit& unit,
-               Which which, Collector<Info>& out) {
-  Scratch<nvmlProcessInfo_v1_t> list(0);
+void addListed(NvmlTenant& tenant, const TenantProcesses& own, nvmlDevice_t device,
+               const Unit& unit, Which which, Collector<Info>& out) {
+  MmapBuffer<nvmlProcessInfo_v1_t> list(0);
   unsigned count = 0;
   const nvmlReturn_t result = readWhole(
       list, &count, [device](unsigned* n, auto* rows) { return driver<kListV1>(device, n, rows); });
@@ -110,8 +110,8 @@ void addListed(NvmlTenant& tenant, const OwnProcesses& own, nvmlDevice_t device,
 
 // Memory makes a compute process; so does a context without any, which only the driver knows of.
 template <typename Info>
-void addCompute(NvmlTenant& tenant, const OwnProcesses& own, nvmlDevice_t device, const Unit& unit,
-                Collector<Info>& out) {
+void addCompute(NvmlTenant& tenant, const TenantProcesses& own, nvmlDevice_t device,
+                const Unit& unit, Collector<Info>& out) {
   addHolders(tenant, own, unit, out);
   addListed<Nv::nvmlDeviceGetComputeRunningProcesses>(tenant, own, device, unit,
                                                       Which::kWithoutMemory, out);
@@ -136,7 +136,7 @@ nvmlReturn_t running(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, I
   Collector<Info> out(infos, *count);
   const Unit* unit = tenant->view().find(device);
   if (unit != nullptr) {
-    const OwnProcesses own(tenant->account());
+    const TenantProcesses own(tenant->account());
     fill(own, *unit, out);
   }
   return out.finish(count);
@@ -145,7 +145,7 @@ nvmlReturn_t running(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, I
 template <Nv kId, typename Info>
 nvmlReturn_t compute(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, Info* infos) {
   return running<kId>(tenant, device, count, infos,
-                      [=](const OwnProcesses& own, const Unit& unit, Collector<Info>& out) {
+                      [=](const TenantProcesses& own, const Unit& unit, Collector<Info>& out) {
                         addCompute(*tenant, own, device, unit, out);
                       });
 }
@@ -153,7 +153,7 @@ nvmlReturn_t compute(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, I
 template <Nv kId, Nv kListV1, typename Info>
 nvmlReturn_t listed(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, Info* infos) {
   return running<kId>(tenant, device, count, infos,
-                      [=](const OwnProcesses& own, const Unit& unit, Collector<Info>& out) {
+                      [=](const TenantProcesses& own, const Unit& unit, Collector<Info>& out) {
                         addListed<kListV1>(*tenant, own, device, unit, Which::kAll, out);
                       });
 }
@@ -236,7 +236,7 @@ DIVVY_HOOK(nvmlDeviceGetRunningProcessDetailList)
   Collector<nvmlProcessDetail_v1_t> out(plist->procArray, plist->numProcArrayEntries);
   const Unit* unit = tenant->view().find(device);
   if (unit != nullptr) {
-    const OwnProcesses own(tenant->account());
+    const TenantProcesses own(tenant->account());
     const unsigned mode = plist->mode;
     if (mode == NVML_PROCESS_MODE_COMPUTE || mode == NVML_PROCESS_MODE_ALL) {
       addCompute(*tenant, own, device, *unit, out);

@@ -10,7 +10,7 @@ namespace divvy::interposer {
 // convention: the room goes in through `count`, the number of rows (or of those needed, with
 // NVML_ERROR_INSUFFICIENT_SIZE) comes out. NVML_ERROR_MEMORY when there is no room for the list.
 template <typename Row, typename Ask>
-nvmlReturn_t readWhole(Scratch<Row>& list, unsigned* count, Ask ask) {
+nvmlReturn_t readWhole(MmapBuffer<Row>& list, unsigned* count, Ask ask) {
   for (unsigned capacity = kUsualRows; capacity <= kMostRows; capacity *= 4) {
     if (!list.grow(capacity)) return NVML_ERROR_MEMORY;
     *count = capacity;
@@ -25,11 +25,11 @@ nvmlReturn_t readWhole(Scratch<Row>& list, unsigned* count, Ask ask) {
 // Moves the own processes' rows to the front, with the pids that the tenant knows, and returns
 // their number. `pid_of(row)` is a reference to a row's pid.
 template <typename Row, typename PidOf>
-unsigned keepOwn(const OwnProcesses& own, Row* rows, unsigned count, PidOf pid_of) {
+unsigned keepOwn(const TenantProcesses& own, Row* rows, unsigned count, PidOf pid_of) {
   const PidTranslator translator(own, count, [&](unsigned i) { return pid_of(rows[i]); });
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
-    const OwnProcess* process = translator.find(pid_of(rows[i]));
+    const TenantProcess* process = translator.find(pid_of(rows[i]));
     if (process == nullptr) continue;
     rows[kept] = rows[i];
     pid_of(rows[kept]) = process->pid;

@@ -16,12 +16,12 @@ nvmlReturn_t sessions(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, 
     return driver<kId>(device, count, infos);
   }
   const ErrnoKeeper keeper;
-  Scratch<Info> list(0);
+  MmapBuffer<Info> list(0);
   unsigned all = 0;
   const nvmlReturn_t result = readWhole(
       list, &all, [device](unsigned* n, Info* rows) { return driver<kId>(device, n, rows); });
   if (result != NVML_SUCCESS) return result;
-  const OwnProcesses own(tenant->account());
+  const TenantProcesses own(tenant->account());
   const unsigned kept = keepOwn(own, list.rows(), all, kPidMember);
   if (*count != 0) return deliver(list.rows(), kept, count, infos);
   *count = kept;
@@ -31,7 +31,7 @@ nvmlReturn_t sessions(NvmlTenant* tenant, nvmlDevice_t device, unsigned* count, 
 // The process that the tenant calls `pid`, under the driver's numbers: first the node's, then, for
 // drivers that translate, the tenant's own. `ask(pid)` is a call of the driver.
 template <typename Ask>
-nvmlReturn_t askAbout(const OwnProcess& process, Ask ask) {
+nvmlReturn_t askAbout(const TenantProcess& process, Ask ask) {
   nvmlReturn_t result = NVML_ERROR_NOT_FOUND;
   if (process.host_pid != 0) result = ask(process.host_pid);
   if (result == NVML_ERROR_NOT_FOUND && process.host_pid != process.pid) result = ask(process.pid);
@@ -49,7 +49,7 @@ DIVVY_HOOK(nvmlDeviceGetProcessUtilization)
     return driver<kSelf>(device, utilization, processSamplesCount, lastSeenTimeStamp);
   }
   const ErrnoKeeper keeper;
-  const OwnProcesses own(tenant->account());
+  const TenantProcesses own(tenant->account());
   if (utilization == nullptr) {
     // Only the room that is needed is asked for: one row for every process that could have one.
     unsigned all = *processSamplesCount;
@@ -58,7 +58,7 @@ DIVVY_HOOK(nvmlDeviceGetProcessUtilization)
     if (told) *processSamplesCount = own.count() == 0 ? 1 : own.count();
     return result;
   }
-  Scratch<nvmlProcessUtilizationSample_t> list(0);
+  MmapBuffer<nvmlProcessUtilizationSample_t> list(0);
   unsigned all = 0;
   const nvmlReturn_t result =
       readWhole(list, &all, [=](unsigned* n, nvmlProcessUtilizationSample_t* rows) {
@@ -80,7 +80,7 @@ DIVVY_HOOK(nvmlDeviceGetProcessesUtilizationInfo)
   }
   const ErrnoKeeper keeper;
   nvmlProcessesUtilizationInfo_t question = *info;
-  Scratch<nvmlProcessUtilizationInfo_v1_t> list(0);
+  MmapBuffer<nvmlProcessUtilizationInfo_v1_t> list(0);
   unsigned all = 0;
   const nvmlReturn_t result =
       readWhole(list, &all, [&](unsigned* n, nvmlProcessUtilizationInfo_v1_t* rows) {
@@ -91,7 +91,7 @@ DIVVY_HOOK(nvmlDeviceGetProcessesUtilizationInfo)
         return answer;
       });
   if (result != NVML_SUCCESS) return result;
-  const OwnProcesses own(tenant->account());
+  const TenantProcesses own(tenant->account());
   const unsigned kept = keepOwn(own, list.rows(), all, kPidMember);
   if (kept == 0) return NVML_ERROR_NOT_FOUND;
   return deliver(list.rows(), kept, &info->processSamplesCount, info->procUtilArray);
@@ -103,12 +103,12 @@ DIVVY_HOOK(nvmlDeviceGetAccountingPids)
   NvmlTenant* tenant = viewerFor(caller());
   if (tenant == nullptr || count == nullptr) return driver<kSelf>(device, count, pids);
   const ErrnoKeeper keeper;
-  Scratch<unsigned> list(0);
+  MmapBuffer<unsigned> list(0);
   unsigned all = 0;
   const nvmlReturn_t result = readWhole(
       list, &all, [device](unsigned* n, unsigned* rows) { return driver<kSelf>(device, n, rows); });
   if (result != NVML_SUCCESS) return result;
-  const OwnProcesses own(tenant->account());
+  const TenantProcesses own(tenant->account());
   return deliver(list.rows(), keepOwn(own, list.rows(), all, kPidItself), count, pids);
 }
 
@@ -119,8 +119,8 @@ DIVVY_HOOK(nvmlDeviceGetAccountingStats)
   if (tenant == nullptr || stats == nullptr) return driver<kSelf>(device, pid, stats);
   const ErrnoKeeper keeper;
   nvmlAccountingStats_t found{};
-  const OwnProcesses own(tenant->account());
-  const OwnProcess* process = own.byPid(pid);
+  const TenantProcesses own(tenant->account());
+  const TenantProcess* process = own.byPid(pid);
   if (process == nullptr) {
     // The driver's objection to the question counts, its knowledge of others does not.
     const nvmlReturn_t result = driver<kSelf>(device, pid, &found);
@@ -139,8 +139,8 @@ DIVVY_HOOK(nvmlDeviceGetAccountingStats_v2)
   if (tenant == nullptr || stats == nullptr) return driver<kSelf>(device, stats);
   const ErrnoKeeper keeper;
   nvmlAccountingStats_v2_t found = *stats;
-  const OwnProcesses own(tenant->account());
-  const OwnProcess* process = own.byPid(stats->pid);
+  const TenantProcesses own(tenant->account());
+  const TenantProcess* process = own.byPid(stats->pid);
   if (process == nullptr) {
     const nvmlReturn_t result = driver<kSelf>(device, &found);
     return result == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : result;

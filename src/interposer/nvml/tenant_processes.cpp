@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kStartField = 22;  // of /proc/PID/stat (proc(5)); the name is field 2
 constexpr long kSysPidfdOpen = 434;   // one number on all architectures, missing in older headers
 
-void appendNumber(Text<32>& text, std::uint32_t number) {
+void appendNumber(FixedString<32>& text, std::uint32_t number) {
   char digits[11];
   unsigned at = sizeof digits - 1;
   digits[at] = '\0';
@@ -24,7 +24,7 @@ void appendNumber(Text<32>& text, std::uint32_t number) {
 
 // As an owner word keeps it; 0 where /proc does not tell.
 std::uint64_t startTime(std::uint32_t pid) {
-  Text<32> path;
+  FixedString<32> path;
   path.append("/proc/");
   appendNumber(path, pid);
   path.append("/stat");
@@ -66,21 +66,21 @@ bool ownerSeemsAlive(const ledger::Owner& owner) {
   return !hasEnded(owner.pid);
 }
 
-OwnProcesses::OwnProcesses(const ledger::Account& account) : rows_(ledger::kMaxSlots) {
+TenantProcesses::TenantProcesses(const ledger::Account& account) : rows_(ledger::kMaxSlots) {
   account.forEachLiveSlot([this](const ledger::LiveProcess& process) {
     if (count_ == rows_.capacity() || !ownerSeemsAlive(process.owner)) return;
     rows_.rows()[count_++] = {process.owner.pid, process.host_pid, process.slot};
   });
 }
 
-const OwnProcess* OwnProcesses::byPid(std::uint32_t pid) const {
+const TenantProcess* TenantProcesses::byPid(std::uint32_t pid) const {
   for (unsigned i = 0; i < count_; ++i) {
     if (rows_.rows()[i].pid == pid) return &rows_.rows()[i];
   }
   return nullptr;
 }
 
-const OwnProcess* OwnProcesses::byHostPid(std::uint32_t host_pid) const {
+const TenantProcess* TenantProcesses::byHostPid(std::uint32_t host_pid) const {
   for (unsigned i = 0; i < count_ && host_pid != 0; ++i) {
     if (rows_.rows()[i].host_pid == host_pid) return &rows_.rows()[i];
   }

@@ -8,7 +8,7 @@
 
 namespace divvy::interposer {
 
-struct OwnProcess {
+struct TenantProcess {
   std::uint32_t pid;       // as the tenant knows it
   std::uint32_t host_pid;  // as the node knows it; 0 while the agent has not told
   std::uint32_t slot;
@@ -19,18 +19,18 @@ struct OwnProcess {
 bool ownerSeemsAlive(const ledger::Owner& owner);
 
 // A list taken at construction.
-class OwnProcesses {
+class TenantProcesses {
  public:
-  explicit OwnProcesses(const ledger::Account& account);
+  explicit TenantProcesses(const ledger::Account& account);
 
   unsigned count() const { return count_; }
-  const OwnProcess& operator[](unsigned i) const { return rows_.rows()[i]; }
+  const TenantProcess& operator[](unsigned i) const { return rows_.rows()[i]; }
 
-  const OwnProcess* byPid(std::uint32_t pid) const;
-  const OwnProcess* byHostPid(std::uint32_t host_pid) const;
+  const TenantProcess* byPid(std::uint32_t pid) const;
+  const TenantProcess* byHostPid(std::uint32_t host_pid) const;
 
  private:
-  Scratch<OwnProcess> rows_;
+  MmapBuffer<TenantProcess> rows_;
   unsigned count_ = 0;
 };
 
@@ -41,20 +41,20 @@ class PidTranslator {
  public:
   // `pidOf(i)` is the i-th entry of the driver's list.
   template <typename PidOf>
-  PidTranslator(const OwnProcesses& own, unsigned count, PidOf pidOf) : own_(own) {
+  PidTranslator(const TenantProcesses& own, unsigned count, PidOf pidOf) : own_(own) {
     for (unsigned i = 0; i < count && !node_numbers_; ++i) {
-      const OwnProcess* process = own.byHostPid(pidOf(i));
+      const TenantProcess* process = own.byHostPid(pidOf(i));
       node_numbers_ = process != nullptr;
     }
   }
 
   // The own process that the driver calls `pid`, or nullptr: somebody else's.
-  const OwnProcess* find(std::uint32_t pid) const {
+  const TenantProcess* find(std::uint32_t pid) const {
     return node_numbers_ ? own_.byHostPid(pid) : own_.byPid(pid);
   }
 
  private:
-  const OwnProcesses& own_;
+  const TenantProcesses& own_;
   bool node_numbers_ = false;
 };
 

@@ -3,7 +3,7 @@
 #include "runtime.h"
 #include "threads/thread_state.h"
 
-constinit thread_local divvy::interposer::UseThread divvy_use{};
+constinit thread_local divvy::interposer::ThreadAccess divvy_use{};
 
 namespace divvy::interposer {
 
@@ -12,8 +12,8 @@ using abi::Cu;
 // ---- launches ----------------------------------------------------------------------------------
 
 // How many launches of this thread are not looked at from here on.
-void LastUse::decide() {
-  UseThread& thread = divvy_use;
+void AccessRecency::decide() {
+  ThreadAccess& thread = divvy_use;
   const std::uint32_t period = period_.load(std::memory_order_relaxed);
   if (thread.period != period) {
     thread.period = period;
@@ -33,7 +33,8 @@ void LastUse::decide() {
 
 // CUDA_ERROR_INVALID_VALUE: there is no such parameter. A context-less kernel may stand in a
 // function's place.
-CUresult LastUse::ask(CUfunction function, unsigned index, std::size_t* offset, std::size_t* size) {
+CUresult AccessRecency::ask(CUfunction function, unsigned index, std::size_t* offset,
+                            std::size_t* size) {
   const CUresult result = real<Cu::cuFuncGetParamInfo>()(function, index, offset, size);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE) return result;
   return real<Cu::cuKernelGetParamInfo>()(reinterpret_cast<CUkernel>(function), index, offset,
@@ -41,7 +42,7 @@ CUresult LastUse::ask(CUfunction function, unsigned index, std::size_t* offset, 
 }
 
 // False: the driver does not say.
-bool LastUse::sizesOf(CUfunction function, ParamSizes* out) {
+bool AccessRecency::sizesOf(CUfunction function, ParamSizes* out) {
   if (!runtime().driver.saysParams()) return false;
   const auto key = reinterpret_cast<std::uint64_t>(function);
   std::size_t offset = 0, size = 0;
@@ -70,7 +71,7 @@ bool LastUse::sizesOf(CUfunction function, ParamSizes* out) {
 // Calls visit(place, chunk) for what lies at the addresses from one to another, until it returns
 // false. At worst a chunk that is smaller than those beside it is passed over.
 template <typename Visit>
-void LastUse::forRange(std::uint64_t address, std::uint64_t last, Visit visit) {
+void AccessRecency::forRange(std::uint64_t address, std::uint64_t last, Visit visit) {
   ChunkTable& chunks = runtime().chunks;
   for (unsigned step = 0; step < kMostSteps && address <= last; ++step) {
     ChunkTable::Place place;
@@ -84,7 +85,7 @@ void LastUse::forRange(std::uint64_t address, std::uint64_t last, Visit visit) {
 
 // What is mapped by the application itself may be one array of several blocks, else it ends with
 // its block.
-void LastUse::noteAddress(std::uint64_t address, std::uint64_t now) {
+void AccessRecency::noteAddress(std::uint64_t address, std::uint64_t now) {
   ChunkTable& chunks = runtime().chunks;
   ChunkTable::Place first;
   if (!chunks.mayHold(address) || !chunks.find(address, &first)) return;
@@ -103,18 +104,18 @@ void LastUse::noteAddress(std::uint64_t address, std::uint64_t now) {
   });
 }
 
-void LastUse::noteLaunch(CUfunction function, void* const* params, void* const* extra) {
+void AccessRecency::noteLaunch(CUfunction function, void* const* params, void* const* extra) {
   // The driver may be about to load code, which a capture does not suffer.
   if (divvy_thread.callback || divvy_thread.forking || runtime().captures.open()) return;
   const ErrnoKeeper keeper;
-  const Inside inside;
+  const DriverCallScope inside;
   decide();
   const std::uint64_t now = next();
   const auto note = [&](std::uint64_t value) { noteAddress(value, now); };
   if (!visit(function, params, extra, note)) noteUnknown();
 }
 
-void LastUse::noteRange(std::uint64_t address, std::uint64_t bytes) {
+void AccessRecency::noteRange(std::uint64_t address, std::uint64_t bytes) {
   ChunkTable& chunks = runtime().chunks;
   const std::uint64_t last = address + bytes - 1;
   if (bytes == 0 || last < address || !chunks.mayHold(address)) return;
@@ -129,17 +130,18 @@ void LastUse::noteRange(std::uint64_t address, std::uint64_t bytes) {
 
 // ---- movers ------------------------------------------------------------------------------------
 
-LastUse::Warmth LastUse::warmth(const Chunk& chunk) const {
-  if (!isCold(chunk.last_use.load(std::memory_order_relaxed))) return Warmth::kUsed;
-  return isCold(chunk.behind.load(std::memory_order_relaxed)) ? Warmth::kCold : Warmth::kWarm;
+AccessRecency::AccessClass AccessRecency::warmth(const Chunk& chunk) const {
+  if (!isCold(chunk.last_use.load(std::memory_order_relaxed))) return AccessClass::kUsed;
+  return isCold(chunk.behind.load(std::memory_order_relaxed)) ? AccessClass::kCold
+                                                              : AccessClass::kWarm;
 }
 
-bool LastUse::isHot(const Chunk& chunk) const {
-  const auto& instant = warmth(chunk) == Warmth::kUsed ? chunk.last_use : chunk.behind;
+bool AccessRecency::isHot(const Chunk& chunk) const {
+  const auto& instant = warmth(chunk) == AccessClass::kUsed ? chunk.last_use : chunk.behind;
   return instant.load(std::memory_order_relaxed) > hot_.load(std::memory_order_relaxed);
 }
 
-std::uint64_t LastUse::rank(const Chunk& chunk) const {
+std::uint64_t AccessRecency::rank(const Chunk& chunk) const {
   constexpr unsigned kInstantBits = 56;
   const std::uint64_t used = chunk.last_use.load(std::memory_order_relaxed);
   const std::uint64_t behind = chunk.behind.load(std::memory_order_relaxed);
@@ -147,7 +149,7 @@ std::uint64_t LastUse::rank(const Chunk& chunk) const {
          (used > behind ? used : behind);
 }
 
-void LastUse::advance(std::uint64_t now) {
+void AccessRecency::advance(std::uint64_t now) {
   std::uint64_t at = advance_at_.load(std::memory_order_relaxed);
   const std::uint64_t clock = clock_.load(std::memory_order_relaxed);
   if (now < at || clock == clock_seen_.load(std::memory_order_relaxed) ||
@@ -166,7 +168,7 @@ void LastUse::advance(std::uint64_t now) {
   turns_at_.store(period + patience / 2, std::memory_order_relaxed);
 }
 
-void LastUse::learn(bool mistaken) {
+void AccessRecency::learn(bool mistaken) {
   const std::uint32_t now = patience_.load(std::memory_order_relaxed);
   std::uint32_t then = mistaken ? now * 2 : now / 2;
   if (then < kPatience) then = kPatience;
@@ -174,7 +176,7 @@ void LastUse::learn(bool mistaken) {
   patience_.store(then, std::memory_order_relaxed);
 }
 
-void LastUse::forgetAfterFork() {
+void AccessRecency::forgetAfterFork() {
   clock_.store(0, std::memory_order_relaxed);
   unknown_.store(0, std::memory_order_relaxed);
   turns_.store(0, std::memory_order_relaxed);

@@ -16,20 +16,20 @@
 namespace divvy::interposer {
 
 // What one thread of the application carries for that.
-struct UseThread {
+struct ThreadAccess {
   std::uint32_t skip;    // launches before the next one that is looked at
-  std::uint32_t period;  // LastUse::period() when it last looked
+  std::uint32_t period;  // AccessRecency::period() when it last looked
   std::uint32_t looked;  // launches, in that period
   std::uint32_t random;
 };
 
 extern "C" {
 extern __attribute__((visibility("hidden"),
-                      tls_model("initial-exec"))) constinit thread_local UseThread divvy_use;
+                      tls_model("initial-exec"))) constinit thread_local ThreadAccess divvy_use;
 }
 
 // One per process, in static storage. Takes no lock and waits for nobody. Any thread.
-class LastUse {
+class AccessRecency {
  public:
   // An instant that is later than all before; never 0.
   std::uint64_t next() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -71,8 +71,8 @@ class LastUse {
   // Of a chunk. kCold: for as many periods as patience_ says at least, and half as many more at
   // most, it was neither used nor behind what was; before so many have passed there is none. kWarm:
   // it was behind what was used.
-  enum class Warmth : std::uint8_t { kCold, kWarm, kUsed };
-  Warmth warmth(const Chunk& chunk) const;
+  enum class AccessClass : std::uint8_t { kCold, kWarm, kUsed };
+  AccessClass warmth(const Chunk& chunk) const;
   // What it is, it was made of late: within as many periods as patience_ says, and at least half
   // of that.
   bool isHot(const Chunk& chunk) const;
@@ -118,7 +118,7 @@ class LastUse {
   std::atomic<std::uint64_t> turned_{0};
   std::atomic<std::uint64_t> hot_{0};
   std::atomic<std::uint64_t> cold_{0};
-  ParamTable params_;
+  KernelParamCache params_;
 };
 
 }  // namespace divvy::interposer

@@ -13,7 +13,7 @@ struct Part {
   std::uint64_t bytes = 0;  // 0: none
 };
 
-Part partOf(const View& view, const SwapBlock& block, const Chunk& chunk) {
+Part partOf(const AppMapping& view, const SwapBlock& block, const Chunk& chunk) {
   const std::uint64_t offset = chunk.address - block.address;
   const std::uint64_t bytes = view.bytes.load(std::memory_order_acquire);
   if (offset >= bytes) return {};
@@ -23,10 +23,10 @@ Part partOf(const View& view, const SwapBlock& block, const Chunk& chunk) {
 
 }  // namespace
 
-std::uint32_t Views::begin(std::uint32_t block, std::uint64_t address, std::uint64_t bytes) {
+std::uint32_t AppMappings::begin(std::uint32_t block, std::uint64_t address, std::uint64_t bytes) {
   const std::uint32_t number = views_.take();
   if (number == kNone) return kNone;
-  View& view = views_.at(number);
+  AppMapping& view = views_.at(number);
   view.going.store(0, std::memory_order_relaxed);
   view.block = block;
   view.slot = kMostViews;
@@ -36,8 +36,8 @@ std::uint32_t Views::begin(std::uint32_t block, std::uint64_t address, std::uint
   return number;
 }
 
-bool Views::publish(std::uint32_t number) {
-  View& view = views_.at(number);
+bool AppMappings::publish(std::uint32_t number) {
+  AppMapping& view = views_.at(number);
   SwapBlock& block = runtime().chunks.block(view.block);
   for (unsigned slot = 0; slot < kMostViews; ++slot) {
     std::uint32_t none = 0;
@@ -50,24 +50,24 @@ bool Views::publish(std::uint32_t number) {
   return false;
 }
 
-void Views::withdraw(std::uint32_t number) {
-  const View& view = views_.at(number);
+void AppMappings::withdraw(std::uint32_t number) {
+  const AppMapping& view = views_.at(number);
   if (view.slot == kMostViews) return;
   runtime().chunks.block(view.block).views[view.slot].store(0, std::memory_order_seq_cst);
 }
 
-void Views::end(std::uint32_t number) {
+void AppMappings::end(std::uint32_t number) {
   views_.at(number).bytes.store(0, std::memory_order_release);
   views_.give(number);
 }
 
-std::uint32_t Views::find(std::uint32_t block, std::uint64_t address) {
+std::uint32_t AppMappings::find(std::uint32_t block, std::uint64_t address) {
   for (const auto& slot : runtime().chunks.block(block).views) {
     const std::uint32_t number = slot.load(std::memory_order_seq_cst);
     if (number != 0 && views_.at(number - 1).covers(address)) return number - 1;
   }
   std::uint32_t found = kNone;
-  views_.forEach([&](std::uint32_t number, const View& view) {
+  views_.forEach([&](std::uint32_t number, const AppMapping& view) {
     if (view.covers(address) && view.block == block) found = number;
     return found == kNone;
   });
@@ -75,7 +75,7 @@ std::uint32_t Views::find(std::uint32_t block, std::uint64_t address) {
 }
 
 // What the application said of it, all at once.
-CUresult Views::open(const View& view, std::uint64_t address, std::uint64_t bytes) {
+CUresult AppMappings::open(const AppMapping& view, std::uint64_t address, std::uint64_t bytes) {
   CUmemAccessDesc told[BackingTerms::kMostAccess];
   unsigned count = 0;
   for (unsigned i = 0; i < BackingTerms::kMostAccess; ++i) {
@@ -84,18 +84,18 @@ CUresult Views::open(const View& view, std::uint64_t address, std::uint64_t byte
     told[count] = {};
     told[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     told[count].location.id = static_cast<int>(i);
-    told[count++].flags = static_cast<CUmemAccess_flags>(access & ~View::kTold);
+    told[count++].flags = static_cast<CUmemAccess_flags>(access & ~AppMapping::kTold);
   }
   return count == 0 ? CUDA_SUCCESS : real<Cu::cuMemSetAccess>()(address, bytes, told, count);
 }
 
-CUresult Views::settle(Chunk& chunk, bool anew) {
+CUresult AppMappings::settle(Chunk& chunk, bool anew) {
   const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
   CUresult result = CUDA_SUCCESS;
   for (unsigned slot = 0; slot < kMostViews && result == CUDA_SUCCESS; ++slot) {
     const std::uint32_t number = block.views[slot].load(std::memory_order_seq_cst);
     if (number == 0) continue;  // whoever took it away unmapped it
-    const View& view = views_.at(number - 1);
+    const AppMapping& view = views_.at(number - 1);
     const Part part = partOf(view, block, chunk);
     const std::uint32_t bit = 1u << slot;
     const bool wanted = part.bytes != 0 && view.going.load(std::memory_order_seq_cst) == 0;
@@ -113,7 +113,7 @@ CUresult Views::settle(Chunk& chunk, bool anew) {
   return result;
 }
 
-CUresult Views::close(Chunk& chunk) {
+CUresult AppMappings::close(Chunk& chunk) {
   const SwapBlock& block = runtime().chunks.block(chunk.block.load(std::memory_order_relaxed));
   for (unsigned slot = 0; slot < kMostViews; ++slot) {
     const std::uint32_t bit = 1u << slot;

@@ -12,7 +12,7 @@
 namespace divvy::interposer {
 
 // One mapping of the application's: a block's beginning, at `address`. Records of a Slab.
-struct View {
+struct AppMapping {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> going;  // it is being unmapped; its memory is mapped there no more
   std::uint32_t block;               // number of its SwapBlock
@@ -33,7 +33,7 @@ struct View {
 // One per process, in static storage; any thread. The views of a block that it has a slot for are
 // kept true by whoever owns a chunk of it (Views::settle); one that there is no slot for is the
 // driver's alone: the block is pinned, and nothing of it is ever mapped anew.
-class Views {
+class AppMappings {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -48,7 +48,7 @@ class Views {
 
   // The view of a block that covers an address, or kNone.
   std::uint32_t find(std::uint32_t block, std::uint64_t address);
-  View& at(std::uint32_t view) { return views_.at(view); }
+  AppMapping& at(std::uint32_t view) { return views_.at(view); }
 
   // ---- for who owns a chunk (in a busy state) that has device memory
   // Maps and unmaps it as the views of its block are now. `anew`: who may see it has changed too.
@@ -59,9 +59,9 @@ class Views {
   void forgetAfterFork() { views_.forgetAfterFork(); }
 
  private:
-  static CUresult open(const View& view, std::uint64_t address, std::uint64_t bytes);
+  static CUresult open(const AppMapping& view, std::uint64_t address, std::uint64_t bytes);
 
-  Slab<View> views_;
+  Slab<AppMapping> views_;
 };
 
 }  // namespace divvy::interposer

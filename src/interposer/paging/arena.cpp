@@ -53,13 +53,13 @@ bool Arenas::close(const SwapBlock& block) {
 CUdeviceptr Arenas::takeFrom(Arena& arena, const ArenaOwner& owner, std::uint64_t bytes,
                              std::uint64_t id, std::uint64_t* held) {
   if (!arena.enter()) return 0;
-  std::uint32_t piece = Pieces::kNone;
+  std::uint32_t piece = ArenaUnits::kNone;
   if (arena.owner == owner) {
     *held += arena.bytes;
     piece = arena.pieces.take(static_cast<std::uint32_t>(bytes), id);
   }
-  if (piece != Pieces::kNone) arena.users.fetch_add(1, std::memory_order_acq_rel);
-  const CUdeviceptr address = piece == Pieces::kNone ? 0 : arena.addressOf(piece);
+  if (piece != ArenaUnits::kNone) arena.users.fetch_add(1, std::memory_order_acq_rel);
+  const CUdeviceptr address = piece == ArenaUnits::kNone ? 0 : arena.addressOf(piece);
   leave(arena, 0);
   return address;
 }
@@ -93,7 +93,7 @@ Arenas::Arena* Arenas::make(const ArenaOwner& owner, std::uint64_t bytes, bool s
   arena.bytes = bytes;
   arena.doomed.store(0, std::memory_order_relaxed);
   arena.due.store(0, std::memory_order_relaxed);
-  if (arena.pieces.begin(static_cast<std::uint32_t>(bytes / Pieces::kUnit)) &&
+  if (arena.pieces.begin(static_cast<std::uint32_t>(bytes / ArenaUnits::kUnit)) &&
       back(arena, owner, bytes, spare)) {
     return &arena;
   }
@@ -117,24 +117,24 @@ bool Arenas::find(const SwapBlock& block, std::uint64_t address, Found* out) {
   const std::uint32_t piece = arena->pieces.find(arena->unitOf(address), &out->piece);
   out->address = arena->addressOf(piece);
   leave(*arena, 0);
-  return piece != Pieces::kNone;
+  return piece != ArenaUnits::kNone;
 }
 
 void Arenas::setSyncMemops(const SwapBlock& block, std::uint64_t address, bool set) {
   Arena* arena = enter(block);
   if (arena == nullptr) return;
-  Pieces::Piece found;
+  ArenaUnits::ArenaUnit found;
   const std::uint32_t piece = arena->pieces.find(arena->unitOf(address), &found);
-  if (piece != Pieces::kNone) arena->pieces.setSyncMemops(piece, set);
+  if (piece != ArenaUnits::kNone) arena->pieces.setSyncMemops(piece, set);
   leave(*arena, 0);
 }
 
 bool Arenas::endPiece(const SwapBlock& block, std::uint64_t address, bool deferred) {
   Arena* arena = enter(block);
   if (arena == nullptr) return false;
-  Pieces::Piece found;
+  ArenaUnits::ArenaUnit found;
   const std::uint32_t piece = arena->pieces.find(arena->unitOf(address), &found);
-  const bool own = piece != Pieces::kNone && arena->addressOf(piece) == address &&
+  const bool own = piece != ArenaUnits::kNone && arena->addressOf(piece) == address &&
                    arena->pieces.end(piece, deferred);
   if (own && deferred) arena->doomed.fetch_add(1, std::memory_order_acq_rel);
   if (own && !deferred) arena->pieces.give(piece);
@@ -145,9 +145,9 @@ bool Arenas::endPiece(const SwapBlock& block, std::uint64_t address, bool deferr
 bool Arenas::beginFree(const SwapBlock& block, std::uint64_t address, std::uint32_t* bytes) {
   Arena* arena = enter(block);
   if (arena == nullptr) return false;
-  Pieces::Piece found;
+  ArenaUnits::ArenaUnit found;
   const std::uint32_t piece = arena->pieces.find(arena->unitOf(address), &found);
-  const bool own = piece != Pieces::kNone && arena->addressOf(piece) == address &&
+  const bool own = piece != ArenaUnits::kNone && arena->addressOf(piece) == address &&
                    arena->pieces.end(piece, false);
   if (own) *bytes = found.bytes;
   leave(*arena, 0);

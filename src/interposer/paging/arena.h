@@ -17,7 +17,7 @@ struct ArenaOwner {
   unsigned device;  // ledger index
   CUdevice ordinal;
   CUcontext context;   // it dies with it; null: with the last of the device
-  std::uint32_t pool;  // stream-ordered: its index in the PoolBook, and 1
+  std::uint32_t pool;  // stream-ordered: its index in the MempoolTracker, and 1
   bool operator==(const ArenaOwner&) const = default;
 };
 
@@ -28,7 +28,7 @@ class Arenas {
   // A piece in use, as the application sees it.
   struct Found {
     std::uint64_t address;
-    Pieces::Piece piece;
+    ArenaUnits::ArenaUnit piece;
   };
 
   // A piece of `bytes` with an id, 0 if there is none to be had: neither in an arena that is there
@@ -92,7 +92,7 @@ class Arenas {
     std::uint32_t block;   // of the ChunkTable
     std::uint64_t address;
     std::uint64_t bytes;
-    Pieces pieces;
+    ArenaUnits pieces;
 
     // False: it is closed. Else it stays until leave().
     bool enter() {
@@ -105,9 +105,9 @@ class Arenas {
       return false;
     }
     std::uint32_t unitOf(std::uint64_t at) const {
-      return static_cast<std::uint32_t>((at - address) / Pieces::kUnit);
+      return static_cast<std::uint32_t>((at - address) / ArenaUnits::kUnit);
     }
-    std::uint64_t addressOf(std::uint32_t unit) const { return address + unit * Pieces::kUnit; }
+    std::uint64_t addressOf(std::uint32_t unit) const { return address + unit * ArenaUnits::kUnit; }
   };
 
   // The arena that a block is, entered; nullptr: it is none any more.

@@ -24,7 +24,7 @@ constexpr std::uint32_t nextWord(std::uint32_t from) {
 
 }  // namespace
 
-bool Pieces::begin(std::uint32_t units) {
+bool ArenaUnits::begin(std::uint32_t units) {
   const std::uint32_t words = wordsOf(units);
   if (units > capacity_) {
     const ErrnoKeeper keeper;
@@ -53,7 +53,7 @@ bool Pieces::begin(std::uint32_t units) {
 }
 
 // The first unit from `from` on that is in use, or is not; `until` if there is none before.
-std::uint32_t Pieces::next(bool set, std::uint32_t from, std::uint32_t until) const {
+std::uint32_t ArenaUnits::next(bool set, std::uint32_t from, std::uint32_t until) const {
   for (; from < until; from = nextWord(from)) {
     const std::uint64_t word = used_[from / kWord].load(std::memory_order_relaxed);
     const std::uint64_t wanted = (set ? word : ~word) & maskOf(from, until);
@@ -63,14 +63,14 @@ std::uint32_t Pieces::next(bool set, std::uint32_t from, std::uint32_t until) co
   return until;
 }
 
-void Pieces::clear(std::uint32_t from, std::uint32_t until) {
+void ArenaUnits::clear(std::uint32_t from, std::uint32_t until) {
   for (; from < until; from = nextWord(from)) {
     used_[from / kWord].fetch_and(~maskOf(from, until), std::memory_order_release);
   }
 }
 
 // All of them, or none.
-bool Pieces::claim(std::uint32_t from, std::uint32_t units) {
+bool ArenaUnits::claim(std::uint32_t from, std::uint32_t units) {
   const std::uint32_t until = from + units;
   for (std::uint32_t at = from; at < until; at = nextWord(at)) {
     const std::uint64_t mask = maskOf(at, until);
@@ -83,7 +83,7 @@ bool Pieces::claim(std::uint32_t from, std::uint32_t units) {
   return true;
 }
 
-std::uint32_t Pieces::take(std::uint32_t bytes, std::uint64_t id) {
+std::uint32_t ArenaUnits::take(std::uint32_t bytes, std::uint64_t id) {
   const std::uint32_t units = unitsOf(bytes);
   if (bytes == 0 || bytes > kMostBytes || units > units_) return kNone;
   for (std::uint32_t from = next(false, 0, units_); from + units <= units_;) {
@@ -99,7 +99,7 @@ std::uint32_t Pieces::take(std::uint32_t bytes, std::uint64_t id) {
   return kNone;
 }
 
-std::uint32_t Pieces::find(std::uint32_t unit, Piece* out) const {
+std::uint32_t ArenaUnits::find(std::uint32_t unit, ArenaUnit* out) const {
   if (unit >= units_) return kNone;
   std::uint32_t at = unit / kWord;
   std::uint64_t bits = first_[at].load(std::memory_order_acquire) &
@@ -117,7 +117,7 @@ std::uint32_t Pieces::find(std::uint32_t unit, Piece* out) const {
   return piece;
 }
 
-void Pieces::setSyncMemops(std::uint32_t piece, bool set) {
+void ArenaUnits::setSyncMemops(std::uint32_t piece, bool set) {
   if (set) {
     words_[piece].fetch_or(kSync, std::memory_order_acq_rel);
   } else {
@@ -125,7 +125,7 @@ void Pieces::setSyncMemops(std::uint32_t piece, bool set) {
   }
 }
 
-bool Pieces::end(std::uint32_t piece, bool doomed) {
+bool ArenaUnits::end(std::uint32_t piece, bool doomed) {
   std::uint32_t word = words_[piece].load(std::memory_order_acquire);
   while ((word & kLive) != 0) {
     const std::uint32_t ended = (word & kSize) | (doomed ? kDoomed : 0);
@@ -134,19 +134,19 @@ bool Pieces::end(std::uint32_t piece, bool doomed) {
   return false;
 }
 
-void Pieces::give(std::uint32_t piece) {
+void ArenaUnits::give(std::uint32_t piece) {
   const std::uint32_t word = words_[piece].exchange(0, std::memory_order_acq_rel);
   first_[piece / kWord].fetch_and(~(std::uint64_t{1} << piece % kWord), std::memory_order_acq_rel);
   clear(piece, piece + unitsOf(word & kSize));
 }
 
-void Pieces::revive(std::uint32_t piece, std::uint32_t bytes, std::uint64_t id) {
+void ArenaUnits::revive(std::uint32_t piece, std::uint32_t bytes, std::uint64_t id) {
   ids_[piece].store(id, std::memory_order_relaxed);
   words_[piece].store(bytes | kLive, std::memory_order_release);
 }
 
 template <typename Visit>
-void Pieces::forEach(Visit visit) {
+void ArenaUnits::forEach(Visit visit) {
   for (std::uint32_t i = 0; i < wordsOf(units_); ++i) {
     for (std::uint64_t bits = first_[i].load(std::memory_order_acquire); bits != 0;
          bits &= bits - 1) {
@@ -155,7 +155,7 @@ void Pieces::forEach(Visit visit) {
   }
 }
 
-std::uint32_t Pieces::spend() {
+std::uint32_t ArenaUnits::spend() {
   std::uint32_t count = 0;
   forEach([&](std::uint32_t piece) {
     if ((words_[piece].load(std::memory_order_acquire) & kDoomed) == 0) return;
@@ -165,7 +165,7 @@ std::uint32_t Pieces::spend() {
   return count;
 }
 
-std::uint32_t Pieces::giveDue() {
+std::uint32_t ArenaUnits::giveDue() {
   std::uint32_t count = 0;
   forEach([&](std::uint32_t piece) {
     if ((words_[piece].load(std::memory_order_acquire) & kDue) == 0) return;

@@ -8,14 +8,14 @@ namespace divvy::interposer {
 
 // No lock, no driver call; any thread, any signal handler. A piece is named by its first unit.
 // Members of one that was never begun are zero.
-class Pieces {
+class ArenaUnits {
  public:
   static constexpr std::uint64_t kUnit = 512;  // bytes: what the driver aligns blocks to
   static constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 24) - 1;  // of one piece
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
   // What a piece was asked for, and what it is called.
-  struct Piece {
+  struct ArenaUnit {
     std::uint32_t bytes;
     std::uint64_t id;
     bool sync_memops;
@@ -32,7 +32,7 @@ class Pieces {
   // A piece of `bytes` (1 to kMostBytes), in use from now on; kNone: there is no such room.
   std::uint32_t take(std::uint32_t bytes, std::uint64_t id);
   // The piece in use that the unit is part of; kNone: it is free.
-  std::uint32_t find(std::uint32_t unit, Piece* out) const;
+  std::uint32_t find(std::uint32_t unit, ArenaUnit* out) const;
   void setSyncMemops(std::uint32_t piece, bool set);
 
   // Ends the use of a piece: of several that try, one succeeds. Its room stays taken until

@@ -18,7 +18,7 @@ std::uint32_t keyOf(const Pool& pool) {
 
 // A block that was freed does for another if not much of it is wasted.
 bool fits(std::uint64_t room, std::uint64_t bytes, bool piece) {
-  if (piece) return room == Pieces::roomOf(bytes);
+  if (piece) return room == ArenaUnits::roomOf(bytes);
   return room >= bytes && room - bytes <= bytes / 8 + kSmallWaste;
 }
 
@@ -27,9 +27,9 @@ bool fits(std::uint64_t room, std::uint64_t bytes, bool piece) {
 // ---- allocations -------------------------------------------------------------------------------
 
 template <typename Wanted>
-StreamMemory::Freed* StreamMemory::claimOne(Stage stage, Wanted wanted) {
-  Freed* found = nullptr;
-  freed_.forEach([&](std::uint32_t, Freed& freed) {
+AsyncAllocator::DeferredFree* AsyncAllocator::claimOne(Stage stage, Wanted wanted) {
+  DeferredFree* found = nullptr;
+  freed_.forEach([&](std::uint32_t, DeferredFree& freed) {
     if (freed.stage.load(std::memory_order_acquire) != stage || !wanted(freed)) return true;
     if (!freed.claim(stage)) return true;
     // It may be another one since it was looked at.
@@ -44,7 +44,7 @@ StreamMemory::Freed* StreamMemory::claimOne(Stage stage, Wanted wanted) {
 }
 
 // The block is in use again, at the address that it has. 0: it could not be.
-CUdeviceptr StreamMemory::revive(Freed& freed, Pool& pool, std::uint64_t bytes) {
+CUdeviceptr AsyncAllocator::revive(DeferredFree& freed, Pool& pool, std::uint64_t bytes) {
   Runtime& state = runtime();
   SwapBlock& block = state.chunks.block(freed.block);
   const CUdeviceptr address = freed.address;
@@ -62,23 +62,23 @@ CUdeviceptr StreamMemory::revive(Freed& freed, Pool& pool, std::uint64_t bytes) 
     return 0;
   }
   unlist(freed);
-  pool.used.add(Pieces::roomOf(bytes));
+  pool.used.add(ArenaUnits::roomOf(bytes));
   return address;
 }
 
 // What this stream freed, whether it came to that or not; or what nobody uses.
-CUdeviceptr StreamMemory::again(Pool& pool, std::uint64_t bytes, const StreamPlace& place,
-                                bool piece) {
+CUdeviceptr AsyncAllocator::again(Pool& pool, std::uint64_t bytes, const StreamRef& place,
+                                  bool piece) {
   if (!any()) return 0;
   const std::uint32_t key = keyOf(pool);
-  const auto does = [&](const Freed& freed) {
+  const auto does = [&](const DeferredFree& freed) {
     return freed.pool.load(std::memory_order_relaxed) == key &&
            freed.is_piece.load(std::memory_order_relaxed) == piece &&
            fits(freed.bytes.load(std::memory_order_relaxed), bytes, piece);
   };
-  Freed* found = nullptr;
+  DeferredFree* found = nullptr;
   if (place.id != 0) {
-    found = claimOne(Stage::kWaiting, [&](const Freed& freed) {
+    found = claimOne(Stage::kWaiting, [&](const DeferredFree& freed) {
       return freed.stream.load(std::memory_order_relaxed) == place.id && does(freed);
     });
   }
@@ -90,47 +90,47 @@ CUdeviceptr StreamMemory::again(Pool& pool, std::uint64_t bytes, const StreamPla
   return found == nullptr ? 0 : revive(*found, pool, bytes);
 }
 
-SwapAnswer StreamMemory::allocate(Pool& pool, std::uint64_t bytes, const StreamPlace& place,
-                                  CUdeviceptr* out, CUresult* result) {
+HookOutcome AsyncAllocator::allocate(Pool& pool, std::uint64_t bytes, const StreamRef& place,
+                                     CUdeviceptr* out, CUresult* result) {
   Runtime& state = runtime();
   if (out == nullptr || bytes == 0 || !pool.plain.load(std::memory_order_relaxed)) {
-    return SwapAnswer::kNative;
+    return HookOutcome::kNative;
   }
   const BackingTerms* terms = state.backing.terms(pool.ordinal, pool.device);
   if (terms == nullptr || !terms->usable || terms->ordinal != pool.ordinal || !startSwapping()) {
-    return SwapAnswer::kNative;
+    return HookOutcome::kNative;
   }
   if (!state.captures.open()) state.swappable.collect();
   *result = CUDA_SUCCESS;
-  const bool piece = bytes < terms->granule && bytes <= Pieces::kMostBytes;
+  const bool piece = bytes < terms->granule && bytes <= ArenaUnits::kMostBytes;
   CUdeviceptr address = again(pool, bytes, place, piece);
   if (address != 0) {
     *out = address;
-    return SwapAnswer::kDone;
+    return HookOutcome::kDone;
   }
   if (piece) {
     address = state.arenas.take({pool.device, pool.ordinal, nullptr, keyOf(pool)}, bytes,
                                 state.swappable.nextId(), terms->granule, mostArena(*terms));
-    if (address == 0) return SwapAnswer::kNative;
+    if (address == 0) return HookOutcome::kNative;
   } else {
     const std::uint32_t number = state.swappable.createPooled(pool, bytes, result);
-    if (number == ChunkTable::kNone) return SwapAnswer::kDone;
+    if (number == ChunkTable::kNone) return HookOutcome::kDone;
     address = state.chunks.block(number).address;
     if (!state.chunks.publish(number)) {
       noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemAllocAsync), bytes);
       state.swappable.abandon(number);
       *result = CUDA_ERROR_OUT_OF_MEMORY;
-      return SwapAnswer::kDone;
+      return HookOutcome::kDone;
     }
   }
-  pool.used.add(Pieces::roomOf(bytes));
+  pool.used.add(ArenaUnits::roomOf(bytes));
   *out = address;
-  return SwapAnswer::kDone;
+  return HookOutcome::kDone;
 }
 
 // ---- frees -------------------------------------------------------------------------------------
 
-bool StreamMemory::isBlock(CUdeviceptr address) {
+bool AsyncAllocator::isBlock(CUdeviceptr address) {
   Runtime& state = runtime();
   ChunkTable::Place place;
   if (!state.chunks.any() || !state.chunks.find(address, &place)) return false;
@@ -140,10 +140,10 @@ bool StreamMemory::isBlock(CUdeviceptr address) {
   return block.address == address && !block.isHandles();
 }
 
-StreamMemory::Freed* StreamMemory::begin(const StreamPlace& place) {
+AsyncAllocator::DeferredFree* AsyncAllocator::begin(const StreamRef& place) {
   const std::uint32_t number = freed_.take();
-  if (number == Slab<Freed>::kNone) return nullptr;
-  Freed& freed = freed_.at(number);
+  if (number == Slab<DeferredFree>::kNone) return nullptr;
+  DeferredFree& freed = freed_.at(number);
   freed.number = number;
   freed.stream.store(place.id, std::memory_order_relaxed);
   freed.context.store(place.context, std::memory_order_relaxed);
@@ -151,7 +151,7 @@ StreamMemory::Freed* StreamMemory::begin(const StreamPlace& place) {
 }
 
 // One of the context that the stream is of.
-bool StreamMemory::haveEvent(Freed& freed) {
+bool AsyncAllocator::haveEvent(DeferredFree& freed) {
   const RelaxedCapture relaxed;
   const std::uint32_t ended = runtime().context_use.ended();
   const CUcontext context = freed.context.load(std::memory_order_relaxed);
@@ -172,7 +172,7 @@ bool StreamMemory::haveEvent(Freed& freed) {
 }
 
 // From here on nobody finds the block but by the record. False: somebody else freed it just now.
-bool StreamMemory::takeBlock(CUdeviceptr address, Freed& freed) {
+bool AsyncAllocator::takeBlock(CUdeviceptr address, DeferredFree& freed) {
   Runtime& state = runtime();
   ChunkTable::Place place;
   if (!state.chunks.find(address, &place)) return false;
@@ -183,7 +183,7 @@ bool StreamMemory::takeBlock(CUdeviceptr address, Freed& freed) {
             : !state.chunks.take(place.block, address)) {
     return false;
   }
-  const std::uint64_t used = Pieces::roomOf(piece ? bytes : block.requested);
+  const std::uint64_t used = ArenaUnits::roomOf(piece ? bytes : block.requested);
   freed.pool.store(block.pool, std::memory_order_relaxed);
   freed.bytes.store(piece ? used : block.reserved, std::memory_order_relaxed);
   freed.is_piece.store(piece, std::memory_order_relaxed);
@@ -197,27 +197,27 @@ bool StreamMemory::takeBlock(CUdeviceptr address, Freed& freed) {
   return true;
 }
 
-SwapAnswer StreamMemory::finish(CUdeviceptr address, Freed* freed, bool recorded,
-                                CUresult* result) {
+HookOutcome AsyncAllocator::finish(CUdeviceptr address, DeferredFree* freed, bool recorded,
+                                   CUresult* result) {
   if (freed != nullptr && recorded && takeBlock(address, *freed)) {
     listed_.fetch_add(1, std::memory_order_acq_rel);
     freed->stage.store(Stage::kWaiting, std::memory_order_release);
     *result = CUDA_SUCCESS;
-    return SwapAnswer::kDone;
+    return HookOutcome::kDone;
   }
   if (freed != nullptr) freed_.give(freed->number);
-  if (freed != nullptr && recorded) return SwapAnswer::kNative;
+  if (freed != nullptr && recorded) return HookOutcome::kNative;
   return runtime().swappable.release(address, result);
 }
 
-void StreamMemory::unlist(Freed& freed) {
+void AsyncAllocator::unlist(DeferredFree& freed) {
   freed.stage.store(Stage::kNone, std::memory_order_release);
   freed_.give(freed.number);
   listed_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 // The room of one that nobody uses is the card's, or the arena's, again.
-void StreamMemory::drop(Freed& freed) {
+void AsyncAllocator::drop(DeferredFree& freed) {
   Runtime& state = runtime();
   const std::uint32_t block = freed.block;
   if (freed.is_piece.load(std::memory_order_relaxed)) {
@@ -229,7 +229,7 @@ void StreamMemory::drop(Freed& freed) {
 }
 
 // Has the stream come to it? Then pieces and what is no pool's are free, and the rest its pool's.
-void StreamMemory::settle(Freed& freed) {
+void AsyncAllocator::settle(DeferredFree& freed) {
   if (!freed.claim(Stage::kWaiting)) return;
   if (real<Cu::cuEventQuery>()(freed.event) != CUDA_SUCCESS) {
     freed.stage.store(Stage::kWaiting, std::memory_order_release);
@@ -244,12 +244,12 @@ void StreamMemory::settle(Freed& freed) {
   }
 }
 
-void StreamMemory::settle() {
-  ContextUse& use = runtime().context_use;
+void AsyncAllocator::settle() {
+  ContextGuard& use = runtime().context_use;
   if (!use.begin()) return;  // one that events are of is about to end
   {
     const RelaxedCapture relaxed;
-    freed_.forEach([this](std::uint32_t, Freed& freed) {
+    freed_.forEach([this](std::uint32_t, DeferredFree& freed) {
       if (freed.stage.load(std::memory_order_acquire) == Stage::kWaiting) settle(freed);
       return true;
     });
@@ -259,11 +259,11 @@ void StreamMemory::settle() {
 
 // ---- pools -------------------------------------------------------------------------------------
 
-std::uint64_t StreamMemory::trim(Pool& pool, std::uint64_t keep) {
+std::uint64_t AsyncAllocator::trim(Pool& pool, std::uint64_t keep) {
   const std::uint32_t key = keyOf(pool);
   if (any()) settle();
   while (pool.reserved.now.load(std::memory_order_acquire) > keep) {
-    Freed* unused = claimOne(Stage::kIdle, [key](const Freed& freed) {
+    DeferredFree* unused = claimOne(Stage::kIdle, [key](const DeferredFree& freed) {
       return freed.pool.load(std::memory_order_relaxed) == key;
     });
     if (unused == nullptr) break;
@@ -272,18 +272,18 @@ std::uint64_t StreamMemory::trim(Pool& pool, std::uint64_t keep) {
   return pool.reserved.now.load(std::memory_order_acquire);
 }
 
-void StreamMemory::afterWait() {
+void AsyncAllocator::afterWait() {
   settle();
-  PoolBook& pools = runtime().pools;
+  MempoolTracker& pools = runtime().pools;
   std::uint32_t asked = 0;
   std::uint64_t most = 0;  // of that one
-  freed_.forEach([&](std::uint32_t, Freed& freed) {
+  freed_.forEach([&](std::uint32_t, DeferredFree& freed) {
     const std::uint32_t key = freed.pool.load(std::memory_order_relaxed);
     if (freed.stage.load(std::memory_order_acquire) != Stage::kIdle || key == 0) return true;
     Pool& pool = pools.at(key - 1);
     if (key != asked) {
-      const std::uint64_t keep = PoolBook::ask(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
-      const std::uint64_t other = PoolBook::ask(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+      const std::uint64_t keep = MempoolTracker::ask(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+      const std::uint64_t other = MempoolTracker::ask(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
       most = keep > other ? keep - other : 0;
       asked = key;
     }
@@ -294,9 +294,9 @@ void StreamMemory::afterWait() {
   });
 }
 
-bool StreamMemory::reclaim() {
+bool AsyncAllocator::reclaim() {
   settle();
-  freed_.forEach([this](std::uint32_t, Freed& freed) {
+  freed_.forEach([this](std::uint32_t, DeferredFree& freed) {
     if (freed.stage.load(std::memory_order_acquire) == Stage::kIdle && freed.claim(Stage::kIdle)) {
       drop(freed);
     }
@@ -306,9 +306,9 @@ bool StreamMemory::reclaim() {
 }
 
 // No event of it is one any more, and no stream: what was freed there nobody uses.
-void StreamMemory::contextEnded(unsigned device, CUcontext context, bool all) {
+void AsyncAllocator::contextEnded(unsigned device, CUcontext context, bool all) {
   if (any()) {
-    freed_.forEach([&](std::uint32_t, Freed& freed) {
+    freed_.forEach([&](std::uint32_t, DeferredFree& freed) {
       const Stage stage = freed.stage.load(std::memory_order_acquire);
       if (stage != Stage::kWaiting && stage != Stage::kIdle) return true;
       const bool gone = all && runtime().chunks.block(freed.block).device == device;
@@ -320,7 +320,7 @@ void StreamMemory::contextEnded(unsigned device, CUcontext context, bool all) {
   if (all) runtime().pools.forgetUsed(device);
 }
 
-void StreamMemory::forgetAfterFork() {
+void AsyncAllocator::forgetAfterFork() {
   freed_.forgetAfterFork();
   listed_.store(0, std::memory_order_relaxed);
 }

@@ -13,7 +13,7 @@
 namespace divvy::interposer {
 
 // Where a call stands.
-struct StreamPlace {
+struct StreamRef {
   CUcontext context;
   std::uint64_t id;  // that no other stream ever has; 0: it is not known
 };
@@ -23,23 +23,23 @@ struct StreamPlace {
 // the free: until that came it is for later allocations of the same stream alone, then for
 // everybody's. A pool gives back what it keeps unused above its threshold where the driver does: at
 // synchronisations, when trimmed, when memory is refused.
-class StreamMemory {
+class AsyncAllocator {
  public:
   // Something was freed in the order of a stream and is still here.
   bool any() const { return listed_.load(std::memory_order_acquire) != 0; }
 
   // A block of the pool, its address in *out. kNative: the driver's own call has the answer.
-  SwapAnswer allocate(Pool& pool, std::uint64_t bytes, const StreamPlace& place, CUdeviceptr* out,
-                      CUresult* result);
+  HookOutcome allocate(Pool& pool, std::uint64_t bytes, const StreamRef& place, CUdeviceptr* out,
+                       CUresult* result);
 
   // Frees the block that begins at `address` once the stream comes to it; record(event) is to
   // record the event there. Where there can be no event, all work is waited for. kNative: there is
   // no such block.
   template <typename Record>
-  SwapAnswer release(CUdeviceptr address, const StreamPlace& place, Record record,
-                     CUresult* result) {
-    if (!isBlock(address)) return SwapAnswer::kNative;
-    Freed* freed = begin(place);
+  HookOutcome release(CUdeviceptr address, const StreamRef& place, Record record,
+                      CUresult* result) {
+    if (!isBlock(address)) return HookOutcome::kNative;
+    DeferredFree* freed = begin(place);
     // An event may be of a context that ended since; a new one is not.
     bool recorded = false;
     for (int attempt = 0; freed != nullptr && !recorded && attempt < 2; ++attempt) {
@@ -71,7 +71,7 @@ class StreamMemory {
 
   // Records of a Slab: valid when zero. Plain members are of whoever has it in his hands, but those
   // up to `bytes` are for others to look at.
-  struct Freed {
+  struct DeferredFree {
     std::atomic<std::uint32_t> taken;
     std::atomic<Stage> stage;
     std::atomic<std::uint64_t> stream;
@@ -93,20 +93,20 @@ class StreamMemory {
   };
 
   static bool isBlock(CUdeviceptr address);
-  Freed* begin(const StreamPlace& place);
-  static bool haveEvent(Freed& freed);
-  static bool takeBlock(CUdeviceptr address, Freed& freed);
-  SwapAnswer finish(CUdeviceptr address, Freed* freed, bool recorded, CUresult* result);
+  DeferredFree* begin(const StreamRef& place);
+  static bool haveEvent(DeferredFree& freed);
+  static bool takeBlock(CUdeviceptr address, DeferredFree& freed);
+  HookOutcome finish(CUdeviceptr address, DeferredFree* freed, bool recorded, CUresult* result);
   void settle();
-  void settle(Freed& freed);
-  void drop(Freed& freed);
-  void unlist(Freed& freed);
+  void settle(DeferredFree& freed);
+  void drop(DeferredFree& freed);
+  void unlist(DeferredFree& freed);
   template <typename Wanted>
-  Freed* claimOne(Stage stage, Wanted wanted);
-  CUdeviceptr again(Pool& pool, std::uint64_t bytes, const StreamPlace& place, bool piece);
-  CUdeviceptr revive(Freed& freed, Pool& pool, std::uint64_t bytes);
+  DeferredFree* claimOne(Stage stage, Wanted wanted);
+  CUdeviceptr again(Pool& pool, std::uint64_t bytes, const StreamRef& place, bool piece);
+  CUdeviceptr revive(DeferredFree& freed, Pool& pool, std::uint64_t bytes);
 
-  Slab<Freed> freed_;
+  Slab<DeferredFree> freed_;
   std::atomic<std::uint32_t> listed_{0};
 };
 

@@ -1,4 +1,4 @@
-// What a call that passes the gate names, read from its arguments and told to LastUse.
+// What a call that passes the gate names, read from its arguments and told to AccessRecency.
 #pragma once
 
 #include "cuda/call_work.h"
@@ -66,7 +66,7 @@ struct Reader {
 // inside nothing.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) void noteUse(Arguments... arguments) {
-  LastUse& uses = runtime().last_use;
+  AccessRecency& uses = runtime().last_use;
   named_detail::Reader reader;
   (reader.read(arguments), ...);
   if constexpr (work_detail::kindOf<kId>() == WorkKind::kKernel) {

@@ -17,27 +17,27 @@ using ledger::PinReason;
 // whoever brings it to a busy state alone calls the driver for the chunk and changes its other
 // members, until he brings it out of there. Nobody waits for a busy chunk.
 enum class ChunkState : std::uint32_t {
-  kFree = 0,     // no chunk
-  kBorn = 1,     // reserved addresses; it was never on the device and has no contents
-  kDevice = 2,   // a handle, mapped and accessible
-  kLeaving = 3,  // busy: still mapped, being copied out, from the device or from kHost
-  kOut = 4,      // reserved addresses; the contents are in host memory
-  kComing = 5,   // busy: being made, mapped, copied in
-  kHost = 6,     // host memory mapped at the address: used where it is
-  kFreeing = 7,  // busy: being undone for good
-  kPinned = 8,   // as kDevice, but it may not leave
+  kFree = 0,         // no chunk
+  kReserved = 1,     // reserved addresses; it was never on the device and has no contents
+  kDevice = 2,       // a handle, mapped and accessible
+  kSwappingOut = 3,  // busy: still mapped, being copied out, from the device or from kHost
+  kSwappedOut = 4,   // reserved addresses; the contents are in host memory
+  kSwappingIn = 5,   // busy: being made, mapped, copied in
+  kHost = 6,         // host memory mapped at the address: used where it is
+  kFreeing = 7,      // busy: being undone for good
+  kPinned = 8,       // as kDevice, but it may not leave
 };
 inline constexpr unsigned kChunkStates = 9;
 
 constexpr bool isBusy(ChunkState state) {
-  return state == ChunkState::kLeaving || state == ChunkState::kComing ||
+  return state == ChunkState::kSwappingOut || state == ChunkState::kSwappingIn ||
          state == ChunkState::kFreeing;
 }
 
 // Device memory stands behind the address, taken or about to be.
 constexpr bool isMapped(ChunkState state) {
-  return state == ChunkState::kDevice || state == ChunkState::kLeaving ||
-         state == ChunkState::kComing || state == ChunkState::kPinned;
+  return state == ChunkState::kDevice || state == ChunkState::kSwappingOut ||
+         state == ChunkState::kSwappingIn || state == ChunkState::kPinned;
 }
 
 namespace chunk_detail {
@@ -50,23 +50,23 @@ constexpr std::uint32_t successors(ChunkState from) {
   using enum ChunkState;
   switch (from) {
     case kFree:
-      return bit(kBorn) | bit(kComing);  // an allocation without, or with room for it
-    case kBorn:
-      return bit(kComing) | bit(kFreeing);
-    case kDevice:  // kComing, as in kPinned: where it is seen changes
-      return bit(kLeaving) | bit(kComing) | bit(kPinned) | bit(kFreeing);
-    case kLeaving:
-      return bit(kOut) | bit(kDevice) | bit(kHost);
-    case kOut:
-      return bit(kComing) | bit(kHost) | bit(kFreeing);
-    case kComing:  // kBorn, kOut: it could not be made
-      return bit(kDevice) | bit(kPinned) | bit(kOut) | bit(kBorn) | bit(kHost);
-    case kHost:  // kComing: where it is seen changes
-      return bit(kLeaving) | bit(kComing) | bit(kFreeing);
+      return bit(kReserved) | bit(kSwappingIn);  // an allocation without, or with room for it
+    case kReserved:
+      return bit(kSwappingIn) | bit(kFreeing);
+    case kDevice:  // kSwappingIn, as in kPinned: where it is seen changes
+      return bit(kSwappingOut) | bit(kSwappingIn) | bit(kPinned) | bit(kFreeing);
+    case kSwappingOut:
+      return bit(kSwappedOut) | bit(kDevice) | bit(kHost);
+    case kSwappedOut:
+      return bit(kSwappingIn) | bit(kHost) | bit(kFreeing);
+    case kSwappingIn:  // kReserved, kSwappedOut: it could not be made
+      return bit(kDevice) | bit(kPinned) | bit(kSwappedOut) | bit(kReserved) | bit(kHost);
+    case kHost:  // kSwappingIn: where it is seen changes
+      return bit(kSwappingOut) | bit(kSwappingIn) | bit(kFreeing);
     case kFreeing:
       return bit(kFree);
     case kPinned:
-      return bit(kDevice) | bit(kComing) | bit(kFreeing);
+      return bit(kDevice) | bit(kSwappingIn) | bit(kFreeing);
   }
   return 0;
 }
@@ -91,8 +91,8 @@ struct Chunk {
   std::atomic<std::uint32_t> state;  // ChunkState, and above its 8 bits the generation
   std::atomic<std::uint32_t> flags;  // kDoomed ...
   std::atomic<std::uint32_t> block;  // number of its SwapBlock
-  // Instants of LastUse: when it was last known to be used, when a launch had an address within it,
-  // and one that lies before it in the same block, with none that launches name between.
+  // Instants of AccessRecency: when it was last known to be used, when a launch had an address
+  // within it, and one that lies before it in the same block, with none that launches name between.
   std::atomic<std::uint64_t> last_use;
   std::atomic<std::uint64_t> named;
   std::atomic<std::uint64_t> behind;
@@ -159,7 +159,7 @@ struct Chunk {
 inline constexpr unsigned kMostViews = 4;
 
 // How memory was asked for that the application maps itself; all 0 for any other.
-struct MadeAs {
+struct HandleAttributes {
   bool handles;                // it is such memory
   std::uint32_t physical;      // number of its PhysicalBlock, and 1; known once the chunks are made
   std::uint32_t handle_types;  // that it may be exported as
@@ -185,8 +185,8 @@ struct SwapBlock {
   CUctx_st* owner;      // dies with it
   std::uint32_t arena;  // number of the Arena that it is, and 1; 0: it is one allocation
   std::atomic<std::uint64_t> ipc_secret;  // by which other processes open it; 0: none may
-  std::uint32_t pool;                     // stream-ordered: its index in the PoolBook, and 1
-  MadeAs made_as;
+  std::uint32_t pool;                     // stream-ordered: its index in the MempoolTracker, and 1
+  HandleAttributes made_as;
   std::atomic<std::uint32_t> views[kMostViews];  // numbers of Views, and 1
 
   bool isHandles() const { return made_as.handles; }

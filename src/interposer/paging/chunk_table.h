@@ -26,8 +26,8 @@ class ChunkTable {
   // A block with one reference (the caller's) and no chunk, found by nobody; kNone: no memory. Its
   // plain members are the caller's to fill.
   std::uint32_t begin();
-  // Adds a chunk behind the block's last one, in state kBorn or kComing (whose owner is then the
-  // caller); from here on it is found. kNone: no memory, and nothing happened.
+  // Adds a chunk behind the block's last one, in state kReserved or kSwappingIn (whose owner is
+  // then the caller); from here on it is found. kNone: no memory, and nothing happened.
   std::uint32_t addChunk(std::uint32_t block, std::uint64_t address, std::uint64_t bytes,
                          ChunkState state);
   // From here on the block is found by its address, and can be taken. False: no memory.
@@ -113,8 +113,8 @@ class ChunkTable {
 
   Slab<Chunk> chunks_;
   Slab<SwapBlock> blocks_;
-  BlockMap pages_;  // by address >> shift_: `bytes` is the chunk's number
-  BlockMap bases_;  // by address: `bytes` is the block's number
+  AddressMap pages_;  // by address >> shift_: `bytes` is the chunk's number
+  AddressMap bases_;  // by address: `bytes` is the block's number
   std::atomic<unsigned> shift_{0};
   // Between them lies all that was ever entered.
   std::atomic<std::uint64_t> lowest_{UINT64_MAX};

@@ -15,7 +15,7 @@ constexpr int kTries = 3;
 
 }  // namespace
 
-bool Flights::open() {
+bool CopyPipeline::open() {
   if (real<Cu::cuStreamCreate>()(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
     stream_ = nullptr;
     return false;
@@ -25,7 +25,7 @@ bool Flights::open() {
   return true;
 }
 
-void Flights::close() {
+void CopyPipeline::close() {
   for (Flight& flight : of_) {
     if (flight.end != nullptr) real<Cu::cuEventDestroy_v2>()(flight.end);
     flight.end = nullptr;
@@ -34,23 +34,23 @@ void Flights::close() {
   stream_ = nullptr;
 }
 
-bool Flights::full(std::uint64_t bytes_more) const {
+bool CopyPipeline::full(std::uint64_t bytes_more) const {
   return count_ == most_ || (count_ != 0 && bytes_ + bytes_more > kMostBytes);
 }
 
-bool Flights::out(const Flight& flight, CUdeviceptr device, void* host) {
+bool CopyPipeline::out(const Flight& flight, CUdeviceptr device, void* host) {
   if (count_ == 0) since_ = sys::now();
   return real<Cu::cuMemcpyDtoHAsync_v2>()(host, device, flight.bytes, stream_) == CUDA_SUCCESS &&
          queue(flight);
 }
 
-bool Flights::in(const Flight& flight, CUdeviceptr device, const void* host) {
+bool CopyPipeline::in(const Flight& flight, CUdeviceptr device, const void* host) {
   if (count_ == 0) since_ = sys::now();
   return real<Cu::cuMemcpyHtoDAsync_v2>()(device, host, flight.bytes, stream_) == CUDA_SUCCESS &&
          queue(flight);
 }
 
-bool Flights::queue(const Flight& flight) {
+bool CopyPipeline::queue(const Flight& flight) {
   Flight& place = next();
   CUevent end = place.end;
   if (end == nullptr && real<Cu::cuEventCreate>()(&end, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
@@ -64,11 +64,11 @@ bool Flights::queue(const Flight& flight) {
   return true;
 }
 
-CUresult Flights::look() const {
+CUresult CopyPipeline::look() const {
   return real<Cu::cuEventQuery>()(of_[first_].end);
 }
 
-Flights::Flight Flights::take() {
+CopyPipeline::Flight CopyPipeline::take() {
   const Flight oldest = of_[first_];
   first_ = (first_ + 1) % kMost;
   --count_;
@@ -76,14 +76,14 @@ Flights::Flight Flights::take() {
   return oldest;
 }
 
-std::uint64_t Flights::lap() {
+std::uint64_t CopyPipeline::lap() {
   const std::uint64_t now = sys::now(), begun = since_;
   since_ = now;
   return now - begun;
 }
 
 // Only a context whose work has ended anyhow refuses to be waited for again and again.
-void Flights::stop() const {
+void CopyPipeline::stop() const {
   for (int i = 0; i < kTries; ++i) {
     if (real<Cu::cuStreamSynchronize>()(stream_) == CUDA_SUCCESS) return;
   }

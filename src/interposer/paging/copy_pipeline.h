@@ -9,7 +9,7 @@ namespace divvy::interposer {
 
 // A queue of copies, first in, first out, on a stream of its own; of one thread. Who empties it
 // has seen every copy arrive.
-class Flights {
+class CopyPipeline {
  public:
   struct Flight {
     std::uint32_t chunk;    // number
@@ -18,9 +18,9 @@ class Flights {
     CUevent end;  // kept when the flight is over; null: none was needed yet
   };
 
-  Flights() = default;
-  Flights(const Flights&) = delete;
-  Flights& operator=(const Flights&) = delete;
+  CopyPipeline() = default;
+  CopyPipeline(const CopyPipeline&) = delete;
+  CopyPipeline& operator=(const CopyPipeline&) = delete;
 
   // In the current context, until close(). False: the driver has no stream for it.
   bool open();

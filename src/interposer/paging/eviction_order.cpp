@@ -4,7 +4,7 @@
 
 namespace divvy::interposer {
 
-std::uint32_t ByUse::next() {
+std::uint32_t EvictionOrder::next() {
   // Fewer than there is place for were all that there are.
   if (!begun_ || (at_ == count_ && count_ == kMost)) look();
   if (at_ == count_) return ChunkTable::kNone;
@@ -12,14 +12,14 @@ std::uint32_t ByUse::next() {
   return last_.number;
 }
 
-void ByUse::insert(Candidate candidate) {
+void EvictionOrder::insert(Candidate candidate) {
   if (count_ == kMost && !(candidate < of_[kMost - 1])) return;
   unsigned at = count_ < kMost ? count_++ : kMost - 1;
   for (; at > 0 && candidate < of_[at - 1]; --at) of_[at] = of_[at - 1];
   of_[at] = candidate;
 }
 
-void ByUse::look() {
+void EvictionOrder::look() {
   const bool first = !begun_;
   begun_ = true;
   at_ = count_ = 0;

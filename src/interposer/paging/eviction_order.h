@@ -16,11 +16,11 @@ constexpr std::uint32_t bitOf(ChunkState state) {
 // whatever happens to them meanwhile, it ends. Of the same heat the lowest number comes first, so
 // that the same ones go each time. Those that are about to be pinned
 // are the hottest.
-class ByUse {
+class EvictionOrder {
  public:
   enum Order : std::uint8_t { kColdest, kHottest };
 
-  ByUse(unsigned device, Order order, std::uint32_t states)
+  EvictionOrder(unsigned device, Order order, std::uint32_t states)
       : device_(device), order_(order), states_(states) {}
 
   // kNone: there are no more. It may be in another state by now.

@@ -11,7 +11,7 @@ namespace divvy::interposer {
 using abi::Cu;
 
 // One address in each chunk that was found.
-struct GraphUses::Collector {
+struct GraphWorkingSet::Collector {
   Record& record;
 
   void add(std::uint64_t address) {
@@ -33,7 +33,7 @@ struct GraphUses::Collector {
   }
 };
 
-void GraphUses::collectNode(CUgraphNode node, int depth, Collector& into) {
+void GraphWorkingSet::collectNode(CUgraphNode node, int depth, Collector& into) {
   CUgraphNodeType type;
   if (real<Cu::cuGraphNodeGetType>()(node, &type) != CUDA_SUCCESS) return;
   if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
@@ -47,7 +47,7 @@ void GraphUses::collectNode(CUgraphNode node, int depth, Collector& into) {
     const CUfunction function =
         params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
     const auto visit = [&](std::uint64_t value) { into.add(value); };
-    LastUse& uses = runtime().last_use;
+    AccessRecency& uses = runtime().last_use;
     if (!uses.visit(function, params.kernelParams, params.extra, visit)) uses.noteUnknown();
   } else if (type == CU_GRAPH_NODE_TYPE_MEMCPY) {
     CUDA_MEMCPY3D params{};
@@ -62,13 +62,13 @@ void GraphUses::collectNode(CUgraphNode node, int depth, Collector& into) {
   }
 }
 
-void GraphUses::collect(CUgraph graph, int depth, Collector& into) {
+void GraphWorkingSet::collect(CUgraph graph, int depth, Collector& into) {
   if (depth > kDeepestChild) return;
   const NodeList nodes(graph);
   for (const CUgraphNode node : nodes) collectNode(node, depth, into);
 }
 
-void GraphUses::remember(CUgraphExec exec, CUgraph graph) {
+void GraphWorkingSet::remember(CUgraphExec exec, CUgraph graph) {
   forget(exec);  // one that ended with its context had the same name
   if (!runtime().driver.saysParams()) {
     runtime().last_use.noteUnknown();
@@ -90,7 +90,7 @@ void GraphUses::remember(CUgraphExec exec, CUgraph graph) {
   }
 }
 
-void GraphUses::forget(CUgraphExec exec) {
+void GraphWorkingSet::forget(CUgraphExec exec) {
   Block known;
   if (by_key_.take(work_detail::keyOf(exec, 0), &known)) {
     records_.give(static_cast<std::uint32_t>(known.bytes));
@@ -98,11 +98,11 @@ void GraphUses::forget(CUgraphExec exec) {
 }
 
 // Once in a period is enough.
-void GraphUses::use(std::uint64_t key) {
+void GraphWorkingSet::use(std::uint64_t key) {
   Block known;
   if (!by_key_.find(key, &known)) return;
   Record& record = records_.at(static_cast<std::uint32_t>(known.bytes));
-  LastUse& uses = runtime().last_use;
+  AccessRecency& uses = runtime().last_use;
   const std::uint32_t period = uses.period();
   if (record.period.exchange(period, std::memory_order_relaxed) == period) return;
   const std::uint64_t now = uses.next();
@@ -112,7 +112,7 @@ void GraphUses::use(std::uint64_t key) {
   }
 }
 
-void GraphUses::forgetAfterFork() {
+void GraphWorkingSet::forgetAfterFork() {
   records_.forgetAfterFork();
   by_key_.forgetAfterFork();
 }

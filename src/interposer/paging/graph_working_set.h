@@ -1,4 +1,4 @@
-// The chunks that executable graphs name, as LastUse has to know when they are launched.
+// The chunks that executable graphs name, as AccessRecency has to know when they are launched.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 namespace divvy::interposer {
 
 // One per process, in static storage. Any thread; nobody waits.
-class GraphUses {
+class GraphWorkingSet {
  public:
   // What the nodes of `graph` name is what `exec`, just made of it, uses from now on; what is
   // changed in it later is not followed. Only where memory can be swapped.
@@ -28,7 +28,8 @@ class GraphUses {
 
   struct Record {  // valid when zero
     std::atomic<std::uint32_t> taken;
-    std::atomic<std::uint32_t> period;  // LastUse::period() at its last launch that was looked at
+    std::atomic<std::uint32_t>
+        period;  // AccessRecency::period() at its last launch that was looked at
     std::atomic<std::uint32_t> count;
     std::atomic<std::uint64_t> addresses[kMost];
   };
@@ -38,7 +39,7 @@ class GraphUses {
   static void collectNode(CUgraphNode node, int depth, Collector& into);
 
   Slab<Record> records_;
-  BlockMap by_key_;  // by Work::key: `bytes` is the record's number
+  AddressMap by_key_;  // by Work::key: `bytes` is the record's number
 };
 
 }  // namespace divvy::interposer

@@ -30,17 +30,17 @@ std::uint64_t lacking() {
 
 }  // namespace
 
-bool HostAhead::makeOne(Mover& mover) {
+bool HostPreallocator::makeOne(Pager& pager) {
   Runtime& state = runtime();
   const std::uint64_t bytes = lacking();
   if (bytes == 0) return false;
   const std::uint64_t limit = state.swap_board.storeLimit();
   // Outside of any context: who wants to end one does not wait for this.
   const std::uint32_t made = state.host_store.makeSpare(bytes, limit);
-  if (made == HostStore::kNone) return false;
+  if (made == SwapStore::kNone) return false;
   runtime().swap_board.showHostBytes();
-  if (!state.movers.stopping()) {
-    const MoverPass pass(mover);
+  if (!state.pagers.stopping()) {
+    const PagerPass pass(pager);
     // Else it is pinned when it is used.
     if (pass.ready()) state.host_store.pin(made, state.context_use.ended());
   }
@@ -48,10 +48,10 @@ bool HostAhead::makeOne(Mover& mover) {
   return true;
 }
 
-bool HostAhead::giveOneBack(Mover& mover, std::uint64_t now) {
-  HostStore& store = runtime().host_store;
+bool HostPreallocator::giveOneBack(Pager& pager, std::uint64_t now) {
+  SwapStore& store = runtime().host_store;
   if (store.spareBytes() == 0 || now < contended_at_ + kCalm) return false;
-  const MoverPass pass(mover);
+  const PagerPass pass(pager);
   if (!pass.ready()) return false;
   const std::uint64_t before = store.bytes();
   store.trim(before - 1);
@@ -59,7 +59,7 @@ bool HostAhead::giveOneBack(Mover& mover, std::uint64_t now) {
   return store.bytes() < before;
 }
 
-std::uint64_t HostAhead::step(Mover& mover, std::uint64_t now) {
+std::uint64_t HostPreallocator::step(Pager& pager, std::uint64_t now) {
   const ledger::ResidencyLine* order = runtime().swap_board.order();
   std::uint32_t idle = 0;
   if (order == nullptr || !busy_.compare_exchange_strong(idle, 1, std::memory_order_acquire)) {
@@ -67,12 +67,12 @@ std::uint64_t HostAhead::step(Mover& mover, std::uint64_t now) {
   }
   const bool contended = (loadRelaxed(order->flags) & ledger::kMayLeave) != 0;
   if (contended) contended_at_ = now;
-  const bool more = contended ? makeOne(mover) : giveOneBack(mover, now);
+  const bool more = contended ? makeOne(pager) : giveOneBack(pager, now);
   busy_.store(0, std::memory_order_release);
   return sys::now() + (more ? kRest : kLook);
 }
 
-void HostAhead::forgetAfterFork() {
+void HostPreallocator::forgetAfterFork() {
   busy_.store(0, std::memory_order_relaxed);
   contended_at_ = 0;
 }

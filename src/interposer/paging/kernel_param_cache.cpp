@@ -3,11 +3,11 @@
 namespace divvy::interposer {
 
 // Fibonacci hashing: handles are addresses.
-std::size_t ParamTable::place(std::uint64_t function, unsigned probe) {
+std::size_t KernelParamCache::place(std::uint64_t function, unsigned probe) {
   return ((function * 0x9E3779B97F4A7C15u >> 32) + probe) % kRoom;
 }
 
-bool ParamTable::find(std::uint64_t function, ParamSizes* out) const {
+bool KernelParamCache::find(std::uint64_t function, ParamSizes* out) const {
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     const Entry& entry = entries_[place(function, probe)];
     if (entry.function.load(std::memory_order_relaxed) != function) continue;
@@ -27,7 +27,7 @@ bool ParamTable::find(std::uint64_t function, ParamSizes* out) const {
   return false;
 }
 
-bool ParamTable::write(Entry& entry, std::uint64_t function, const ParamSizes& sizes) {
+bool KernelParamCache::write(Entry& entry, std::uint64_t function, const ParamSizes& sizes) {
   std::uint32_t version = entry.version.load(std::memory_order_relaxed);
   if (version % 2 != 0 ||
       !entry.version.compare_exchange_strong(version, version + 1, std::memory_order_acquire)) {
@@ -42,7 +42,7 @@ bool ParamTable::write(Entry& entry, std::uint64_t function, const ParamSizes& s
   return true;
 }
 
-void ParamTable::keep(std::uint64_t function, const ParamSizes& sizes) {
+void KernelParamCache::keep(std::uint64_t function, const ParamSizes& sizes) {
   Entry* into = nullptr;
   for (unsigned probe = 0; probe < kProbes; ++probe) {
     Entry& entry = entries_[place(function, probe)];
@@ -57,7 +57,7 @@ void ParamTable::keep(std::uint64_t function, const ParamSizes& sizes) {
 }
 
 // A thread of the parent's may have been writing.
-void ParamTable::forgetAfterFork() {
+void KernelParamCache::forgetAfterFork() {
   for (Entry& entry : entries_) {
     if (entry.version.load(std::memory_order_relaxed) == 0) continue;
     entry.function.store(0, std::memory_order_relaxed);

@@ -22,7 +22,7 @@ struct ParamSizes {
 // Fixed room, no lock: who finds a place taken overwrites it. A handle may be another kernel's by
 // now: who uses what is kept asks the driver for the last parameter, whether it is that still. Any
 // thread, any signal handler.
-class ParamTable {
+class KernelParamCache {
  public:
   static constexpr std::size_t kRoom = std::size_t{1} << 11;
 

@@ -19,7 +19,7 @@ std::uint64_t mostOn(unsigned device) {
 class Pressed {
  public:
   Pressed() {
-    SwapBoard& board = runtime().swap_board;
+    SwapReport& board = runtime().swap_board;
     ledger::bumpShared(board.line().pressure_waits, 1);
     if (runtime().pressure.waiting.fetch_add(1, std::memory_order_seq_cst) == 0) {
       board.raise(ledger::kSwapPressed);
@@ -40,7 +40,7 @@ class Pressed {
 
 }  // namespace
 
-Footprint::Footprint(unsigned device, std::uint64_t bytes, bool patient)
+SwappableReservation::SwappableReservation(unsigned device, std::uint64_t bytes, bool patient)
     : device_(device),
       bytes_(bytes),
       granted_(add() || (patient && ((runtime().swappable.awaitFrees() && add()) || await()))) {
@@ -49,12 +49,12 @@ Footprint::Footprint(unsigned device, std::uint64_t bytes, bool patient)
   }
 }
 
-Footprint::~Footprint() {
+SwappableReservation::~SwappableReservation() {
   if (granted_) runtime().swap_board.addSwappable(device_, -static_cast<std::int64_t>(bytes_));
 }
 
 // What is charged and counted nowhere yet is in pinned(): the bytes themselves are, here.
-bool Footprint::add() const {
+bool SwappableReservation::add() const {
   const std::uint64_t most = mostOn(device_);
   ledger::SwapDevice& figures = runtime().swap_board.device(device_);
   std::uint64_t swappable = ledger::loadAcquire(figures.swappable);
@@ -64,12 +64,12 @@ bool Footprint::add() const {
   return true;
 }
 
-bool Footprint::await() const {
+bool SwappableReservation::await() const {
   const std::uint64_t patience =
       ledger::loadRelaxed(runtime().tenant.control().header.swap.pressure_ms) * kMillisecond;
   if (patience == 0 || divvy_thread.callback || divvy_thread.forking) return false;
   const ErrnoKeeper keeper;
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   const std::uint32_t& bell = board.pages().residency().header.bell;
   const std::uint64_t until = sys::now() + patience;
   const auto bytes = static_cast<std::int64_t>(bytes_);

@@ -10,12 +10,12 @@ namespace divvy::interposer {
 // Bytes, charged already, that are counted as swappable before they are allocated; taken back at
 // the end of the scope unless kept. If `patient`, waits as long as the tenant's terms say (not at
 // all, by default) for the agent to make the device cover them; threads that must not wait do not.
-class Footprint {
+class SwappableReservation {
  public:
-  Footprint(unsigned device, std::uint64_t bytes, bool patient = true);
-  ~Footprint();
-  Footprint(const Footprint&) = delete;
-  Footprint& operator=(const Footprint&) = delete;
+  SwappableReservation(unsigned device, std::uint64_t bytes, bool patient = true);
+  ~SwappableReservation();
+  SwappableReservation(const SwappableReservation&) = delete;
+  SwappableReservation& operator=(const SwappableReservation&) = delete;
 
   // False: the device is short of them.
   bool granted() const { return granted_; }

@@ -36,7 +36,7 @@ bool any(unsigned device, ChunkState one, ChunkState other) {
 }
 
 bool away(unsigned device) {
-  return any(device, ChunkState::kBorn, ChunkState::kOut);
+  return any(device, ChunkState::kReserved, ChunkState::kSwappedOut);
 }
 
 enum class Missing : std::uint8_t { kNothing, kOnItsWay, kAway };
@@ -45,9 +45,11 @@ Missing missing() {
   Missing found = Missing::kNothing;
   runtime().chunks.forEach([&](std::uint32_t, Chunk& chunk) {
     const ChunkState now = chunk.now();
-    if (now == ChunkState::kLeaving || now == ChunkState::kComing) found = Missing::kOnItsWay;
+    if (now == ChunkState::kSwappingOut || now == ChunkState::kSwappingIn)
+      found = Missing::kOnItsWay;
     const bool at_host = now == ChunkState::kHost && chunk.has(kHome);
-    if (now == ChunkState::kBorn || now == ChunkState::kOut || at_host) found = Missing::kAway;
+    if (now == ChunkState::kReserved || now == ChunkState::kSwappedOut || at_host)
+      found = Missing::kAway;
     return found != Missing::kAway;
   });
   return found;
@@ -82,22 +84,22 @@ const std::uint32_t& bell() {
 
 // ---- life --------------------------------------------------------------------------------------
 
-bool Movers::startOne(unsigned device) {
-  Mover& mover = movers_[device];
-  if (mover.state.load(std::memory_order_acquire) == Mover::State::kRunning) return true;
-  auto none = Mover::State::kNone;
-  if (!mover.state.compare_exchange_strong(none, Mover::State::kStarting)) {
-    return none != Mover::State::kMissing;
+bool Pagers::startOne(unsigned device) {
+  Pager& pager = pagers_[device];
+  if (pager.state.load(std::memory_order_acquire) == Pager::State::kRunning) return true;
+  auto none = Pager::State::kNone;
+  if (!pager.state.compare_exchange_strong(none, Pager::State::kStarting)) {
+    return none != Pager::State::kMissing;
   }
-  mover.device = device;
-  const int failed = startOwnThread(run, &mover);
-  mover.state.store(failed == 0 ? Mover::State::kRunning : Mover::State::kMissing,
+  pager.device = device;
+  const int failed = startOwnThread(run, &pager);
+  pager.state.store(failed == 0 ? Pager::State::kRunning : Pager::State::kMissing,
                     std::memory_order_release);
   if (failed != 0) noteFault(Fault::kNoHelper, 0, static_cast<std::uint64_t>(failed));
   return failed == 0;
 }
 
-bool Movers::start() {
+bool Pagers::start() {
   const ErrnoKeeper keeper;
   const Tenant& tenant = runtime().tenant;
   bool started = true;
@@ -110,56 +112,56 @@ bool Movers::start() {
 }
 
 // They sleep on the agent's bell, which others of the tenant may sleep on too: those look once.
-void Movers::wake() {
+void Pagers::wake() {
   if (!runtime().swap_board.claimed()) return;
   const ErrnoKeeper keeper;
   __atomic_fetch_add(&word_, 1, __ATOMIC_SEQ_CST);
   sys::wakeAll(&bell(), true);
 }
 
-void* Movers::run(void* argument) {
+void* Pagers::run(void* argument) {
   beginOwnThread("divvy-mover");
-  runtime().movers.loop(*static_cast<Mover*>(argument));
+  runtime().pagers.loop(*static_cast<Pager*>(argument));
   return nullptr;
 }
 
-void Movers::park(Mover& mover) {
-  ledger::storeRelease(mover.parked, 1u);
-  sys::wakeAll(&mover.parked, false);
-  for (;;) sys::waitOn(&mover.parked, 1, 0, false);
+void Pagers::park(Pager& pager) {
+  ledger::storeRelease(pager.parked, 1u);
+  sys::wakeAll(&pager.parked, false);
+  for (;;) sys::waitOn(&pager.parked, 1, 0, false);
 }
 
-void Movers::loop(Mover& mover) {
+void Pagers::loop(Pager& pager) {
   while (!stopping()) {
     const std::uint32_t rung = loadAcquire(bell());
     const std::uint32_t woken = loadAcquire(word_);
-    const std::uint64_t next = step(mover, sys::now());
+    const std::uint64_t next = step(pager, sys::now());
     if (loadAcquire(word_) != woken || stopping()) continue;
     sys::waitOn(&bell(), rung, next, true);
   }
-  park(mover);
+  park(pager);
 }
 
-void Movers::stop() {
+void Pagers::stop() {
   stop_.store(true, std::memory_order_release);
   wake();
   const std::uint64_t until = sys::now() + kStopPatience;
-  for (Mover& mover : movers_) {
-    const Mover::State state = mover.state.load(std::memory_order_acquire);
-    if (state != Mover::State::kRunning && state != Mover::State::kStarting) continue;
-    while (loadAcquire(mover.parked) == 0 && sys::now() < until) {
-      sys::waitOn(&mover.parked, 0, until, false);
+  for (Pager& pager : pagers_) {
+    const Pager::State state = pager.state.load(std::memory_order_acquire);
+    if (state != Pager::State::kRunning && state != Pager::State::kStarting) continue;
+    while (loadAcquire(pager.parked) == 0 && sys::now() < until) {
+      sys::waitOn(&pager.parked, 0, until, false);
     }
   }
 }
 
-void Movers::forgetAfterFork() {
-  for (Mover& mover : movers_) {
-    mover.state.store(Mover::State::kNone, std::memory_order_relaxed);
-    mover.parked = 0;
-    mover.seen_seq = mover.retry_at = mover.pause = mover.vain = mover.quiet_from = 0;
-    mover.back_at = 0;
-    mover.refused = SwapRefusal::kNone;
+void Pagers::forgetAfterFork() {
+  for (Pager& pager : pagers_) {
+    pager.state.store(Pager::State::kNone, std::memory_order_relaxed);
+    pager.parked = 0;
+    pager.seen_seq = pager.retry_at = pager.pause = pager.vain = pager.quiet_from = 0;
+    pager.back_at = 0;
+    pager.refused = SwapRefusal::kNone;
   }
   lease_.forgetAfterFork();
   stop_.store(false, std::memory_order_relaxed);
@@ -168,33 +170,33 @@ void Movers::forgetAfterFork() {
 
 // ---- one look ----------------------------------------------------------------------------------
 
-std::uint64_t Movers::step(Mover& mover, std::uint64_t now) {
-  SwapBoard& board = runtime().swap_board;
+std::uint64_t Pagers::step(Pager& pager, std::uint64_t now) {
+  SwapReport& board = runtime().swap_board;
   if (board.lost()) board.letGo();
   collect();
   runtime().last_use.advance(now);
   // It follows what others do, which nobody shows at once.
-  if (loadRelaxed(board.device(mover.device).pinned) != board.pinned(mover.device)) {
-    board.showPinned(mover.device);
+  if (loadRelaxed(board.device(pager.device).pinned) != board.pinned(pager.device)) {
+    board.showPinned(pager.device);
   }
   std::uint64_t next = now + kWatch;
   const ledger::ResidencyLine* order = board.order();
   const bool silent = !lease_.alive(runtime().tenant.control().header.grant, now);
   if (silent && (board.waiting() != 0 || board.shows(ledger::kSwapSelfHelp))) {
-    next = helpSelf(mover, now);
+    next = helpSelf(pager, now);
   } else if (order != nullptr) {
     const std::uint64_t seq = loadAcquire(order->seq);
-    if (seq != mover.seen_seq) mover.retry_at = mover.pause = mover.vain = 0;
-    const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
-    const bool out = board.have(mover.device) > allowed;
+    if (seq != pager.seen_seq) pager.retry_at = pager.pause = pager.vain = 0;
+    const std::uint64_t allowed = loadRelaxed(order->allowed[pager.device]);
+    const bool out = board.have(pager.device) > allowed;
     if (!out) board.lower(ledger::kSwapSelfHelp);
-    next = out ? moveOut(mover, now) : moveIn(mover, now);
+    next = out ? moveOut(pager, now) : moveIn(pager, now);
     if (!out && runtime().memory_gate.isOpen()) {
-      const std::uint64_t ahead = runtime().host_ahead.step(mover, now);
+      const std::uint64_t ahead = runtime().host_ahead.step(pager, now);
       if (ahead < next) next = ahead;
     }
-    if (seq != mover.seen_seq) {
-      mover.seen_seq = seq;
+    if (seq != pager.seen_seq) {
+      pager.seen_seq = seq;
       ledger::storeRelease(board.line().seen_seq, seq);
       board.ring();
     }
@@ -203,33 +205,33 @@ std::uint64_t Movers::step(Mover& mover, std::uint64_t now) {
 }
 
 // What was freed during captures is in nobody's hands.
-void Movers::collect() {
+void Pagers::collect() {
   Runtime& state = runtime();
   if (state.captures.open() || !state.context_use.begin()) return;
   state.swappable.collect();
   state.context_use.end();
 }
 
-bool Movers::resting(const Mover& mover, std::uint64_t now) {
-  if (mover.retry_at <= now) return false;
-  if (mover.refused == SwapRefusal::kCapturing) return runtime().captures.open();
-  if (mover.refused != SwapRefusal::kNotDrained) return true;
+bool Pagers::resting(const Pager& pager, std::uint64_t now) {
+  if (pager.retry_at <= now) return false;
+  if (pager.refused == SwapRefusal::kCapturing) return runtime().captures.open();
+  if (pager.refused != SwapRefusal::kNotDrained) return true;
   // What was in the way may be over long before. That is a guess; the next drain proves it.
-  return now < mover.quiet_from || anyTouching() || !runtime().meter.idle();
+  return now < pager.quiet_from || anyTouching() || !runtime().meter.idle();
 }
 
 // When to look again whether it rests.
-std::uint64_t Movers::nextTry(const Mover& mover, std::uint64_t now) {
-  if (mover.refused != SwapRefusal::kNotDrained) return mover.retry_at;
-  const std::uint64_t look = now < mover.quiet_from ? mover.quiet_from : now + kWatch;
-  return look < mover.retry_at ? look : mover.retry_at;
+std::uint64_t Pagers::nextTry(const Pager& pager, std::uint64_t now) {
+  if (pager.refused != SwapRefusal::kNotDrained) return pager.retry_at;
+  const std::uint64_t look = now < pager.quiet_from ? pager.quiet_from : now + kWatch;
+  return look < pager.retry_at ? look : pager.retry_at;
 }
 
-std::uint64_t Movers::refuse(Mover& mover, SwapRefusal why) {
-  mover.refused = why;
-  SwapBoard& board = runtime().swap_board;
-  mover.pause = mover.pause == 0 ? kShortestPause : mover.pause * 2;
-  if (mover.pause > kLongestPause) mover.pause = kLongestPause;
+std::uint64_t Pagers::refuse(Pager& pager, SwapRefusal why) {
+  pager.refused = why;
+  SwapReport& board = runtime().swap_board;
+  pager.pause = pager.pause == 0 ? kShortestPause : pager.pause * 2;
+  if (pager.pause > kLongestPause) pager.pause = kLongestPause;
   ledger::storeRelaxed(board.line().refusal, static_cast<std::uint32_t>(why));
   ledger::bumpShared(board.line().aborts, 1);
   if (why == SwapRefusal::kCapturing) board.raise(ledger::kSwapCapturing);
@@ -237,40 +239,40 @@ std::uint64_t Movers::refuse(Mover& mover, SwapRefusal why) {
     noteFault(Fault::kSwapRefused, 0, static_cast<std::uint64_t>(why));
   }
   board.ring();
-  return mover.retry_at = sys::now() + mover.pause;
+  return pager.retry_at = sys::now() + pager.pause;
 }
 
-std::uint64_t Movers::refuseDrain(Mover& mover, std::uint64_t took) {
+std::uint64_t Pagers::refuseDrain(Pager& pager, std::uint64_t took) {
   const std::uint64_t cost = took < kLongestDrain ? took : kLongestDrain;
-  mover.vain = mover.vain == 0 ? 1 : mover.vain * 2;
-  if (mover.vain > kDrainPauses) mover.vain = kDrainPauses;
-  refuse(mover, SwapRefusal::kNotDrained);
+  pager.vain = pager.vain == 0 ? 1 : pager.vain * 2;
+  if (pager.vain > kDrainPauses) pager.vain = kDrainPauses;
+  refuse(pager, SwapRefusal::kNotDrained);
   const std::uint64_t now = sys::now();
-  mover.quiet_from = now + (cost > kShortestPause ? cost : kShortestPause);
-  if (mover.retry_at < now + cost * mover.vain) mover.retry_at = now + cost * mover.vain;
-  return nextTry(mover, now);
+  pager.quiet_from = now + (cost > kShortestPause ? cost : kShortestPause);
+  if (pager.retry_at < now + cost * pager.vain) pager.retry_at = now + cost * pager.vain;
+  return nextTry(pager, now);
 }
 
-void Movers::obeyed(Mover& mover) {
-  SwapBoard& board = runtime().swap_board;
-  mover.retry_at = mover.pause = mover.vain = 0;
+void Pagers::obeyed(Pager& pager) {
+  SwapReport& board = runtime().swap_board;
+  pager.retry_at = pager.pause = pager.vain = 0;
   ledger::storeRelaxed(board.line().refusal, static_cast<std::uint32_t>(SwapRefusal::kNone));
   board.lower(ledger::kSwapCapturing);
 }
 
-std::uint64_t Movers::moveOut(Mover& mover, std::uint64_t now) {
-  if (resting(mover, now)) return nextTry(mover, now);
-  if (!any(mover.device, ChunkState::kDevice, ChunkState::kDevice)) return now + kWatch;
-  const std::uint64_t next = whileClosed(mover, now, [](MoverPass& pass) { return pass.out(); });
-  const SwapBoard& board = runtime().swap_board;
-  const bool rests = mover.retry_at != 0;
+std::uint64_t Pagers::moveOut(Pager& pager, std::uint64_t now) {
+  if (resting(pager, now)) return nextTry(pager, now);
+  if (!any(pager.device, ChunkState::kDevice, ChunkState::kDevice)) return now + kWatch;
+  const std::uint64_t next = whileClosed(pager, now, [](PagerPass& pass) { return pass.out(); });
+  const SwapReport& board = runtime().swap_board;
+  const bool rests = pager.retry_at != 0;
   // What has left may be used where it is.
-  return !rests && board.mayMapHost() && away(mover.device) ? now + kSoon : next;
+  return !rests && board.mayMapHost() && away(pager.device) ? now + kSoon : next;
 }
 
 template <typename Move>
-std::uint64_t Movers::whileClosed(Mover& mover, std::uint64_t now, Move move) {
-  SwapBoard& board = runtime().swap_board;
+std::uint64_t Pagers::whileClosed(Pager& pager, std::uint64_t now, Move move) {
+  SwapReport& board = runtime().swap_board;
   // Nobody opens the gate from here on.
   closers_.fetch_add(1, std::memory_order_seq_cst);
   SwapRefusal refused = runtime().memory_gate.close();
@@ -281,7 +283,7 @@ std::uint64_t Movers::whileClosed(Mover& mover, std::uint64_t now, Move move) {
   if (refused == SwapRefusal::kNone) {
     board.lower(ledger::kSwapReady);
     board.raise(ledger::kSwapClosed | ledger::kSwapMoving);
-    MoverPass pass(mover);
+    PagerPass pass(pager);
     again = pass.interrupted();
     refused = pass.ready() ? move(pass) : again ? SwapRefusal::kNone : SwapRefusal::kDriver;
     again = again || pass.interrupted();
@@ -289,15 +291,15 @@ std::uint64_t Movers::whileClosed(Mover& mover, std::uint64_t now, Move move) {
   }
   closers_.fetch_sub(1, std::memory_order_seq_cst);
   if (refused == SwapRefusal::kNone) {
-    obeyed(mover);
+    obeyed(pager);
     return again ? drained + kSoon : now + kWatch;
   }
-  return refused == SwapRefusal::kNotDrained ? refuseDrain(mover, drained - now)
-                                             : refuse(mover, refused);
+  return refused == SwapRefusal::kNotDrained ? refuseDrain(pager, drained - now)
+                                             : refuse(pager, refused);
 }
 
 // Nobody opens the gate meanwhile; it is closed, or this does nothing.
-SwapRefusal Movers::preferHot(MoverPass& pass) {
+SwapRefusal Pagers::preferHot(PagerPass& pass) {
   closers_.fetch_add(1, std::memory_order_seq_cst);
   const bool closed = runtime().memory_gate.closed();
   const SwapRefusal refused = closed ? pass.preferHot() : SwapRefusal::kNone;
@@ -306,21 +308,21 @@ SwapRefusal Movers::preferHot(MoverPass& pass) {
   return refused == SwapRefusal::kNoHostMemory ? SwapRefusal::kNone : refused;
 }
 
-std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
-  if (resting(mover, now)) return nextTry(mover, now);
-  SwapBoard& board = runtime().swap_board;
+std::uint64_t Pagers::moveIn(Pager& pager, std::uint64_t now) {
+  if (resting(pager, now)) return nextTry(pager, now);
+  SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr) return now + kWatch;
-  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
-  const std::uint64_t have = board.have(mover.device);
+  const std::uint64_t allowed = loadRelaxed(order->allowed[pager.device]);
+  const std::uint64_t have = board.have(pager.device);
   const bool hosts = board.mayMapHost();
-  if (!away(mover.device)) return moveBack(mover, now);
+  if (!away(pager.device)) return moveBack(pager, now);
   if (have >= allowed && !hosts) return now + kWatch;
   board.raise(ledger::kSwapMoving);
   SwapRefusal refused = SwapRefusal::kNone;
   bool again = false;
   {
-    MoverPass pass(mover);
+    PagerPass pass(pager);
     again = pass.interrupted();
     if (!pass.ready()) refused = again ? SwapRefusal::kNone : SwapRefusal::kDriver;
     if (pass.ready() && hosts) refused = preferHot(pass);
@@ -332,55 +334,55 @@ std::uint64_t Movers::moveIn(Mover& mover, std::uint64_t now) {
     }
   }
   board.lower(ledger::kSwapMoving);
-  if (refused != SwapRefusal::kNone) return refuse(mover, refused);
-  obeyed(mover);
-  if (homeless(mover.device)) return moveBack(mover, now);
+  if (refused != SwapRefusal::kNone) return refuse(pager, refused);
+  obeyed(pager);
+  if (homeless(pager.device)) return moveBack(pager, now);
   return again ? sys::now() + kSoon : now + kWatch;
 }
 
 // What is used at the host and has room on the device, or has to be there; or changes places with
 // what is not used on the device.
-std::uint64_t Movers::moveBack(Mover& mover, std::uint64_t now) {
-  SwapBoard& board = runtime().swap_board;
+std::uint64_t Pagers::moveBack(Pager& pager, std::uint64_t now) {
+  SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
-  const bool needed = homeless(mover.device);
-  if (order == nullptr || (!needed && now < mover.back_at)) return now + kWatch;
-  const std::uint64_t allowed = loadRelaxed(order->allowed[mover.device]);
-  const std::uint64_t have = board.have(mover.device);
-  const bool fits = have < allowed && fitsBack(mover.device, allowed - have);
+  const bool needed = homeless(pager.device);
+  if (order == nullptr || (!needed && now < pager.back_at)) return now + kWatch;
+  const std::uint64_t allowed = loadRelaxed(order->allowed[pager.device]);
+  const std::uint64_t have = board.have(pager.device);
+  const bool fits = have < allowed && fitsBack(pager.device, allowed - have);
   const bool may_exchange = board.mayMapHost() && !runtime().captures.open();
-  const std::uint64_t exchanged = may_exchange ? MoverPass::worthExchanging(mover) : 0;
+  const std::uint64_t exchanged = may_exchange ? PagerPass::worthExchanging(pager) : 0;
   if (!needed && !fits && exchanged == 0) return now + kWatch;
   const std::uint64_t next =
-      whileClosed(mover, now, [=](MoverPass& pass) { return pass.backFromHost(exchanged); });
+      whileClosed(pager, now, [=](PagerPass& pass) { return pass.backFromHost(exchanged); });
   const std::uint64_t later = sys::now();
-  mover.back_at = later + kBackPauses * (later - now);
+  pager.back_at = later + kBackPauses * (later - now);
   return next;
 }
 
 // The agent is silent, and threads wait for memory: what its last order has room for, then all or
 // nothing of what the card has. Who else tries that at the same time does not try again with us.
-std::uint64_t Movers::helpSelf(Mover& mover, std::uint64_t now) {
-  if (resting(mover, now)) return nextTry(mover, now);
-  if (!away(mover.device)) return now + kWatch;
-  moveIn(mover, now);
-  if (!away(mover.device)) return now + kWatch;
+std::uint64_t Pagers::helpSelf(Pager& pager, std::uint64_t now) {
+  if (resting(pager, now)) return nextTry(pager, now);
+  if (!away(pager.device)) return now + kWatch;
+  moveIn(pager, now);
+  if (!away(pager.device)) return now + kWatch;
   SwapRefusal refused = SwapRefusal::kNone;
   {
-    MoverPass pass(mover);
+    PagerPass pass(pager);
     if (!pass.ready()) return sys::now() + kSoon;
     refused = pass.inBeyond();
   }
   if (refused == SwapRefusal::kNone) return sys::now() + kSoon;
-  refuse(mover, refused);
+  refuse(pager, refused);
   const std::uint64_t later = sys::now();
-  return mover.retry_at = later + kLongestPause / 2 + later % kLongestPause;
+  return pager.retry_at = later + kLongestPause / 2 + later % kLongestPause;
 }
 
 // True: the gate is open, or something has to come first for which somebody wakes us.
-bool Movers::tryOpen() {
-  MemoryGate& gate = runtime().memory_gate;
-  SwapBoard& board = runtime().swap_board;
+bool Pagers::tryOpen() {
+  ResidencyGate& gate = runtime().memory_gate;
+  SwapReport& board = runtime().swap_board;
   const std::uint32_t seen = gate.word();
   if (!gate.isOpen()) {
     if (closers_.load(std::memory_order_seq_cst) != 0) return true;

@@ -10,10 +10,10 @@
 
 namespace divvy::interposer {
 
-class MoverPass;
+class PagerPass;
 
 // What one device's thread has to know from one look to the next.
-struct Mover {
+struct Pager {
   enum class State : std::uint32_t { kNone, kStarting, kRunning, kMissing };
   std::atomic<State> state;
   unsigned device;       // ledger index
@@ -28,7 +28,7 @@ struct Mover {
 };
 
 // One per process, in static storage: a thread per device with swappable memory.
-class Movers {
+class Pagers {
  public:
   // Starts those that are missing, for a process that is about to have swappable memory. False:
   // there can be none; what cannot be moved must not be swappable.
@@ -43,30 +43,30 @@ class Movers {
   void forgetAfterFork();
 
  private:
-  friend class MoverPass;
+  friend class PagerPass;
 
-  static void* run(void* mover);
+  static void* run(void* pager);
   bool startOne(unsigned device);
-  void loop(Mover& mover);
-  std::uint64_t step(Mover& mover, std::uint64_t now);
-  std::uint64_t moveOut(Mover& mover, std::uint64_t now);
-  std::uint64_t moveIn(Mover& mover, std::uint64_t now);
-  std::uint64_t moveBack(Mover& mover, std::uint64_t now);
+  void loop(Pager& pager);
+  std::uint64_t step(Pager& pager, std::uint64_t now);
+  std::uint64_t moveOut(Pager& pager, std::uint64_t now);
+  std::uint64_t moveIn(Pager& pager, std::uint64_t now);
+  std::uint64_t moveBack(Pager& pager, std::uint64_t now);
   // Drains, and has the pass do that then.
   template <typename Move>
-  std::uint64_t whileClosed(Mover& mover, std::uint64_t now, Move move);
-  ledger::SwapRefusal preferHot(MoverPass& pass);
-  std::uint64_t helpSelf(Mover& mover, std::uint64_t now);
-  static bool resting(const Mover& mover, std::uint64_t now);
-  static std::uint64_t refuse(Mover& mover, ledger::SwapRefusal why);
-  static std::uint64_t refuseDrain(Mover& mover, std::uint64_t took);
-  static std::uint64_t nextTry(const Mover& mover, std::uint64_t now);
-  static void obeyed(Mover& mover);
+  std::uint64_t whileClosed(Pager& pager, std::uint64_t now, Move move);
+  ledger::SwapRefusal preferHot(PagerPass& pass);
+  std::uint64_t helpSelf(Pager& pager, std::uint64_t now);
+  static bool resting(const Pager& pager, std::uint64_t now);
+  static std::uint64_t refuse(Pager& pager, ledger::SwapRefusal why);
+  static std::uint64_t refuseDrain(Pager& pager, std::uint64_t took);
+  static std::uint64_t nextTry(const Pager& pager, std::uint64_t now);
+  static void obeyed(Pager& pager);
   static void collect();
   bool tryOpen();
-  [[noreturn]] static void park(Mover& mover);
+  [[noreturn]] static void park(Pager& pager);
 
-  Mover movers_[ledger::kMaxDevices] = {};
+  Pager pagers_[ledger::kMaxDevices] = {};
   std::uint32_t word_ = 0;  // grows with each wake-up
   std::atomic<bool> stop_{false};
   Lease lease_;

@@ -15,33 +15,33 @@ namespace {
 // What one exchange brings: it bounds for how long the process stands still.
 constexpr std::uint64_t kMostExchanged = std::uint64_t{512} << 20;
 
-using Warmth = LastUse::Warmth;
+using AccessClass = AccessRecency::AccessClass;
 
 // Bytes of a device's chunks in one of some states, by Warmth.
-struct ByWarmth {
+struct ByAccessClass {
   std::uint64_t bytes[3] = {};
 
-  ByWarmth(unsigned device, std::uint32_t states) {
+  ByAccessClass(unsigned device, std::uint32_t states) {
     runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
       if ((bitOf(chunk.now()) & states) == 0 || chunk.has(kHome)) return true;
       bytes[static_cast<unsigned>(runtime().last_use.warmth(chunk))] += chunk.bytes;
       return true;
     });
   }
-  std::uint64_t of(Warmth warmth) const { return bytes[static_cast<unsigned>(warmth)]; }
+  std::uint64_t of(AccessClass warmth) const { return bytes[static_cast<unsigned>(warmth)]; }
 };
 
 // Bytes of the chunks that are hot and used at the host, as far as they have places: `for_warm`,
 // and what is used itself `for_used`, which are more.
 std::uint64_t hotAtHost(unsigned device, std::uint64_t for_used, std::uint64_t for_warm) {
   std::uint64_t sum = 0;
-  ByUse hottest(device, ByUse::kHottest, bitOf(ChunkState::kHost));
+  EvictionOrder hottest(device, EvictionOrder::kHottest, bitOf(ChunkState::kHost));
   for (std::uint32_t number = hottest.next(); number != ChunkTable::kNone;
        number = hottest.next()) {
     const Chunk& chunk = runtime().chunks.chunk(number);
-    const Warmth warmth = runtime().last_use.warmth(chunk);
-    if (warmth == Warmth::kCold) break;
-    const std::uint64_t most = warmth == Warmth::kUsed ? for_used : for_warm;
+    const AccessClass warmth = runtime().last_use.warmth(chunk);
+    if (warmth == AccessClass::kCold) break;
+    const std::uint64_t most = warmth == AccessClass::kUsed ? for_used : for_warm;
     if (!runtime().last_use.isHot(chunk) || sum + chunk.bytes > most) continue;
     sum += chunk.bytes;
   }
@@ -56,48 +56,48 @@ std::uint64_t less(std::uint64_t from, std::uint64_t amount) {
 
 // ---- to the host -------------------------------------------------------------------------------
 
-SwapRefusal MoverPass::toHost() {
+SwapRefusal PagerPass::toHost() {
   SwapRefusal refused = SwapRefusal::kNone;
-  runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t number, Chunk& chunk) {
+  runtime().chunks.forEachOn(pager_.device, [&](std::uint32_t number, Chunk& chunk) {
     const ChunkState now = chunk.now();
     if (chunk.has(kHome)) return true;
-    if (now == ChunkState::kOut) refused = sendToHost<ChunkState::kOut>(number);
-    if (now == ChunkState::kBorn) refused = sendToHost<ChunkState::kBorn>(number);
+    if (now == ChunkState::kSwappedOut) refused = sendToHost<ChunkState::kSwappedOut>(number);
+    if (now == ChunkState::kReserved) refused = sendToHost<ChunkState::kReserved>(number);
     return refused == SwapRefusal::kNone && !interrupted() && runtime().swap_board.mayMapHost();
   });
   refused = landAll<Way::kToHost>(refused);
   // For a moment the last one was there twice.
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   runtime().host_store.trim(board.storeLimit());
   board.showHostBytes();
   return refused;
 }
 
 template <ChunkState kFrom>
-SwapRefusal MoverPass::sendToHost(std::uint32_t number) {
-  constexpr bool kFilled = kFrom == ChunkState::kOut;
+SwapRefusal PagerPass::sendToHost(std::uint32_t number) {
+  constexpr bool kFilled = kFrom == ChunkState::kSwappedOut;
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
-  while (kFilled && flights_.full(chunk.bytes)) {
+  while (kFilled && copies_.full(chunk.bytes)) {
     const SwapRefusal refused = land<Way::kToHost>();
     if (refused != SwapRefusal::kNone) return refused;
   }
-  if (!chunk.advance<kFrom, ChunkState::kComing>()) return SwapRefusal::kNone;
-  const bool ours = chunk.device.load(std::memory_order_relaxed) == mover_.device;
+  if (!chunk.advance<kFrom, ChunkState::kSwappingIn>()) return SwapRefusal::kNone;
+  const bool ours = chunk.device.load(std::memory_order_relaxed) == pager_.device;
   SwapRefusal refused = SwapRefusal::kNone;
   // What has a handle could not be filled before, and not be unmapped: that is for in().
   bool done = !ours || chunk.has(kDoomed) || chunk.handle != 0;
   while (!done && !state.swap_board.takeHost(chunk.bytes, kFilled)) {
-    refused = flights_.empty() ? SwapRefusal::kNoHostMemory : land<Way::kToHost>();
+    refused = copies_.empty() ? SwapRefusal::kNoHostMemory : land<Way::kToHost>();
     done = refused != SwapRefusal::kNone;
-    if (flights_.empty() && done)
+    if (copies_.empty() && done)
       ledger::storeRelaxed(state.swap_board.line().host_want, chunk.bytes);
   }
   if (!done) {
     const CUresult made = state.backing.mapHost(chunk);
     if (made == CUDA_SUCCESS && kFilled) return fill(number);
     if (made == CUDA_SUCCESS) {
-      state.swappable.leave<ChunkState::kComing, ChunkState::kHost>(number);
+      state.swappable.leave<ChunkState::kSwappingIn, ChunkState::kHost>(number);
       bumpShared(state.swap_board.line().chunks_in, 1);
       state.swap_board.showHostBytes();
       return SwapRefusal::kNone;
@@ -105,24 +105,24 @@ SwapRefusal MoverPass::sendToHost(std::uint32_t number) {
     state.swap_board.giveHost(chunk.bytes);
     refused = made == CUDA_ERROR_OUT_OF_MEMORY ? SwapRefusal::kNoHostMemory : SwapRefusal::kDriver;
   }
-  state.swappable.leave<ChunkState::kComing, kFrom>(number);
+  state.swappable.leave<ChunkState::kSwappingIn, kFrom>(number);
   return refused;
 }
 
 // Its contents are there.
-SwapRefusal MoverPass::landAtHost(std::uint32_t number) {
+SwapRefusal PagerPass::landAtHost(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
   state.host_store.give(chunk.host);
-  chunk.host = HostStore::kNone;
-  state.swappable.leave<ChunkState::kComing, ChunkState::kHost>(number);
+  chunk.host = SwapStore::kNone;
+  state.swappable.leave<ChunkState::kSwappingIn, ChunkState::kHost>(number);
   bumpShared(state.swap_board.line().chunks_in, 1);
   state.swap_board.showHostBytes();
   return SwapRefusal::kNone;
 }
 
 // False: the driver did not unmap it.
-bool MoverPass::dropHost(Chunk& chunk) {
+bool PagerPass::dropHost(Chunk& chunk) {
   Runtime& state = runtime();
   const std::uint64_t bytes = chunk.bytes;
   const CUresult undone = state.backing.unmap(chunk);
@@ -132,12 +132,12 @@ bool MoverPass::dropHost(Chunk& chunk) {
 
 // ---- back --------------------------------------------------------------------------------------
 
-SwapRefusal MoverPass::backFromHost(std::uint64_t exchanged) {
+SwapRefusal PagerPass::backFromHost(std::uint64_t exchanged) {
   coming_ = exchanged;
   exchanging_ = exchanged != 0;
-  runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t, Chunk& chunk) {
+  runtime().chunks.forEachOn(pager_.device, [&](std::uint32_t, Chunk& chunk) {
     constexpr std::uint32_t kMissing =
-        bitOf(ChunkState::kHost) | bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn);
+        bitOf(ChunkState::kHost) | bitOf(ChunkState::kSwappedOut) | bitOf(ChunkState::kReserved);
     if (chunk.has(kHome) && (bitOf(chunk.now()) & kMissing) != 0) coming_ += chunk.bytes;
     return true;
   });
@@ -151,40 +151,41 @@ SwapRefusal MoverPass::backFromHost(std::uint64_t exchanged) {
   return refused;
 }
 
-SwapRefusal MoverPass::preferHot() {
+SwapRefusal PagerPass::preferHot() {
   const ledger::ResidencyLine* order = runtime().swap_board.order();
   if (order == nullptr) return SwapRefusal::kNone;
-  const ByWarmth away(mover_.device, bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn));
+  const ByAccessClass away(pager_.device,
+                           bitOf(ChunkState::kSwappedOut) | bitOf(ChunkState::kReserved));
   const std::uint64_t room =
-      less(loadRelaxed(order->allowed[mover_.device]), runtime().swap_board.have(mover_.device));
-  const std::uint64_t for_used = less(room, away.of(Warmth::kUsed));
-  const std::uint64_t for_warm = less(for_used, away.of(Warmth::kWarm));
-  const std::uint64_t hot = hotAtHost(mover_.device, for_used, for_warm);
+      less(loadRelaxed(order->allowed[pager_.device]), runtime().swap_board.have(pager_.device));
+  const std::uint64_t for_used = less(room, away.of(AccessClass::kUsed));
+  const std::uint64_t for_warm = less(for_used, away.of(AccessClass::kWarm));
+  const std::uint64_t hot = hotAtHost(pager_.device, for_used, for_warm);
   return hot == 0 ? SwapRefusal::kNone : leaveHost(hot, true);
 }
 
-std::uint64_t MoverPass::worthExchanging(const Mover& mover) {
-  SwapBoard& board = runtime().swap_board;
+std::uint64_t PagerPass::worthExchanging(const Pager& pager) {
+  SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr || !board.shows(ledger::kSwapHostMapped)) return 0;
   // Who leaves is in the store before who comes has left it.
-  HostStore& store = runtime().host_store;
+  SwapStore& store = runtime().host_store;
   const std::uint64_t free =
       less(ledger::saturatingAdd(board.storeLimit(), store.spareBytes()), store.bytes());
   const std::uint64_t most = free < kMostExchanged ? free : kMostExchanged;
-  const ByWarmth there(mover.device, bitOf(ChunkState::kDevice));
+  const ByAccessClass there(pager.device, bitOf(ChunkState::kDevice));
   const std::uint64_t for_warm =
-      less(loadRelaxed(order->allowed[mover.device]), board.have(mover.device)) +
-      there.of(Warmth::kCold);
-  const std::uint64_t for_used = for_warm + there.of(Warmth::kWarm);
-  return hotAtHost(mover.device, for_used < most ? for_used : most,
+      less(loadRelaxed(order->allowed[pager.device]), board.have(pager.device)) +
+      there.of(AccessClass::kCold);
+  const std::uint64_t for_used = for_warm + there.of(AccessClass::kWarm);
+  return hotAtHost(pager.device, for_used < most ? for_used : most,
                    for_warm < most ? for_warm : most);
 }
 
 // As many as there is room for on the device, of at most so many bytes: they are out then.
-SwapRefusal MoverPass::leaveHost(std::uint64_t most, bool only_hot) {
-  SwapBoard& board = runtime().swap_board;
-  ByUse hottest(mover_.device, ByUse::kHottest, bitOf(ChunkState::kHost));
+SwapRefusal PagerPass::leaveHost(std::uint64_t most, bool only_hot) {
+  SwapReport& board = runtime().swap_board;
+  EvictionOrder hottest(pager_.device, EvictionOrder::kHottest, bitOf(ChunkState::kHost));
   SwapRefusal refused = SwapRefusal::kNone;
   std::uint64_t taken = 0;
   while (refused == SwapRefusal::kNone && !interrupted()) {
@@ -195,8 +196,8 @@ SwapRefusal MoverPass::leaveHost(std::uint64_t most, bool only_hot) {
     const std::uint64_t bytes = chunk.bytes;
     if (bytes > most - taken) break;
     if (only_hot && !chunk.has(kHome) && !runtime().last_use.isHot(chunk)) continue;
-    const std::uint64_t then = ledger::saturatingAdd(board.have(mover_.device), taken + bytes);
-    if (then > loadRelaxed(order->allowed[mover_.device])) continue;
+    const std::uint64_t then = ledger::saturatingAdd(board.have(pager_.device), taken + bytes);
+    if (then > loadRelaxed(order->allowed[pager_.device])) continue;
     taken += bytes;
     mistaken_ = mistaken_ || chunk.has(kExchanged);
     refused = sendBack(number);
@@ -204,33 +205,33 @@ SwapRefusal MoverPass::leaveHost(std::uint64_t most, bool only_hot) {
   return landAll<Way::kFromHost>(refused);
 }
 
-SwapRefusal MoverPass::sendBack(std::uint32_t number) {
+SwapRefusal PagerPass::sendBack(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
   const std::uint64_t bytes = chunk.bytes;
-  while (flights_.full(bytes)) {
+  while (copies_.full(bytes)) {
     const SwapRefusal refused = land<Way::kFromHost>();
     if (refused != SwapRefusal::kNone) return refused;
   }
-  if (!chunk.advance<ChunkState::kHost, ChunkState::kLeaving>()) return SwapRefusal::kNone;
+  if (!chunk.advance<ChunkState::kHost, ChunkState::kSwappingOut>()) return SwapRefusal::kNone;
   SwapRefusal refused = SwapRefusal::kNone;
-  std::uint32_t segment = HostStore::kNone;
-  bool done = chunk.device.load(std::memory_order_relaxed) != mover_.device || chunk.has(kDoomed);
+  std::uint32_t segment = SwapStore::kNone;
+  bool done = chunk.device.load(std::memory_order_relaxed) != pager_.device || chunk.has(kDoomed);
   while (!done) {
     // For a moment it is there twice.
     const std::uint64_t limit = ledger::saturatingAdd(state.swap_board.storeLimit(), bytes);
     segment = state.host_store.take(bytes, limit);
-    if (segment != HostStore::kNone) break;
-    refused = flights_.empty() ? SwapRefusal::kNoHostMemory : land<Way::kFromHost>();
+    if (segment != SwapStore::kNone) break;
+    refused = copies_.empty() ? SwapRefusal::kNoHostMemory : land<Way::kFromHost>();
     done = refused != SwapRefusal::kNone;
   }
   if (!done) {
     state.host_store.pin(segment, state.context_use.ended());
-    if (flights_.out({number, segment, bytes, nullptr}, chunk.address,
-                     state.host_store.at(segment))) {
+    if (copies_.out({number, segment, bytes, nullptr}, chunk.address,
+                    state.host_store.at(segment))) {
       return SwapRefusal::kNone;
     }
-    flights_.stop();
+    copies_.stop();
     refused = SwapRefusal::kDriver;
   }
   stayAtHost(number, segment);
@@ -238,7 +239,7 @@ SwapRefusal MoverPass::sendBack(std::uint32_t number) {
 }
 
 // Its contents are in the segment too.
-SwapRefusal MoverPass::landBack(const Flights::Flight& flight) {
+SwapRefusal PagerPass::landBack(const CopyPipeline::Flight& flight) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(flight.chunk);
   if (!dropHost(chunk)) {
@@ -246,16 +247,16 @@ SwapRefusal MoverPass::landBack(const Flights::Flight& flight) {
     return SwapRefusal::kDriver;
   }
   chunk.host = flight.segment;
-  state.swappable.leave<ChunkState::kLeaving, ChunkState::kOut>(flight.chunk);
+  state.swappable.leave<ChunkState::kSwappingOut, ChunkState::kSwappedOut>(flight.chunk);
   bumpShared(state.swap_board.line().chunks_out, 1);
   state.swap_board.showHostBytes();
   return SwapRefusal::kNone;
 }
 
 // It is as it was; nothing is under way to its segment.
-void MoverPass::stayAtHost(std::uint32_t number, std::uint32_t segment) {
-  if (segment != HostStore::kNone) runtime().host_store.give(segment);
-  runtime().swappable.leave<ChunkState::kLeaving, ChunkState::kHost>(number);
+void PagerPass::stayAtHost(std::uint32_t number, std::uint32_t segment) {
+  if (segment != SwapStore::kNone) runtime().host_store.give(segment);
+  runtime().swappable.leave<ChunkState::kSwappingOut, ChunkState::kHost>(number);
 }
 
 }  // namespace divvy::interposer

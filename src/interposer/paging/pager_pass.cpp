@@ -18,147 +18,147 @@ constexpr std::uint64_t kCardMargin = std::uint64_t{64} << 20;  // left free by 
 
 }  // namespace
 
-MoverPass::MoverPass(Mover& mover) : mover_(mover) {
-  ContextUse& use = runtime().context_use;
+PagerPass::PagerPass(Pager& pager) : pager_(pager) {
+  ContextGuard& use = runtime().context_use;
   begun_ = use.begin();
   if (!begun_) return;
-  const CUcontext context = ContextUse::on(mover.device);
+  const CUcontext context = ContextGuard::on(pager.device);
   if (context == nullptr || real<Cu::cuCtxSetCurrent>()(context) != CUDA_SUCCESS) return;
-  flights_.open();
+  copies_.open();
 }
 
-MoverPass::~MoverPass() {
+PagerPass::~PagerPass() {
   if (!begun_) return;
-  flights_.close();
+  copies_.close();
   real<Cu::cuCtxSetCurrent>()(nullptr);
   runtime().context_use.end();
 }
 
-bool MoverPass::interrupted() const {
-  return runtime().movers.stopping() || runtime().context_use.wanted();
+bool PagerPass::interrupted() const {
+  return runtime().pagers.stopping() || runtime().context_use.wanted();
 }
 
 // Once `leaving` bytes more have left.
-bool MoverPass::fits(std::uint64_t leaving) const {
-  SwapBoard& board = runtime().swap_board;
+bool PagerPass::fits(std::uint64_t leaving) const {
+  SwapReport& board = runtime().swap_board;
   const ledger::ResidencyLine* order = board.order();
   if (order == nullptr) return true;
-  const std::uint64_t have = board.have(mover_.device);
+  const std::uint64_t have = board.have(pager_.device);
   const std::uint64_t room =
-      ledger::saturatingAdd(loadRelaxed(order->allowed[mover_.device]), leaving);
+      ledger::saturatingAdd(loadRelaxed(order->allowed[pager_.device]), leaving);
   return ledger::saturatingAdd(have, coming_) <= room;
 }
 
 // ---- copies under way --------------------------------------------------------------------------
 
-template <MoverPass::Way kWay>
-SwapRefusal MoverPass::land() {
+template <PagerPass::Way kWay>
+SwapRefusal PagerPass::land() {
   long nap = kFirstNap;
   for (;;) {
-    const CUresult result = flights_.look();
+    const CUresult result = copies_.look();
     if (result == CUDA_SUCCESS) break;
     if (result != CUDA_ERROR_NOT_READY) return giveUp<kWay>();
     // Whatever it was about, it is over with the process.
-    if (runtime().movers.stopping()) Movers::park(mover_);
+    if (runtime().pagers.stopping()) Pagers::park(pager_);
     sys::nap(nap);
     nap = nap < kLongestNap ? nap * 2 : kLongestNap;
   }
-  const Flights::Flight flight = flights_.take();
-  ledger::SwapDevice& figures = runtime().swap_board.device(mover_.device);
-  const std::uint64_t time = flights_.lap();
+  const CopyPipeline::Flight flight = copies_.take();
+  ledger::SwapDevice& figures = runtime().swap_board.device(pager_.device);
+  const std::uint64_t time = copies_.lap();
   if constexpr (kWay == Way::kToHost) return landAtHost(flight.chunk);
   if constexpr (kWay == Way::kFromHost) return landBack(flight);
-  constexpr bool kOut = kWay == Way::kOut;
-  bumpShared(kOut ? figures.out_bytes : figures.in_bytes, flight.bytes);
-  bumpShared(kOut ? figures.out_ns : figures.in_ns, time);
-  if (kOut) return takeOff(flight);
+  constexpr bool kSwappedOut = kWay == Way::kSwappedOut;
+  bumpShared(kSwappedOut ? figures.out_bytes : figures.in_bytes, flight.bytes);
+  bumpShared(kSwappedOut ? figures.out_ns : figures.in_ns, time);
+  if (kSwappedOut) return takeOff(flight);
   settle(flight.chunk);
   return SwapRefusal::kNone;
 }
 
-template <MoverPass::Way kWay>
-SwapRefusal MoverPass::landAll(SwapRefusal before) {
+template <PagerPass::Way kWay>
+SwapRefusal PagerPass::landAll(SwapRefusal before) {
   SwapRefusal refused = before;
-  while (!flights_.empty()) {
+  while (!copies_.empty()) {
     const SwapRefusal now = land<kWay>();
     if (refused == SwapRefusal::kNone) refused = now;
   }
   return refused;
 }
 
-template <MoverPass::Way kWay>
-SwapRefusal MoverPass::giveUp() {
-  flights_.stop();
-  while (!flights_.empty()) {
-    const Flights::Flight flight = flights_.take();
-    if (kWay == Way::kOut) stay(flight.chunk, flight.segment);
+template <PagerPass::Way kWay>
+SwapRefusal PagerPass::giveUp() {
+  copies_.stop();
+  while (!copies_.empty()) {
+    const CopyPipeline::Flight flight = copies_.take();
+    if (kWay == Way::kSwappedOut) stay(flight.chunk, flight.segment);
     if (kWay == Way::kFromHost) stayAtHost(flight.chunk, flight.segment);
     if (kWay == Way::kIn || kWay == Way::kToHost) empty(flight.chunk);
   }
   return SwapRefusal::kDriver;
 }
 
-template SwapRefusal MoverPass::land<MoverPass::Way::kToHost>();
-template SwapRefusal MoverPass::land<MoverPass::Way::kFromHost>();
-template SwapRefusal MoverPass::landAll<MoverPass::Way::kToHost>(SwapRefusal);
-template SwapRefusal MoverPass::landAll<MoverPass::Way::kFromHost>(SwapRefusal);
+template SwapRefusal PagerPass::land<PagerPass::Way::kToHost>();
+template SwapRefusal PagerPass::land<PagerPass::Way::kFromHost>();
+template SwapRefusal PagerPass::landAll<PagerPass::Way::kToHost>(SwapRefusal);
+template SwapRefusal PagerPass::landAll<PagerPass::Way::kFromHost>(SwapRefusal);
 
 // ---- out ---------------------------------------------------------------------------------------
 
-SwapRefusal MoverPass::out() {
-  ByUse coldest(mover_.device, ByUse::kColdest, bitOf(ChunkState::kDevice));
+SwapRefusal PagerPass::out() {
+  EvictionOrder coldest(pager_.device, EvictionOrder::kColdest, bitOf(ChunkState::kDevice));
   SwapRefusal refused = SwapRefusal::kNone;
   while (refused == SwapRefusal::kNone && !interrupted()) {
     // Until what is under way has left, some of it may be told to stay.
-    if (fits(flights_.bytes())) {
-      if (flights_.empty()) break;
-      refused = land<Way::kOut>();
+    if (fits(copies_.bytes())) {
+      if (copies_.empty()) break;
+      refused = land<Way::kSwappedOut>();
       continue;
     }
     const std::uint32_t number = coldest.next();
     if (number == ChunkTable::kNone) break;
     refused = sendOff(number);
   }
-  return landAll<Way::kOut>(refused);
+  return landAll<Way::kSwappedOut>(refused);
 }
 
-SwapRefusal MoverPass::sendOff(std::uint32_t number) {
+SwapRefusal PagerPass::sendOff(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
-  while (flights_.full(chunk.bytes)) {
-    const SwapRefusal refused = land<Way::kOut>();
+  while (copies_.full(chunk.bytes)) {
+    const SwapRefusal refused = land<Way::kSwappedOut>();
     if (refused != SwapRefusal::kNone) return refused;
   }
-  if (!chunk.advance<ChunkState::kDevice, ChunkState::kLeaving>()) return SwapRefusal::kNone;
+  if (!chunk.advance<ChunkState::kDevice, ChunkState::kSwappingOut>()) return SwapRefusal::kNone;
   // What was freed has no contents worth keeping; another one may be at its address by now.
-  if (chunk.device.load(std::memory_order_relaxed) != mover_.device || chunk.has(kDoomed)) {
-    stay(number, HostStore::kNone);
+  if (chunk.device.load(std::memory_order_relaxed) != pager_.device || chunk.has(kDoomed)) {
+    stay(number, SwapStore::kNone);
     return SwapRefusal::kNone;
   }
   const std::uint32_t segment = state.host_store.take(chunk.bytes, state.swap_board.storeLimit());
-  if (segment == HostStore::kNone) {
+  if (segment == SwapStore::kNone) {
     ledger::storeRelaxed(state.swap_board.line().host_want, chunk.bytes);
     stay(number, segment);
     return SwapRefusal::kNoHostMemory;
   }
   state.host_store.pin(segment, state.context_use.ended());
-  if (flights_.out({number, segment, chunk.bytes, nullptr}, chunk.address,
-                   state.host_store.at(segment))) {
+  if (copies_.out({number, segment, chunk.bytes, nullptr}, chunk.address,
+                  state.host_store.at(segment))) {
     return SwapRefusal::kNone;
   }
-  flights_.stop();
+  copies_.stop();
   stay(number, segment);
   return SwapRefusal::kDriver;
 }
 
 // It is on the device as it was; nothing is under way to its segment.
-void MoverPass::stay(std::uint32_t number, std::uint32_t segment) {
-  if (segment != HostStore::kNone) runtime().host_store.give(segment);
-  runtime().swappable.leave<ChunkState::kLeaving, ChunkState::kDevice>(number);
+void PagerPass::stay(std::uint32_t number, std::uint32_t segment) {
+  if (segment != SwapStore::kNone) runtime().host_store.give(segment);
+  runtime().swappable.leave<ChunkState::kSwappingOut, ChunkState::kDevice>(number);
 }
 
 // Its contents are in the segment too.
-SwapRefusal MoverPass::takeOff(const Flights::Flight& flight) {
+SwapRefusal PagerPass::takeOff(const CopyPipeline::Flight& flight) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(flight.chunk);
   if (fits(0)) {
@@ -173,35 +173,36 @@ SwapRefusal MoverPass::takeOff(const Flights::Flight& flight) {
   }
   chunk.host = flight.segment;
   if (exchanging_) chunk.set(kExchanged);
-  state.swappable.leave<ChunkState::kLeaving, ChunkState::kOut>(flight.chunk);
+  state.swappable.leave<ChunkState::kSwappingOut, ChunkState::kSwappedOut>(flight.chunk);
   bumpShared(state.swap_board.line().chunks_out, 1);
   state.swap_board.showHostBytes();
   // A handle that could not be released may hold its memory for ever.
-  if (undone == CUDA_SUCCESS) state.swap_board.giveRoom(mover_.device, bytes);
+  if (undone == CUDA_SUCCESS) state.swap_board.giveRoom(pager_.device, bytes);
   return undone == CUDA_SUCCESS ? SwapRefusal::kNone : SwapRefusal::kDriver;
 }
 
 // ---- in ----------------------------------------------------------------------------------------
 
-SwapRefusal MoverPass::in() {
-  ByUse hottest(mover_.device, ByUse::kHottest, bitOf(ChunkState::kOut) | bitOf(ChunkState::kBorn));
+SwapRefusal PagerPass::in() {
+  EvictionOrder hottest(pager_.device, EvictionOrder::kHottest,
+                        bitOf(ChunkState::kSwappedOut) | bitOf(ChunkState::kReserved));
   SwapRefusal refused = SwapRefusal::kNone;
   bool no_room = false;
   while (refused == SwapRefusal::kNone && !no_room && !interrupted()) {
     const std::uint32_t number = hottest.next();
     if (number == ChunkTable::kNone) break;
     const ChunkState now = runtime().chunks.chunk(number).now();
-    if (now == ChunkState::kOut) refused = bring<ChunkState::kOut>(number, &no_room);
-    if (now == ChunkState::kBorn) refused = bring<ChunkState::kBorn>(number, &no_room);
+    if (now == ChunkState::kSwappedOut) refused = bring<ChunkState::kSwappedOut>(number, &no_room);
+    if (now == ChunkState::kReserved) refused = bring<ChunkState::kReserved>(number, &no_room);
   }
   return landAll<Way::kIn>(refused);
 }
 
-SwapRefusal MoverPass::inBeyond() {
+SwapRefusal PagerPass::inBeyond() {
   std::uint64_t missing = kCardMargin;
-  runtime().chunks.forEachOn(mover_.device, [&](std::uint32_t, Chunk& chunk) {
+  runtime().chunks.forEachOn(pager_.device, [&](std::uint32_t, Chunk& chunk) {
     const ChunkState now = chunk.now();
-    if (now == ChunkState::kOut || now == ChunkState::kBorn) missing += chunk.bytes;
+    if (now == ChunkState::kSwappedOut || now == ChunkState::kReserved) missing += chunk.bytes;
     return true;
   });
   std::size_t free = 0, total = 0;
@@ -212,95 +213,95 @@ SwapRefusal MoverPass::inBeyond() {
   return in();
 }
 
-bool MoverPass::takeRoom(std::uint64_t bytes) const {
-  SwapBoard& board = runtime().swap_board;
-  if (board.takeRoom(mover_.device, bytes)) return true;
-  if (beyond_) board.takeBeyond(mover_.device, bytes);
+bool PagerPass::takeRoom(std::uint64_t bytes) const {
+  SwapReport& board = runtime().swap_board;
+  if (board.takeRoom(pager_.device, bytes)) return true;
+  if (beyond_) board.takeBeyond(pager_.device, bytes);
   return beyond_;
 }
 
 // While copies are under way somebody else may leave, and room be made.
 template <ChunkState kFrom>
-SwapRefusal MoverPass::bring(std::uint32_t number, bool* no_room) {
+SwapRefusal PagerPass::bring(std::uint32_t number, bool* no_room) {
   for (;;) {
     *no_room = false;
     SwapRefusal refused = make<kFrom>(number, no_room);
-    if (refused != SwapRefusal::kNone || !*no_room || flights_.empty()) return refused;
+    if (refused != SwapRefusal::kNone || !*no_room || copies_.empty()) return refused;
     refused = land<Way::kIn>();
     if (refused != SwapRefusal::kNone || interrupted()) return refused;
   }
 }
 
 template <ChunkState kFrom>
-SwapRefusal MoverPass::make(std::uint32_t number, bool* no_room) {
+SwapRefusal PagerPass::make(std::uint32_t number, bool* no_room) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
-  while (kFrom == ChunkState::kOut && flights_.full(chunk.bytes)) {
+  while (kFrom == ChunkState::kSwappedOut && copies_.full(chunk.bytes)) {
     const SwapRefusal refused = land<Way::kIn>();
     if (refused != SwapRefusal::kNone) return refused;
   }
-  if (!chunk.advance<kFrom, ChunkState::kComing>()) return SwapRefusal::kNone;
+  if (!chunk.advance<kFrom, ChunkState::kSwappingIn>()) return SwapRefusal::kNone;
   const std::uint64_t bytes = chunk.bytes;
-  const bool ours = chunk.device.load(std::memory_order_relaxed) == mover_.device;
+  const bool ours = chunk.device.load(std::memory_order_relaxed) == pager_.device;
   // It could not be filled, and not be unmapped then.
   if (chunk.handle != 0 && chunk.at_host && !dropHost(chunk)) {
-    state.swappable.leave<ChunkState::kComing, kFrom>(number);
+    state.swappable.leave<ChunkState::kSwappingIn, kFrom>(number);
     return SwapRefusal::kDriver;
   }
   const bool there = chunk.handle != 0;
   // What was freed is not worth bringing.
   if (!ours || chunk.has(kDoomed) || (!there && !takeRoom(bytes))) {
     *no_room = ours && !chunk.has(kDoomed);
-    state.swappable.leave<ChunkState::kComing, kFrom>(number);
+    state.swappable.leave<ChunkState::kSwappingIn, kFrom>(number);
     return SwapRefusal::kNone;
   }
   const CUresult made = there ? CUDA_SUCCESS : state.backing.map(chunk);
   if (made != CUDA_SUCCESS) {
-    state.swap_board.giveRoom(mover_.device, bytes);
-    state.swappable.leave<ChunkState::kComing, kFrom>(number);
+    state.swap_board.giveRoom(pager_.device, bytes);
+    state.swappable.leave<ChunkState::kSwappingIn, kFrom>(number);
     return made == CUDA_ERROR_OUT_OF_MEMORY ? SwapRefusal::kNoDeviceMemory : SwapRefusal::kDriver;
   }
-  if (kFrom == ChunkState::kOut) return fill(number);
-  state.swappable.leave<ChunkState::kComing, ChunkState::kDevice>(number);
+  if (kFrom == ChunkState::kSwappedOut) return fill(number);
+  state.swappable.leave<ChunkState::kSwappingIn, ChunkState::kDevice>(number);
   bumpShared(state.swap_board.line().chunks_in, 1);
   return SwapRefusal::kNone;
 }
 
-SwapRefusal MoverPass::fill(std::uint32_t number) {
+SwapRefusal PagerPass::fill(std::uint32_t number) {
   Runtime& state = runtime();
   const Chunk& chunk = state.chunks.chunk(number);
   state.host_store.pin(chunk.host, state.context_use.ended());
-  if (flights_.in({number, chunk.host, chunk.bytes, nullptr}, chunk.address,
-                  state.host_store.at(chunk.host))) {
+  if (copies_.in({number, chunk.host, chunk.bytes, nullptr}, chunk.address,
+                 state.host_store.at(chunk.host))) {
     return SwapRefusal::kNone;
   }
-  flights_.stop();
+  copies_.stop();
   empty(number);
   return SwapRefusal::kDriver;
 }
 
 // Its contents are back.
-void MoverPass::settle(std::uint32_t number) {
+void PagerPass::settle(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
   state.host_store.give(chunk.host);
-  chunk.host = HostStore::kNone;
+  chunk.host = SwapStore::kNone;
   chunk.clear(kExchanged);
-  state.swappable.leave<ChunkState::kComing, ChunkState::kDevice>(number);
+  state.swappable.leave<ChunkState::kSwappingIn, ChunkState::kDevice>(number);
   bumpShared(state.swap_board.line().chunks_in, 1);
 }
 
 // They may not be; nothing is under way to it. What is still mapped stays counted.
-void MoverPass::empty(std::uint32_t number) {
+void PagerPass::empty(std::uint32_t number) {
   Runtime& state = runtime();
   Chunk& chunk = state.chunks.chunk(number);
   const std::uint64_t bytes = chunk.bytes;
   if (chunk.at_host) {
     dropHost(chunk);
   } else if (state.backing.unmap(chunk) == CUDA_SUCCESS) {
-    state.swap_board.giveRoom(mover_.device, bytes);
+    state.swap_board.giveRoom(pager_.device, bytes);
   }
-  state.swappable.leave<ChunkState::kComing, ChunkState::kOut>(number);
+  state.swappable.leave<ChunkState::kSwappingIn, ChunkState::kSwappedOut>(number);
 }
 
 }  // namespace divvy::interposer

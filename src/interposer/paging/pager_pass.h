@@ -11,15 +11,15 @@ namespace divvy::interposer {
 
 // In its scope the calling thread, a mover's, has a context of its device current and copies under
 // way in it: while one is, the next chunk is made ready and the last one's room given back.
-class MoverPass {
+class PagerPass {
  public:
-  explicit MoverPass(Mover& mover);
-  ~MoverPass();
-  MoverPass(const MoverPass&) = delete;
-  MoverPass& operator=(const MoverPass&) = delete;
+  explicit PagerPass(Pager& pager);
+  ~PagerPass();
+  PagerPass(const PagerPass&) = delete;
+  PagerPass& operator=(const PagerPass&) = delete;
 
   // False: there is no context now, or it is about to end.
-  bool ready() const { return flights_.isOpen(); }
+  bool ready() const { return copies_.isOpen(); }
 
   // Takes chunks off the device until what is left fits, coldest first; the gate is closed. kNone:
   // that is so, nothing is left that can leave, or somebody else needs the context.
@@ -43,13 +43,13 @@ class MoverPass {
 
   // How many bytes of a device's chunks that are hot and used at the host could change places with
   // what is cold and on the device.
-  static std::uint64_t worthExchanging(const Mover& mover);
+  static std::uint64_t worthExchanging(const Pager& pager);
 
   // Somebody else needs the context, or the process ends.
   bool interrupted() const;
 
  private:
-  enum class Way : std::uint8_t { kOut, kIn, kToHost, kFromHost };
+  enum class Way : std::uint8_t { kSwappedOut, kIn, kToHost, kFromHost };
 
   bool fits(std::uint64_t leaving) const;
   bool takeRoom(std::uint64_t bytes) const;
@@ -64,7 +64,7 @@ class MoverPass {
   ledger::SwapRefusal giveUp();
 
   ledger::SwapRefusal sendOff(std::uint32_t number);
-  ledger::SwapRefusal takeOff(const Flights::Flight& flight);
+  ledger::SwapRefusal takeOff(const CopyPipeline::Flight& flight);
   static void stay(std::uint32_t number, std::uint32_t segment);
 
   template <ChunkState kFrom>
@@ -80,18 +80,18 @@ class MoverPass {
   ledger::SwapRefusal sendToHost(std::uint32_t number);
   static ledger::SwapRefusal landAtHost(std::uint32_t number);
   ledger::SwapRefusal sendBack(std::uint32_t number);
-  static ledger::SwapRefusal landBack(const Flights::Flight& flight);
+  static ledger::SwapRefusal landBack(const CopyPipeline::Flight& flight);
   static void stayAtHost(std::uint32_t number, std::uint32_t segment);
   static bool dropHost(Chunk& chunk);
   ledger::SwapRefusal leaveHost(std::uint64_t most, bool only_hot);
 
-  Mover& mover_;
+  Pager& pager_;
   bool begun_ = false;
   bool beyond_ = false;
   bool exchanging_ = false;
   bool mistaken_ = false;     // what was taken for cold before is among what comes back
   std::uint64_t coming_ = 0;  // bytes that are to have room beside what stays
-  Flights flights_;
+  CopyPipeline copies_;
 };
 
 }  // namespace divvy::interposer

@@ -43,7 +43,7 @@ class Waiting {
     if (since_ != 0) return since_;
     since_ = sys::now();
     runtime().swap_board.beginWait(since_);
-    runtime().movers.wake();
+    runtime().pagers.wake();
     return since_;
   }
 
@@ -53,7 +53,7 @@ class Waiting {
 
 }  // namespace
 
-void MemoryGate::activate() {
+void ResidencyGate::activate() {
   if (active()) return;
   const ErrnoKeeper keeper;
   fences_.store(!barrier(kBarrierRegister), std::memory_order_relaxed);
@@ -61,7 +61,7 @@ void MemoryGate::activate() {
   runtime().gate.meterAlways();
 }
 
-bool MemoryGate::replace(std::uint32_t seen, std::uint32_t states) {
+bool ResidencyGate::replace(std::uint32_t seen, std::uint32_t states) {
   if (!word_.compare_exchange_strong(seen, changed(seen, states), std::memory_order_seq_cst)) {
     return false;
   }
@@ -73,12 +73,13 @@ bool MemoryGate::replace(std::uint32_t seen, std::uint32_t states) {
 
 // Host functions run in the driver's own thread, which must go on for anything to end; fork
 // handlers may hold what other threads need.
-CUresult MemoryGate::refusal() const {
+CUresult ResidencyGate::refusal() const {
   if (divvy_thread.callback || divvy_thread.forking) return CUDA_ERROR_NOT_PERMITTED;
   return exiting_.load(std::memory_order_acquire) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
 }
 
-__attribute__((noinline)) CUresult MemoryGate::enterSlowly(ThreadLine* line, const Work* work) {
+__attribute__((noinline)) CUresult ResidencyGate::enterSlowly(ThreadLine* line,
+                                                              const CallWork* work) {
   const ErrnoKeeper keeper;
   Waiting waiting;
   for (;;) {
@@ -97,7 +98,7 @@ __attribute__((noinline)) CUresult MemoryGate::enterSlowly(ThreadLine* line, con
   }
 }
 
-CUresult MemoryGate::awaitOpen() {
+CUresult ResidencyGate::awaitOpen() {
   const ErrnoKeeper keeper;
   Waiting waiting;
   for (;;) {
@@ -109,19 +110,19 @@ CUresult MemoryGate::awaitOpen() {
   }
 }
 
-std::uint64_t MemoryGate::drainBound() const {
+std::uint64_t ResidencyGate::drainBound() const {
   const std::uint32_t told = ledger::loadRelaxed(runtime().tenant.control().header.swap.drain_ms);
   return (told != 0 ? told : kDefaultDrainMs) * kMillisecond;
 }
 
 // What is being waited for may wait for something that this thread is to do.
-bool MemoryGate::overdue(std::uint64_t since, std::uint64_t now) const {
+bool ResidencyGate::overdue(std::uint64_t since, std::uint64_t now) const {
   const std::uint64_t drained_since = drain_since_.load(std::memory_order_acquire);
   return (now > drained_since && now - drained_since >= drainBound()) ||
          runtime().gate.stalled(since, now);
 }
 
-void MemoryGate::wait(std::uint32_t seen, std::uint64_t since) {
+void ResidencyGate::wait(std::uint32_t seen, std::uint64_t since) {
   const std::uint64_t now = sys::now();
   const bool draining = (seen & kDraining) != 0;
   if (draining && overdue(since, now)) {
@@ -135,21 +136,21 @@ void MemoryGate::wait(std::uint32_t seen, std::uint64_t since) {
   divvy_thread.depth = depth;
 }
 
-void MemoryGate::shut() {
+void ResidencyGate::shut() {
   const ErrnoKeeper keeper;
   // A change even where nothing changes: who is about to open has not seen the new memory.
   for (;;) {
     const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
     if (replace(seen, (seen & kStates) | kMissing)) break;
   }
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   if (!board.lower(ledger::kSwapReady)) board.ring();
-  runtime().movers.wake();
+  runtime().pagers.wake();
 }
 
 // ---- the mover ---------------------------------------------------------------------------------
 
-SwapRefusal MemoryGate::close() {
+SwapRefusal ResidencyGate::close() {
   // What one has seen of the threads proves nothing for another's drain.
   if (drain_busy_.exchange(true, std::memory_order_acquire)) return SwapRefusal::kNotDrained;
   SwapRefusal refused = SwapRefusal::kNone;
@@ -162,7 +163,7 @@ SwapRefusal MemoryGate::close() {
 }
 
 // False: the gate is closed already.
-bool MemoryGate::beginDrain() {
+bool ResidencyGate::beginDrain() {
   for (;;) {
     const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
     // A change even where nothing changes: who is about to open did not know that it is needed.
@@ -175,7 +176,7 @@ bool MemoryGate::beginDrain() {
   }
 }
 
-bool MemoryGate::awaitOutside(std::uint64_t until) const {
+bool ResidencyGate::awaitOutside(std::uint64_t until) const {
   while (anyTouching()) {
     if ((word_.load(std::memory_order_seq_cst) & kDraining) == 0) return false;
     if (exiting_.load(std::memory_order_acquire) || sys::now() >= until) return false;
@@ -184,7 +185,7 @@ bool MemoryGate::awaitOutside(std::uint64_t until) const {
   return true;
 }
 
-SwapRefusal MemoryGate::drain() {
+SwapRefusal ResidencyGate::drain() {
   // Whoever begins a capture counts it first and looks at the gate then.
   if (runtime().captures.open()) return SwapRefusal::kCapturing;
   if (fences_.load(std::memory_order_relaxed)) {
@@ -205,23 +206,23 @@ SwapRefusal MemoryGate::drain() {
   }
 }
 
-void MemoryGate::abandonDrain() {
+void ResidencyGate::abandonDrain() {
   for (;;) {
     const std::uint32_t seen = word_.load(std::memory_order_seq_cst);
     if ((seen & kDraining) == 0 || replace(seen, seen & kMissing)) return;
   }
 }
 
-bool MemoryGate::reopen(std::uint32_t seen) {
+bool ResidencyGate::reopen(std::uint32_t seen) {
   return (seen & kStates) == 0 || replace(seen, 0);
 }
 
-void MemoryGate::endForExit() {
+void ResidencyGate::endForExit() {
   exiting_.store(true, std::memory_order_release);
   sys::wakeAll(futexOf(word_), false);
 }
 
-void MemoryGate::forgetAfterFork() {
+void ResidencyGate::forgetAfterFork() {
   word_.store(0, std::memory_order_relaxed);
   active_.store(false, std::memory_order_relaxed);
   drain_busy_.store(false, std::memory_order_relaxed);
@@ -230,7 +231,7 @@ void MemoryGate::forgetAfterFork() {
 
 bool startSwapping() {
   Runtime& state = runtime();
-  if (!state.swap_board.claim() || !state.movers.start()) return false;
+  if (!state.swap_board.claim() || !state.pagers.start()) return false;
   state.memory_gate.activate();
   return true;
 }

@@ -13,7 +13,7 @@
 namespace divvy::interposer {
 
 // One per process, in static storage. Any thread and signal handler, but for the mover's part.
-class MemoryGate {
+class ResidencyGate {
  public:
   // In force: swappable memory was asked for at some time. Until then nothing passes here.
   bool active() const { return active_.load(std::memory_order_relaxed); }
@@ -24,7 +24,7 @@ class MemoryGate {
   // Before a driver's call that may touch memory, while this thread is not inside. CUDA_SUCCESS: it
   // is now, and leave() has to follow; else what the call is to be answered with. `work` may be
   // null; captured work touches nothing and does not wait.
-  CUresult enter(ThreadLine* line, const Work* work) {
+  CUresult enter(ThreadLine* line, const CallWork* work) {
     if (__builtin_expect(goInside(line), 1)) return CUDA_SUCCESS;
     return enterSlowly(line, work);
   }
@@ -94,7 +94,7 @@ class MemoryGate {
     leave(line);
     return false;
   }
-  CUresult enterSlowly(ThreadLine* line, const Work* work);
+  CUresult enterSlowly(ThreadLine* line, const CallWork* work);
   bool replace(std::uint32_t seen, std::uint32_t states);
   CUresult refusal() const;
   void wait(std::uint32_t seen, std::uint64_t since);

@@ -21,7 +21,7 @@ constexpr int kPatience = 1000;
 constexpr long kNap = 100'000;
 
 // What was counted before there was a line to count in. Nobody else adds there but a thread that
-// is between finding no line and counting; SwapBoard::claim() comes before all that is counted.
+// is between finding no line and counting; SwapReport::claim() comes before all that is counted.
 void moveFigure(std::uint64_t& from, std::uint64_t& to) {
   const std::uint64_t value = __atomic_exchange_n(&from, 0, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&to, value, __ATOMIC_SEQ_CST);
@@ -45,7 +45,7 @@ void copyFigures(const ledger::SwapDevice& from, ledger::SwapDevice& to) {
 
 }  // namespace
 
-bool SwapBoard::claim() {
+bool SwapReport::claim() {
   if (claimed()) return true;
   std::uint32_t seen = kFree;
   if (!claiming_.compare_exchange_strong(seen, kBusy, std::memory_order_acq_rel)) {
@@ -62,7 +62,7 @@ bool SwapBoard::claim() {
   return taken;
 }
 
-bool SwapBoard::take() {
+bool SwapReport::take() {
   Tenant& tenant = runtime().tenant;
   if (!tenant.ready() || (loadAcquire(tenant.control().header.swap.flags) & ledger::kSwapOn) == 0 ||
       tenant.account().pages().work() == nullptr) {
@@ -90,11 +90,11 @@ bool SwapBoard::take() {
   return true;
 }
 
-bool SwapBoard::lost() const {
+bool SwapReport::lost() const {
   return claimed() && runtime().tenant.account().slotOwner() != owner_;
 }
 
-void SwapBoard::letGo() {
+void SwapReport::letGo() {
   claiming_.store(kNever, std::memory_order_release);
   ledger::SwapLine* line = line_.exchange(nullptr, std::memory_order_seq_cst);
   if (line == nullptr) return;
@@ -105,17 +105,17 @@ void SwapBoard::letGo() {
   noteFault(Fault::kSwapUnusable, 0, 1);
 }
 
-const ledger::ResidencyLine* SwapBoard::order() const {
+const ledger::ResidencyLine* SwapReport::order() const {
   if (!claimed()) return nullptr;
   const ledger::ResidencyLine& order = pages_.residency().lines[slot_];
   return loadAcquire(order.owner) == owner_ ? &order : nullptr;
 }
 
-std::uint64_t SwapBoard::pinned(unsigned dev) {
+std::uint64_t SwapReport::pinned(unsigned dev) {
   return ledger::pinnedNow(runtime().tenant.account(), slot_, dev, device(dev));
 }
 
-void SwapBoard::showPinned(unsigned dev) {
+void SwapReport::showPinned(unsigned dev) {
   std::uint64_t& shown = device(dev).pinned;
   // Until it is true when it stands there: somebody else may be about to show what was before.
   for (std::uint64_t now = pinned(dev);;) {
@@ -127,11 +127,11 @@ void SwapBoard::showPinned(unsigned dev) {
   ring();
 }
 
-std::uint64_t SwapBoard::have(unsigned dev) {
+std::uint64_t SwapReport::have(unsigned dev) {
   return ledger::saturatingAdd(loadAcquire(device(dev).mapped), pinned(dev));
 }
 
-bool SwapBoard::takeRoom(unsigned dev, std::uint64_t bytes) {
+bool SwapReport::takeRoom(unsigned dev, std::uint64_t bytes) {
   const ledger::ResidencyLine* told = order();
   if (told == nullptr) return false;
   const std::uint64_t most = loadAcquire(told->allowed[dev]);
@@ -149,22 +149,22 @@ bool SwapBoard::takeRoom(unsigned dev, std::uint64_t bytes) {
   return false;
 }
 
-void SwapBoard::takeBeyond(unsigned dev, std::uint64_t bytes) {
+void SwapReport::takeBeyond(unsigned dev, std::uint64_t bytes) {
   ledger::bumpShared(line().self_helped, bytes);
   add(device(dev).mapped, static_cast<std::int64_t>(bytes));
 }
 
-void SwapBoard::giveRoom(unsigned dev, std::uint64_t bytes) {
+void SwapReport::giveRoom(unsigned dev, std::uint64_t bytes) {
   add(device(dev).mapped, -static_cast<std::int64_t>(bytes));
   ring();
 }
 
 // ---- memory of the host ------------------------------------------------------------------------
 
-bool SwapBoard::takeHost(std::uint64_t bytes, bool staged) {
+bool SwapReport::takeHost(std::uint64_t bytes, bool staged) {
   const ledger::ResidencyLine* told = order();
   if (told == nullptr) return false;
-  HostStore& store = runtime().host_store;
+  SwapStore& store = runtime().host_store;
   const std::uint64_t limit = loadRelaxed(told->host_allowed);
   const std::uint64_t most = ledger::saturatingAdd(limit, staged ? bytes : 0);
   std::uint64_t hosted = hosted_.load(std::memory_order_relaxed);
@@ -180,7 +180,7 @@ bool SwapBoard::takeHost(std::uint64_t bytes, bool staged) {
   return true;
 }
 
-void SwapBoard::giveHost(std::uint64_t bytes) {
+void SwapReport::giveHost(std::uint64_t bytes) {
   if (hosted_.fetch_sub(bytes, std::memory_order_relaxed) == bytes) {
     lower(ledger::kSwapHostMapped);
     // Who took some meanwhile may have shown it before it was taken down.
@@ -189,36 +189,36 @@ void SwapBoard::giveHost(std::uint64_t bytes) {
   showHostBytes();
 }
 
-std::uint64_t SwapBoard::storeLimit() const {
+std::uint64_t SwapReport::storeLimit() const {
   const ledger::ResidencyLine* told = order();
   const std::uint64_t limit = told == nullptr ? 0 : loadRelaxed(told->host_allowed);
   const std::uint64_t hosted = hosted_.load(std::memory_order_relaxed);
   return limit > hosted ? limit - hosted : 0;
 }
 
-bool SwapBoard::mayMapHost() const {
+bool SwapReport::mayMapHost() const {
   const ledger::ResidencyLine* told = order();
   return told != nullptr && (loadRelaxed(told->flags) & ledger::kMayHostMap) != 0;
 }
 
-void SwapBoard::showHostBytes() {
+void SwapReport::showHostBytes() {
   ledger::storeRelaxed(line().host_bytes,
                        runtime().host_store.bytes() + hosted_.load(std::memory_order_relaxed));
 }
 
-bool SwapBoard::raise(std::uint32_t bits) {
+bool SwapReport::raise(std::uint32_t bits) {
   if ((__atomic_fetch_or(&line().state, bits, __ATOMIC_SEQ_CST) & bits) == bits) return false;
   ring();
   return true;
 }
 
-bool SwapBoard::lower(std::uint32_t bits) {
+bool SwapReport::lower(std::uint32_t bits) {
   if ((__atomic_fetch_and(&line().state, ~bits, __ATOMIC_SEQ_CST) & bits) == 0) return false;
   ring();
   return true;
 }
 
-void SwapBoard::ring() {
+void SwapReport::ring() {
   if (!claimed()) return;
   const ErrnoKeeper keeper;
   ledger::bumpShared(line().changed, 1);
@@ -227,19 +227,19 @@ void SwapBoard::ring() {
   sys::wakeAll(&bell, true);
 }
 
-void SwapBoard::beginWait(std::uint64_t now) {
+void SwapReport::beginWait(std::uint64_t now) {
   ledger::storeRelaxed(line().last_need, now);
   if (waiting_.fetch_add(1, std::memory_order_seq_cst) == 0) raise(ledger::kSwapWanted);
 }
 
-void SwapBoard::endWait() {
+void SwapReport::endWait() {
   if (waiting_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
   lower(ledger::kSwapWanted);
   // Somebody who began meanwhile may have shown it before it was taken down.
   if (waiting() != 0) raise(ledger::kSwapWanted);
 }
 
-void SwapBoard::forgetAfterFork() {
+void SwapReport::forgetAfterFork() {
   line_.store(nullptr, std::memory_order_relaxed);
   claiming_.store(kFree, std::memory_order_relaxed);
   waiting_.store(0, std::memory_order_relaxed);

@@ -13,7 +13,7 @@ namespace divvy::interposer {
 using ledger::PinReason;
 
 // One per process, in static storage. All members may be called from any thread and signal handler.
-class SwapBoard {
+class SwapReport {
  public:
   // Maps the pages and takes the line of the process' slot. False: there are none, or they cannot
   // be used (a fault is counted, once); then nothing of this process can be swapped. Cheap once

@@ -18,7 +18,7 @@ constexpr int kPopulateWrite = 23;
 
 }  // namespace
 
-std::uint32_t HostStore::takeKept(std::uint64_t bytes) {
+std::uint32_t SwapStore::takeKept(std::uint64_t bytes) {
   // The smallest that will do, and is not mostly wasted: chunks may be of very different sizes.
   std::uint32_t best = kNone;
   std::uint64_t best_bytes = UINT64_MAX;
@@ -44,7 +44,7 @@ std::uint32_t HostStore::takeKept(std::uint64_t bytes) {
 }
 
 // Counted by the caller.
-std::uint32_t HostStore::make(std::uint64_t bytes) {
+std::uint32_t SwapStore::make(std::uint64_t bytes) {
   const std::uint32_t number = segments_.take();
   if (number == kNone) return kNone;
   Segment& segment = segments_.at(number);
@@ -70,7 +70,7 @@ std::uint32_t HostStore::make(std::uint64_t bytes) {
   return number;
 }
 
-std::uint32_t HostStore::take(std::uint64_t bytes, std::uint64_t limit) {
+std::uint32_t SwapStore::take(std::uint64_t bytes, std::uint64_t limit) {
   const std::uint32_t kept = takeKept(bytes);
   if (kept != kNone) return kept;
   if (bytes > limit) return kNone;
@@ -78,7 +78,7 @@ std::uint32_t HostStore::take(std::uint64_t bytes, std::uint64_t limit) {
   return makeSpare(bytes, limit);
 }
 
-std::uint32_t HostStore::makeSpare(std::uint64_t bytes, std::uint64_t limit) {
+std::uint32_t SwapStore::makeSpare(std::uint64_t bytes, std::uint64_t limit) {
   if (bytes > limit) return kNone;
   // Movers of other devices take some at the same time.
   std::uint64_t taken = this->bytes();
@@ -90,7 +90,7 @@ std::uint32_t HostStore::makeSpare(std::uint64_t bytes, std::uint64_t limit) {
   return made;
 }
 
-void HostStore::pin(std::uint32_t number, std::uint32_t contexts_ended) {
+void SwapStore::pin(std::uint32_t number, std::uint32_t contexts_ended) {
   Segment& segment = segments_.at(number);
   if (segment.pinned && segment.pinned_at == contexts_ended) return;
   // One that a context pinned which ended is pinned no more, or still is: both answers will do.
@@ -100,12 +100,12 @@ void HostStore::pin(std::uint32_t number, std::uint32_t contexts_ended) {
   segment.pinned_at = contexts_ended;
 }
 
-void HostStore::unpin(Segment& segment) {
+void SwapStore::unpin(Segment& segment) {
   if (segment.pinned) real<Cu::cuMemHostUnregister>()(segment.memory);
   segment.pinned = false;
 }
 
-bool HostStore::destroyOne() {
+bool SwapStore::destroyOne() {
   std::uint32_t found = kNone;
   segments_.forEach([&](std::uint32_t number, Segment& segment) {
     std::uint32_t free = kFree;
@@ -126,12 +126,12 @@ bool HostStore::destroyOne() {
   return true;
 }
 
-void HostStore::trim(std::uint64_t limit) {
+void SwapStore::trim(std::uint64_t limit) {
   while (bytes() > limit && destroyOne()) {
   }
 }
 
-std::uint64_t HostStore::spareBytes() {
+std::uint64_t SwapStore::spareBytes() {
   std::uint64_t sum = 0;
   segments_.forEach([&](std::uint32_t, Segment& segment) {
     const bool spare = segment.use.load(std::memory_order_acquire) == kFree;
@@ -141,11 +141,11 @@ std::uint64_t HostStore::spareBytes() {
   return sum;
 }
 
-void HostStore::give(std::uint32_t number) {
+void SwapStore::give(std::uint32_t number) {
   segments_.at(number).use.store(kFree, std::memory_order_release);
 }
 
-void HostStore::forgetAfterFork() {
+void SwapStore::forgetAfterFork() {
   segments_.forgetAfterFork();
   bytes_.store(0, std::memory_order_relaxed);
 }

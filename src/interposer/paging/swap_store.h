@@ -12,7 +12,7 @@ namespace divvy::interposer {
 // it can: it outlives every context, and neither a child of a fork nor a core file has it. What is
 // done with a segment is kept for the next; pages that go back to the kernel are scrubbed by it
 // before anybody has them.
-class HostStore {
+class SwapStore {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 

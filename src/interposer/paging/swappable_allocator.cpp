@@ -29,38 +29,38 @@ struct Place {
 
 }  // namespace
 
-SwapAnswer Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, CUdeviceptr* out,
-                               CUresult* result) {
+HookOutcome Swappable::allocate(unsigned device, std::uint64_t bytes, Cu site, CUdeviceptr* out,
+                                CUresult* result) {
   Runtime& state = runtime();
   Place place;
-  if (out == nullptr || bytes == 0 || !place.known()) return SwapAnswer::kNative;
+  if (out == nullptr || bytes == 0 || !place.known()) return HookOutcome::kNative;
   const BackingTerms* terms = state.backing.terms(place.ordinal, device);
   if (terms == nullptr || !terms->usable || terms->ordinal != place.ordinal || !startSwapping()) {
-    return SwapAnswer::kNative;
+    return HookOutcome::kNative;
   }
   *result = allowedNow(device);
-  if (*result != CUDA_SUCCESS) return SwapAnswer::kDone;
-  if (bytes < terms->granule && bytes <= Pieces::kMostBytes) {
+  if (*result != CUDA_SUCCESS) return HookOutcome::kDone;
+  if (bytes < terms->granule && bytes <= ArenaUnits::kMostBytes) {
     const CUdeviceptr piece = state.arenas.take({device, place.ordinal, place.context, 0}, bytes,
                                                 nextId(), terms->granule, mostArena(*terms));
-    if (piece == 0) return SwapAnswer::kNative;  // it may fit where an arena does not
+    if (piece == 0) return HookOutcome::kNative;  // it may fit where an arena does not
     *out = piece;
-    return SwapAnswer::kDone;
+    return HookOutcome::kDone;
   }
   const std::uint64_t reserved = roundTo(terms->granule, bytes);
   const std::uint32_t number = obtain(
       {device, place.ordinal, place.context, bytes, reserved, terms->chunk_bytes, {}, 0, 0, false},
       result);
-  if (number == ChunkTable::kNone) return SwapAnswer::kDone;
+  if (number == ChunkTable::kNone) return HookOutcome::kDone;
   const CUdeviceptr address = state.chunks.block(number).address;
   if (!state.chunks.publish(number)) {
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(site), bytes);
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     abandon(number);
-    return SwapAnswer::kDone;
+    return HookOutcome::kDone;
   }
   *out = address;
-  return SwapAnswer::kDone;
+  return HookOutcome::kDone;
 }
 
 // Whether plain memory could be allocated or freed now, by the rules that the driver has for calls
@@ -123,7 +123,7 @@ std::uint32_t Swappable::createPooled(const Pool& pool, std::uint64_t bytes, CUr
 }
 
 std::uint32_t Swappable::create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
-                                const MadeAs& made_as, CUresult* result) {
+                                const HandleAttributes& made_as, CUresult* result) {
   Runtime& state = runtime();
   *result = CUDA_SUCCESS;
   const BackingTerms* terms = state.backing.terms(ordinal, device);
@@ -146,7 +146,7 @@ std::uint32_t Swappable::obtain(const Request& request, CUresult* result) {
     return ChunkTable::kNone;
   }
   // Counted from here on: what others ask for meanwhile has to fit beside it.
-  Footprint footprint(request.device, request.reserved, !request.spare);
+  SwappableReservation footprint(request.device, request.reserved, !request.spare);
   const std::uint32_t number =
       footprint.granted() ? build(request, result) : std::uint32_t{ChunkTable::kNone};
   if (!footprint.granted() && request.arena == 0) refuse();
@@ -167,7 +167,7 @@ Chunk& Swappable::chunkAt(std::uint32_t number) {
   return runtime().chunks.chunk(number);
 }
 
-// Addresses, and chunks that all are the caller's (kComing) with nothing behind.
+// Addresses, and chunks that all are the caller's (kSwappingIn) with nothing behind.
 std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   ChunkTable& chunks = runtime().chunks;
   *result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -198,7 +198,8 @@ std::uint32_t Swappable::build(const Request& request, CUresult* result) {
   for (std::uint64_t done = 0; done < request.reserved;) {
     const std::uint64_t left = request.reserved - done;
     const std::uint64_t bytes = left < request.chunk_bytes ? left : request.chunk_bytes;
-    const std::uint32_t added = chunks.addChunk(number, address + done, bytes, ChunkState::kComing);
+    const std::uint32_t added =
+        chunks.addChunk(number, address + done, bytes, ChunkState::kSwappingIn);
     if (added == ChunkTable::kNone) {
       unbuild(number);
       *result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -217,8 +218,8 @@ void Swappable::unbuild(std::uint32_t number) {
   for (std::uint32_t at = block.first; at != ChunkTable::kNone;) {
     Chunk& chunk = chunks.chunk(at);
     const std::uint32_t next = chunk.next;
-    chunk.advance<ChunkState::kComing, ChunkState::kBorn>();
-    if (chunk.claimForFreeing(chunk.generation()) == ChunkState::kBorn) chunks.drop(at);
+    chunk.advance<ChunkState::kSwappingIn, ChunkState::kReserved>();
+    if (chunk.claimForFreeing(chunk.generation()) == ChunkState::kReserved) chunks.drop(at);
     at = next;
   }
   if (chunks.drop(block)) end(number);
@@ -248,9 +249,9 @@ CUresult Swappable::fill(std::uint32_t number, bool* missing) {
     at = chunk.next;  // before it is anybody's
     if (result == CUDA_SUCCESS && !*missing) result = make(chunk, missing);
     if (result == CUDA_SUCCESS && !*missing) {
-      leave<ChunkState::kComing, ChunkState::kDevice>(own);
+      leave<ChunkState::kSwappingIn, ChunkState::kDevice>(own);
     } else {
-      leave<ChunkState::kComing, ChunkState::kBorn>(own);
+      leave<ChunkState::kSwappingIn, ChunkState::kReserved>(own);
     }
   }
   return result;

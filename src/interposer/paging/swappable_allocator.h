@@ -14,7 +14,7 @@ struct Pool;
 struct ThreadLine;
 
 // What became of a call that may concern swappable memory.
-enum class SwapAnswer : std::uint8_t {
+enum class HookOutcome : std::uint8_t {
   kNative,  // nothing to do with it: the driver is to be asked
   kDone,    // the result is the application's
 };
@@ -25,16 +25,16 @@ class Swappable {
  public:
   // A block of `bytes` in the current context, its address in *out. kNative: too small, or this
   // device, driver or call is none for it; then the driver's own call has the answer.
-  SwapAnswer allocate(unsigned device, std::uint64_t bytes, abi::Cu site, CUdeviceptr* out,
-                      CUresult* result);
+  HookOutcome allocate(unsigned device, std::uint64_t bytes, abi::Cu site, CUdeviceptr* out,
+                       CUresult* result);
 
   // Frees the block that begins at `address`, as cuMemFree does. kNative: there is none.
-  SwapAnswer release(CUdeviceptr address, CUresult* result);
+  HookOutcome release(CUdeviceptr address, CUresult* result);
 
   // A block that the application is to map itself: `made_as` is that it never ends with a context.
   // kNone: there is *result; or, with CUDA_SUCCESS in there, it is none for this.
   std::uint32_t create(unsigned device, CUdevice ordinal, std::uint64_t bytes,
-                       const MadeAs& made_as, CUresult* result);
+                       const HandleAttributes& made_as, CUresult* result);
   // A block of one chunk for an Arena, not published. kNone: there is none to be had; `spare`: not
   // without waiting, or anybody giving back anything.
   std::uint32_t createArena(const ArenaOwner& owner, std::uint64_t bytes, std::uint32_t arena,
@@ -95,7 +95,7 @@ class Swappable {
     std::uint64_t bytes;
     std::uint64_t reserved;
     std::uint64_t chunk_bytes;
-    MadeAs made_as;
+    HandleAttributes made_as;
     std::uint32_t arena;
     std::uint32_t pool;
     bool spare;

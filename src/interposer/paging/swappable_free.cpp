@@ -54,7 +54,7 @@ CUresult synchroniseDevice(unsigned device, CUcontext owner) {
   if (result != CUDA_SUCCESS) return result;
   Others others{device, owner};
   others.meetAll();
-  ContextUse& use = runtime().context_use;
+  ContextGuard& use = runtime().context_use;
   if (others.count == 0 || !use.begin()) return result;
   others.visit = [](CUcontext context) { synchroniseContext(context); };
   others.meetAll();
@@ -72,34 +72,35 @@ CUresult Swappable::endWork(const SwapBlock& block, bool capturing) {
   return synchroniseDevice(block.device, block.owner);
 }
 
-SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
+HookOutcome Swappable::release(CUdeviceptr address, CUresult* result) {
   Runtime& state = runtime();
   ChunkTable::Place place;
   CUcontext current = nullptr;
-  if (!state.chunks.any() || !state.chunks.find(address, &place)) return SwapAnswer::kNative;
+  if (!state.chunks.any() || !state.chunks.find(address, &place)) return HookOutcome::kNative;
   const SwapBlock& block = state.chunks.block(place.block);
   Arenas::Found piece;
   const bool begins = block.arena == 0
                           ? block.address == address
                           : Arenas::find(block, address, &piece) && piece.address == address;
   if (!begins || real<Cu::cuCtxGetCurrent>()(&current) != CUDA_SUCCESS || current == nullptr) {
-    return SwapAnswer::kNative;  // whose answer is an error
+    return HookOutcome::kNative;  // whose answer is an error
   }
   const bool capturing = state.captures.open();
   *result = endWork(block, capturing);
   if (capturing && *result == CUDA_ERROR_OUT_OF_MEMORY) *result = CUDA_SUCCESS;
   const bool deferred = capturing || isCaptureError(*result);
-  if (*result != CUDA_SUCCESS && (capturing || !deferred)) return SwapAnswer::kDone;
+  if (*result != CUDA_SUCCESS && (capturing || !deferred)) return HookOutcome::kDone;
   const std::uint32_t pool = block.pool;
-  const std::uint64_t used = Pieces::roomOf(block.arena != 0 ? piece.piece.bytes : block.requested);
+  const std::uint64_t used =
+      ArenaUnits::roomOf(block.arena != 0 ? piece.piece.bytes : block.requested);
   if (block.arena != 0) {
-    if (!freePiece(block, address, deferred)) return SwapAnswer::kNative;
+    if (!freePiece(block, address, deferred)) return HookOutcome::kNative;
     if (pool != 0) state.pools.noteUsed(pool - 1, 0 - used);
     *result = CUDA_SUCCESS;
-    return SwapAnswer::kDone;
+    return HookOutcome::kDone;
   }
   const std::uint32_t number = state.chunks.take(address);
-  if (number == ChunkTable::kNone) return SwapAnswer::kNative;  // somebody else freed it just now
+  if (number == ChunkTable::kNone) return HookOutcome::kNative;  // somebody else freed it just now
   if (pool != 0) state.pools.noteUsed(pool - 1, 0 - used);
   *result = CUDA_SUCCESS;
   if (deferred) {
@@ -109,7 +110,7 @@ SwapAnswer Swappable::release(CUdeviceptr address, CUresult* result) {
     abandon(number);
     collect();
   }
-  return SwapAnswer::kDone;
+  return HookOutcome::kDone;
 }
 
 // False: somebody else freed it just now.
@@ -154,7 +155,7 @@ void Swappable::abandon(std::uint32_t number) {
   }
   if (chunks.drop(block)) end(number);
   // There may be room now for what is missing, or nothing missing any more.
-  if (!runtime().memory_gate.isOpen()) runtime().movers.wake();
+  if (!runtime().memory_gate.isOpen()) runtime().pagers.wake();
 }
 
 void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
@@ -174,7 +175,7 @@ void Swappable::undo(std::uint32_t number, std::uint32_t generation) {
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemUnmap), bytes);
     return;
   }
-  if (was == ChunkState::kOut) state.host_store.give(chunk.host);
+  if (was == ChunkState::kSwappedOut) state.host_store.give(chunk.host);
   const bool last = state.chunks.drop(number);
   if (was != ChunkState::kPinned) {
     state.swap_board.addSwappable(device, -static_cast<std::int64_t>(bytes));
@@ -246,7 +247,7 @@ bool Swappable::freeDue(Synchronise synchronise) {
 bool Swappable::awaitFrees() {
   if (!runtime().chunks.any() || divvy_thread.callback || divvy_thread.forking) return false;
   const ErrnoKeeper keeper;
-  StreamMemory& streams = runtime().stream_memory;
+  AsyncAllocator& streams = runtime().stream_memory;
   for (const std::uint64_t until = sys::now() + kFreePatience; sys::now() < until;) {
     collect();
     const bool coming = streams.any() && streams.reclaim();

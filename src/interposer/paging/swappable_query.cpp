@@ -35,10 +35,10 @@ void Swappable::comeBack(std::uint32_t number, std::uint32_t generation) {
 template <ChunkState kState>
 bool Swappable::settleIn(std::uint32_t number, bool anew, CUresult* result) {
   Chunk& chunk = chunkAt(number);
-  if (!chunk.advance<kState, ChunkState::kComing>()) return false;
+  if (!chunk.advance<kState, ChunkState::kSwappingIn>()) return false;
   const bool stale = (chunk.flags.fetch_and(~kViewStale, std::memory_order_seq_cst) & kViewStale);
   *result = Backing::settle(chunk, anew || stale);
-  leave<ChunkState::kComing, kState>(number);
+  leave<ChunkState::kSwappingIn, kState>(number);
   return true;
 }
 
@@ -56,12 +56,12 @@ CUresult Swappable::settleOne(std::uint32_t number, bool anew) {
       case ChunkState::kHost:
         if (settleIn<ChunkState::kHost>(number, anew, &result)) return result;
         continue;
-      case ChunkState::kOut:  // with memory: its contents could not be brought back to it
+      case ChunkState::kSwappedOut:  // with memory: its contents could not be brought back to it
         if (!chunk.hasHandle()) return CUDA_SUCCESS;
-        if (settleIn<ChunkState::kOut>(number, anew, &result)) return result;
+        if (settleIn<ChunkState::kSwappedOut>(number, anew, &result)) return result;
         continue;
-      case ChunkState::kLeaving:
-      case ChunkState::kComing:
+      case ChunkState::kSwappingOut:
+      case ChunkState::kSwappingIn:
         break;
       default:  // whoever maps it looks at all views
         return CUDA_SUCCESS;
@@ -140,13 +140,13 @@ CUresult Swappable::callHome(const SwapBlock& block) {
 
 // Inside, nothing leaves.
 CUresult Swappable::enterAtHome(const SwapBlock& block, ThreadLine* line) {
-  MemoryGate& gate = runtime().memory_gate;
+  ResidencyGate& gate = runtime().memory_gate;
   for (;;) {
     const CUresult refused = gate.enter(line, nullptr);
     if (refused != CUDA_SUCCESS) return refused;
     const CUresult home = callHome(block);
     if (home == CUDA_SUCCESS) return home;
-    MemoryGate::leave(line);
+    ResidencyGate::leave(line);
     if (home != CUDA_ERROR_NOT_READY) return home;
     gate.shut();
   }
@@ -169,7 +169,7 @@ CUresult Swappable::pin(std::uint32_t number, PinReason reason) {
     state.swap_board.giveRoom(block.device, chunk.bytes);
   }
   state.swap_board.showPinned(block.device);
-  MemoryGate::leave(line);
+  ResidencyGate::leave(line);
   return CUDA_SUCCESS;
 }
 

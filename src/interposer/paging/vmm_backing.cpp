@@ -201,7 +201,7 @@ const BackingTerms& Backing::termsOf(const Chunk& chunk) const {
 // One device that cannot is enough: the process is told once for all of them.
 void Backing::showHost(bool maps) {
   if (!maps) maps_host_.store(false, std::memory_order_seq_cst);
-  SwapBoard& board = runtime().swap_board;
+  SwapReport& board = runtime().swap_board;
   if (maps_host_.load(std::memory_order_seq_cst)) board.raise(ledger::kSwapMapsHost);
   if (!maps_host_.load(std::memory_order_seq_cst)) board.lower(ledger::kSwapMapsHost);
 }

@@ -42,15 +42,15 @@ class Backing {
     return known != nullptr ? known : learn(ordinal, device);
   }
 
-  // For a chunk that the caller owns (kComing) and has taken room for: a new handle, mapped,
+  // For a chunk that the caller owns (kSwappingIn) and has taken room for: a new handle, mapped,
   // accessible by the device and by all of the tenant's; and where else the application sees it.
   // The contents are whatever the driver gives. On failure nothing is left of it.
   CUresult map(Chunk& chunk);
   // The same with memory of the host. CUDA_ERROR_NOT_SUPPORTED: it never will.
   CUresult mapHost(Chunk& chunk);
 
-  // The reverse, for a chunk that the caller owns (kLeaving, kFreeing); on success its room can be
-  // given back. If the driver did not even unmap it, contents and access are as they were.
+  // The reverse, for a chunk that the caller owns (kSwappingOut, kFreeing); on success its room can
+  // be given back. If the driver did not even unmap it, contents and access are as they were.
   CUresult unmap(Chunk& chunk);
 
   // For a chunk that the caller owns and that has device memory: maps it where the application sees

@@ -48,7 +48,7 @@ SwapBlock& blockOf(std::uint32_t number) {
 // The number of the token's SwapBlock, if the application has the token.
 bool blockOfToken(CUmemGenericAllocationHandle token, std::uint32_t* block) {
   const std::uint32_t physical = runtime().vmm.find(token);
-  if (physical == VmmBook::kNone) return false;
+  if (physical == VmmHandles::kNone) return false;
   *block = runtime().vmm.at(physical).swap - 1;
   return true;
 }
@@ -99,10 +99,10 @@ CUresult checkDesc(const SwapBlock& block, const CUmemAccessDesc& desc) {
 }
 
 // As the driver counts access of several at once: the last one stands.
-void tell(View& view, const CUmemAccessDesc* descs, std::size_t count) {
+void tell(AppMapping& view, const CUmemAccessDesc* descs, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     view.access[descs[i].location.id].store(
-        static_cast<std::uint8_t>(View::kTold | static_cast<unsigned>(descs[i].flags)),
+        static_cast<std::uint8_t>(AppMapping::kTold | static_cast<unsigned>(descs[i].flags)),
         std::memory_order_seq_cst);
   }
 }
@@ -111,13 +111,13 @@ void tell(View& view, const CUmemAccessDesc* descs, std::size_t count) {
 
 // ---- what there is -----------------------------------------------------------------------------
 
-struct VmmTokens::Piece {
+struct VmmProxyHandles::Piece {
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint32_t view;  // Views::kNone: none of ours
 };
 
-bool VmmTokens::touches(std::uint64_t address, std::uint64_t bytes) const {
+bool VmmProxyHandles::touches(std::uint64_t address, std::uint64_t bytes) const {
   const ChunkTable& chunks = runtime().chunks;
   const std::uint64_t step = chunks.granule();
   // The driver refuses more than there is of any device.
@@ -129,31 +129,32 @@ bool VmmTokens::touches(std::uint64_t address, std::uint64_t bytes) const {
   return false;
 }
 
-std::uint32_t VmmTokens::viewAt(std::uint64_t address) const {
+std::uint32_t VmmProxyHandles::viewAt(std::uint64_t address) const {
   ChunkTable::Place place;
   if (!any() || !runtime().chunks.find(address, &place) || !blockOf(place.block).isHandles()) {
-    return Views::kNone;
+    return AppMappings::kNone;
   }
   return runtime().views.find(place.block, address);
 }
 
 // What begins at `at`, up to `end` at most. False: a part of a view.
-bool VmmTokens::pieceAt(std::uint64_t at, std::uint64_t end, Piece* out) const {
+bool VmmProxyHandles::pieceAt(std::uint64_t at, std::uint64_t end, Piece* out) const {
   const std::uint64_t step = runtime().chunks.granule();
   *out = {at, 0, viewAt(at)};
-  if (out->view != Views::kNone) {
-    const View& view = runtime().views.at(out->view);
+  if (out->view != AppMappings::kNone) {
+    const AppMapping& view = runtime().views.at(out->view);
     out->bytes = view.bytes;
     return view.address == at && out->bytes <= end - at && out->bytes != 0;
   }
   std::uint64_t next = (at & ~(step - 1)) + step;
-  while (next < end && viewAt(next) == Views::kNone) next += step;
+  while (next < end && viewAt(next) == AppMappings::kNone) next += step;
   out->bytes = (next < end ? next : end) - at;
   return true;
 }
 
 template <typename Visit>
-CUresult VmmTokens::forEachPiece(std::uint64_t address, std::uint64_t bytes, Visit visit) const {
+CUresult VmmProxyHandles::forEachPiece(std::uint64_t address, std::uint64_t bytes,
+                                       Visit visit) const {
   const std::uint64_t end = address + bytes;
   Piece piece;
   for (std::uint64_t at = address; at < end; at += piece.bytes) {
@@ -166,33 +167,35 @@ CUresult VmmTokens::forEachPiece(std::uint64_t address, std::uint64_t bytes, Vis
 
 // ---- handles -----------------------------------------------------------------------------------
 
-SwapAnswer VmmTokens::create(unsigned device, std::uint64_t bytes, const CUmemAllocationProp& prop,
-                             CUmemGenericAllocationHandle* handle, PinReason* why,
-                             CUresult* result) {
+HookOutcome VmmProxyHandles::create(unsigned device, std::uint64_t bytes,
+                                    const CUmemAllocationProp& prop,
+                                    CUmemGenericAllocationHandle* handle, PinReason* why,
+                                    CUresult* result) {
   *why = PinReason::kDriver;
-  if (!canBeChunks(prop, why)) return SwapAnswer::kNative;
-  const MadeAs made_as{true, 0, static_cast<std::uint32_t>(prop.requestedHandleTypes),
-                       prop.allocFlags.gpuDirectRDMACapable != 0};
+  if (!canBeChunks(prop, why)) return HookOutcome::kNative;
+  const HandleAttributes made_as{true, 0, static_cast<std::uint32_t>(prop.requestedHandleTypes),
+                                 prop.allocFlags.gpuDirectRDMACapable != 0};
   Runtime& state = runtime();
   const std::uint32_t number =
       state.swappable.create(device, prop.location.id, bytes, made_as, result);
   if (number == ChunkTable::kNone) {
-    return *result == CUDA_SUCCESS ? SwapAnswer::kNative : SwapAnswer::kDone;
+    return *result == CUDA_SUCCESS ? HookOutcome::kNative : HookOutcome::kDone;
   }
   const std::uint64_t token = state.vmm.enterSwappable(number, device, bytes);
   if (token == 0) {
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemCreate), bytes);
     state.swappable.abandon(number);
     *result = CUDA_ERROR_OUT_OF_MEMORY;
-    return SwapAnswer::kDone;
+    return HookOutcome::kDone;
   }
-  blockOf(number).made_as.physical = VmmBook::numberOfToken(token) + 1;
+  blockOf(number).made_as.physical = VmmHandles::numberOfToken(token) + 1;
   any_.store(true, std::memory_order_release);
   *handle = token;
-  return SwapAnswer::kDone;
+  return HookOutcome::kDone;
 }
 
-CUresult VmmTokens::properties(CUmemGenericAllocationHandle token, CUmemAllocationProp* prop) {
+CUresult VmmProxyHandles::properties(CUmemGenericAllocationHandle token,
+                                     CUmemAllocationProp* prop) {
   std::uint32_t number = 0;
   if (prop == nullptr || !blockOfToken(token, &number)) return CUDA_ERROR_INVALID_VALUE;
   const SwapBlock& block = blockOf(number);
@@ -206,13 +209,13 @@ CUresult VmmTokens::properties(CUmemGenericAllocationHandle token, CUmemAllocati
   return CUDA_SUCCESS;
 }
 
-CUmemGenericAllocationHandle VmmTokens::retain(std::uint32_t view) {
+CUmemGenericAllocationHandle VmmProxyHandles::retain(std::uint32_t view) {
   const SwapBlock& block = blockOf(runtime().views.at(view).block);
   return runtime().vmm.retainToken(block.made_as.physical - 1);
 }
 
-CUresult VmmTokens::expose(CUmemGenericAllocationHandle token, PinReason reason,
-                           CUmemGenericAllocationHandle* handle) {
+CUresult VmmProxyHandles::expose(CUmemGenericAllocationHandle token, PinReason reason,
+                                 CUmemGenericAllocationHandle* handle) {
   *handle = 0;
   std::uint32_t number = 0;
   if (!blockOfToken(token, &number)) return CUDA_ERROR_INVALID_VALUE;
@@ -223,8 +226,8 @@ CUresult VmmTokens::expose(CUmemGenericAllocationHandle token, PinReason reason,
   return pinned;
 }
 
-CUresult VmmTokens::exportTo(void* out, CUmemGenericAllocationHandle token,
-                             CUmemAllocationHandleType type, unsigned long long flags) {
+CUresult VmmProxyHandles::exportTo(void* out, CUmemGenericAllocationHandle token,
+                                   CUmemAllocationHandleType type, unsigned long long flags) {
   std::uint32_t number = 0;
   if (out == nullptr || flags != 0 || !blockOfToken(token, &number) ||
       (blockOf(number).made_as.handle_types & static_cast<unsigned>(type)) == 0) {
@@ -242,11 +245,11 @@ CUresult VmmTokens::exportTo(void* out, CUmemGenericAllocationHandle token,
   return result;
 }
 
-CUmemGenericAllocationHandle VmmTokens::imported(CUmemGenericAllocationHandle handle) {
+CUmemGenericAllocationHandle VmmProxyHandles::imported(CUmemGenericAllocationHandle handle) {
   Block known;
   if (!any() || !exported_.find(handle, &known)) return 0;
-  VmmBook& book = runtime().vmm;
-  const std::uint32_t physical = VmmBook::numberOfToken(known.bytes);
+  VmmHandles& book = runtime().vmm;
+  const std::uint32_t physical = VmmHandles::numberOfToken(known.bytes);
   // The record may be that of other memory by now, and the driver's handle too.
   if ((book.at(physical).token & kWithoutTag) != known.bytes) return 0;
   return book.retainToken(physical);
@@ -254,17 +257,17 @@ CUmemGenericAllocationHandle VmmTokens::imported(CUmemGenericAllocationHandle ha
 
 // ---- mappings ----------------------------------------------------------------------------------
 
-CUresult VmmTokens::map(CUdeviceptr address, std::uint64_t bytes,
-                        CUmemGenericAllocationHandle token) {
+CUresult VmmProxyHandles::map(CUdeviceptr address, std::uint64_t bytes,
+                              CUmemGenericAllocationHandle token) {
   Runtime& state = runtime();
   const std::uint32_t physical = state.vmm.beginMap(token);
-  if (physical == VmmBook::kNone) return CUDA_ERROR_INVALID_VALUE;
+  if (physical == VmmHandles::kNone) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = mapBlock(state.vmm.at(physical).swap - 1, address, bytes);
   if (result != CUDA_SUCCESS) state.vmm.drop(physical);  // else it is the view's
   return result;
 }
 
-CUresult VmmTokens::mapBlock(std::uint32_t number, CUdeviceptr address, std::uint64_t bytes) {
+CUresult VmmProxyHandles::mapBlock(std::uint32_t number, CUdeviceptr address, std::uint64_t bytes) {
   Runtime& state = runtime();
   const SwapBlock& block = blockOf(number);
   const std::uint64_t granule = state.chunks.granule();
@@ -278,7 +281,7 @@ CUresult VmmTokens::mapBlock(std::uint32_t number, CUdeviceptr address, std::uin
     return CUDA_ERROR_INVALID_VALUE;
   }
   const std::uint32_t view = state.views.begin(number, address, bytes);
-  if (view == Views::kNone) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (view == AppMappings::kNone) return CUDA_ERROR_OUT_OF_MEMORY;
   std::uint64_t entered = 0;
   forEachChunk(block, bytes, [&](std::uint32_t at, const Chunk& chunk, std::uint64_t offset) {
     const std::uint64_t part = partOf(chunk, offset, bytes);
@@ -293,9 +296,9 @@ CUresult VmmTokens::mapBlock(std::uint32_t number, CUdeviceptr address, std::uin
 }
 
 // Maps it, or ends it. Where there is no slot for it the driver keeps it, of memory that stays.
-CUresult VmmTokens::show(std::uint32_t number) {
+CUresult VmmProxyHandles::show(std::uint32_t number) {
   Runtime& state = runtime();
-  View& view = state.views.at(number);
+  AppMapping& view = state.views.at(number);
   if (state.views.publish(number)) {
     const CUresult result = state.swappable.settle(view.block, view.bytes, false);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return CUDA_SUCCESS;
@@ -322,9 +325,9 @@ CUresult VmmTokens::show(std::uint32_t number) {
 
 // It is going, and mapped nowhere. Its record is another view's only when nobody who brings memory
 // can have met it in its block.
-void VmmTokens::forget(std::uint32_t number) {
+void VmmProxyHandles::forget(std::uint32_t number) {
   Runtime& state = runtime();
-  const View& view = state.views.at(number);
+  const AppMapping& view = state.views.at(number);
   state.chunks.leavePages(view.address, view.bytes);
   state.views.withdraw(number);
   if (Swappable::awaitIdle(view.block, view.bytes)) {
@@ -335,9 +338,9 @@ void VmmTokens::forget(std::uint32_t number) {
 }
 
 // The reverse of map(), of exactly one of those who ask.
-CUresult VmmTokens::hide(std::uint32_t number) {
+CUresult VmmProxyHandles::hide(std::uint32_t number) {
   Runtime& state = runtime();
-  View& view = state.views.at(number);
+  AppMapping& view = state.views.at(number);
   std::uint32_t here = 0;
   if (!view.going.compare_exchange_strong(here, 1, std::memory_order_seq_cst)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -356,13 +359,13 @@ CUresult VmmTokens::hide(std::uint32_t number) {
   return result;
 }
 
-CUresult VmmTokens::unmap(CUdeviceptr address, std::uint64_t bytes) {
+CUresult VmmProxyHandles::unmap(CUdeviceptr address, std::uint64_t bytes) {
   Runtime& state = runtime();
   CUresult result = forEachPiece(address, bytes, [](const Piece&) { return CUDA_SUCCESS; });
   if (result != CUDA_SUCCESS) return result;
   // The driver's first: whether it will do so only it knows.
   result = forEachPiece(address, bytes, [&](const Piece& piece) {
-    if (piece.view != Views::kNone) return CUDA_SUCCESS;
+    if (piece.view != AppMappings::kNone) return CUDA_SUCCESS;
     const std::uint32_t chain = state.vmm.beginUnmap(piece.address, piece.bytes);
     const CUresult unmapped = real<Cu::cuMemUnmap>()(piece.address, piece.bytes);
     state.vmm.endUnmap(chain, unmapped == CUDA_SUCCESS);
@@ -370,19 +373,19 @@ CUresult VmmTokens::unmap(CUdeviceptr address, std::uint64_t bytes) {
   });
   if (result != CUDA_SUCCESS) return result;
   return forEachPiece(address, bytes, [](const Piece& piece) {
-    return piece.view == Views::kNone ? CUDA_SUCCESS : hide(piece.view);
+    return piece.view == AppMappings::kNone ? CUDA_SUCCESS : hide(piece.view);
   });
 }
 
 // ---- access ------------------------------------------------------------------------------------
 
-CUresult VmmTokens::setAccess(CUdeviceptr address, std::uint64_t bytes,
-                              const CUmemAccessDesc* descs, std::size_t count) {
+CUresult VmmProxyHandles::setAccess(CUdeviceptr address, std::uint64_t bytes,
+                                    const CUmemAccessDesc* descs, std::size_t count) {
   if (descs == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = forEachPiece(address, bytes, [](const Piece&) { return CUDA_SUCCESS; });
   if (result != CUDA_SUCCESS) return result;
   result = forEachPiece(address, bytes, [&](const Piece& piece) {
-    if (piece.view == Views::kNone) {
+    if (piece.view == AppMappings::kNone) {
       return real<Cu::cuMemSetAccess>()(piece.address, piece.bytes, descs, count);
     }
     CUresult fine = CUDA_SUCCESS;
@@ -393,12 +396,13 @@ CUresult VmmTokens::setAccess(CUdeviceptr address, std::uint64_t bytes,
   });
   if (result != CUDA_SUCCESS) return result;
   return forEachPiece(address, bytes, [&](const Piece& piece) {
-    return piece.view == Views::kNone ? CUDA_SUCCESS : open(piece.view, descs, count);
+    return piece.view == AppMappings::kNone ? CUDA_SUCCESS : open(piece.view, descs, count);
   });
 }
 
-CUresult VmmTokens::open(std::uint32_t number, const CUmemAccessDesc* descs, std::size_t count) {
-  View& view = runtime().views.at(number);
+CUresult VmmProxyHandles::open(std::uint32_t number, const CUmemAccessDesc* descs,
+                               std::size_t count) {
+  AppMapping& view = runtime().views.at(number);
   std::uint8_t before[BackingTerms::kMostAccess];
   for (unsigned i = 0; i < BackingTerms::kMostAccess; ++i) {
     before[i] = view.access[i].load(std::memory_order_relaxed);
@@ -414,8 +418,8 @@ CUresult VmmTokens::open(std::uint32_t number, const CUmemAccessDesc* descs, std
   return result;
 }
 
-CUresult VmmTokens::getAccess(std::uint32_t view, const CUmemLocation& location,
-                              unsigned long long* flags) {
+CUresult VmmProxyHandles::getAccess(std::uint32_t view, const CUmemLocation& location,
+                                    unsigned long long* flags) {
   if (location.type == CU_MEM_LOCATION_TYPE_HOST ||
       location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {
     *flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -427,14 +431,14 @@ CUresult VmmTokens::getAccess(std::uint32_t view, const CUmemLocation& location,
       real<Cu::cuDeviceGet>()(&device, location.id) != CUDA_SUCCESS) {
     return CUDA_ERROR_INVALID_DEVICE;
   }
-  const View& known = runtime().views.at(view);
-  *flags = known.access[location.id].load(std::memory_order_seq_cst) & ~unsigned{View::kTold};
+  const AppMapping& known = runtime().views.at(view);
+  *flags = known.access[location.id].load(std::memory_order_seq_cst) & ~unsigned{AppMapping::kTold};
   return CUDA_SUCCESS;
 }
 
 // ---- addresses ---------------------------------------------------------------------------------
 
-void VmmTokens::reserved(std::uint64_t address, std::uint64_t bytes) {
+void VmmProxyHandles::reserved(std::uint64_t address, std::uint64_t bytes) {
   const std::uint32_t number = reservations_.take();
   if (number == Slab<Reservation>::kNone) {
     noteFault(Fault::kBlockForgotten, static_cast<std::uint32_t>(Cu::cuMemAddressReserve), bytes);
@@ -445,7 +449,7 @@ void VmmTokens::reserved(std::uint64_t address, std::uint64_t bytes) {
   __atomic_store_n(&fresh.bytes, bytes, __ATOMIC_RELEASE);
 }
 
-std::uint64_t VmmTokens::unreserved(std::uint64_t address) {
+std::uint64_t VmmProxyHandles::unreserved(std::uint64_t address) {
   std::uint64_t bytes = 0;
   reservations_.forEach([&](std::uint32_t number, Reservation& known) {
     if (known.address != address) return true;
@@ -456,7 +460,8 @@ std::uint64_t VmmTokens::unreserved(std::uint64_t address) {
   return bytes;
 }
 
-bool VmmTokens::reservationOf(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
+bool VmmProxyHandles::reservationOf(std::uint64_t address, std::uint64_t* begin,
+                                    std::uint64_t* bytes) {
   bool found = false;
   reservations_.forEach([&](std::uint32_t, const Reservation& known) {
     const std::uint64_t whole = __atomic_load_n(&known.bytes, __ATOMIC_ACQUIRE);
@@ -469,7 +474,7 @@ bool VmmTokens::reservationOf(std::uint64_t address, std::uint64_t* begin, std::
   return found;
 }
 
-void VmmTokens::forgetAfterFork() {
+void VmmProxyHandles::forgetAfterFork() {
   any_.store(false, std::memory_order_relaxed);
   reservations_.forgetAfterFork();
   exported_.forgetAfterFork();

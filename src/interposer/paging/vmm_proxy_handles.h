@@ -18,7 +18,7 @@ struct Reservation {
 
 // One per process, in static storage; any thread. All of it from inside a hook (Inside). Answers as
 // the driver would of native memory.
-class VmmTokens {
+class VmmProxyHandles {
  public:
   // There was such memory at some time.
   bool any() const { return any_.load(std::memory_order_acquire); }
@@ -28,8 +28,8 @@ class VmmTokens {
   std::uint32_t viewAt(std::uint64_t address) const;
 
   // For a device whose memory is swapped. kNative: it is none for this, for the reason in *why.
-  SwapAnswer create(unsigned device, std::uint64_t bytes, const CUmemAllocationProp& prop,
-                    CUmemGenericAllocationHandle* handle, PinReason* why, CUresult* result);
+  HookOutcome create(unsigned device, std::uint64_t bytes, const CUmemAllocationProp& prop,
+                     CUmemGenericAllocationHandle* handle, PinReason* why, CUresult* result);
   static CUresult properties(CUmemGenericAllocationHandle token, CUmemAllocationProp* prop);
 
   CUresult map(CUdeviceptr address, std::uint64_t bytes, CUmemGenericAllocationHandle token);
@@ -73,7 +73,7 @@ class VmmTokens {
 
   std::atomic<bool> any_{false};
   Slab<Reservation> reservations_;
-  BlockMap exported_;  // by the driver's handle: `bytes` is the token without its tag
+  AddressMap exported_;  // by the driver's handle: `bytes` is the token without its tag
 };
 
 }  // namespace divvy::interposer

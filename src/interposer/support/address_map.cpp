@@ -35,13 +35,13 @@ std::uint64_t store(std::uint64_t key) {
 
 }  // namespace
 
-BlockMap::Bucket* BlockMap::bucketAt(Bucket* buckets, unsigned segment, std::uint64_t stored,
-                                     unsigned probe) {
+AddressMap::Bucket* AddressMap::bucketAt(Bucket* buckets, unsigned segment, std::uint64_t stored,
+                                         unsigned probe) {
   return buckets + ((hash(stored) + probe) & (bucketCount(segment) - 1));
 }
 
 // The newest (largest) segment first: that is where nearly all blocks are.
-BlockMap::Place BlockMap::find(std::uint64_t stored) const {
+AddressMap::Place AddressMap::find(std::uint64_t stored) const {
   for (unsigned i = segment_count_.load(std::memory_order_acquire); i-- > 0;) {
     Bucket* buckets = segments_[i].load(std::memory_order_acquire);
     for (unsigned probe = 0; probe < kProbedBuckets; ++probe) {
@@ -55,7 +55,7 @@ BlockMap::Place BlockMap::find(std::uint64_t stored) const {
   return {nullptr, 0};
 }
 
-bool BlockMap::insertInto(unsigned segment, std::uint64_t stored, std::uint64_t value) {
+bool AddressMap::insertInto(unsigned segment, std::uint64_t stored, std::uint64_t value) {
   Bucket* buckets = segments_[segment].load(std::memory_order_acquire);
   for (unsigned probe = 0; probe < kProbedBuckets; ++probe) {
     Bucket* bucket = bucketAt(buckets, segment, stored, probe);
@@ -77,7 +77,7 @@ bool BlockMap::insertInto(unsigned segment, std::uint64_t stored, std::uint64_t 
   return false;
 }
 
-bool BlockMap::grow(unsigned segment) {
+bool AddressMap::grow(unsigned segment) {
   if (segment >= kMostSegments) return false;
   const ErrnoKeeper keeper;
   const std::size_t size = bucketCount(segment) * sizeof(Bucket);
@@ -92,7 +92,7 @@ bool BlockMap::grow(unsigned segment) {
   return true;
 }
 
-bool BlockMap::insert(std::uint64_t key, Block block) {
+bool AddressMap::insert(std::uint64_t key, Block block) {
   const std::uint64_t stored = store(key);
   const std::uint64_t value = pack(block);
   for (;;) {
@@ -104,7 +104,7 @@ bool BlockMap::insert(std::uint64_t key, Block block) {
   }
 }
 
-bool BlockMap::take(std::uint64_t key, Block* out) {
+bool AddressMap::take(std::uint64_t key, Block* out) {
   const Place place = find(store(key));
   if (place.bucket == nullptr) return false;
   const std::uint64_t value = place.bucket->values[place.index].load(std::memory_order_relaxed);
@@ -117,21 +117,21 @@ bool BlockMap::take(std::uint64_t key, Block* out) {
   return true;
 }
 
-bool BlockMap::find(std::uint64_t key, Block* out) const {
+bool AddressMap::find(std::uint64_t key, Block* out) const {
   const Place place = find(store(key));
   if (place.bucket == nullptr) return false;
   *out = unpack(place.bucket->values[place.index].load(std::memory_order_relaxed));
   return true;
 }
 
-bool BlockMap::update(std::uint64_t key, Block block) {
+bool AddressMap::update(std::uint64_t key, Block block) {
   const Place place = find(store(key));
   if (place.bucket == nullptr) return false;
   place.bucket->values[place.index].store(pack(block), std::memory_order_relaxed);
   return true;
 }
 
-bool BlockMap::add(std::uint64_t key, std::uint64_t bytes) {
+bool AddressMap::add(std::uint64_t key, std::uint64_t bytes) {
   const Place place = find(store(key));
   if (place.bucket == nullptr) return false;
   std::atomic<std::uint64_t>& word = place.bucket->values[place.index];
@@ -145,7 +145,7 @@ bool BlockMap::add(std::uint64_t key, std::uint64_t bytes) {
   return true;
 }
 
-void BlockMap::forEach(void (*visit)(void*, std::uint64_t key, Block), void* context) const {
+void AddressMap::forEach(void (*visit)(void*, std::uint64_t key, Block), void* context) const {
   const unsigned count = segment_count_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
     const Bucket* buckets = segments_[i].load(std::memory_order_acquire);
@@ -159,12 +159,12 @@ void BlockMap::forEach(void (*visit)(void*, std::uint64_t key, Block), void* con
   }
 }
 
-void BlockMap::forgetAfterFork() {
+void AddressMap::forgetAfterFork() {
   segment_count_.store(0, std::memory_order_relaxed);
   for (auto& segment : segments_) segment.store(nullptr, std::memory_order_relaxed);
 }
 
-std::size_t BlockMap::capacity() const {
+std::size_t AddressMap::capacity() const {
   std::size_t entries = 0;
   const unsigned count = segment_count_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) entries += bucketCount(i) * kBucketEntries;

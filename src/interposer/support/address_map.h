@@ -34,11 +34,11 @@ struct Block {
 // The caller keeps one rule, which the driver's own semantics give for free: a key is inserted only
 // by whoever the driver just handed it to, and taken before it is given back. Two live inserts of
 // one key would make two entries.
-class BlockMap {
+class AddressMap {
  public:
-  constexpr BlockMap() = default;
-  BlockMap(const BlockMap&) = delete;
-  BlockMap& operator=(const BlockMap&) = delete;
+  constexpr AddressMap() = default;
+  AddressMap(const AddressMap&) = delete;
+  AddressMap& operator=(const AddressMap&) = delete;
 
   // False only if no memory could be mapped (the block is then unknown).
   bool insert(std::uint64_t key, Block block);

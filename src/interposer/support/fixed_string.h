@@ -15,21 +15,21 @@ inline const char* baseName(const char* path) {
 // A text of at most kCapacity - 1 characters, always terminated. Appending beyond that makes it
 // invalid, so that a cut-off path is never used.
 template <size_t kCapacity>
-class Text {
+class FixedString {
  public:
   bool valid() const { return valid_; }
   const char* c_str() const { return text_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  Text& clear() {
+  FixedString& clear() {
     size_ = 0;
     valid_ = true;
     text_[0] = '\0';
     return *this;
   }
 
-  Text& append(const char* from, size_t count) {
+  FixedString& append(const char* from, size_t count) {
     if (!valid_ || count >= kCapacity - size_) {
       valid_ = false;
       return *this;
@@ -40,7 +40,7 @@ class Text {
     return *this;
   }
 
-  Text& append(const char* from) { return append(from, ::strlen(from)); }
+  FixedString& append(const char* from) { return append(from, ::strlen(from)); }
 
  private:
   char text_[kCapacity] = {};

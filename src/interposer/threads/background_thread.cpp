@@ -17,14 +17,14 @@ constexpr std::uint64_t kStopLook = 200'000;
 
 }  // namespace
 
-std::uint64_t Helper::ownTime() {
+std::uint64_t BackgroundThread::ownTime() {
   struct timespec time = {0, 0};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-void Helper::wake() {
+void BackgroundThread::wake() {
   State seen = state_.load(std::memory_order_acquire);
   if (seen == State::kRunning || seen == State::kStarting) {
     __atomic_fetch_add(&word_, 1, __ATOMIC_RELEASE);
@@ -37,13 +37,13 @@ void Helper::wake() {
   if (failed != 0) noteFault(Fault::kNoHelper, 0, static_cast<std::uint64_t>(failed));
 }
 
-void* Helper::run(void* self) {
+void* BackgroundThread::run(void* self) {
   beginOwnThread("divvy");
-  static_cast<Helper*>(self)->loop();
+  static_cast<BackgroundThread*>(self)->loop();
   return nullptr;
 }
 
-void Helper::loop() {
+void BackgroundThread::loop() {
   while (!stop_.load(std::memory_order_acquire)) {
     const std::uint32_t seen = loadAcquire(word_);
     const std::uint64_t next = runtime().gate.tick(sys::now());
@@ -55,7 +55,7 @@ void Helper::loop() {
   for (;;) sys::waitOn(&parked_, 1, 0, false);
 }
 
-void Helper::stop() {
+void BackgroundThread::stop() {
   const State state = state_.load(std::memory_order_acquire);
   if (state != State::kRunning && state != State::kStarting) return;
   stop_.store(true, std::memory_order_release);
@@ -67,7 +67,7 @@ void Helper::stop() {
   }
 }
 
-void Helper::forgetAfterFork() {
+void BackgroundThread::forgetAfterFork() {
   state_.store(State::kNone, std::memory_order_relaxed);
   stop_.store(false, std::memory_order_relaxed);
   word_ = 0;

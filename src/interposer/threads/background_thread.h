@@ -7,7 +7,7 @@
 namespace divvy::interposer {
 
 // One per process, in static storage; made at the first launch. Any thread.
-class Helper {
+class BackgroundThread {
  public:
   // Starts it, once.
   void begin() {

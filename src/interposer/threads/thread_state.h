@@ -58,12 +58,12 @@ void forgetThreadLines();
 
 // Marks a hook's body: calls that the driver makes to its own public entry points from inside (they
 // come back to us when it is not linked symbolically) are not ours to account.
-class Inside {
+class DriverCallScope {
  public:
-  Inside() : outermost_(divvy_thread.depth++ == 0) {}
-  ~Inside() { --divvy_thread.depth; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  DriverCallScope() : outermost_(divvy_thread.depth++ == 0) {}
+  ~DriverCallScope() { --divvy_thread.depth; }
+  DriverCallScope(const DriverCallScope&) = delete;
+  DriverCallScope& operator=(const DriverCallScope&) = delete;
   bool nested() const { return !outermost_; }
 
  private:
